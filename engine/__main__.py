@@ -1,5 +1,6 @@
-"""The headless command: `python -m engine` and one of COMMANDS, such as `run` or `sweep`; `emberpool` where it is installed.
+"""The headless command: `python -m engine` and one of COMMANDS, such as `run` or `sweep`.
 
+The installed command is `emberpool`.
 Exit status: 0 done, 2 bad input, 3 the scenario cannot run or a check failed, 130 interrupted, 1 a bug (with its traceback).
 """
 
@@ -34,30 +35,36 @@ COMMANDS = (
     "verify",
     "serve",
 )
-MODULES = {"list": "listing"}  # where a command's module is called otherwise
+MODULES = {"list": "listing"}  # modules of commands whose name differs
 VERSION = "--version"
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
-    """Return the grammar of the command that the words begin with, or of the whole command line: a module loads for a second."""
-    whole = Parser(prog=PROGRAM, description="Simulate DLRM training on machines with persistent memory behind CXL.")
+    """Return the parser of the first word's command, or of all commands.
+
+    Only the modules of possible commands are imported, as each takes up to a second.
+    """
+    command_line = Parser(prog=PROGRAM, description="Simulate DLRM training on machines with persistent memory behind CXL.")
     versions = f"emberpool {release()}, model {MODEL}, links v{LINK}"
-    whole.add_argument(VERSION, action="version", version=versions, help="the versions of package, model and links")
-    commands = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for command in _named(words):
+    command_line.add_argument(VERSION, action="version", version=versions, help="the versions of package, model and links")
+    commands = command_line.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    for command in _possible_commands(words):
         import_module(f"{__package__}.commands.{MODULES.get(command, command)}").add(commands)
-    return whole
+    return command_line
 
 
-def _named(words: Sequence[str]) -> Sequence[str]:
-    """Return the commands that the words can mean."""
+def _possible_commands(words: Sequence[str]) -> Sequence[str]:
+    """Return the commands that the first word can mean."""
     if words[:1] == [VERSION]:
         return ()
     return words[:1] if set(words[:1]) & set(COMMANDS) else COMMANDS
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do what the words ask for and return the exit status; complaints are one line on standard error."""
+    """Run the command of the words and return the exit status.
+
+    Errors are one line on standard error.
+    """
     output.open_streams()
     try:
         words = sys.argv[1:] if words is None else words
@@ -76,9 +83,12 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: Exception, status: int) -> int:
-    """Print an error's sentence on one line, and below it the text to copy that it may have."""
+    """Print an error's sentence on one line, and its remedy, if any, below.
+
+    Return the status.
+    """
     remedy = error.remedy if isinstance(error, BadFile) else ""
-    with suppress(OSError):  # a full disk keeps the sentence, the status says enough
+    with suppress(OSError):  # the sentence is lost on a full disk; the status is enough
         print(" ".join(str(error).removesuffix(remedy).split()), *filter(None, (remedy,)), sep="\n", file=sys.stderr)
     return status
 

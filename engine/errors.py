@@ -1,16 +1,16 @@
 """The tree of exceptions: everything that can go wrong for a user.
 
     EmberpoolError
-    ├── BadInput        what was asked cannot be read: exit status 2
+    ├── BadInput        the user's input cannot be read: exit status 2
     │   ├── BadKnob     an unknown knob, or a value outside its range
     │   ├── BadLink     a link that cannot be opened
     │   └── BadFile     a data, scenario or store file that cannot be used
     │       └── UnlikeModel     a data file of another shape than the model
     ├── CannotRun       a valid scenario that this machine cannot run: exit status 3
-    ├── NoRoom          one that this computer lacks the memory to simulate, and another may not: exit status 3
-    └── Cancelled       a computation was stopped because nobody waits for it any more
+    ├── NoRoom          this computer lacks the memory for the simulation, another may have it: exit status 3
+    └── Cancelled       a computation was stopped because no viewer waits for it any more
 
-Each message is one sentence that names the thing, its value and unit, what is allowed and what to do.
+Each message is one sentence that names the input, its value and unit, the allowed values and the remedy.
 """
 
 import re
@@ -21,8 +21,8 @@ from typing import Any
 from .version import PROGRAM
 
 LONG_WORD = re.compile(r"\S{161,}")
-SENTENCE, WITH_PATHS = 300, 2000  # characters; a sentence begins with what is wrong, and ends with the remedy
-LINE = re.compile(r":[0-9]+(?=: )|: (?:sample|row) [0-9,]+(?=[ :])")  # where a fault is, behind the name of its file
+SENTENCE, WITH_PATHS = 300, 2000  # characters of a sentence, which begins with the fault and ends with the remedy
+LINE = re.compile(r":[0-9]+(?=: )|: (?:sample|row) [0-9,]+(?=[ :])")  # the line of a fault, behind the name of its file
 # Kinds of faults by words of a sentence, for a BadFile that was raised without one.
 KINDS = (
     (r"\blooks like\b|\bis a trace\b|\bneither\b.*\bnor\b", "the format is none of those that are read"),
@@ -38,12 +38,15 @@ QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 class EmberpoolError(Exception):
-    """Root of the tree; pages and the command line catch exactly this. An endless message, or word in it, lacks its middle."""
+    """Root of the tree; pages and the command line catch exactly this.
+
+    The middle of a too long message, and of too long words, is cut.
+    """
 
     most = SENTENCE
 
-    def __init__(self, *said: object) -> None:
-        super().__init__(*(self._short(one) if isinstance(one, str) else one for one in said))
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(self._short(argument) if isinstance(argument, str) else argument for argument in arguments))
 
     def _short(self, sentence: str) -> str:
         cut, half = LONG_WORD.sub(lambda word: f"{word[0][:60]}…{word[0][-60:]}", sentence), self.most // 2 - 3
@@ -51,7 +54,7 @@ class EmberpoolError(Exception):
 
 
 class BadInput(EmberpoolError):
-    """Something given by the user cannot be read or is not allowed."""
+    """An input of the user cannot be read or is not allowed."""
 
 
 class BadKnob(BadInput):
@@ -63,24 +66,28 @@ class BadLink(BadInput):
 
 
 class BadFile(BadInput):
-    """A file cannot be read; the message carries its name and, where there is one, the line, or a command with both.
+    """A file cannot be read.
 
-    The message may quote the file. `kind` is the fault in words of the code alone, as in "a cell is not a number", for
-    readers who may not see what the file holds; without one it is a coarse one of `KINDS`. `remedy` is text to copy, on lines
-    of its own after the sentence: a mapping to save, or commands to run.
+    The message has its name and the line, if any, or a command with both.
+    The message may quote the file. `kind` is the fault without a quote, as in "a cell is not a number", for readers who may not
+    see the file's content; without it, one of `KINDS` is used. `remedy` is text to copy, on lines of its own after the sentence:
+    a mapping to save, or commands to run.
     """
 
     most = WITH_PATHS
 
-    def __init__(self, *said: object, kind: str = "", remedy: str = "") -> None:
-        super().__init__(*said)
+    def __init__(self, *arguments: object, kind: str = "", remedy: str = "") -> None:
+        super().__init__(*arguments)
         self.kind, self.remedy = kind, remedy.rstrip("\n")
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (super().__str__(), self.remedy)))
 
     def outline(self, names: Iterable[str]) -> str:
-        """Return file, line and kind of the fault without a byte of what the file holds; `names` may begin the message."""
+        """Return file, line and kind of the fault without the file's content.
+
+        `names` may begin the message.
+        """
         text = super().__str__()
         name = next((name for name in sorted(names, key=len, reverse=True) if name and text.startswith(name)), "")
         line = LINE.match(text, len(name)) if name else None
@@ -90,17 +97,20 @@ class BadFile(BadInput):
 
 
 class Undescribed(BadFile):
-    """A table whose `columns` nobody has described; the remedy is a guess of its mapping."""
+    """A table has no description of its `columns`.
 
-    def __init__(self, *said: object, remedy: str = "", columns: Sequence[str] = ()) -> None:
-        super().__init__(*said, remedy=remedy)
+    The remedy is a guess of its mapping.
+    """
+
+    def __init__(self, *arguments: object, remedy: str = "", columns: Sequence[str] = ()) -> None:
+        super().__init__(*arguments, remedy=remedy)
         self.columns = tuple(columns)
 
 
 class UnlikeModel(BadFile):
-    """A data file has another shape than the model: the `fact`, the way out in settings to copy, and the same as `changes`.
+    """A data file has another shape than the model.
 
-    Nothing of the message is cut.
+    `fact` is the difference, `way` the settings to copy, `changes` the same settings by knob. The message is never cut.
     """
 
     def __init__(self, fact: str, way: str = "", changes: Mapping[str, Any] | None = None) -> None:
@@ -116,23 +126,26 @@ class CannotRun(EmberpoolError):
 
 
 class NoRoom(EmberpoolError):
-    """This computer's own memory cannot hold the computation; no result is kept, since another computer's may."""
+    """This computer's memory is too small for the computation.
+
+    No result is stored, as another may suffice.
+    """
 
 
 class Cancelled(EmberpoolError):
     """The progress callback asked the computation to stop; no result exists."""
 
 
-def nearest(name: str, known: list[str] | tuple[str, ...], listing: str = "") -> str:
-    """Return a hint naming the known word closest to `name`, or all of them when few.
+def nearest(name: str, known_words: list[str] | tuple[str, ...], listing: str = "") -> str:
+    """Return a hint with the known word closest to `name`, or all if few.
 
-    `listing` is the argument of `list` that names them all.
+    `listing` is the argument of the command `list` that prints them all.
     """
-    lower = {word.lower(): word for word in known}
-    close = get_close_matches(name, known, n=1, cutoff=0.5) or get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    lower = {word.lower(): word for word in known_words}
+    close = get_close_matches(name, known_words, n=1, cutoff=0.5) or get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
     if close:
         return f"did you mean {lower.get(close[0], close[0])}?"
-    if len(known) <= 12:
-        return f"known are {', '.join(known)}."
-    more = f"; `{PROGRAM} list {listing}` names them all" if listing else f", such as {', '.join(known[:3])}"
-    return f"there are {len(known)}{more}."
+    if len(known_words) <= 12:
+        return f"known are {', '.join(known_words)}."
+    list_hint = f"; `{PROGRAM} list {listing}` names them all" if listing else f", such as {', '.join(known_words[:3])}"
+    return f"there are {len(known_words)}{list_hint}."

@@ -1,7 +1,7 @@
-"""Estimates of many design points at once: what points share is computed once, the rest for all of them in one kernel.
+"""Estimates of many design points at once, with shared stages computed once.
 
-A point is settled, given its devices and its plan, each of them remembered by the knobs that it depends on (`core/memo.py`);
-points with the same plan are then scheduled and averaged together. One point alone goes the same way.
+A point gets its settled knobs, its devices and its plan, each remembered by the knobs that it depends on (`core/memo.py`);
+points with the same plan are then scheduled and averaged together. A single point takes the same way.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,52 +25,57 @@ from .systems.system import Settled, system_of
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
-    """Estimate many scenarios, in order; results are without tables, which `estimate` of one makes.
+    """Return the estimates of many scenarios in order, without tables, which `estimate` of one has.
 
     A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
     """
-    return [unscheduled_result(one) if isinstance(one, NotScheduled) else one for one in results(scenarios, RUNS)]
+    return [unscheduled_result(result) if isinstance(result, NotScheduled) else result for result in results(scenarios, RUNS)]
 
 
-def results(scenarios: Iterable[Scenario], what: int) -> list[Result | NotScheduled]:
-    """Return each scenario's steady state as a result, with tables if timelines are observed, or why there is none."""
-    return evaluate(design_points(scenarios), _results, what)
+def results(scenarios: Iterable[Scenario], detail: int) -> list[Result | NotScheduled]:
+    """Return each scenario's steady state as a result, or why there is none.
+
+    Timelines give tables.
+    """
+    return evaluate(design_points(scenarios), _results, detail)
 
 
 def design_points(scenarios: Iterable[Scenario]) -> Iterator[DesignPoint | NotScheduled]:
-    """Yield each scenario ready to be scheduled, or why it cannot be."""
-    return (design_point(scenario, _planned) for scenario in scenarios)
+    """Yield each scenario as a design point, or why it cannot be scheduled."""
+    return (design_point(scenario, _planned_batches) for scenario in scenarios)
 
 
 def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
-    """Return each scenario's averages alone, or why there are none."""
+    """Return each scenario's averages in the steady state, or why there are none."""
     return evaluate(design_points(scenarios), averages)
 
 
-def averages(points: Sequence[DesignPoint], seen: Observed) -> list[Steady]:
-    """Return the averages of points that were observed together, one by one."""
-    return [seen.average.at(i) for i in range(len(points))]
+def averages(points: Sequence[DesignPoint], observed: Observed) -> list[Steady]:
+    """Return the averages of points that were observed together, one for each point."""
+    return [observed.average.at(i) for i in range(len(points))]
 
 
 def step_seconds(scenarios: Iterable[Scenario]) -> list[float]:
-    """Return each scenario's seconds of a batch alone, NaN where it cannot run."""
-    steps = evaluate(design_points(scenarios), lambda points, seen: np.atleast_1d(seen.average.step).tolist())
-    return [nan if isinstance(one, NotScheduled) else float(one) for one in steps]
+    """Return each scenario's seconds of a batch, NaN where it cannot run."""
+    steps = evaluate(design_points(scenarios), lambda points, observed: np.atleast_1d(observed.average.step).tolist())
+    return [nan if isinstance(seconds, NotScheduled) else float(seconds) for seconds in steps]
 
 
-def _results(points: Sequence[DesignPoint], seen: Observed) -> list[Result]:
-    if seen.whole is None:
+def _results(points: Sequence[DesignPoint], observed: Observed) -> list[Result]:
+    if observed.whole is None:
         raise ValueError("whole runs have to be observed.")
     scenarios = [point.scenario for point in points]
     batches = np.array([scenario.run.batches for scenario in scenarios])
-    report = undisturbed_report(points, seen, seen.whole, batches)
-    models = {id(s.model): s for s in scenarios}  # few: looking at 856 tables of each point anew takes a tenth of its time
+    report = undisturbed_report(points, observed, observed.whole, batches)
+    models = {
+        id(s.model): s for s in scenarios
+    }  # few models: a check of 856 tables for each point would take a tenth of its time
     cautions = {key: sequence_notes(s) for key, s in models.items()}
     notes = [
         (*cautions[id(point.scenario.model)], *_notes(point, seconds))
-        for point, seconds in zip(points, seen.whole.elapsed.tolist(), strict=True)
+        for point, seconds in zip(points, observed.whole.elapsed.tolist(), strict=True)
     ]
-    return report_results(scenarios, report, ESTIMATED, notes, seen.whole.lines)
+    return report_results(scenarios, report, ESTIMATED, notes, observed.whole.lines)
 
 
 def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
@@ -85,10 +90,13 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
     )
 
 
-def _planned(settled: Settled) -> PlannedBatches:
-    """Plan a scenario's batches; an MLP log that may be older than the run is planned as one as old as the run."""
-    asked, batches = settled.scenario.policy.mlp_staleness_bound_batches or 0, settled.scenario.run.batches
-    if asked > batches:
+def _planned_batches(settled: Settled) -> PlannedBatches:
+    """Return the planned batches of a scenario.
+
+    The MLP log's bound on age is at most the run's length.
+    """
+    staleness_bound, batches = settled.scenario.policy.mlp_staleness_bound_batches or 0, settled.scenario.run.batches
+    if staleness_bound > batches:
         settled = replace(settled, log_policy=replace(settled.log_policy, mlp_staleness_bound=batches))
     return _laid_out(settled)
 

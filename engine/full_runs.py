@@ -1,7 +1,7 @@
-"""Full runs of many design points at once, where neither training nor a fault makes them differ from each other.
+"""Full runs of many design points at once, for points without training and faults.
 
-What their batches touch is counted once for all points with the same data, what a cache moves once for each cache; each
-point then costs one schedule. A point that trains, is struck, or reads a file runs by itself.
+The rows of batches are counted once for all points with the same data, the transfers of a cache once for each cache; each
+point then costs one schedule. A point that trains, has faults, or reads a file runs by itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,11 @@ from .simulate import simulate
 
 
 def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher | None = None) -> list[Result]:
-    """Run many scenarios in full, in order, as `simulate` does, to the bit; results have tables if these are asked for.
+    """Run many scenarios in full, in order, with the results of `simulate` to the bit.
 
-    A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
-    `progress` sees how far the counting of the points is, and stops all of them by answering True (Cancelled).
+    Results have tables if `tables`. A scenario that is refused gives a result that did not run, without numbers, and with the
+    sentence as its outcome. `progress` is called with the progress of the counting, and stops all runs by returning True
+    (Cancelled).
     """
     meter = Meter(progress, sum(scenario.run.batches for scenario in scenarios))
 
@@ -36,15 +37,15 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
             return NotScheduled(scenario, error=error)
 
     def render(points: Sequence[DesignPoint], observed: Observed) -> Iterator[Result]:
-        for point, found in zip(points, undisturbed_results(points, observed), strict=True):
-            yield found or simulate(point.scenario, progress=progress)
+        for point, result in zip(points, undisturbed_results(points, observed), strict=True):
+            yield result or simulate(point.scenario, progress=progress)
 
     with single_thread():
-        what = TIMELINES if tables else RUNS
-        found = evaluate(map(planned_or_run, scenarios), render, what, lambda: meter.step("scheduling", False))
-    return [unscheduled_result(one) if isinstance(one, NotScheduled) else one for one in found]
+        detail = TIMELINES if tables else RUNS
+        outcomes = evaluate(map(planned_or_run, scenarios), render, detail, lambda: meter.step("scheduling", False))
+    return [unscheduled_result(outcome) if isinstance(outcome, NotScheduled) else outcome for outcome in outcomes]
 
 
 def goes_along(scenario: Scenario) -> bool:
-    """Return whether a scenario's full run can go together with others."""
+    """Return whether a scenario's full run can be computed together with others."""
     return not scenario.run.training and not scenario.data.digest

@@ -1,4 +1,4 @@
-"""Paths as people write them, in a script, on the command line or in a form; and what tells a file from what it was before."""
+"""Paths as users write them, and the state by which a changed file is noticed."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -7,14 +7,17 @@ FileState = tuple[int, ...]
 
 
 def written_path(text: str | Path) -> Path:
-    """Return the path that a text names: without blanks around it unless a file has them, `~` expanded."""
+    """Return the path of a user's text: `~` expanded, blanks around it removed.
+
+    Blanks stay if a file has them in its name.
+    """
     path = Path(text)
-    with suppress(OSError):  # a name that is too long for any file is none that is there
+    with suppress(OSError):  # a name that is too long for any file
         if isinstance(text, str) and text != text.strip() and not path.exists():
             path = Path(text.strip())
     try:
         return path.expanduser()
-    except (RuntimeError, ValueError):  # `~name` of nobody, or with letters that no name has
+    except (RuntimeError, ValueError):  # `~name` of an unknown user, or with impossible letters
         return path
 
 
@@ -23,5 +26,5 @@ def file_state(path: Path) -> FileState:
 
     A file's own time can be set, as `rsync -t` and `tar -x` do, but not the time when it or its inode was last changed.
     """
-    found = path.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

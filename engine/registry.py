@@ -1,4 +1,4 @@
-"""The registry of variants: a file of a folder is a system, device, protection or model; a row of a table a metric or fault."""
+"""The registry of variants: files of folders and rows of tables, by kind."""
 
 import tomllib
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from .errors import BadFile
 
 HERE = Path(__file__).parent
 NO_RATES = "none"
-# The constant that each file of a kind exports, and where they lie; those of systems in a folder for each family, beside the
-# steps that they share.
+# The constant that each file of a kind exports, and the folder of the files; systems have a folder for each family, beside
+# their shared steps.
 CONSTANT = {
     "systems": ("SYSTEM", "systems/*"),
     "devices": ("DEVICE", "hardware/devices"),
@@ -22,7 +22,7 @@ CONSTANT = {
     "plans": ("SHARDING", "systems/plans"),
 }
 NO_FAMILY = ("steps", "plans", "buildable", "exchange", "kernels", "__pycache__")
-# Kinds whose variants are rows by name, with the module that has their table; it is imported late, as rows need the engine.
+# Kinds whose variants are rows of a table by name, with the table's module, which is imported late as it needs the engine.
 TABLES = {
     "metrics": ("results.metrics", "METRICS"),
     "faults": ("faults.catalog", "FAULTS"),
@@ -31,15 +31,21 @@ TABLES = {
 
 
 def rows(kind: str) -> Mapping[str, Any]:
-    """Return a table's rows by name, as they stand in it; `kind` is a key of TABLES."""
+    """Return a table's rows by name in the table's order.
+
+    `kind` is a key of TABLES.
+    """
     place, table = TABLES[kind]
-    found: Mapping[str, Any] = getattr(import_module(f"{__package__}.{place}"), table)
-    return found
+    table_rows: Mapping[str, Any] = getattr(import_module(f"{__package__}.{place}"), table)
+    return table_rows
 
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
-    """Return the names of all variants of a kind, sorted; it is `models` or a key of CONSTANT or TABLES."""
+    """Return the names of all variants of a kind, sorted.
+
+    `kind` is `models` or a key of CONSTANT or TABLES.
+    """
     if kind in TABLES:
         return tuple(sorted(rows(kind)))
     if kind == "models":
@@ -49,11 +55,11 @@ def names(kind: str) -> tuple[str, ...]:
 
 @cache
 def files(kind: str) -> Mapping[str, str]:
-    """Return the dotted place of each variant's file by name."""
-    aside = NO_FAMILY if kind == "systems" else ()
-    folders = [folder for folder in HERE.glob(CONSTANT[kind][1]) if folder.is_dir() and folder.name not in aside]
-    found = ((folder, one.name) for folder in folders for one in iter_modules([str(folder)]))
-    return {name.replace("_", "-"): ".".join((*folder.relative_to(HERE).parts, name)) for folder, name in found}
+    """Return the dotted module path of each variant's file by name."""
+    other_folders = NO_FAMILY if kind == "systems" else ()
+    folders = [folder for folder in HERE.glob(CONSTANT[kind][1]) if folder.is_dir() and folder.name not in other_folders]
+    modules = ((folder, module_info.name) for folder in folders for module_info in iter_modules([str(folder)]))
+    return {name.replace("_", "-"): ".".join((*folder.relative_to(HERE).parts, name)) for folder, name in modules}
 
 
 def domain_names() -> tuple[str, ...]:
@@ -63,7 +69,7 @@ def domain_names() -> tuple[str, ...]:
 
 @cache
 def rate_names() -> tuple[str, ...]:
-    """Return what `faults.rates` can be: nothing, or the name of a file of published rates."""
+    """Return the choices of `faults.rates`: none, or the name of a file of published rates."""
     return (NO_RATES, *sorted(path.stem for path in (HERE / "faults" / "rates").glob("*.toml")))
 
 
@@ -76,7 +82,7 @@ def load(kind: str, name: str) -> Any:
 
 
 def module(kind: str, name: str) -> ModuleType:
-    """Return a variant's file."""
+    """Return a variant's module."""
     return import_module(f"{__package__}.{files(kind)[name]}")
 
 
@@ -91,15 +97,15 @@ def model_file(name: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file; its tables of knobs come back with dotted keys under "knobs"."""
+    """Return the content of a TOML file, with dotted knobs under "knobs"."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadFile(f"{path} is not valid TOML: {error}.") from error
-    except (OSError, ValueError) as error:  # also of bytes that are no UTF-8, and of a name that no file can have
+    except (OSError, ValueError) as error:  # also for bytes that are no UTF-8, and for an impossible file name
         name = "".join(letter if letter.isprintable() else "?" for letter in str(path))
-        why = error.strerror if isinstance(error, OSError) else error
-        raise BadFile(f"{name} cannot be read: {why}.") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadFile(f"{name} cannot be read: {reason}.") from error
     if not isinstance(content.get("knobs", {}), dict):
         raise BadFile(f"{path}: knobs is no table; write [knobs] and a line for each, such as run.batches = 20.")
     content["knobs"] = dict(_dotted(content.get("knobs", {})))
@@ -108,9 +114,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def _dotted(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     rows: list[tuple[str, Any]] = []
-    for key, value in table.items():
-        if isinstance(value, dict):
-            rows += _dotted(value, f"{prefix}{key}.")
+    for key, setting in table.items():
+        if isinstance(setting, dict):
+            rows += _dotted(setting, f"{prefix}{key}.")
         else:
-            rows.append((prefix + key, tuple(value) if isinstance(value, list) else value))
+            rows.append((prefix + key, tuple(setting) if isinstance(setting, list) else setting))
     return rows

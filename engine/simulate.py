@@ -32,17 +32,17 @@ def simulate(
     shelf: TrainingShelf | None = None,
     resume: StoppedRun | None = None,
 ) -> Result:
-    """Run a scenario in full: every batch's real ids, the schedule, faults, and training unless it is off.
+    """Run a scenario in full: real ids, the schedule, faults, and training unless off.
 
-    `data` is a data file. `progress` sees now and then how far it is, and stops the run by answering True (Cancelled).
+    `data` is a data file. `progress` is called at times with the progress, and stops the run by returning True (Cancelled).
     With a `shelf` a run takes the training of its functional class from there, or leaves it there; its result is the same.
-    A run that is stopped while it trains raises RunStopped, whose `run` goes on as `resume`, to the byte.
-    What cannot run comes back as a result that says why; BadInput is raised for what cannot be read.
+    A run that is stopped while it trains raises RunStopped, whose `run` continues as `resume`, to the byte.
+    A scenario that cannot run gives a result that says why; BadInput is raised for input that cannot be read.
     """
     file = read(data, reading(progress)) if data else None
     if file and not scenario.data.digest:
         scenario = with_values(scenario, {"data.digest": file.digest})
-    settled = settle(scenario)  # its system, policies and placement of tables; what is automatic is chosen
+    settled = settle(scenario)  # its system, policies and placement of tables; automatic knobs are chosen
     machine = machine_of(settled)  # its devices
     if settled.problems:
         return infeasible_result(scenario, settled.problems)
@@ -65,20 +65,20 @@ def _simulate(
     batches, origin, training = num_batches(s, file), source(s, file), trains(s, shelf)
     meter = Meter(progress, batches)
     if resume and training:
-        meter.resume(resume.rows, resume.done)  # what is seen until training goes on
+        meter.resume(resume.rows, resume.done)  # the progress until training goes on
     notes = tuple(filter(None, (repeats(s, origin), numbering_note(s, file) if file else "")))
     lengths = file.mean_lengths * s.model.field_copies if file else ()
 
-    def on_progress(what: str, finishes: bool) -> None:
-        meter.step(what, counts=finishes and not training)
+    def on_progress(step_name: str, finishes: bool) -> None:
+        meter.step(step_name, counts=finishes and not training)
 
     if not s.run.training:  # without a fault either, arrays of times are enough
         plan = planned(settled, file=file, on_progress=on_progress)
         points = [DesignPoint(scenario, machine, plan)]
-        (found,) = evaluate(points, lambda points, seen: undisturbed_results(points, seen, notes, lengths), TIMELINES)
-        if isinstance(found, Result):
-            return found
+        (outcome,) = evaluate(points, lambda points, observed: undisturbed_results(points, observed, notes, lengths), TIMELINES)
+        if isinstance(outcome, Result):
+            return outcome
     traffic = counted_traffic(settled, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf, resume)  # tasks on a timeline, cut by faults
-    told = tuple(filter(None, (learned.note, *notes)))
-    return run_result(scenario, run, report(run, traffic, learned.scores), learned, told, lengths)
+    all_notes = tuple(filter(None, (learned.note, *notes)))
+    return run_result(scenario, run, report(run, traffic, learned.scores), learned, all_notes, lengths)

@@ -1,5 +1,6 @@
-"""Versions that travel with results: MODEL changes when a result can change, CODE with each byte of the engine.
+"""Versions in each result: MODEL of the results, CODE of the engine's files.
 
+MODEL changes when a result can change, CODE with each byte of the engine.
 PROGRAM is the command as users type it, for sentences that name it; `release` is the version of the package.
 """
 
@@ -14,7 +15,7 @@ from pathlib import Path
 
 MODEL = "0.17"
 LINK = 8
-COUNTED = (".py", ".toml", ".json")  # what results can depend on; caches and finished studies are neither
+COUNTED = (".py", ".toml", ".json")  # files that results can depend on, unlike caches and finished studies
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed
 IMPORTED_FROM = Path(str(sys.modules[PACKAGE.partition(".")[0]].__file__)).parents[1]
 _ROOT = str(Path(__file__).parent)
@@ -33,8 +34,8 @@ def _checkout() -> str:
 
 @cache
 def _installed() -> str:
-    """Return the version of the installed package, "" where none is."""
-    from importlib import metadata  # late: its imports take longer than all else here
+    """Return the version of the installed package, "" if not installed."""
+    from importlib import metadata  # late: its imports are slow
 
     try:
         return metadata.version(_NAME)
@@ -43,12 +44,15 @@ def _installed() -> str:
 
 
 def release() -> str:
-    """Return the version of the package, which pyproject.toml says; an installed one keeps it in its metadata."""
+    """Return the version of the package.
+
+    It is that of pyproject.toml in a checkout, or of the installed metadata.
+    """
     return _checkout() or _installed() or _UNKNOWN
 
 
 def _program() -> str:
-    """Return the command that exists: `emberpool` where it is installed, the module in a checkout."""
+    """Return the command that users type: `emberpool` where installed, the module in a checkout."""
     in_checkout = PACKAGE == "engine" or (_checkout() and not _installed())
     return "python -m engine" if in_checkout else _NAME
 
@@ -64,7 +68,7 @@ def _files() -> Iterator[str]:
 
 def _stamps() -> list[tuple[str, int, int, int]]:
     # Not the files' own times: rsync -t and tar -x set them, and give another file of the same size the time of the old one.
-    return [(path, (found := os.stat(path)).st_ino, found.st_ctime_ns, found.st_size) for path in _files()]
+    return [(path, (status := os.stat(path)).st_ino, status.st_ctime_ns, status.st_size) for path in _files()]
 
 
 def digest_of_code() -> str:
@@ -76,20 +80,21 @@ def digest_of_code() -> str:
     return digest.hexdigest()
 
 
-_STAMPS, CODE = _stamps(), digest_of_code()  # as this process began, whatever happens to the files afterwards
+_STAMPS, CODE = _stamps(), digest_of_code()  # of the files at the start of this process
 
 
 def code_has_changed() -> bool:
-    """Return whether the engine's files are no longer what this process began with, so that a late import mixes both.
+    """Return whether the engine's files have changed since this process started.
 
-    It looks at the files once a second, and whenever a module was loaded meanwhile.
+    Late imports would mix both states.
+    The files are checked once a second, and whenever a module was loaded meanwhile.
     """
-    return _changed(len(sys.modules), int(time.monotonic()))
+    return _files_have_changed(len(sys.modules), int(time.monotonic()))
 
 
 @lru_cache(maxsize=1)
-def _changed(modules: int, second: int) -> bool:
+def _files_have_changed(modules: int, second: int) -> bool:
     try:
         return _stamps() != _STAMPS and digest_of_code() != CODE
-    except OSError:  # a file went while we looked
+    except OSError:  # a file was removed meanwhile
         return True

@@ -1,14 +1,14 @@
-"""The public face for scripts and notebooks: choose a scenario, estimate or run it, read a table with units.
+"""The public interface for scripts and notebooks: choose scenarios, run them, read tables.
 
     >>> import emberpool as ep
     >>> table = ep.estimate("dlrm-kaggle", cxl_bandwidth_GBps=[8, 16, 32], system="pmem")
     >>> table.frame[["CXL bandwidth [GB/s]", "Step time [ms]"]].shape
     (3, 2)
 
-A knob is named by its path (`machine.cxl_bandwidth_GBps`), with `__` for the point where it is a keyword, by its title, or by
-its last part where that is one knob's alone. Any iterable spans an axis; a flat tuple is one value of a knob that takes
-several. A base is a preset's name, a scenario, a result, a row of a table, a link or a file. Names in this module stay; one
-that must go warns for a whole minor version first.
+A knob is named by its path (`machine.cxl_bandwidth_GBps`), with `__` for the point in a keyword, by its title, or by the last
+part of its path if no other knob has the same. Any iterable spans an axis; a flat tuple is one value of a knob that takes
+several numbers. A base is a preset's name, a scenario, a result, a row of a table, a link or a file. Names in this module stay;
+a name that must go warns for a whole minor version first.
 """
 
 from ..errors import BadInput, BadKnob, CannotRun, EmberpoolError

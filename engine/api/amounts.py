@@ -1,4 +1,4 @@
-"""Numbers and words beside the knobs: workers, targets of `enough`, samplings; each is refused in a sentence of its own."""
+"""Arguments beside the knobs: workers, targets of `enough`, samplings, each with its own refusal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USUAL_PERCENT = 10.0
 
 
 def workers(jobs: Any) -> int:
-    """Return how many processes compute at once, -1 for one per core; raises BadInput."""
+    """Return the number of worker processes, -1 for one per core; raises BadInput."""
     try:
         count = index(1 if jobs is None else jobs)
     except TypeError:
@@ -35,20 +35,20 @@ def workers(jobs: Any) -> int:
     return count
 
 
-def target(within_percent: Any, within: Any, step_ms: Any, stacklevel: int = 3) -> Target:
+def target(within_percent: Any, within_share: Any, step_ms: Any, stacklevel: int = 3) -> Target:
     """Return the target of `enough`: percent of the baseline's step time, or milliseconds; raises BadInput."""
-    asked = {"within_percent": within_percent, "within": within, "step_ms": step_ms}
-    given = [name for name, value in asked.items() if value is not None]
-    if len(given) > 1:
-        raise BadInput(f"{' and '.join(given)} are two targets; give one of them.")
+    targets = {"within_percent": within_percent, "within": within_share, "step_ms": step_ms}
+    given_names = [name for name, argument in targets.items() if argument is not None]
+    if len(given_names) > 1:
+        raise BadInput(f"{' and '.join(given_names)} are two targets; give one of them.")
     if step_ms is not None:
         return Target(milliseconds=number("step_ms", step_ms, "milliseconds, such as step_ms=2.5"))
-    if within is None:
+    if within_share is None:
         percent = USUAL_PERCENT if within_percent is None else within_percent
         return Target(number("within_percent", percent, "percent, such as within_percent=10", percent=1.0) / 100)
-    share = number("within", within, "a share, or better within_percent=10", percent=100.0)
+    share = number("within", within_share, "a share, or better within_percent=10", percent=100.0)
     warnings.warn(
-        f"within={shown(within)} is a share, {figures.exact(100 * share)} %, and goes in the next minor version; "
+        f"within={shown(within_share)} is a share, {figures.exact(100 * share)} %, and goes in the next minor version; "
         f"write within_percent={100 * share:.6g}.",
         DeprecationWarning,
         stacklevel=stacklevel,
@@ -56,43 +56,46 @@ def target(within_percent: Any, within: Any, step_ms: Any, stacklevel: int = 3) 
     return Target(share)
 
 
-def switch(name: str, value: Any) -> bool:
-    """Return True or False as it stands; raises BadInput for a word or number that only counts as one."""
-    if not isinstance(value, bool | np.bool_):
-        raise BadInput(f"{name}={shown(value)} is neither True nor False; write one of them.")
-    return bool(value)
+def switch(name: str, argument: Any) -> bool:
+    """Return an argument that is True or False; raises BadInput for all other types."""
+    if not isinstance(argument, bool | np.bool_):
+        raise BadInput(f"{name}={shown(argument)} is neither True nor False; write one of them.")
+    return bool(argument)
 
 
-def system(name: str, value: Any) -> str:
+def system(name: str, argument: Any) -> str:
     """Return the name of a system; raises BadInput."""
-    if not isinstance(value, str) or value not in names("systems"):
-        raise BadInput(f"{name}={shown(value)} is no system; {nearest(str(value), names('systems'), 'systems')}")
-    return str(value)
+    if not isinstance(argument, str) or argument not in names("systems"):
+        raise BadInput(f"{name}={shown(argument)} is no system; {nearest(str(argument), names('systems'), 'systems')}")
+    return str(argument)
 
 
-def number(name: str, value: Any, unit: str, percent: float | None = None) -> float:
-    """Return a number of something; a text with % is read where `percent` says how many of its unit make one percent's."""
-    written = value.strip().removesuffix("%") if isinstance(value, str) and value.strip().endswith("%") else None
-    if written is not None and percent is not None:
+def number(name: str, argument: Any, unit: str, percent: float | None = None) -> float:
+    """Return an argument that is a number in some unit; raises BadInput.
+
+    percent: percents in one unit, with which a text such as "10 %" is read; None to refuse such texts.
+    """
+    percent_text = argument.strip().removesuffix("%") if isinstance(argument, str) and argument.strip().endswith("%") else None
+    if percent_text is not None and percent is not None:
         try:
-            return float(written) / percent
+            return float(percent_text) / percent
         except ValueError:
             pass
-    if np.ma.is_masked(value):
-        raise BadInput(f"{name}={shown(value)} is masked, and no number; write {unit}.")
-    found = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
-    if isinstance(found, bool) or not isinstance(found, int | float | Decimal | Fraction):
-        raise BadInput(f"{name}={shown(value)} is no number; write {unit}.")
+    if np.ma.is_masked(argument):
+        raise BadInput(f"{name}={shown(argument)} is masked, and no number; write {unit}.")
+    scalar = argument.item() if hasattr(argument, "item") and getattr(argument, "ndim", 1) == 0 else argument
+    if isinstance(scalar, bool) or not isinstance(scalar, int | float | Decimal | Fraction):
+        raise BadInput(f"{name}={shown(argument)} is no number; write {unit}.")
     try:
-        return float(found)
+        return float(scalar)
     except OverflowError:
-        raise BadInput(f"{name}={shown(value)} is too large; write {unit}.") from None
-    except ValueError:  # a NaN that signals
-        raise BadInput(f"{name}={shown(value)} is no number; write {unit}.") from None
+        raise BadInput(f"{name}={shown(argument)} is too large; write {unit}.") from None
+    except ValueError:  # a signalling NaN
+        raise BadInput(f"{name}={shown(argument)} is no number; write {unit}.") from None
 
 
 def sampled(sample: Any) -> Sampling:
-    """Return which points of the axes' box are computed; raises BadInput."""
+    """Return the sampling of the axes' grid; raises BadInput."""
     if sample is None:
         return Sampling()
     if isinstance(sample, str):

@@ -1,4 +1,4 @@
-"""Columns of Arrow in the types that are written: what other libraries make of texts, categories and lists, plain."""
+"""Columns of Arrow in the plain types of the written file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any
 
 
 def plain_type(kind: Any) -> Any:
-    """Return the type in which a column is written: views and categories as their values, truth as 0 and 1, lists as one kind."""
+    """Return the type in which a column of a type is written.
+
+    Views and categories become their values, truth values 0 and 1, lists one kind of list.
+    """
     import pyarrow  # late: it takes a third of a second
     from pyarrow import types
 
@@ -20,11 +23,11 @@ def plain_type(kind: Any) -> Any:
         return kind if usual else pyarrow.large_list(inner)
     views = ((types.is_string_view, pyarrow.large_string()), (types.is_binary_view, pyarrow.large_binary()))
     shorter = ((types.is_boolean, pyarrow.uint8()), (types.is_float16, pyarrow.float32()))
-    return next((plain for known, plain in (*views, *shorter) if known(kind)), kind)
+    return next((written_kind for is_kind, written_kind in (*views, *shorter) if is_kind(kind)), kind)
 
 
 def is_list(kind: Any) -> bool:
-    """Return whether a type of Arrow is one of lists, of which it has five."""
+    """Return whether a type of Arrow is one of its five list types."""
     from pyarrow import types
 
     kinds = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
@@ -32,13 +35,16 @@ def is_list(kind: Any) -> bool:
 
 
 def plain(column: Any) -> Any:
-    """Return an array in the type in which it is written; Arrow's own casts of views of lists and categories give wrong ones."""
+    """Return an array in the type in which it is written.
+
+    Arrow's own casts of list views and categories give wrong arrays.
+    """
     import numpy
     import pyarrow
     from pyarrow import compute, types
 
-    kind, wanted = column.type, plain_type(column.type)
-    if kind == wanted:
+    kind, written_type = column.type, plain_type(column.type)
+    if kind == written_type:
         return column
     if isinstance(kind, pyarrow.BaseExtensionType):
         return plain(column.storage)
@@ -48,4 +54,4 @@ def plain(column: Any) -> Any:
         lengths = compute.fill_null(compute.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         ends = pyarrow.array(numpy.concatenate(([0], numpy.cumsum(lengths, dtype=numpy.int64))))
         return pyarrow.LargeListArray.from_arrays(ends, plain(column.flatten()), mask=column.is_null())
-    return column.cast(wanted)
+    return column.cast(written_type)

@@ -1,7 +1,7 @@
-"""From what a script names a scenario by to the scenario: a preset, a link, a result, a row of a table, a file.
+"""Scenarios from a script's base: a preset, link, result, row of a table or file.
 
-A row of `table.frame` says in its `attrs` what its table varies and around which scenario, so that it means its own
-point whatever was sorted or filtered before; a row of the CSV has every knob itself.
+A row of `table.frame` has in its `attrs` the knobs that its table varies and the scenario around them, so that the row means
+its own point after any sorting or filtering; a row of the CSV has every knob itself.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from ..scenario.presets import DEFAULT, preset, scenario_file
 from ..scenario.scenario import KNOBS, Scenario, known, with_values
 from .knob_values import TITLES, by_path, plain, settings, shown
 
-Base = Any  # what `scenario_of` takes
-ATTRS = "emberpool"  # under which a frame says what it varies, in plain JSON, as files of frames keep it
+Base = Any  # the types that `scenario_of` takes
+ATTRS = "emberpool"  # the key of a frame's attrs for its varied knobs, in plain JSON, as files of frames keep it
 ADDRESS = ("Outcome", "outcome", "scenario key", "model version", "arithmetic")
-MEASURED = frozenset((*ADDRESS, *(one.name for one in METRICS.values())))
+MEASURED = frozenset((*ADDRESS, *(metric.name for metric in METRICS.values())))
 EXPECTED = "give a preset's name, a scenario, a result, a row of table.frame, or a link"
 
 
 def scenario_of(base: Base, stacklevel: int = 3) -> Scenario:
-    """Return the scenario that a base names; raises BadInput. What a link says beside it is a warning.
+    """Return the scenario that a base names; raises BadInput.
 
-    So is that it has a part of one's own whose file has changed since.
+    Warns of notes in a link, and of own parts whose file has changed since.
     """
-    found = _scenario_of(base, stacklevel + 1)
-    for sentence in changed(own_parts(found.machine)):
+    scenario = _scenario_of(base, stacklevel + 1)
+    for sentence in changed(own_parts(scenario.machine)):
         warnings.warn(sentence, stacklevel=stacklevel)
-    return found
+    return scenario
 
 
 def _scenario_of(base: Base, stacklevel: int) -> Scenario:
@@ -50,14 +50,14 @@ def _scenario_of(base: Base, stacklevel: int) -> Scenario:
     if isinstance(base, Result):
         return base.scenario
     if isinstance(base, str):
-        return _named(str.__str__(base).strip(), stacklevel + 1)
+        return _scenario_by_name(str.__str__(base).strip(), stacklevel + 1)
     if isinstance(base, os.PathLike):
         return scenario_file(written_path(Path(base)))
     if hasattr(base, "iterrows"):
         raise BadInput(f"A frame of {count(len(base), 'row')} is no scenario; take one, such as frame.iloc[0].")
     if isinstance(base, Mapping) or (hasattr(base, "index") and hasattr(base, "attrs")):  # a dict or a row of pandas
-        return _of_row(dict(base.items()), getattr(base, "attrs", {}).get(ATTRS))
-    if isinstance(base, Sequence) and not isinstance(base, bytes) and all(isinstance(one, Result) for one in base):
+        return _scenario_of_row(dict(base.items()), getattr(base, "attrs", {}).get(ATTRS))
+    if isinstance(base, Sequence) and not isinstance(base, bytes) and all(isinstance(result, Result) for result in base):
         if len(base) == 1:
             return base[0].scenario  # type: ignore[no-any-return]
         raise BadInput(f"A table of {count(len(base), 'point')} is no one scenario; take a point, such as table[0].")
@@ -65,34 +65,37 @@ def _scenario_of(base: Base, stacklevel: int) -> Scenario:
 
 
 def opened(address: Any, stacklevel: int = 3) -> Scenario:
-    """Return the scenario of a link; what it says beside it, as that it was made by another version, is a warning."""
+    """Return the scenario of a link.
+
+    Warns of the link's notes, such as another model version.
+    """
     if not isinstance(address, str):
         raise BadInput(
             f"{shown(address)} is no link, which is a text such as /design?preset={DEFAULT}; copy one from the explorer."
         )
-    found = linked.read(address.strip())
-    if found.banner:
-        warnings.warn(found.banner, stacklevel=stacklevel)
-    if found.axes:
-        warnings.warn(f"The link sweeps {', '.join(found.axes)}; this is its base.", stacklevel=stacklevel)
-    return found.scenario
+    opened_link = linked.read(address.strip())
+    if opened_link.banner:
+        warnings.warn(opened_link.banner, stacklevel=stacklevel)
+    if opened_link.axes:
+        warnings.warn(f"The link sweeps {', '.join(opened_link.axes)}; this is its base.", stacklevel=stacklevel)
+    return opened_link.scenario
 
 
-def row_attrs(base: Scenario, varied: Sequence[str], around: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the rows of a table's frame carry: what it varies, and the knobs of all its points.
+def row_attrs(base: Scenario, varied: Sequence[str], set_knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attrs of a table's frame: varied knobs, and the other knobs.
 
-    A model that varies brings its own knobs, but for those that were set `around` it.
+    A varied model has its own knobs, except for `set_knobs`.
     """
     model = {"model.name": base.model.name}
     usual = texts(with_values(Scenario(), model))
-    shared = model | {path: text for path, text in texts(base).items() if text != usual[path]}
+    shared_knobs = model | {path: text for path, text in texts(base).items() if text != usual[path]}
     if "model.name" in varied:
-        shared = {path: text for path, text in shared.items() if not path.startswith("model.")}
-        shared |= {path: knobs.write(known(path), value) for path, value in around.items()}
-    return {"knobs": {path: text for path, text in shared.items() if path not in varied}, "varied": list(varied)}
+        shared_knobs = {path: text for path, text in shared_knobs.items() if not path.startswith("model.")}
+        shared_knobs |= {path: knobs.write(known(path), setting) for path, setting in set_knobs.items()}
+    return {"knobs": {path: text for path, text in shared_knobs.items() if path not in varied}, "varied": list(varied)}
 
 
-def _named(text: str, stacklevel: int) -> Scenario:
+def _scenario_by_name(text: str, stacklevel: int) -> Scenario:
     if text.endswith(".toml") and "?" not in text:
         return scenario_file(written_path(text))
     if "?" in text or "://" in text or text.startswith("/"):
@@ -102,55 +105,61 @@ def _named(text: str, stacklevel: int) -> Scenario:
     return preset(text).scenario
 
 
-def _of_row(row: dict[Any, Any], attrs: Mapping[str, Any] | None) -> Scenario:
-    """Return the scenario of a row by the names of its cells; raises BadInput where it does not say all of it."""
-    cells = {name: value for name, value in row.items() if isinstance(name, str)}
+def _scenario_of_row(row: dict[Any, Any], attrs: Mapping[str, Any] | None) -> Scenario:
+    """Return the scenario of a row by the names of its cells.
+
+    Raises BadInput for an incomplete row.
+    """
+    cells = {name: cell for name, cell in row.items() if isinstance(name, str)}
     if set(KNOBS) <= set(cells):
-        return with_values(Scenario(), {path: _cell(path, cells[path], written=True) for path in KNOBS})
+        return with_values(Scenario(), {path: _cell(path, cells[path], from_csv=True) for path in KNOBS})
     if attrs:
-        return _of_attrs(cells, attrs)
+        return _scenario_of_frame_row(cells, attrs)
     start = cells.pop("preset", None)
-    measured = [name for name in cells if name in MEASURED]
-    if measured and start is None:
+    result_names = [name for name in cells if name in MEASURED]
+    if result_names and start is None:
         raise BadInput(
-            f"A row with {measured[0]!r}, but without the table's attrs, does not say which scenario it varies; give table[0], "
-            "a row of table.frame itself, or the knobs alone."
+            f"A row with {result_names[0]!r}, but without the table's attrs, does not say which scenario it varies; "
+            "give table[0], a row of table.frame itself, or the knobs alone."
         )
     if len(cells) < len(row) - (start is not None):
         raise BadInput(f"{shown(row)} is no scenario: its keys are not all texts; name knobs by path or title.")
     _check_ends(row)
-    changes = {name: value for name, value in cells.items() if name not in measured}
+    changes = {name: cell for name, cell in cells.items() if name not in result_names}
     return with_values(scenario_of(DEFAULT if start is None else start), settings(changes))
 
 
 def _check_ends(row: Mapping[Any, Any]) -> None:
-    """Raise BadInput where the preset of a row is, however deep, a row that has been there."""
-    seen: list[Any] = []
+    """Raise BadInput for a row whose chain of presets is a circle."""
+    visited_rows: list[Any] = []
     inner: Any = row
     while isinstance(inner, Mapping):
-        if any(inner is one for one in seen):
+        if any(inner is visited for visited in visited_rows):
             raise BadInput("A row whose preset is that row itself is no scenario; name a preset by a text.")
-        seen.append(inner)
+        visited_rows.append(inner)
         inner = inner.get("preset")
 
 
-def _of_attrs(cells: Mapping[str, Any], attrs: Mapping[str, Any]) -> Scenario:
-    """Return the scenario of a frame's row: its table's, with what the row says of knobs."""
-    said = by_path({name: value for name, value in cells.items() if name in KNOBS or name in TITLES})
+def _scenario_of_frame_row(cells: Mapping[str, Any], attrs: Mapping[str, Any]) -> Scenario:
+    """Return the scenario of a frame's row: the table's knobs, with those of the row."""
+    row_knobs = by_path({name: cell for name, cell in cells.items() if name in KNOBS or name in TITLES})
     for path in attrs["varied"]:
-        if path not in said:
+        if path not in row_knobs:
             raise BadInput(f"The row lacks {KNOBS[path].title!r}, which its table varies; keep that column, or give table[0].")
-    shared = {path: knobs.parse(known(path), text) for path, text in attrs["knobs"].items()}
-    return with_values(Scenario(), shared | {path: _cell(path, value) for path, value in said.items()})
+    table_knobs = {path: knobs.parse(known(path), text) for path, text in attrs["knobs"].items()}
+    return with_values(Scenario(), table_knobs | {path: _cell(path, cell) for path, cell in row_knobs.items()})
 
 
-def _cell(path: str, cell: Any, written: bool = False) -> Any:
-    """Return a cell as its knob takes it: as a CSV file has it where it is `written`, or else as a frame has it."""
-    knob, value = KNOBS[path], plain(cell, path)
-    if isinstance(value, float) and value != value:  # what pandas makes of an empty cell, or of "auto" among numbers
-        value = "" if written else None if knob.optional else value
-    if isinstance(value, str):
-        if knob.kind in knobs.SEPARATOR and not written:
-            value = value.replace(", ", knobs.SEPARATOR[knob.kind])
-        return knobs.parse(knob, value)
-    return knobs.check(knob, value)
+def _cell(path: str, cell: Any, from_csv: bool = False) -> Any:
+    """Return the knob's setting of a cell from a CSV file or a frame.
+
+    Raises BadKnob.
+    """
+    knob, setting = KNOBS[path], plain(cell, path)
+    if isinstance(setting, float) and setting != setting:  # NaN: pandas' form of an empty cell, or of "auto" among numbers
+        setting = "" if from_csv else None if knob.optional else setting
+    if isinstance(setting, str):
+        if knob.kind in knobs.SEPARATOR and not from_csv:
+            setting = setting.replace(", ", knobs.SEPARATOR[knob.kind])
+        return knobs.parse(knob, setting)
+    return knobs.check(knob, setting)

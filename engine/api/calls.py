@@ -1,4 +1,4 @@
-"""What a script asks: choose a scenario by name and knobs, estimate it, run it, size it, and go from and to links."""
+"""The calls of a script: choose, estimate, run and size scenarios, use links."""
 
 from __future__ import annotations
 
@@ -45,46 +45,50 @@ from .table import Table
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Data = Any  # a path, a pandas.DataFrame, or whatever speaks Arrow
+Data = Any  # a path, a pandas.DataFrame, or an object with Arrow's interface
 MappingOfColumns = Mapping[str, Any] | None
 
 
 def scenario(base: Base = DEFAULT, /, **knobs: Any) -> Scenario:
-    """Return a preset, a scenario, a result's or a row's, with some knobs changed; raises BadInput with a sentence.
+    """Return the scenario of a base, with some knobs changed; raises BadInput with a sentence.
 
     >>> scenario("tiny", batches=20).run.batches
     20
     """
     look()
-    return _changed(scenario_of(base), settings(knobs))
+    return _with_settings(scenario_of(base), settings(knobs))
 
 
-def _changed(start: Scenario, changes: Mapping[str, Any]) -> Scenario:
-    """Return a scenario with knobs changed; that its bottom MLP follows a new embedding dim is a warning."""
-    whole, said = mended(start, changes)
-    if said:
-        warnings.warn(said, stacklevel=3)
-    return with_values(start, whole)
+def _with_settings(start: Scenario, changes: Mapping[str, Any]) -> Scenario:
+    """Return a scenario with knobs changed.
+
+    Warns if the bottom MLP follows a new embedding dim.
+    """
+    mended_changes, note = mended(start, changes)
+    if note:
+        warnings.warn(note, stacklevel=3)
+    return with_values(start, mended_changes)
 
 
 def estimate(base: Base = DEFAULT, /, **knobs: Any) -> Table:
-    """Estimate a scenario's steady state, or a grid of them, in milliseconds each; faults and training are left out.
+    """Estimate a scenario's steady state, or a grid of them, in milliseconds each.
 
-    What cannot run is a row without numbers whose outcome says why; raises BadKnob for what no scenario can have.
+    Faults and training are left out. A scenario that cannot run is a row without numbers whose outcome says why.
+    Raises BadKnob for impossible values.
 
     >>> estimate("tiny", system=["pmem", "cxl"]).frame["Training system"].tolist()
     ['pmem', 'cxl']
     """
-    return _computed(_swept(base, knobs), "estimate", None, 1)
+    return _compute_table(_swept(base, knobs), "estimate", None, 1)
 
 
 def run(base: Base = DEFAULT, /, *, data: Data = None, mapping: MappingOfColumns = None, jobs: int = 1, **knobs: Any) -> Table:
-    """Run scenarios in full: real ids, gradients, faults; `jobs` are processes at once (joblib), -1 for one per core.
+    """Run scenarios in full, with real ids, gradients and faults.
 
-    `data` is a file of clicks or a frame of them, to train on; `mapping` says what its columns mean, with the keys of a
-    mapping file. A frame without one needs a column named like a label: its texts, categories and lists are ids, numbers
-    with a point dense, and whole numbers what they would be in a file. Points that share a training train once, with equal
-    results for any number of jobs.
+    `jobs` are processes at once (joblib), -1 for one per core. `data` is a file or a frame of clicks to train on; `mapping`
+    gives the meaning of its columns, with the keys of a mapping file. A frame without a mapping needs a column named like a
+    label: texts, categories and lists are ids, numbers with a point are dense, and whole numbers are read as in a file. Points
+    that share a training train once, with equal results for any number of jobs.
 
     >>> table = run("tiny", batches=30)
     >>> table[0].training[-1]["Batch"]
@@ -92,7 +96,7 @@ def run(base: Base = DEFAULT, /, *, data: Data = None, mapping: MappingOfColumns
     """
     count = amounts.workers(jobs)
     with data_file(data, mapping) as file:
-        return _computed(_swept(base, knobs), "full", file, count)
+        return _compute_table(_swept(base, knobs), "full", file, count)
 
 
 def sweep(
@@ -106,9 +110,11 @@ def sweep(
     jobs: int = 1,
     **knobs: Any,
 ) -> Table:
-    """Estimate, or run in full, what axes span, written as on the command line; `sample` may be sobol:64, lhs:64 or random:64.
+    """Estimate, or run in full, the points that axes span.
 
-    An axis may also be a dict of lists, or a list among the knobs; these are the last axes.
+    Axes are written as on the command line.
+    `sample` may be sobol:64, lhs:64 or random:64. An axis may also be a dict of lists, or a list among the knobs; these are the
+    last axes.
 
     >>> len(sweep("tiny", "cxl_bandwidth_GBps=8:64", "system=pmem,cxl", sample="sobol:16"))
     16
@@ -118,11 +124,11 @@ def sweep(
     if data is not None and not in_full:
         raise BadInput("An estimate trains on no data; write full=True, or take ep.fit(FILE) as the base.")
     values, spanned = split(knobs, flat_lists=False)
-    written = tuple(axis for one in axes for axis in _axes(one))
-    points = Sweep(scenario_of(base), (*written, *spanned), tuple(values.items()), amounts.sampled(sample))
+    argument_axes = tuple(axis for argument in axes for axis in _axes(argument))
+    points = Sweep(scenario_of(base), (*argument_axes, *spanned), tuple(values.items()), amounts.sampled(sample))
     count = amounts.workers(jobs)
     with data_file(data, mapping) as file:
-        return _computed(points, "full" if in_full else "estimate", file, count)
+        return _compute_table(points, "full" if in_full else "estimate", file, count)
 
 
 def enough(
@@ -135,17 +141,18 @@ def enough(
     within: float | None = None,
     **knobs: Any,
 ) -> dict[str, str]:
-    """Say in sentences the smallest PMEM and CXL link at most `within_percent` (10) slower than a baseline, or at `step_ms`.
+    """Return sentences on the smallest PMEM and CXL link that reach a target.
 
-    `within`, the same as a share, warns and goes in the next minor version.
+    The target is at most `within_percent` (10) slower than a baseline, or `step_ms`. `within`, the same as a share, warns and
+    goes in the next minor version.
 
     >>> sorted(enough("dlrm-kaggle"))[:2]
     ['bandwidth', 'both']
     """
-    asked, target = scenario(base, **knobs), amounts.target(within_percent, within, step_ms)
-    for sentence in sequence_notes(asked):
+    base_scenario, target = scenario(base, **knobs), amounts.target(within_percent, within, step_ms)
+    for sentence in sequence_notes(base_scenario):
         warnings.warn(sentence, stacklevel=2)
-    answer = smallest(ask(asked, baseline_of(asked, amounts.system("baseline", baseline)), target))
+    answer = smallest(ask(base_scenario, baseline_of(base_scenario, amounts.system("baseline", baseline)), target))
     return {name: sentence for name, sentence in vars(told(answer)).items() if sentence}
 
 
@@ -160,16 +167,16 @@ def decide(
     prices: str | int = "",
     **knobs: Any,
 ) -> dict[str, Any]:
-    """Decide which machine to buy, as the command `decide` does: its sentence, verdict and rows as one dictionary.
+    """Decide which machine to buy; return sentence, verdict and rows as a dictionary.
 
     `require` is written as on the command line: throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES, budget=USD, one or several.
-    A knob that names a part, such as gpu, leaves its kind no other.
+    A knob that names a part, such as gpu, allows no other part of the same kind.
 
     >>> decide("tiny", parts="gpu=h100-pcie")["verdict"]["feasible"]
     True
     """
     changes = settings(knobs)
-    asked = Questions(
+    questions = Questions(
         require=(require,) if isinstance(require, str) else tuple(require),
         lose=lose,
         objective=objective,
@@ -180,11 +187,13 @@ def decide(
     start = scenario_of(base)
     for sentence in sequence_notes(start):
         warnings.warn(sentence, stacklevel=2)
-    return content(decided(question_of(_changed(start, changes), asked)), DEFAULT)
+    return content(decided(question_of(_with_settings(start, changes), questions)), DEFAULT)
 
 
 def fit(file: Data, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None, **knobs: Any) -> Scenario:
-    """Return a scenario whose tables and generated data are like a file's, a frame's or a trace's; reservations are warnings.
+    """Return a scenario with tables and data like a file's, a frame's or a trace's.
+
+    Warns of doubts about the fit.
 
     >>> from pathlib import Path
     >>> table = Path("clicks.csv").write_text("click,user\\n" + "".join(f"{i % 2},{i * i % 97}\\n" for i in range(4000)))
@@ -197,15 +206,16 @@ def fit(file: Data, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None
     with data_file(file, mapping) as path:
         if path is None:
             raise BadInput("ep.fit(None) has no file to fit to; give a path or a frame.")
-        found = fit_file(lookups_of(path))
-    for sentence in told_of_fit(found):
+        workload_fit = fit_file(lookups_of(path))
+    for sentence in told_of_fit(workload_fit):
         warnings.warn(sentence, stacklevel=2)
-    return found.scenario(start)
+    return workload_fit.scenario(start)
 
 
 def load(address: str) -> Scenario:
-    """Open a link of the explorer; what it says beside the scenario, as that it was made by another version, is a warning.
+    """Return the scenario of an explorer's link.
 
+    Warns of the link's notes, such as another model version.
     >>> load(link(scenario("tiny", batches=20))) == scenario("tiny", batches=20)
     True
     """
@@ -214,7 +224,7 @@ def load(address: str) -> Scenario:
 
 
 def link(base: Base, /, **knobs: Any) -> str:
-    """Return the link that opens a scenario in the explorer, to be put behind its address."""
+    """Return the link that opens a scenario in the explorer, behind its address."""
     return links.link(scenario(base, **knobs))
 
 
@@ -235,7 +245,12 @@ def presets() -> DataFrame:
     """
     from pandas import DataFrame
 
-    return DataFrame([{"name": one.name, "title": one.title, "paper": one.paper} for one in map(preset, preset_names())])
+    return DataFrame(
+        [
+            {"name": named_preset.name, "title": named_preset.title, "paper": named_preset.paper}
+            for named_preset in map(preset, preset_names())
+        ]
+    )
 
 
 def knobs() -> DataFrame:
@@ -247,56 +262,68 @@ def knobs() -> DataFrame:
     from pandas import DataFrame
 
     look()
-    rows = ((path, one.title, knob.write(one, one.default), ", ".join(one.allowed), one.help) for path, one in KNOBS.items())
+    rows = (
+        (path, definition.title, knob.write(definition, definition.default), ", ".join(definition.allowed), definition.help)
+        for path, definition in KNOBS.items()
+    )
     return DataFrame(rows, columns=["path", "title", "default", "choices", "help"])
 
 
 def _swept(base: Base, knobs: Mapping[str, Any]) -> Sweep:
-    """Return the grid that lists among the knobs span."""
+    """Return the sweep of a base over the axes that lists among the knobs span."""
     look()
     values, axes = split(knobs)
     return Sweep(scenario_of(base, 4), axes, tuple(values.items()))
 
 
-def _axes(written: Any) -> tuple[Axis, ...]:
-    """Return the axes of a text as on the command line, of a dict of lists, or of a list of such texts."""
-    if isinstance(written, Mapping):
-        values, axes = split(written)
+def _axes(argument: Any) -> tuple[Axis, ...]:
+    """Return the axes of an argument.
+
+    It is a text as on the command line, a dict of lists, or a list of texts.
+    """
+    if isinstance(argument, Mapping):
+        values, axes = split(argument)
         if values:
             raise BadKnob(f"The axis {next(iter(values))} has one value; give a list, or set the knob as a keyword.")
         return axes
-    if isinstance(written, list | tuple) and all(isinstance(one, str) for one in written):
-        return tuple(axis for one in written for axis in _axes(one))
-    if not isinstance(written, str):
-        raise BadInput(f"{shown(written)} is no axis; write a text such as 'system=pmem,cxl', or system=['pmem', 'cxl'].")
-    name, sign, rest = re.match(r"([^=:]*)([=:]?)(.*)", written, re.DOTALL).groups()  # type: ignore[union-attr]
-    return (parse(f"{path_of(name.strip())}={rest}" if sign else written),)
+    if isinstance(argument, list | tuple) and all(isinstance(text, str) for text in argument):
+        return tuple(axis for text in argument for axis in _axes(text))
+    if not isinstance(argument, str):
+        raise BadInput(f"{shown(argument)} is no axis; write a text such as 'system=pmem,cxl', or system=['pmem', 'cxl'].")
+    name, sign, rest = re.match(r"([^=:]*)([=:]?)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
+    return (parse(f"{path_of(name.strip())}={rest}" if sign else argument),)
 
 
-def _computed(points: Sweep, how: How, data: Path | None, jobs: int) -> Table:
+def _compute_table(points: Sweep, method: How, data_path: Path | None, jobs: int) -> Table:
     for refused in points.refused:
         raise BadKnob(refused.sentence)
-    given = tuple(points)
-    varied, around = tuple(axis.path for axis in points.axes), points.settings
-    if how == "estimate":
-        return Table((estimated(given[0]),) if len(given) == 1 else tuple(estimates(given)), how, varied, around)
+    points_list = tuple(points)
+    varied, set_knobs = tuple(axis.path for axis in points.axes), points.settings
+    if method == "estimate":
+        return Table(
+            (estimated(points_list[0]),) if len(points_list) == 1 else tuple(estimates(points_list)), method, varied, set_knobs
+        )
     groups: dict[object, list[int]] = {}
-    for index, one in enumerate(given):
-        groups.setdefault(functional_class(one) or "alike", []).append(index)
+    for index, point in enumerate(points_list):
+        groups.setdefault(functional_class(point) or "alike", []).append(index)
     from joblib import Parallel, delayed
 
     if jobs != 1:
         open_streams()
-    parts = Parallel(n_jobs=jobs)(delayed(_ran)([given[index] for index in group], data) for group in groups.values())
-    placed = {
-        index: one for group, part in zip(groups.values(), parts, strict=True) for index, one in zip(group, part, strict=True)
+    parts = Parallel(n_jobs=jobs)(
+        delayed(_run_group)([points_list[index] for index in group], data_path) for group in groups.values()
+    )
+    result_by_index = {
+        index: result
+        for group, part in zip(groups.values(), parts, strict=True)
+        for index, result in zip(group, part, strict=True)
     }
-    return Table(tuple(placed[index] for index in range(len(given))), how, varied, around)
+    return Table(tuple(result_by_index[index] for index in range(len(points_list))), method, varied, set_knobs)
 
 
-def _ran(some: Sequence[Scenario], data: Path | None) -> list[Result]:
-    """Run scenarios that may share a training."""
-    if data is None and functional_class(some[0]) is None:
-        return runs(some, tables=True)
+def _run_group(scenarios: Sequence[Scenario], data_path: Path | None) -> list[Result]:
+    """Return the results of full runs that may share a training."""
+    if data_path is None and functional_class(scenarios[0]) is None:
+        return runs(scenarios, tables=True)
     shelf: TrainingShelf = {}
-    return [simulate(one, data, shelf=shelf) for one in some]
+    return [simulate(point, data_path, shelf=shelf) for point in scenarios]

@@ -1,8 +1,8 @@
-"""Charts for notebooks that load nothing from a network: `altair.Chart`, shown as a picture that is drawn here.
+"""Charts for notebooks without a network: `altair.Chart`, shown as a picture that is drawn here.
 
-Altair's usual renderer writes HTML that loads Vega from a network. A chart of ours shows its specification, which JupyterLab
-and Visual Studio Code draw by themselves, beside a picture by vl-convert where that is installed. Who has enabled another
-renderer gets that one. What `altair.layer(a, b)` and its like make is Altair's own: only its global state could change that.
+Altair's usual renderer writes HTML that loads Vega from a network. An offline chart shows its specification, which JupyterLab
+and Visual Studio Code draw by themselves, beside a picture by vl-convert where that is installed. A user's own renderer is
+respected. Charts of `altair.layer(a, b)` and similar functions are Altair's own: only its global state could change that.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ TOGETHER = ("__add__", "__and__", "__or__", "facet", "repeat")  # make a chart o
 
 
 def chart(spec: Mapping[str, Any]) -> Any:
-    """Return a specification as an `altair.Chart`, which can be put together with others."""
+    """Return a specification as an `altair.Chart`, which can be combined with others."""
     altair = import_module("altair")  # here, as it takes a second
-    return _offline(altair.Chart).from_dict({name: value for name, value in spec.items() if name != "$schema"})
+    return _offline_class(altair.Chart).from_dict({name: part for name, part in spec.items() if name != "$schema"})
 
 
 def bundle(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a notebook shows of a specification, by media type."""
-    found = {VEGA_LITE: dict(spec), "text/plain": MISSING}
+    """Return the contents that a notebook shows for a specification, by media type."""
+    contents = {VEGA_LITE: dict(spec), "text/plain": MISSING}
     if _converter():
-        found |= {**_picture(dict(spec)), "text/plain": "A chart in Vega-Lite."}
-    return found
+        contents |= {**_picture(dict(spec)), "text/plain": "A chart in Vega-Lite."}
+    return contents
 
 
 def _picture(spec: dict[str, Any]) -> dict[str, str]:
-    """Return a drawing, or pixels where a drawing of many points would be larger."""
+    """Return a picture by media type: a drawing, or pixels if smaller."""
     convert = import_module("vl_convert")
-    drawn = convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    if len(drawn) <= MOST_DRAWN:
-        return {"image/svg+xml": drawn}
+    drawing = convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    if len(drawing) <= MOST_DRAWN:
+        return {"image/svg+xml": drawing}
     return {"image/png": b64encode(convert.vegalite_to_png(spec, allowed_base_urls=[])).decode("ascii")}
 
 
@@ -48,43 +48,43 @@ def _converter() -> bool:
 
 
 @cache
-def _offline(kind: Any) -> Any:
-    """Return a class of Altair's charts that shows itself without a network, and so does what it is put together to."""
+def _offline_class(kind: Any) -> Any:
+    """Return a class of Altair's charts whose charts, and their compositions, need no network."""
     renderers = import_module("altair").renderers
 
-    def shown(self: Any, *arguments: Any, **named: Any) -> Any:
+    def mime_bundle(self: Any, *arguments: Any, **options: Any) -> Any:
         if renderers.active not in ("", "default"):
-            return kind._repr_mimebundle_(self, *arguments, **named)
+            return kind._repr_mimebundle_(self, *arguments, **options)
         return bundle(self.to_dict(context={"pre_transform": False}))
 
-    def written(name: str) -> Callable[..., Any]:
-        return lambda self, *arguments, **named: getattr(kind, name)(self, *arguments, **{"inline": _converter(), **named})
+    def writer(name: str) -> Callable[..., Any]:
+        return lambda self, *arguments, **options: getattr(kind, name)(self, *arguments, **{"inline": _converter(), **options})
 
-    def together(name: str) -> Callable[..., Any]:
-        def method(self: Any, *arguments: Any, **named: Any) -> Any:
-            made = getattr(kind, name)(self, *arguments, **named)
-            return _retyped(made)
+    def composition(name: str) -> Callable[..., Any]:
+        def method(self: Any, *arguments: Any, **options: Any) -> Any:
+            compound_chart = getattr(kind, name)(self, *arguments, **options)
+            return _offline_chart(compound_chart)
 
         return method
 
     def parts(self: Any) -> tuple[Any, ...]:
-        return _remade, (kind, vars(self))
+        return _chart_copy, (kind, vars(self))
 
     methods: dict[str, Any] = {"__reduce__": parts}  # a class that is made here has no name under which pickle finds it
-    methods |= {name: written(name) for name in ("to_html", "save")} | {name: together(name) for name in TOGETHER}
-    return type(kind.__name__, (kind,), {"_repr_mimebundle_": shown, **methods})
+    methods |= {name: writer(name) for name in ("to_html", "save")} | {name: composition(name) for name in TOGETHER}
+    return type(kind.__name__, (kind,), {"_repr_mimebundle_": mime_bundle, **methods})
 
 
-def _remade(kind: Any, attributes: Mapping[str, Any]) -> Any:
-    """Return a chart of ours of one of Altair's kinds with its attributes, as pickle keeps them."""
-    made = object.__new__(_offline(kind))
-    vars(made).update(attributes)
-    return made
+def _chart_copy(kind: Any, attributes: Mapping[str, Any]) -> Any:
+    """Return an offline chart of one of Altair's kinds with the attributes that pickle kept."""
+    chart_copy = object.__new__(_offline_class(kind))
+    vars(chart_copy).update(attributes)
+    return chart_copy
 
 
-def _retyped(made: Any) -> Any:
-    """Return a chart that Altair made of ours as one of ours; Altair keeps attributes of its own."""
-    kind: Any = type(made)
+def _offline_chart(altair_chart: Any) -> Any:
+    """Return a chart that Altair composed, turned into an offline chart; Altair's attributes stay."""
+    kind: Any = type(altair_chart)
     if "_repr_mimebundle_" not in vars(kind):
-        object.__setattr__(made, "__class__", _offline(kind))
-    return made
+        object.__setattr__(altair_chart, "__class__", _offline_class(kind))
+    return altair_chart

@@ -1,4 +1,4 @@
-"""From a frame of pandas, Arrow or whatever speaks Arrow to a Parquet file of its mapped columns alone."""
+"""Parquet files of the mapped columns of a frame of pandas or Arrow."""
 
 from __future__ import annotations
 
@@ -13,77 +13,87 @@ from ..errors import BadFile, BadInput
 from .arrow_columns import plain, plain_type
 from .column_mapping import EXAMPLE, columns_of, guess
 
-ROWS = 1 << 16  # of a row group
-LOOKED_AT = 1000  # rows from which is guessed what columns mean
-NO_TABLE = (TypeError, ValueError, OverflowError)  # beside those of Arrow's own
+ROWS = 1 << 16  # rows of a row group
+LOOKED_AT = 1000  # rows from which the columns' meaning is guessed
+NO_TABLE = (TypeError, ValueError, OverflowError)  # errors of a frame that is no table, beside Arrow's own
 
 
-def write(data: Any, mapping: Mapping[str, Any] | None, placed: Path) -> Mapping[str, Any]:
-    """Write a frame's mapped columns, and return the mapping, a guess where none is given; raises BadInput or BadFile."""
+def write(frame: Any, mapping: Mapping[str, Any] | None, file_path: Path) -> Mapping[str, Any]:
+    """Write a frame's mapped columns, and return the mapping; raises BadInput or BadFile.
+
+    Without a mapping, it is guessed from the first rows.
+    """
     import pyarrow  # late: it takes a third of a second
     from pyarrow import parquet
 
-    reader = _reader(data, mapping)
+    reader = _reader(frame, mapping)
     # Plain and without statistics: the reader refuses many rows in few bytes, as of a column of one value.
-    always = {"compression": "none", "use_dictionary": False, "write_statistics": False, "store_schema": False}
+    writer_options = {"compression": "none", "use_dictionary": False, "write_statistics": False, "store_schema": False}
     try:
         batches: Iterable[Any] = reader
         if mapping is None:
-            first = _first(reader)
-            mapping, batches = guess(pyarrow.Table.from_batches(first, reader.schema).slice(0, LOOKED_AT)), chain(first, reader)
-        wanted = columns_of(mapping, tuple(reader.schema.names))
-        schema = pyarrow.schema([(name, plain_type(reader.schema.field(name).type)) for name in wanted])
-        with parquet.ParquetWriter(placed, schema, **always) as writer:
-            for rows in _even(batches, schema):
+            first_batches = _read_first_batches(reader)
+            mapping, batches = (
+                guess(pyarrow.Table.from_batches(first_batches, reader.schema).slice(0, LOOKED_AT)),
+                chain(first_batches, reader),
+            )
+        column_names = columns_of(mapping, tuple(reader.schema.names))
+        schema = pyarrow.schema([(name, plain_type(reader.schema.field(name).type)) for name in column_names])
+        with parquet.ParquetWriter(file_path, schema, **writer_options) as writer:
+            for rows in _even_tables(batches, schema):
                 writer.write_table(rows, row_group_size=ROWS)
     except (pyarrow.ArrowException, OverflowError) as error:
-        raise _no_table(error) from error
+        raise _no_table_error(error) from error
     except OSError as error:
-        full = error.errno == errno.ENOSPC
-        remedy = "free some space, or set TMPDIR to a folder that has it" if full else "set TMPDIR to another folder"
-        where = placed.parent.parent
-        raise BadFile(f"The frame cannot be written to {where}: {error.strerror or error}; {remedy}.") from error
+        is_disk_full = error.errno == errno.ENOSPC
+        remedy = "free some space, or set TMPDIR to a folder that has it" if is_disk_full else "set TMPDIR to another folder"
+        folder = file_path.parent.parent
+        raise BadFile(f"The frame cannot be written to {folder}: {error.strerror or error}; {remedy}.") from error
     return mapping
 
 
-def _reader(data: Any, mapping: Mapping[str, Any] | None) -> Any:
-    """Return a reader of record batches whose columns have texts as names, each once; raises BadInput.
+def _reader(frame: Any, mapping: Mapping[str, Any] | None) -> Any:
+    """Return a reader of record batches whose columns have texts as names, each once.
 
-    Of a pandas frame only the mapped columns are looked at: others may hold what Arrow cannot.
+    Raises BadInput.
+    Only the mapped columns of a pandas frame are read: others may have types that Arrow lacks.
     """
     import pyarrow
 
     try:
-        if hasattr(data, "iterrows"):
-            data = data.set_axis(list(map(str, data.columns)), axis=1)
-            _check_names(list(data.columns))
+        if hasattr(frame, "iterrows"):
+            frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
+            _check_names(list(frame.columns))
             if mapping is None:
-                _check_whole(data)
+                _check_gaps(frame)
             else:
-                data = data[list(columns_of(mapping, tuple(data.columns)))]
-            return pyarrow.Table.from_pandas(data, preserve_index=False).to_reader()
-        if hasattr(data, "__arrow_c_stream__"):
-            reader = pyarrow.RecordBatchReader.from_stream(data)
+                frame = frame[list(columns_of(mapping, tuple(frame.columns)))]
+            return pyarrow.Table.from_pandas(frame, preserve_index=False).to_reader()
+        if hasattr(frame, "__arrow_c_stream__"):
+            reader = pyarrow.RecordBatchReader.from_stream(frame)
         else:
-            reader = pyarrow.Table.from_batches([pyarrow.record_batch(data)]).to_reader()
+            reader = pyarrow.Table.from_batches([pyarrow.record_batch(frame)]).to_reader()
     except (pyarrow.ArrowException, *NO_TABLE) as error:
-        raise _no_table(error) from error
+        raise _no_table_error(error) from error
     _check_names(reader.schema.names)
     return reader
 
 
-def _no_table(error: Exception) -> BadInput:
-    why = " ".join(str(error).split())[:160].rstrip(".")
+def _no_table_error(error: Exception) -> BadInput:
+    reason = " ".join(str(error).split())[:160].rstrip(".")
     return BadInput(
-        f"data cannot be read as a table ({why}); give a pandas.DataFrame or an Arrow table of numbers, texts or lists."
+        f"data cannot be read as a table ({reason}); give a pandas.DataFrame or an Arrow table of numbers, texts or lists."
     )
 
 
-def _check_whole(frame: Any) -> None:
-    """Refuse to guess what whole numbers with gaps are: pandas makes numbers with a point of ids where one is missing."""
+def _check_gaps(frame: Any) -> None:
+    """Raise BadInput for columns of whole numbers with gaps, whose meaning cannot be guessed.
+
+    Pandas turns ids into numbers with a point where one is missing.
+    """
     for name in frame.columns:
-        held = frame[name]
-        if held.dtype.kind == "f" and held.hasnans and (held.dropna() % 1 == 0).all():
+        column = frame[name]
+        if column.dtype.kind == "f" and column.hasnans and (column.dropna() % 1 == 0).all():
             raise BadInput(f"Column {name!r} of data has whole numbers and gaps: ids, or a dense feature? Say which: {EXAMPLE}.")
 
 
@@ -93,28 +103,28 @@ def _check_names(names: list[str]) -> None:
             raise BadInput(f"data has several columns {name!r}; name each column once.")
 
 
-def _first(reader: Any) -> list[Any]:
-    """Return the first batches of a reader, with as many rows as are looked at."""
-    found: list[Any] = []
+def _read_first_batches(reader: Any) -> list[Any]:
+    """Return the first batches of a reader, with LOOKED_AT rows or all."""
+    batches: list[Any] = []
     with suppress(StopIteration):
-        while sum(batch.num_rows for batch in found) < LOOKED_AT:
-            found.append(reader.read_next_batch())
-    return found
+        while sum(batch.num_rows for batch in batches) < LOOKED_AT:
+            batches.append(reader.read_next_batch())
+    return batches
 
 
-def _even(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
-    """Yield the wanted columns in tables of ROWS rows, however the batches are cut."""
+def _even_tables(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """Yield the columns of `schema` in tables of ROWS rows, for batches of any size."""
     import pyarrow
 
-    held, rows = [], 0
+    tables, rows = [], 0
     for batch in batches:
         columns = [plain(batch.column(name)) for name in schema.names]
-        held.append(pyarrow.Table.from_arrays(columns, schema=schema))
+        tables.append(pyarrow.Table.from_arrays(columns, schema=schema))
         rows += batch.num_rows
         while rows >= ROWS:
-            whole = pyarrow.concat_tables(held).combine_chunks()
-            yield whole.slice(0, ROWS)
+            table = pyarrow.concat_tables(tables).combine_chunks()
+            yield table.slice(0, ROWS)
             rows -= ROWS
-            held = [whole.slice(ROWS)]
+            tables = [table.slice(ROWS)]
     if rows:
-        yield pyarrow.concat_tables(held).combine_chunks()
+        yield pyarrow.concat_tables(tables).combine_chunks()

@@ -1,9 +1,9 @@
-"""From what a script writes for a knob to values of the knob: one value, or the values of an axis.
+"""Settings of knobs from a script's arguments: one value, or the values of an axis.
 
 An axis is any iterable: list, tuple, set (sorted), range, generator, numpy array, column of a frame. A knob that takes
-several numbers as one value reads a flat tuple of numbers as that value and a flat list as an axis, as it always did;
-the widths of an MLP, of which there are always several, read both as one value. What could be either is refused. A knob with
-one value for all tables, or one per table, reads a flat tuple as one per table.
+several numbers as one value reads a flat tuple of numbers as that value and a flat list as an axis; the widths of an MLP, of
+which there are always several, read both as one value. An ambiguous argument is refused. A knob with one value for all tables,
+or one per table, reads a flat tuple as one per table.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ SHOWN = 60  # characters of a value in a sentence
 
 
 def path_of(name: str) -> str:
-    """Return the path of a knob by its path, its title or its last part; raises BadKnob naming the nearest."""
+    """Return the path of a knob by its path, its title or its last part.
+
+    Raises BadKnob naming the nearest.
+    """
     dotted = name.replace("__", ".")
     if dotted in KNOBS:
         return dotted
@@ -54,13 +57,19 @@ def path_of(name: str) -> str:
 
 
 def keyword(path: str) -> str:
-    """Return the shortest keyword of a knob: the last part of its path where that is one knob's alone."""
-    last = path.rpartition(".")[2]
-    return last if sum(one.rpartition(".")[2] == last for one in KNOBS) == 1 else path.replace(".", "__")
+    """Return the shortest keyword of a knob.
+
+    It is the last part of the path if no other knob has the same.
+    """
+    last_part = path.rpartition(".")[2]
+    return last_part if sum(known_path.rpartition(".")[2] == last_part for known_path in KNOBS) == 1 else path.replace(".", "__")
 
 
 def by_path(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by the path of their knob; raises BadKnob for a knob that is named twice."""
+    """Return arguments by the path of their knob.
+
+    Raises BadKnob for a knob that is named twice.
+    """
     names: dict[str, str] = {}
     for name in changes:
         path = path_of(name)
@@ -71,158 +80,175 @@ def by_path(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one value for each knob, where a list cannot span an axis; raises BadKnob."""
-    found: dict[str, Any] = {}
-    for path, written in by_path(changes).items():
-        value = plain(written, path)
-        if isinstance(value, list | tuple) and not _several(KNOBS[path]):
+    """Return one setting for each knob by path.
+
+    Raises BadKnob, also for a list that spans an axis.
+    """
+    setting_by_path: dict[str, Any] = {}
+    for path, argument in by_path(changes).items():
+        setting = plain(argument, path)
+        if isinstance(setting, list | tuple) and not _takes_several(KNOBS[path]):
             raise BadKnob(
-                f"{path}={shown(written)} gives several values where one is needed; a list is an axis of ep.estimate and ep.run."
+                f"{path}={shown(argument)} gives several values where one is needed; a list is an axis of ep.estimate and ep.run."
             )
-        found[path] = _one(KNOBS[path], value, written)
-    return found
+        setting_by_path[path] = _one_setting(KNOBS[path], setting, argument)
+    return setting_by_path
 
 
 def split(changes: Mapping[str, Any], flat_lists: bool = True) -> tuple[dict[str, Any], tuple[Axis, ...]]:
-    """Return the knobs that are set, and the axes that the others span; raises BadKnob.
+    """Return the knobs with one setting, and the axes of all others; raises BadKnob.
 
-    Without `flat_lists`, a flat list for a knob that takes several numbers is refused, as it could be its value too.
+    Without `flat_lists`, a flat list for a knob that takes several numbers is refused, as the list could be one setting too.
     """
     values: dict[str, Any] = {}
     axes: list[Axis] = []
-    for path, written in by_path(changes).items():
-        value = plain(written, path)
-        if _spans(KNOBS[path], value, flat_lists):
-            axes.append(_axis(KNOBS[path], value, isinstance(written, set | frozenset)))
+    for path, argument in by_path(changes).items():
+        setting = plain(argument, path)
+        if _spans(KNOBS[path], setting, flat_lists):
+            axes.append(_axis(KNOBS[path], setting, isinstance(argument, set | frozenset)))
         else:
-            values[path] = _one(KNOBS[path], value, written)
+            values[path] = _one_setting(KNOBS[path], setting, argument)
     return values, tuple(axes)
 
 
-def plain(value: Any, path: str) -> Any:
-    """Return a value in Python's own types: numbers of numpy and decimals as numbers, any iterable as a list or tuple."""
-    if isinstance(value, str):
-        return str.__str__(value)
-    if value is None or isinstance(value, bool | int | float | dict):
-        return value
-    if isinstance(value, Decimal | Fraction):
-        return _number(path, value)
-    if np.ma.is_masked(value):
-        raise BadKnob(f"{path}={shown(value)} has a masked cell, which is no value; fill it, as with .filled(), or take it away.")
-    if isinstance(value, bytes | bytearray | os.PathLike) or hasattr(value, "iterrows"):
-        raise _strange(path, value)
-    if hasattr(value, "as_py"):  # a scalar of Arrow
-        return plain(value.as_py(), path)
-    if hasattr(value, "tolist") and getattr(value, "size", 1) <= MOST_POINTS:  # numpy, pandas, Arrow
-        listed = value.tolist()
-        return [plain(one, path) for one in listed] if isinstance(listed, list) else plain(listed, path)
-    if not isinstance(value, Iterable):
-        raise _strange(path, value)
-    items = list(islice(value, MOST_POINTS + 1))
+def plain(setting: Any, path: str) -> Any:
+    """Return a setting in Python's own types; raises BadKnob.
+
+    Numbers of numpy and decimals become numbers, any iterable becomes a list or tuple.
+    """
+    if isinstance(setting, str):
+        return str.__str__(setting)
+    if setting is None or isinstance(setting, bool | int | float | dict):
+        return setting
+    if isinstance(setting, Decimal | Fraction):
+        return _number(path, setting)
+    if np.ma.is_masked(setting):
+        raise BadKnob(
+            f"{path}={shown(setting)} has a masked cell, which is no value; fill it, as with .filled(), or take it away."
+        )
+    if isinstance(setting, bytes | bytearray | os.PathLike) or hasattr(setting, "iterrows"):
+        raise _strange_type(path, setting)
+    if hasattr(setting, "as_py"):  # a scalar of Arrow
+        return plain(setting.as_py(), path)
+    if hasattr(setting, "tolist") and getattr(setting, "size", 1) <= MOST_POINTS:  # numpy, pandas, Arrow
+        array_members = setting.tolist()
+        return (
+            [plain(member, path) for member in array_members] if isinstance(array_members, list) else plain(array_members, path)
+        )
+    if not isinstance(setting, Iterable):
+        raise _strange_type(path, setting)
+    items = list(islice(setting, MOST_POINTS + 1))
     if len(items) > MOST_POINTS:
         raise BadKnob(f"{path} gets more than {count(MOST_POINTS)} values; take fewer.")
-    found = [plain(one, path) for one in items]
-    return tuple(found) if isinstance(value, tuple) else found
+    members = [plain(member, path) for member in items]
+    return tuple(members) if isinstance(setting, tuple) else members
 
 
-def shown(value: Any) -> str:
-    """Return a value as a sentence has it: short, on one line."""
+def shown(argument: Any) -> str:
+    """Return an argument as short text on one line, for a sentence."""
     try:
-        text = " ".join(repr(value).split())
-    except Exception:  # whatever a stranger's repr does
-        text = f"<{type(value).__name__}>"
+        text = " ".join(repr(argument).split())
+    except Exception:  # a repr of another library may raise any error
+        text = f"<{type(argument).__name__}>"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 20]}...{text[-17:]}"
 
 
-def _strange(path: str, value: Any) -> BadKnob:
-    kind = type(value).__name__
-    return BadKnob(f"{path}={shown(value)} is no value of a knob, but of type {kind}; write a number, a text or a list of them.")
+def _strange_type(path: str, setting: Any) -> BadKnob:
+    kind = type(setting).__name__
+    return BadKnob(
+        f"{path}={shown(setting)} is no value of a knob, but of type {kind}; write a number, a text or a list of them."
+    )
 
 
-def _number(path: str, value: Decimal | Fraction) -> float | int:
+def _number(path: str, setting: Decimal | Fraction) -> float | int:
     try:
-        number = float(value)
-    except (ValueError, OverflowError):  # a NaN that signals, or more than any number
-        raise _strange(path, value) from None
+        number = float(setting)
+    except (ValueError, OverflowError):  # a signalling NaN, or a number too large for a float
+        raise _strange_type(path, setting) from None
     return int(number) if number.is_integer() else number
 
 
-def _several(knob: Knob) -> bool:
-    """Return whether one value of the knob is several numbers, or may be one per table."""
+def _takes_several(knob: Knob) -> bool:
+    """Return whether one setting of the knob may have several numbers, or one per table."""
     return knob.kind in knobs.SEPARATOR or knob.kind == "assumptions" or knob.by_table
 
 
-def _one(knob: Knob, value: Any, written: Any) -> Any:
-    """Return one value of a knob; raises BadKnob, also for several numbers without an order."""
-    if isinstance(written, set | frozenset):
-        raise BadKnob(f"{knob.path}={shown(written)} is a set, which has no order; write a tuple.")
-    return _read(knob, tuple(value) if isinstance(value, list) else value)
+def _one_setting(knob: Knob, setting: Any, argument: Any) -> Any:
+    """Return one setting of a knob in its type.
+
+    Raises BadKnob, also for a set, which has no order.
+    """
+    if isinstance(argument, set | frozenset):
+        raise BadKnob(f"{knob.path}={shown(argument)} is a set, which has no order; write a tuple.")
+    return _typed_setting(knob, tuple(setting) if isinstance(setting, list) else setting)
 
 
-def _spans(knob: Knob, value: Any, flat_lists: bool) -> bool:
-    """Return whether a value spans an axis; raises BadKnob where it could be either."""
-    if not isinstance(value, list | tuple):
+def _spans(knob: Knob, setting: Any, flat_lists: bool) -> bool:
+    """Return whether a setting spans an axis; raises BadKnob for an ambiguous one."""
+    if not isinstance(setting, list | tuple):
         return False
-    if not _several(knob):
+    if not _takes_several(knob):
         return True
     if knob.kind == "assumptions":
-        return _spans_assumptions(knob, value)
-    numbers = [isinstance(one, bool | int | float) or (knob.kind == "choice" and isinstance(one, str)) for one in value]
-    if knob.kind == "widths" or isinstance(value, tuple):
+        return _spans_assumptions(knob, setting)
+    numbers = [
+        isinstance(member, bool | int | float) or (knob.kind == "choice" and isinstance(member, str)) for member in setting
+    ]
+    if knob.kind == "widths" or isinstance(setting, tuple):
         if any(numbers) and not all(numbers):
-            raise BadKnob(f"{knob.path}={shown(value)} mixes numbers and lists; {_both(knob)}")
-        return bool(value) and not numbers[0]
-    if value and all(numbers) and not (flat_lists or knob.by_table):
-        raise BadKnob(f"{knob.path}={shown(value)} can be one value or an axis; {_both(knob)}")
+            raise BadKnob(f"{knob.path}={shown(setting)} mixes numbers and lists; {_both_forms(knob)}")
+        return bool(setting) and not numbers[0]
+    if setting and all(numbers) and not (flat_lists or knob.by_table):
+        raise BadKnob(f"{knob.path}={shown(setting)} can be one value or an axis; {_both_forms(knob)}")
     return True
 
 
-def _spans_assumptions(knob: Knob, value: list[Any] | tuple[Any, ...]) -> bool:
-    pairs = [isinstance(one, list | tuple) and len(one) == 2 and isinstance(one[0], str) for one in value]
-    if isinstance(value, list) and any(pairs):
+def _spans_assumptions(knob: Knob, setting: list[Any] | tuple[Any, ...]) -> bool:
+    pairs = [isinstance(member, list | tuple) and len(member) == 2 and isinstance(member[0], str) for member in setting]
+    if isinstance(setting, list) and any(pairs):
         raise BadKnob(
-            f"{knob.path}={shown(value)} can be one value or an axis; write a dict for one value, a list of dicts for an axis."
+            f"{knob.path}={shown(setting)} can be one value or an axis; write a dict for one value, a list of dicts for an axis."
         )
-    return isinstance(value, list)
+    return isinstance(setting, list)
 
 
-def _both(knob: Knob) -> str:
+def _both_forms(knob: Knob) -> str:
     return f"write {knob.path.rpartition('.')[2]}=(8, 4) for one value, [(8, 4), (8, 8)] for an axis of two."
 
 
 def _axis(knob: Knob, items: list[Any] | tuple[Any, ...], unordered: bool) -> Axis:
     if not items:
-        none = ", or () for none" if knob.kind == "floats" else ""
-        raise BadKnob(f"{knob.path} is given a list without a value; give at least one{none}.")
-    values = [_read(knob, _item(knob, one)) for one in items]
-    seen: set[Any] = set()
-    for value in values:
-        if value in seen:
-            raise BadKnob(f"axis {knob.path} gives {knobs.write(knob, value)[:SHOWN]} twice; name each value once.")
-        seen.add(value)
-    ordered = sorted(values, key=lambda one: (one is not None, isinstance(one, tuple), one)) if unordered else values
+        none_hint = ", or () for none" if knob.kind == "floats" else ""
+        raise BadKnob(f"{knob.path} is given a list without a value; give at least one{none_hint}.")
+    values = [_typed_setting(knob, _axis_member(knob, member)) for member in items]
+    seen_settings: set[Any] = set()
+    for setting in values:
+        if setting in seen_settings:
+            raise BadKnob(f"axis {knob.path} gives {knobs.write(knob, setting)[:SHOWN]} twice; name each value once.")
+        seen_settings.add(setting)
+    ordered = sorted(values, key=lambda member: (member is not None, isinstance(member, tuple), member)) if unordered else values
     return Axis(knob.path, tuple(ordered))
 
 
-def _item(knob: Knob, one: Any) -> Any:
-    if not isinstance(one, list | tuple):
-        return one
-    if not _several(knob):
-        raise BadKnob(f"{knob.path} takes one value at each point, and {shown(one)} is a list in a list; write one flat list.")
-    return tuple(one)
+def _axis_member(knob: Knob, member: Any) -> Any:
+    if not isinstance(member, list | tuple):
+        return member
+    if not _takes_several(knob):
+        raise BadKnob(f"{knob.path} takes one value at each point, and {shown(member)} is a list in a list; write one flat list.")
+    return tuple(member)
 
 
-def _read(knob: Knob, value: Any) -> Any:
-    """Return a value in its knob's own type: a text as links write it; raises BadKnob."""
-    if isinstance(value, dict):
+def _typed_setting(knob: Knob, setting: Any) -> Any:
+    """Return a setting in its knob's own type; texts are read as in links. Raises BadKnob."""
+    if isinstance(setting, dict):
         if knob.kind != "assumptions":
-            raise BadKnob(f"{knob.path}={shown(value)} is a dict; write one value, or a list of values for an axis.")
-        return knobs.check(knob, tuple(value.items()))
-    if not isinstance(value, str):
-        return knobs.check(knob, value)
-    if knob.kind in ("float", "int", "choice", "switch") and "," in value:
+            raise BadKnob(f"{knob.path}={shown(setting)} is a dict; write one value, or a list of values for an axis.")
+        return knobs.check(knob, tuple(setting.items()))
+    if not isinstance(setting, str):
+        return knobs.check(knob, setting)
+    if knob.kind in ("float", "int", "choice", "switch") and "," in setting:
         name = knob.path.rpartition(".")[2]
-        raise BadKnob(f"{knob.path}={shown(value)} is a text of several values; write a list for an axis: {name}=[...].")
-    if knob.kind in ("float", "int") and ":" in value:
-        raise BadKnob(f"{knob.path}={shown(value)} is a range; write it as ep.sweep(BASE, '{knob.path}={value[:SHOWN]}').")
-    return knobs.parse(knob, value)
+        raise BadKnob(f"{knob.path}={shown(setting)} is a text of several values; write a list for an axis: {name}=[...].")
+    if knob.kind in ("float", "int") and ":" in setting:
+        raise BadKnob(f"{knob.path}={shown(setting)} is a range; write it as ep.sweep(BASE, '{knob.path}={setting[:SHOWN]}').")
+    return knobs.parse(knob, setting)

@@ -1,4 +1,4 @@
-"""A folder of one's own parts for a script, taken until another is named, and looked at anew at each call."""
+"""The folder of own parts for a script, read anew at each call."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ AS_BEFORE: Any = type("AsBefore", (), {"__repr__": lambda _: "as before"})()
 
 
 def parts(folder: str | os.PathLike[str] | None = AS_BEFORE, /) -> DataFrame:
-    """Take the parts of a folder from now on, of none with None, and return those in use: kind, name, title, file.
+    """Use the parts of a folder from now on; return those in use.
 
-    Files are as in the catalogue: FOLDER/gpu/NAME.toml, FOLDER/media/NAME.toml; `docs/parts.md` says what they hold. A file
-    that changes is noticed at the next call. Raises BadFile, a BadInput, where one cannot be used.
+    The frame has kind, name, title and file.
+    None is for no own parts. Files are as in the catalogue: FOLDER/gpu/NAME.toml, FOLDER/media/NAME.toml; `docs/parts.md`
+    describes them. A changed file is noticed at the next call. Raises BadFile, a BadInput, where a file cannot be used.
 
     >>> parts(None).columns.tolist()
     ['kind', 'name', 'title', 'file']
@@ -35,6 +36,6 @@ def parts(folder: str | os.PathLike[str] | None = AS_BEFORE, /) -> DataFrame:
         use.use(None if folder is None else written_path(Path(folder)))
     else:
         raise BadInput(f"{shown(folder)} is no folder; give its path, or None for the catalogue's parts alone.")
-    found = sorted(catalog.own_folder().parts.values(), key=lambda part: (part.kind, part.name))
-    rows = [(part.kind, part.name, catalog.content(part.kind, part.name)["title"], part.where) for part in found]
+    own_parts = sorted(catalog.own_folder().parts.values(), key=lambda part: (part.kind, part.name))
+    rows = [(part.kind, part.name, catalog.content(part.kind, part.name)["title"], part.where) for part in own_parts]
     return DataFrame(rows, columns=["kind", "name", "title", "file"])

@@ -1,4 +1,4 @@
-"""What a script gets: results in the order of their points, as a frame with units, as CSV, as links, as a chart."""
+"""The table of results in a script: a frame with units, CSV, links, a chart."""
 
 from __future__ import annotations
 
@@ -25,13 +25,19 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 STEP = "Step time [ms]"
-SHOWN, MOST_SHOWN = 20, 60  # rows of a notebook's table that has more than the second
+SHOWN, MOST_SHOWN = 20, 60  # a notebook shows SHOWN rows of a table with more than MOST_SHOWN
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
 @dataclass(frozen=True, eq=False)
 class Table(Sequence[Result]):
-    """Results in the order of their points; `varied` are the paths of the knobs that differ, `around` the knobs set beside."""
+    """Results in the order of their points.
+
+    results: the results.
+    how: "estimate" or "full".
+    varied: the paths of the knobs that differ.
+    around: the other knobs that were set, with their settings.
+    """
 
     results: tuple[Result, ...]
     how: How
@@ -39,7 +45,7 @@ class Table(Sequence[Result]):
     around: tuple[tuple[str, Any], ...] = ()
 
     def __len__(self) -> int:
-        """Return how many points there are."""
+        """Return the number of points."""
         return len(self.results)
 
     @overload
@@ -54,15 +60,20 @@ class Table(Sequence[Result]):
 
     @cached_property
     def frame(self) -> DataFrame:
-        """A row a point: what varies, every metric that applies to any point, and the outcome; units in the names."""
+        """A row for each point: varied knobs, all metrics that apply, the outcome.
+
+        Units are in the names.
+        """
         from pandas import DataFrame
 
-        applies = dict.fromkeys(name for one in self for name, value in one.results.items() if value is not None)
+        applies = dict.fromkeys(
+            name for result in self for name, metric_value in result.results.items() if metric_value is not None
+        )
         rows = [
-            {KNOBS[path].title: _plain(path, values(one.scenario)[path]) for path in self.varied}
-            | {name: one.results.get(name) for name in applies}
-            | {"Outcome": one.outcome}
-            for one in self
+            {KNOBS[path].title: _plain_cell(path, values(result.scenario)[path]) for path in self.varied}
+            | {name: result.results.get(name) for name in applies}
+            | {"Outcome": result.outcome}
+            for result in self
         ]
         frame = DataFrame(rows)
         frame.attrs[ATTRS] = row_attrs(self[0].scenario, self.varied, dict(self.around))
@@ -75,66 +86,78 @@ class Table(Sequence[Result]):
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The link of each point, to be put behind the explorer's address."""
-        return tuple(link(one.scenario) for one in self)
+        """The link of each point, to append to the explorer's address."""
+        return tuple(link(result.scenario) for result in self)
 
     def spec(self, y: str = STEP, x: str = "") -> dict[str, Any]:
-        """Return a Vega-Lite specification of a metric over a varied knob, by default the first; the second is the colour.
+        """Return a Vega-Lite specification of a metric over a varied knob, by default the first.
 
-        Raises BadInput for what is no column.
+        The second is the colour.
+        Raises BadInput for a name that is no column.
         """
         columns = self.frame.columns
         titles = [KNOBS[path].title for path in self.varied]
-        across = x or (titles[0] if titles else "Outcome")
-        for name in (across, y):
+        x_title = x or (titles[0] if titles else "Outcome")
+        for name in (x_title, y):
             if not isinstance(name, str):
                 raise BadInput(f"{name!r} is no column; a chart shows one, named by a text such as {STEP!r}.")
             if name not in columns:
                 raise BadInput(f"{name!r} is no column; {nearest(name, tuple(columns))}")
-        others = [title for title in titles if title != across]
-        numeric = self.frame[across].dtype.kind in "if"
-        shown = self.frame[list(dict.fromkeys((across, y, *others)))]
-        by_ratio = any(one.log for one in KNOBS.values() if one.title == across)
-        encoding = {"x": _channel(across, numeric) | ({"scale": {"type": "log"}} if by_ratio and numeric else {})}
+        other_titles = [title for title in titles if title != x_title]
+        numeric = self.frame[x_title].dtype.kind in "if"
+        chart_frame = self.frame[list(dict.fromkeys((x_title, y, *other_titles)))]
+        by_ratio = any(definition.log for definition in KNOBS.values() if definition.title == x_title)
+        encoding = {"x": _channel(x_title, numeric) | ({"scale": {"type": "log"}} if by_ratio and numeric else {})}
         encoding |= {"y": _channel(y, True)}
-        encoding |= {"color": _channel(others[0], False)} if others else {}
+        encoding |= {"color": _channel(other_titles[0], False)} if other_titles else {}
         return {
             "$schema": VEGA_LITE,
-            "data": {"values": json.loads(shown.to_json(orient="records"))},
+            "data": {"values": json.loads(chart_frame.to_json(orient="records"))},
             "mark": {"type": "line", "point": True} if numeric else {"type": "bar"},
             "encoding": encoding,
         }
 
     def chart(self, y: str = STEP, x: str = "") -> Any:
-        """Return the same as an `altair.Chart`, which a notebook shows without a network; Altair is imported only here."""
+        """Return the chart of `spec` as an `altair.Chart`, which a notebook shows without a network.
+
+        Altair is imported only here.
+        """
         return chart(self.spec(y, x))
 
     def __repr__(self) -> str:
-        """Return a line: how many points, what varies, the range of step times, how many ran."""
+        """Return a line on the points, the varied knobs, and the step times."""
         kind = "full run" if self.how == "full" else "estimate"
-        steps = [step for one in self if (step := one.results.get(STEP)) is not None]
-        said = [count(len(self), kind)]
-        said += [f"varying {', '.join(KNOBS[path].title for path in self.varied)}"] if self.varied else []
-        said += [f"{STEP} {figure(min(steps))} to {figure(max(steps))}"] if steps else []
-        ran = sum(one.ran for one in self)
-        said += (
-            [] if ran == len(self) else [f"{count(ran)} ran; the first other: {next(one.outcome for one in self if not one.ran)}"]
+        steps = [step for result in self if (step := result.results.get(STEP)) is not None]
+        phrases = [count(len(self), kind)]
+        phrases += [f"varying {', '.join(KNOBS[path].title for path in self.varied)}"] if self.varied else []
+        phrases += [f"{STEP} {figure(min(steps))} to {figure(max(steps))}"] if steps else []
+        ran_count = sum(result.ran for result in self)
+        phrases += (
+            []
+            if ran_count == len(self)
+            else [f"{count(ran_count)} ran; the first other: {next(result.outcome for result in self if not result.ran)}"]
         )
-        return brief(f"Table({'; '.join(said)})")
+        return brief(f"Table({'; '.join(phrases)})")
 
     def _repr_html_(self) -> str:
-        """Return the frame as HTML; of a long one the first rows and the last."""
+        """Return the frame as HTML.
+
+        A long one is cut to its first rows and its last.
+        """
         rows = SHOWN if len(self) > MOST_SHOWN else None
         return str(self.frame.to_html(max_rows=rows, show_dimensions=rows is not None))
 
 
-def _plain(path: str, value: Any) -> Any:
-    if isinstance(value, tuple) and KNOBS[path].by_table:
-        return knobs.write(KNOBS[path], value)
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
+def _plain_cell(path: str, setting: Any) -> Any:
+    if isinstance(setting, tuple) and KNOBS[path].by_table:
+        return knobs.write(KNOBS[path], setting)
+    return ", ".join(map(str, setting)) if isinstance(setting, tuple) else setting
 
 
 def _channel(name: str, numeric: bool) -> dict[str, Any]:
-    """Return an encoding; Vega-Lite reads points and brackets of a field's name unless they are escaped."""
+    """Return the encoding of a column, its name escaped.
+
+    Vega-Lite reads points and brackets in names.
+    """
     field = "".join("\\" + letter if letter in ".[]'\"" else letter for letter in name)
     return {"field": field, "type": "quantitative" if numeric else "nominal", "title": name} | ({} if numeric else {"sort": None})

@@ -4,14 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import fsum
 
-# useful: training that still counts at the end; lost: training that does not, and was not done again;
-# replay: training done a second time; slow: what a fail-slow fault adds; the rest says itself.
+# useful: training that counts at the end; lost: training that does not count and was not repeated;
+# replay: repeated training; slow: the time that a fail-slow fault adds; the others are phases of checkpoints and recoveries.
 BUCKETS = ("useful", "checkpoint", "lost", "replay", "slow", "detect", "restart", "restore")
 
 
 @dataclass
 class CampaignLedger:
-    """Books under way: seconds and joules by bucket; bytes by medium that the protection wrote, and that training stored."""
+    """The bookings of a campaign.
+
+    seconds, joules: the bookings by bucket.
+    written: the bytes that the protection wrote, by medium.
+    trained: the bytes that training stored, by medium.
+    """
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in BUCKETS})
     joules: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in BUCKETS})
@@ -19,17 +24,17 @@ class CampaignLedger:
     trained: dict[str, list[float]] = field(default_factory=dict)
 
     def book(self, bucket: str, seconds: float, joules: float) -> None:
-        """Add to a bucket."""
+        """Add seconds and joules to a bucket."""
         if seconds or joules:
             self.seconds[bucket].append(seconds)
             self.joules[bucket].append(joules)
 
     def carry(self, way: str, amounts: Mapping[str, float], times: float) -> None:
-        """Add bytes `written` or `trained`, so many times."""
+        """Add `times` the bytes by medium; `way` is the field `written` or `trained`."""
         for medium, nbytes in amounts.items() if times else ():
             getattr(self, way).setdefault(medium, []).append(nbytes * times)
 
 
 def closed(parts: Mapping[str, list[float]]) -> Mapping[str, float]:
-    """Return exactly rounded sums."""
+    """Return the exactly rounded sum of each list."""
     return {name: fsum(amounts) for name, amounts in parts.items()}

@@ -1,4 +1,4 @@
-"""The cost of a batch, in seconds, joules and bytes, from the estimate: with a protection's log, or without any."""
+"""The estimated cost of a batch in seconds, joules and bytes, with and without logs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,65 +23,74 @@ from .protection import Pace
 
 
 def without_log(plan: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return a batch without its log: whoever waited for a task of the log waits for what that task waited for."""
+    """Return the tasks of a batch without its log.
+
+    A task after a task of the log comes after that task's predecessors instead.
+    """
     tasks = {task.name: task for task in plan}
 
-    def kept(names: tuple[str, ...]) -> tuple[str, ...]:
-        found = (kept(tasks[name].after) if _logs(tasks[name]) else (name,) for name in names)
-        return tuple(dict.fromkeys(name for some in found for name in some))
+    def predecessors(names: tuple[str, ...]) -> tuple[str, ...]:
+        name_groups = (predecessors(tasks[name].after) if _is_log_task(tasks[name]) else (name,) for name in names)
+        return tuple(dict.fromkeys(name for name_group in name_groups for name in name_group))
 
-    left = (task for task in plan if not _logs(task))
-    return tuple(replace(task, after=kept(task.after), after_previous=kept(task.after_previous), persists="") for task in left)
+    training_tasks = (task for task in plan if not _is_log_task(task))
+    return tuple(
+        replace(task, after=predecessors(task.after), after_previous=predecessors(task.after_previous), persists="")
+        for task in training_tasks
+    )
 
 
-def _logs(task: Task) -> bool:
-    """Tell whether only the log needs a task: its stage says so, or, for the hand-off to it, its name."""
+def _is_log_task(task: Task) -> bool:
+    """Return whether only the log needs a task, by its stage or its name."""
     return task.stage == "Checkpoint" or task.name.startswith("Checkpoint")
 
 
 def unlogged_costs(scenario: Scenario) -> Pace:
-    """Return a batch of the scenario's own system without any log."""
-    return _bare(_timing(scenario))
+    """Return the pace of the scenario's own system without any log."""
+    return _unlogged_pace(_timing_scenario(scenario))
 
 
 def logged_costs(scenario: Scenario, knobs: Mapping[str, Any]) -> Pace:
-    """Return a batch under the log that these knobs ask for."""
-    return _logged(_timing(with_values(scenario, knobs)))
+    """Return the pace under the log that these knobs select."""
+    return _logged_pace(_timing_scenario(with_values(scenario, knobs)))
 
 
 def estimated_costs(scenario: Scenario) -> Steady:
-    """Return a batch as the estimate of the scenario has it; raises CannotRun where it has none."""
-    return _estimated(replace(scenario, faults=type(scenario.faults)()))
+    """Return the estimated steady state of the scenario without faults; raises CannotRun."""
+    return _estimated_batch(replace(scenario, faults=type(scenario.faults)()))
 
 
 @lru_cache(maxsize=256)
-def _estimated(scenario: Scenario) -> Steady:
-    (found,) = steady_states([scenario])
-    if isinstance(found, NotScheduled):
-        raise found.error or CannotRun(" ".join(found.problems))
-    return found
+def _estimated_batch(scenario: Scenario) -> Steady:
+    (steady_state,) = steady_states([scenario])
+    if isinstance(steady_state, NotScheduled):
+        raise steady_state.error or CannotRun(" ".join(steady_state.problems))
+    return steady_state
 
 
 @lru_cache(maxsize=64)
 def slowdown(scenario: Scenario) -> float:
-    """Return how many times as long a batch takes while the device that `faults.fail_slow_device` names is slow."""
-    m = _unlogged(scenario)
+    """Return the factor on a batch's time while the device `faults.fail_slow_device` is slow."""
+    m = _unlogged_machine(scenario)
     slow = _pace(replace(m, devices={**m.devices, **slow_devices(m)}))
     return max(slow.step / unlogged_costs(scenario).step, 1.0)
 
 
-def _timing(scenario: Scenario) -> Scenario:
-    """Return the scenario without what no batch's time depends on, so that it is estimated once."""
+def _timing_scenario(scenario: Scenario) -> Scenario:
+    """Return the scenario with defaults for all knobs that change no batch's time.
+
+    The result is the key of a cache.
+    """
     return replace(scenario, faults=type(scenario.faults)(), run=replace(type(scenario.run)(), training=False))
 
 
 @lru_cache(maxsize=256)
-def _bare(scenario: Scenario) -> Pace:
-    return _pace(_unlogged(scenario))
+def _unlogged_pace(scenario: Scenario) -> Pace:
+    return _pace(_unlogged_machine(scenario))
 
 
-def _unlogged(scenario: Scenario) -> Machine:
-    """Build the machine whose system plans as under the policies in force, but without the tasks that only its log needs."""
+def _unlogged_machine(scenario: Scenario) -> Machine:
+    """Return the machine with its policies, but without tasks that only the log needs."""
     m = ready(scenario)
 
     def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
@@ -92,17 +101,17 @@ def _unlogged(scenario: Scenario) -> Machine:
 
 
 @lru_cache(maxsize=256)
-def _logged(scenario: Scenario) -> Pace:
-    """Add to the pace what the system's own recovery of one batch takes, and how old an MLP it may find."""
+def _logged_pace(scenario: Scenario) -> Pace:
+    """Return the pace with a recovery's cost and the MLP's largest age."""
     m = ready(scenario)
     line, paced = expected_line(m), _pace(m)
     rows = float(expected(m.scenario).unique_rows.sum())
     logs = rows * (unique_row_bytes(m.scenario) + INDEX_BYTES)
     work = RecoveryWork(rows, row_sizes(m.scenario).unique.row, logs, mlp_bytes(m.scenario))
-    again = timeline(recover(m.settled, work), m.devices, 1)
-    joules = float(work_done(again, again.makespan).joules.sum())
+    recovery = timeline(recover(m.settled, work), m.devices, 1)
+    joules = float(work_done(recovery, recovery.makespan).joules.sum())
     stale = int(line.state.stale.max(initial=0))
-    return replace(paced, stale=stale, restore=again.makespan, restore_joules=joules)
+    return replace(paced, stale=stale, restore=recovery.makespan, restore_joules=joules)
 
 
 def _pace(m: Machine) -> Pace:

@@ -1,9 +1,9 @@
-"""Closed formulas of checkpointing: the best period after Young and after Daly, the exact share of useful time, a stretch.
+"""Closed formulas of checkpointing: best periods, the share of useful time, faultless progress.
 
 Young, CACM 17(9), 1974; Daly, Future Generation Computer Systems 22(3), 2006. The share is a renewal argument: faults are
-exponential and may strike in training, in a checkpoint and in a recovery, which then starts over. `effective` is its long run;
-`kept_share` is its mean over a campaign of some length. `progress_after` is a stretch of training without a fault, without a
-loop over batches.
+exponential and may strike in training, in a checkpoint and in a recovery, which then starts over. `effective` is the share of
+an endless campaign; `kept_share` is the mean share of a campaign of some length. `progress_after` is a stretch of training
+without a fault, without a loop over batches.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from math import exp, expm1, floor, inf, sqrt
 
 from .protection import ProtectionPlan, Site
 
-# Without faults no period is best; this one is Check-N-Run's default (NSDI'22).
+# Seconds between checkpoints without faults, where no period is best: Check-N-Run's default (NSDI'22).
 CUSTOMARY = 1800.0
 
 
@@ -21,7 +21,7 @@ def young(pause: float, mtbf: float) -> float:
 
 
 def daly(pause: float, mtbf: float) -> float:
-    """Return Daly's estimate of higher order."""
+    """Return Daly's best seconds of training between checkpoints, an estimate of higher order."""
     if pause >= 2 * mtbf:
         return mtbf
     half = pause / (2 * mtbf)
@@ -29,82 +29,94 @@ def daly(pause: float, mtbf: float) -> float:
 
 
 def batches_between(site: Site, step: float, pause: float, drain: float) -> int:
-    """Return how many batches to train between checkpoints: Daly's best or as asked, but not before one has drained."""
-    best = CUSTOMARY if site.mtbf is None else daly(pause, site.mtbf)
-    return max(1, round((best if site.period is None else site.period) / step), -int(-drain // step))
+    """Return the batches between checkpoints, by Daly or by the site's period.
+
+    One checkpoint has drained before the next starts.
+    """
+    best_period = CUSTOMARY if site.mtbf is None else daly(pause, site.mtbf)
+    return max(1, round((best_period if site.period is None else site.period) / step), -int(-drain // step))
 
 
-def effective(plan: ProtectionPlan, useful: float, mtbf: float, down: float) -> float:
-    """Return the long-run share of time spent on `useful` seconds of each batch, with `down` seconds for an undisturbed recovery.
+def effective(plan: ProtectionPlan, useful: float, mtbf: float, downtime: float) -> float:
+    """Return the long-run share of time spent on `useful` seconds of each batch.
 
+    downtime: the seconds of an undisturbed recovery.
     With cycles of C seconds whose checkpoints count w seconds after their end, a fault follows a mean of
-    exp(-(C + w) / M) / (1 - exp(-C / M)) durable checkpoints and M seconds, and costs M (exp(down / M) - 1) more.
+    exp(-(C + w) / M) / (1 - exp(-C / M)) durable checkpoints and M seconds, and costs M (exp(D / M) - 1) more, D the downtime.
     """
     if mtbf == inf:
         return useful * plan.every / plan.cycle if plan.every else useful / plan.step
     if not plan.every:
         return 0.0
-    kept = exp(-(plan.cycle + plan.drain + down) / mtbf) / -expm1(-plan.cycle / mtbf)
-    return plan.every * useful / mtbf * kept
+    durable_checkpoints = exp(-(plan.cycle + plan.drain + downtime) / mtbf) / -expm1(-plan.cycle / mtbf)
+    return plan.every * useful / mtbf * durable_checkpoints
 
 
-def kept_share(rate: float, cycle: float, wait: float, down: float, seconds: float) -> float:
-    """Return the mean share of a campaign's progress that counts at its end, under `rate` faults a second.
+def kept_share(rate: float, cycle: float, wait: float, downtime: float, seconds: float) -> float:
+    """Return the mean share of a campaign's progress that counts at its end.
 
-    T is the campaign's length, L the rate. A copy is made every C seconds of training and counts w seconds later; a fault goes
-    back to the newest one that counts and is over after D seconds. Three sums make up what counts:
+    T is the campaign's length, L the rate of faults a second. A copy is made every C seconds of training and counts w seconds
+    later; a fault goes back to the newest copy that counts and is over after D seconds.
+    The progress that counts is the sum of three parts:
     - since the last fault: all progress, as in `restarted`;
     - between two faults: the n-th copy keeps C seconds if they lie x = n C + w + D or more apart. Faults strike at rate L, each
       a seconds after the one before with density L exp(-L a), which makes C L ((T - x) exp(-L x) - (exp(-L x) - exp(-L T)) / L);
-    - before the first fault, where nothing had to come back: C (exp(-L (x - D)) - exp(-L T)).
-    With T far above C this is the long run of `effective`.
+    - before the first fault, where no downtime came before: C (exp(-L (x - D)) - exp(-L T)).
+    With T far above C the share is that of `effective`.
     """
-    share = restarted(rate, down, seconds)
+    share = restarted(rate, downtime, seconds)
     if not rate or cycle == inf:
         return share
-    never, left = exp(-rate * seconds), seconds - wait - down
-    copies, power = _sums(rate * cycle, floor(max(left, 0.0) / cycle))
-    later = exp(-rate * (wait + down)) * ((rate * left - 1) * copies - rate * cycle * power)
-    later += floor(max(left, 0.0) / cycle) * never
-    until = floor(max(left + down, 0.0) / cycle)
-    first = exp(-rate * wait) * _sums(rate * cycle, until)[0] - until * never
-    return share + cycle / seconds * (later + first)
+    no_fault_chance, time_left = exp(-rate * seconds), seconds - wait - downtime
+    copies, power = _sums(rate * cycle, floor(max(time_left, 0.0) / cycle))
+    between_faults = exp(-rate * (wait + downtime)) * ((rate * time_left - 1) * copies - rate * cycle * power)
+    between_faults += floor(max(time_left, 0.0) / cycle) * no_fault_chance
+    first_copies = floor(max(time_left + downtime, 0.0) / cycle)
+    before_first_fault = exp(-rate * wait) * _sums(rate * cycle, first_copies)[0] - first_copies * no_fault_chance
+    return share + cycle / seconds * (between_faults + before_first_fault)
 
 
-def _sums(decay: float, last: int) -> tuple[float, float]:
-    """Return the sums of exp(-n decay), and of n times that, for n from 1 to `last`."""
-    ratio, end = exp(-decay), exp(-decay * last)
-    gone, less = -expm1(-decay), -expm1(-decay * last)
-    return ratio * less / gone, ratio * (less - last * end * gone) / gone**2
+def _sums(decay: float, count: int) -> tuple[float, float]:
+    """Return the sums of exp(-n decay) and n exp(-n decay), n from 1 to `count`."""
+    ratio, end = exp(-decay), exp(-decay * count)
+    complement, count_complement = -expm1(-decay), -expm1(-decay * count)
+    return ratio * count_complement / complement, ratio * (count_complement - count * end * complement) / complement**2
 
 
-def restarted(rate: float, down: float, seconds: float) -> float:
-    """Return the mean share of a campaign that counts where each fault starts it again after `down` seconds.
+def restarted(rate: float, downtime: float, seconds: float) -> float:
+    """Return the mean share of a campaign that counts where each fault starts training again.
 
+    Training starts `downtime` seconds after the fault.
     The last fault lies a seconds before the end with density L exp(-L a), and leaves a - D seconds; none strikes with
     probability exp(-L T).
     """
     if not rate:
         return 1.0
-    down = min(down, seconds)
-    after = exp(-rate * down) * -expm1(-rate * (seconds - down)) / rate
-    return (down * exp(-rate * seconds) + after) / seconds
+    downtime = min(downtime, seconds)
+    uptime = exp(-rate * downtime) * -expm1(-rate * (seconds - downtime)) / rate
+    return (downtime * exp(-rate * seconds) + uptime) / seconds
 
 
 def slowed(rate: float, lasts: float, factor: float) -> float:
-    """Return the share of speed left: faults of some rate make batches `factor` times as long, for as long as one `lasts`."""
+    """Return the share of speed left under faults that slow batches by `factor`.
+
+    Each slow-down lasts `lasts` seconds.
+    """
     return 1 + expm1(-rate * lasts) * (1 - 1 / factor)
 
 
-# A share of a batch or a cycle that is nothing but rounding.
+# A share of a batch or a cycle that is only a rounding error.
 GRAIN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class StretchProgress:
-    """What a stretch has done: batches with their fraction, seconds stood still, checkpoints that count, checkpoints written.
+    """The progress of a stretch of training without a fault.
 
-    `written` counts the one under way by its share; `durable` is the batch, from the stretch's first, of the newest that counts.
+    batches: batches trained, with their fraction.
+    stood: seconds of pauses for checkpoints.
+    durable: the batch of the newest checkpoint that counts, from the first batch of the stretch.
+    written: checkpoints written, the unfinished one by its share.
     """
 
     batches: float
@@ -114,35 +126,38 @@ class StretchProgress:
 
     @property
     def whole(self) -> int:
-        """Batches that were completed."""
+        """The completed batches."""
         return floor(self.batches + GRAIN)
 
-    def less(self, before: "StretchProgress") -> "StretchProgress":
-        """Return what was done since."""
-        return StretchProgress(self.batches - before.batches, self.stood - before.stood, 0, self.written - before.written)
+    def less(self, start: "StretchProgress") -> "StretchProgress":
+        """Return the progress since an earlier moment of the stretch."""
+        return StretchProgress(self.batches - start.batches, self.stood - start.stood, 0, self.written - start.written)
 
 
 def progress_after(plan: ProtectionPlan, seconds: float) -> StretchProgress:
-    """Return what `seconds` of training under a plan have done, begun with a checkpoint just restored."""
+    """Return the progress of `seconds` of training under a plan, from a restored checkpoint on."""
     if not plan.every:
         return StretchProgress(seconds / plan.step, 0.0, 0, 0.0)
     cycles = floor(seconds / plan.cycle + GRAIN)
     rest = max(seconds - cycles * plan.cycle, 0.0)
     trained = min(rest, plan.every * plan.step)
     counts = max(floor((seconds - plan.drain) / plan.cycle + GRAIN), 0)
-    lasts, begun = plan.pause + plan.drain, seconds - (counts + 1) * plan.cycle + plan.pause
-    under_way = min(max(begun / lasts, 0.0), 1.0) if lasts else 0.0
+    lasts, copy_seconds = plan.pause + plan.drain, seconds - (counts + 1) * plan.cycle + plan.pause
+    under_way = min(max(copy_seconds / lasts, 0.0), 1.0) if lasts else 0.0
     return StretchProgress(
         cycles * plan.every + trained / plan.step, cycles * plan.pause + rest - trained, counts * plan.every, counts + under_way
     )
 
 
-def completed_seconds(plan: ProtectionPlan, did: StretchProgress, seconds: float) -> float:
-    """Return the seconds, which did this, without the batch or the pause that they end in: it has to be begun anew."""
-    pauses = floor(did.stood / plan.pause + GRAIN) if plan.pause else 0
-    return min(did.whole * plan.step + pauses * plan.pause, seconds)
+def completed_seconds(plan: ProtectionPlan, stretch: StretchProgress, seconds: float) -> float:
+    """Return the seconds of a stretch without its last unfinished batch or pause.
+
+    That part has to start again.
+    """
+    pauses = floor(stretch.stood / plan.pause + GRAIN) if plan.pause else 0
+    return min(stretch.whole * plan.step + pauses * plan.pause, seconds)
 
 
 def seconds_for(plan: ProtectionPlan, batches: float) -> float:
-    """Return the seconds of training that so many batches take, pauses between them included."""
+    """Return the seconds of training of some batches, with the pauses between them."""
     return batches * plan.step + (floor(batches / plan.every) * plan.pause if plan.every else 0.0)

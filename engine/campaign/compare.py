@@ -1,4 +1,4 @@
-"""The comparison of campaigns: protections under the same faults over many seeds, and one over checkpoint periods."""
+"""Comparisons of campaigns: protections under the same faults, and one protection over checkpoint periods."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,10 @@ def compare_protections(
     seeds: Sequence[int],
     period: float | None = None,
 ) -> tuple[Row, ...]:
-    """Return a row per protection, means over seeds with the same faults; one that cannot be had says why under `Refused`."""
+    """Return a row per protection: means over seeds with the same faults.
+
+    A protection that the scenario cannot have gives the reason under `Refused`.
+    """
     fault_stream.check(hazards)
     rows = []
     for name in protections:
@@ -43,22 +46,31 @@ def compare_protections(
         except (BadKnob, CannotRun) as error:
             rows.append({**row, "Refused": str(error)})
         else:
-            rows.append({**row, "Refused": "", **summary(runs), **_closed(scenario, name, hazards, hours * HOUR / DAY, period)})
+            rows.append(
+                {
+                    **row,
+                    "Refused": "",
+                    **summary(runs),
+                    **_closed_form_columns(scenario, name, hazards, hours * HOUR / DAY, period),
+                }
+            )
     return tuple(rows)
 
 
-def _closed(scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], days: float, period: float | None) -> Row:
+def _closed_form_columns(
+    scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], days: float, period: float | None
+) -> Row:
     """Return the columns of the closed form; None where the faults have none."""
     try:
-        found = expectation(scenario, protection, hazards, days, period)._asdict()
+        columns = expectation(scenario, protection, hazards, days, period)._asdict()
     except BadKnob:
         return {"Closed form": None, "closed_form": None}
-    share, price = found.pop("useful_time"), found.pop("price")
-    return {"Closed form": share, "closed_form": {**found, "price_usd": price}}
+    share, price = columns.pop("useful_time"), columns.pop("price")
+    return {"Closed form": share, "closed_form": {**columns, "price_usd": price}}
 
 
 def summary(runs: Sequence[Campaign]) -> Row:
-    """Return the means of campaigns that differ in their seed alone, with 95 % intervals where it matters."""
+    """Return the means of campaigns with unlike seeds, some with 95 % intervals."""
     shares = [run.ettr for run in runs]
     half = quantile(len(runs) - 1) * stdev(shares) / sqrt(len(runs)) if len(runs) > 1 else None
     fatal = sum(run.unrecoverable > 0 for run in runs)
@@ -80,8 +92,8 @@ def summary(runs: Sequence[Campaign]) -> Row:
 
 
 def _recoveries(runs: Sequence[Campaign]) -> Row:
-    """Return what one recovery cost on average; None where there was none."""
-    found = [recovery for run in runs for recovery in run.recoveries]
+    """Return the mean costs of a recovery; None without recoveries."""
+    recoveries = [recovery for run in runs for recovery in run.recoveries]
     columns = {
         "RPO of embeddings [batches]": "embedding_batches",
         "RPO of the MLP [batches]": "mlp_batches",
@@ -90,11 +102,17 @@ def _recoveries(runs: Sequence[Campaign]) -> Row:
         "Restore [s]": "restore",
         "Replay [s]": "replay",
     }
-    return {title: fmean(getattr(one, name) for one in found) if found else None for title, name in columns.items()}
+    return {
+        title: fmean(getattr(recovery, name) for recovery in recoveries) if recoveries else None
+        for title, name in columns.items()
+    }
 
 
 def _bytes(runs: Sequence[Campaign]) -> Row:
-    """Return bytes that the protection wrote a day, and the PMEM wear of a year, training's own updates included."""
+    """Return the protection's bytes a day, and the PMEM wear of a year.
+
+    The wear includes the updates of training itself.
+    """
     days = runs[0].elapsed / (24 * HOUR)
     media = ("pmem", "ssd", "remote", "network")
     daily = {f"Written to {name} [GB/day]": fmean(run.written.get(name, 0.0) for run in runs) / GB / days for name in media}
@@ -103,7 +121,7 @@ def _bytes(runs: Sequence[Campaign]) -> Row:
 
 
 def _energy(runs: Sequence[Campaign]) -> Row:
-    """Return joules per sample that counts, and where they went."""
+    """Return the joules per sample that counts, and their shares by use."""
     parts = {
         "useful": ("useful",),
         "checkpoint": ("checkpoint",),
@@ -111,24 +129,30 @@ def _energy(runs: Sequence[Campaign]) -> Row:
         "recovery": ("detect", "restart", "restore"),
     }
     samples = sum(run.batches * run.site.scenario.data.batch_size for run in runs)
-    every = sum(run.energy for run in runs)
+    total_joules = sum(run.energy for run in runs)
     shares = {
-        f"Energy, {title} [%]": 100 * sum(run.joules[name] for run in runs for name in names) / every
+        f"Energy, {title} [%]": 100 * sum(run.joules[name] for run in runs for name in names) / total_joules
         for title, names in parts.items()
     }
-    return {"Energy per sample [J]": every / samples if samples else None, **shares}
+    return {"Energy per sample [J]": total_joules / samples if samples else None, **shares}
 
 
-def wilson(hits: int, of: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share of `hits` in `of` trials (Wilson, JASA 22, 1927)."""
-    share, square = hits / of, NORMAL**2 / of
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share of `hits` in `trials`.
+
+    Source: Wilson, JASA 22, 1927.
+    """
+    share, square = hits / trials, NORMAL**2 / trials
     middle = (share + square / 2) / (1 + square)
     half = sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 class PeriodPoint(NamedTuple):
-    """One checkpoint period in seconds of training: the share of useful time as simulated, and by the closed form or None."""
+    """The share of useful time at one checkpoint period [s of training].
+
+    It is given as simulated and by the closed form.
+    """
 
     period: float
     simulated: float
@@ -137,7 +161,10 @@ class PeriodPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class PeriodCurve:
-    """Useful time against checkpoint period; `young` and `daly` are their best periods, None where no fault is random."""
+    """Useful time against checkpoint period, with Young's and Daly's best periods [s].
+
+    The best periods are None without random faults.
+    """
 
     points: tuple[PeriodPoint, ...]
     young: float | None
@@ -147,7 +174,7 @@ class PeriodCurve:
 def period_curve(
     scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], periods: Sequence[float], seed: int = 1
 ) -> PeriodCurve:
-    """Return the share of useful time at each period, all under the same faults, some hundreds of them."""
+    """Return the share of useful time at each period, all under the same faults."""
     if not load("protections", protection).periodic:
         raise BadKnob(f"protection={protection} has no checkpoint period; choose periodic-full, check-n-run or cpr.")
     mtbf = fault_stream.rollback_mtbf(hazards)
@@ -163,7 +190,10 @@ def period_curve(
 
 
 def closed_form(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> float | None:
-    """Return the share of useful time by the closed form; None where faults are listed, or not exponential."""
+    """Return the share of useful time by the closed form.
+
+    None for listed or non-exponential faults.
+    """
     try:
         return useful_time(scenario, terms, hazards, seconds)
     except BadKnob:
@@ -171,7 +201,7 @@ def closed_form(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard],
 
 
 def endurance(site: Site) -> float:
-    """Return the bytes that all persistent memory of a site can store in its life."""
+    """Return the bytes that a site's persistent memory can store until worn out."""
     machine = site.scenario.machine
     capacity = (machine.pmem_capacity_GB or 0.0) * GB * site.nodes
     lasts = MEDIA.aside(machine.pmem).get(ENDURANCE.name)

@@ -1,7 +1,7 @@
-"""The expectation of a campaign, in closed form: useful time, the most that one fault loses, and what the protection adds.
+"""The expectation of a campaign in closed form: useful time, worst loss, protection costs.
 
-A class of faults belongs to one of four groups, by what the protection gives back. With L the group's rate and D the seconds to
-notice, restart and restore, the share of progress that each leaves is:
+A class of faults belongs to one of four groups, by the state that the protection restores. With L the group's rate and D the
+seconds to notice, restart and restore, the share of progress that each group leaves is:
 
     back to the newest checkpoint   `kept_share` over the checkpoints' cycle, `effective` in a long campaign
     partial, nothing trained again  exp(-L D): time is lost to the outage alone
@@ -32,14 +32,14 @@ ROLLBACK, PARTIAL, RARER, RESTART = GROUPS = ("rollback", "partial", "rarer copy
 
 
 class Expectation(NamedTuple):
-    """What a campaign comes to, without simulating it.
+    """The expected figures of a campaign, without a simulation.
 
     useful_share: samples that count at the end, over those of the scenario's estimate in the same time.
-    lost_batches: the most that are trained again after one fault, of rows or of the MLP, over all classes with a rate; all
-        batches of the campaign where nothing comes back.
-    worst_fault: the class that can lose those, the more frequent of two; None where no fault destroys anything.
-    minutes: lost batches and the pauses among them.
-    price: USD of what the protection takes, None where a part of it has no published price.
+    lost_batches: the most batches that one fault makes train again, of rows or of the MLP, over all classes with a rate; all
+        batches of the campaign where no state is restored.
+    worst_fault: the class of that fault, the more frequent of two; None where no fault destroys state.
+    minutes: the minutes of the lost batches and the pauses among them.
+    price: USD of the storage that the protection needs, None where a part has no published price.
     watts: mean power without a fault, less that of the scenario's estimate.
     useful_time: share of the time in which batches are trained that count, as `Campaign.ettr`.
     """
@@ -54,7 +54,10 @@ class Expectation(NamedTuple):
 
 
 class WorstFault(NamedTuple):
-    """The class of faults that can lose most batches, None where none destroys anything."""
+    """The class of faults that can lose most batches.
+
+    Its name is None where no fault destroys state.
+    """
 
     batches: float
     rate: float
@@ -64,38 +67,41 @@ class WorstFault(NamedTuple):
 def expectation(
     scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], days: float, period: float | None = None
 ) -> Expectation:
-    """Return the expectation of `days` of training; raises BadKnob and CannotRun, the former for faults without a formula."""
+    """Return the expectation of `days` of training.
+
+    Raises CannotRun, and BadKnob for faults without a formula.
+    """
     terms, site = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     return expectation_of(scenario, terms, site, hazards, days * DAY)
 
 
 def expectation_of(scenario: Scenario, terms: Terms, site: Site, hazards: Mapping[str, Hazard], seconds: float) -> Expectation:
-    """Return the expectation of a campaign of so many seconds whose terms are known."""
+    """Return the expectation of a campaign of some seconds with known terms."""
     plan, estimated = terms.plan, batch_costs.estimated_costs(scenario)
     useful = useful_time(scenario, terms, hazards, seconds)
     share = useful * estimated.step / terms.useful
-    worst = worst_fault(terms, hazards, seconds)
+    worst_class = worst_fault(terms, hazards, seconds)
     watts = _watts(terms, site) - estimated.energy / estimated.step
-    lost_minutes = seconds_for(plan, worst.batches) / MINUTE
-    return Expectation(share, worst.batches, worst.name, lost_minutes, terms.protection.price(site), watts, useful)
+    lost_minutes = seconds_for(plan, worst_class.batches) / MINUTE
+    return Expectation(share, worst_class.batches, worst_class.name, lost_minutes, terms.protection.price(site), watts, useful)
 
 
 def useful_time(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> float:
-    """Return the share of time in which batches are trained that count, as `Campaign.ettr` is in the mean."""
+    """Return the mean share of time in batches that count: `Campaign.ettr`."""
     check_exponential(hazards)
     plan, faults, rates = terms.plan, scenario.faults, _rates(terms, hazards)
-    down, rarer = terms.detect + terms.restart, max(plan.restore, plan.backup_drain)
+    downtime, backup_restore = terms.detect + terms.restart, max(plan.restore, plan.backup_drain)
     share = effective(plan, terms.useful, inf, 0.0)
-    share *= kept_share(rates[ROLLBACK], plan.cycle, plan.drain, down + plan.restore, seconds)
-    share *= exp(-rates[PARTIAL] * (down + plan.restore))
-    share *= kept_share(rates[RARER], seconds_for(plan, plan.backup_every), plan.backup_drain, down + rarer, seconds)
-    share *= restarted(rates[RESTART], down + terms.fresh, seconds)
+    share *= kept_share(rates[ROLLBACK], plan.cycle, plan.drain, downtime + plan.restore, seconds)
+    share *= exp(-rates[PARTIAL] * (downtime + plan.restore))
+    share *= kept_share(rates[RARER], seconds_for(plan, plan.backup_every), plan.backup_drain, downtime + backup_restore, seconds)
+    share *= restarted(rates[RESTART], downtime + terms.fresh, seconds)
     slow = sum(1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and load("faults", name).kind == "fail-slow")
     return share * slowed(slow, faults.fail_slow_seconds, batch_costs.slowdown(scenario)) if slow else share
 
 
 def check_exponential(hazards: Mapping[str, Hazard]) -> None:
-    """Raise BadKnob for faults that have no closed form: instants that are listed, and intervals that are not exponential."""
+    """Raise BadKnob for faults without a closed form: listed instants, non-exponential intervals."""
     fault_stream.check(hazards)
     for name, hazard in hazards.items():
         if hazard.at:
@@ -110,23 +116,26 @@ def check_exponential(hazards: Mapping[str, Hazard]) -> None:
 
 
 def worst_fault(terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> WorstFault:
-    """Return the class that loses most batches in its worst instant, as if no other fault had cut a copy before."""
-    found = [WorstFault(0.0, 0.0, None)]
+    """Return the class of faults that loses most batches in its worst instant.
+
+    Interrupted copies of earlier faults are left out.
+    """
+    losses = [WorstFault(0.0, 0.0, None)]
     for name, hazard in hazards.items():
         if hazard.mtbf and (destroyed := fault_stream.destroyed(name)):
-            found.append(WorstFault(_most_lost(terms, destroyed, seconds), 1 / hazard.mtbf, name))
-    return max(found, key=lambda fault: (fault.batches, fault.rate))
+            losses.append(WorstFault(_most_lost(terms, destroyed, seconds), 1 / hazard.mtbf, name))
+    return max(losses, key=lambda fault: (fault.batches, fault.rate))
 
 
 def _most_lost(terms: Terms, destroyed: frozenset[str], seconds: float) -> float:
     """Return the completed batches lost just before the next checkpoint counts."""
-    plan, keeps = terms.plan, terms.protection.gives_back(destroyed)
-    if _group(terms.protection, plan, destroyed) == RESTART:
+    plan, fidelity = terms.plan, terms.protection.gives_back(destroyed)
+    if _fault_group(terms.protection, plan, destroyed) == RESTART:
         return float(progress_after(plan, seconds).whole)
-    if keeps == "older":
+    if fidelity == "older":
         return plan.backup_every + ceil(plan.backup_drain / plan.step - GRAIN) - 1.0
-    beside = ceil(plan.drain / plan.step - GRAIN) - 1 if plan.drain or not plan.pause else 0
-    return float(plan.every + beside + (plan.stale if keeps == "lossy" else 0))
+    drain_batches = ceil(plan.drain / plan.step - GRAIN) - 1 if plan.drain or not plan.pause else 0
+    return float(plan.every + drain_batches + (plan.stale if fidelity == "lossy" else 0))
 
 
 def _rates(terms: Terms, hazards: Mapping[str, Hazard]) -> Mapping[str, float]:
@@ -134,22 +143,22 @@ def _rates(terms: Terms, hazards: Mapping[str, Hazard]) -> Mapping[str, float]:
     rates = dict.fromkeys(GROUPS, 0.0)
     for name, hazard in hazards.items():
         if hazard.mtbf and (destroyed := fault_stream.destroyed(name)):
-            rates[_group(terms.protection, terms.plan, destroyed)] += 1 / hazard.mtbf
+            rates[_fault_group(terms.protection, terms.plan, destroyed)] += 1 / hazard.mtbf
     return rates
 
 
-def _group(protection: Protection, plan: ProtectionPlan, destroyed: frozenset[str]) -> str:
-    """Return what a fault costs under a protection: one of GROUPS."""
-    keeps = protection.gives_back(destroyed)
-    if keeps == "lossy" and plan.partial:
+def _fault_group(protection: Protection, plan: ProtectionPlan, destroyed: frozenset[str]) -> str:
+    """Return the group of a fault under a protection: one of GROUPS."""
+    fidelity = protection.gives_back(destroyed)
+    if fidelity == "lossy" and plan.partial:
         return PARTIAL
-    copies = {"lost": 0, "older": plan.backup_every}.get(keeps, plan.every)
-    return RESTART if not copies else RARER if keeps == "older" else ROLLBACK
+    copies = {"lost": 0, "older": plan.backup_every}.get(fidelity, plan.every)
+    return RESTART if not copies else RARER if fidelity == "older" else ROLLBACK
 
 
 def _watts(terms: Terms, site: Site) -> float:
     """Return the mean power of a campaign without faults."""
     plan = terms.plan
-    cycle, every = (plan.cycle, plan.every) if plan.every else (plan.step, 1)
-    joules = every * plan.joules + plan.pause * terms.watts + (plan.checkpoint_joules if plan.every else 0.0)
+    cycle, batches = (plan.cycle, plan.every) if plan.every else (plan.step, 1)
+    joules = batches * plan.joules + plan.pause * terms.watts + (plan.checkpoint_joules if plan.every else 0.0)
     return joules / cycle + terms.protection.watts(site, plan)

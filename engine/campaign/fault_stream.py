@@ -1,4 +1,4 @@
-"""The fault stream of a campaign: every class has a random stream of its own, so all protections meet the same faults."""
+"""The fault stream of a campaign: a random stream a class, for all protections."""
 
 from collections.abc import Iterator, Mapping
 from heapq import merge
@@ -21,7 +21,10 @@ POWER_LOSS, FLUSH_FAILURE = "power-loss", "flush-failure"
 
 
 def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int, seconds: float) -> list[FaultArrival]:
-    """Return the faults of the first `seconds` in rising order; a hazard is that of the whole machine."""
+    """Return the faults of the first `seconds` in rising order.
+
+    Hazards are those of the whole machine.
+    """
     check(hazards)
     expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     if expected > MOST_ARRIVALS:
@@ -35,53 +38,67 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
 
 
 def destroyed(name: str) -> frozenset[str]:
-    """Return what a fault destroys; one that takes hosts and GPUs takes several nodes with it."""
+    """Return the parts that a fault destroys.
+
+    A fault of hosts and GPUs destroys the whole site.
+    """
     destroys = frozenset(load("faults", name).destroys)
     return destroys | {"site"} if destroys >= SITE else destroys
 
 
 def rollback_mtbf(hazards: Mapping[str, Hazard]) -> float | None:
-    """Return the mean seconds between faults that destroy something, None without random ones."""
+    """Return the mean seconds between random faults that destroy state; None without such faults."""
     check(hazards)
     rate = sum(1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and destroyed(name))
     return 1 / rate if rate else None
 
 
 def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
-    """Return the hazards of a scenario's whole machine by its fault knobs: all its GPUs, nodes or the site together.
+    """Return the hazards of a scenario's whole machine, by name of the fault.
 
-    Many units that fail each by Weibull's law fail together nearly as exponentially (Palm, Khinchin); the shape holds for one.
+    Many units that each fail by Weibull's law fail together almost exponentially (Palm, Khinchin); so the knob's shape holds
+    for a single unit only.
     """
-    faults, found = scenario.faults, {}
+    faults, hazards = scenario.faults, {}
     for name in struck_by():
-        given, count, each = name.replace("-", "_"), struck_units(scenario, name), mtbf(scenario, name)
-        at = (*getattr(faults, f"{given}_at_seconds", ()), *(one.at for one in replay(faults.trace) if one.fault == name))
-        if each or at:
-            found[name] = Hazard(each and each / count, faults.weibull_shape if count == 1 else 1.0, tuple(sorted(at)))
-    share, losses = faults.flush_failure_share, found.get(POWER_LOSS)
+        knob_name, count, unit_mtbf = name.replace("-", "_"), struck_units(scenario, name), mtbf(scenario, name)
+        fault_seconds = (
+            *getattr(faults, f"{knob_name}_at_seconds", ()),
+            *(listed_fault.at for listed_fault in replay(faults.trace) if listed_fault.fault == name),
+        )
+        if unit_mtbf or fault_seconds:
+            hazards[name] = Hazard(
+                unit_mtbf and unit_mtbf / count, faults.weibull_shape if count == 1 else 1.0, tuple(sorted(fault_seconds))
+            )
+    share, losses = faults.flush_failure_share, hazards.get(POWER_LOSS)
     if losses and losses.mtbf and share:
-        rate = share / losses.mtbf + (1 / other.mtbf if (other := found.get(FLUSH_FAILURE)) and other.mtbf else 0.0)
-        found[FLUSH_FAILURE] = Hazard(1 / rate, losses.shape)
-        found[POWER_LOSS] = Hazard(losses.mtbf / (1 - share) if share < 1 else None, losses.shape, losses.at)
-    return found
+        rate = share / losses.mtbf + (
+            1 / flush_hazard.mtbf if (flush_hazard := hazards.get(FLUSH_FAILURE)) and flush_hazard.mtbf else 0.0
+        )
+        hazards[FLUSH_FAILURE] = Hazard(1 / rate, losses.shape)
+        hazards[POWER_LOSS] = Hazard(losses.mtbf / (1 - share) if share < 1 else None, losses.shape, losses.at)
+    return hazards
 
 
 def struck_by() -> tuple[str, ...]:
-    """Return the faults that can strike a campaign."""
+    """Return the names of the faults that can strike a campaign."""
     return tuple(name for name in names("faults") if load("faults", name).kind != "report" and name != "fault-in-recovery")
 
 
 def struck_units(scenario: Scenario, name: str) -> float:
-    """Return how many units a class can strike; the first node may be a lemon, which counts as often as it fails."""
+    """Return the number of units that a fault can strike.
+
+    A lemon node counts `lemon_factor` times.
+    """
     machine, unit = scenario.machine, load("faults", name).unit
     if unit == "site":
         return 1.0
-    count, first = (machine.num_gpus, gpus_in_node(machine)) if unit == "gpu" else (nodes(machine), 1)
-    return scenario.faults.machines * (count + (scenario.faults.lemon_factor - 1) * first)
+    count, first_units = (machine.num_gpus, gpus_in_node(machine)) if unit == "gpu" else (nodes(machine), 1)
+    return scenario.faults.machines * (count + (scenario.faults.lemon_factor - 1) * first_units)
 
 
 def check(hazards: Mapping[str, Hazard]) -> None:
-    """Raise BadKnob for a hazard that is no fault, or one that never strikes by itself."""
+    """Raise BadKnob for a hazard of an unknown fault, or of one without strikes."""
     for name in hazards:
         if name not in names("faults"):
             raise BadKnob(f"hazards name the fault {name!r}; {nearest(name, names('faults'), 'faults')}")
@@ -93,5 +110,5 @@ def _stream(scenario: Scenario, name: str, hazard: Hazard, seed: int) -> Iterato
     destroys, slow, factor = destroyed(name), 0.0, 1.0
     if load("faults", name).kind == "fail-slow":
         slow, factor = scenario.faults.fail_slow_seconds, batch_costs.slowdown(scenario)
-    for at in instants(hazard, seed, name):
-        yield FaultArrival(at, name, destroys, slow, factor)
+    for seconds in instants(hazard, seed, name):
+        yield FaultArrival(seconds, name, destroys, slow, factor)

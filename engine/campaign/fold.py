@@ -1,6 +1,6 @@
-"""The fold over faults that is a campaign: train until one strikes, notice it, restart, restore, train on.
+"""The simulation of a campaign as a fold over its faults.
 
-Between faults everything is closed arithmetic. A fault during detection, restart or restore starts all three over.
+Between faults all sums are closed formulas. A fault during detection, restart or restore starts all three again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,14 @@ from .protection import KEEPS, Keeps, Protection, ProtectionPlan
 
 
 class FaultArrival(NamedTuple):
-    """A fault: when, its name, what it destroys; if nothing, training takes `factor` times as long for `slow` seconds."""
+    """One fault of a campaign.
+
+    at: its time [s].
+    fault: its name.
+    destroys: the parts that it destroys; empty for a slow-down.
+    slow: the length of the slow-down [s].
+    factor: the factor on training time meanwhile.
+    """
 
     at: float
     fault: str
@@ -23,9 +30,15 @@ class FaultArrival(NamedTuple):
 
 
 class CampaignRecovery(NamedTuple):
-    """One recovery: what came back, how many batches embeddings and MLP lost, and seconds until nothing is missing.
+    """One recovery of a campaign.
 
-    `again` is how often it was begun again; the seconds are those of its last attempt, `replay` those of training again.
+    at: the time of the first fault [s].
+    fault: the name of the first fault.
+    keeps: the fidelity of the restored state.
+    embedding_batches, mlp_batches: the batches that embeddings and MLP lost.
+    detect, restart, restore: the seconds of the last attempt.
+    replay: the seconds of repeated training.
+    again: how often the recovery was started again.
     """
 
     at: float
@@ -42,10 +55,16 @@ class CampaignRecovery(NamedTuple):
 
 @dataclass(frozen=True)
 class Terms:
-    """What a campaign goes by: protection and plan, seconds and joules of a useful batch, idle watts, times to come back.
+    """The terms of a campaign.
 
-    `fresh` are the seconds that first values take where nothing comes back, `stored` the bytes that a batch itself stores,
-    by medium.
+    protection: the protection.
+    plan: the protection's plan on this machine.
+    useful: the seconds of a batch that are useful.
+    useful_joules: the joules of a batch that are useful.
+    watts: the power of idle devices.
+    detect, restart: mean seconds after a fault.
+    fresh: the seconds to write initial values where no state is restored.
+    stored: the bytes that training itself stores in a batch, by medium.
     """
 
     protection: Protection
@@ -61,9 +80,15 @@ class Terms:
 
 @dataclass
 class CampaignOutage:
-    """A recovery under way: the first fault, the worst that comes back, how far training had come, whether it goes back.
+    """A recovery under way.
 
-    `did` is what the stretch before it has done, without the batch that was cut.
+    at: the time of the first fault [s].
+    fault: the name of the first fault.
+    keeps: the worst fidelity over all faults of the outage.
+    reached: the batches completed at the first fault.
+    did: the progress of the stretch before, without the interrupted batch.
+    rewinds: whether training goes back to a checkpoint.
+    again: how often the recovery was started again.
     """
 
     at: float
@@ -77,9 +102,19 @@ class CampaignOutage:
 
 @dataclass
 class CampaignState:
-    """Where a campaign stands: the batch it last began at, the furthest ever reached, seconds trained since, and its books.
+    """The state of a campaign.
 
-    `kept` is the batch of the newest checkpoint that counted when a fault last struck, `backup` that of the newest rare copy.
+    now: the time [s].
+    batch: the batch at which this stretch of training started.
+    kept: the batch of the newest checkpoint that counted at the last fault.
+    backup: the batch of the newest rare copy that counted at the last fault.
+    furthest: the furthest batch ever reached.
+    trained: the seconds of training in this stretch.
+    slow_until: the end of the slow-down [s].
+    factor: the factor on training time in the slow-down.
+    outage: the recovery under way, or None.
+    ledger: the bookings.
+    recoveries: the recoveries so far.
     """
 
     now: float = 0.0
@@ -96,7 +131,10 @@ class CampaignState:
 
 
 def fold(terms: Terms, arrivals: Iterable[FaultArrival], end: float) -> tuple[CampaignState, float]:
-    """Run a campaign of `end` seconds over faults in rising order; return its last state and the batches that count then."""
+    """Run a campaign of `end` seconds over faults in rising order.
+
+    Returns the last state and the batches that count at the end.
+    """
     state = CampaignState()
     for arrival in arrivals:
         if arrival.at >= end:
@@ -111,63 +149,66 @@ def fold(terms: Terms, arrivals: Iterable[FaultArrival], end: float) -> tuple[Ca
     return state, _finish(terms, state)
 
 
-def _advance(terms: Terms, state: CampaignState, to: float) -> None:
-    """Go on until `to`: with the recovery under way, then with training, slowly where a fault says so."""
-    if state.outage and not _come_back(terms, state, state.outage, to):
+def _advance(terms: Terms, state: CampaignState, end: float) -> None:
+    """Advance the state to `end` [s]: first a recovery under way, then training."""
+    if state.outage and not _book_recovery(terms, state, state.outage, end):
         return
-    for last, factor in ((min(to, state.slow_until), state.factor), (to, 1.0)):
-        length = last - state.now
+    for segment_end, factor in ((min(end, state.slow_until), state.factor), (end, 1.0)):
+        length = segment_end - state.now
         if length > 0:
-            more = length * (1 - 1 / factor)
-            state.ledger.book("slow", more, more * terms.watts)
+            slow_seconds = length * (1 - 1 / factor)
+            state.ledger.book("slow", slow_seconds, slow_seconds * terms.watts)
             state.trained += length / factor
-            state.now = last
+            state.now = segment_end
 
 
-def _come_back(terms: Terms, state: CampaignState, outage: CampaignOutage, to: float) -> bool:
-    """Book detection, restart and restore as far as they get until `to`; return whether training can go on."""
+def _book_recovery(terms: Terms, state: CampaignState, outage: CampaignOutage, end: float) -> bool:
+    """Book detection, restart and restore up to `end` [s]; return whether training can go on."""
     plan = terms.plan
     restore = {"lost": terms.fresh, "older": max(plan.restore, plan.backup_drain)}.get(outage.keeps, plan.restore)
     steps = {"detect": terms.detect, "restart": terms.restart, "restore": restore}
     for kind, length in steps.items():
-        spent = min(length, to - state.now)
+        spent = min(length, end - state.now)
         share = spent / length if length else 1.0
-        read = share if kind == "restore" and outage.keeps != "lost" else 0.0
-        state.ledger.book(kind, spent, spent * terms.watts + read * plan.restore_joules)
+        read_share = share if kind == "restore" and outage.keeps != "lost" else 0.0
+        state.ledger.book(kind, spent, spent * terms.watts + read_share * plan.restore_joules)
         if spent < length:
-            state.now = to
+            state.now = end
             return False
         state.now += spent
-    old = outage.reached - state.kept
+    checkpoint_age = outage.reached - state.kept
     _rewind(terms, state, outage)
-    behind = outage.reached - state.batch if outage.rewinds else 0
-    mlp, replay = behind + (plan.stale if outage.keeps == "lossy" else 0), seconds_for(plan, behind)
-    behind = behind if outage.rewinds else old
+    lost_batches = outage.reached - state.batch if outage.rewinds else 0
+    mlp, replay = lost_batches + (plan.stale if outage.keeps == "lossy" else 0), seconds_for(plan, lost_batches)
+    lost_batches = lost_batches if outage.rewinds else checkpoint_age
     times = (terms.detect, terms.restart, restore, replay)
-    state.recoveries.append(CampaignRecovery(outage.at, outage.fault, outage.keeps, behind, mlp, *times, outage.again))
+    state.recoveries.append(CampaignRecovery(outage.at, outage.fault, outage.keeps, lost_batches, mlp, *times, outage.again))
     state.outage = None
     return True
 
 
 def _strike(terms: Terms, state: CampaignState, arrival: FaultArrival) -> None:
-    """Cut the batch or pause under way, and begin to recover, from the start if a recovery was under way."""
-    keeps = terms.protection.gives_back(arrival.destroys)
+    """Interrupt the batch or pause under way and start a recovery anew."""
+    fidelity = terms.protection.gives_back(arrival.destroys)
     if state.outage:
-        worst = max(keeps, state.outage.keeps, key=KEEPS.index)
-        state.outage.keeps, state.outage.again = worst, state.outage.again + 1
+        worst_fidelity = max(fidelity, state.outage.keeps, key=KEEPS.index)
+        state.outage.keeps, state.outage.again = worst_fidelity, state.outage.again + 1
     else:
-        seconds, did = state.trained, progress_after(terms.plan, state.trained)
-        state.trained = completed_seconds(terms.plan, did, seconds)
-        left = progress_after(terms.plan, state.trained)
-        _book(terms, state, did.less(left), 0.0)
-        state.kept = max(state.kept, state.batch + did.durable)
+        seconds, stretch = state.trained, progress_after(terms.plan, state.trained)
+        state.trained = completed_seconds(terms.plan, stretch, seconds)
+        completed_stretch = progress_after(terms.plan, state.trained)
+        _book(terms, state, stretch.less(completed_stretch), 0.0)
+        state.kept = max(state.kept, state.batch + stretch.durable)
         state.backup = max(state.backup, _backup(terms.plan, state, seconds))
-        state.outage = CampaignOutage(arrival.at, arrival.fault, keeps, state.batch + did.whole, left)
-    state.outage.rewinds |= not (terms.plan.partial and keeps == "lossy")
+        state.outage = CampaignOutage(arrival.at, arrival.fault, fidelity, state.batch + stretch.whole, completed_stretch)
+    state.outage.rewinds |= not (terms.plan.partial and fidelity == "lossy")
 
 
 def _rewind(terms: Terms, state: CampaignState, outage: CampaignOutage) -> None:
-    """Go back to the newest checkpoint, or to the first batch; a partial recovery goes on where training was."""
+    """Set the state back to the newest checkpoint or the first batch.
+
+    A partial recovery keeps it.
+    """
     if not outage.rewinds:
         return
     _book(terms, state, outage.did, outage.did.whole)
@@ -177,38 +218,42 @@ def _rewind(terms: Terms, state: CampaignState, outage: CampaignOutage) -> None:
 
 
 def _backup(plan: ProtectionPlan, state: CampaignState, seconds: float) -> int:
-    """Return the batch of the newest rare copy that counts after so many seconds of this stretch."""
+    """Return the batch of the newest rare copy that counts after some seconds."""
     if not plan.backup_every or seconds < plan.backup_drain:
         return 0
     reached = state.batch + progress_after(plan, seconds - plan.backup_drain).whole
     newest = reached // plan.backup_every * plan.backup_every
-    return newest if newest >= state.batch else 0  # a copy that was cut cannot be begun again from a later batch
+    return newest if newest >= state.batch else 0  # an interrupted copy cannot start again from a later batch
 
 
-def _book(terms: Terms, state: CampaignState, did: StretchProgress, counted: float) -> None:
-    """Book a stretch: batches that are new, batches trained again, the one that was cut, logs and checkpoints."""
+def _book(terms: Terms, state: CampaignState, stretch: StretchProgress, counted_batches: float) -> None:
+    """Book a stretch: new batches, repeated batches, the interrupted batch, logs and checkpoints."""
     plan, ledger = terms.plan, state.ledger
-    again = min(max(state.furthest - state.batch, 0.0), counted)
-    for bucket, batches in (("replay", again), ("useful", counted - again), ("lost", max(did.batches - counted, 0.0))):
+    replayed_batches = min(max(state.furthest - state.batch, 0.0), counted_batches)
+    for bucket, batches in (
+        ("replay", replayed_batches),
+        ("useful", counted_batches - replayed_batches),
+        ("lost", max(stretch.batches - counted_batches, 0.0)),
+    ):
         ledger.book(bucket, batches * terms.useful, batches * terms.useful_joules)
     extra, joules = plan.step - terms.useful, plan.joules - terms.useful_joules
-    ledger.book("checkpoint", did.batches * extra + did.stood, did.batches * joules + did.stood * terms.watts)
-    ledger.book("checkpoint", 0.0, did.written * plan.checkpoint_joules)
-    ledger.carry("written", plan.written, did.written)
-    ledger.carry("written", plan.batch_written, did.batches)
-    ledger.carry("trained", terms.stored, did.batches)
-    state.furthest = max(state.furthest, state.batch + int(counted))
+    ledger.book("checkpoint", stretch.batches * extra + stretch.stood, stretch.batches * joules + stretch.stood * terms.watts)
+    ledger.book("checkpoint", 0.0, stretch.written * plan.checkpoint_joules)
+    ledger.carry("written", plan.written, stretch.written)
+    ledger.carry("written", plan.batch_written, stretch.batches)
+    ledger.carry("trained", terms.stored, stretch.batches)
+    state.furthest = max(state.furthest, state.batch + int(counted_batches))
 
 
 def _finish(terms: Terms, state: CampaignState) -> float:
-    """Book the last stretch, and as lost what was undone and not trained again; return the batches that count."""
+    """Book the last stretch, and undone batches as lost; return the batches that count."""
     if state.outage:
         _rewind(terms, state, state.outage)
-    did, furthest = progress_after(terms.plan, state.trained), state.furthest
-    _book(terms, state, did, did.batches)
-    counts = state.batch + did.batches
-    gone = max(furthest - counts, 0.0)
-    for bucket, batches in (("useful", -gone), ("lost", gone)):
+    stretch, furthest = progress_after(terms.plan, state.trained), state.furthest
+    _book(terms, state, stretch, stretch.batches)
+    counts = state.batch + stretch.batches
+    undone_batches = max(furthest - counts, 0.0)
+    for bucket, batches in (("useful", -undone_batches), ("lost", undone_batches)):
         state.ledger.book(bucket, batches * terms.useful, batches * terms.useful_joules)
     state.ledger.book("checkpoint", 0.0, terms.plan.watts * state.now)
     return counts

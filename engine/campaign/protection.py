@@ -1,4 +1,4 @@
-"""A protection: what it keeps safe beside the training, what that costs, and which losses it can give back."""
+"""Protections: the state that each keeps safe, its costs, its repairable losses."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from ..core.constants import Constant
 from ..hardware.device import nodes
 from ..scenario.scenario import Scenario
 
-# exact: as if nothing had happened; lossy: training goes on with old or rounded parts; older: it goes back to a rarer copy;
-# lost: it starts again at batch 0.
+# exact: the state is restored exactly; lossy: training goes on with old or rounded parts; older: training goes back to a rarer
+# copy; lost: training starts again at batch 0.
 Keeps = Literal["exact", "lossy", "older", "lost"]
 KEEPS: tuple[Keeps, ...] = ("exact", "lossy", "older", "lost")
-# What a fault can destroy, in the words of `engine/faults/fault.py`; "site" is all nodes at once.
+# The parts that a fault can destroy, in the words of `engine/faults/fault.py`; "site" is all nodes at once.
 LOSSES = ("gpu", "host", "device", "fenced", "media", "line", "bits", "link", "site")
 ONE_NODE = frozenset({"gpu", "host", "device", "link"})
 # Meta's file system for Llama 3: 2 TB/s sustained, 7 TB/s at its peak, for 2,048 nodes of 8 GPUs.
@@ -31,15 +31,20 @@ STORE_PRICE = Constant(
     "its servers and redundancy included",
     year=2024,
 )
-COPIES = 2  # of all state: one complete, one being written
+COPIES = 2  # copies of all state: one complete, one being written
 
 
 @dataclass(frozen=True)
 class Pace:
-    """One batch of the steady state: seconds, joules with static power, seconds that the network is busy.
+    """The costs of one batch in the steady state.
 
-    `written` are bytes that PMEM's media stores, `stale` is the age of the oldest MLP log in batches. The system's own
-    recovery takes `restore` seconds and `restore_joules`, static power aside.
+    step: seconds of the batch.
+    joules: joules of the batch, static power included.
+    network: seconds in which the network is busy.
+    written: bytes that the media of PMEM store.
+    stale: the age of the oldest MLP log [batches].
+    restore: seconds of the system's own recovery.
+    restore_joules: joules of that recovery without static power.
     """
 
     step: float
@@ -53,7 +58,10 @@ class Pace:
 
 @dataclass(frozen=True)
 class StatePath:
-    """Where state can be read from and written to, over all nodes: bytes per second each way, joules per byte."""
+    """A path to a copy of the state, over all nodes.
+
+    It has bytes per second each way, and joules per byte.
+    """
 
     write: float
     read: float
@@ -61,7 +69,10 @@ class StatePath:
 
 
 class StoragePrices(NamedTuple):
-    """USD of one drive, of a byte of host DRAM and of a byte in remote storage; None where none is published."""
+    """USD of a drive, a byte of host DRAM and a byte of remote storage.
+
+    None where unpublished.
+    """
 
     drive: float | None = 0.0
     dram: float | None = 0.0
@@ -73,14 +84,27 @@ FREE = StoragePrices()
 
 @dataclass(frozen=True)
 class Site:
-    """A machine as protections see it; rates and bytes are those of all its nodes together.
+    """A machine as protections see it.
 
-    `bare` is a batch without any log, `pace` a batch under the protection's own log, if it keeps one; `watts` is drawn
-    by idle devices; `host_dram` are bytes, the most there can be where its size is automatic; `in_dram` tells that tables
-    lie in host memory, `pmem` that there is persistent memory. `shards` is how many parts of the tables fail alone. `mtbf`
-    are the mean seconds between faults that undo work, None without such
-    faults; `period` are the seconds between checkpoints asked for, None for the best ones. `drives` of `drive_bytes` and
-    `drive_watts` each are in a node already, with `drive_room` bytes free over all of them.
+    Rates and bytes are those of all its nodes together.
+    scenario: the scenario with its settled knobs.
+    bare: a batch without any log.
+    pace: a batch under the protection's log, if it keeps one.
+    watts: power of idle devices.
+    tables, mlp: bytes of the tables and of the MLP, optimizer state included.
+    nodes: nodes that hold tables.
+    shards: parts of the tables that fail alone.
+    home, remote, ssd, network: the paths to the tables, to remote storage, to drives, to other nodes.
+    host_dram: bytes of host DRAM, the largest possible where its size is automatic.
+    ssd_watts: power of the idle drives that the protection adds.
+    in_dram: whether tables lie in host memory.
+    pmem: whether there is persistent memory.
+    mtbf: mean seconds between faults that undo work; None without such faults.
+    period: seconds between checkpoints by the knob; None for the best.
+    drives: drives that a node has already.
+    drive_bytes, drive_watts: capacity and idle power of one drive.
+    drive_room: free bytes over all those drives.
+    prices: prices of storage.
     """
 
     scenario: Scenario
@@ -115,14 +139,21 @@ class Site:
 
 @dataclass(frozen=True)
 class ProtectionPlan:
-    """What a protection does on one machine, in seconds, joules and bytes.
+    """The costs of a protection on one machine, in seconds, joules and bytes.
 
-    Each batch takes `step` seconds and `joules`. Every `every` batches (0: never) training stands for `pause` seconds;
-    the checkpoint counts once `drain` more have passed beside training, and costs `checkpoint_joules` and `written` bytes by
-    medium; `batch_written` are bytes of each batch. A recovery takes `restore` seconds and `restore_joules`; after it the MLP
-    is `stale` batches old. A `partial` recovery puts back one part's rows and lets training go on, without replay. What the
-    protection adds to the machine draws `watts` all the time. A rarer copy, of every `backup_every` batches (0: none), counts
-    after `backup_drain` seconds; the batches pay for it.
+    step, joules: seconds and joules of a batch.
+    every: batches between checkpoints; 0 for none.
+    pause: seconds that training stands still for a checkpoint.
+    drain: seconds beside training until the checkpoint counts.
+    checkpoint_joules: joules of a checkpoint.
+    written: bytes of a checkpoint by medium.
+    batch_written: bytes of a batch by medium.
+    restore, restore_joules: seconds and joules of a recovery.
+    stale: the age of the MLP after a recovery [batches].
+    partial: whether a recovery restores one part's rows and training goes on without replay.
+    watts: constant power of the devices that the protection adds.
+    backup_every: batches between rarer copies, whose cost is in the batches; 0 for none.
+    backup_drain: seconds until a rarer copy counts.
     """
 
     step: float
@@ -149,12 +180,17 @@ class ProtectionPlan:
 
 @dataclass(frozen=True)
 class Protection:
-    """What a protection's file exports.
+    """The definition of a protection, as its file exports it.
 
-    `log` returns the knobs under which the system keeps the log that the protection needs, or raises BadKnob with the
-    remedy, and is None to train without a log; `plan` says what that costs. `keeps` says for each loss what comes back;
-    `constants` are the numbers that the plan hangs on, beside those of the machine. `takes` says what a machine needs
-    besides: "drives" more in each node, bytes of "dram" in each node's host, bytes in the "store" for all nodes.
+    title, summary: its name and a sentence for users.
+    keeps: the fidelity of the restored state by loss.
+    plan: returns its costs at a site.
+    log: returns the knobs for the log that it needs, or raises BadKnob with the remedy; None to train without a log.
+    periodic: whether it has a checkpoint period.
+    constants: the numbers that the plan depends on, beside those of the machine.
+    cites: its sources.
+    takes: returns its storage: "drives" more in each node, bytes of "dram" in each node's host, bytes in the "store" for all
+        nodes.
     """
 
     title: str
@@ -168,26 +204,35 @@ class Protection:
     takes: Callable[[Site], Mapping[str, float]] = lambda site: {}
 
     def gives_back(self, destroyed: frozenset[str]) -> Keeps:
-        """Return what comes back when all of this is destroyed at once: the worst of its parts; "site" stands for all nodes'."""
+        """Return the fidelity after the loss of all these parts: the worst one.
+
+        "site" replaces the parts of one node.
+        """
         parts = destroyed - ONE_NODE if "site" in destroyed else destroyed
         return max((self.keeps[loss] for loss in parts), key=KEEPS.index, default="exact")
 
     def price(self, site: Site) -> float | None:
-        """Return the USD of all that it takes, None where a part of that has no published price."""
-        each = {
+        """Return the USD of the storage that the protection needs.
+
+        None where a part has no published price.
+        """
+        unit_prices = {
             "drives": (site.prices.drive, nodes(site.scenario.machine)),
             "dram": (site.prices.dram, site.nodes),
             "store": (site.prices.store, 1),
         }
         total = 0.0
         for kind, amount in self.takes(site).items():
-            usd, places = each[kind]
+            usd, places = unit_prices[kind]
             if amount and usd is None:
                 return None
             total += amount * places * (usd or 0.0)
         return total
 
     def watts(self, site: Site, plan: ProtectionPlan) -> float:
-        """Return the idle watts of what it adds: those of its plan, or of all drives that its copies take."""
+        """Return the idle watts of added devices.
+
+        They are those of the plan, or of all drives for the copies.
+        """
         drives = self.takes(site).get("drives", 0.0) * nodes(site.scenario.machine)
         return max(plan.watts, drives * site.drive_watts)

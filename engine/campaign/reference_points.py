@@ -1,7 +1,8 @@
-"""Published numbers about faults and checkpoints, and what a campaign gives: effective training time, two protections' costs.
+"""Published numbers about faults and checkpoints beside simulated ones.
 
-Check-N-Run's models are Meta's own and not public: its range is held against Meta's public tables. CPR's cluster is not public
-either: the time between faults is set to where full checkpoints cost what is published, and what CPR's then cost is ours.
+They are effective training time and the costs of two protections. Check-N-Run's models are Meta's own and not public: its range
+is compared with Meta's public tables. CPR's cluster is not public either: the time between faults is set so that full
+checkpoints have their published cost, and the cost of CPR's checkpoints is then simulated.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,13 @@ from .simulate import terms_of
 
 @dataclass(frozen=True)
 class Yardstick:
-    """One published share of time that trained, from `low` to `high`, with what is known of the run."""
+    """One published share of useful time.
+
+    name: the name of the run.
+    low, high: the published range.
+    source: the publication.
+    note: facts about the run.
+    """
 
     name: str
     low: float
@@ -48,15 +55,21 @@ LLAMA_STATE = 405e9 * 14
 LLAMA_STORE = 2e12  # bytes per second, sustained, of the file system that it was written to
 CHECK_N_RUN = (6.0, 17.0)  # times fewer bytes written than all state (NSDI'22)
 CPR_FULL, CPR_PARTIAL = (8.2, 8.5), (0.53, 0.68)  # percent of the time (MLSys'21)
-MORE_PARTS = 10  # of the tables: how many CPR's own cluster had is not known to us
-# Neither is public: the usual value, and the range that it is taken from, of `faults.detect_seconds` and `restart_seconds`.
+MORE_PARTS = 10  # parts of the tables; the number in CPR's own cluster is unknown
+# Not public: the usual values, and their ranges, of `faults.detect_seconds` and `faults.restart_seconds`.
 DETECT = Constant("detection", 30, "s", 1, 300, "unsourced", "from the fault to its notice")
 RESTART = Constant("restart", 120, "s", 20, 600, "unsourced", "until processes run again, before the restore")
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The share of useful time that Llama 3's public numbers give; `best` and `worst` at the ends of what is assumed."""
+    """The predicted share of useful time from Llama 3's public numbers.
+
+    usual: the share at the usual times to detect and restart.
+    best, worst: the shares at the ends of their ranges.
+    pause: seconds of a checkpoint.
+    period: seconds between checkpoints.
+    """
 
     usual: float
     best: float
@@ -66,7 +79,7 @@ class Prediction:
 
     @property
     def sentence(self) -> str:
-        """The prediction with what it assumes."""
+        """A sentence with the prediction and its assumptions."""
         return (
             f"Llama 3's one interruption in {figures.figure(LLAMA_MTBF, 's')}, with {figures.figure(LLAMA_STATE, 'B')} of state "
             f"written at {figures.exact(LLAMA_STORE / 1e12)} TB/s every {figures.figure(self.period, 's')}, gives "
@@ -78,38 +91,53 @@ class Prediction:
 
 
 def llama() -> Prediction:
-    """Predict Llama 3's effective training time: blocking full checkpoints at Daly's period, exponential faults."""
+    """Return the predicted useful time of Llama 3: blocking checkpoints at Daly's period, exponential faults."""
     pause = LLAMA_STATE / LLAMA_STORE
     period = daly(pause, LLAMA_MTBF)
     plan = ProtectionPlan(1.0, 1.0, max(1, round(period)), pause)
     downs = (DETECT.value + RESTART.value, DETECT.low + RESTART.low, DETECT.high + RESTART.high)
-    usual, best, worst = (effective(plan, 1.0, LLAMA_MTBF, down + pause) for down in downs)
-    return Prediction(usual, best, worst, pause, period)
+    usual, best_share, worst_share = (effective(plan, 1.0, LLAMA_MTBF, downtime + pause) for downtime in downs)
+    return Prediction(usual, best_share, worst_share, pause, period)
 
 
 def protections() -> Iterator[Figure]:
-    """Yield the figures, published ranges in which ours passes."""
+    """Yield the figures of protections with their published ranges."""
     meta = preset("meta-856").scenario
     plans = [_plan(meta, name, None) for name in ("periodic-full", "check-n-run")]
-    full, changed = (plan.written["remote"] for plan in plans)
-    yield _within("Check-N-Run on Meta's 856 tables", "times fewer bytes [x]", full / changed, CHECK_N_RUN)
+    full_bytes, changed_bytes = (plan.written["remote"] for plan in plans)
+    yield _range_figure("Check-N-Run on Meta's 856 tables", "times fewer bytes [x]", full_bytes / changed_bytes, CHECK_N_RUN)
     name, knobs = "CPR on 8 GPUs, where full checkpoints take 8.35 %", (("machine.num_gpus", MORE_PARTS),)
-    found, more = (_beside_full(gpus) for gpus in (8, MORE_PARTS))
-    objected = (*implausible(preset("torchrec-terabyte").scenario, knobs, name), *unexplained(found, more, CPR_PARTIAL))
-    figure = _within(name, "of the time [%]", found, CPR_PARTIAL)
-    yield replace(figure, cause=cause_text(knobs, more, objected), cause_counts=not objected)
+    cpr_percent, more_parts_percent = (_cpr_overhead(gpus) for gpus in (8, MORE_PARTS))
+    objected = (
+        *implausible(preset("torchrec-terabyte").scenario, knobs, name),
+        *unexplained(cpr_percent, more_parts_percent, CPR_PARTIAL),
+    )
+    figure = _range_figure(name, "of the time [%]", cpr_percent, CPR_PARTIAL)
+    yield replace(figure, cause=cause_text(knobs, more_parts_percent, objected), cause_counts=not objected)
 
 
-def _beside_full(gpus: int) -> float:
-    """Return what CPR's checkpoints cost in percent on so many GPUs, at the faults where full ones cost what is published."""
-    shared = with_values(preset("torchrec-terabyte").scenario, {"system": "all-hbm", "machine.num_gpus": gpus})
-    return overhead_percent(_plan(shared, "cpr", mtbf_where_full_costs(shared, sum(CPR_FULL) / 2)))
+def _cpr_overhead(gpus: int) -> float:
+    """Return the overhead [%] of CPR's checkpoints on some GPUs.
+
+    Full checkpoints have their published overhead there.
+    """
+    sharded_scenario = with_values(preset("torchrec-terabyte").scenario, {"system": "all-hbm", "machine.num_gpus": gpus})
+    return overhead_percent(_plan(sharded_scenario, "cpr", mtbf_where_full_costs(sharded_scenario, sum(CPR_FULL) / 2)))
 
 
-def _within(group: str, name: str, ours: float, ends: tuple[float, float]) -> Figure:
+def _range_figure(group: str, name: str, simulated_value: float, ends: tuple[float, float]) -> Figure:
     low, high = ends
     return Figure(
-        group, name, ours, f"{figures.exact(low)}-{figures.exact(high)}", low, high, low, OUT_OF_SAMPLE, FAULTS, number_to=high
+        group,
+        name,
+        simulated_value,
+        f"{figures.exact(low)}-{figures.exact(high)}",
+        low,
+        high,
+        low,
+        OUT_OF_SAMPLE,
+        FAULTS,
+        number_to=high,
     )
 
 
@@ -118,20 +146,20 @@ def _plan(scenario: Scenario, protection: str, mtbf: float | None) -> Protection
 
 
 def overhead_percent(plan: ProtectionPlan) -> float:
-    """Return the seconds of a checkpoint in percent of the training between two."""
+    """Return the seconds of a checkpoint's pause in percent of the training between two."""
     return 100 * plan.pause / (plan.every * plan.step)
 
 
 def mtbf_where_full_costs(scenario: Scenario, percent: float) -> float:
-    """Return the seconds between faults at which full checkpoints at their best period cost so much."""
+    """Return the seconds between faults at which full checkpoints at their best period cost `percent`."""
     low, high = 60.0, 1000 * HOUR
     for _ in range(HALVINGS):
         middle = (low * high) ** 0.5
-        often = overhead_percent(_plan(scenario, "periodic-full", middle)) > percent
-        low, high = (middle, high) if often else (low, middle)
+        is_dearer = overhead_percent(_plan(scenario, "periodic-full", middle)) > percent
+        low, high = (middle, high) if is_dearer else (low, middle)
     return high
 
 
 def published_figures() -> tuple[Figure, ...]:
-    """Return the published numbers that no preset claims: the workload's, and the protections'."""
+    """Return the published numbers that no preset claims: those of the workload and of protections."""
     return (*scored(), *protections())

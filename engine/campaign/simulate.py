@@ -1,4 +1,4 @@
-"""One campaign: a scenario's machine trains for days under a protection and faults; and many of them, by seed."""
+"""One campaign: a scenario's machine trains for days under a protection and faults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,10 +21,17 @@ MOST_HOURS = 1e6
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a campaign came to. Seconds and joules by bucket (see `accounts.BUCKETS`), bytes by medium.
+    """The figures of a finished campaign.
 
-    `batches` count at the end; `trained_written` are the bytes that training itself stored in persistent memory, whatever
-    became of it.
+    plan: the protection's plan.
+    site: the machine.
+    elapsed: seconds of the campaign.
+    batches: batches that count at the end.
+    seconds, joules: sums by bucket (see `accounts.BUCKETS`).
+    written: bytes that the protection wrote, by medium.
+    trained_written: bytes that training itself stored in persistent memory, also in batches that were lost.
+    recoveries: the recoveries in order.
+    faults: the number of faults.
     """
 
     plan: ProtectionPlan
@@ -40,7 +47,7 @@ class Campaign:
 
     @property
     def ettr(self) -> float:
-        """Share of the elapsed time in which batches were trained that count at the end, logs and checkpoints not included."""
+        """Share of the time in batches that count, without logs and checkpoints."""
         return self.seconds["useful"] / self.elapsed
 
     @property
@@ -56,12 +63,12 @@ class Campaign:
 
     @property
     def unrecoverable(self) -> int:
-        """How often nothing came back and training started again."""
+        """The number of recoveries that restored no state, so that training started again."""
         return sum(recovery.keeps == "lost" for recovery in self.recoveries)
 
     @property
     def energy(self) -> float:
-        """All joules."""
+        """The joules of all buckets."""
         return sum(self.joules.values())
 
 
@@ -73,21 +80,24 @@ def campaign(
     seed: int,
     period: float | None = None,
 ) -> Campaign:
-    """Simulate `hours` of training, `period` seconds between checkpoints (None: the best). Raises BadKnob and CannotRun."""
-    terms, where = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
+    """Simulate `hours` of training. Raises BadKnob and CannotRun.
+
+    period: seconds between checkpoints; None for the best.
+    """
+    terms, campaign_site = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     if not 0 < hours <= MOST_HOURS:
         raise BadKnob(f"A campaign of {figure(hours, 'h')} is not possible; give more than 0 and at most {exact(MOST_HOURS)} h.")
     arrivals = fault_stream.fault_arrivals(scenario, hazards, seed, hours * HOUR)
-    return campaign_under(terms, where, arrivals, hours * HOUR)
+    return campaign_under(terms, campaign_site, arrivals, hours * HOUR)
 
 
-def campaign_under(terms: Terms, where: Site, arrivals: list[FaultArrival], end: float) -> Campaign:
-    """Simulate `end` seconds under these very faults."""
+def campaign_under(terms: Terms, campaign_site: Site, arrivals: list[FaultArrival], end: float) -> Campaign:
+    """Simulate `end` seconds of training under given faults."""
     state, batches = fold(terms, arrivals, end)
     ledger = state.ledger
     return Campaign(
         plan=terms.plan,
-        site=where,
+        site=campaign_site,
         elapsed=state.now,
         batches=batches,
         seconds=closed(ledger.seconds),
@@ -100,21 +110,26 @@ def campaign_under(terms: Terms, where: Site, arrivals: list[FaultArrival], end:
 
 
 def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: float | None = None) -> tuple[Terms, Site]:
-    """Return what a campaign goes by, and the site that it follows from."""
+    """Return the terms and the site of a campaign; raises BadKnob and CannotRun."""
     if protection not in names("protections"):
         raise BadKnob(f"protection={protection!r} is not known; {nearest(protection, names('protections'), 'protections')}")
     if period is not None and not 0 < period < MOST_HOURS * HOUR:
         raise BadKnob(
             f"A checkpoint period of {figure(period, 's')} is not possible; give more than 0 s, or nothing for the best one."
         )
-    chosen: Protection = load("protections", protection)
-    logged = batch_costs.logged_costs(scenario, chosen.log(scenario)) if chosen.log else None
-    where = site(scenario, logged, mtbf, period)
-    plan = chosen.plan(where)
-    useful, joules = min(where.bare.step, plan.step), min(where.bare.joules, plan.joules)
-    faults, fresh = scenario.faults, max(plan.restore, plan.backup_drain, where.state / where.home.write)
-    late = faults.late_detection_share * faults.late_detection_seconds
-    noticed = faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late
-    repaired = faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds
-    stored = {"pmem": where.bare.written}
-    return Terms(chosen, plan, useful, joules, where.watts, noticed, repaired, fresh, stored), where
+    definition: Protection = load("protections", protection)
+    logged = batch_costs.logged_costs(scenario, definition.log(scenario)) if definition.log else None
+    campaign_site = site(scenario, logged, mtbf, period)
+    plan = definition.plan(campaign_site)
+    useful, joules = min(campaign_site.bare.step, plan.step), min(campaign_site.bare.joules, plan.joules)
+    faults, initial_seconds = (
+        scenario.faults,
+        max(plan.restore, plan.backup_drain, campaign_site.state / campaign_site.home.write),
+    )
+    late_seconds = faults.late_detection_share * faults.late_detection_seconds
+    detect_seconds = faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late_seconds
+    restart_seconds = faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds
+    stored_bytes = {"pmem": campaign_site.bare.written}
+    return Terms(
+        definition, plan, useful, joules, campaign_site.watts, detect_seconds, restart_seconds, initial_seconds, stored_bytes
+    ), campaign_site

@@ -1,4 +1,4 @@
-"""The site of a campaign, its machine as protections see it: how fast all state can leave its memory, and where it can go."""
+"""The site of a campaign: the machine with the rates at which state moves."""
 
 import numpy as np
 
@@ -20,13 +20,16 @@ from .protection import STORE, STORE_PRICE, Pace, Site, StatePath, StoragePrices
 PROBE = 1e9
 
 
-def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float | None) -> Site:
-    """Return the site of a scenario; `own` is its pace under a protection's log. Raises CannotRun where it does not fit."""
+def site(scenario: Scenario, log_pace: Pace | None, mtbf: float | None, period: float | None) -> Site:
+    """Return the site of a scenario; raises CannotRun where it does not fit.
+
+    log_pace: the pace under the protection's log, None without one.
+    """
     m = ready(scenario)
     machine, bare = m.scenario.machine, batch_costs.unlogged_costs(scenario)
     keepers = machine.embedding_servers if m.system.memory == "servers" else nodes(machine)
     card = gpus_in_node(machine) * machine.network_bandwidth_GBps * GB
-    wire = 8 * 2 * assumed(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn(m)
+    wire = 8 * 2 * assumed(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn_per_joule(m)
     drive = assumed(machine, "ssd", DRIVES[machine.ssd])
     drives, idle_watts = _drives(m, drive)
     owned, on_drives = (machine.num_ssds or 1) if "ssd" in m.devices else 0, m.system.held(m.scenario).get("ssd", 0.0)
@@ -34,7 +37,7 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
     return Site(
         scenario=m.scenario,
         bare=bare,
-        pace=own or bare,
+        pace=log_pace or bare,
         watts=sum(device.idle_watts for device in m.devices.values()),
         tables=table_bytes(m.scenario),
         mlp=mlp_bytes(m.scenario),
@@ -52,62 +55,79 @@ def site(scenario: Scenario, own: Pace | None, mtbf: float | None, period: float
         period=period,
         drives=owned,
         drive_bytes=drive.capacity.value * GB,
-        drive_watts=_drawn(m) * drive.idle.value,
+        drive_watts=_drawn_per_joule(m) * drive.idle.value,
         drive_room=max(owned * nodes(machine) * drive.capacity.value * GB - on_drives, 0.0),
         prices=_prices(m, drive),
     )
 
 
-def _host_dram(asked: Scenario, m: Machine) -> float:
-    """Return the GiB of a host's DRAM, or of the most that it takes where its size is automatic: copies can make it larger."""
+def _host_dram(scenario: Scenario, m: Machine) -> float:
+    """Return the GiB of a host's DRAM.
+
+    The largest possible where automatic, as copies may need more.
+    """
     machine = m.scenario.machine
-    return most_dimms(host_channels(machine)) if asked.machine.host_dram_GiB is None else machine.host_dram_GiB or 0.0
+    return most_dimms(host_channels(machine)) if scenario.machine.host_dram_GiB is None else machine.host_dram_GiB or 0.0
 
 
-def _drawn(m: Machine) -> float:
-    """Return what a device's joule costs at the meter."""
+def _drawn_per_joule(m: Machine) -> float:
+    """Return the joules at the meter for one joule of a device."""
     return float(np.prod([device.drawn_per_joule for device in m.devices.values()]))
 
 
 def _drives(m: Machine, drive: Drive) -> tuple[StatePath, float]:
-    """Return the drives of all nodes, those that the knobs name where there are none yet, and the watts that they idle at."""
+    """Return the path to the drives of all nodes, and their idle watts.
+
+    Without drives so far, the path is that of the drives that the knobs name.
+    """
     machine = m.scenario.machine
     count = (machine.num_ssds or 1) * nodes(machine)
-    write, read = count * drive.write.value * GB, count * drive.read.value * GB
-    joules = _drawn(m) * count * (drive.active.value - drive.idle.value) / write
-    return StatePath(write, read, joules), _drawn(m) * count * drive.idle.value
+    write_rate, read_rate = count * drive.write.value * GB, count * drive.read.value * GB
+    joules = _drawn_per_joule(m) * count * (drive.active.value - drive.idle.value) / write_rate
+    return StatePath(write_rate, read_rate, joules), _drawn_per_joule(m) * count * drive.idle.value
 
 
 def _prices(m: Machine, drive: Drive) -> StoragePrices:
-    """Return the prices of what protections take, of the year that the machine asks for."""
+    """Return the prices of protections' storage, in the machine's price year."""
     machine = m.scenario.machine
     dram, store = assumed(machine, "dram", grade(machine)).price, assumed_value(machine, "store", STORE_PRICE)
     return StoragePrices(amount_price(drive.price, drive.capacity.value), amount_price(dram, 1 / GB), store / GB)
 
 
 def _home(m: Machine) -> StatePath:
-    """Return how fast all tables can be read and written where they lie: every memory at once, so as fast as the slowest."""
-    held = m.system.held(m.scenario)
-    rates = {place: _rates(m, place) for place, nbytes in held.items() if nbytes > 0}
-    total = sum(held[place] for place in rates)
-    slowest = [max(held[place] / rates[place][way] for place in rates) for way in (0, 1)]
-    return StatePath(total / slowest[0], total / slowest[1], sum(held[place] * rates[place][2] for place in rates) / total)
+    """Return the path to all tables in their memories.
+
+    All memories work at once, so the slowest one sets the rate.
+    """
+    placed_bytes = m.system.held(m.scenario)
+    rates = {place: _rates(m, place) for place, nbytes in placed_bytes.items() if nbytes > 0}
+    total = sum(placed_bytes[place] for place in rates)
+    slowest = [max(placed_bytes[place] / rates[place][way] for place in rates) for way in (0, 1)]
+    return StatePath(
+        total / slowest[0], total / slowest[1], sum(placed_bytes[place] * rates[place][2] for place in rates) / total
+    )
 
 
 def _rates(m: Machine, place: str) -> tuple[float, float, float]:
-    """Return bytes per second written and read, and joules per byte read, of one memory and of the links before it."""
-    ways = [(_rate(device, written), _rate(device, read), _joules(device, read)) for device, written, read in _passed(m, place)]
-    write, read, joules = zip(*ways, strict=True)
-    return min(write), min(read), sum(joules)
+    """Return bytes per second written and read, and joules per byte, of a memory.
+
+    The links before the memory are included.
+    """
+    ways = [
+        (_rate(device, write_work), _rate(device, read_work), _joules(device, read_work))
+        for device, write_work, read_work in _passed_devices(m, place)
+    ]
+    write_rate, read_rate, joules = zip(*ways, strict=True)
+    return min(write_rate), min(read_rate), sum(joules)
 
 
-def _passed(m: Machine, place: str) -> list[tuple[Device, Work, Work]]:
-    """Return the devices that state passes on its way out of a memory, with the work to write and to read it there."""
+def _passed_devices(m: Machine, place: str) -> list[tuple[Device, Work, Work]]:
+    """Return the devices on the way out of a memory, with write and read work."""
     if place == "hbm":
         return [(m.devices["pcie"], Copy(PROBE), Copy(PROBE))]
-    held = m.devices["remote" if place == "servers" else place]
+    memory = m.devices["remote" if place == "servers" else place]
     link = [(m.devices["cxl"], Move(PROBE), Move(PROBE))] if "cxl" in m.devices else []
-    return [(held, Stream(PROBE, write=True), Stream(PROBE, write=False)), *link]
+    return [(memory, Stream(PROBE, write=True), Stream(PROBE, write=False)), *link]
 
 
 def _rate(device: Device, work: Work) -> float:

@@ -1,6 +1,6 @@
-"""Cells of a list of tables: whole numbers as spreadsheets write them, and words by other names that they have elsewhere.
+"""Cells of a list of tables: whole numbers, and other programs' words.
 
-A thousands separator is read where it can be nothing else: "1.000" is a thousand in one country and one in another.
+A thousands separator is only read where it is unambiguous: "1.000" is a thousand in one country and one in another.
 """
 
 import re
@@ -12,11 +12,11 @@ from typing import Any
 from ..core.figures import count
 from ..errors import BadInput
 
-SPACES = " \u00a0\u202f'\u2019_"  # between groups of digits these can be nothing else
+SPACES = " \u00a0\u202f'\u2019_"  # always thousands separators between groups of digits
 POINTS = ".,"
 GROUPED = re.compile(rf"[0-9]{{1,3}}(?:(?P<mark>[{SPACES}{POINTS}])[0-9]{{3}})(?:(?P=mark)[0-9]{{3}})*")
 PLAIN = re.compile("[+-]?[0-9]{1,18}")
-WHOLE = re.compile(r"([0-9]+)[.,]0{1,2}")  # as programs write whole numbers with a point
+WHOLE = re.compile(r"([0-9]+)[.,]0{1,2}")  # whole numbers with a point, as some programs write them
 FRACTION = re.compile("[0-9]+,[0-9]+")
 SCALED = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:e\+?([0-9]{1,2}))?\s*(k|m|million|g|b|billion)?", re.IGNORECASE)
 TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
@@ -37,15 +37,15 @@ OPTIMIZER_WORDS = {
 
 
 def thousands_marks(texts: Iterable[str]) -> frozenset[str]:
-    """Return the point or comma that parts thousands in a column: it does where a number of it has two."""
+    """Return a column's thousands separators: points or commas that a number has twice."""
     groupings = (GROUPED.fullmatch(text.strip()) for text in texts if "." in text or "," in text)
     return frozenset(match["mark"] for match in groupings if match and match[0].count(match["mark"]) > 1)
 
 
 def whole_number(cell: Any, marks: frozenset[str] = frozenset()) -> int:
-    """Return the whole number that a cell holds, whose column parts thousands by `marks`; raises BadInput."""
+    """Return the whole number of a cell; `marks` are its column's thousands separators. Raises BadInput."""
     if isinstance(cell, int | float) and not isinstance(cell, bool):
-        return _whole(Decimal(cell), cell) if isfinite(cell) else _refuse(cell)
+        return _integer(Decimal(cell), cell) if isfinite(cell) else _refuse(cell)
     text = str(cell).strip()
     if PLAIN.fullmatch(text):
         return int(text)
@@ -56,7 +56,7 @@ def whole_number(cell: Any, marks: frozenset[str] = frozenset()) -> int:
     scaled = SCALED.fullmatch(text.replace(",", ".") if FRACTION.fullmatch(text) else text)
     if scaled is None:
         return _refuse(cell)
-    return _whole(Decimal(scaled[1]) * 10 ** int(scaled[2] or 0) * TIMES.get((scaled[3] or "").lower(), 1), cell)
+    return _integer(Decimal(scaled[1]) * 10 ** int(scaled[2] or 0) * TIMES.get((scaled[3] or "").lower(), 1), cell)
 
 
 def _grouped(text: str, mark: str, marks: frozenset[str]) -> int:
@@ -69,21 +69,24 @@ def _grouped(text: str, mark: str, marks: frozenset[str]) -> int:
     return number
 
 
-def _whole(number: Decimal, cell: Any) -> int:
+def _integer(number: Decimal, cell: Any) -> int:
     if number != int(number):
-        raise BadInput(f"{_shown(cell)} is not a whole number; write one.")
+        raise BadInput(f"{_cell_text(cell)} is not a whole number; write one.")
     return int(number)
 
 
 def _refuse(cell: Any) -> int:
-    raise BadInput(f"{_shown(cell)} is not a number; write a whole number, such as 5000000 or 5 M.")
+    raise BadInput(f"{_cell_text(cell)} is not a number; write a whole number, such as 5000000 or 5 M.")
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     return repr(str(cell).strip()[:40])
 
 
 def known_word(cell: Any, names: Mapping[str, str]) -> str:
-    """Return a cell's word as knobs have it: in small letters, hyphens in place of blanks, by its name here if it has another."""
+    """Return a cell's word as a knob's word, renamed by `names`.
+
+    Words are in small letters, with hyphens for blanks.
+    """
     word = re.sub(r"[\s_]+", "-", str(cell).strip().lower())
     return names.get(word, word)

@@ -1,8 +1,8 @@
-"""A list of embedding tables as a spreadsheet has it: a row a table, from CSV to knobs of a model and back.
+"""A list of embedding tables as in a spreadsheet, from CSV to knobs and back.
 
-`Table,Rows,Dim,Lookups,Precision,Optimizer`, in any order and by the names that others give them; between cells stand commas,
-semicolons or tabs. All columns but Rows can be left out: what they say stays as the model has it. `Features`, how many share
-a table, is written where any table has several.
+`Table,Rows,Dim,Lookups,Precision,Optimizer`, in any order and by other programs' names too; cells are separated by commas,
+semicolons or tabs. All columns but Rows can be left out: their knobs stay as in the model. `Features`, the number of features
+that share a table, is written if any table has several.
 """
 
 import csv
@@ -47,7 +47,7 @@ MOST_NAME = 80
 
 
 class TableList(NamedTuple):
-    """Tables in order: their names, () where none has one, and by knob the value of each, (T,)."""
+    """Tables in order: their names, or () without any, and their (T,) settings by knob."""
 
     names: tuple[str, ...]
     columns: Mapping[str, tuple[Any, ...]]
@@ -59,36 +59,43 @@ class TableList(NamedTuple):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The knobs that give a model these tables: one value where all tables have the same."""
+        """The knobs that give a model these tables; equal values are given once."""
         return {TABLES: self.tables, **{path: _shortest(path, column) for path, column in self.columns.items()}}
 
 
 class WrittenRow(NamedTuple):
-    """A row of a list as somebody wrote it: where, as an error begins, and its cells by the titles of columns."""
+    """A row of a user's list: its place, and its cells by column title.
+
+    Errors name the place.
+    """
 
     place: str
     cells: Mapping[str, Any]
 
 
 def _shortest(path: str, column: tuple[Any, ...]) -> Any:
-    alike = len({*column}) == 1
-    return column if not alike else column[0] if KNOBS[path].by_table else column[:1]
+    are_equal = len({*column}) == 1
+    return column if not are_equal else column[0] if KNOBS[path].by_table else column[:1]
 
 
 def table_list(rows: Sequence[WrittenRow], titles: Iterable[str]) -> TableList:
-    """Return the tables that rows list in columns of some `titles`; raises BadInput that names the row and the column."""
-    most = int(KNOBS[TABLES].high or 0)
-    if not 0 < len(rows) <= most:
-        raise BadInput(f"The list has {count(len(rows), 'table')}; write 1 to {count(most)} of them, each in a row of its own.")
+    """Return the tables of rows with columns `titles`; raises BadInput that names row and column."""
+    max_tables = int(KNOBS[TABLES].high or 0)
+    if not 0 < len(rows) <= max_tables:
+        raise BadInput(
+            f"The list has {count(len(rows), 'table')}; write 1 to {count(max_tables)} of them, each in a row of its own."
+        )
     names = tuple(_name(row.cells.get(TABLE), number) for number, row in enumerate(rows, 1))
     columns = {COLUMNS[title]: tuple(_column(rows, title)) for title in COLUMNS if title in titles}
     return TableList(names if any(names) else (), columns)
 
 
 def _name(cell: Any, number: int) -> str:
-    """Return the name of a table; "" for its number, which it has without a name too."""
+    """Return the name of a table; "" where the cell has only the table's number."""
     text = "" if _is_empty(cell) else " ".join(str(cell).split())
-    text = text[1:] if text[:1] == "'" and text[1:2] in FORMULA and len(text) > 1 else text  # as files disarm formulas
+    text = (
+        text[1:] if text[:1] == "'" and text[1:2] in FORMULA and len(text) > 1 else text
+    )  # files write a quote before texts that spreadsheets would read as formulas
     return "" if text == str(number) else text[:MOST_NAME]
 
 
@@ -97,50 +104,56 @@ def _is_empty(cell: Any) -> bool:
 
 
 def _column(rows: Sequence[WrittenRow], title: str) -> Iterator[Any]:
-    knob, known = KNOBS[COLUMNS[title]], dict[Any, Any]()
+    knob, setting_by_cell = KNOBS[COLUMNS[title]], dict[Any, Any]()
     marks = thousands_marks(cell for row in rows if isinstance(cell := row.cells.get(title), str))
     for row in rows:
         cell = row.cells.get(title)
-        if (type(cell), cell) not in known:
+        if (type(cell), cell) not in setting_by_cell:
             try:
-                known[type(cell), cell] = _value(knob, title, cell, marks)
+                setting_by_cell[type(cell), cell] = _cell_setting(knob, title, cell, marks)
             except BadInput as error:
                 raise BadInput(f"{row.place}: column {title}: {error}") from None
-        yield known[type(cell), cell]
+        yield setting_by_cell[type(cell), cell]
 
 
-def _value(knob: knobs.Knob, title: str, cell: Any, marks: frozenset[str]) -> Any:
+def _cell_setting(knob: knobs.Knob, title: str, cell: Any, marks: frozenset[str]) -> Any:
     if _is_empty(cell):
         raise BadInput(f"the cell is empty; write {' or '.join(knob.allowed) or 'a whole number'}.")
-    value = known_word(cell, WORDS[title]) if title in WORDS else whole_number(cell, marks)
-    checked = knobs.check(knob, value)
+    setting = known_word(cell, WORDS[title]) if title in WORDS else whole_number(cell, marks)
+    checked = knobs.check(knob, setting)
     return checked[0] if isinstance(checked, tuple) else checked
 
 
 def parse(text: str, name: str = "") -> TableList:
-    """Read a list of tables as CSV text, of a file called `name`; raises BadInput that names line and column."""
+    """Return the tables of a CSV text of the file `name`.
+
+    Raises BadInput that names line and column.
+    """
     if len(text) > MOST_CHARACTERS:
         raise BadInput(f"{name or 'The list'} has {count(len(text))} characters; at most {count(MOST_CHARACTERS)} are read.")
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    first = next((number for number, line in enumerate(lines) if line.strip()), None)
-    if first is None:
+    heading_line = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if heading_line is None:
         raise BadInput(f"{name or 'The list'} is empty; begin with the line {','.join(TITLES)}, then write a table a line.")
-    delimiter = max(DELIMITERS, key=lambda mark: sum(_meant(cell) != "" for cell in lines[first].split(mark)))
+    delimiter = max(DELIMITERS, key=lambda mark: sum(_meant(cell) != "" for cell in lines[heading_line].split(mark)))
     (place, heading), *rows = _parted(lines, delimiter, name)
     titles = _titles(place, heading)
-    return table_list([_row(where, titles, cells) for where, cells in rows], titles)
+    return table_list([_row(row_place, titles, cells) for row_place, cells in rows], titles)
 
 
 def _parted(lines: Sequence[str], delimiter: str, name: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield place and cells of each line that is not blank; no row goes on over a line's end, so that none can be lost."""
+    """Yield place and cells of each line that is not blank.
+
+    Raises BadInput for rows of several lines.
+    """
     table = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
     for number in range(1, len(lines) + 1):
         place = f"{name}:{number}" if name else f"Line {number}"
         try:
-            cells, ended = next(table), table.line_num
+            cells, end_line = next(table), table.line_num
         except csv.Error:
-            cells, ended = [], 0
-        if ended != number:
+            cells, end_line = [], 0
+        if end_line != number:
             raise BadInput(
                 f"{place}: its quotation marks do not pair up; remove them, or write one that belongs to a name twice, "
                 "between two that enclose the cell."
@@ -157,7 +170,10 @@ def _meant(heading: str) -> str:
 
 
 def _titles(place: str, heading: Sequence[str]) -> list[str]:
-    """Return the title of each column by its heading; those of results are RESULTS[0], which is not read."""
+    """Return the title of each column by its heading.
+
+    Result columns, which are not read, are RESULTS[0].
+    """
     cells = [cell.strip() for cell in heading]
     while not cells[-1]:
         cells.pop()
@@ -184,31 +200,41 @@ def _row(place: str, titles: Sequence[str], cells: Sequence[str]) -> WrittenRow:
 
 
 def text_of(model: Model, names: Sequence[str] = ()) -> str:
-    """Write a model's tables as CSV, a line each, by name or number; `parse` reads the same tables back."""
+    """Return a model's tables as CSV, a line each, by name or number.
+
+    `parse` reads the same tables back.
+    """
     called = (name or str(number) for number, name in enumerate(names or ("",) * model.num_tables, 1))
     columns = columns_of(model)
     return rows_text((TABLE, *columns), zip(called, *columns.values(), strict=True))
 
 
 def columns_of(model: Model) -> dict[str, tuple[Any, ...]]:
-    """Return the columns of a model's list but the names, (T,) each, by title; without Features where each table has one."""
-    found = {title: per_table(model, path.partition(".")[2]) for title, path in COLUMNS.items()}
-    return {title: column for title, column in found.items() if title != FEATURES or {*column} != {1}}
+    """Return a model's (T,) columns by title, without names.
+
+    Features is left out where each table has one.
+    """
+    columns = {title: per_table(model, path.partition(".")[2]) for title, path in COLUMNS.items()}
+    return {title: column for title, column in columns.items() if title != FEATURES or {*column} != {1}}
 
 
 def fitted(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return changes that replace a model's tables with what has to follow, and sentences that say so; raises BadKnob.
+    """Return the knob changes that replace a model's tables, and sentences on them; raises BadKnob.
 
-    Lists with a value for each table of before go: they speak of other tables. A bottom MLP that fitted goes on to fit.
+    Lists with a value for each earlier table are reset. A bottom MLP that fitted the old dim follows the new one.
     """
-    tables, own = changes[TABLES], values(base)
-    others = [path for path in COLUMNS.values() if isinstance(own[path], tuple) and len(own[path]) not in (1, tables)]
+    tables, base_values = changes[TABLES], values(base)
+    list_paths = [
+        path for path in COLUMNS.values() if isinstance(base_values[path], tuple) and len(base_values[path]) not in (1, tables)
+    ]
     for title, path in COLUMNS.items():
-        if path in others and path not in changes and title != FEATURES:
-            raise BadKnob(f"The list has {count(tables, 'table')} but no column {title}, and {path} has {len(own[path])} values.")
+        if path in list_paths and path not in changes and title != FEATURES:
+            raise BadKnob(
+                f"The list has {count(tables, 'table')} but no column {title}, and {path} has {len(base_values[path])} values."
+            )
     stale = stale_lists(base, tables)
-    stale |= {path: 1 for path in others if path == COLUMNS[FEATURES] and path not in changes}
-    stale |= {PLAN: ""} if own[PLAN].count(";") not in (0, tables - 1) else {}
-    whole, said = mended(base, {**stale, **changes})
+    stale |= {path: 1 for path in list_paths if path == COLUMNS[FEATURES] and path not in changes}
+    stale |= {PLAN: ""} if base_values[PLAN].count(";") not in (0, tables - 1) else {}
+    mended_changes, note = mended(base, {**stale, **changes})
     notes = (f"{path} had a value for each of other tables, and is as it was without them now." for path in stale)
-    return whole, (*notes, *([said] if said else []))
+    return mended_changes, (*notes, *([note] if note else []))

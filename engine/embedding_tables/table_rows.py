@@ -1,9 +1,8 @@
-"""A row of results for each embedding table: its size, where it lies, what a cache hits of it, and its share of the time.
+"""A row of results for each embedding table: size, memory, hit rate, time.
 
-Hits, lookups and unique rows are what the generator's popularity lets expect. The time is that for which the embedding stage
-keeps its busiest device busy; a table's share of it is that of what its lookups and unique rows take on one part of the
-machine, or, where a system has no such parts, of the bytes that they move: each lookup its vector and its gradient, each unique
-row itself twice.
+Hits, lookups and unique rows are expected ones by the generator's popularity. The time is the busy time of the embedding stage's
+busiest device; a table's share is that of the seconds of its lookups and unique rows on one part of the machine, or, for systems
+without such parts, of the bytes that they move: a vector and a gradient for each lookup, twice the row for each unique row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +35,7 @@ MEMORIES: Mapping[str, str] = {
     "ssd": "drives",
     "servers": "embedding servers",
 }
-# By the kernel of a table, where tables have kernels of their own.
+# Memories by a table's kernel, for systems whose tables have kernels of their own.
 LOOKED_UP: Mapping[str, str] = {
     HBM: "HBM",
     UVM: "host DRAM, read by the GPU",
@@ -44,19 +43,20 @@ LOOKED_UP: Mapping[str, str] = {
     HOST: "host DRAM, read by the host",
 }
 STAGE = "Embedding"
-MOST_NAMED = 6  # parts that are named one by one
+MOST_NAMED = 6  # at most so many parts are named one by one
 
 
 def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
-    """Return a row for each table of a result's scenario, by name or number; none for what could not run.
+    """Return a row for each table of a result's scenario, by name or number.
 
+    None if it could not run.
     Table, the columns of a list of tables, Size [GB], Memory, Parts, Hit rate [%] (None without a cache), Lookups a batch,
     Unique rows a batch, Embedding time [ms].
     """
     settled = settle(result.scenario)
     if not result.ran or settled.problems:
         return ()
-    s, touched = settled.scenario, expected(settled.scenario)
+    s, accesses = settled.scenario, expected(settled.scenario)
     hits, times = _hit_rates(settled), _busy_seconds(result)[1] * _time_shares(settled)
     columns: dict[str, Sequence[object]] = {
         TABLE: [name or str(number) for number, name in enumerate(names or ("",) * s.model.num_tables, 1)],
@@ -65,15 +65,18 @@ def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
         "Memory": _memories(settled),
         "Parts": _parts(settled),
         "Hit rate [%]": [None if isnan(hit) else 100 * min(hit, 1.0) for hit in hits.tolist()],
-        "Lookups a batch": touched.lookups.tolist(),
-        "Unique rows a batch": touched.unique_rows.tolist(),
+        "Lookups a batch": accesses.lookups.tolist(),
+        "Unique rows a batch": accesses.unique_rows.tolist(),
         "Embedding time [ms]": (times / MS).tolist(),
     }
     return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
 def note(result: Result) -> str:
-    """Return what the times of a result's tables add up to, and how each table's share is found; "" for what could not run."""
+    """Return a sentence on the sum of all tables' times and on their shares.
+
+    "" if it could not run.
+    """
     if not result.ran:
         return ""
     device, busy = _busy_seconds(result)
@@ -91,21 +94,25 @@ def note(result: Result) -> str:
 
 
 def finding(rows: Sequence[Row]) -> str:
-    """Return which tables take most of the time, in a sentence."""
+    """Return a sentence on the tables that take half of the time."""
     times = np.array([row["Embedding time [ms]"] for row in rows])
     if len(rows) < 2 or not times.sum():
         return f"{count(len(rows), 'table')} of {figure(sum(row['Size [GB]'] for row in rows), 'GB')}"
     order = np.argsort(-times, kind="stable")
-    few = int(np.searchsorted(np.cumsum(times[order]), 0.5 * times.sum())) + 1
-    gigabytes = sum(rows[table]["Size [GB]"] for table in order[:few])
+    table_count = int(np.searchsorted(np.cumsum(times[order]), 0.5 * times.sum())) + 1
+    gigabytes = sum(rows[table]["Size [GB]"] for table in order[:table_count])
     gigabytes_of_all = sum(row["Size [GB]"] for row in rows)
-    names = f"Table {rows[order[0]][TABLE]} takes" if few == 1 else f"{count(few)} of {count(len(rows), 'table')} take"
-    part = percent(times[order[:few]].sum() / times.sum())
+    names = (
+        f"Table {rows[order[0]][TABLE]} takes"
+        if table_count == 1
+        else f"{count(table_count)} of {count(len(rows), 'table')} take"
+    )
+    part = percent(times[order[:table_count]].sum() / times.sum())
     return f"{names} {part} of the embedding time, with {percent(gigabytes / gigabytes_of_all)} of the bytes"
 
 
 def _busy_seconds(result: Result) -> tuple[str, float]:
-    """Return the device that the embedding stage keeps busy longest, and for how many seconds a batch."""
+    """Return the embedding stage's busiest device, and its busy seconds a batch."""
     busy: dict[str, float] = {}
     for row in result.breakdown:
         if row["Stage"] == STAGE:
@@ -115,16 +122,16 @@ def _busy_seconds(result: Result) -> tuple[str, float]:
 
 
 def _time_shares(settled: Settled) -> Floats:
-    """Return the share of the embedding time that by_table table takes, (T,)."""
-    s, system, touched = settled.scenario, settled.system, expected(settled.scenario)
+    """Return each table's share of the embedding time, (T,)."""
+    s, system, accesses = settled.scenario, settled.system, expected(settled.scenario)
     if kind := kind_of(system):
         by_table = table_units(s, system, kind)
-        seconds = table_seconds(touched, by_table)
+        seconds = table_seconds(accesses, by_table)
         if system.tiers:
             seconds = seconds + system.tiers(s).far.sum(axis=0) * by_table.units.far * by_table.far
     else:
         vectors = kind_bytes(s, "vector") + kind_bytes(s, "gradient")
-        seconds = touched.lookups * vectors + touched.unique_rows * 2 * kind_bytes(s, "row")
+        seconds = accesses.lookups * vectors + accesses.unique_rows * 2 * kind_bytes(s, "row")
     shares: Floats = seconds / seconds.sum()
     return shares
 
@@ -141,23 +148,29 @@ def _memories(settled: Settled) -> list[str]:
 
 
 def _hit_rates(settled: Settled) -> Floats:
-    """Return the share of each table's lookups that the system's cache, or its hot rows, serve, (T,); NaN without any."""
+    """Return the share of each table's lookups that a cache or hot rows serve, (T,).
+
+    NaN without any.
+    """
     s, system = settled.scenario, settled.system
     if cache := system.cache:
-        cached = cached_tables(s, cache)
-        hits = 1 - missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached)
-        return hits if cached is None else np.where(np.isin(np.arange(len(hits)), cached), hits, np.nan)
+        cached_numbers = cached_tables(s, cache)
+        hits = 1 - missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_numbers)
+        return hits if cached_numbers is None else np.where(np.isin(np.arange(len(hits)), cached_numbers), hits, np.nan)
     if hot := system.hot or system.hbm_rows:
         return hottest(s, hot(s))[1]
     rates: Floats = np.full(s.model.num_tables, np.nan)
-    if system.caches and system.tiers and (near := system.caches(s)[0]):
-        below = np.flatnonzero(sum(system.tiers(s).kept.values()) == 0)
-        rates[below] = 1 - missed_shares(s, "lru", near, tables=below.tolist())[below]
+    if system.caches and system.tiers and (near_rows := system.caches(s)[0]):
+        lower_tables = np.flatnonzero(sum(system.tiers(s).kept.values()) == 0)
+        rates[lower_tables] = 1 - missed_shares(s, "lru", near_rows, tables=lower_tables.tolist())[lower_tables]
     return rates
 
 
 def _parts(settled: Settled) -> list[str]:
-    """Return which parts of the machine have each table by the plan in force, (T,); "" where there is one part alone."""
+    """Return the parts of the machine that have each table as text, (T,).
+
+    "" on a single part.
+    """
     s, balance, kind = settled.scenario, settled.placement.balance, kind_of(settled.system)
     number = kind.parts(s, settled.system).number if kind else 1
     if kind is None or number == 1:
@@ -167,17 +180,20 @@ def _parts(settled: Settled) -> list[str]:
     places: list[list[int]] = [[] for _ in range(s.model.num_tables)]
     for table, place in zip(balance.pieces.table.tolist(), balance.pieces.place.tolist(), strict=True):
         places[table].append(place)
-    known = {key: _words(kind.title, key, balance.pieces) for key in {tuple(mine) for mine in places}}
-    return [known[tuple(mine)] for mine in places]
+    words_by_places = {key: _words(kind.title, key, balance.pieces) for key in {tuple(table_places) for table_places in places}}
+    return [words_by_places[tuple(table_places)] for table_places in places]
 
 
 def _words(title: str, places: tuple[int, ...], pieces: Pieces) -> str:
-    """Return the parts that have a table's pieces in words: "GPU 3", "GPUs 0, 1, by columns", "GPUs 0 to 7, by rows"."""
+    """Return the parts with a table's pieces as text.
+
+    For example "GPU 3" or "GPUs 0 to 7, by rows".
+    """
     runs = [pieces.runs[~place] if place < 0 else (place,) for place in places]
     parts = sorted({part for run in runs for part in run})
     ways = ["columns"] * (len(runs) > 1) + ["rows"] * any(len(run) > 1 for run in runs)
     if len(parts) > 2 and parts == list(range(parts[0], parts[-1] + 1)):
-        shown = f"{parts[0]} to {parts[-1]}"
+        numbers_text = f"{parts[0]} to {parts[-1]}"
     else:
-        shown = ", ".join(map(str, parts[:MOST_NAMED])) + (f", ... ({len(parts)})" if len(parts) > MOST_NAMED else "")
-    return f"{title}{'s' * (len(parts) > 1)} {shown}" + (f", by {' and '.join(ways)}" if ways else "")
+        numbers_text = ", ".join(map(str, parts[:MOST_NAMED])) + (f", ... ({len(parts)})" if len(parts) > MOST_NAMED else "")
+    return f"{title}{'s' * (len(parts) > 1)} {numbers_text}" + (f", by {' and '.join(ways)}" if ways else "")

@@ -1,4 +1,4 @@
-"""The sizes of a model's tables: how many, their rows, and the bytes of all and of those of each width."""
+"""The sizes of a model's tables: number, rows, bytes in total and by width."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,11 +7,14 @@ from ..core.figures import count, figure
 from ..scenario.scenario import Scenario, per_table
 from ..systems.traffic import table_nbytes
 
-MOST_WIDTHS = 4  # that are named one by one
+MOST_WIDTHS = 4  # at most so many widths are named one by one
 
 
 class TableSizes(NamedTuple):
-    """The number of tables and of their rows, and the bytes of tables of each width, the most first, with optimizer state."""
+    """The number of tables and rows, and their bytes by width, most first.
+
+    Bytes include optimizer state.
+    """
 
     tables: int
     rows: int
@@ -23,17 +26,20 @@ def table_sizes(s: Scenario) -> TableSizes:
     by_width: dict[int, float] = {}
     for dim, nbytes in zip(per_table(s.model, "embedding_dim"), table_nbytes(s).tolist(), strict=True):
         by_width[dim] = by_width.get(dim, 0.0) + nbytes
-    ordered = dict(sorted(by_width.items(), key=lambda each: -each[1]))
+    ordered = dict(sorted(by_width.items(), key=lambda pair: -pair[1]))
     return TableSizes(s.model.num_tables, sum(per_table(s.model, "num_embeddings")), ordered)
 
 
 def sentence(s: Scenario) -> str:
-    """Return the sizes in a line: "30 tables, 1,200,000 rows, 1.94 GB with optimizer state: 1.60 GB 64 wide, 340 MB 8 wide"."""
+    """Return the sizes in a line.
+
+    For example "30 tables, 1,200,000 rows, 1.94 GB with optimizer state: 1.60 GB 64 wide, 340 MB 8 wide".
+    """
     sizes = table_sizes(s)
     widths = [f"{figure(nbytes, 'B')} {dim} wide" for dim, nbytes in sizes.by_width.items()]
     if len(widths) > MOST_WIDTHS:
-        others = sum([*sizes.by_width.values()][MOST_WIDTHS - 1 :])
-        widths = [*widths[: MOST_WIDTHS - 1], f"{figure(others, 'B')} of {len(widths) - MOST_WIDTHS + 1} other widths"]
+        other_bytes = sum([*sizes.by_width.values()][MOST_WIDTHS - 1 :])
+        widths = [*widths[: MOST_WIDTHS - 1], f"{figure(other_bytes, 'B')} of {len(widths) - MOST_WIDTHS + 1} other widths"]
     nbytes_of_all = figure(sum(sizes.by_width.values()), "B")
     rows = figure(sizes.rows, "rows") if sizes.rows >= 1e7 else count(sizes.rows, "row")
     start = f"{count(sizes.tables, 'table')}, {rows}, {nbytes_of_all} with optimizer state"

@@ -1,1 +1,1 @@
-"""The service: one process that owns a store and has the points computed that others request."""
+"""The service: one process that owns a store and computes the points of its requests."""

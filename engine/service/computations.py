@@ -1,10 +1,10 @@
-"""The table of computations: one row per start of a computation, closed by how it ended.
+"""The table of computations: one row for each start of a computation, with its ending.
 
     ending: NULL while it runs, then kept | failed | cancelled | returned (not reached) | died (its worker did) |
-    abandoned (its owner did); a death is `survived` once its point is kept, and `forgiven` when a failed point is asked for again
+    abandoned (its owner did); a death is `survived` once its point is kept, and `forgiven` when a failed point is requested again
 
-Only one owner computes for a store, so an open claim is always one of its workers'. Whoever finds its claim closed
-by another, as one that was stopped for a while may, has lost the point and keeps nothing: so a point is kept once.
+Only one owner computes for a store, so an open claim is always one of its workers'. A worker whose claim was closed by another
+process, as after a long pause, has lost the point and stores no result: so each point is stored once.
 """
 
 import json
@@ -21,41 +21,44 @@ from ..store.kept import keep
 from ..store.soundness import check_points
 from .queue import begin
 
-# A point's key, how it ended, and the result's JSON for `kept`, the sentence for `failed` and `bug`, for `cancelled` why it
-# begins anew, else nothing.
+# A point's key, its ending, and a text: the result's JSON for `kept`, the sentence for `failed` and `bug`, the reason why a
+# `cancelled` point starts again from its first batch, else "".
 Ending = tuple[str, str, str]
 MOST_DEATHS = 3
-MOST_STOPPED = 16  # cancelled points whose progress is kept, for those who look at their curves
+MOST_STOPPED = 16  # cancelled points whose progress is kept for viewers
 NOT_IN_TIME = "what it had learned is not kept, since it did not stop in time"
 KILLER = (
     f"The computation killed its worker process {MOST_DEATHS} times, the last time alone; it may need more memory than is free: "
     f"{REMEDY}."
 )
-# What a live request still waits for: neither ended, nor cancelled. A run-out lease stops no running point.
+# Condition: a live request waits for the point, neither ended nor cancelled. A run-out lease stops no running point.
 WANTED = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request
     WHERE p.key = {} AND p.state = 0 AND r.state IN ('queued', 'running'))"""
 OURS = "EXISTS (SELECT 1 FROM claims WHERE key = {} AND pid = ? AND ending IS NULL)"
 
 
 def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
-    """Note the start of those points of a request that are still wanted and unfinished, and return them."""
+    """Write claims for the points of a request that are still wanted and unfinished.
+
+    Return their keys.
+    """
     with transaction(store):
         check_points(store, request, names)
-        mine = _those(store, names, WANTED)
-        rows = ((name, os.getpid(), time.time()) for name in mine)
+        wanted_keys = _matching_keys(store, names, WANTED)
+        rows = ((name, os.getpid(), time.time()) for name in wanted_keys)
         store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", rows)
-        if mine:
+        if wanted_keys:
             begin(store, request)
-    return mine
+    return wanted_keys
 
 
 def wanted(store: sqlite3.Connection, name: str) -> bool:
-    """Return whether someone waits for the point with this key."""
+    """Return whether a live request waits for the point with this key."""
     return bool(store.execute(f"SELECT {WANTED.format('?')}", (name,)).fetchone()[0])
 
 
 def unwanted(store: sqlite3.Connection) -> dict[int, str]:
-    """Return the claims that run although nobody waits for their points any more: number and key."""
+    """Return the running claims for whose points no request waits any more: number and key."""
     return dict(
         store.execute(f"SELECT id, key FROM claims WHERE ending IS NULL AND NOT {WANTED.format('claims.key')}").fetchall()
     )
@@ -67,51 +70,57 @@ def kept(store: sqlite3.Connection, name: str) -> bool:
 
 
 def report(store: sqlite3.Connection, name: str, progress: Progress) -> None:
-    """Put a point's progress where viewers see it."""
+    """Write a point's progress to the store, for viewers."""
     row = (name, json.dumps(progress.as_json(), separators=(",", ":"), default=float), time.time())
     store.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", row)
 
 
 def close(store: sqlite3.Connection, endings: Iterable[Ending]) -> None:
-    """Write how the points that this process has claimed ended, durably and together."""
-    given = {name: (ending, text) for name, ending, text in endings}
+    """Write the endings of points that this process has claimed, durably and together."""
+    ending_by_key = {name: (ending, text) for name, ending, text in endings}
     with transaction(store):
-        ours = {name: given[name] for name in _those(store, given, OURS, os.getpid())}
-        rows = ((ending, name, os.getpid()) for name, (ending, _) in ours.items())
+        own_endings = {name: ending_by_key[name] for name in _matching_keys(store, ending_by_key, OURS, os.getpid())}
+        rows = ((ending, name, os.getpid()) for name, (ending, _) in own_endings.items())
         store.executemany("UPDATE claims SET ending = ? WHERE key = ? AND pid = ? AND ending IS NULL", rows)
-        kept = [(name, text) for name, (ending, text) in ours.items() if ending == "kept"]
-        keep(store, kept)
-        names = [(name,) for name, _ in kept]
+        kept_results = [(name, text) for name, (ending, text) in own_endings.items() if ending == "kept"]
+        keep(store, kept_results)
+        names = [(name,) for name, _ in kept_results]
         store.executemany("UPDATE claims SET ending = 'survived' WHERE key = ? AND ending = 'died'", names)
-        for name, (ending, text) in ours.items():
+        for name, (ending, text) in own_endings.items():
             if ending in ("failed", "bug"):
                 _fail(store, name, text, bug=ending == "bug")
-        _note_stopped(store, [(text, name) for name, (ending, text) in ours.items() if ending == "cancelled"])
-        ended = [(name,) for name, (ending, _) in ours.items() if ending != "cancelled"]
-        store.executemany("DELETE FROM progress WHERE key = ?", ended)
+        _note_stopped(store, [(text, name) for name, (ending, text) in own_endings.items() if ending == "cancelled"])
+        ended_keys = [(name,) for name, (ending, _) in own_endings.items() if ending != "cancelled"]
+        store.executemany("DELETE FROM progress WHERE key = ?", ended_keys)
 
 
 def _note_stopped(store: sqlite3.Connection, stopped: Iterable[tuple[str, str]]) -> None:
-    """Let the progress of stopped points say why they begin anew, or nothing; the oldest of ended points goes."""
+    """Write into the progress of stopped points why they start again, or "".
+
+    Delete the oldest progress.
+    """
     store.executemany("UPDATE progress SET snapshot = json_set(snapshot, '$.note', ?) WHERE key = ?", stopped)
     newest = f"SELECT key FROM progress ORDER BY updated DESC LIMIT {MOST_STOPPED}"
     runs = "SELECT key FROM claims WHERE ending IS NULL"
     store.execute(f"DELETE FROM progress WHERE key NOT IN ({newest}) AND key NOT IN ({runs})")
 
 
-def _those(store: sqlite3.Connection, names: Iterable[str], which: str, *given: object) -> list[str]:
-    """Return those of the names, in order, that a condition holds for."""
-    query = f"SELECT n.value FROM json_each(?) n WHERE {which.format('n.value')} ORDER BY n.key"
-    return [name for (name,) in store.execute(query, (json.dumps([*names]), *given))]
+def _matching_keys(store: sqlite3.Connection, names: Iterable[str], condition: str, *parameters: object) -> list[str]:
+    """Return the keys, in order, for which a condition holds."""
+    query = f"SELECT n.value FROM json_each(?) n WHERE {condition.format('n.value')} ORDER BY n.key"
+    return [name for (name,) in store.execute(query, (json.dumps([*names]), *parameters))]
 
 
 def bury(store: sqlite3.Connection, ending: str) -> int:
-    """Close all open claims with `ending` and return how many; a point that died too often becomes a failure."""
+    """Close all open claims with `ending` and return their number.
+
+    Too many deaths make a failure.
+    """
     with transaction(store):
         stopped = [(NOT_IN_TIME, key) for key in unwanted(store).values()] if ending == "stopped" else []
-        kept = [name for _, name in stopped]
-        gone = "key IN (SELECT key FROM claims WHERE ending IS NULL) AND key NOT IN (SELECT value FROM json_each(?))"
-        store.execute(f"DELETE FROM progress WHERE {gone}", (json.dumps(kept),))
+        stopped_keys = [name for _, name in stopped]
+        condition = "key IN (SELECT key FROM claims WHERE ending IS NULL) AND key NOT IN (SELECT value FROM json_each(?))"
+        store.execute(f"DELETE FROM progress WHERE {condition}", (json.dumps(stopped_keys),))
         closed = store.execute("UPDATE claims SET ending = ? WHERE ending IS NULL", (ending,)).rowcount
         _note_stopped(store, stopped)
         blame(store)
@@ -119,7 +128,7 @@ def bury(store: sqlite3.Connection, ending: str) -> int:
 
 
 def blame(store: sqlite3.Connection) -> None:
-    """Make a failure of each point during which workers died too often."""
+    """Write a failure for each point during which workers died too often."""
     deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
     for (name,) in deaths.fetchall():
         _fail(store, name, KILLER, bug=True)

@@ -1,7 +1,7 @@
-"""The Dask pool: chunks on other computers; workers without a store bring their results back.
+"""The Dask pool: chunks on other computers, whose workers have no store.
 
-The owner claims a chunk's points when it sends it, and keeps what comes back: so whatever dies on the way, a point is kept
-once. A worker is given work only by an owner with the very same engine.
+The owner claims a chunk's points before sending the chunk, and stores the returned results: so each point is stored once,
+whichever process dies. A worker accepts work only from an owner with the same engine code.
 """
 
 import time
@@ -26,48 +26,58 @@ KILLER = (
     "The computation killed the cluster's workers again and again; they may have too little memory: "
     "lower data.batch_size, run.batches or run.memory_budget_GiB, or start workers with more."
 )
-UNWANTED: set[tuple[str, str]] = set()  # on a worker: task and key of points that nobody waits for any more
-_ALONE = Lock()
+UNWANTED: set[tuple[str, str]] = set()  # on a worker: task and key of points that no request waits for any more
+_CHUNK_LOCK = Lock()
 
 
-def compute_afar(chunk: Chunk, wanted: tuple[str, ...], known: str) -> ChunkEnd:
-    """On a worker: compute the chunk's wanted points and bring their endings back; one chunk at a time in a process.
+def compute_afar(chunk: Chunk, wanted_keys: tuple[str, ...], training_text: str) -> ChunkEnd:
+    """Compute a chunk's wanted points on a worker and return their endings.
 
-    `known` is the training of the chunk's functional class, if the owner has it; one that is trained here comes back as well.
+    A process computes one chunk at a time.
+    training_text: the training of the chunk's functional class, if the owner has it; a new training is returned too.
     """
     if chunk.code != version.CODE:
         trouble = f"A worker of the cluster runs engine {version.CODE}, and this is {chunk.code}; install the same everywhere."
         return ChunkEnd(chunk.keys, trouble)
     name = chunk.functional_class
-    shelf = {name: trainings.from_text(known)} if name and known else {}
+    shelf = {name: trainings.from_text(training_text)} if name and training_text else {}
     watcher = partial(_watcher, import_module("distributed").get_worker())
-    with _ALONE:
-        parts = (set(names).intersection(wanted) for names in chunk.parts())
-        found = [one for names in parts for one in endings(chunk, names, watcher, shelf if name else None)]
-    learned = trainings.text(shelf[name]) if name in shelf and not known else ""
-    return ChunkEnd(chunk.keys, CHANGED if version.code_has_changed() else "", tuple(found), (name or "", learned))
+    with _CHUNK_LOCK:
+        parts = (set(names).intersection(wanted_keys) for names in chunk.parts())
+        chunk_endings = [ending for names in parts for ending in endings(chunk, names, watcher, shelf if name else None)]
+    learned = trainings.text(shelf[name]) if name in shelf and not training_text else ""
+    return ChunkEnd(chunk.keys, CHANGED if version.code_has_changed() else "", tuple(chunk_endings), (name or "", learned))
 
 
 def _watcher(worker: Any, key: str) -> progress.Watcher:
-    """Tells the owner how far the point is, every now and then, and stops what nobody waits for."""
-    task, told = worker.get_current_task(), [time.monotonic()]
+    """Return a watcher that sends a point's progress to the owner.
 
-    def watch(now: progress.Progress) -> bool:
-        if time.monotonic() - told[0] > TELL_SECONDS:
-            told[0] = time.monotonic()
-            worker.log_event(TOPIC, {"key": key, "progress": now.as_json()})
+    It stops points without a waiting request.
+    """
+    task, report_time = worker.get_current_task(), [time.monotonic()]
+
+    def watch(point_progress: progress.Progress) -> bool:
+        if time.monotonic() - report_time[0] > TELL_SECONDS:
+            report_time[0] = time.monotonic()
+            worker.log_event(TOPIC, {"key": key, "progress": point_progress.as_json()})
         return (task, key) in UNWANTED
 
     return watch
 
 
 async def forget(points: set[tuple[str, str]]) -> None:
-    """On a worker: stop these points at their next progress; a coroutine, since Dask waits for all else that it runs."""
+    """Stop these points on a worker at their next progress.
+
+    A coroutine, since Dask waits for the end of all other calls.
+    """
     UNWANTED.update(points)
 
 
 class Cluster:
-    """The owner's end. Raises BadInput without Dask, CannotRun without a scheduler or, for some seconds, without a worker."""
+    """The owner's side of a Dask cluster.
+
+    Raises BadInput without Dask, CannotRun without a scheduler or, for some seconds, without a worker.
+    """
 
     def __init__(self, address: str) -> None:
         self.client, self.address = _client(address), address
@@ -79,43 +89,46 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """How many chunks may be under way: two for each core, lest a worker waits for its next."""
+        """The number of chunks under way: two a core, so that no worker waits."""
         return max(2, 2 * self.cores)
 
-    def send(self, store: Store, chunk: Chunk, beside: bool) -> None:
-        """Claim the chunk's points in the owner's name and send those that are wanted."""
+    def send(self, store: Store, chunk: Chunk, beside_runs: bool) -> None:
+        """Claim a chunk's points for the owner and send the points that are wanted."""
         if self.client.status not in ("running", "connecting"):
             raise self._gone()
-        wanted = tuple(computations.claim(store, chunk.turn.request, chunk.keys))
-        found = trainings.load(store, chunk.functional_class) if chunk.functional_class else None
-        future = self.client.submit(compute_afar, chunk, wanted, trainings.text(found) if found else "", pure=False)
+        wanted_keys = tuple(computations.claim(store, chunk.turn.request, chunk.keys))
+        training = trainings.load(store, chunk.functional_class) if chunk.functional_class else None
+        future = self.client.submit(compute_afar, chunk, wanted_keys, trainings.text(training) if training else "", pure=False)
         self.flying[future] = chunk
         future.add_done_callback(self.answers.put)
 
     def answer(self, store: Store, seconds: float) -> ChunkEnd | None:
-        """Return the next answer, and keep what came back, durably; a death is an answer, too."""
+        """Return the next answer and store its results durably.
+
+        A worker's death is an answer too.
+        """
         try:
             future = self.answers.get(timeout=seconds)
         except Empty:
             return None
         chunk = self.flying.pop(future)
         try:
-            ended: ChunkEnd = future.result()
+            chunk_end: ChunkEnd = future.result()
         except Exception as error:
-            ended = lost(chunk, error)
-        keep(store, ended)
-        return ended
+            chunk_end = lost(chunk, error)
+        keep(store, chunk_end)
+        return chunk_end
 
     def tend(self, store: Store) -> None:
-        """Pass progress on to viewers, tell workers what nobody waits for, notice that the scheduler is gone."""
+        """Write progress for viewers, stop unwanted points, raise CannotRun without a scheduler."""
         with suppress(OSError, TimeoutError):
             if self.client.status == "running" and (cores := sum(self.client.ncores().values()) or self.cores):
                 self.cores, self.heard = cores, time.monotonic()
         if time.monotonic() - self.heard > GONE_SECONDS:
             raise self._gone()
         while self.told:
-            key, told = self.told.popitem()
-            computations.report(store, key, progress.from_json(told))
+            key, snapshot = self.told.popitem()
+            computations.report(store, key, progress.from_json(snapshot))
         unwanted = set(computations.unwanted(store).values())
         if points := {(future.key, key) for future, chunk in self.flying.items() for key in unwanted.intersection(chunk.keys)}:
             self.client.run(forget, points, wait=False)
@@ -125,7 +138,7 @@ class Cluster:
         return CannotRun(f"The scheduler at {self.address} is gone or has no worker; finished points are kept: {remedy}.")
 
     def bury(self, store: Store) -> None:
-        """Do nothing: a cluster's deaths are answers."""
+        """Do nothing: deaths of a cluster's workers are answers."""
 
     def close(self) -> None:
         """Leave the scheduler."""
@@ -145,17 +158,17 @@ def _client(address: str) -> Any:
         ) from error
 
 
-def keep(store: Store, ended: ChunkEnd) -> None:
-    """Keep what came back, durably, count deaths, and open again what was not reached."""
-    name, learned = ended.training
+def keep(store: Store, chunk_end: ChunkEnd) -> None:
+    """Store an answer's results durably, count deaths, and reopen points that were not reached."""
+    name, learned = chunk_end.training
     if learned:
         trainings.StoreShelf(store)[name] = trainings.from_text(learned)
-    computations.close(store, [*((key, "returned", "") for key in ended.keys), *ended.endings])
+    computations.close(store, [*((key, "returned", "") for key in chunk_end.keys), *chunk_end.endings])
     computations.blame(store)
 
 
 def lost(chunk: Chunk, error: Exception) -> ChunkEnd:
-    """Return the answer for a chunk that Dask gave up: Dask has tried a single point often enough to be sure."""
+    """Return the answer for a chunk that Dask gave up after several tries."""
     name, keys = type(error).__name__, chunk.keys
     if name == "KilledWorker":
         ending = ("died", "") if len(keys) > 1 else ("bug", KILLER)

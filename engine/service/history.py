@@ -1,7 +1,7 @@
-"""The history: every request that the store knows, newest first, until someone deletes it.
+"""The history: all requests of the store, newest first, until a visitor deletes them.
 
-A request keeps its title and its link when its results have made room for others, or are of other code, which counts as
-the same; reopening computes them again.
+A request keeps its title and its link when its results were evicted, or are of other code; reopening the request computes the
+results again.
 """
 
 import json
@@ -43,9 +43,19 @@ Texts = dict[str, str]
 
 @dataclass(frozen=True)
 class Entry:
-    """One request: what it was, how it stands, and how many of its points have a result now.
+    """One request of the history.
 
-    `created` is in seconds since 1970; `seconds` is how long it has computed, None if it has not.
+    request: its number.
+    how: "estimate" or "full".
+    state: its state.
+    total: its points.
+    kept: its points with a result now.
+    failed: its points with a failure now.
+    title: its title.
+    note: a sentence on its state, or "".
+    pinned: whether its results are safe from eviction.
+    created: its time [s since 1970].
+    seconds: how long it has computed [s]; None if never.
     """
 
     request: int
@@ -62,9 +72,12 @@ class Entry:
 
 
 def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
-    """Return the newest requests whose title, link or state has all the words; words such as #7 are numbers of requests."""
-    found: list[Entry] = []
-    numbers, wanted = numbered(words), [word for word in words.lower().split() if not word.startswith("#")]
+    """Return the newest requests whose title, link or state has all the words.
+
+    Words such as #7 are numbers of requests.
+    """
+    matches: list[Entry] = []
+    numbers, search_words = numbered(words), [word for word in words.lower().split() if not word.startswith("#")]
     with opened(path) as store:
         store.row_factory = sqlite3.Row
         for row in store.execute(f"SELECT {COLUMNS} FROM requests WHERE state != 'arriving' ORDER BY created DESC"):
@@ -72,77 +85,83 @@ def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
                 continue
             title = row["title"] or described(row["how"], row["total"], *_texts(store, row))
             text = f"{title} {row['link']} {row['state']} {'pinned' * row['pinned']}".lower()
-            if all(word in text for word in wanted):
-                found.append(_entry(store, row, title))
-            if len(found) == most:
+            if all(word in text for word in search_words):
+                matches.append(_history_entry(store, row, title))
+            if len(matches) == most:
                 break
-        return _told_apart(store, found)
+        return _with_distinct_titles(store, matches)
 
 
-def _told_apart(store: sqlite3.Connection, found: list[Entry]) -> list[Entry]:
-    """Return entries of which no two have one title: knobs that differ are named, or else the number of the request."""
-    alike: dict[str, list[Entry]] = {}
-    for entry in found:
-        alike.setdefault(entry.title, []).append(entry)
+def _with_distinct_titles(store: sqlite3.Connection, matches: list[Entry]) -> list[Entry]:
+    """Return requests with distinct titles: equal ones get their differing knobs, or their number."""
+    groups: dict[str, list[Entry]] = {}
+    for past_request in matches:
+        groups.setdefault(past_request.title, []).append(past_request)
     names: dict[int, str] = {}
-    for title, group in alike.items():
+    for title, group in groups.items():
         if len(group) > 1:
-            texts = {entry.request: _first_texts(store, entry.request) for entry in group}
-            every = dict.fromkeys(path for held in texts.values() for path in held if path in KNOBS)
-            differ = [path for path in every if len({held.get(path) for held in texts.values()}) > 1]
-            said = {one: _differences(held, differ) for one, held in texts.items()}
-            counts = Counter(said.values())
-            for one, text in said.items():
-                alone = bool(text) and counts[text] == 1
-                names[one] = ", ".join(filter(None, (title, text))) + f" (#{one})" * (not alone)
-    return [replace(entry, title=names.get(entry.request, entry.title)) for entry in found]
+            texts = {past_request.request: _first_texts(store, past_request.request) for past_request in group}
+            paths = dict.fromkeys(path for knob_texts in texts.values() for path in knob_texts if path in KNOBS)
+            differ = [path for path in paths if len({knob_texts.get(path) for knob_texts in texts.values()}) > 1]
+            differences = {request: _differences(knob_texts, differ) for request, knob_texts in texts.items()}
+            counts = Counter(differences.values())
+            for request, text in differences.items():
+                is_unique = bool(text) and counts[text] == 1
+                names[request] = ", ".join(filter(None, (title, text))) + f" (#{request})" * (not is_unique)
+    return [replace(past_request, title=names.get(past_request.request, past_request.title)) for past_request in matches]
 
 
 def _first_texts(store: sqlite3.Connection, request: int) -> Texts:
     row = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
-    return _read(row[0] if row else "")
+    return _texts_of_json(row[0] if row else "")
 
 
 def _differences(texts: Texts, differ: Sequence[str]) -> str:
     """Return the first few of the knobs that differ, each with its value and unit."""
-    said = [f"{KNOBS[path].label} {texts.get(path, '')[:40]} {KNOBS[path].unit}".strip() for path in differ[:MOST_NAMED]]
-    return ", ".join(said)
+    phrases = [f"{KNOBS[path].label} {texts.get(path, '')[:40]} {KNOBS[path].unit}".strip() for path in differ[:MOST_NAMED]]
+    return ", ".join(phrases)
 
 
 def numbered(words: str) -> set[int]:
-    """Return the requests that are named by number: #7 #12."""
+    """Return the numbers of requests in a text such as "#7 #12"."""
     return {int(word[1:]) for word in words.split() if word.startswith("#") and word[1:].isdecimal()}
 
 
-def _entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> Entry:
+def _history_entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> Entry:
     request, started = row["id"], row["started"]
-    listed, missing, failed = store.execute(COUNTED, (request,)).fetchone()
+    point_count, open_count, failed = store.execute(COUNTED, (request,)).fetchone()
     seconds = None if started is None else max(0.0, (row["ended"] or time.time()) - started)
-    here, failed = (listed - missing - failed, failed) if row["code"] == version.CODE else (0, 0)
-    counts, state = (row["total"], here, failed), row["state"]
+    result_count, failed = (point_count - open_count - failed, failed) if row["code"] == version.CODE else (0, 0)
+    counts, state = (row["total"], result_count, failed), row["state"]
     return Entry(request, row["how"], state, *counts, title, row["note"], bool(row["pinned"]), row["created"], seconds)
 
 
 def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[str, ...]]:
-    """Return the texts of a request's first point, and which knobs its last one has otherwise."""
-    last = store.execute("SELECT changes FROM points WHERE request = ? ORDER BY position DESC LIMIT 1", (row["id"],)).fetchone()
-    return _read(row["base"]), tuple(_read(last[0])) if last else ()
+    """Return the knob texts of a request's first point, and its varied knobs.
+
+    These are the knobs that differ at its last point.
+    """
+    last_row = store.execute(
+        "SELECT changes FROM points WHERE request = ? ORDER BY position DESC LIMIT 1", (row["id"],)
+    ).fetchone()
+    return _texts_of_json(row["base"]), tuple(_texts_of_json(last_row[0])) if last_row else ()
 
 
-def described(how: How, total: int, first: Texts, varied: Iterable[str], preset: str = "") -> str:
-    """Return a request's title: how it computes how many points, of what, and which knobs it varies."""
-    what = {"full": "full run", "estimate": "estimate"}[how]
-    many = count(total, what) if total > 1 else what.capitalize()
-    of = preset or first.get("model.name", "an unknown model")
+def described(method: How, total: int, first_texts: Texts, varied: Iterable[str], preset: str = "") -> str:
+    """Return a request's title: its method, number of points, model and system, and varied knobs."""
+    noun = {"full": "full run", "estimate": "estimate"}[method]
+    amount_text = count(total, noun) if total > 1 else noun.capitalize()
+    subject = preset or first_texts.get("model.name", "an unknown model")
     labels = [KNOBS[path].title for path in varied if path in KNOBS and not path.startswith("model.")]
-    named = "" if "system" in varied else f" with {first.get('system', 'an unknown system')}"
-    return f"{many} of {of}{named}" + (f" over {', '.join(labels)}" if labels else "")
+    system_text = "" if "system" in varied else f" with {first_texts.get('system', 'an unknown system')}"
+    return f"{amount_text} of {subject}{system_text}" + (f" over {', '.join(labels)}" if labels else "")
 
 
 def link(path: Path, request: int) -> str:
-    """Return the link that reopens a request: its own, else that of its first point, else "" for knobs of another version.
+    """Return the link that reopens a request: its own, or that of its first point.
 
-    A store may be another's: what is no path of this explorer, such as @host/, is no link either.
+    "" for knobs of another version. A store may come from another person, so texts that are no path of this explorer, such as
+    @host/, are no links.
     """
     with opened(path) as store:
         store.row_factory = sqlite3.Row
@@ -157,37 +176,46 @@ def link(path: Path, request: int) -> str:
 
 
 def reopening(points: Sequence[Scenario]) -> str:
-    """Return the link that reopens a sweep on its page; "" for points that no axes say, or where it would be too long."""
+    """Return the link that reopens a sweep on its page.
+
+    "" for points without axes, or a too long link.
+    """
     if not isinstance(points, Sweep) or (points.settings and any(axis.path == "model.name" for axis in points.axes)):
         return ""  # settings come after a swept model, a link's knobs before it
     sample = Questions("" if str(points.sampling) == "grid" else str(points.sampling))
     base = with_values(points.base, dict(points.settings))
-    whole = links.link(base, page="search", axes=map(str, points.axes), questions=sample)
-    return whole if len(whole) <= links.MOST_CHARACTERS else ""
+    sweep_link = links.link(base, page="search", axes=map(str, points.axes), questions=sample)
+    return sweep_link if len(sweep_link) <= links.MOST_CHARACTERS else ""
 
 
 def places(path: Path, request: int) -> dict[str, list[str]]:
-    """Return what a request varies: each such knob's text at every point, in order. Damaged points are as the first."""
+    """Return the varied knobs of a request, with their texts at all points.
+
+    Damaged points have the texts of the first point.
+    """
     with opened(path) as store:
         base = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
         rows = store.execute("SELECT changes FROM points WHERE request = ? ORDER BY position", (request,)).fetchall()
-    first, changed = _read(base[0] if base else ""), [_read(changes) for (changes,) in rows]
-    varied = dict.fromkeys(path for changes in changed for path in changes)
-    return {path: [changes.get(path, first.get(path, "")) for changes in changed] for path in varied}
+    first_texts, changes_by_point = _texts_of_json(base[0] if base else ""), [_texts_of_json(changes) for (changes,) in rows]
+    varied = dict.fromkeys(path for changes in changes_by_point for path in changes)
+    return {path: [changes.get(path, first_texts.get(path, "")) for changes in changes_by_point] for path in varied}
 
 
 def held(path: Path, request: int) -> Texts:
-    """Return the text of every knob at a request's first point: of those that it does not vary, at all of them."""
+    """Return the text of every knob at a request's first point."""
     with opened(path) as store:
         return _first_texts(store, request)
 
 
-def _read(text: object) -> Texts:
-    """Return what the store holds as JSON, or nothing where it is damaged: the rest of the history can still be shown."""
+def _texts_of_json(text: object) -> Texts:
+    """Return knob texts from the store's JSON.
+
+    Empty where damaged, so that the rest can still be shown.
+    """
     try:
-        said = kept.knob_texts(str(text))
-        systems = (said["system"],) if "system" in said else ()
-        return dict(translated(path, value, systems) for path, value in said.items())
+        stored_texts = kept.knob_texts(str(text))
+        systems = (stored_texts["system"],) if "system" in stored_texts else ()
+        return dict(translated(path, setting_text, systems) for path, setting_text in stored_texts.items())
     except (ValueError, AttributeError, TypeError, BadInput):
         return {}
 
@@ -212,42 +240,45 @@ def lines(path: Path, request: int) -> Iterator[str]:
 
 
 def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:
-    """Hold requests and their results against eviction, or let go of them."""
+    """Pin requests and their results against eviction, or unpin them."""
     with opened(path) as store, transaction(store):
-        _known(store, path, requests)
+        _check_known(store, path, requests)
         store.execute(f"UPDATE requests SET pinned = ?2 WHERE id IN {THESE}", (json.dumps(requests), pinned))
 
 
 def freed(path: Path, requests: Sequence[int]) -> int:
-    """Return how many results would go with the requests, since no other request has them."""
+    """Return the number of results that only these requests have."""
     with opened(path) as store:
         query = f"SELECT count(*) FROM results WHERE key IN ({ALONE})"
         return int(store.execute(query, (json.dumps(requests),)).fetchone()[0])
 
 
 def delete(path: Path, requests: Sequence[int]) -> None:
-    """Delete requests, and what no other request has: results, failures, trainings. What runs for them alone stops."""
-    these = (json.dumps(requests),)
+    """Delete requests, with the results, failures and trainings that no other request has.
+
+    Points that run for these requests alone stop.
+    """
+    ids = (json.dumps(requests),)
     with opened(path) as store:
         with transaction(store):
-            _known(store, path, requests)
-            store.execute(f"CREATE TEMP TABLE going AS {ALONE}", these)
+            _check_known(store, path, requests)
+            store.execute(f"CREATE TEMP TABLE going AS {ALONE}", ids)
             classes = f"SELECT DISTINCT class FROM points WHERE class IS NOT NULL AND request IN {THESE}"
-            held = store.execute(classes, these).fetchall()
-            alone = store.execute("SELECT key FROM going").fetchall()
-            store.execute(f"DELETE FROM points WHERE request IN {THESE}", these)
-            store.execute(f"DELETE FROM requests WHERE id IN {THESE}", these)
-            for table, more in (("results", ""), ("failures", ""), ("progress", ""), ("claims", " AND ending IS NOT NULL")):
-                store.execute(f"DELETE FROM {table} WHERE key IN (SELECT key FROM going){more}")
+            class_rows = store.execute(classes, ids).fetchall()
+            own_keys = store.execute("SELECT key FROM going").fetchall()
+            store.execute(f"DELETE FROM points WHERE request IN {THESE}", ids)
+            store.execute(f"DELETE FROM requests WHERE id IN {THESE}", ids)
+            for table, condition in (("results", ""), ("failures", ""), ("progress", ""), ("claims", " AND ending IS NOT NULL")):
+                store.execute(f"DELETE FROM {table} WHERE key IN (SELECT key FROM going){condition}")
             unused = "DELETE FROM trainings WHERE class = ?1 AND NOT EXISTS (SELECT 1 FROM points WHERE class = ?1)"
-            store.executemany(unused, held)
+            store.executemany(unused, class_rows)
             store.execute("DROP TABLE going")
-        for (key,) in alone:
+        for (key,) in own_keys:
             StoppedRunFile(path, key).remove()
         shrink(store)
 
 
-def _known(store: sqlite3.Connection, path: Path, requests: Sequence[int]) -> None:
+def _check_known(store: sqlite3.Connection, path: Path, requests: Sequence[int]) -> None:
     for request in requests:
         if not store.execute("SELECT 1 FROM requests WHERE id = ?", (request,)).fetchone():
             raise BadInput(f"request={request} is not in {path}; someone may have deleted it: look at the history again.")

@@ -1,6 +1,7 @@
-"""Kernels that a process of their own compiles before they are asked for, and how far it is.
+"""Compilation of the kernels ahead of their use, in a process with progress.
 
-One process does so at a time, and workers wait for it instead of compiling the same. A stamp says that all are there.
+One process compiles at a time, and workers wait for it instead of compiling the same kernels. A stamp file says that all kernels
+are compiled.
 """
 
 import fcntl
@@ -20,9 +21,12 @@ READY = "ready"
 
 
 def compiled() -> bool:
-    """Return whether all kernels of this code have been compiled here; not sure of it where the stamp cannot be kept."""
+    """Return whether all kernels of this code are compiled here.
+
+    False where the stamp cannot be written.
+    """
     with suppress(OSError):
-        return _stamp().read_text(encoding="utf-8") == _made_for()
+        return _stamp().read_text(encoding="utf-8") == _stamp_text()
     return False
 
 
@@ -30,12 +34,15 @@ def _stamp() -> Path:
     return FOLDER / f"kernels.{sys.implementation.cache_tag}"
 
 
-def _made_for() -> str:
+def _stamp_text() -> str:
     return f"{version.CODE} {installed('numba')} {os.environ.get('NUMBA_CACHE_DIR', '')}"
 
 
 class Compiling(threading.Thread):
-    """A command that compiles, begun now: `done` kernels of `total` that are known of, and `ready` for the first page."""
+    """A running command that compiles: `done` of `total` known kernels.
+
+    `ready` is for the first page.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
         super().__init__(daemon=True)
@@ -43,7 +50,7 @@ class Compiling(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Follow the process to its end; whatever ends it, nobody waits longer."""
+        """Follow the process to its end; `ready` is set however it ends."""
         try:
             with subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8") as process:
                 for line in process.stdout or ():
@@ -59,13 +66,13 @@ class Compiling(threading.Thread):
 
 def await_compiled() -> None:
     """Wait while another process compiles."""
-    with _alone(fcntl.LOCK_SH):
+    with _compile_lock(fcntl.LOCK_SH):
         return
 
 
 @contextmanager
-def _alone(how: int) -> Iterator[None]:
-    """Hold the lock of whoever compiles; none where the checkout cannot be written to."""
+def _compile_lock(lock_mode: int) -> Iterator[None]:
+    """Hold the lock of the compiling process; no lock where the checkout cannot be written."""
     try:
         FOLDER.mkdir(exist_ok=True)
         lock = os.open(FOLDER / "kernels.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -73,23 +80,26 @@ def _alone(how: int) -> Iterator[None]:
         yield
         return
     try:
-        fcntl.flock(lock, how)
+        fcntl.flock(lock, lock_mode)
         yield
     finally:
         os.close(lock)
 
 
 def compile_all(uses: Iterator[None], say: Callable[[str], None]) -> None:
-    """Compile what is missing, and say how far that is: kernels done and known of, and READY after the first of the uses."""
-    with _alone(fcntl.LOCK_EX):
+    """Compile missing kernels, and report the progress.
+
+    Each report is the kernels compiled and known, or READY after the first of the uses.
+    """
+    with _compile_lock(fcntl.LOCK_EX):
         if compiled():
             return
         from ..core.jit import report_compilation  # late: workers that wait stay small
 
-        report_compilation(lambda done, known: say(f"{done} {known}"))
+        report_compilation(lambda done_count, total_count: say(f"{done_count} {total_count}"))
         next(uses)
         say(READY)
         for _ in uses:
             pass
         with suppress(OSError):
-            _stamp().write_text(_made_for(), encoding="utf-8")
+            _stamp().write_text(_stamp_text(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A refusal of a data file for readers who may not see what the file holds: its name, the line, the kind of fault."""
+"""Refusals of data files without their content: name, line and kind of fault."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ from ..errors import BadFile
 from ..workload.readers.formats import files_of
 
 
-def outlined(error: BadFile, data: Path) -> BadFile:
-    """Return the same refusal of a data file without a byte of what it, its mapping or a file beside it holds."""
+def outlined(error: BadFile, data_path: Path) -> BadFile:
+    """Return a refusal without any content of the data file or its companions."""
     try:
-        files = files_of(data)
-    except (BadFile, OSError):  # one that belongs to it is missing
-        files = (data,)
+        files = files_of(data_path)
+    except (BadFile, OSError):  # a file that belongs to the data is missing
+        files = (data_path,)
     names = (name for file in files for name in (file.name, f"{file.name}.toml"))
     return BadFile(error.outline(names), kind=error.kind)

@@ -1,4 +1,7 @@
-"""A file by which work in another process is watched and stopped: it holds the progress, and the work ends once it is gone."""
+"""A file to watch and stop work in another process: it holds the progress.
+
+Deleting it stops the work.
+"""
 
 import os
 from collections.abc import Callable
@@ -12,7 +15,7 @@ EVERY_SECONDS = 0.2
 
 
 class Stopped(Exception):
-    """Nobody waits for the work any more."""
+    """The work was stopped, as its progress file was removed."""
 
 
 def create() -> str:
@@ -23,12 +26,15 @@ def create() -> str:
 
 
 def remove(path: str) -> None:
-    """Remove a progress file, upon which its work stops."""
+    """Remove a progress file, which stops its work."""
     Path(path).unlink(missing_ok=True)
 
 
 def progress(path: str) -> tuple[float, str]:
-    """Return the share of the work that is done, from 0 to 1, and a text; 0 and "" before the first report."""
+    """Return the finished share of the work, 0 to 1, and a text.
+
+    They are 0 and "" before the first report.
+    """
     with suppress(OSError, ValueError):
         share, _, text = Path(path).read_text(encoding="utf-8").partition(" ")
         return float(share), text
@@ -36,14 +42,14 @@ def progress(path: str) -> tuple[float, str]:
 
 
 def run(path: str, compute: Callable[..., Any], *arguments: Any) -> Any:
-    """Return `compute(*arguments, watch=...)`, whose progress goes into the file; raises Stopped once that is gone."""
-    last = -EVERY_SECONDS
+    """Return `compute(*arguments, watch=...)`, with progress in the file; raises Stopped if it is removed."""
+    last_write = -EVERY_SECONDS
 
     def watch(share: float, text: str) -> None:
-        nonlocal last
-        if monotonic() - last < EVERY_SECONDS:
+        nonlocal last_write
+        if monotonic() - last_write < EVERY_SECONDS:
             return
-        last = monotonic()
+        last_write = monotonic()
         try:
             with open(path, "r+", encoding="utf-8") as file:  # not "w", which would create it
                 file.write(f"{share:.4f} {text}")

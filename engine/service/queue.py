@@ -1,4 +1,4 @@
-"""The queue of requests, the owner's side: which are live, whose turn it is, and when one has ended."""
+"""The queue of requests on the owner's side: live requests and their open points."""
 
 import sqlite3
 import time
@@ -18,7 +18,14 @@ SUSPECTED_TOGETHER = 64
 
 @dataclass(frozen=True)
 class Turn:
-    """A live request as the owner sees it: its number, whose it is, how to compute, the data file, the base of its points."""
+    """A live request as the owner sees it.
+
+    request: its number.
+    session: the session that submitted it.
+    how: "estimate" or "full".
+    data: the path of the data file, or None.
+    base: the knobs of its first point as JSON.
+    """
 
     request: int
     session: str
@@ -28,7 +35,7 @@ class Turn:
 
 
 class OpenPoint(NamedTuple):
-    """A point to compute: key, changes to its request's base, the functional class whose training it shares, its position."""
+    """A point to compute: key, changes to its request's base, shared functional class, and position."""
 
     key: str
     changes: str
@@ -36,33 +43,42 @@ class OpenPoint(NamedTuple):
     position: int
 
 
-def turns(store: sqlite3.Connection, served: Mapping[str | int, int]) -> list[Turn]:
-    """Return this code's live requests: first the session `served` longest ago, of it the request served longest ago."""
+def turns(store: sqlite3.Connection, serve_order: Mapping[str | int, int]) -> list[Turn]:
+    """Return this code's live requests in their turn.
+
+    The session served longest ago comes first, and so in each session.
+    serve_order: a rising number by session and by request, set each time one is served.
+    """
     query = f"SELECT id, session, how, data, base FROM requests WHERE {OURS} ORDER BY id"
     rows = store.execute(query, (time.time(), version.CODE))
     live = [Turn(*row) for row in rows]
-    return sorted(live, key=lambda turn: (served.get(turn.session, 0), served.get(turn.request, 0)))
+    return sorted(live, key=lambda turn: (serve_order.get(turn.session, 0), serve_order.get(turn.request, 0)))
 
 
-def open_points(store: sqlite3.Connection, request: int, after: int, most: int, waiting: Iterable[str] = ()) -> list[OpenPoint]:
-    """Return the first unfinished points of a request behind a position, but those of functional classes that are `waiting`."""
+def open_points(
+    store: sqlite3.Connection, request: int, position: int, limit: int, waiting: Iterable[str] = ()
+) -> list[OpenPoint]:
+    """Return the first unfinished points of a request behind a position.
+
+    Points of functional classes in `waiting` are left out.
+    """
     classes = tuple(waiting)
-    others = f"(class IS NULL OR class NOT IN ({', '.join('?' * len(classes))}))" if classes else "true"
+    class_condition = f"(class IS NULL OR class NOT IN ({', '.join('?' * len(classes))}))" if classes else "true"
     query = f"""SELECT key, changes, class, position FROM points
-        WHERE request = ? AND position > ? AND state = {OPEN} AND {others} ORDER BY position LIMIT ?"""
-    return [OpenPoint(*row) for row in store.execute(query, (request, after, *classes, most))]
+        WHERE request = ? AND position > ? AND state = {OPEN} AND {class_condition} ORDER BY position LIMIT ?"""
+    return [OpenPoint(*row) for row in store.execute(query, (request, position, *classes, limit))]
 
 
-def count_open(store: sqlite3.Connection, request: int, after: int, most: int) -> int:
-    """Return how many unfinished points a request has behind a position; counts to `most`."""
+def count_open(store: sqlite3.Connection, request: int, position: int, limit: int) -> int:
+    """Return the number of unfinished points of a request behind a position, at most `limit`."""
     points = f"SELECT 1 FROM points WHERE request = ? AND position > ? AND state = {OPEN} LIMIT ?"
-    return int(store.execute(f"SELECT count(*) FROM ({points})", (request, after, most)).fetchone()[0])
+    return int(store.execute(f"SELECT count(*) FROM ({points})", (request, position, limit)).fetchone()[0])
 
 
 def suspects(store: sqlite3.Connection) -> tuple[Turn, list[OpenPoint]] | None:
     """Return unfinished points of one request during which workers died before, or None.
 
-    After one death some estimates go together, after two each goes by itself, so that the blame becomes certain.
+    After one death several estimates run together, after two each runs alone, so that the point at fault becomes certain.
     """
     rows = store.execute(
         f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class, p.position
@@ -73,26 +89,36 @@ def suspects(store: sqlite3.Connection) -> tuple[Turn, list[OpenPoint]] | None:
     if not rows:
         return None
     turn, deaths = Turn(*rows[0][:5]), rows[0][5]
-    together = turn.how == "estimate" and deaths == 1
-    return turn, [OpenPoint(*row[6:]) for row in rows if row[0] == turn.request][: None if together else 1]
+    is_group = turn.how == "estimate" and deaths == 1
+    return turn, [OpenPoint(*row[6:]) for row in rows if row[0] == turn.request][: None if is_group else 1]
 
 
 def serves_others(store: sqlite3.Connection) -> bool:
-    """Return whether the newest live request was asked for by other code, whose own service is to own the store."""
+    """Return whether the newest live request is of other code.
+
+    The other code's own service should own the store then.
+    """
     newest = f"SELECT code FROM requests WHERE {LIVE} ORDER BY created DESC, id DESC LIMIT 1"
     row = store.execute(newest, (time.time(),)).fetchone()
     return row is not None and row[0] != version.CODE
 
 
 def begin(store: sqlite3.Connection, request: int) -> None:
-    """Note that a request is being served; what it finds finished does not count towards its pace."""
-    counted = f"total - (SELECT count(*) FROM points WHERE request = id AND state = {OPEN})"
-    change = f"UPDATE requests SET state = 'running', started = ?, reused = {counted} WHERE id = ? AND state = 'queued'"
+    """Set a request to running.
+
+    Points that are finished already do not count for its pace.
+    """
+    finished_count = f"total - (SELECT count(*) FROM points WHERE request = id AND state = {OPEN})"
+    change = f"UPDATE requests SET state = 'running', started = ?, reused = {finished_count} WHERE id = ? AND state = 'queued'"
     store.execute(change, (time.time(), request))
 
 
 def take_over(store: sqlite3.Connection) -> None:
-    """Make the requests ready for a new owner: resume the running, refuse another version's, adopt what nobody else serves."""
+    """Prepare the requests for a new owner.
+
+    Running requests are queued again, those of another model version fail, and requests of other code without a waiting
+    viewer are adopted.
+    """
     note = f"It was asked for with another model version; this is {version.MODEL}. Submit it again."
     store.execute("UPDATE requests SET state = 'queued' WHERE state = 'running'")
     refuse = "UPDATE requests SET state = 'failed', note = ? WHERE state = 'queued' AND model_version != ?"
@@ -101,4 +127,4 @@ def take_over(store: sqlite3.Connection) -> None:
     for (request,) in store.execute(f"SELECT id FROM requests WHERE {orphans}", (version.CODE, time.time())).fetchall():
         with transaction(store):
             adopt(store, request)
-    withdraw(store, "lease_until <", time.time())  # whoever was asking died in the middle
+    withdraw(store, "lease_until <", time.time())  # their submitting process died in the middle

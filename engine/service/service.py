@@ -1,7 +1,7 @@
-"""The one owner of all workers: takes requests from the store and has their points computed.
+"""The one owner of all workers: takes requests from the store and computes their points.
 
-Whoever wants results submits a request and follows its status; the one process that holds the store's lock
-computes. It may be killed at any moment: finished points are rows, and the next owner goes on with the rest.
+Clients submit a request and follow its status; the process that holds the store's lock computes. The owner may be killed at any
+moment: finished points are rows of the store, and the next owner continues with the rest.
 """
 
 import subprocess
@@ -32,7 +32,7 @@ from .worker import CHANGED, COMPUTE
 
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
-START_SECONDS = 5.0  # within which a service that was started owns its store, or has failed
+START_SECONDS = 5.0  # a started service owns its store within so long, or has failed
 MOST_WORDS = 200  # characters of a service's last sentence
 
 
@@ -44,11 +44,12 @@ def serve(
     request: int | None = None,
     cluster: str | None = None,
 ) -> None:
-    """Own the store and compute what is asked for, until idle for some seconds, `request` has ended, or other code is asked for.
+    """Own the store and compute its requests' points; raises AlreadyOwned, BadFile, CannotRun.
 
-    `n_jobs` workers run at once, by default one per core. `compute` names the function that turns a scenario
-    into a result, as module:function. With `cluster`, the address of a Dask scheduler, its workers compute
-    instead of this computer's. Raises AlreadyOwned, BadFile, or CannotRun if workers cannot live.
+    Ends when idle for some seconds, when `request` has ended, or when a newer request is of other code. `n_jobs` workers run at
+    once, by default one per core. `compute` names the function that turns a scenario into a result, as module:function. With
+    `cluster`, the address of a Dask scheduler, its workers compute instead of this computer's. CannotRun is for workers that
+    cannot start.
     """
     path = real(path)
     with owning(path), _last_words(path), opened(path) as store:
@@ -68,25 +69,27 @@ def serve(
 def _serve(
     store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, care: Care, idle_exit_seconds: float, request: int | None
 ) -> None:
-    """Send what is due, wait for an answer, and so on."""
+    """Send due chunks, wait for an answer, and repeat until the service is to end."""
     idle_since, next_look = time.monotonic(), 0.0
     while True:
         try:
-            if (now := time.monotonic()) >= next_look or not feed.in_flight:  # between, workers wait for their next chunk
+            if (
+                clock_seconds := time.monotonic()
+            ) >= next_look or not feed.in_flight:  # between, workers wait for their next chunk
                 tend(store)
                 care.tend()
                 if (request and has_ended(store, request)) or queue.serves_others(store):
                     return
                 pool.tend(store)
-                next_look = now + POLL_SECONDS
-            for chunk, beside in feed.due(pool.slots):
-                pool.send(store, chunk, beside)
+                next_look = clock_seconds + POLL_SECONDS
+            for chunk, beside_runs in feed.due(pool.slots):
+                pool.send(store, chunk, beside_runs)
             if feed.in_flight:
-                idle_since = now
-            elif now - idle_since >= idle_exit_seconds:
+                idle_since = clock_seconds
+            elif clock_seconds - idle_since >= idle_exit_seconds:
                 return
-            if ended := pool.answer(store, POLL_SECONDS):
-                feed.note(ended)
+            if chunk_end := pool.answer(store, POLL_SECONDS):
+                feed.note(chunk_end)
         except BrokenProcessPool:
             pool.bury(store)
             feed.forget()
@@ -94,38 +97,39 @@ def _serve(
 
 @contextmanager
 def _last_words(path: Path) -> Iterator[None]:
-    """Leave the sentence that ends the block beside the store, where whoever started this process looks for it."""
+    """Write the sentence of an error that ends the block beside the store."""
     try:
         yield
     except EmberpoolError as error:
         with suppress(OSError):
-            make_own(_words(path))
-            _words(path).write_text(str(error), encoding="utf-8")
+            make_own(_words_file(path))
+            _words_file(path).write_text(str(error), encoding="utf-8")
         raise
 
 
-def _words(path: Path) -> Path:
+def _words_file(path: Path) -> Path:
     return Path(f"{path}.words")
 
 
 def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> str:
-    """Start an owner in the background unless there is one; cheap, so call it at each look at a status.
+    """Start an owner in the background unless there is one.
 
-    It outlives the caller, writes its messages beside the store, and leaves when idle. One that was started a moment ago
-    gets time to begin; if it has ended instead, or cannot be started, returns a sentence that says why, else "".
+    Return a sentence if that fails, else "".
+    Cheap, so call this function at each look at a status. The owner outlives the caller, writes its messages beside the store,
+    and ends when idle. An owner that was started a moment ago gets time to begin.
     """
     path = real(path)
     if version.code_has_changed():
         return CHANGED
     if is_owned(path):
-        return _held_up(path)
+        return _other_owner_note(path)
     log_file = Path(f"{path}.log")
     if log_file.exists() and 0 <= time.time() - log_file.stat().st_mtime < START_SECONDS:
-        return _ended(path)
+        return _start_failure(path)
     command = [sys.executable, "-m", version.PACKAGE, "serve", "--store", str(path), "--idle-exit", str(idle_exit_seconds)]
     command += ["--jobs", str(n_jobs)] if n_jobs else []
     try:
-        _words(path).unlink(missing_ok=True)
+        _words_file(path).unlink(missing_ok=True)
         make_own(log_file)
         with log_file.open("wb") as log:
             _start_apart(command, log)
@@ -135,8 +139,11 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
     return ""
 
 
-def _held_up(path: Path) -> str:
-    """Return why a store's owner does not compute for this code, "" where it does or is about to leave."""
+def _other_owner_note(path: Path) -> str:
+    """Return why a store's owner does not compute for this code.
+
+    "" if it does or will soon end.
+    """
     pid, code = named_owner(path)
     if code == version.CODE:
         return ""
@@ -146,7 +153,7 @@ def _held_up(path: Path) -> str:
 
 
 def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:
-    """Start a process that is nobody's child, and so never a zombie: the shell between leaves at once."""
+    """Start a process through a shell that ends at once, to avoid zombies."""
     subprocess.run(
         ["sh", "-c", '"$@" &', "sh", *command],
         cwd=version.IMPORTED_FROM,
@@ -158,16 +165,17 @@ def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:
     )
 
 
-def _ended(path: Path) -> str:
-    """Return why a service that was started and does not own its store has ended, "" if it may still begin.
+def _start_failure(path: Path) -> str:
+    """Return why a started service ended without owning its store.
 
-    Nothing but its own sentence is told, as plain text: workers and libraries write to the log as well.
+    "" if it may still begin.
+    Only the service's own sentence is returned, as plain text: workers and libraries write to the log too.
     """
     try:
-        said = _words(path).read_text(encoding="utf-8", errors="replace")
+        raw_words = _words_file(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         log = Path(f"{path}.log")
         return f"The service that computes ended without a word; {log} may say why." if log.stat().st_size else ""
-    words = "".join(letter if letter.isprintable() else " " for letter in said)
+    words = "".join(letter if letter.isprintable() else " " for letter in raw_words)
     words = " ".join(words.split())[:MOST_WORDS].rstrip(".")
     return f"The service that computes ended: {words}. It is started again every few seconds."

@@ -1,7 +1,8 @@
-"""Files of cancelled runs beside the store: a run that is asked for again goes on from the batch that it had reached.
+"""Files of cancelled runs beside the store, from which a repeated request continues the run.
 
 A file is NumPy's archive of plain arrays, without pickle, and a JSON text with all else. The checksums of the archive find
-damage. A file is only read by the code that wrote it; whatever else is found counts as no file, and the run begins anew.
+damage. A file is only read by the code that wrote it; a damaged file or one of other code counts as missing, and the run starts
+again.
 """
 
 import io
@@ -29,8 +30,8 @@ from ..units import MiB
 
 MOST_BYTES = 256 * MiB  # of one run's arrays
 MOST_FILES = 4
-MOST_SECONDS = 1.5  # for writing one: workers that do not stop soon are ended
-LEFT_SECONDS = 60.0  # after which a file that is still being written was left by a worker that died
+MOST_SECONDS = 1.5  # to write a file: workers that do not stop soon are ended
+LEFT_SECONDS = 60.0  # a file that is half written for longer is of a dead worker
 TOO_LARGE = f"what it had learned takes more than {count(MOST_BYTES / MiB)} MiB and is not kept"
 NO_ROOM = "what it had learned could not be written beside the store: the disk is full or slow"
 ARRAY = "array"  # JSON's name for one of the archive's arrays
@@ -55,18 +56,21 @@ class StoppedRunFile:
 
     def batch(self) -> int | None:
         """Return the batch from which the run goes on, or None for the first."""
-        found = self._read(lambda content, _: int(content["batch"]))
-        return found if isinstance(found, int) else None
+        batch_number = self._read(lambda content, _: int(content["batch"]))
+        return batch_number if isinstance(batch_number, int) else None
 
     def load(self) -> StoppedRun | None:
         """Return the cancelled run, or None."""
-        found = self._read(_stopped_run)
-        return found if isinstance(found, StoppedRun) else None
+        stopped_run = self._read(_stopped_run)
+        return stopped_run if isinstance(stopped_run, StoppedRun) else None
 
     def save(self, run: StoppedRun) -> str:
-        """Keep a cancelled run in place of an earlier one, or return why not; the oldest runs make room for it."""
+        """Write a cancelled run in place of an earlier one; return why not, or "".
+
+        The oldest runs are deleted to make room.
+        """
         arrays: list[Any] = []
-        content = json.dumps(_named(self.key) | {"run": _written(_content(run), arrays), "batch": run.batch}).encode()
+        content = json.dumps(_header(self.key) | {"run": _json_content(_run_content(run), arrays), "batch": run.batch}).encode()
         if sum(array.nbytes for array in arrays) + len(content) > MOST_BYTES:
             self.remove()
             return TOO_LARGE
@@ -74,7 +78,7 @@ class StoppedRunFile:
         try:
             make_private(self.folder)
             with _Timely(part) as file:
-                np.savez(file, allow_pickle=False, content=np.frombuffer(content, np.uint8), **_numbered(arrays))
+                np.savez(file, allow_pickle=False, content=np.frombuffer(content, np.uint8), **_archive_arrays(arrays))
             os.replace(part, self.path)
             self._tidy()
         except OSError:
@@ -88,21 +92,24 @@ class StoppedRunFile:
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
-    def _read(self, read: Callable[[dict[str, Any], Any], object]) -> object:
-        """Return what `read` finds in the file, None where it is missing, damaged or of other code."""
+    def _read(self, parse: Callable[[dict[str, Any], Any], object]) -> object:
+        """Return `parse` of the file's content.
+
+        None where the file is missing, damaged or of other code.
+        """
         try:
             with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 content: dict[str, Any] = json.loads(archive["content"].tobytes())
-                return read(content, archive) if content.items() >= _named(self.key).items() else None
+                return parse(content, archive) if content.items() >= _header(self.key).items() else None
         except Exception:  # damage can raise nearly anything
             return None
 
     def _tidy(self) -> None:
-        """Delete all but the newest files, and those that a dead worker has left half written."""
-        for file in sorted(self.folder.glob("*.npz"), key=_changed, reverse=True)[MOST_FILES:]:
+        """Delete old files beyond MOST_FILES, and files that a dead worker left half written."""
+        for file in sorted(self.folder.glob("*.npz"), key=_modified_seconds, reverse=True)[MOST_FILES:]:
             file.unlink(missing_ok=True)
         for file in self.folder.glob("*.part"):
-            if not 0 <= time.time() - _changed(file) < LEFT_SECONDS:
+            if not 0 <= time.time() - _modified_seconds(file) < LEFT_SECONDS:
                 file.unlink(missing_ok=True)
 
 
@@ -113,9 +120,9 @@ class _Timely(io.FileIO):
         super().__init__(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600), "w+")
         self.end = time.monotonic() + MOST_SECONDS
 
-    def write(self, data: Any, /) -> int:
+    def write(self, content: Any, /) -> int:
         """Write all of the data."""
-        rest = memoryview(data).cast("B")
+        rest = memoryview(content).cast("B")
         size = len(rest)
         while rest:
             if time.monotonic() > self.end:
@@ -124,66 +131,72 @@ class _Timely(io.FileIO):
         return size
 
 
-def _changed(file: Path) -> float:
+def _modified_seconds(file: Path) -> float:
     with suppress(OSError):
         return file.stat().st_mtime
     return 0.0
 
 
-def _named(key: str) -> dict[str, str]:
+def _header(key: str) -> dict[str, str]:
     return {"key": key, "model": version.MODEL, "code": version.CODE, "arithmetic": arithmetic()}
 
 
-def _numbered(arrays: Sequence[Any]) -> dict[str, Any]:
+def _archive_arrays(arrays: Sequence[Any]) -> dict[str, Any]:
     return {f"{ARRAY}{number}": array for number, array in enumerate(arrays)}
 
 
-def _written(content: Any, arrays: list[Any]) -> Any:
-    """Return content as JSON can write it; arrays are added to `arrays` and leave their numbers."""
+def _json_content(content: Any, arrays: list[Any]) -> Any:
+    """Return content for JSON; arrays are moved to `arrays` and replaced by their numbers."""
     if isinstance(content, np.ndarray):
         arrays.append(content)
         return {ARRAY: len(arrays) - 1}
     if isinstance(content, list | tuple):
-        return [_written(part, arrays) for part in content]
+        return [_json_content(part, arrays) for part in content]
     return content
 
 
-def _read_back(content: Any, archive: Any) -> Any:
-    """Return what `_written` was given, with lists for tuples."""
+def _restored_content(content: Any, archive: Any) -> Any:
+    """Return the content that `_json_content` was given, with lists for tuples."""
     if isinstance(content, dict) and ARRAY in content:
         return archive[f"{ARRAY}{content[ARRAY]}"]
-    return [_read_back(part, archive) for part in content] if isinstance(content, list) else content
+    return [_restored_content(part, archive) for part in content] if isinstance(content, list) else content
 
 
-def _content(run: StoppedRun) -> list[Any]:
+def _run_content(run: StoppedRun) -> list[Any]:
     trained, w = run.trained, run.trained.weights
     return [
         run.done,
         trained.losses,
-        [[n, found.loss, found.auc, found.accuracy, found.auc_error] for n, found in trained.evaluations.items()],
-        [[n, kept.mlp, kept.mlp_state] for n, kept in trained.kept.items()],
+        [
+            [n, evaluation.loss, evaluation.auc, evaluation.accuracy, evaluation.auc_error]
+            for n, evaluation in trained.evaluations.items()
+        ],
+        [[n, mlp.mlp, mlp.mlp_state] for n, mlp in trained.kept.items()],
         [[n, rows.places, rows.before, rows.after] for n, rows in trained.recorded.items()],
         [w.rows, w.blocks, w.mlp, w.mlp_state, w.seed],
         trained.early,
         run.rows,
-        _joined([(n, *prediction) for n, prediction in run.predictions.items()]),
+        _joined_predictions([(n, *prediction) for n, prediction in run.predictions.items()]),
         [row for row, _ in run.unfinished],
-        _joined([(0, *prediction) for _, prediction in run.unfinished]),
+        _joined_predictions([(0, *prediction) for _, prediction in run.unfinished]),
         [[r.embedding_batch, r.mlp_batch, r.fatal] for r in run.resumptions],
         run.flipped,
         run.shared,
     ]
 
 
-def _joined(predictions: Sequence[tuple[int, float, Any, Any]]) -> list[Any]:
-    """Return predictions with the labels and logits of all batches in one array each: an archive of many is slow."""
-    none = [np.zeros(0, np.float32)]
-    labels, logits = (np.concatenate(none + [prediction[k] for prediction in predictions]) for k in (2, 3))
+def _joined_predictions(predictions: Sequence[tuple[int, float, Any, Any]]) -> list[Any]:
+    """Return predictions with all batches' labels and logits in one array each.
+
+    An archive of many arrays is slow.
+    """
+    no_arrays = [np.zeros(0, np.float32)]
+    labels, logits = (np.concatenate(no_arrays + [prediction[k] for prediction in predictions]) for k in (2, 3))
     return [[[n, loss, len(part)] for n, loss, part, _ in predictions], labels, logits]
 
 
-def _parted(content: list[Any]) -> list[tuple[int, float, Any, Any]]:
-    """Return what `_joined` was given."""
+def _split_predictions(content: list[Any]) -> list[tuple[int, float, Any, Any]]:
+    """Return the predictions that `_joined_predictions` was given."""
     heads, labels, logits = content
     ends = np.cumsum([size for _, _, size in heads], dtype=np.int64)
     parts = zip(np.split(labels, ends)[:-1], np.split(logits, ends)[:-1], strict=True)
@@ -196,37 +209,40 @@ def _blocks(content: list[list[Any]]) -> tuple[RowBlock, ...]:
 
 def _stopped_run(content: dict[str, Any], archive: Any) -> StoppedRun:
     (
-        done,
+        done_batches,
         losses,
         evaluations,
-        kept,
+        kept_mlps,
         recorded,
         (rows, blocks, mlp, mlp_state, seed),
-        early,
+        early_uses,
         curve,
         predictions,
         unfinished,
         unfinished_predictions,
         resumptions,
         flipped,
-        shared,
-    ) = _read_back(content["run"], archive)
+        is_shared,
+    ) = _restored_content(content["run"], archive)
     trained = Trained(
         losses,
-        {n: Evaluation(*found) for n, *found in evaluations},
-        {n: KeptMlp(*arrays) for n, *arrays in kept},
-        {n: Recorded(tuple(places), _blocks(before), _blocks(after)) for n, places, before, after in recorded},
+        {n: Evaluation(*scores) for n, *scores in evaluations},
+        {n: KeptMlp(*arrays) for n, *arrays in kept_mlps},
+        {
+            n: Recorded(tuple(places), _blocks(rows_before), _blocks(rows_after))
+            for n, places, rows_before, rows_after in recorded
+        },
         Weights(rows, guide(rows), _blocks(blocks), mlp, mlp_state, seed),
-        Early(early[0], tuple(Uses(*uses) for uses in early[1])) if early else None,
+        Early(early_uses[0], tuple(Uses(*uses) for uses in early_uses[1])) if early_uses else None,
     )
     return StoppedRun(
         content["batch"],
-        done,
+        done_batches,
         trained,
         tuple(curve),
-        {n: (loss, labels, logits) for n, loss, labels, logits in _parted(predictions)},
-        tuple(zip(unfinished, ((loss, y, z) for _, loss, y, z in _parted(unfinished_predictions)), strict=True)),
-        tuple(Resumption(*found) for found in resumptions),
+        {n: (loss, labels, logits) for n, loss, labels, logits in _split_predictions(predictions)},
+        tuple(zip(unfinished, ((loss, y, z) for _, loss, y, z in _split_predictions(unfinished_predictions)), strict=True)),
+        tuple(Resumption(*fields) for fields in resumptions),
         tuple((row, byte, bit) for row, byte, bit in flipped),
-        shared,
+        is_shared,
     )

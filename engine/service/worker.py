@@ -1,7 +1,7 @@
-"""The worker: computes a few points and writes each one's row itself, so that an answer is never lost.
+"""The worker: computes a few points and stores each result itself.
 
-A worker never raises: a point ends as a result or as a sentence. It is polite to viewers (nice), ignores the
-terminal's Ctrl-C, which its owner handles, and leaves soon after its owner has died.
+A worker never raises: a point ends as a result or as a sentence. The worker has a low priority (nice), ignores the terminal's
+Ctrl-C, which its owner handles, and ends soon after its owner has died.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ from .stopped_runs import StoppedRunFile
 COMPUTE = f"{__name__}:computed"
 CHANGED = "Emberpool's files have changed while it ran; start it again. Finished points are kept."
 NOT_HERE = "what it had learned is not kept by workers on other computers"
-CHUNK_SECONDS = 0.25  # after which a worker asks for its next chunk
+CHUNK_SECONDS = 0.25  # a worker asks for its next chunk after so long
 NICENESS = 10
 WATCH_SECONDS = 0.5
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -47,9 +47,13 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 @dataclass(frozen=True)
 class Chunk:
-    """The next points of a request, perhaps more than are reached, and `compute` as module:function; `code` is the owner's.
+    """The next points of a request for one worker, perhaps more than it reaches.
 
-    A full run that shares the training of its `functional_class` is alone in its chunk.
+    store: the path of the store.
+    turn: the request.
+    points: the points; a full run that shares the training of its `functional_class` is alone.
+    compute: the function that computes a point, as module:function.
+    code: the owner's code.
     """
 
     store: str
@@ -65,11 +69,14 @@ class Chunk:
 
     @property
     def functional_class(self) -> str | None:
-        """The class whose training its point shares, if it does."""
+        """The functional class whose training the chunk's point shares, or None."""
         return self.points[0].functional_class if self.points and self.turn.how == "full" else None
 
     def parts(self) -> Iterator[tuple[str, ...]]:
-        """Yield keys to compute together until CHUNK_SECONDS are over: all estimates, one full run and then twice as many."""
+        """Yield keys to compute together until CHUNK_SECONDS are over.
+
+        All estimates go together; of full runs first one, then twice as many each time.
+        """
         rest, end = self.keys, time.monotonic() + CHUNK_SECONDS
         size = len(rest) if self.turn.how == "estimate" else 1
         while rest:
@@ -79,10 +86,12 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ChunkEnd:
-    """What a worker answers: the keys that it was given, and what troubles them all.
+    """The answer of a worker.
 
-    A worker without the store brings its points' `endings` along, for the owner to keep, and the name and text of a
-    `training` that is new.
+    keys: the keys of the chunk.
+    trouble: a sentence on an error of the whole chunk, or "".
+    endings: the points' endings, from a worker without the store.
+    training: the name and text of a new training, from a worker without the store.
     """
 
     keys: tuple[str, ...] = ()
@@ -93,37 +102,40 @@ class ChunkEnd:
 
 def computed(
     scenario: Scenario,
-    how: How,
-    data: Path | None,
+    method: How,
+    data_path: Path | None,
     progress: Watcher,
     shelf: TrainingShelf | None = None,
     resume: StoppedRun | None = None,
 ) -> Result:
-    """Run the scenario in full, or estimate it; imported late, so that waiting workers stay small."""
-    if how == "estimate":
+    """Return the result of a full run or of an estimate.
+
+    Imports late, so that waiting workers stay small.
+    """
+    if method == "estimate":
         from ..estimate import estimate
 
-        quick: Result = estimate(scenario)
-        return quick
+        estimate_result: Result = estimate(scenario)
+        return estimate_result
     from ..simulate import simulate
 
-    full: Result = simulate(scenario, data, progress, shelf, resume)
-    return full
+    full_result: Result = simulate(scenario, data_path, progress, shelf, resume)
+    return full_result
 
 
 def settle(owner: int) -> None:
     """Prepare a fresh worker process that the process `owner` has started."""
     polite(owner)
-    await_compiled()  # lest each worker compiles the same
+    await_compiled()  # so that not every worker compiles the same
 
 
 def polite(owner: int) -> None:
-    """Yield the processor to others, leave Ctrl-C to the process `owner`, and leave soon after it has died."""
+    """Lower this process's priority, ignore Ctrl-C, and end soon after the process `owner` has died."""
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":  # at once, and even if this process is stopped or busy in a kernel
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != owner:  # it died before that
+    if os.getppid() != owner:  # the owner died before that
         os._exit(1)
     threading.Thread(target=_watch, args=(owner,), daemon=True).start()
 
@@ -135,9 +147,9 @@ def _watch(owner: int) -> None:
 
 
 def compute_chunk(chunk: Chunk) -> ChunkEnd:
-    """Claim the chunk's points that are still wanted, compute them as long as it is time, and keep what they gave.
+    """Claim a chunk's wanted points, compute them for CHUNK_SECONDS, and store their results.
 
-    Nothing is kept by a process of other code than its owner's, or one whose late imports may be of other code than it is.
+    A process of other code than its owner's, or whose files have changed since its start, stores no result.
     """
     if chunk.code != version.CODE:
         return ChunkEnd(chunk.keys, CHANGED)
@@ -146,12 +158,12 @@ def compute_chunk(chunk: Chunk) -> ChunkEnd:
             shelf = StoreShelf(store) if chunk.functional_class else None
             stopped = partial(StoppedRunFile, Path(chunk.store))
             for names in chunk.parts():
-                mine = computations.claim(store, chunk.turn.request, names)
-                found = endings(chunk, mine, partial(_watcher, store), shelf, stopped)
+                claimed_keys = computations.claim(store, chunk.turn.request, names)
+                chunk_endings = endings(chunk, claimed_keys, partial(_watcher, store), shelf, stopped)
                 if version.code_has_changed():
                     return ChunkEnd(chunk.keys, CHANGED)
-                computations.close(store, found)
-                for key, ending, _ in found if chunk.turn.how == "full" else ():
+                computations.close(store, chunk_endings)
+                for key, ending, _ in chunk_endings if chunk.turn.how == "full" else ():
                     if ending != "cancelled":
                         stopped(key).remove()
     except EmberpoolError as error:
@@ -161,85 +173,101 @@ def compute_chunk(chunk: Chunk) -> ChunkEnd:
 
 def endings(
     chunk: Chunk,
-    wanted: Collection[str],
+    wanted_keys: Collection[str],
     watcher: Callable[[str], Watcher],
     shelf: TrainingShelf | None = None,
     stopped: Callable[[str], StoppedRunFile] | None = None,
 ) -> tuple[computations.Ending, ...]:
-    """Compute the wanted points of a chunk, together where that can be; needs no store, so it can be done on any computer.
+    """Compute the wanted points of a chunk, together where possible, and return their endings.
 
-    `stopped` names the file in which a point's cancelled training is kept, and from which it goes on.
+    Needs no store, so any computer can run it. `stopped` returns the file of a point's cancelled training, from which the run
+    continues.
     """
-    these = set(wanted)
-    points = {point.key: point.changes for point in chunk.points if point.key in these}
-    alone = chunk.compute != COMPUTE or len(points) < (1 if chunk.turn.how == "estimate" else 2)
-    together = {} if alone else _together(chunk, points, watcher)
+    key_set = set(wanted_keys)
+    points = {point.key: point.changes for point in chunk.points if point.key in key_set}
+    one_by_one = chunk.compute != COMPUTE or len(points) < (1 if chunk.turn.how == "estimate" else 2)
+    joint_endings = {} if one_by_one else _joint_endings(chunk, points, watcher)
     return tuple(
-        (key, *(together.get(key) or _ending(chunk, text, watcher(key), shelf, stopped(key) if stopped else None)))
+        (key, *(joint_endings.get(key) or _ending(chunk, text, watcher(key), shelf, stopped(key) if stopped else None)))
         for key, text in points.items()
     )
 
 
-def _together(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], Watcher]) -> dict[str, tuple[str, str]]:
-    """How points ended that were computed together, by key; those in trouble are left out, to be tried alone."""
+def _joint_endings(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[str], Watcher]) -> dict[str, tuple[str, str]]:
+    """Return the endings of points computed together, by key.
+
+    Points in trouble are left out, to run alone.
+    """
     try:
-        scenarios = {key: _changed(_scenario(chunk.turn.base), changes) for key, changes in points.items()}
-        found = _results(chunk.turn.how, scenarios, watcher)
-        return {key: ("kept", row_text(result)) for key, result in found.items() if result.results}
-    except Cancelled:  # by what one of them was told; others may still be wanted
+        scenarios = {key: _with_changes(_scenario(chunk.turn.base), changes) for key, changes in points.items()}
+        results = _results(chunk.turn.how, scenarios, watcher)
+        return {key: ("kept", row_text(result)) for key, result in results.items() if result.results}
+    except Cancelled:  # the watcher of one point cancelled all; the others may still be wanted
         return {key: ("cancelled", "") for key in points if watcher(key)(Progress(0, 1, note="waits for others"))}
-    except Exception:  # one of them: alone, each ends in its own way
+    except Exception:  # the error of one point: each will run alone
         return {}
 
 
-def _results(how: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str], Watcher]) -> dict[str, Result]:
-    if how == "estimate":
+def _results(method: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str], Watcher]) -> dict[str, Result]:
+    if method == "estimate":
         from ..estimates import estimates
 
         return dict(zip(scenarios, estimates(list(scenarios.values())), strict=True))
     from ..full_runs import goes_along, runs
 
-    some = {key: scenario for key, scenario in scenarios.items() if goes_along(scenario)}
-    return dict(zip(some, runs(list(some.values()), True, watcher(next(iter(some)))), strict=True)) if some else {}
+    joint_scenarios = {key: scenario for key, scenario in scenarios.items() if goes_along(scenario)}
+    return (
+        dict(zip(joint_scenarios, runs(list(joint_scenarios.values()), True, watcher(next(iter(joint_scenarios)))), strict=True))
+        if joint_scenarios
+        else {}
+    )
 
 
 def _ending(
     chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf | None, stopped: StoppedRunFile | None = None
 ) -> tuple[str, str]:
-    """How one point ended, and its result or sentence. Every error ends here: a row, never a lost sweep."""
-    data = Path(chunk.turn.data) if chunk.turn.data else None
+    """Return one point's ending, and its result or sentence. Every error ends here as a row of the store."""
+    data_path = Path(chunk.turn.data) if chunk.turn.data else None
     try:
-        scenario = _changed(_scenario(chunk.turn.base), changes)
-        data = Path(chunk.turn.data) if chunk.turn.data and scenario.data.digest else None  # no other key says so
+        scenario = _with_changes(_scenario(chunk.turn.base), changes)
+        data_path = (
+            Path(chunk.turn.data) if chunk.turn.data and scenario.data.digest else None
+        )  # only the key of a point with a digest depends on the file
         resume = stopped.load() if stopped and chunk.turn.how == "full" else None
-        more = {name: found for name, found in (("shelf", shelf), ("resume", resume)) if found is not None}
-        result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data, watcher, **more)
+        options = {name: argument for name, argument in (("shelf", shelf), ("resume", resume)) if argument is not None}
+        result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data_path, watcher, **options)
         return "kept", row_text(result)
     except RunStopped as stop:
         return "cancelled", stopped.save(stop.run) if stopped else NOT_HERE
     except Cancelled:
         return "cancelled", ""
     except BadFile as error:
-        return "failed", _outlined(error, data) if data else str(error)
+        return "failed", _outline_text(error, data_path) if data_path else str(error)
     except EmberpoolError as error:
         return "failed", str(error)
     except MemoryError:
         return "failed", TOO_LARGE
     except Exception as error:  # a bug in one point must not end the others
         traceback.print_exc()
-        said = "" if data else f": {error}"  # what Python says may quote the file, as a refusal does
-        return "bug", f"{type(error).__name__}{said}. This is a bug in Emberpool; please report it with this scenario's link."
+        detail = "" if data_path else f": {error}"  # Python's message may quote the file, as a refusal does
+        return "bug", f"{type(error).__name__}{detail}. This is a bug in Emberpool; please report it with this scenario's link."
 
 
-def _outlined(error: BadFile, data: Path) -> str:
-    """Return a refusal without a byte of the data file: every visitor of a page reads what the store keeps."""
+def _outline_text(error: BadFile, data_path: Path) -> str:
+    """Return a refusal without any content of the data file.
+
+    Every visitor can read the store's texts.
+    """
     from .outline import outlined
 
-    return str(outlined(error, data))
+    return str(outlined(error, data_path))
 
 
 def _watcher(store: sqlite3.Connection, key: str) -> Watcher:
-    """Shows progress to viewers and answers whether to stop; a store in trouble is no reason to lose the run."""
+    """Return a watcher that writes progress for viewers and returns whether to stop.
+
+    Errors of the store are ignored, so that the run is not lost.
+    """
 
     def watch(progress: Progress) -> bool:
         try:
@@ -253,8 +281,8 @@ def _watcher(store: sqlite3.Connection, key: str) -> Watcher:
 
 @lru_cache(maxsize=8)
 def _scenario(base: str) -> Scenario:
-    return _changed(Scenario(), base)
+    return _with_changes(Scenario(), base)
 
 
-def _changed(scenario: Scenario, changes: str) -> Scenario:
+def _with_changes(scenario: Scenario, changes: str) -> Scenario:
     return with_values(scenario, {path: knobs.parse(KNOBS[path], text) for path, text in knob_texts(changes).items()})

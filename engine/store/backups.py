@@ -1,6 +1,6 @@
-"""Backups of the store by SQLite's own copy, and the newest sound one in a damaged store's place.
+"""Backups of the store by SQLite's own copy, and restoring from them.
 
-A store is never mended: what it keeps can be computed again. The damaged file is set aside whole, with its log.
+A store is never repaired, as its results can be computed again. The damaged file is moved aside whole, with its log.
 """
 
 import errno
@@ -24,32 +24,35 @@ from .owner import owning
 from .soundness import check
 
 BYTES_PER_SECOND = 100e6  # of a backup and its check, on a disk of 300 MB/s
-SHARE = 0.05  # of the time, at most
+SHARE = 0.05  # the most of the owner's time for maintenance
 WORK_SECONDS = 180.0  # between backups while there is work
 LOOK_SECONDS = 1.0
-NUMBERS = 100_000  # requests since a backup are fewer: numbers go on behind, lest one names two requests
+NUMBERS = 100_000  # more than the requests since a backup; numbers continue behind so many, so that none is used twice
 
 
 class Care:
-    """The owner's care for its store, a small share of its time: the quota, and backups of what has changed."""
+    """The owner's maintenance of its store: the quota, and backups after changes.
+
+    Takes a small share of its time.
+    """
 
     def __init__(self, path: Path, store: sqlite3.Connection) -> None:
         self.path, self.store = path, store
         self.begun, self.next, self.saved, self.said = time.time(), 0.0, (-1, -1), ""
 
     def tend(self, leaving: bool = False) -> None:
-        """Keep the quota, and back up every few minutes or when the owner leaves.
+        """Enforce the quota, and back up every few minutes or when the owner leaves.
 
-        A backup that fails is a sentence on standard error, once; raises sqlite3.DatabaseError for a damaged store.
+        A failed backup prints one sentence to standard error; raises sqlite3.DatabaseError for a damaged store.
         """
-        if (now := time.monotonic()) < self.next and not leaving:
+        if (start_seconds := time.monotonic()) < self.next and not leaving:
             return
         quota.keep(self.store)
         try:
             self._back_up(leaving)
         except (OSError, sqlite3.OperationalError, BadFile) as error:
             self._say(f"No backup of {self.path} was made: {error}; free some space beside it.")
-        self.next = time.monotonic() + max(LOOK_SECONDS, (time.monotonic() - now) / SHARE)
+        self.next = time.monotonic() + max(LOOK_SECONDS, (time.monotonic() - start_seconds) / SHARE)
 
     def _back_up(self, leaving: bool) -> None:
         size, allowed = quota.used(self.store), quota.quota(self.store)
@@ -62,10 +65,10 @@ class Care:
             )
             return
         newest = backups(self.path)[0]
-        last = newest.stat().st_mtime if newest.exists() else 0.0 if leaving else self.begun
+        last_saved = newest.stat().st_mtime if newest.exists() else 0.0 if leaving else self.begun
         wait = max(size / BYTES_PER_SECOND / SHARE, 0.0 if leaving else WORK_SECONDS)
         state = (int(self.store.execute("PRAGMA data_version").fetchone()[0]), self.store.total_changes)
-        if state == self.saved or 0.0 <= time.time() - last < wait:
+        if state == self.saved or 0.0 <= time.time() - last_saved < wait:
             return
         if shutil.disk_usage(self.path.parent).free < 2 * size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -79,32 +82,35 @@ class Care:
 
 
 def back_up(path: Path, store: sqlite3.Connection) -> None:
-    """Make a sound copy the newest backup; two stay. Raises OSError, and sqlite3.DatabaseError for a damaged store."""
+    """Make a checked copy the newest of two backups.
+
+    Raises OSError, and sqlite3.DatabaseError for a damaged store.
+    """
     newest, older = backups(path)
-    fresh = Path(f"{newest}.new")
+    new_file = Path(f"{newest}.new")
     older.unlink(missing_ok=True)  # so that there are never more than two
-    begun = time.time()
-    _copy(store, fresh)
+    start_time = time.time()
+    _copy(store, new_file)
     try:
-        with closing(sqlite3.connect(fresh, isolation_level=None)) as copy:
+        with closing(sqlite3.connect(new_file, isolation_level=None)) as copy:
             prepare(copy)
             check(copy)
     except sqlite3.Error as error:
-        _remove(fresh)
+        _remove(new_file)
         check(store)
         raise BadFile(f"its copy is not sound ({error})") from error
-    os.utime(fresh, (begun, begun))
-    sync(fresh)
+    os.utime(new_file, (start_time, start_time))
+    sync(new_file)
     if newest.exists():
         newest.replace(older)
-    fresh.replace(newest)
+    new_file.replace(newest)
     sync(path.parent)
 
 
-def _copy(store: sqlite3.Connection, there: Path) -> None:
-    _remove(there)
-    make_own(there)
-    with closing(sqlite3.connect(there)) as copy:
+def _copy(store: sqlite3.Connection, target: Path) -> None:
+    _remove(target)
+    make_own(target)
+    with closing(sqlite3.connect(target)) as copy:
         store.backup(copy)
 
 
@@ -115,38 +121,53 @@ def _remove(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Restored:
-    """What has been done about a damaged store: where it is now, from when its backup is and what that holds, or what is gone."""
+    """The outcome of restoring a store.
+
+    path: the store.
+    aside: where the damaged file is now; None for a sound store.
+    saved: the time of the backup in its place [s since 1970]; None without a sound backup.
+    results, requests: the numbers of results and requests in the backup.
+    gone: the number of damaged results and trainings that were deleted.
+    """
 
     path: Path
     aside: Path | None = None
-    saved: float | None = None  # in seconds since 1970
+    saved: float | None = None
     results: int = 0
     requests: int = 0
     gone: int = 0
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was lost."""
+        """Whether the store was sound, with no damaged result."""
         return self.aside is None and not self.gone
 
     def __str__(self) -> str:
-        """Say what has taken the store's place, and what that means for the results."""
-        again = "is computed again when it is asked for"
-        gone = f"{figures.count(self.gone)} of its results and trainings were damaged: what is gone {again}." if self.gone else ""
+        """Return sentences on the store's replacement and the results that it lacks."""
+        recompute_text = "is computed again when it is asked for"
+        loss_text = (
+            f"{figures.count(self.gone)} of its results and trainings were damaged: what is gone {recompute_text}."
+            if self.gone
+            else ""
+        )
         if self.aside is None:
-            return gone or f"{self.path} is sound; nothing was changed."
+            return loss_text or f"{self.path} is sound; nothing was changed."
         kept_as = f"{self.path} was damaged, and is kept whole as {self.aside}: delete it when nothing is missed."
         if self.saved is None:
-            return f"{kept_as} There was no sound backup, and the store begins empty: whatever it held {again}."
-        when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.saved))
+            return f"{kept_as} There was no sound backup, and the store begins empty: whatever it held {recompute_text}."
+        backup_time = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.saved))
         holds = f"with {figures.count(self.results, 'result')} and {figures.count(self.requests, 'request')}"
-        return f"{kept_as} Its backup from {when}, {holds}, has taken its place: whatever is newer {again}. {gone}".rstrip()
+        return (
+            f"{kept_as} Its backup from {backup_time}, {holds}, has taken its place: "
+            f"whatever is newer {recompute_text}. {loss_text}"
+        ).rstrip()
 
 
 def restore(path: Path) -> Restored:
-    """Put the newest sound backup, or an empty store, in a damaged store's place; a sound one stays. Raises BadFile.
+    """Replace a damaged store by the newest sound backup, or by an empty store.
 
-    A power cut in the middle loses nothing, and the next restoring goes on.
+    Raises BadFile.
+    A sound store stays. After a power cut in the middle the next restoring continues, and no data is lost.
     """
     path = real(path)
     with owning(path):
@@ -155,13 +176,13 @@ def restore(path: Path) -> Restored:
                 if _is_sound(path):
                     return Restored(path, gone=_forget_damaged(path))
                 _prepare(path)
-            saved, aside = restored(path).stat().st_mtime or None, _aside(path)
-            _swap(path, aside)
+            saved, damaged_path = restored(path).stat().st_mtime or None, _damaged_path(path)
+            _swap(path, damaged_path)
         except (OSError, sqlite3.Error) as error:
             raise BadFile(f"{path} cannot be restored: {error}; free some space, and try again.") from error
-        gone = _forget_damaged(path)
-        found = quota.usage(path)
-        return Restored(path, aside, saved, found.results, found.requests, gone)
+        lost_rows = _forget_damaged(path)
+        usage = quota.usage(path)
+        return Restored(path, damaged_path, saved, usage.results, usage.requests, lost_rows)
 
 
 def _is_sound(path: Path) -> bool:
@@ -174,47 +195,54 @@ def _is_sound(path: Path) -> bool:
 
 
 def _prepare(path: Path) -> None:
-    """Make a store of the newest sound backup, or an empty one; its name says that it is whole, its time from when."""
-    fresh, saved = Path(f"{path}.fresh"), 0.0
+    """Make a store of the newest sound backup, or empty, at the path `restored`.
+
+    The file's time is the backup's, or 0 without a sound backup.
+    """
+    new_path, saved = Path(f"{path}.fresh"), 0.0
     for backup in filter(Path.exists, backups(path)):
         try:
             with closing(sqlite3.connect(backup)) as source:
-                _copy(source, fresh)
-            if _is_sound(fresh):
+                _copy(source, new_path)
+            if _is_sound(new_path):
                 saved = backup.stat().st_mtime
                 break
         except (BadFile, sqlite3.DatabaseError):
             continue
     if not saved:
-        _remove(fresh)
-    with opened(fresh) as store, transaction(store):
-        last = store.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'requests'").fetchone()[0]
+        _remove(new_path)
+    with opened(new_path) as store, transaction(store):
+        last_number = store.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'requests'").fetchone()[0]
         store.execute("DELETE FROM sqlite_sequence WHERE name = 'requests'")
-        store.execute("INSERT INTO sqlite_sequence VALUES ('requests', ?)", ((last // NUMBERS + 1) * NUMBERS,))
-    Path(f"{fresh}.lock").unlink(missing_ok=True)
-    os.utime(fresh, (saved, saved))
-    sync(fresh)
-    fresh.rename(restored(path))
+        store.execute("INSERT INTO sqlite_sequence VALUES ('requests', ?)", ((last_number // NUMBERS + 1) * NUMBERS,))
+    Path(f"{new_path}.lock").unlink(missing_ok=True)
+    os.utime(new_path, (saved, saved))
+    sync(new_path)
+    new_path.rename(restored(path))
     sync(path.parent)
 
 
-def _aside(path: Path) -> Path:
-    """Return where the damaged store stays: where an interrupted restoring has put it already, or a name that is free."""
+def _damaged_path(path: Path) -> Path:
+    """Return the path for the damaged store.
+
+    It is that of an interrupted restoring, or a free name.
+    """
     return next(
         name for n in count(1) if not (name := Path(f"{path}.damaged-{n}")).exists() or (path.exists() and name.samefile(path))
     )
 
 
-def _swap(path: Path, aside: Path) -> None:
-    """Put the whole store in the damaged one's place; a log of the damaged one must not be taken for the other's.
+def _swap(path: Path, damaged_path: Path) -> None:
+    """Replace the damaged store by the restored one.
 
-    Until that is done nobody opens the store, whose log may be gone already.
+    The damaged store's log is moved away with it.
+    Meanwhile no process opens the store, whose log may be moved already.
     """
-    if not aside.exists():
-        os.link(path, aside)
+    if not damaged_path.exists():
+        os.link(path, damaged_path)
     for end in ("-wal", "-journal"):
         if (log := Path(f"{path}{end}")).exists():
-            log.rename(f"{aside}{end}")
+            log.rename(f"{damaged_path}{end}")
     Path(f"{path}-shm").unlink(missing_ok=True)
     sync(path.parent)
     restored(path).replace(path)
@@ -222,11 +250,11 @@ def _swap(path: Path, aside: Path) -> None:
 
 
 def _forget_damaged(path: Path) -> int:
-    """Let results and trainings go that are not as they were written; return how many."""
-    gone = 0
+    """Delete results and trainings that are not as they were written; return their number."""
+    lost_rows = 0
     with opened(path) as store:
         for table, text in (("results", "result"), ("trainings", "record")):
             rows = store.execute(f"SELECT {kept.NAMED[table]}, {text}, checksum FROM {table}")
             damaged = [row for row in rows if not kept.is_as_written(*row)]
-            gone += sum(not kept.is_whole(store, table, *row) for row in damaged)
-    return gone
+            lost_rows += sum(not kept.is_whole(store, table, *row) for row in damaged)
+    return lost_rows

@@ -1,7 +1,7 @@
-"""Results as columns: a request's numbers read in bulk, fast enough for 100,000 points, and cheap to follow.
+"""Results as columns: a request's numbers read in bulk, fast enough for 100,000 points.
 
-Only the flat object of results is taken from each row, and parsed by Arrow. While a request runs, a reader hands in
-what it already has, and only rows that were kept since then are read.
+Only the flat object of results is taken from each row, and parsed by Arrow. While a request runs, a reader passes the columns
+that it already has, and only rows that were stored since then are read.
 """
 
 import io
@@ -24,7 +24,7 @@ from . import kept
 from .database import FAILED, OPEN, opened
 from .quota import USE_SECONDS, touch
 
-UNFINISHED, RAN, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run and says why, BROKEN gave no result
+UNFINISHED, RAN, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run, with a reason; BROKEN has no result
 AT_ONCE = 4096  # rows parsed together, which bounds the memory that texts take
 RESULTS = '"results":'
 UNTRAINED, KERNELS = '"training":[]', re.compile('"arithmetic":"([^"]{,100})"')
@@ -43,7 +43,7 @@ Row = tuple[int, str, str, str, float | None]
 
 @dataclass
 class ReadingNotes:
-    """What a reading finds by the way: keys of damaged rows, and of rows whose last use is to be noted anew."""
+    """Notes of a reading: keys of damaged rows, and of rows not used since."""
 
     damaged: list[str] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
@@ -52,11 +52,13 @@ class ReadingNotes:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What is finished of a request: each array has an entry per point, in the request's order.
+    """The finished points of a request as arrays in the request's order.
 
-    `metrics` maps a metric's name to its numbers, NaN where a point is not finished or it does not apply; `state`
-    holds UNFINISHED, RAN, REFUSED or BROKEN; `reasons` says why a point has no numbers. `last` is the newest row read.
-    `kernels` are those that trained points were computed with.
+    metrics: numbers by metric name, NaN where a point is unfinished or the metric does not apply.
+    state: UNFINISHED, RAN, REFUSED or BROKEN.
+    reasons: why points have no numbers, by position.
+    last: the number of the newest row that was read.
+    kernels: the arithmetic that trained points were computed with.
     """
 
     metrics: Mapping[str, Numbers]
@@ -67,89 +69,115 @@ class Columns:
 
     @property
     def finished(self) -> int:
-        """How many points have an answer of any kind."""
+        """The number of points that are finished, with or without a result."""
         return int(np.count_nonzero(self.state != UNFINISHED))
 
 
 def known(path: Path, keys: Sequence[str]) -> Columns:
-    """Return what is finished of points that nobody may have asked for together, by their keys. Raises BadFile."""
-    asked, nothing = (json.dumps(keys),), Columns({}, np.zeros(len(keys), np.uint8))
+    """Return the columns of any points by their keys, of one request or of several.
+
+    Raises BadFile.
+    """
+    parameters, no_columns = (json.dumps(keys),), Columns({}, np.zeros(len(keys), np.uint8))
     notes = ReadingNotes()
     with opened(path) as store:
-        found = _merged(nothing, store.execute(OF_KEYS, (*asked, version.CODE)), store.execute(FAILED_KEYS, asked), 0, notes)
-        _tended(store, notes)
-    return found
+        columns = _merge_rows(
+            no_columns, store.execute(OF_KEYS, (*parameters, version.CODE)), store.execute(FAILED_KEYS, parameters), 0, notes
+        )
+        _tend_rows(store, notes)
+    return columns
 
 
-def read(path: Path, request: int, before: Columns | None = None) -> Columns:
-    """Return what is finished of a request, not what is damaged; with `before` only news are read. Raises BadInput, BadFile."""
+def read(path: Path, request: int, previous_columns: Columns | None = None) -> Columns:
+    """Return the columns of a request without damaged results; raises BadInput, BadFile.
+
+    With `before`, the columns of an earlier reading, only newer rows are read.
+    """
     notes = ReadingNotes()
     with opened(path) as store:
         store.execute("BEGIN")  # one snapshot for all queries
         try:
-            found = _read(store, path, request, before, notes)
+            columns = _read_request(store, path, request, previous_columns, notes)
         finally:
             store.execute("COMMIT")
-        _tended(store, notes)
-    return found
+        _tend_rows(store, notes)
+    return columns
 
 
-def _tended(store: sqlite3.Connection, notes: ReadingNotes) -> None:
+def _tend_rows(store: sqlite3.Connection, notes: ReadingNotes) -> None:
     for key in notes.damaged:
         kept.load(store, key)
     if notes.read:
         touch(store, notes.read)
 
 
-def _read(store: sqlite3.Connection, path: Path, request: int, before: Columns | None, notes: ReadingNotes) -> Columns:
+def _read_request(
+    store: sqlite3.Connection, path: Path, request: int, previous_columns: Columns | None, notes: ReadingNotes
+) -> Columns:
     row = store.execute("SELECT total, code FROM requests WHERE id = ?", (request,)).fetchone()
     if row is None:
         raise BadInput(f"request={request} is not in {path}; submit it again.")
-    if row[1] != version.CODE:  # states of its points are about rows of that code
+    if row[1] != version.CODE:  # the states of its points are those of the other code's rows
         return Columns({}, np.zeros(row[0], np.uint8))
-    last = int(store.execute("SELECT coalesce(max(rowid), 0) FROM results").fetchone()[0])
-    finished = [at for (at,) in store.execute(f"SELECT position FROM points WHERE request = ? AND state != {OPEN}", (request,))]
+    last_row = int(store.execute("SELECT coalesce(max(rowid), 0) FROM results").fetchone()[0])
+    finished = [
+        position
+        for (position,) in store.execute(f"SELECT position FROM points WHERE request = ? AND state != {OPEN}", (request,))
+    ]
     failed = store.execute(FAILURES, (request,)).fetchall()
-    if before is not None and before.last == last and np.array_equal(np.flatnonzero(before.state), sorted(finished)):
-        return before
-    if before is not None and before.last <= last:
-        found = _merged(before, store.execute(NEWER, (request, before.last, version.CODE)), failed, last, notes)
-        if np.array_equal(np.flatnonzero(found.state), sorted(finished)):
-            return found  # else rows were deleted meanwhile, and new ones may have taken their row numbers
-    nothing = Columns({}, np.zeros(row[0], np.uint8))
-    return _merged(nothing, store.execute(OF_POINTS, (request, version.CODE)), failed, last, notes)
+    if (
+        previous_columns is not None
+        and previous_columns.last == last_row
+        and np.array_equal(np.flatnonzero(previous_columns.state), sorted(finished))
+    ):
+        return previous_columns
+    if previous_columns is not None and previous_columns.last <= last_row:
+        columns = _merge_rows(
+            previous_columns, store.execute(NEWER, (request, previous_columns.last, version.CODE)), failed, last_row, notes
+        )
+        if np.array_equal(np.flatnonzero(columns.state), sorted(finished)):
+            return columns  # else rows were deleted meanwhile, and new ones may have taken their row numbers
+    no_columns = Columns({}, np.zeros(row[0], np.uint8))
+    return _merge_rows(no_columns, store.execute(OF_POINTS, (request, version.CODE)), failed, last_row, notes)
 
 
-def _merged(before: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, str]], last: int, notes: ReadingNotes) -> Columns:
-    """Return a copy of `before` with newly kept rows; failures are told anew, since a point may be tried again."""
-    state = np.where(before.state == BROKEN, UNFINISHED, before.state).astype(np.uint8)
-    columns = {name: numbers.copy() for name, numbers in before.metrics.items()}
-    reasons = {at: why for at, why in before.reasons.items() if before.state[at] == REFUSED}
-    for at, why in failed:
-        state[at], reasons[at] = BROKEN, why
-    rows, kernels = iter(rows), set(before.kernels)
+def _merge_rows(
+    previous_columns: Columns, rows: Iterable[Row], failed: Iterable[tuple[int, str]], last_row: int, notes: ReadingNotes
+) -> Columns:
+    """Return a copy of `previous_columns` with new rows.
+
+    Failures are set anew, as points may be retried.
+    """
+    state = np.where(previous_columns.state == BROKEN, UNFINISHED, previous_columns.state).astype(np.uint8)
+    columns = {name: numbers.copy() for name, numbers in previous_columns.metrics.items()}
+    reasons = {
+        position: reason for position, reason in previous_columns.reasons.items() if previous_columns.state[position] == REFUSED
+    }
+    for position, reason in failed:
+        state[position], reasons[position] = BROKEN, reason
+    rows, kernels = iter(rows), set(previous_columns.kernels)
     while batch := list(islice(rows, AT_ONCE)):
         sound = [row for row in batch if isinstance(row[2], str) and kept.checksum(row[1], row[2]) == row[3]]
         notes.damaged += [row[1] for row in batch if row not in sound] if len(sound) < len(batch) else []
         notes.read += [row[1] for row in sound if (row[4] or 0.0) < notes.since]
         positions = np.array([row[0] for row in sound], np.intp)
-        for name, numbers in _parsed([row[2] for row in sound]):
+        for name, numbers in _parse_results([row[2] for row in sound]):
             columns.setdefault(name, np.full(len(state), np.nan))[positions] = numbers
-        for at, _, text, *_ in sound:
-            state[at] = RAN if '"ran":true' in text else REFUSED
+        for position, _, text, *_ in sound:
+            state[position] = RAN if '"ran":true' in text else REFUSED
             if UNTRAINED not in text:
                 kernels.update(KERNELS.findall(text))
-            if state[at] == REFUSED:
-                reasons[at] = json.loads(text)["outcome"]
-    return Columns(columns, state, reasons, last, frozenset(kernels))
+            if state[position] == REFUSED:
+                reasons[position] = json.loads(text)["outcome"]
+    return Columns(columns, state, reasons, last_row, frozenset(kernels))
 
 
-def _parsed(texts: list[str]) -> Iterator[tuple[str, Numbers]]:
-    """Yield each metric that applies to any of the rows, with one number a row."""
+def _parse_results(texts: list[str]) -> Iterator[tuple[str, Numbers]]:
+    """Yield each metric that applies to any row, with one number for each row."""
     import pyarrow
     from pyarrow import json as arrow
 
-    lines = "\n".join(map(_flat, texts)).encode()
+    lines = "\n".join(map(_results_json, texts)).encode()
     if not lines.strip(b"{}\n"):
         return
     schema = pyarrow.schema([(metric.name, pyarrow.float64()) for metric in metrics()])
@@ -164,7 +192,10 @@ def _parsed(texts: list[str]) -> Iterator[tuple[str, Numbers]]:
             yield name, numbers
 
 
-def _flat(text: str) -> str:
-    """Cut the object of results out of a row; it has no object inside, and quotes in a text are escaped."""
+def _results_json(text: str) -> str:
+    """Return the JSON object of results in a row.
+
+    It has no object inside, and its quotes are escaped.
+    """
     start = text.index(RESULTS) + len(RESULTS)
     return text[start : text.index("}", start) + 1]

@@ -1,7 +1,7 @@
-"""The store: one SQLite file that keeps every finished point, and what has been asked for.
+"""The store: one SQLite file with all finished points and all requests.
 
 A row is durable once its transaction has committed: write-ahead log, synchronous=FULL, no pickle anywhere.
-Each of SQLite's own errors leaves this module as a BadFile sentence; what was committed before it is kept.
+Each of SQLite's own errors leaves this module as a BadFile sentence; earlier commits stay.
 """
 
 import os
@@ -22,53 +22,56 @@ from .owner import is_owned
 
 DEFAULT = Path(".emberpool/store.sqlite")
 BUSY_SECONDS = 30
-PAGE_BYTES = 8192  # of a new store: an estimate's row is 2.2 kB, of which SQLite's own 4 KiB hold only one
+PAGE_BYTES = 8192  # page size of a new store: an estimate's row is 2.2 kB, and SQLite's default page of 4 KiB holds only one
 SYNCHRONOUS = "FULL"  # a commit is on disk before it returns; NORMAL loses the last ones with the power
 OPEN, KEPT, FAILED = 0, 1, 2  # points.state; triggers keep it true to `results` and `failures`
 MAGIC = b"SQLite format 3\0"
-_SEEN: dict[Path, FileState] = {}  # by store, what its file was like when this process had seen it whole
-TICK_NS, LARGE = 50_000_000, 1 << 24  # file systems' clocks are coarse; small stores are looked at again rather than believed
+_CHECKED_STATES: dict[Path, FileState] = {}  # by store, the state of its file when this process last checked it
+TICK_NS, LARGE = 50_000_000, 1 << 24  # file systems' clocks are coarse; small stores are checked again
 
 
 class Damaged(BadFile):
-    """A store that is not as it was written; the sentence names the remedy."""
+    """The store is not as it was written; the sentence names the remedy."""
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the store, made if it is missing; each statement commits by itself. Raises BadFile with a sentence.
+    """Open the store for the block, or make it; each statement commits by itself. Raises BadFile.
 
-    One that nobody owns is looked at whole, unless this process has seen the file as it is.
+    The whole file is checked unless a service owns it or this process has checked this version of it.
     """
     try:
         make_private(path.parent)
-        with closing(_connected(path)) as store:
-            before = _SEEN.get(path)
-            if not (seen := before == file_state(path)) and not is_owned(path):
+        with closing(_connect(path)) as store:
+            checked_state = _CHECKED_STATES.get(path)
+            if not (is_checked := checked_state == file_state(path)) and not is_owned(path):
                 look(path, store)
-                seen = True
+                is_checked = True
             yield store
-        if seen or _SEEN.get(path) != before:  # what has changed since has not been damaged, but written
-            _note(path)
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's words quote what is damaged
+        if is_checked or _CHECKED_STATES.get(path) != checked_state:  # changes since then are writes, not damage
+            _note_state(path)
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's message quotes damaged bytes
         raise _bad_file(path, error) from error
     except OSError as error:
         raise BadFile(f"{path} cannot be used as a store: {error.strerror}; choose another with --store FILE.") from error
 
 
 def look(path: Path, store: sqlite3.Connection) -> None:
-    """Look at a whole store, unless this process has seen the file as it is; raises sqlite3.DatabaseError for a damaged one."""
-    if _SEEN.get(path) != file_state(path):
+    """Check a whole store, unless this process has checked this version of the file.
+
+    Raises sqlite3.DatabaseError for a damaged store.
+    """
+    if _CHECKED_STATES.get(path) != file_state(path):
         soundness.check(store)
-        _note(path)
+        _note_state(path)
 
 
-def _note(path: Path) -> None:
-    *_, size, _, changed = now = file_state(path)
-    if size > LARGE or time.time_ns() - changed > TICK_NS:
-        _SEEN[path] = now
+def _note_state(path: Path) -> None:
+    *_, size, _, changed_ns = state = file_state(path)
+    if size > LARGE or time.time_ns() - changed_ns > TICK_NS:
+        _CHECKED_STATES[path] = state
     else:
-        _SEEN.pop(path, None)
+        _CHECKED_STATES.pop(path, None)
 
 
 @contextmanager
@@ -84,11 +87,14 @@ def transaction(store: sqlite3.Connection) -> Iterator[None]:
 
 
 def crc(*values: object) -> int:
-    """Return a checksum of values side by side, whatever damage has made of them; SQL knows it under the same name."""
+    """Return a checksum of values of any type.
+
+    A function of SQL has the same name.
+    """
     return crc32("\0".join(map(str, values)).encode())
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     if path.exists() and not path.is_file():
         raise BadFile(f"{path} cannot be used as a store: it is no file; choose another with --store FILE.")
     if restored(path).exists():  # the damaged store may have lost its log already
@@ -99,12 +105,12 @@ def _connected(path: Path) -> sqlite3.Connection:
     store = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         prepare(store)
-        before = _version(store, path)
+        first_version = _version(store, path)
         while _version(store, path) < schema.VERSION:
             _migrate(store, path)
-        if 0 < before < schema.VERSION:
+        if 0 < first_version < schema.VERSION:
             store.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            store.execute("VACUUM")  # so that it can give space back from now on
+            store.execute("VACUUM")  # so that the file can shrink from now on
     except BaseException:
         store.close()
         raise
@@ -112,10 +118,10 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def prepare(store: sqlite3.Connection) -> None:
-    """Give a connection what the store's tables ask for."""
-    store.text_factory = partial(str, encoding="utf-8", errors="replace")  # what is no text is told by its checksum
+    """Set a connection's text type, functions and pragmas for the store's tables."""
+    store.text_factory = partial(str, encoding="utf-8", errors="replace")  # damaged text is found by its checksum
     store.create_function("crc", -1, crc, deterministic=True)
-    if not store.execute("PRAGMA page_count").fetchone()[0]:  # of a file that has pages it would only write its first one
+    if not store.execute("PRAGMA page_count").fetchone()[0]:  # only for a new file
         store.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         store.execute("PRAGMA auto_vacuum = INCREMENTAL")
     store.execute("PRAGMA journal_mode = WAL")
@@ -142,7 +148,7 @@ def _version(store: sqlite3.Connection, path: Path) -> int:
 
 
 def _migrate(store: sqlite3.Connection, path: Path) -> None:
-    """Take one step to the next format, wholly or not at all; a new file begins at 0."""
+    """Migrate a store by one format in one transaction; a new file has format 0."""
     with transaction(store):
         version = _version(store, path)
         if version == schema.VERSION:
@@ -155,7 +161,7 @@ def _migrate(store: sqlite3.Connection, path: Path) -> None:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Split a script where SQLite says that a statement is complete: triggers hold semicolons too."""
+    """Yield the statements of a script, split by SQLite itself, as triggers have semicolons inside."""
     text = ""
     for line in script.splitlines():
         text += line + "\n"
@@ -169,7 +175,10 @@ def _remedy(path: Path) -> str:
 
 
 def _bad_file(path: Path, error: Exception) -> BadFile:
-    """Return an error of SQLite's as a sentence; what is neither the disk's, nor another program's, nor in use is damage."""
+    """Return an error of SQLite as a BadFile.
+
+    Errors that are not by the disk, another program or a lock count as damage.
+    """
     text = str(error)
     if "full" in text or "disk I/O" in text:
         return BadFile(
@@ -189,7 +198,10 @@ def _bad_file(path: Path, error: Exception) -> BadFile:
 
 
 def _was_store(path: Path) -> bool:
-    """Return whether a file that is no database may have been a store: it has backups, or most of a database's first bytes."""
+    """Return whether a file that is no database may be a damaged store.
+
+    Such a file has backups, or most of a database's first bytes.
+    """
     with path.open("rb") as file:
-        alike = sum(map(int.__eq__, file.read(len(MAGIC)), MAGIC))
-    return alike > len(MAGIC) // 2 or any(backup.exists() for backup in backups(path))
+        equal_bytes = sum(map(int.__eq__, file.read(len(MAGIC)), MAGIC))
+    return equal_bytes > len(MAGIC) // 2 or any(backup.exists() for backup in backups(path))

@@ -1,4 +1,4 @@
-"""The store's files on the disk: their names, for their owner's eyes alone, and durable."""
+"""The store's files on the disk: their names, their private modes, and their durability."""
 
 import os
 from contextlib import suppress
@@ -9,14 +9,14 @@ from ..errors import BadFile
 
 PRIVATE = 0o600
 _MAKING = Lock()
-ENDS = ("", "-journal", "-wal", "-shm")  # of the names that SQLite gives to one database's files
+ENDS = ("", "-journal", "-wal", "-shm")  # endings of the names of SQLite's files for one database
 
 
 def real(path: Path) -> Path:
-    """Return the store's own path, whatever names lead to it, so that all who use it meet at one lock."""
+    """Return the store's real path without links, so that all processes use the same lock."""
     try:
         return path.resolve()
-    except (OSError, RuntimeError) as error:  # a loop of links is either, by Python's version
+    except (OSError, RuntimeError) as error:  # a loop of links raises either, by Python's version
         raise BadFile(f"{path} cannot be used as a store: {error}; choose another with --store FILE.") from error
 
 
@@ -26,12 +26,15 @@ def backups(path: Path) -> tuple[Path, Path]:
 
 
 def restored(path: Path) -> Path:
-    """Return the name under which a whole store waits to take the place of a damaged one."""
+    """Return the path of a restored store before it replaces the damaged one."""
     return Path(f"{path}.restored")
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder for its owner alone, still there after a power cut: SQLite syncs a file's folder, not what holds that."""
+    """Make a private folder that survives a power cut.
+
+    SQLite syncs a file's folder, but not the folder's parents.
+    """
     if folder.is_dir():
         return
     make_private(folder.parent)
@@ -40,15 +43,16 @@ def make_private(folder: Path) -> None:
 
 
 def make_own(path: Path) -> None:
-    """Make a store's file if it is missing, and hide it from others; what SQLite puts beside it has its mode. Raises OSError.
+    """Make a store's file if it is missing, and make it private; raises OSError.
 
-    One that is there is not opened: closing it would drop the locks that other threads' connections have on it.
+    SQLite's files beside it get its mode. An existing file is not opened: closing it would drop the locks of other threads'
+    connections.
     """
     with _MAKING, suppress(FileExistsError, PermissionError):
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL, PRIVATE))
         elif path.stat().st_mode & 0o077:
-            path.chmod(PRIVATE)  # refused where it is another's
+            path.chmod(PRIVATE)  # refused for another user's file
 
 
 def sync(path: Path) -> None:

@@ -1,4 +1,7 @@
-"""The table of results: compact JSON of what differs from the defaults, under the scenario's key, with a checksum."""
+"""The table of results: compact JSON under the scenario's key, with a checksum.
+
+Knobs at their defaults are left out.
+"""
 
 import json
 import sqlite3
@@ -23,9 +26,10 @@ NAMED = {"results": "key", "trainings": "class"}
 
 
 def knob_texts(text: str) -> dict[str, str]:
-    """Return the knobs' texts of a request's base or of changes to it, and make known the parts of one's own beside them.
+    """Return the knob texts of a request's base or changes.
 
-    Raises ValueError and the like where the text is damaged, BadInput where the parts are.
+    Own parts beside the knobs are registered.
+    Raises ValueError, TypeError or the like for a damaged text, BadInput for damaged parts.
     """
     content: dict[str, str] = json.loads(text)
     accept(content.pop(PARTS, ()), MOST_KNOWN)
@@ -33,13 +37,16 @@ def knob_texts(text: str) -> dict[str, str]:
 
 
 def result_text(result: Result) -> str:
-    """Write a result as one line of JSON; raises ValueError on a number that is not finite."""
+    """Return a result as one line of JSON.
+
+    Raises ValueError for a number that is not finite.
+    """
     return _line(result.as_json())
 
 
 def row_text(result: Result) -> str:
-    """Write a result as a row keeps it: as `result_text`, but without the knobs that have their defaults."""
-    differs = {path: value for path, _, value in differing(_defaults()[0], written(result.scenario))}
+    """Return a result as its row's text, without knobs at their defaults."""
+    differs = {path: json_setting for path, _, json_setting in differing(_defaults()[0], written(result.scenario))}
     return _line({"scenario": differs, **result.beside_scenario()})
 
 
@@ -51,12 +58,15 @@ def complete_text(text: str) -> str:
 
 @cache
 def _defaults() -> tuple[tuple[KnobTexts, ...], Mapping[str, Any]]:
-    """Return the scenario that has every default, as texts and as JSON has it."""
+    """Return the default scenario's knobs, as texts and as in JSON."""
     return written(Scenario()), Result(Scenario(), True, "", {}).as_json()["scenario"]
 
 
 def keep(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -> None:
-    """Insert results, each a key and its row's text; the first one kept under a key stays, unless it is of other code."""
+    """Insert results, each a key and its row's text.
+
+    An older result of this code stays.
+    """
     columns = "key, result, checksum, model_version, created, used, code"
     rows = [(name, text, checksum(name, text), version.MODEL, time.time(), version.CODE) for name, text in texts]
     store.executemany("DELETE FROM results WHERE key = ? AND code != ?", [(row[0], version.CODE) for row in rows])
@@ -68,52 +78,61 @@ def checksum(name: str, text: str) -> str:
     return blake2b(f"{name}\n{text}".encode(), digest_size=16).hexdigest()
 
 
-def load(store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read: list[str] | None = None) -> Result | None:
-    """Return the result kept under a key, or None, as for a row of other code; a damaged one goes, to be computed anew.
+def load(
+    store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read_keys: list[str] | None = None
+) -> Result | None:
+    """Return this code's result under a key, or None.
 
-    The key goes into `read` if it is time to note the reading, which is what keeps a result from eviction.
+    A damaged row is deleted, to be computed again.
+    The key is appended to `read_keys` if its last use should be noted, which protects the result from eviction.
     """
-    found = store.execute("SELECT result, checksum, used FROM results WHERE key = ? AND code = ?", (name, version.CODE))
-    row = found.fetchone()
+    cursor = store.execute("SELECT result, checksum, used FROM results WHERE key = ? AND code = ?", (name, version.CODE))
+    row = cursor.fetchone()
     if row is None or not is_whole(store, "results", name, row[0], row[1]):
         return None
-    if read is not None and (row[2] or 0.0) < time.time() - USE_SECONDS:
-        read.append(name)
+    if read_keys is not None and (row[2] or 0.0) < time.time() - USE_SECONDS:
+        read_keys.append(name)
     return from_json(json.loads(row[0]), scenario)
 
 
 def is_as_written(name: object, text: object, digest: object) -> bool:
-    """Return whether a text is what was kept under a name."""
+    """Return whether a text is as written under a name, by its digest."""
     return isinstance(text, str) and checksum(str(name), text) == digest
 
 
 def is_whole(store: sqlite3.Connection, table: str, name: str, text: object, digest: str) -> bool:
-    """Return whether a text is what was kept under a name; a result or training that is not goes, to be computed anew."""
+    """Return whether a row's text is the one that was written.
+
+    A damaged row is deleted.
+    """
     if is_as_written(name, text, digest):
         return True
     store.execute(f"DELETE FROM {table} WHERE {NAMED[table]} = ?", (name,))
     return False
 
 
-def outcomes(path: Path, scenarios: Iterable[Scenario], how: How) -> Iterator[tuple[str, Result | None]]:
-    """Yield key and result of each scenario in order: a failed point as a result that did not run, a missing one as None."""
-    read: list[str] = []
+def outcomes(path: Path, scenarios: Iterable[Scenario], method: How) -> Iterator[tuple[str, Result | None]]:
+    """Yield key and result of each scenario in order; None where missing.
+
+    A failed point is a result that did not run.
+    """
+    read_keys: list[str] = []
     with opened(path) as store:
         for scenario in scenarios:
-            name = key(scenario, how)
-            found = load(store, name, scenario, read)
-            if not found and (row := store.execute("SELECT sentence FROM failures WHERE key = ?", (name,)).fetchone()):
-                found = Result(scenario, ran=False, outcome=row[0], results={})
-            yield name, found
-        if read:
-            touch(store, read)
+            name = key(scenario, method)
+            result = load(store, name, scenario, read_keys)
+            if not result and (row := store.execute("SELECT sentence FROM failures WHERE key = ?", (name,)).fetchone()):
+                result = Result(scenario, ran=False, outcome=row[0], results={})
+            yield name, result
+        if read_keys:
+            touch(store, read_keys)
 
 
-def _number(value: Any) -> Any:
-    """Unwrap a numpy scalar; anything else is no part of a result."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} cannot be kept in a result")
+def _number(scalar: Any) -> Any:
+    """Return a numpy scalar as a number of Python; raises TypeError for other types."""
+    if hasattr(scalar, "item"):
+        return scalar.item()
+    raise TypeError(f"{type(scalar).__name__} cannot be kept in a result")
 
 
 _line = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_number).encode

@@ -1,4 +1,7 @@
-"""The owner's lock, one per store: on the file beside it, dropped by the system when the process dies."""
+"""The owner's lock on a file beside the store.
+
+The system releases it when the process dies.
+"""
 
 import fcntl
 import os
@@ -11,7 +14,7 @@ from .. import version
 from ..errors import BadFile
 from .files import PRIVATE, make_private
 
-PATIENCE_SECONDS = 1.0  # a look at the lock holds it for an instant; wait that out
+PATIENCE_SECONDS = 1.0  # a test of the lock holds it for an instant; wait for its end
 
 
 class AlreadyOwned(BadFile):
@@ -21,12 +24,12 @@ class AlreadyOwned(BadFile):
 @contextmanager
 def owning(path: Path) -> Iterator[None]:
     """Own the store at `path` for the block; raises AlreadyOwned, which names the other process."""
-    with _opened(path) as lock:
-        if not _locked_within(lock, PATIENCE_SECONDS):
-            pid, code = _named(lock)
-            other = "" if code == version.CODE else ", which is of another version of Emberpool"
-            raise AlreadyOwned(f"{path} is served by process {pid}{other}; leave it running, or end it first.")
-        with suppress(OSError):  # a full disk cannot take the number, which only a sentence needs
+    with _open_lock(path) as lock:
+        if not _lock_within(lock, PATIENCE_SECONDS):
+            pid, code = _owner_in(lock)
+            version_note = "" if code == version.CODE else ", which is of another version of Emberpool"
+            raise AlreadyOwned(f"{path} is served by process {pid}{version_note}; leave it running, or end it first.")
+        with suppress(OSError):  # a full disk cannot store the number, which only a message needs
             os.ftruncate(lock, 0)
             os.pwrite(lock, f"{os.getpid()} {version.CODE}".encode(), 0)
         yield
@@ -34,19 +37,22 @@ def owning(path: Path) -> Iterator[None]:
 
 def is_owned(path: Path) -> bool:
     """Return whether a living process owns the store."""
-    with _opened(path) as lock:
-        return not _locked_within(lock, 0.0)
+    with _open_lock(path) as lock:
+        return not _lock_within(lock, 0.0)
 
 
 def named_owner(path: Path) -> tuple[str, str]:
-    """Return the process that owns the store, or did last, and the digest of its code, "" where it named none."""
-    with _opened(path) as lock:
-        return _named(lock)
+    """Return the process of the store's owner, or of the last, and its code.
+
+    The code is a digest, or "" if unknown.
+    """
+    with _open_lock(path) as lock:
+        return _owner_in(lock)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """Open the lock file for the block, at whose end the lock is dropped."""
+def _open_lock(path: Path) -> Iterator[int]:
+    """Open the lock file for the block; the lock is released at its end."""
     lock = _lock_file(path)
     try:
         yield lock
@@ -62,13 +68,13 @@ def _lock_file(path: Path) -> int:
         raise BadFile(f"{path}.lock cannot be opened: {error.strerror}; choose another store with --store FILE.") from error
 
 
-def _named(lock: int) -> tuple[str, str]:
+def _owner_in(lock: int) -> tuple[str, str]:
     pid, _, code = os.pread(lock, 60, 0).decode(errors="replace").partition(" ")
     return pid or "?", code
 
 
-def _locked_within(lock: int, seconds: float) -> bool:
-    """Take the lock for this process alone, if that can be within some seconds."""
+def _lock_within(lock: int, seconds: float) -> bool:
+    """Take the exclusive lock within some seconds; return whether that succeeded."""
     deadline = time.monotonic() + seconds
     while True:
         with suppress(BlockingIOError):

@@ -1,7 +1,8 @@
-"""The store's quota: over it, what was used longest ago goes first, never what a live or a pinned request needs.
+"""The store's quota: over it, the rows used longest ago are deleted.
 
-What goes are results, trainings, and the list of points of a request without results, which is as old as the request; the
-request itself stays in the history, and computes them again when it is reopened.
+Rows of live or pinned requests stay.
+Deleted are results, trainings, and the points of a request without results, which are as old as the request; the request itself
+stays in the history, and computes its results again when it is reopened.
 """
 
 import math
@@ -18,10 +19,10 @@ from .soundness import seal
 
 DEFAULT_GiB = 10.0
 SETTING = "quota [B]"
-AT_ONCE = 100  # rows that go in one transaction, so that nobody waits long for it
+AT_ONCE = 100  # rows deleted in one transaction, so that no process waits long for it
 PAGES_AT_ONCE = 2000
 SLACK = 0.95  # once over the quota, make room down to this share of it
-USE_SECONDS = 3600.0  # how exactly the last use is known: finer would make a write of every reading
+USE_SECONDS = 3600.0  # precision of the last use: a finer one would make a write of every reading
 HELD = "SELECT id FROM requests WHERE pinned OR state NOT IN ('done', 'cancelled', 'failed')"
 OLDEST = f"""SELECT 'results' AS kind, key AS name, used FROM results
     WHERE NOT EXISTS (SELECT 1 FROM points p WHERE p.key = results.key AND p.request IN ({HELD}))
@@ -35,7 +36,12 @@ OLDEST = f"""SELECT 'results' AS kind, key AS name, used FROM results
 
 @dataclass(frozen=True)
 class Usage:
-    """How many bytes the store uses, its quota in bytes, and how many results, trainings and requests it keeps."""
+    """The content of the store.
+
+    used: the bytes in use.
+    quota: the bytes allowed.
+    results, trainings, requests: their numbers.
+    """
 
     used: int
     quota: int
@@ -45,7 +51,7 @@ class Usage:
 
 
 def usage(path: Path) -> Usage:
-    """Return how full the store is."""
+    """Return the content of the store."""
     with opened(path) as store:
         tables = ("results", "trainings", "requests WHERE state != 'arriving'")
         return Usage(
@@ -54,9 +60,11 @@ def usage(path: Path) -> Usage:
 
 
 def used(store: sqlite3.Connection) -> int:
-    """Return the bytes of all pages that hold something."""
-    pages, free, size = (store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size"))
-    return int((pages - free) * size)
+    """Return the bytes of all pages in use."""
+    pages, free_pages, size = (
+        store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free_pages) * size)
 
 
 def quota(store: sqlite3.Connection) -> int:
@@ -73,46 +81,62 @@ def limit(path: Path, gibibytes: float) -> None:
 
 
 def keep(store: sqlite3.Connection) -> int:
-    """Let what was used longest ago go until the store is within its quota or all else is held; return how many rows went."""
-    allowed, gone = quota(store), 0
+    """Delete the rows used longest ago until the store is within its quota.
+
+    Return their number.
+    Rows of live and pinned requests stay.
+    """
+    allowed, dropped_rows = quota(store), 0
     if used(store) <= allowed:
         return 0
     mean = used(store) / max(1, store.execute("SELECT count(*) FROM results").fetchone()[0])
-    while (over := used(store) - SLACK * allowed) > 0 and (went := drop(store, min(AT_ONCE, math.ceil(over / mean)))):
-        gone += went
+    while (excess_bytes := used(store) - SLACK * allowed) > 0 and (
+        dropped := drop(store, min(AT_ONCE, math.ceil(excess_bytes / mean)))
+    ):
+        dropped_rows += dropped
     shrink(store)
-    return gone
+    return dropped_rows
 
 
-def drop(store: sqlite3.Connection, most: int) -> int:
-    """Let the `most` that were used longest ago go, at once; return how many they were."""
+def drop(store: sqlite3.Connection, max_rows: int) -> int:
+    """Delete up to `max_rows` rows used longest ago, in one transaction; return their number."""
     with transaction(store):
-        oldest = store.execute(OLDEST, (most,)).fetchall()
-        gone = {which: [(name,) for kind, name, _ in oldest if kind == which] for which in ("results", "trainings", "lists")}
-        forget(store, (name for (name,) in gone["results"]))
-        store.executemany("DELETE FROM trainings WHERE class = ?", gone["trainings"])
-        store.executemany("DELETE FROM points WHERE request = ?", gone["lists"])
-        store.executemany("UPDATE requests SET digest = '' WHERE id = ?", gone["lists"])  # it is no longer what it asked for
+        oldest = store.execute(OLDEST, (max_rows,)).fetchall()
+        names_by_table = {
+            table: [(name,) for kind, name, _ in oldest if kind == table] for table in ("results", "trainings", "lists")
+        }
+        forget(store, (name for (name,) in names_by_table["results"]))
+        store.executemany("DELETE FROM trainings WHERE class = ?", names_by_table["trainings"])
+        store.executemany("DELETE FROM points WHERE request = ?", names_by_table["lists"])
+        store.executemany(
+            "UPDATE requests SET digest = '' WHERE id = ?", names_by_table["lists"]
+        )  # its points no longer have that digest
     return len(oldest)
 
 
 def forget(store: sqlite3.Connection, names: Iterable[str]) -> None:
-    """Delete the results under these keys, and who computed them when."""
+    """Delete the results under these keys, and their closed claims."""
     keys = [(name,) for name in names]
     store.executemany("DELETE FROM results WHERE key = ?", keys)
     store.executemany("DELETE FROM claims WHERE key = ? AND ending IS NOT NULL", keys)
 
 
 def shrink(store: sqlite3.Connection) -> None:
-    """Give free pages back to the file system, a few at a time, so that nobody waits long; on a full disk, another time."""
-    before = 0
+    """Return free pages to the file system, a few at a time.
+
+    On a full disk, nothing happens.
+    """
+    previous_pages = 0
     with suppress(sqlite3.OperationalError):
-        while (free := store.execute("PRAGMA freelist_count").fetchone()[0]) and free != before:
-            before = free
+        while (free_pages := store.execute("PRAGMA freelist_count").fetchone()[0]) and free_pages != previous_pages:
+            previous_pages = free_pages
             store.executescript(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})")  # `execute` would step over one page only
 
 
 def touch(store: sqlite3.Connection, names: Iterable[str]) -> None:
-    """Note that the results under these keys are read now; a store that cannot be written can still be read."""
+    """Set the last use of the results under these keys to now.
+
+    Errors of a read-only store are ignored.
+    """
     with suppress(sqlite3.Error), transaction(store):
         store.executemany("UPDATE results SET used = ? WHERE key = ?", [(time.time(), name) for name in names])

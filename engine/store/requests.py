@@ -1,7 +1,7 @@
-"""The table of requests: a request is a list of points that someone waits for, held by a lease.
+"""The table of requests: lists of points that viewers wait for, held by leases.
 
-Requests live in the store, so they survive whoever computes them. A viewer renews the lease; once it has run
-out, no further point is begun until someone renews it, unless the request was asked to keep on by itself.
+Requests are in the store, so they survive the processes that compute them. A viewer renews the lease; once the lease has run
+out, no further point is started until a viewer renews it, unless the request has `keeps_on`.
 """
 
 import json
@@ -29,10 +29,10 @@ from .kept import PARTS
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points
-# A point that this code has already kept starts out so: EXISTS is 1, as KEPT is.
+# A point with a result of this code starts as finished: EXISTS is 1, as KEPT is.
 POINT = """INSERT INTO points (request, position, key, changes, class, state, checksum)
     VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3 AND code = ?7), ?6)"""
-# Who asks again without a title or a link leaves those that it has.
+# A repeated request keeps its title and link unless new ones are given.
 ASKED = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(nullif(?3, ''), title),
     link = ifnull(nullif(?4, ''), link), keeps_on = ?5 WHERE id = ?6"""
 LEASE_SECONDS = 120.0
@@ -40,7 +40,7 @@ LEASE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Limit:
-    """How much one request may ask for: points, and seconds of one core that they are likely to take."""
+    """The limits of one request: points, and their expected seconds of one core."""
 
     points: int
     core_seconds: float
@@ -63,12 +63,12 @@ def submit(
     limit: Limit = FOR_COMMANDS,
     sharing: bool = True,
 ) -> int:
-    """Ask for the scenarios' results, durably, and return the request's number.
+    """Write a request for the scenarios' results, durably, and return its number.
 
-    Points that are already kept are not computed again; failed ones are tried again. What the same `session` asked
-    for before, or anyone whose request has ended, is taken up again under its number. `title` and `link` say what it
-    is and reopen it; with `keeps_on` it goes on when nobody waits. Full runs of one functional class share its
-    training, unless `sharing` is off. Raises BadInput, among others beyond the limit, BadFile.
+    Finished points are not computed again; failed points are tried again. A request of the same `session`, or an ended one of
+    any session, with the same points continues under its number. `title` and `link` are for the history; with `keeps_on` the
+    request goes on without a waiting viewer. Full runs of one functional class share its training, unless `sharing` is off.
+    Raises BadFile, and BadInput, also beyond the limit.
     """
     if not scenarios:
         raise BadInput("No scenario was given; a request needs at least one.")
@@ -79,13 +79,13 @@ def submit(
     base = written(scenarios[0])
     source = str(data.resolve()) if data else None
     with opened(path) as store:
-        request = _announced(store, how, source, _compact(texts(scenarios[0])), len(scenarios))
+        request = _insert_request(store, how, source, _compact(texts(scenarios[0])), len(scenarios))
         try:
-            digest, parts = _listed(store, request, scenarios, base, how, limit, sharing)
+            digest, parts = _write_points(store, request, scenarios, base, how, limit, sharing)
             with transaction(store):
                 if parts:
                     _carry(store, request, parts)
-                request = _joined(store, request, digest, session)
+                request = _join_request(store, request, digest, session)
                 store.execute(ASKED, (source, session, title, link, keeps_on, request))
                 _try_again(store, request)
                 tend(store)
@@ -95,35 +95,41 @@ def submit(
     return request
 
 
-def _announced(store: sqlite3.Connection, how: How, source: str | None, base: str, total: int) -> int:
-    """Begin a request that no one serves before all its points are there; should we die, its lease runs out."""
-    now = time.time()
+def _insert_request(store: sqlite3.Connection, method: How, source: str | None, base: str, total: int) -> int:
+    """Insert a request in state `arriving`, which is not served.
+
+    Its lease runs out if this process dies.
+    """
+    clock_seconds = time.time()
     columns = "how, data, base, total, state, created, lease_until, model_version, code"
-    row = (how, source, base, total, now, now + LEASE_SECONDS, version.MODEL, version.CODE)
+    row = (method, source, base, total, clock_seconds, clock_seconds + LEASE_SECONDS, version.MODEL, version.CODE)
     return store.execute(f"INSERT INTO requests ({columns}) VALUES (?, ?, ?, ?, 'arriving', ?, ?, ?, ?)", row).lastrowid or 0
 
 
-def _listed(
+def _write_points(
     store: sqlite3.Connection,
     request: int,
     scenarios: Iterable[Scenario],
     base: tuple[KnobTexts, ...],
-    how: How,
+    method: How,
     limit: Limit,
     sharing: bool,
 ) -> tuple[str, dict[OwnPart, None]]:
-    """Write the points; return the digest over their keys, and their parts of one's own. Raises BadInput for too much work."""
+    """Write a request's points; return the digest of their keys, and their own parts.
+
+    Raises BadInput for too much work.
+    """
     digest, work, position, parts = blake2b(digest_size=16), 0.0, 0, dict[OwnPart, None]()
     coming = iter(scenarios)
-    while some := list(islice(coming, AT_ONCE)):
-        work += forecast.sweep_seconds(some, how)
+    while chunk := list(islice(coming, AT_ONCE)):
+        work += forecast.sweep_seconds(chunk, method)
         if work > limit.core_seconds:
             raise BadInput(
                 f"These points are likely to take more than {count(limit.core_seconds / HOUR, 'hour')} of one core, and no more "
                 "taken at once; take fewer points or batches, or estimates."
             )
-        rows = list(_points(request, position, some, base, how, sharing))
-        for machine in {id(scenario.machine): scenario.machine for scenario in some}.values():
+        rows = list(_points(request, position, chunk, base, method, sharing))
+        for machine in {id(scenario.machine): scenario.machine for scenario in chunk}.values():
             parts |= dict.fromkeys(own_parts(machine))
         digest.update("".join(str(row[2]) for row in rows).encode())
         position += len(rows)
@@ -134,113 +140,120 @@ def _listed(
 
 
 def _carry(store: sqlite3.Connection, request: int, parts: Iterable[OwnPart]) -> None:
-    """Put the values of parts of one's own beside the knobs of the request's base: who computes it has no such folder."""
+    """Write the own parts beside the knobs of the request's base.
+
+    Workers have no folder of own parts.
+    """
     (base,) = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
     store.execute("UPDATE requests SET base = ? WHERE id = ?", (_compact({**json.loads(base), PARTS: carry(parts)}), request))
 
 
 def _points(
-    request: int, position: int, scenarios: Iterable[Scenario], base: tuple[KnobTexts, ...], how: How, sharing: bool
+    request: int, position: int, scenarios: Iterable[Scenario], base: tuple[KnobTexts, ...], method: How, sharing: bool
 ) -> Iterator[tuple[object, ...]]:
     for number, scenario in enumerate(scenarios, position):
         groups = written(scenario)
-        name, given = key_of(groups, how), _compact({path: text for path, text, _ in differing(base, groups)})
-        found = functional_class(scenario) if sharing and how == "full" else None
-        one = found.name if found else None
-        yield request, number, name, given, one, crc(request, number, name, given, one), version.CODE
+        name, changes = key_of(groups, method), _compact({path: text for path, text, _ in differing(base, groups)})
+        training_class = functional_class(scenario) if sharing and method == "full" else None
+        class_name = training_class.name if training_class else None
+        yield request, number, name, changes, class_name, crc(request, number, name, changes, class_name), version.CODE
 
 
-def _joined(store: sqlite3.Connection, request: int, digest: str, session: str) -> int:
-    """Take up the newest request for the same points that has ended or is ours, instead of this one; else serve this one.
+def _join_request(store: sqlite3.Connection, request: int, digest: str, session: str) -> int:
+    """Return the request to continue for these points, or this request.
 
-    Another session's live request stays its own: either can be cancelled without the other, and points are shared anyway.
+    The newest request with the same points continues if it has ended or is of this session.
+    Another session's live request stays separate: each can be cancelled without the other, and points are shared anyway.
     """
-    ours = "state IN ('done', 'cancelled', 'failed') OR session = ?"
-    same = f"SELECT id, code FROM requests WHERE digest = ? AND id != ? AND ({ours}) ORDER BY id DESC LIMIT 1"
-    earlier = store.execute(same, (digest, request, session)).fetchone()
+    condition = "state IN ('done', 'cancelled', 'failed') OR session = ?"
+    query = f"SELECT id, code FROM requests WHERE digest = ? AND id != ? AND ({condition}) ORDER BY id DESC LIMIT 1"
+    earlier = store.execute(query, (digest, request, session)).fetchone()
     if earlier:
         withdraw(store, "id =", request)
         request = int(earlier[0])
         if earlier[1] != version.CODE:
             adopt(store, request)
-    now = time.time()
+    clock_seconds = time.time()
     live = "state = CASE WHEN state = 'running' THEN state ELSE 'queued' END, ended = NULL, note = ''"
     change = f"UPDATE requests SET {live}, digest = ?, created = ?, lease_until = ? WHERE id = ?"
-    store.execute(change, (digest, now, now + LEASE_SECONDS, request))
+    store.execute(change, (digest, clock_seconds, clock_seconds + LEASE_SECONDS, request))
     return request
 
 
-def withdraw(store: sqlite3.Connection, such: str, than: float) -> None:
-    """Forget requests that have not been served yet, and are such."""
-    arriving = f"SELECT id FROM requests WHERE state = 'arriving' AND {such} ?"
-    store.execute(f"DELETE FROM points WHERE request IN ({arriving})", (than,))
-    store.execute(f"DELETE FROM requests WHERE id IN ({arriving})", (than,))
+def withdraw(store: sqlite3.Connection, condition: str, bound: float) -> None:
+    """Delete requests in state `arriving` for which a condition with a bound holds."""
+    arriving = f"SELECT id FROM requests WHERE state = 'arriving' AND {condition} ?"
+    store.execute(f"DELETE FROM points WHERE request IN ({arriving})", (bound,))
+    store.execute(f"DELETE FROM requests WHERE id IN ({arriving})", (bound,))
 
 
 def _try_again(store: sqlite3.Connection, request: int) -> None:
-    asked = "EXISTS (SELECT 1 FROM points WHERE request = ? AND points.key = failures.key)"
-    failed = f"key IN (SELECT key FROM failures WHERE {asked})"
+    condition = "EXISTS (SELECT 1 FROM points WHERE request = ? AND points.key = failures.key)"
+    failed = f"key IN (SELECT key FROM failures WHERE {condition})"
     store.execute(f"UPDATE claims SET ending = 'forgiven' WHERE ending = 'died' AND {failed}", (request,))
-    store.execute(f"DELETE FROM failures WHERE {asked}", (request,))
+    store.execute(f"DELETE FROM failures WHERE {condition}", (request,))
 
 
 def cancel(path: Path, request: int) -> None:
-    """Stop a request: nothing more is begun, and what runs for it alone stops at its next progress."""
+    """Cancel a request: no further point starts, and points that run for it alone stop."""
     with opened(path) as store:
         change = "UPDATE requests SET state = 'cancelled', ended = ? WHERE id = ? AND state IN ('queued', 'running')"
         store.execute(change, (time.time(), request))
 
 
 def renew(path: Path, request: int) -> None:
-    """Hold the request for LEASE_SECONDS from now; written only once half of the lease is used, or the clock was set back."""
-    now = time.time()
+    """Renew a request's lease for LEASE_SECONDS.
+
+    Written only after half of the lease, or if the clock was set back.
+    """
+    clock_seconds = time.time()
     with opened(path) as store:
         row = store.execute("SELECT lease_until FROM requests WHERE id = ?", (request,)).fetchone()
-        if row and not LEASE_SECONDS / 2 <= row[0] - now <= LEASE_SECONDS:
-            store.execute("UPDATE requests SET lease_until = ? WHERE id = ?", (now + LEASE_SECONDS, request))
+        if row and not LEASE_SECONDS / 2 <= row[0] - clock_seconds <= LEASE_SECONDS:
+            store.execute("UPDATE requests SET lease_until = ? WHERE id = ?", (clock_seconds + LEASE_SECONDS, request))
 
 
 def latest(path: Path, names: Iterable[str]) -> int | None:
-    """Return this code's newest request for exactly the points with these keys, in this order, or None."""
+    """Return this code's newest request for exactly these points in order, or None."""
     digest = blake2b("".join(names).encode(), digest_size=16).hexdigest()
     return _newest(path, "digest = ?", digest)
 
 
-def by_link(path: Path, link: str, how: How) -> int | None:
-    """Return this code's newest request that the link reopens, found without its points' keys, or None."""
-    return _newest(path, "link = ? AND how = ?", link, how) if link else None
+def by_link(path: Path, link: str, method: How) -> int | None:
+    """Return this code's newest request with a link, or None; needs no keys of points."""
+    return _newest(path, "link = ? AND how = ?", link, method) if link else None
 
 
-def _newest(path: Path, such: str, *given: str) -> int | None:
-    query = f"SELECT max(id) FROM requests WHERE {such} AND code = ? AND state != 'arriving'"
+def _newest(path: Path, condition: str, *parameters: str) -> int | None:
+    query = f"SELECT max(id) FROM requests WHERE {condition} AND code = ? AND state != 'arriving'"
     with opened(path) as store:
-        found: int | None = store.execute(query, (*given, version.CODE)).fetchone()[0]
-    return found
+        request: int | None = store.execute(query, (*parameters, version.CODE)).fetchone()[0]
+    return request
 
 
 def tend(store: sqlite3.Connection) -> None:
-    """End requests without an open point, and park those whose lease has run out; looks before it locks.
+    """End requests without an open point, and queue those whose lease has run out again.
 
-    No lease reaches beyond LEASE_SECONDS from now: one that does was given before the clock was set back.
+    Reads before it locks. A lease of more than LEASE_SECONDS from now, of before the clock was set back, is shortened.
     """
-    now = time.time()
+    clock_seconds = time.time()
     still_open = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {OPEN})"
     finished = f"state IN ('queued', 'running') AND NOT {still_open}"
     if store.execute(f"SELECT 1 FROM requests WHERE {finished}").fetchone():
-        kept = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT})"
-        change = f"UPDATE requests SET state = CASE WHEN {kept} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}"
-        store.execute(change, (now,))
+        has_results = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT})"
+        change = f"UPDATE requests SET state = CASE WHEN {has_results} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}"
+        store.execute(change, (clock_seconds,))
     live = "state IN ('queued', 'running')"
-    ahead = f"{live} AND lease_until > ?"
-    if store.execute(f"SELECT 1 FROM requests WHERE {ahead}", (now + LEASE_SECONDS + 1,)).fetchone():
-        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {live} AND lease_until > ?1", (now + LEASE_SECONDS,))
+    too_long = f"{live} AND lease_until > ?"
+    if store.execute(f"SELECT 1 FROM requests WHERE {too_long}", (clock_seconds + LEASE_SECONDS + 1,)).fetchone():
+        store.execute(f"UPDATE requests SET lease_until = ?1 WHERE {live} AND lease_until > ?1", (clock_seconds + LEASE_SECONDS,))
     expired = "state = 'running' AND lease_until <= ? AND NOT keeps_on"
-    if store.execute(f"SELECT 1 FROM requests WHERE {expired}", (now,)).fetchone():
-        store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", (now,))
+    if store.execute(f"SELECT 1 FROM requests WHERE {expired}", (clock_seconds,)).fetchone():
+        store.execute(f"UPDATE requests SET state = 'queued' WHERE {expired}", (clock_seconds,))
 
 
 def adopt(store: sqlite3.Connection, request: int) -> None:
-    """Make a request one of this code: only rows of this code count as kept."""
-    kept = "EXISTS (SELECT 1 FROM results WHERE key = points.key AND code = ?2)"
+    """Make a request one of this code: only results of this code count as finished."""
+    has_result = "EXISTS (SELECT 1 FROM results WHERE key = points.key AND code = ?2)"
     store.execute("UPDATE requests SET code = ?2 WHERE id = ?1", (request, version.CODE))
-    store.execute(f"UPDATE points SET state = {kept} WHERE request = ?1", (request, version.CODE))
+    store.execute(f"UPDATE points SET state = {has_result} WHERE request = ?1", (request, version.CODE))

@@ -1,6 +1,7 @@
-"""The store's tables, as the steps from each format to the next: a new store takes all of them, an old one the rest.
+"""The store's tables, as steps from each format to the next.
 
-A step that has been published is never edited; what changes afterwards is the next step.
+A new store takes all steps.
+A step that has been published is never edited; later changes are a new step.
 """
 
 FIRST = """
@@ -28,7 +29,7 @@ CREATE TRIGGER failure_gone AFTER DELETE ON failures BEGIN
     UPDATE points SET state = 0 WHERE key = OLD.key AND state = 2; END;
 """
 
-# Whose a request is, what it is called and how to reopen it; shared trainings; what was read when; checksums.
+# A request's session, title and link; shared trainings; times of last use; checksums.
 SECOND = """
 ALTER TABLE requests ADD COLUMN session TEXT NOT NULL DEFAULT '';
 ALTER TABLE requests ADD COLUMN keeps_on INTEGER NOT NULL DEFAULT 0;
@@ -53,7 +54,7 @@ CREATE TABLE trainings (class TEXT PRIMARY KEY, record TEXT NOT NULL, checksum T
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
-# Which code a result and a training are of, and which a request was asked by: its points' states are about that code's rows.
+# The code of results, trainings and requests; the states of a request's points are those of its code's rows.
 THIRD = """
 ALTER TABLE results ADD COLUMN code TEXT NOT NULL DEFAULT '';
 ALTER TABLE trainings ADD COLUMN code TEXT NOT NULL DEFAULT '';
@@ -66,7 +67,7 @@ CREATE TRIGGER result_gone AFTER DELETE ON results BEGIN UPDATE points SET state
     WHERE key = OLD.key AND OLD.code = (SELECT code FROM requests WHERE id = points.request); END;
 """
 
-# A request's checksum covers all of it, whatever changes; points and failures have one; nothing damaged is kept any more.
+# Checksums of whole requests, of points and of failures; damaged rows are no longer kept.
 REQUEST = """id, how, data, base, total, reused, state, created, started, lease_until, model_version, note, session, keeps_on,
     title, link, digest, pinned, ended, code"""
 OF_REQUEST, OF_OLD = f"crc({REQUEST})", f"crc(OLD.{', OLD.'.join(map(str.strip, REQUEST.split(',')))})"
@@ -94,7 +95,7 @@ CREATE TRIGGER failure_told AFTER INSERT ON failures BEGIN
 STEPS = (FIRST, SECOND, THIRD, FOURTH)
 VERSION = len(STEPS)
 SEALED = 4  # the first format with a seal
-# What a store is made of: its format, the texts of its tables, and its settings; the seal among these is a checksum of the rest.
+# The seal, a setting, is a checksum of the store's format, of its tables' definitions, and of all other settings.
 SEAL = """crc((SELECT user_version FROM pragma_user_version),
     (SELECT group_concat(type || name || tbl_name || ifnull(sql, '')) FROM (SELECT * FROM sqlite_master ORDER BY type, name)),
     (SELECT group_concat(name || value) FROM (SELECT * FROM settings WHERE name != 'seal' ORDER BY name)))"""

@@ -1,4 +1,4 @@
-"""A request's status for whoever waits for it: cheap enough to be asked every second, however many points it has."""
+"""A request's status for its viewers, cheap enough for a query each second."""
 
 import json
 import sqlite3
@@ -23,7 +23,7 @@ MOST_SHOWN = 1000  # running points; an estimate is over before anyone has read 
 
 @dataclass(frozen=True)
 class Running:
-    """A point that is being computed: its key, since when (seconds), and how far it is, if it has said so."""
+    """A point that is being computed: key, seconds so far, and reported progress."""
 
     key: str
     seconds: float
@@ -32,7 +32,18 @@ class Running:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a request is: `done` counts finished points, `failed` those of them without a result."""
+    """The status of a request.
+
+    request: its number.
+    how: "estimate" or "full".
+    state: its state.
+    total: its points.
+    done: its finished points.
+    failed: its finished points without a result.
+    eta_seconds: the expected seconds until its end, or None.
+    running: its running points.
+    note: a sentence on its state, or "".
+    """
 
     request: int
     how: How
@@ -46,13 +57,13 @@ class Status:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the request has ended, so that no further results will come."""
         return self.state in ENDED
 
 
 @dataclass(frozen=True)
 class FailedPoint:
-    """A point that gave no result: its key, why in a sentence, and whether that is a bug rather than bad input."""
+    """A point without a result: key, reason as a sentence, whether a bug."""
 
     key: str
     sentence: str
@@ -60,27 +71,34 @@ class FailedPoint:
 
 
 def status(path: Path, request: int) -> Status:
-    """Return how far a request is; raises BadInput if the store does not know it."""
+    """Return the status of a request; raises BadInput for an unknown one."""
     with opened(path) as store:
         row = store.execute("SELECT how, state, total, reused, started, note FROM requests WHERE id = ?", (request,)).fetchone()
         if row is None:
             raise BadInput(f"request={request} is not in {path}; submit it again.")
-        # Both counts are of what is in an index of its own: open points, and failures, of which there are few.
-        left = store.execute(f"SELECT count(*) FROM points WHERE request = ? AND state = {OPEN}", (request,)).fetchone()[0]
+        # Both counts use an index of their own: of open points, and of failures, which are few.
+        open_count = store.execute(f"SELECT count(*) FROM points WHERE request = ? AND state = {OPEN}", (request,)).fetchone()[0]
         failed = int(store.execute(FAILED, (request,)).fetchone()[0])
         running = _running(store, request, 1 if row[0] == "estimate" else MOST_SHOWN)
-        foreseen = seconds_left(store, request, [(one.seconds, one.progress) for one in running]) if row[0] == "full" else None
-    how, state, total, reused, started, note = row
-    done = total - left
-    if state == "queued" and running:  # another request has begun one of its points
-        state, reused, started = "running", done, time.time() - max(point.seconds for point in running)
-    if how != "full" and state == "running" and done > reused:  # at the pace so far, of points that were not there before
-        foreseen = (time.time() - started) / (done - reused) * (total - done)
-    return Status(request, how, state, total, done, failed, foreseen if state == "running" else None, running, note)
+        foreseen = (
+            seconds_left(store, request, [(point.seconds, point.progress) for point in running]) if row[0] == "full" else None
+        )
+    method, state, total, reused, started, note = row
+    done_count = total - open_count
+    if state == "queued" and running:  # another request has started one of its points
+        state, reused, started = "running", done_count, time.time() - max(point.seconds for point in running)
+    if (
+        method != "full" and state == "running" and done_count > reused
+    ):  # at the pace so far, without points that were finished before
+        foreseen = (time.time() - started) / (done_count - reused) * (total - done_count)
+    return Status(request, method, state, total, done_count, failed, foreseen if state == "running" else None, running, note)
 
 
 def stopped(path: Path, name: str) -> Progress | None:
-    """Return how far the point with this key was when it was cancelled, or None; `note` says why it cannot go on, if so."""
+    """Return the progress of a cancelled point by its key, or None.
+
+    `note` says why it cannot continue.
+    """
     query = "SELECT snapshot FROM progress WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM claims WHERE key = ?1 AND ending IS NULL)"
     with opened(path) as store:
         row = store.execute(query, (name,)).fetchone()
@@ -88,7 +106,7 @@ def stopped(path: Path, name: str) -> Progress | None:
 
 
 def has_ended(store: sqlite3.Connection, request: int) -> bool:
-    """Return whether nothing more will come of a request; the cheapest question of all."""
+    """Return whether a request has ended; the cheapest query of all."""
     row = store.execute("SELECT state FROM requests WHERE id = ?", (request,)).fetchone()
     return row is None or row[0] in ENDED
 
@@ -101,45 +119,50 @@ def failures(path: Path, request: int) -> tuple[FailedPoint, ...]:
         return tuple(FailedPoint(name, sentence, bool(bug)) for name, sentence, bug in store.execute(query, (request,)))
 
 
-def _running(store: sqlite3.Connection, request: int, most: int) -> tuple[Running, ...]:
+def _running(store: sqlite3.Connection, request: int, limit: int) -> tuple[Running, ...]:
     rows = store.execute(
         """SELECT c.key, c.started, g.snapshot FROM claims c LEFT JOIN progress g ON g.key = c.key
         WHERE c.ending IS NULL AND EXISTS (SELECT 1 FROM points p WHERE p.key = c.key AND p.request = ?) ORDER BY c.id LIMIT ?""",
-        (request, most),
+        (request, limit),
     )
-    now = time.time()
-    return tuple(Running(name, now - started, from_json(json.loads(text)) if text else None) for name, started, text in rows)
+    clock_seconds = time.time()
+    return tuple(
+        Running(name, clock_seconds - started, from_json(json.loads(text)) if text else None) for name, started, text in rows
+    )
 
 
 LOOKED_AT = 256  # newest claims, of all requests
-RECENT = 16  # points whose pace goes on
-# Unfinished points, and those that will train: one of each class not yet trained; one without a class shares nothing.
+RECENT = 16  # newest points by which the pace is measured
+# Unfinished points, and those of them that will train: one of each class not yet trained, and all without a class.
 LEFT = f"""SELECT count(*), count(*) - count(class) + count(DISTINCT class) - count(DISTINCT t)
     FROM (SELECT p.class, (SELECT t.class FROM trainings t WHERE t.class = p.class AND t.code = ?) AS t FROM points p
         WHERE p.request = ? AND p.state = {OPEN})"""
 FORESEEABLE = 0.03  # the share from which on a running point's end is more than a guess
 
 
-def seconds_left(store: sqlite3.Connection, request: int, now: Sequence[tuple[float, Progress | None]]) -> float | None:
-    """Return the seconds until all is done with as many workers as run now, or None while nothing tells.
+def seconds_left(store: sqlite3.Connection, request: int, running: Sequence[tuple[float, Progress | None]]) -> float | None:
+    """Return the seconds until a request ends with the workers of now.
 
-    Of each point that runs `now`: for how many seconds, and how far it is. Trainings are judged by how long they take,
-    the others by how fast they end, since they are over before anyone looks.
+    None without finished points.
+    running: for each running point, its seconds and its progress. Points that train are judged by their durations, the others
+    by the pace of their ends, since they are too quick to be seen.
     """
-    left, training = map(int, store.execute(LEFT, (version.CODE, request)).fetchone())
-    finished, others = _finished(store, request), left - training
-    trained = [ended - begun for begun, ended, alone in finished if alone]
-    trained += [took / told.share for took, told in now if told and told.share >= FORESEEABLE] if training else []
-    quick = [(begun, ended) for begun, ended, alone in finished if not alone][:RECENT]
-    if (training and not trained) or (others and not quick):
+    open_count, training = map(int, store.execute(LEFT, (version.CODE, request)).fetchone())
+    finished, quick_count = _finished(store, request), open_count - training
+    trained = [end - start for start, end, trains in finished if trains]
+    trained += (
+        [took / progress.share for took, progress in running if progress and progress.share >= FORESEEABLE] if training else []
+    )
+    quick = [(start, end) for start, end, trains in finished if not trains][:RECENT]
+    if (training and not trained) or (quick_count and not quick):
         return None
-    pace = (max(ended for _, ended in quick) - min(begun for begun, _ in quick)) / len(quick) if quick else 0.0
-    work = training * mean(trained or [0.0]) - sum(took for took, _ in now)
-    return max(work, 0.0) / max(len(now), 1) + others * pace
+    pace = (max(end for _, end in quick) - min(start for start, _ in quick)) / len(quick) if quick else 0.0
+    work = training * mean(trained or [0.0]) - sum(took for took, _ in running)
+    return max(work, 0.0) / max(len(running), 1) + quick_count * pace
 
 
 def _finished(store: sqlite3.Connection, request: int) -> list[tuple[float, float, bool]]:
-    """Return when the newest finished points began and ended, newest first, and whether each trained by itself."""
+    """Return start, end and own training (bool) of the newest finished points, newest first."""
     rows = store.execute(
         """SELECT c.started, r.created, t.created IS NULL OR t.created > c.started
         FROM claims c JOIN results r ON r.key = c.key JOIN points p ON p.key = c.key
@@ -147,4 +170,4 @@ def _finished(store: sqlite3.Connection, request: int) -> list[tuple[float, floa
         WHERE c.id > (SELECT max(id) FROM claims) - ? AND c.ending = 'kept' AND p.request = ? ORDER BY r.created DESC""",
         (LOOKED_AT, request),
     )
-    return [(begun, ended, bool(alone)) for begun, ended, alone in rows]
+    return [(start, end, bool(trains)) for start, end, trains in rows]

@@ -1,4 +1,4 @@
-"""The table of trainings: what training a functional class gives, kept under the class's name for all workers."""
+"""The table of trainings by functional class, for all workers."""
 
 import json
 import sqlite3
@@ -15,19 +15,25 @@ from .kept import checksum, is_whole
 
 
 class StoreShelf:
-    """The store's table of trainings; a store in trouble is no reason to lose a run, so it only loses the sharing."""
+    """The store's table of trainings as a shelf.
+
+    Errors of the store are ignored, so that no run is lost.
+    """
 
     def __init__(self, store: sqlite3.Connection) -> None:
         self.store = store
 
     def get(self, name: str) -> Training | None:
-        """Return the training of a class; a damaged one goes, to be trained anew."""
+        """Return the training of a class, or None.
+
+        A damaged one is deleted, to be trained again.
+        """
         with suppress(sqlite3.Error):
             return load(self.store, name)
         return None
 
     def __setitem__(self, name: str, training: Training) -> None:
-        """Keep the training of a class; the first one kept stays, unless it is of other code."""
+        """Store the training of a class; an older one of this code stays."""
         record = text(training)
         row = (name, record, checksum(name, record), version.MODEL, time.time(), version.CODE)
         columns = "class, record, checksum, model_version, created, code"
@@ -37,18 +43,18 @@ class StoreShelf:
 
 
 def load(store: sqlite3.Connection, name: str) -> Training | None:
-    """Return this code's training under a class's name, or None; one that is damaged goes."""
+    """Return this code's training under a class's name, or None; a damaged one is deleted."""
     row = store.execute("SELECT record, checksum FROM trainings WHERE class = ? AND code = ?", (name, version.CODE)).fetchone()
     return from_text(row[0]) if row and is_whole(store, "trainings", name, *row) else None
 
 
 def text(training: Training) -> str:
-    """Write a training as one line of JSON, in which every number is whole."""
+    """Return a training as one line of JSON, with all numbers in full precision."""
     return json.dumps(asdict(training), separators=(",", ":"), allow_nan=False)
 
 
-def from_text(written: str) -> Training:
-    """Read what `text` has written."""
-    content: dict[str, Any] = json.loads(written)
-    aucs = {int(batches): tuple(measured) for batches, measured in content["aucs"].items()}
+def from_text(record: str) -> Training:
+    """Return the training that `text` has written."""
+    content: dict[str, Any] = json.loads(record)
+    aucs = {int(batches): tuple(auc_values) for batches, auc_values in content["aucs"].items()}
     return Training(**{**content, "losses": tuple(content["losses"]), "aucs": aucs, "scores": Scores(**content["scores"])})

@@ -1,7 +1,7 @@
-"""The axes of a sweep: a knob and the values it takes, listed, evenly spaced, or anywhere in a range.
+"""The axes of a sweep: knobs with listed or spaced values, or a range.
 
 `KNOB=V1,V2,...` lists values; `KNOB=LOW:HIGH:COUNT` spaces them evenly and `:log` by equal ratios; COUNT is for grids,
-a sampling draws from the whole range, so that `KNOB=LOW:HIGH` is enough. A link writes the same axis as `KNOB:V1,V2,...`.
+a sampling draws from the whole range, so `KNOB=LOW:HIGH` is enough for it. A link writes the same axis as `KNOB:V1,V2,...`.
 """
 
 import re
@@ -26,7 +26,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Span:
-    """The range that an axis was written as; `count` is None where only its ends were given."""
+    """The range of an axis; `count` is None if only the ends were given."""
 
     low: float
     high: float
@@ -41,9 +41,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Axis:
-    """One knob by dotted path, its values in the order in which they were written, and the range if it was one.
+    """One knob by dotted path, its values in order, and its range, if any.
 
-    Values of a range without COUNT are none: only a sampling can take it.
+    A range without COUNT has no values: only a sampling can draw from it.
     """
 
     path: str
@@ -52,51 +52,60 @@ class Axis:
 
     def __str__(self) -> str:
         """The axis as links write it."""
-        written = str(self.span) if self.span else ",".join(knobs.write(known(self.path), value) for value in self.values)
-        return f"{self.path}:{written}"
+        values_text = str(self.span) if self.span else ",".join(knobs.write(known(self.path), setting) for setting in self.values)
+        return f"{self.path}:{values_text}"
 
     @property
     def levels(self) -> bool:
-        """Whether a sampling finds a few values here rather than a continuum: listed ones or whole numbers."""
+        """Whether the axis has separate values, listed ones or whole numbers, rather than a continuum."""
         return self.span is None or known(self.path).kind in WHOLE
 
     def numbers(self, shares: Array) -> Array:
-        """Return where shares from 0 to 1 lie on the axis: a number of its range, or the index of a listed value."""
+        """Return the axis numbers for shares from 0 to 1.
+
+        They are numbers of the range, or indices of listed values.
+        """
         if self.span is None:
             index: Array = np.minimum(np.floor(shares * len(self.values)), len(self.values) - 1)
             return index
         low, high = self.span.low, self.span.high
-        top = high + 1 if self.levels else high  # so that each whole number has as much room as any other
-        along = low * (top / low) ** shares if self.span.log else low + (top - low) * shares
-        met: Array = np.clip(np.floor(along) if self.levels else along, low, high)
-        return met
+        top = high + 1 if self.levels else high  # so that all whole numbers have equal shares
+        positions = low * (top / low) ** shares if self.span.log else low + (top - low) * shares
+        axis_numbers: Array = np.clip(np.floor(positions) if self.levels else positions, low, high)
+        return axis_numbers
 
     def value(self, number: float) -> Any:
-        """Return the knob's value at a number of `numbers`, rounded to what a link writes."""
-        return self.values[int(number)] if self.span is None else _rounded(known(self.path), float(number))
+        """Return the knob's setting at an axis number, rounded to a link's digits."""
+        return self.values[int(number)] if self.span is None else _rounded_setting(known(self.path), float(number))
 
 
 def halves(text: str) -> tuple[str, str, str]:
-    """Return the knob of an axis, and its text up to its values and from there; no knob where it is no axis."""
+    """Return an axis text's knob, its part before the values, and the values.
+
+    "" as knob for other texts.
+    """
     match = WRITTEN.fullmatch(text)
     return (match[2], match[1], match[3]) if match else ("", text, "")
 
 
 def parse(text: str) -> Axis:
-    """Read one axis as written on the command line or in a link; raises BadKnob with a sentence."""
+    """Read one axis as written on the command line or in a link.
+
+    Raises BadKnob with a sentence.
+    """
     match = WRITTEN.fullmatch(text)
     if not match:
         raise BadKnob(f"axis {text[:80]!r} cannot be read; write KNOB=V1,V2,... or KNOB=LOW:HIGH:COUNT, with :log for ratios.")
     knob = known(match[2])
     spaced = RANGE.fullmatch(match[3]) if knob.kind in NUMBERS else None
     span = _span(knob, spaced) if spaced else None
-    found = _spaced(knob, span) if span else _listed(knob, match[3])
-    if len(set(found)) < len(found):
+    axis_values = _spaced(knob, span) if span else _listed_values(knob, match[3])
+    if len(set(axis_values)) < len(axis_values):
         raise BadKnob(f"axis {knob.path}={match[3][:80]} gives a value twice; name each value once.")
-    return Axis(knob.path, found, span)
+    return Axis(knob.path, axis_values, span)
 
 
-def _listed(knob: Knob, text: str) -> tuple[Any, ...]:
+def _listed_values(knob: Knob, text: str) -> tuple[Any, ...]:
     words = text.split(",", MOST_POINTS)
     if len(words) > MOST_POINTS:
         raise BadKnob(f"axis {knob.path} lists more than {figures.count(MOST_POINTS)} values; take fewer.")
@@ -107,9 +116,9 @@ def _listed(knob: Knob, text: str) -> tuple[Any, ...]:
 
 def _span(knob: Knob, match: re.Match[str]) -> Span:
     low, high = (_bound(knob, text) for text in match.group(1, 2))
-    short = match[4] is None and (match[3] is None or match[3].strip() == "log")
-    count = None if short else _count(knob, match[3])
-    scale = ((match[3] if short else match[4]) or "").strip()
+    has_no_count = match[4] is None and (match[3] is None or match[3].strip() == "log")
+    count = None if has_no_count else _count(knob, match[3])
+    scale = ((match[3] if has_no_count else match[4]) or "").strip()
     if scale not in ("", "log"):
         raise BadKnob(f"axis {knob.path} has the scale {scale!r}; write :log for equal ratios, or nothing for equal steps.")
     if low > high:
@@ -123,13 +132,13 @@ def _spaced(knob: Knob, span: Span) -> tuple[Any, ...]:
     if span.count is None:
         return ()
     space = np.geomspace if span.log else np.linspace
-    found = [_rounded(knob, step) for step in space(span.low, span.high, span.count).tolist()]
-    return tuple(dict.fromkeys(found)) if knob.kind in WHOLE else tuple(found)
+    steps = [_rounded_setting(knob, step) for step in space(span.low, span.high, span.count).tolist()]
+    return tuple(dict.fromkeys(steps)) if knob.kind in WHOLE else tuple(steps)
 
 
 def _bound(knob: Knob, text: str) -> float:
-    value = knobs.parse(knob, text)
-    numbers = value if isinstance(value, tuple) else (value,)
+    bound = knobs.parse(knob, text)
+    numbers = bound if isinstance(bound, tuple) else (bound,)
     if len(numbers) != 1 or numbers[0] is None:
         raise BadKnob(f"axis {knob.path} has the bound {text[:40]!r}; LOW and HIGH must each be one number.")
     return float(numbers[0])
@@ -142,8 +151,11 @@ def _count(knob: Knob, text: str) -> int:
     return int(word)
 
 
-def _rounded(knob: Knob, step: float) -> Any:
-    """A number the knob can take: whole, or one of the few that exist, or at 12 digits, so that 0.1 reads 0.1."""
-    number: float = min(knob.only, key=lambda one: abs(one - step)) if knob.only else float(f"{step:.12g}")
+def _rounded_setting(knob: Knob, step: float) -> Any:
+    """Return a number that the knob can take.
+
+    It is whole, one of the allowed numbers, or has 12 digits.
+    """
+    number: float = min(knob.only, key=lambda allowed: abs(allowed - step)) if knob.only else float(f"{step:.12g}")
     number = round(number) if knob.kind in WHOLE else number
     return (number,) if knob.kind in ("ints", "floats") else number

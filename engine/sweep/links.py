@@ -1,16 +1,16 @@
-"""Links: a whole scenario as text, by a preset and what differs, plus the versions it was made with.
+"""Links: a whole scenario as text, with the versions of the sender.
 
-`/design?preset=NAME&KNOB=VALUE&v=2&model=0.6`; a sweep adds `axis=KNOB:V1,V2` once per axis and what it asks:
+The text has a preset and the knobs that differ.
+`/design?preset=NAME&KNOB=VALUE&v=2&model=0.6`; a sweep adds `axis=KNOB:V1,V2` once per axis and its questions:
 `sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `only=KNOB:V1,V2` once per list of words,
-`pareto=Step time [ms],Capital cost [USD]`, `mode=full`, and `pins=3,17`, its pinned points counted from 1. What a page shows
-of it is `metric=AUC` and `view=pareto`. `against=dram` is the baseline and `within=10` the target of every answer, in
+`pareto=Step time [ms],Capital cost [USD]`, `mode=full`, and `pins=3,17`, its pinned points counted from 1. A page shows the
+metric `metric=AUC` in the view `view=pareto`. `against=dram` is the baseline and `within=10` the target of every answer, in
 percent of the baseline's step time. A verdict asks `require=throughput=1e6` once per requirement, `lose=nothing`,
-`objective=capital`, `parts=all` and `prices=2024`. What Runs looks for is `find=WORDS`, and what it compares is
-`run=estimate:/search?...` once per request: how it is computed, and the link that reopens it. A crash state of the log
-protocol adds its replay line, `crash=v1:...`, and one that trains with which kernels, `arithmetic=`. Parts of one's own travel
-with their values, `part=...` once each (`link_parts.py`), and where lists of tables would fill the link, these in `lists=...`
-(`packed_lists.py`). Knobs that had another name or unit when a link was made are opened as those of today, and the banner
-says so.
+`objective=capital`, `parts=all` and `prices=2024`. The page Runs searches for `find=WORDS`, and compares requests by
+`run=estimate:/search?...` once per request: its method, and the link that reopens it. A crash state of the log protocol adds its
+replay line, `crash=v1:...`, and a scenario that trains adds its kernels, `arithmetic=`. Own parts have their values in the link,
+`part=...` once each (`link_parts.py`), and lists of tables that would fill the link are packed in `lists=...`
+(`packed_lists.py`). Knobs that had another name or unit when a link was made are opened as those of today, with a banner.
 """
 
 import re
@@ -33,14 +33,14 @@ from . import link_parts, packed_lists
 from .questions import ONE, SEVERAL, Pairs, Questions
 
 MOST_CHARACTERS = 8000
-MOST_WRITTEN_OUT = MOST_CHARACTERS // 2  # the address bar writes ; and * in three characters each
+MOST_WRITTEN_OUT = MOST_CHARACTERS // 2  # an address bar writes ; and * as three characters each
 MOST_RUNS = 8
 NOTHING_ASKED = Questions()
 BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def compared(questions: Questions) -> tuple[tuple[How, str], ...]:
-    """Return how each request that Runs compares was computed, and the link that reopens it; raises BadLink, BadKnob."""
+    """Return method and link of each request that Runs compares; raises BadLink, BadKnob."""
     runs = questions.runs
     if len(runs) > MOST_RUNS or len(set(runs)) < len(runs):
         raise BadLink(f"The link compares {len(runs)} runs (run=); up to {MOST_RUNS} different ones can be.")
@@ -48,7 +48,7 @@ def compared(questions: Questions) -> tuple[tuple[How, str], ...]:
 
 
 def _compared(text: str) -> tuple[How, str]:
-    """Read `estimate:/search?...`; raises BadLink or BadKnob."""
+    """Return method and link of a text such as `estimate:/search?...`; raises BadLink or BadKnob."""
     way, _, link = text.partition(":")
     page = link.partition("?")[0]
     if way not in get_args(How) or not re.fullmatch("/[a-z]+", page):
@@ -62,9 +62,15 @@ def _compared(text: str) -> tuple[How, str]:
 
 @dataclass(frozen=True)
 class Opened:
-    """What a link says: preset, scenario, a sweep's axes and questions, a banner where versions differ, a crash state.
+    """The content of an opened link.
 
-    `parts` are those of one's own whose values it carries.
+    preset: the preset's name.
+    scenario: the scenario.
+    axes: the axes of a sweep as texts.
+    banner: sentences on differing versions, or "".
+    crash: a crash state's replay line, or "".
+    questions: the questions of a sweep, a verdict or a page.
+    parts: the own parts whose values the link carries.
     """
 
     preset: str
@@ -85,12 +91,14 @@ def query(
     if scenario.model.name != start.model.name:
         start = with_values(start, {"model.name": scenario.model.name})
         pairs.append(("model.name", scenario.model.name))
-    before = values(start)
-    pairs += [(path, _written(path, value)) for path, value in values(scenario).items() if value != before[path]]
+    preset_values = values(start)
+    pairs += [
+        (path, _setting_text(path, setting)) for path, setting in values(scenario).items() if setting != preset_values[path]
+    ]
     spanned = [link_parts.settled(axis) for axis in axes]
-    asked = [(name, link_parts.settled(text) if name == "only" else text) for name, text in questions.pairs]
-    pairs += [("axis", axis) for axis in spanned] + asked
-    words = (text for name, text in asked if name == "only")
+    question_pairs = [(name, link_parts.settled(text) if name == "only" else text) for name, text in questions.pairs]
+    pairs += [("axis", axis) for axis in spanned] + question_pairs
+    words = (text for name, text in question_pairs if name == "only")
     pairs += [(link_parts.PARAMETER, part) for part in link_parts.carried(scenario, (*spanned, *words))]
     pairs += [("crash", crash)] if crash else []
     trained = [("arithmetic", arithmetic())] if scenario.run.training else []
@@ -98,11 +106,14 @@ def query(
     return pairs if len(text_of(pairs)) <= MOST_WRITTEN_OUT else packed_lists.packed(pairs)
 
 
-def _written(path: str, value: object) -> str:
-    """Write a knob's value, of a list the shorter of its two texts: each value apart, or equal neighbours as 16*600."""
-    knob, text = KNOBS[path], knobs.write(KNOBS[path], value)
-    if knob.kind in ("ints", "floats") and isinstance(value, tuple):
-        return min(text, knobs.runs(knob.kind, value), key=len)
+def _setting_text(path: str, setting: object) -> str:
+    """Return a setting as text.
+
+    Of a list the shorter of two: all values, or runs such as 16*600.
+    """
+    knob, text = KNOBS[path], knobs.write(KNOBS[path], setting)
+    if knob.kind in ("ints", "floats") and isinstance(setting, tuple):
+        return min(text, knobs.runs(knob.kind, setting), key=len)
     return text
 
 
@@ -114,27 +125,30 @@ def link(
     crash: str = "",
     questions: Questions = NOTHING_ASKED,
 ) -> str:
-    """Return the link's path and query, to be put behind a host."""
+    """Return the path and query of a link to a scenario or a sweep."""
     return f"/{page}?" + text_of(query(scenario, base, axes, crash, questions))
 
 
 def text_of(pairs: Pairs) -> str:
-    """Return parameters as the part of a link behind its question mark."""
-    return "&".join(f"{quote(key)}={quote(value, safe='.;:,*-')}" for key, value in pairs)
+    """Return parameters as a link's query, the text behind the question mark."""
+    return "&".join(f"{quote(key)}={quote(text, safe='.;:,*-')}" for key, text in pairs)
 
 
-def in_mode(link: str, how: How) -> str:
-    """Return the link of a sweep so that it opens as its points were computed; any other link as it is."""
-    return f"{link}&mode=full" if how == "full" and "&axis=" in link and "&mode=" not in link else link
+def in_mode(link: str, method: How) -> str:
+    """Return a sweep's link with the method by which its points were computed.
+
+    Other links unchanged.
+    """
+    return f"{link}&mode=full" if method == "full" and "&axis=" in link and "&mode=" not in link else link
 
 
 def read(url: str) -> Opened:
-    """Open a whole link, or the part behind its question mark; raises BadLink or BadKnob."""
+    """Open a whole link, or its query; raises BadLink or BadKnob."""
     return open_pairs(_pairs(url))
 
 
 def _pairs(url: str) -> Pairs:
-    """Decode the parameters of a link; raises BadLink."""
+    """Return the decoded parameters of a link; raises BadLink."""
     if len(url) > MOST_CHARACTERS:
         raise BadLink(f"The link has {len(url)} characters; at most {MOST_CHARACTERS} can be opened.")
     text = url.partition("?")[2].partition("#")[0] if "?" in url else url
@@ -147,42 +161,42 @@ def _pairs(url: str) -> Pairs:
 
 
 def open_pairs(pairs: Pairs) -> Opened:
-    """Open decoded parameters; nothing is ever dropped or replaced silently."""
-    seen: dict[str, str] = {}
+    """Open decoded parameters; no parameter is dropped or replaced silently."""
+    parameters: dict[str, str] = {}
     axes: list[str] = []
-    several: dict[str, list[str]] = {name: [] for name in SEVERAL}
+    lists_by_name: dict[str, list[str]] = {name: [] for name in SEVERAL}
     renamed: dict[str, str] = {}
     format_ = _link_version(next((text for name, text in pairs if name == "v"), str(version.LINK)))
     pairs, parts = link_parts.taken(packed_lists.unpacked(pairs))
     systems = _systems(pairs)
-    for name, written in pairs:
-        if "\ufffd" in name + written or not (name + written).isprintable():
+    for name, raw_text in pairs:
+        if "\ufffd" in name + raw_text or not (name + raw_text).isprintable():
             raise BadLink(f"The link's parameter {name[:80]!r} has characters that are no printable text; copy it again.")
-        key, value = _today(name, written, format_, systems)
-        if (key, value) != (name, written):
-            renamed[f"{name}={written}"] = f"{key}={value}"
+        key, new_text = _today_parameter(name, raw_text, format_, systems)
+        if (key, new_text) != (name, raw_text):
+            renamed[f"{name}={raw_text}"] = f"{key}={new_text}"
         if key == "axis":
-            sweep_axes.parse(value)
-            axes.append(value)
-        elif key in several:
-            several[key].append(value)
-        elif key in seen:
-            raise BadLink(f"The link gives {key!r} twice ({seen[key]!r} and {value!r}); keep one.")
+            sweep_axes.parse(new_text)
+            axes.append(new_text)
+        elif key in lists_by_name:
+            lists_by_name[key].append(new_text)
+        elif key in parameters:
+            raise BadLink(f"The link gives {key!r} twice ({parameters[key]!r} and {new_text!r}); keep one.")
         else:
-            seen[key] = value
-    seen.pop("v", None)
-    base = preset(start := seen.get("preset", DEFAULT)).scenario
-    for path, text, why in meant(format_, start, seen, axes, values(base).__getitem__, systems):
-        seen[path] = text
-        renamed[why] = f"{path}={text}"
-    told = _banner(seen.pop("model", version.MODEL), renamed, seen.pop("arithmetic", ""))
-    banner = " ".join(filter(None, (told, link_parts.banner(parts))))
-    name, crash = seen.pop("preset", DEFAULT), seen.pop("crash", "")
-    one = {name: seen.pop(name, "") for name in ONE}
-    questions = Questions(**one, **{SEVERAL[name]: tuple(held) for name, held in several.items()})  # type: ignore[arg-type]
+            parameters[key] = new_text
+    parameters.pop("v", None)
+    base = preset(start := parameters.get("preset", DEFAULT)).scenario
+    for path, text, cause in meant(format_, start, parameters, axes, values(base).__getitem__, systems):
+        parameters[path] = text
+        renamed[cause] = f"{path}={text}"
+    version_note = _banner(parameters.pop("model", version.MODEL), renamed, parameters.pop("arithmetic", ""))
+    banner = " ".join(filter(None, (version_note, link_parts.banner(parts))))
+    name, crash = parameters.pop("preset", DEFAULT), parameters.pop("crash", "")
+    single_texts = {name: parameters.pop(name, "") for name in ONE}
+    questions = Questions(**single_texts, **{SEVERAL[name]: tuple(texts) for name, texts in lists_by_name.items()})  # type: ignore[arg-type]
     questions.check()
     compared(questions)  # reading them is their check
-    changes = {path: knobs.parse(known(path), text) for path, text in seen.items()}
+    changes = {path: knobs.parse(known(path), text) for path, text in parameters.items()}
     return Opened(name, with_values(base, changes), tuple(axes), banner, crash, questions, parts)
 
 
@@ -195,17 +209,23 @@ def _link_version(text: str) -> int:
 
 
 def _systems(pairs: Pairs) -> frozenset[str]:
-    """Return the training systems of a link: those of an axis, the one that it names, or its preset's; raises BadKnob."""
+    """Return the training systems of a link; raises BadKnob.
+
+    They are those of an axis, of the knob, or of the preset.
+    """
     axes = (sweep_axes.halves(text) for name, text in pairs if name == "axis")
     swept = [words.split(",") for path, _, words in axes if path == "system"]
-    named = [text for name, text in pairs if name == "system"]
-    if swept or named:
-        return frozenset((*named, *(system for several in swept for system in several)))
+    named_systems = [text for name, text in pairs if name == "system"]
+    if swept or named_systems:
+        return frozenset((*named_systems, *(system for axis_systems in swept for system in axis_systems)))
     return frozenset((preset(next((text for name, text in pairs if name == "preset"), DEFAULT)).scenario.system,))
 
 
-def _today(name: str, text: str, format_: int, systems: frozenset[str]) -> tuple[str, str]:
-    """Return a parameter as it is written today: a knob, an axis or a bound of one, or an objective."""
+def _today_parameter(name: str, text: str, format_: int, systems: frozenset[str]) -> tuple[str, str]:
+    """Return a parameter of an older link as written today.
+
+    It is a knob, an axis, a bound or an objective.
+    """
     if name in ("axis", "only"):
         path, head, words = sweep_axes.halves(text)
         text = head + chosen(format_, path, words)
@@ -216,14 +236,14 @@ def _today(name: str, text: str, format_: int, systems: frozenset[str]) -> tuple
     return translated(name, chosen(format_, name, text), systems)
 
 
-def _banner(text: str, renamed: Mapping[str, str], made: str) -> str:
-    if not re.fullmatch(r"[\w.-]{0,80}", made, re.ASCII):
-        raise BadLink(f"The link's arithmetic={made[:80]!r} names no kernels; leave it out.")
-    told = " ".join(f"Its {old[:80]} is {new[:80]} now." for old, new in renamed.items())
-    other = elsewhere(made)
+def _banner(text: str, renamed: Mapping[str, str], link_arithmetic: str) -> str:
+    if not re.fullmatch(r"[\w.-]{0,80}", link_arithmetic, re.ASCII):
+        raise BadLink(f"The link's arithmetic={link_arithmetic[:80]!r} names no kernels; leave it out.")
+    renames_text = " ".join(f"Its {old_text[:80]} is {new_text[:80]} now." for old_text, new_text in renamed.items())
+    arithmetic_notes = elsewhere(link_arithmetic)
     if text == version.MODEL:
-        return " ".join(filter(None, (told, *other)))
+        return " ".join(filter(None, (renames_text, *arithmetic_notes)))
     return (
-        f"This link was made with model version {text[:20]!r}; this is {version.MODEL}. {told or 'The knobs are the same.'} "
-        "Results may differ: CHANGELOG.md lists what changed."
+        f"This link was made with model version {text[:20]!r}; this is {version.MODEL}. "
+        f"{renames_text or 'The knobs are the same.'} Results may differ: CHANGELOG.md lists what changed."
     )

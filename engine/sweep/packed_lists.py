@@ -1,4 +1,4 @@
-"""Long lists in links: knobs with a value per table as one compressed parameter, where written out they would fill the link.
+"""Long lists in links: knobs with a value per table as one compressed parameter.
 
 `lists=...` is zlib's bytes of lines `KNOB=VALUE`, in the letters of base64 that no address escapes.
 """
@@ -12,24 +12,24 @@ from ..scenario.knobs import LISTING
 from .questions import Pairs
 
 PARAMETER = "lists"
-LONG = 60  # characters of a value that is packed
-MOST_LETTERS = 1_000_000  # of the text that is packed
+LONG = 60  # longer values are packed [characters]
+MOST_LETTERS = 1_000_000  # the most characters that are unpacked
 
 
 def packed(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Return parameters with the long lists of knobs among them as one, in the place of the first."""
+    """Return parameters with all long lists packed into one, at the first's position."""
     lists = [(name, text) for name, text in pairs if "." in name and LISTING in text and len(text) > LONG]
     if not lists:
         return [*pairs]
     lines = "\n".join(f"{name}={text}" for name, text in lists)
     letters = urlsafe_b64encode(zlib.compress(lines.encode(), 9)).decode().rstrip("=")
-    first = pairs.index(lists[0])
-    others = [pair for pair in pairs if pair not in lists]
-    return [*others[:first], (PARAMETER, letters), *others[first:]]
+    position = pairs.index(lists[0])
+    other_pairs = [pair for pair in pairs if pair not in lists]
+    return [*other_pairs[:position], (PARAMETER, letters), *other_pairs[position:]]
 
 
 def unpacked(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Return parameters with packed lists written out again; raises BadLink."""
+    """Return parameters with packed lists unpacked; raises BadLink."""
     parameters: Pairs = []
     for name, text in pairs:
         parameters += _lists(text) if name == PARAMETER else [(name, text)]

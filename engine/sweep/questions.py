@@ -1,4 +1,4 @@
-"""Questions: what a link asks of its scenario, as written: points and bounds of a sweep, baseline and target, what is shown."""
+"""Questions of a link about its scenario, as texts."""
 
 import re
 from dataclasses import dataclass
@@ -21,20 +21,32 @@ SEVERAL = {
     "only": "only",
     "require": "require",
     "run": "runs",
-}  # parameters that come once each, by the field that holds them
+}  # parameters that a link may repeat, by the field with their texts
 VIEW = re.compile("[a-z0-9-]{1,40}")
 Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Questions:
-    """What a sweep is asked, as written: which points, the bounds that they must keep, the objectives of a Pareto front.
+    """The questions of a link, as texts; "" or empty where not asked.
 
-    `only` are the words that knobs must have, `mode` is how points are computed, `pins` are the points that were pinned,
-    counted from 1; `view` and `metric` are what a page shows. `against` is the system that answers are told against, and
-    `within` the percent by which a machine may be slower. A verdict is asked what to `require` of a machine, what a failure
-    may `lose`, which `objective` is to be least, of which `parts`, at the `prices` of which year. `runs` are the requests
-    that Runs compares, and `find` the words that it looks for. All are "" or empty where left open.
+    sample: the sampling of a sweep's points.
+    where: the bounds that points must keep.
+    pareto: the objectives of a Pareto front.
+    pins: the pinned points, counted from 1.
+    runs: the requests that the page Runs compares.
+    against: the baseline system of answers.
+    within: the percent by which a machine may be slower.
+    require: the requirements on a machine in a verdict.
+    lose: the largest loss by a failure in a verdict.
+    objective: the quantity that a verdict minimises.
+    parts: the parts that a verdict may use.
+    prices: the year of a verdict's prices.
+    only: the words that knobs must have.
+    mode: the method by which points are computed.
+    view: the view of a page.
+    metric: the metric that a page shows.
+    find: the words that the page Runs searches for.
     """
 
     sample: str = ""
@@ -57,28 +69,31 @@ class Questions:
 
     @property
     def pairs(self) -> Pairs:
-        """The parameters that say so."""
-        several = [(name, value) for name, field in SEVERAL.items() for value in getattr(self, field)]
-        return [(name, value) for name in ONE if (value := getattr(self, name))] + several
+        """The questions as parameters of a link."""
+        repeated_pairs = [(name, text) for name, field in SEVERAL.items() for text in getattr(self, field)]
+        return [(name, text) for name in ONE if (text := getattr(self, name))] + repeated_pairs
 
     @property
     def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The knobs that must have one of some words, as links write them; raises BadKnob or BadLink."""
-        listed = tuple(map(sweep_axes.parse, self.only))
-        wrong = next((text for text, axis in zip(self.only, listed, strict=True) if axis.span), None)
-        if wrong or len(listed) > MOST_BOUNDS or len({axis.path for axis in listed}) < len(listed):
+        """The knobs that must have one of some words, as links write them.
+
+        Raises BadKnob or BadLink.
+        """
+        word_axes = tuple(map(sweep_axes.parse, self.only))
+        bad_text = next((text for text, axis in zip(self.only, word_axes, strict=True) if axis.span), None)
+        if bad_text or len(word_axes) > MOST_BOUNDS or len({axis.path for axis in word_axes}) < len(word_axes):
             raise BadLink(
-                f"The link's only={(wrong or self.only[0])[:80]!r} cannot be read; "
+                f"The link's only={(bad_text or self.only[0])[:80]!r} cannot be read; "
                 f"write only=KNOB:V1,V2 once per knob, for at most {MOST_BOUNDS}."
             )
-        return tuple((axis.path, tuple(knobs.write(KNOBS[axis.path], value) for value in axis.values)) for axis in listed)
+        return tuple((axis.path, tuple(knobs.write(KNOBS[axis.path], setting) for setting in axis.values)) for axis in word_axes)
 
     @property
     def pinned(self) -> tuple[int, ...]:
         """The pinned points, counted from 0; raises BadLink."""
         words = self.pins.split(",") if self.pins else []
-        wrong = [word for word in words if not (word.isascii() and word.isdecimal() and len(word) < 9 and int(word))]
-        if wrong or len(words) > MOST_PINS or len(set(words)) < len(words):
+        bad_words = [word for word in words if not (word.isascii() and word.isdecimal() and len(word) < 9 and int(word))]
+        if bad_words or len(words) > MOST_PINS or len(set(words)) < len(words):
             raise BadLink(
                 f"The link's pinned points pins={self.pins[:80]!r} cannot be read; "
                 f"write up to {MOST_PINS} different numbers of points, counted from 1: pins=3,17."
@@ -86,7 +101,10 @@ class Questions:
         return tuple(int(word) - 1 for word in words)
 
     def check(self) -> None:
-        """Refuse what has no form; raises BadInput. Whether bounds and objectives name results is `answers.linked`'s question."""
+        """Raise BadInput for a question that cannot be read.
+
+        Names of results in bounds and objectives are checked by `answers.linked`.
+        """
         if len(self.where) > MOST_BOUNDS:
             raise BadLink(f"The link has {len(self.where)} bounds (where=); at most {MOST_BOUNDS} are allowed.")
         if self.sample:

@@ -1,7 +1,7 @@
-"""A sweep: the scenarios that some axes span around a base, each made only when it is looked at.
+"""A sweep: the scenarios that axes span around a base, made when read.
 
 A grid takes every combination; a sampling draws points of the same box: at random, or evenly spread by a Sobol sequence
-or a Latin hypercube. Each point is rounded to what a link writes, so its link reproduces it.
+or a Latin hypercube. Each point is rounded to the digits of a link, so its link reproduces it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,18 +22,21 @@ from .axes import MOST_POINTS, Array, Axis
 
 Kind = Literal["grid", "random", "sobol", "lhs"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-SAMPLE = 0x5A  # the purpose of the random stream that picks points
+SAMPLE = 0x5A  # the key of the random stream that draws points
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Which points of the box: all of the grid, so many of it, or so many drawn anywhere."""
+    """The choice of points in the box of the axes.
+
+    They are the whole grid, `count` points of the grid, or `count` points drawn anywhere.
+    """
 
     kind: Kind = "grid"
     count: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what draws nothing or too much; raises BadKnob."""
+        """Raise BadKnob for an unknown kind, or a missing or too large count."""
         if self.kind not in KINDS:
             raise BadKnob(f"sampling={self.kind[:20]!r} is not known; {nearest(self.kind, KINDS)}")
         if self.count is None and self.kind != "grid":
@@ -47,7 +50,7 @@ class Sampling:
 
 
 def sampling(text: str) -> Sampling:
-    """Read a sampling as links write it; raises BadKnob."""
+    """Return the sampling of a text such as sobol:256; raises BadKnob."""
     kind, colon, count = text.partition(":")
     if colon and not (count.isascii() and count.isdigit() and len(count) <= 9):
         raise BadKnob(f"sample={text[:40]!r} cannot be read; write a kind and a number of points, such as sobol:256.")
@@ -56,28 +59,29 @@ def sampling(text: str) -> Sampling:
 
 @dataclass(frozen=True)
 class RefusedPlace:
-    """A combination that no scenario can have: its place on the axes, and why in a sentence."""
+    """A combination that no scenario can have: its place on the axes, and why."""
 
     place: Mapping[str, Any]
     sentence: str
 
 
 def made(base: Scenario, place: Mapping[str, Any], settings: Sequence[tuple[str, Any]] = ()) -> Scenario | RefusedPlace:
-    """Return the scenario at a place, or why there is none."""
+    """Return the scenario at a place of the axes, or the refusal."""
     try:
         return with_values(base, {**dict(settings), **place})
     except BadKnob as error:
-        where = ", ".join(f"{path}={knobs.write(known(path), value)}" for path, value in place.items())
-        return RefusedPlace(place, f"At {where}: {error}" if where else str(error))
+        place_text = ", ".join(f"{path}={knobs.write(known(path), setting)}" for path, setting in place.items())
+        return RefusedPlace(place, f"At {place_text}: {error}" if place_text else str(error))
 
 
 @dataclass(frozen=True)
 class Sweep(Sequence[Scenario]):
-    """A lazy sequence of the points that some axes span, the first axis slowest; without axes, `base` alone.
+    """A lazy sequence of the points that some axes span, the first axis slowest.
 
-    `settings` are knobs set beside the axes: a swept `model.name` comes before them, an axis of the same knob after
-    them. Combinations that no scenario can have are not in the sequence but in `refused`; a sweep of nothing else raises
-    BadKnob, and so do axes that cannot be spanned. Memory is a few numbers a point.
+    Without axes, `base` alone.
+    `settings` are knobs set beside the axes: a swept `model.name` is set before them, an axis of the same knob after them.
+    Combinations that no scenario can have are not in the sequence but in `refused`; a sweep without a possible point raises
+    BadKnob, and so do invalid axes. Memory is a few numbers for each point.
     """
 
     base: Scenario
@@ -86,14 +90,14 @@ class Sweep(Sequence[Scenario]):
     sampling: Sampling = Sampling()
 
     def __post_init__(self) -> None:
-        """Check what can be known without making every point."""
+        """Check axes and sampling, and that a point is possible; raises BadKnob."""
         _check(self.axes, self.sampling)
         if not len(self._good):
             refused = made(self.base, self._place(0), self.settings)
             raise BadKnob(refused.sentence if isinstance(refused, RefusedPlace) else "The axes span no point.")
 
     def __len__(self) -> int:
-        """Return how many points there are."""
+        """Return the number of possible points."""
         return len(self._good)
 
     @overload
@@ -101,9 +105,9 @@ class Sweep(Sequence[Scenario]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Scenario, ...]: ...
     def __getitem__(self, index: int | slice) -> Scenario | tuple[Scenario, ...]:
-        """Return a point, made anew."""
+        """Return a point's scenario, which is made anew at each call."""
         if isinstance(index, slice):
-            return tuple(self[one] for one in range(*index.indices(len(self))))
+            return tuple(self[point_index] for point_index in range(*index.indices(len(self))))
         return with_values(self.base, self.changes(index))
 
     def place(self, index: int) -> dict[str, Any]:
@@ -115,7 +119,10 @@ class Sweep(Sequence[Scenario]):
         return {**dict(self.settings), **self.place(index)}
 
     def levels(self, bins: int) -> Array:
-        """Return for each point and axis which of its values it has, from 0; a range sampled anywhere is cut into bins."""
+        """Return the index of each point's value on each axis, from 0.
+
+        Sampled ranges are cut into bins.
+        """
         numbers = self._numbers[self._good]
         if not self.axes:
             return np.zeros((len(self), 0), dtype=int)
@@ -125,42 +132,47 @@ class Sweep(Sequence[Scenario]):
         )
 
     def points(self) -> Iterator[Scenario | RefusedPlace]:
-        """Yield all points in the order of the box, those that were refused included."""
-        good, refused = iter(self), iter(self.refused)
-        for fine in self.fine:
-            yield next(good) if fine else next(refused)
+        """Yield all points in the order of the box, refused ones included."""
+        possible_points, refused = iter(self), iter(self.refused)
+        for is_possible in self.fine:
+            yield next(possible_points) if is_possible else next(refused)
 
     @cached_property
     def refused(self) -> tuple[RefusedPlace, ...]:
         """The combinations that no scenario can have, in their order."""
-        tried = (made(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.fine).tolist())
-        return tuple(one for one in tried if isinstance(one, RefusedPlace))
+        trials = (made(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.fine).tolist())
+        return tuple(trial for trial in trials if isinstance(trial, RefusedPlace))
 
     @property
     def digest(self) -> str:
-        """32 hex digits of all that spans the sweep; equal sweeps have equal ones."""
+        """The digest of the sweep in 32 hex digits; equal sweeps have equal digests."""
         seed = self._seed if self.sampling.count else 0
         lines = rows(self.base)
-        lines += [f"{path}={knobs.write(known(path), value)}" for path, value in self.settings]
+        lines += [f"{path}={knobs.write(known(path), setting)}" for path, setting in self.settings]
         lines += [*map(str, self.axes), str(self.sampling), str(seed)]
         return digest(lines)
 
     @cached_property
     def sequence_note(self) -> str:
-        """The sentence about points that pool a sequence as a bag; "" without any. Few points are made for it."""
+        """The sentence on points that pool a sequence as a bag, or "".
+
+        Only one point of each model is made for it.
+        """
         shaping = [number for number, axis in enumerate(self.axes) if axis.path.startswith("model.")]
-        _, first, times = np.unique(self._numbers[self._good][:, shaping], axis=0, return_index=True, return_counts=True)
-        return sequence_note_of_points([self[index] for index in first.tolist()], times.tolist())
+        _, first_rows, times = np.unique(self._numbers[self._good][:, shaping], axis=0, return_index=True, return_counts=True)
+        return sequence_note_of_points([self[index] for index in first_rows.tolist()], times.tolist())
 
     @property
     def _seed(self) -> int:
         return int(dict(self.settings).get("data.seed", self.base.data.seed))
 
-    def _place(self, row: int, some: Sequence[int] | None = None) -> dict[str, Any]:
-        """Return a row's value on each axis, or on some by number."""
+    def _place(self, row: int, axis_indices: Sequence[int] | None = None) -> dict[str, Any]:
+        """Return a row's setting on each axis, or on the axes at some indices."""
         numbers = self._numbers[row]
-        found = ((self.axes[at], numbers[at]) for at in (range(len(self.axes)) if some is None else some))
-        return {axis.path: axis.values[int(n)] if self._on_grid else axis.value(n) for axis, n in found}
+        axis_numbers = (
+            (self.axes[number], numbers[number]) for number in (range(len(self.axes)) if axis_indices is None else axis_indices)
+        )
+        return {axis.path: axis.values[int(n)] if self._on_grid else axis.value(n) for axis, n in axis_numbers}
 
     @property
     def _on_grid(self) -> bool:
@@ -168,17 +180,17 @@ class Sweep(Sequence[Scenario]):
 
     @cached_property
     def _numbers(self) -> Array:
-        """A row of numbers a point: an index into each axis's values, or where a sampling met the axis."""
+        """The (points, axes) numbers: indices of axis values, or numbers of a range."""
         if not self.axes:
             return np.zeros((1, 0))
         if self._on_grid:
             shape = tuple(len(axis.values) for axis in self.axes)
-            return np.column_stack(np.unravel_index(_some(prod(shape), self.sampling.count, self._seed), shape))
+            return np.column_stack(np.unravel_index(_drawn_indices(prod(shape), self.sampling.count, self._seed), shape))
         shares = shares_of(self.sampling, len(self.axes), self._seed)
         numbers = np.column_stack([axis.numbers(share) for axis, share in zip(self.axes, shares.T, strict=True)])
         if not all(axis.levels for axis in self.axes):
             return numbers
-        return numbers[np.sort(np.unique(numbers, axis=0, return_index=True)[1])]  # a few levels come again and again
+        return numbers[np.sort(np.unique(numbers, axis=0, return_index=True)[1])]  # points on few levels repeat
 
     @cached_property
     def _good(self) -> Array:
@@ -186,57 +198,66 @@ class Sweep(Sequence[Scenario]):
 
     @cached_property
     def fine(self) -> Array:
-        """Whether a scenario can have each point of the box; only knobs that can contradict each other are tried together."""
+        """Whether each point of the box is possible.
+
+        Only knobs that can contradict each other are tried.
+        """
         ruled = [number for number, axis in enumerate(self.axes) if axis.path in RULED]
-        _, first, same = np.unique(self._numbers[:, ruled], axis=0, return_index=True, return_inverse=True)
-        tried = (made(self.base, self._place(row, ruled), self.settings) for row in first)
-        fine: Array = np.array([not isinstance(one, RefusedPlace) for one in tried])[same.reshape(-1)]
-        return fine
+        _, first_rows, inverse = np.unique(self._numbers[:, ruled], axis=0, return_index=True, return_inverse=True)
+        trials = (made(self.base, self._place(row, ruled), self.settings) for row in first_rows)
+        possible: Array = np.array([not isinstance(trial, RefusedPlace) for trial in trials])[inverse.reshape(-1)]
+        return possible
 
 
-def _some(size: int, count: int | None, seed: int) -> Array:
-    """Return the indices of so many of a grid's points, drawn without repeats, in the order of the grid."""
+def _drawn_indices(size: int, count: int | None, seed: int) -> Array:
+    """Return the indices of `count` drawn points of a grid, in the grid's order."""
     if count is None or count >= size:
         return np.arange(size)
     return np.sort(np.random.default_rng([seed, SAMPLE]).permutation(size)[:count])
 
 
-def shares_of(how: Sampling, axes: int, seed: int) -> Array:
-    """Return a row of shares from 0 to 1 a point; of a Sobol sequence, fewer points are the beginning of more."""
-    rng, count = np.random.default_rng([seed, SAMPLE]), how.count or 1
-    if how.kind == "random":
+def shares_of(sampling: Sampling, axes: int, seed: int) -> Array:
+    """Return (points, axes) shares from 0 to 1.
+
+    Fewer points of a Sobol sequence are the first ones of more points.
+    """
+    rng, count = np.random.default_rng([seed, SAMPLE]), sampling.count or 1
+    if sampling.kind == "random":
         return rng.random((count, axes))
     from scipy.stats import qmc  # late, since importing it takes a second
 
-    if how.kind == "lhs":
+    if sampling.kind == "lhs":
         spread: Array = qmc.LatinHypercube(axes, rng=rng).random(count)
         return spread
-    even: Array = qmc.Sobol(axes, rng=rng).random_base2((count - 1).bit_length())[:count]
-    return even
+    sobol_shares: Array = qmc.Sobol(axes, rng=rng).random_base2((count - 1).bit_length())[:count]
+    return sobol_shares
 
 
-def _binned(numbers: Array, most: int) -> Array:
-    """Number the different values, or cut them into so many bins of equally many points."""
+def _binned(numbers: Array, bins: int) -> Array:
+    """Return the index of each number's distinct value, or of its bin.
+
+    Bins have equally many points.
+    """
     different, level = np.unique(numbers, return_inverse=True)
-    if len(different) <= most:
+    if len(different) <= bins:
         return level.reshape(-1)
-    return np.searchsorted(np.quantile(numbers, np.arange(1, most) / most), numbers, side="right")
+    return np.searchsorted(np.quantile(numbers, np.arange(1, bins) / bins), numbers, side="right")
 
 
-def _check(axes: Sequence[Axis], how: Sampling) -> None:
+def _check(axes: Sequence[Axis], sampling: Sampling) -> None:
     paths = [axis.path for axis in axes]
     for axis in axes:
         if paths.count(axis.path) > 1:
             raise BadKnob(f"axis {axis.path} is given twice; list all its values in one axis.")
-        if not axis.values and (how.kind == "grid" or not axis.span):
+        if not axis.values and (sampling.kind == "grid" or not axis.span):
             raise BadKnob(
                 f"axis {axis.path} is a range without COUNT; write LOW:HIGH:COUNT, or draw points by --sampling sobol "
                 "(in a script, sample='sobol:64')."
             )
-        for value in axis.values:
-            knobs.check(known(axis.path), value)
+        for setting in axis.values:
+            knobs.check(known(axis.path), setting)
     size = prod(len(axis.values) for axis in axes)
-    if how.kind == "grid" and size > MOST_POINTS:
+    if sampling.kind == "grid" and size > MOST_POINTS:
         raise BadKnob(
             f"The axes span {figures.count(size, 'point')}; at most {figures.count(MOST_POINTS)} are allowed: "
             "take fewer values, or draw some."

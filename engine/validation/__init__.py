@@ -1,1 +1,1 @@
-"""The validation: claims of papers, figures of real click logs, and the estimate's gap to the full run."""
+"""The validation: published claims, figures of real click logs, and gaps of estimates."""

@@ -1,6 +1,6 @@
-"""The accepted record: what each published number's error was when it was last looked at, and what got worse since.
+"""The accepted record: the error of each published number when it was last accepted.
 
-It is `presets/accepted.json`, written anew only with a reason, and never over something worse unless the model version rose.
+The file `presets/accepted.json` is written anew only with a reason. Worse numbers need a higher model version.
 """
 
 import json
@@ -17,12 +17,12 @@ from .claims import Ends, ends_text
 from .scoreboard import PublishedNumber
 
 FILE = FOLDER / "accepted.json"
-NOISE, FAR = 0.05, 5.0  # points of error: what another computer's last digits may move, and what is told with both numbers
+NOISE, FAR = 0.05, 5.0  # points of error: NOISE is another computer's rounding; above FAR both numbers are told
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """One published number as it was accepted: the published value or range, ours, and our error in percent of it."""
+    """One published number as accepted: its value or range, the simulated value, the error [%]."""
 
     published: float
     ours: float
@@ -37,7 +37,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class AcceptedRecord:
-    """The accepted numbers by name, at a model version, with the day and the reason of the last change."""
+    """The accepted numbers by name, with model version, day and reason of the last change."""
 
     model: str
     date: str
@@ -49,7 +49,7 @@ def read(file: Path = FILE) -> AcceptedRecord:
     """Read the record; raises BadFile where it is missing or damaged."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        numbers = {name: Accepted(**entry) for name, entry in content.pop("numbers").items()}
+        numbers = {name: Accepted(**fields) for name, fields in content.pop("numbers").items()}
         return AcceptedRecord(**content, numbers=numbers)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFile(
@@ -57,55 +57,61 @@ def read(file: Path = FILE) -> AcceptedRecord:
         ) from None
 
 
-def worse(record: AcceptedRecord, found: Sequence[PublishedNumber], every: bool) -> tuple[str, ...]:
-    """Return a sentence for each number that is further off than accepted, or that no longer is the number accepted.
+def worse(record: AcceptedRecord, numbers: Sequence[PublishedNumber], every: bool) -> tuple[str, ...]:
+    """Return a sentence for each number that is further off than accepted, or another number.
 
-    With `every`, `found` is all that is published, so that what was accepted and is no longer claimed counts too.
+    With `every`, `numbers` are all published numbers: an accepted one without a claim counts too.
     """
-    told = [sentence for score in found if (sentence := _worse(record.numbers.get(score.name), score))]
-    gone = sorted(set(record.numbers) - {score.name for score in found}) if every else []
-    return (*told, *(f"{name}: accepted, but no longer claimed." for name in gone))
+    sentences = [sentence for score in numbers if (sentence := _worse(record.numbers.get(score.name), score))]
+    unclaimed_names = sorted(set(record.numbers) - {score.name for score in numbers}) if every else []
+    return (*sentences, *(f"{name}: accepted, but no longer claimed." for name in unclaimed_names))
 
 
 def _worse(accepted: Accepted | None, score: PublishedNumber) -> str:
     if accepted is None:
         return f"{score.name}: not in the accepted record."
     if accepted.ends != score.ends:
-        now, before = ends_text(score.ends, "g"), ends_text(accepted.ends, "g")
-        return f"{score.name}: published is {now} now, and was {before} when it was accepted."
+        published_now, published_before = ends_text(score.ends, "g"), ends_text(accepted.ends, "g")
+        return f"{score.name}: published is {published_now} now, and was {published_before} when it was accepted."
     points = abs(score.error_percent) - abs(accepted.error_percent)
     if points != points or points > NOISE:
-        both = (
+        numbers_text = (
             f": ours was {figure(accepted.ours)} and is {figure(score.ours)}, for {ends_text(score.ends)}" if points > FAR else ""
         )
-        return f"{score.name}: {figure(points)} points further off than accepted{both}."
+        return f"{score.name}: {figure(points)} points further off than accepted{numbers_text}."
     return ""
 
 
-def accept(found: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> None:
-    """Write the record anew; raises BadInput without a reason, or for what got worse under the same model version."""
+def accept(numbers: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> None:
+    """Write the record anew.
+
+    Raises BadInput without a reason, or if numbers got worse under the same model version.
+    """
     if not reason.strip():
         raise BadInput("A record is accepted for a reason; give it after --accept.")
-    scores = tuple(found)
+    scores = tuple(numbers)
     if file.exists():
-        old = read(file)
-        known = [score for score in scores if (had := old.numbers.get(score.name)) and had.ends == score.ends]
-        lost = worse(old, known, every=False)
-        if lost and _number(version.MODEL) <= _number(old.model):
+        accepted_record = read(file)
+        comparable_scores = [
+            score for score in scores if (accepted := accepted_record.numbers.get(score.name)) and accepted.ends == score.ends
+        ]
+        worse_sentences = worse(accepted_record, comparable_scores, every=False)
+        if worse_sentences and _number(version.MODEL) <= _number(accepted_record.model):
             raise BadInput(
-                f"{len(lost)} numbers got worse under the model version {old.model} that accepted them, first {lost[0]} "
+                f"{len(worse_sentences)} numbers got worse under the model version {accepted_record.model} that accepted them, "
+                f"first {worse_sentences[0]} "
                 "Raise MODEL in engine/version.py, or undo what made them worse."
             )
     content = {
         "model": version.MODEL,
         "date": datetime.now(UTC).date().isoformat(),
         "reason": reason,
-        "numbers": {score.name: _entry(score) for score in scores},
+        "numbers": {score.name: _number_fields(score) for score in scores},
     }
     file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _entry(score: PublishedNumber) -> dict[str, float]:
+def _number_fields(score: PublishedNumber) -> dict[str, float]:
     upper = {} if score.published_to is None else {"published_to": score.published_to}
     return {"published": score.published, **upper, "ours": score.ours, "error_percent": score.error_percent}
 

@@ -1,9 +1,10 @@
-"""An estimate's own error bar: how far a run may be from it by chance, as a run draws ids that an estimate expects, and by form.
+"""The error bar of an estimate: its distance to a run by chance or formulas.
 
-Rows that are used, missed, or found in some memory are counts of unlike events, whose variance is at most their mean; samples
-that are popular are binomial. The estimate is made again with each of them three standard deviations of their mean over the
-run's batches higher, and lower: the larger of the two differences counts, and the squares of all add up. Where parts share a
-table's rows, the part that has most of a batch has more than any is expected to have, in every batch.
+A run draws the ids of which an estimate only has the expected number. Rows that are used, missed, or found in some memory are
+counts of unlike events, whose variance is at most their mean; popular samples are binomial. The estimate is made again with
+each of these amounts three standard deviations of its mean over the run's batches higher, and lower: the larger of the two
+differences counts, and the squares of all add up. Where parts share a table's rows, the part with the most rows of a batch has
+more than the expected rows of any part, in every batch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,57 +25,74 @@ from ..systems.traffic import SKEWS, Traffic
 
 METRICS = ("Step time [ms]", "Energy per batch [J]")
 DEVIATIONS = 3.0
-FORM = 2.5  # %; beyond chance caches' and popular samples' mathematics left at most 2.1 over all presets, systems, lengths
+FORM = 2.5  # %; the formulas of caches and popular samples err by at most 2.1 over all presets, systems, lengths
 MISSED = ("misses", "evicted", "missed", "refused")
 POPULAR = ("popular", "popular_lookups")
 
 
 def error_bar(scenario: Scenario) -> Mapping[str, float]:
-    """Return by how many percent a run may differ from its estimate, by result; raises CannotRun where it does not fit."""
+    """Return by how many percent a run may differ from its estimate, by result.
+
+    Raises CannotRun where the scenario does not fit.
+    """
     m, batches = ready(scenario), scenario.run.batches
-    one, samples = expected_amounts(m.settled), m.scenario.data.batch_size
-    shown, stretch = run_window(m.log_policy, batches, unlike(one, samples))
-    drawn = *_drawn(one, samples, batches - 2 if batches > 2 else batches), *_uneven(m.settled.placement, one)
-    amounts = [dealt(each, samples, shown) for each in (one, *drawn)]
-    plans = [plan(m.settled, each, each, stretch) for each in amounts]
-    found = evaluate([DesignPoint(scenario, m, each) for each in plans], averages)
-    pairs = np.array([(each.step, each.energy) for each in found if not isinstance(each, NotScheduled)])
-    apart = np.abs(pairs[1:] / pairs[0] - 1).reshape(-1, 2, len(METRICS)).max(axis=1)
-    return dict(zip(METRICS, (FORM + 100 * np.sqrt((apart**2).sum(axis=0))).tolist(), strict=True))
+    traffic, samples = expected_amounts(m.settled), m.scenario.data.batch_size
+    window_batches, stretch = run_window(m.log_policy, batches, unlike(traffic, samples))
+    traffic_variants = (
+        *_chance_variants(traffic, samples, batches - 2 if batches > 2 else batches),
+        *_uneven_traffic(m.settled.placement, traffic),
+    )
+    amounts = [dealt(variant, samples, window_batches) for variant in (traffic, *traffic_variants)]
+    plans = [plan(m.settled, batch_amounts, batch_amounts, stretch) for batch_amounts in amounts]
+    outcomes = evaluate([DesignPoint(scenario, m, batch_plan) for batch_plan in plans], averages)
+    pairs = np.array([(outcome.step, outcome.energy) for outcome in outcomes if not isinstance(outcome, NotScheduled)])
+    deviations = np.abs(pairs[1:] / pairs[0] - 1).reshape(-1, 2, len(METRICS)).max(axis=1)
+    return dict(zip(METRICS, (FORM + 100 * np.sqrt((deviations**2).sum(axis=0))).tolist(), strict=True))
 
 
-def _drawn(one: Traffic, samples: int, batches: int) -> Iterator[Traffic]:
-    """Yield the traffic with more rows used, and with fewer; then so with rows missed, rows by memory, and popular samples."""
+def _chance_variants(traffic: Traffic, samples: int, batches: int) -> Iterator[Traffic]:
+    """Yield the traffic with each random amount higher, then lower.
+
+    The amounts are rows used, rows missed, rows by memory, and popular samples.
+    """
     for names, mean, spread in (
-        (("rows", "cold"), one.rows, 1.0),
-        (MISSED, one.misses, 1.0),
-        (("fetched", "returned"), one.fetched, 1.0),
-        (("clean",), one.clean, 1.0),
-        (("levels",), one.levels, 1.0),
-        (POPULAR, one.popular * samples, np.sqrt(1 - one.popular)),
+        (("rows", "cold"), traffic.rows, 1.0),
+        (MISSED, traffic.misses, 1.0),
+        (("fetched", "returned"), traffic.fetched, 1.0),
+        (("clean",), traffic.clean, 1.0),
+        (("levels",), traffic.levels, 1.0),
+        (POPULAR, traffic.popular * samples, np.sqrt(1 - traffic.popular)),
     ):
         if not mean.any():
             continue
-        far = DEVIATIONS * spread / np.sqrt(np.maximum(mean, 1e-9) * batches)
-        for factor in (1 + far, np.maximum(1 - far, 0.0)):
-            changed: dict[str, Any] = {name: _scaled(one, name, factor) for name in names}
-            yield replace(one, **changed)
+        deviation = DEVIATIONS * spread / np.sqrt(np.maximum(mean, 1e-9) * batches)
+        for factor in (1 + deviation, np.maximum(1 - deviation, 0.0)):
+            scaled_amounts: dict[str, Any] = {name: _scaled_amount(traffic, name, factor) for name in names}
+            yield replace(traffic, **scaled_amounts)
 
 
-def _uneven(placement: TablePlacement, one: Traffic) -> Iterator[Traffic]:
-    """Yield the traffic with one part having more, as of parts that share rows one always has, batch by batch; and as it is.
+def _uneven_traffic(placement: TablePlacement, traffic: Traffic) -> Iterator[Traffic]:
+    """Yield the traffic with the load of the busiest part, then as it is.
 
-    The largest of P counts of mean n is expected some sqrt(2 n ln P) above it.
+    Only where parts share rows: one of them has more in each batch. The largest of P counts of mean n is expected some
+    sqrt(2 n ln P) above n.
     """
     balance = placement.balance
     if balance and (balance.pieces.place < 0).any():
-        more = (1 + np.sqrt(2 * np.log(balance.parts.number) / each.max()) for each in (balance.lookups, balance.rows))
-        yield replace(one, **{name: getattr(one, name) * factor for name, factor in zip(SKEWS, more, strict=True)})
-        yield one
+        skew_factors = (
+            1 + np.sqrt(2 * np.log(balance.parts.number) / amounts.max()) for amounts in (balance.lookups, balance.rows)
+        )
+        yield replace(
+            traffic, **{name: getattr(traffic, name) * factor for name, factor in zip(SKEWS, skew_factors, strict=True)}
+        )
+        yield traffic
 
 
-def _scaled(one: Traffic, name: str, factor: Floats) -> Floats:
-    """Return an amount times a factor; no more rows are missed than used, and no more samples popular than there are."""
-    most = 1.0 if name in POPULAR else one.rows if name in ("misses", "evicted", "refused") else np.inf
-    found: Floats = np.minimum(getattr(one, name) * factor, most)
-    return found
+def _scaled_amount(traffic: Traffic, name: str, factor: Floats) -> Floats:
+    """Return an amount of the traffic times a factor, at most its limit.
+
+    No more rows are missed than used, and no more samples are popular than there are.
+    """
+    limit = 1.0 if name in POPULAR else traffic.rows if name in ("misses", "evicted", "refused") else np.inf
+    scaled_amount: Floats = np.minimum(getattr(traffic, name) * factor, limit)
+    return scaled_amount

@@ -1,4 +1,4 @@
-"""Published claims: one is a number of a paper, checked as its preset is read, and the difference that still passes."""
+"""Published claims: numbers of papers, each with the difference that still passes."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -17,17 +17,17 @@ from ..scenario.presets import Preset, preset, preset_names
 from ..scenario.scenario import KNOBS, from_file
 
 FORMS: Mapping[str, Callable[[float, float], float]] = {
-    "value": lambda ours, base: ours,
-    "speed-up": lambda ours, base: base / ours,
-    "saving [%]": lambda ours, base: 100 * (1 - ours / base),
-    "gain [%]": lambda ours, base: 100 * (base / ours - 1),
-    "ratio": lambda ours, base: ours / base,
+    "value": lambda simulated_value, base: simulated_value,
+    "speed-up": lambda simulated_value, base: base / simulated_value,
+    "saving [%]": lambda simulated_value, base: 100 * (1 - simulated_value / base),
+    "gain [%]": lambda simulated_value, base: 100 * (base / simulated_value - 1),
+    "ratio": lambda simulated_value, base: simulated_value / base,
 }
 KINDS = ("calibrated", "predicted", "headline", "counterfactual")
-# What a published number was to the model: a constant was fitted to it, its shape or set-up was, or it was not used at all.
+# The model's use of a published number: a constant was fitted to it, a shape or set-up was, or the number was not used.
 IN_SAMPLE, OUT_OF_SAMPLE = "in sample", "out of sample"
 SAMPLES = ("calibrated", IN_SAMPLE, OUT_OF_SAMPLE)
-WORKLOAD, FAULTS = "Workload and caches", "Faults and checkpoints"  # families of what is no training system's
+WORKLOAD, FAULTS = "Workload and caches", "Faults and checkpoints"  # families of claims about no training system
 AGGREGATES = ("mean", "geomean")
 Ends = tuple[float, float]  # of a published range; equal where one number is published
 Knobs = tuple[tuple[str, Any], ...]
@@ -35,17 +35,32 @@ Knobs = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class Claim:
-    """One published number: `metric` is a result's name, or a stage's for its exposed milliseconds.
+    """One published number, or a prediction, about one preset or several.
 
-    `form` compares with the same preset under system `baseline`; `aggregate` (mean, or geomean of this/baseline)
-    goes over `presets`. `knobs` change the preset for both, `baseline_knobs` for the baseline alone. The tolerance is
-    absolute, in the claim's own unit, or in percent of the published value; a counterfactual has a limit instead.
-    `estimated` claims the steady state that the estimate gives, for caches that a short run would not fill. A published
-    value needs a `sample` (a calibrated one has it by its kind). A published range reaches from `published` to `published_to`
-    and is its own tolerance. `family` is the system's own where it is not given.
-    `sample_reason` says why a number that nothing was fitted to is in sample, `tolerance_note` how its tolerance came about.
-    `not_counted` says why no family's median has the number, which another one `counts_with` or which is an identity.
-    `cause_knobs` are an experiment: changes on both sides that move a miss towards the published value.
+    title: the claim's name, unique in its preset.
+    metric: a result's name, or a stage's name for its exposed milliseconds.
+    system: the training system.
+    presets: the presets over which `aggregate` goes.
+    kind: one of KINDS.
+    source: where the number is published.
+    published: the published value, or the lower end of a range; None for a prediction.
+    tolerance: the difference that passes, in the claim's own unit.
+    tolerance_percent: the difference that passes, in percent of the published value.
+    form: the comparison with the same preset under `baseline`; one of FORMS.
+    baseline: the system to compare with.
+    aggregate: the mean over the presets, or the geomean of this/baseline.
+    knobs: changes of the preset for both systems.
+    baseline_knobs: changes of the preset for the baseline alone.
+    at_most, at_least: the limit of a counterfactual, which has no tolerance.
+    estimated: whether the estimate's steady state is claimed, for caches that a short run would not fill.
+    sample: one of SAMPLES; each published value needs one, a calibrated one has it by its kind.
+    family: the family that is scored, by default the system's.
+    cause_knobs: an experiment: changes on both sides that move a miss towards the published value.
+    published_to: the upper end of a published range, which is its own tolerance.
+    sample_reason: why a number that nothing was fitted to is in sample.
+    tolerance_note: how the tolerance came about.
+    not_counted: why no family's median has the number.
+    counts_with: another number that counts for this one; empty for an identity.
     """
 
     title: str
@@ -89,14 +104,17 @@ class Claim:
         return self.tolerance if self.tolerance is not None else abs(self.published) * (self.tolerance_percent or 0.0) / 100
 
 
-def nearest_published(ours: float, ends: Ends) -> float:
-    """Return the published value that ours is held against: ours itself inside a range, else the nearest end."""
-    return min(max(ours, ends[0]), ends[1])
+def nearest_published(simulated_value: float, ends: Ends) -> float:
+    """Return the published value nearest to a simulated one.
+
+    That is the simulated value itself inside a range, else an end of the range.
+    """
+    return min(max(simulated_value, ends[0]), ends[1])
 
 
-def error_percent(ours: float, ends: Ends) -> float:
-    """Return how far ours is from the nearest published value, in percent of that."""
-    return 100 * (ours / nearest_published(ours, ends) - 1)
+def error_percent(simulated_value: float, ends: Ends) -> float:
+    """Return the difference of a simulated value from the nearest published one, in percent."""
+    return 100 * (simulated_value / nearest_published(simulated_value, ends) - 1)
 
 
 def ends_text(ends: Ends, form: str = ".4g") -> str:
@@ -106,57 +124,62 @@ def ends_text(ends: Ends, form: str = ".4g") -> str:
 
 def claims(name: str) -> tuple[Claim, ...]:
     """Return the claims of a preset; raises BadFile where one is not well formed."""
-    found = tuple(_claim(preset(name), number, entry) for number, entry in enumerate(preset(name).claims, 1))
-    for title, times in Counter(claim.title for claim in found).items():
+    preset_claims = tuple(_claim(preset(name), number, table) for number, table in enumerate(preset(name).claims, 1))
+    for title, times in Counter(claim.title for claim in preset_claims).items():
         if times > 1:
             raise BadFile(f"presets/{name}.toml has {times} claims called {title!r}; give each a title of its own.")
-    return found
+    return preset_claims
 
 
 def families() -> tuple[str, ...]:
-    """Return what claims are scored by: the families of the training systems, then what is no system's."""
+    """Return the families that claims are scored by: those of training systems, then the others."""
     return (*dict.fromkeys(system.family for system in every("systems").values()), WORKLOAD, FAULTS)
 
 
-def _claim(owner: Preset, number: int, entry: Mapping[str, Any]) -> Claim:
-    where = f"presets/{owner.name}.toml, claim {number}"
-    if not isinstance(entry, Mapping):
-        raise BadFile(f"{where} is {entry!r}, not a table; begin each claim with [[claims]].")
-    given = {"title": entry.get("metric"), "presets": (owner.name,), "system": owner.scenario.system, **entry}
-    known = {field.name: field.default is MISSING for field in fields(Claim)}
-    for name in given:
-        if name not in known:
-            raise BadFile(f"{where} has an unknown entry {name!r}; {nearest(name, tuple(known))}")
-    for name, required in known.items():
-        if required and given.get(name) is None:
-            raise BadFile(f"{where} lacks {name!r}; a claim has {', '.join(name for name in known if known[name])}.")
-    if not isinstance(given["presets"], list | tuple):
-        raise BadFile(f"{where}: presets={given['presets']!r} is not a list of presets.")
+def _claim(owner: Preset, number: int, table: Mapping[str, Any]) -> Claim:
+    location = f"presets/{owner.name}.toml, claim {number}"
+    if not isinstance(table, Mapping):
+        raise BadFile(f"{location} is {table!r}, not a table; begin each claim with [[claims]].")
+    claim_fields = {"title": table.get("metric"), "presets": (owner.name,), "system": owner.scenario.system, **table}
+    is_required = {field.name: field.default is MISSING for field in fields(Claim)}
+    for name in claim_fields:
+        if name not in is_required:
+            raise BadFile(f"{location} has an unknown entry {name!r}; {nearest(name, tuple(is_required))}")
+    for name, required in is_required.items():
+        if required and claim_fields.get(name) is None:
+            raise BadFile(
+                f"{location} lacks {name!r}; a claim has {', '.join(name for name in is_required if is_required[name])}."
+            )
+    if not isinstance(claim_fields["presets"], list | tuple):
+        raise BadFile(f"{location}: presets={claim_fields['presets']!r} is not a list of presets.")
     for name in ("knobs", "baseline_knobs", "cause_knobs"):
-        if not isinstance(given.get(name, {}), Mapping):
-            raise BadFile(f"{where}: {name}={given[name]!r} is not a table of knobs.")
-        given[name] = tuple((path, _value(path, value)) for path, value in given.get(name, {}).items())
-    claim = Claim(**{**_classed(given), "presets": tuple(given["presets"])})
+        if not isinstance(claim_fields.get(name, {}), Mapping):
+            raise BadFile(f"{location}: {name}={claim_fields[name]!r} is not a table of knobs.")
+        claim_fields[name] = tuple((path, _knob_setting(path, setting)) for path, setting in claim_fields.get(name, {}).items())
+    claim = Claim(**{**_with_defaults(claim_fields), "presets": tuple(claim_fields["presets"])})
     for problem in chain(_unknown_words(claim), _contradictions(claim)):
-        raise BadFile(f"{where}: {problem}")
+        raise BadFile(f"{location}: {problem}")
     return claim
 
 
-def _classed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Add what follows where it is not given: a calibrated claim's sample, and the family of the system."""
-    sample = "calibrated" if given.get("kind") == "calibrated" and given.get("published") is not None else ""
-    family = load("systems", given["system"]).family if given["system"] in names("systems") else ""
-    return {"sample": sample, "family": family, **given}
+def _with_defaults(claim_fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Add a claim's defaults: the sample of a calibrated claim, the system's family."""
+    sample = "calibrated" if claim_fields.get("kind") == "calibrated" and claim_fields.get("published") is not None else ""
+    family = load("systems", claim_fields["system"]).family if claim_fields["system"] in names("systems") else ""
+    return {"sample": sample, "family": family, **claim_fields}
 
 
-def _value(path: str, value: Any) -> Any:
-    """Return the value that a claim gives a knob; a list may be a text, as in hbm*74;uvm."""
+def _knob_setting(path: str, setting: Any) -> Any:
+    """Return a knob's value in a claim.
+
+    A list may be a text, as in hbm*74;uvm.
+    """
     by_table = path in KNOBS and KNOBS[path].by_table
-    return from_file(path, value) if by_table and isinstance(value, str) else None if value == AUTO else _frozen(value)
+    return from_file(path, setting) if by_table and isinstance(setting, str) else None if setting == AUTO else _frozen(setting)
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
+def _frozen(setting: Any) -> Any:
+    return tuple(_frozen(member) for member in setting) if isinstance(setting, list) else setting
 
 
 def _unknown_words(claim: Claim) -> Iterator[str]:
@@ -171,10 +194,10 @@ def _unknown_words(claim: Claim) -> Iterator[str]:
         "system": systems,
         "baseline": ("", *systems),
     }
-    words = [(name, getattr(claim, name), known) for name, known in allowed.items()]
-    for name, word, known in [*words, *(("presets", word, preset_names()) for word in claim.presets)]:
-        if word not in known:
-            yield f"{name}={word!r} is not known; {nearest(str(word), [word for word in known if word])}"
+    words = [(name, getattr(claim, name), vocabulary) for name, vocabulary in allowed.items()]
+    for name, word, vocabulary in [*words, *(("presets", word, preset_names()) for word in claim.presets)]:
+        if word not in vocabulary:
+            yield f"{name}={word!r} is not known; {nearest(str(word), [word for word in vocabulary if word])}"
     for path, _ in (*claim.knobs, *claim.baseline_knobs, *claim.cause_knobs):
         if path not in KNOBS:
             yield f"{path!r} is not a knob; {nearest(path, tuple(KNOBS), 'knobs')}"
@@ -201,12 +224,15 @@ def _contradictions(claim: Claim) -> Iterator[str]:
     if claim.published is None and (tolerances or claim.kind == "calibrated"):
         yield "nothing is published to be calibrated to, or to be tolerant about; give `published`."
     elif claim.published is not None:
-        yield from _useless(claim, len(tolerances))
-    yield from _misplaced(claim)
+        yield from _useless_tolerance(claim, len(tolerances))
+    yield from _misplaced_notes(claim)
 
 
-def _misplaced(claim: Claim) -> Iterator[str]:
-    """What a published value was to the model is said of each, and of nothing else."""
+def _misplaced_notes(claim: Claim) -> Iterator[str]:
+    """Yield problems of a claim's `sample` and of its notes.
+
+    A published value needs a sample, a prediction has none.
+    """
     if (claim.published is None) == bool(claim.sample):
         yield f"a published value, and nothing else, needs a `sample`: {', '.join(SAMPLES)}."
     elif claim.published is not None and (claim.kind == "calibrated") != (claim.sample == "calibrated"):
@@ -223,8 +249,11 @@ def _misplaced(claim: Claim) -> Iterator[str]:
         yield "nothing is published that could be missed; leave `cause_knobs` out."
 
 
-def _useless(claim: Claim, tolerances: int) -> Iterator[str]:
-    """A tolerance must let something pass, and must not let everything pass; a range has none."""
+def _useless_tolerance(claim: Claim, tolerances: int) -> Iterator[str]:
+    """Yield problems of the tolerance: some values must pass, but not all.
+
+    A range has none.
+    """
     if claim.published_to is not None:
         if tolerances:
             yield "a published range is its own tolerance; leave `tolerance` and `tolerance_percent` out."

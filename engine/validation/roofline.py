@@ -1,8 +1,8 @@
-"""The roofline: what a claim's number would be without this model, as a baseline of its worth.
+"""The roofline: a claim's number without this model, a baseline for the model's worth.
 
-A batch takes the bytes of its plan over the bandwidths of what they cross, one after the other, and the operations of its layers
-over the peak of what computes them. Amounts are the scenario's own, rates the catalogue's peaks: nothing overlaps, starts, waits
-or falls short of a peak, and the training loop is free.
+A batch takes the bytes of its plan over the bandwidths of the devices that they cross, one after the other, and the operations
+of its layers over the peak of the device that computes them. Amounts are the scenario's own, rates the catalogue's peaks: no
+work overlaps, starts late, waits or falls short of a peak, and the training loop takes no time.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,9 +44,9 @@ from ..units import GB
 from .claims import Claim
 
 STEP, THROUGHPUT = "Step time [ms]", "Throughput [samples/s]"
-BATCHES = 100  # over which unlike batches are averaged
+BATCHES = 100  # unlike batches are averaged over so many
 TERA, GIGA = 1e12, 1e9
-# Bytes that cross a device, by kind of work: rows are read, and written where they are updated.
+# Bytes that cross a device, by kind of work: rows are read; updated rows are written too.
 BYTES: Mapping[type, Callable[[Any], Any]] = {
     RowReads: lambda work: work.rows * mean_bytes(work.row_bytes),
     RowUpdates: lambda work: 2 * work.rows * mean_bytes(work.row_bytes),
@@ -57,7 +57,10 @@ Rates = Mapping[str, float]  # bytes a second of one copy of a device
 
 
 def roofline(claim: Claim, measure: Callable[[Claim, Callable[[Any], Result]], float]) -> float | None:
-    """Return a claim's number by the roofline; None where it is no time, or the catalogue has no peak for it."""
+    """Return a claim's number by the roofline.
+
+    None for other metrics, or without a catalogue peak.
+    """
     if claim.published is None or claim.metric not in (STEP, THROUGHPUT):
         return None
     try:
@@ -83,7 +86,7 @@ def seconds(scenario: Scenario) -> float:
     graph = machine.system.graph(machine.settled, dealt(expected_amounts(machine.settled), s.data.batch_size, BATCHES))
     rates = _bandwidths(s.machine, machine.devices)
     demands = ((machine.devices[demand.device], demand.work) for task in graph.tasks for demand in task.demands)
-    total = sum(float(np.mean(_of(device, work, s.machine, rates))) for device, work in demands)
+    total = sum(float(np.mean(_work_seconds(device, work, s.machine, rates))) for device, work in demands)
     if not total > 0:
         raise CannotRun("A plan without bytes and operations has no roofline.")
     return total
@@ -107,16 +110,16 @@ def _constants(device: Device) -> Mapping[str, float]:
     return {constant.name: constant.value for constant in device.constants}
 
 
-def _of(device: Device, work: Work, machine: MachineKnobs, rates: Rates) -> Any:
-    """Return the seconds of a piece of work; 0 of software, LookupError of what has no peak."""
+def _work_seconds(device: Device, work: Work, machine: MachineKnobs, rates: Rates) -> Any:
+    """Return the seconds of a piece of work; 0 for software. Raises LookupError for a device without a peak."""
     if isinstance(work, BottomMLP | TopPart):
         return _layers(device, work, machine, rates)
     if isinstance(work, AllToAll):
         fabric = _constants(device)["fabric bandwidth"] * GB
         return np.maximum(work.fabric / fabric, work.network / (machine.network_bandwidth_GBps * GB))
     if isinstance(work, AllReduce):
-        several = machine.num_gpus > machine.gpus_per_node
-        slowest = machine.network_bandwidth_GBps if several else _constants(device)["fabric bandwidth"]
+        crosses_nodes = machine.num_gpus > machine.gpus_per_node
+        slowest = machine.network_bandwidth_GBps if crosses_nodes else _constants(device)["fabric bandwidth"]
         return 2 * work.nbytes * (1 - 1 / machine.num_gpus) / (slowest * GB)
     if type(work) not in BYTES or (device.name == "remote" and isinstance(work, HostRows)):
         return 0.0

@@ -1,7 +1,7 @@
-"""The scoreboard: every published number beside ours, and for each family how far off the ones not used are.
+"""The scoreboard: published numbers beside simulated ones, and the error of each family.
 
-Medians, shares and rank correlations are over published numbers that are out of sample, none of them twice: what a constant or
-a shape was fitted to says how well it was fitted, not how well it predicts.
+Medians, shares and rank correlations are over published numbers that are out of sample, none of them twice: a number to which
+a constant or a shape was fitted shows how good the fit is, not how good the prediction is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,18 @@ ALL = "All families"
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """One published number, or a range up to `published_to`, under a stable name; `cause` says why ours misses it."""
+    """One published number, or a range, beside the simulated value.
+
+    name: a stable name, the key of the accepted record.
+    family: the family that is scored.
+    sample: one of SAMPLES.
+    published: the published value, or the lower end of a range.
+    ours: the simulated value.
+    cause: why the simulated value misses the published one.
+    published_to: the upper end of a range.
+    not_counted: why no family's median has the number.
+    roofline: the value without this model, where the roofline has one.
+    """
 
     name: str
     family: str
@@ -36,7 +47,7 @@ class PublishedNumber:
 
     @property
     def counts(self) -> bool:
-        """Whether its family's median has it."""
+        """Whether the median of the family includes this number."""
         return self.sample == OUT_OF_SAMPLE and not self.not_counted
 
     @property
@@ -46,23 +57,27 @@ class PublishedNumber:
 
     @property
     def nearest(self) -> float:
-        """The published value that ours is held against."""
+        """The published value nearest to the simulated one."""
         return nearest_published(self.ours, self.ends)
 
     @property
     def error_percent(self) -> float:
-        """How far ours is from the published value or from a range's nearest end, in percent of it."""
+        """The simulated value's distance from the nearest published value, in percent of that."""
         return error_percent(self.ours, self.ends)
 
 
 @dataclass(frozen=True)
 class FamilyScore:
-    """A family's published numbers out of sample: how many, their median error, the share near them, the rank correlation.
+    """The score of a family: counts and errors of its published numbers out of sample.
 
-    These three are None where there is nothing to take them over; a correlation needs two different numbers on each side.
-    roofline_count: how many of the numbers a roofline can say, without this model.
-    roofline_percent: the roofline's median error on them.
-    beside_percent: this model's median error on the same ones.
+    family: its name.
+    count: its published numbers out of sample.
+    median_percent: their median error [%]; None without numbers.
+    near_percent: the share of them that is met within NEAR percent [%]; None without numbers.
+    rank: the rank correlation; None without two different numbers on each side.
+    roofline_count: how many of the numbers the roofline has too.
+    roofline_percent: the roofline's median error on these [%].
+    beside_percent: this model's median error on the same numbers [%].
     """
 
     family: str
@@ -134,37 +149,44 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
     }
 
 
-def score_lines(found: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
+def score_lines(numbers: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
     """Return the scoreboard: a line over all numbers that count, then each family's."""
-    return family_score(ALL, [score for score in found if score.counts]), *by_family(found)
+    return family_score(ALL, [score for score in numbers if score.counts]), *by_family(numbers)
 
 
-def by_family(found: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
+def by_family(numbers: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
     """Return each family's line, also where nothing published is out of sample."""
-    return tuple(family_score(name, [score for score in found if score.family == name and score.counts]) for name in families())
+    return tuple(family_score(name, [score for score in numbers if score.family == name and score.counts]) for name in families())
 
 
-def family_score(family: str, own: Sequence[PublishedNumber]) -> FamilyScore:
-    """Return one line over these scores."""
-    if not own:
+def family_score(family: str, numbers: Sequence[PublishedNumber]) -> FamilyScore:
+    """Return the score of a family over these numbers."""
+    if not numbers:
         return FamilyScore(family, 0, None, None, None)
-    off = [abs(score.error_percent) for score in own]
-    rank = rank_correlation([score.nearest for score in own], [score.ours for score in own])
-    near = 100 * sum(error <= NEAR for error in off) / len(off)
-    said = [(abs(error_percent(score.roofline, score.ends)), abs(score.error_percent)) for score in own if score.roofline]
-    without, beside = (median(errors) for errors in zip(*said, strict=True)) if said else (None, None)
-    return FamilyScore(family, len(own), median(off), near, rank, len(said), without, beside)
+    error_percents = [abs(score.error_percent) for score in numbers]
+    rank = rank_correlation([score.nearest for score in numbers], [score.ours for score in numbers])
+    near_percent = 100 * sum(error <= NEAR for error in error_percents) / len(error_percents)
+    error_pairs = [
+        (abs(error_percent(score.roofline, score.ends)), abs(score.error_percent)) for score in numbers if score.roofline
+    ]
+    roofline_median, model_median = (median(errors) for errors in zip(*error_pairs, strict=True)) if error_pairs else (None, None)
+    return FamilyScore(
+        family, len(numbers), median(error_percents), near_percent, rank, len(error_pairs), roofline_median, model_median
+    )
 
 
-def rank_correlation(left: Sequence[float], right: Sequence[float]) -> float | None:
-    """Return Spearman's correlation, equal values sharing their mean rank; None where one side has but one value."""
-    a, b = _ranks(left), _ranks(right)
+def rank_correlation(numbers: Sequence[float], other_numbers: Sequence[float]) -> float | None:
+    """Return Spearman's rank correlation; None where one side has only one distinct value.
+
+    Equal values share their mean rank.
+    """
+    a, b = _ranks(numbers), _ranks(other_numbers)
     a, b = a - a.mean(), b - b.mean()
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size else None
 
 
 def _ranks(numbers: Sequence[float]) -> Floats:
-    _, where, times = np.unique(np.asarray(numbers, dtype=np.float64), return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(times) - (times - 1) / 2)[where]
+    _, inverse, times = np.unique(np.asarray(numbers, dtype=np.float64), return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(times) - (times - 1) / 2)[inverse]
     return ranks

@@ -27,7 +27,10 @@ from .roofline import roofline
 
 
 class ClaimPoint(NamedTuple):
-    """What a claim needs run: a preset under a training system, with some knobs changed; or only estimated."""
+    """One run that a claim needs: a preset under a training system, with changed knobs.
+
+    Or its estimate.
+    """
 
     preset: str
     system: str
@@ -37,10 +40,14 @@ class ClaimPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim beside what this simulator says; `passed` is None for a prediction.
+    """A claim beside the simulated value.
 
-    `caused` is what a miss's experiment gives, `objections` say why that does not count as its cause, `roofline` is what would
-    be said without a model, where it can be.
+    preset: the preset whose file has the claim.
+    claim: the claim.
+    ours: the simulated value.
+    caused: the simulated value under the experiment of a miss.
+    objections: why that experiment does not count as the cause.
+    roofline: the value without this model, where the roofline has one.
     """
 
     preset: str
@@ -52,12 +59,15 @@ class ClaimVerdict:
 
     @property
     def name(self) -> str:
-        """What the accepted record calls the claim: its preset and its title."""
+        """The claim's name in the accepted record: its preset and its title."""
         return f"{self.preset}: {self.claim.title}"
 
     @property
     def cause(self) -> str:
-        """For a miss, the experiment that moves it and what it gives, or that none is known; "" elsewhere."""
+        """The cause of a miss: the experiment and its value, or that none is known.
+
+        "" elsewhere.
+        """
         if self.passed is not False or self.claim.kind == "counterfactual":
             return ""
         if self.caused is None:
@@ -66,20 +76,23 @@ class ClaimVerdict:
 
     @property
     def cause_counts(self) -> bool | None:
-        """Whether a miss's cause counts; None where nothing is missed or no cause is known."""
+        """Whether a miss's cause counts; None without a miss or a known cause."""
         return None if not self.cause or self.caused is None else not self.objections
 
     @property
     def error_percent(self) -> float | None:
-        """The difference from the published value, or from a range's nearest end, in percent of it."""
+        """The difference from the nearest published value, in percent of that."""
         return error_percent(self.ours, self.claim.ends) if self.claim.published and self.claim.ends else None
 
     @property
     def passed(self) -> bool | None:
-        """Whether the difference is within the tolerance, or the value within its limit; None for a prediction."""
+        """Whether the difference is within the tolerance, or the value within its limit.
+
+        None for a prediction.
+        """
         if self.claim.kind == "counterfactual":
-            above = self.claim.at_most is not None and self.ours > self.claim.at_most
-            return not above and not (self.claim.at_least is not None and self.ours < self.claim.at_least)
+            exceeds = self.claim.at_most is not None and self.ours > self.claim.at_most
+            return not exceeds and not (self.claim.at_least is not None and self.ours < self.claim.at_least)
         allowed, ends = self.claim.allowed, self.claim.ends
         return None if allowed is None or ends is None else abs(self.ours - nearest_published(self.ours, ends)) <= allowed
 
@@ -112,56 +125,68 @@ class ClaimVerdict:
 
 
 def validate(names: Iterable[str] = ()) -> tuple[ClaimVerdict, ...]:
-    """Run the claims of the named presets, or of all, and return the verdicts in order."""
-    wanted = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
+    """Run the claims of the named presets, or of all; return verdicts in order."""
+    named_claims = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
     return tuple(
-        ClaimVerdict(name, claim, measure(claim), _caused(claim), objections(name, claim, measure), roofline(claim, measure))
-        for name, claim in wanted
+        ClaimVerdict(
+            name, claim, measure(claim), _caused_value(claim), objections(name, claim, measure), roofline(claim, measure)
+        )
+        for name, claim in named_claims
     )
 
 
-def _caused(claim: Claim) -> float | None:
+def _caused_value(claim: Claim) -> float | None:
     return measure(with_cause(claim)) if claim.cause_knobs else None
 
 
-def measure(claim: Claim, of: Callable[[ClaimPoint], Result] | None = None) -> float:
-    """Return this simulator's value of a claim, in the claim's unit; `of` gives a point's result, by default its run."""
-    pairs = [tuple(_value(of or run, claim.metric, point) for point in pair) for pair in points(claim)]
-    if claim.form != "value" and not all(ours and base for ours, base in pairs):
+def measure(claim: Claim, point_result: Callable[[ClaimPoint], Result] | None = None) -> float:
+    """Return the simulated value of a claim, in the claim's unit.
+
+    point_result: returns the result of a point; by default its run.
+    """
+    pairs = [tuple(_point_value(point_result or run, claim.metric, point) for point in pair) for pair in points(claim)]
+    if claim.form != "value" and not all(simulated_value and base for simulated_value, base in pairs):
         raise BadFile(f"{claim.title!r} claims a {claim.form} of {claim.metric!r}, which is 0 here; claim its value instead.")
     if claim.aggregate == "geomean":
-        return float(FORMS[claim.form](geometric_mean([ours / base for ours, base in pairs]), 1.0))
-    return fmean(float(FORMS[claim.form](ours, base)) for ours, base in pairs)
+        return float(FORMS[claim.form](geometric_mean([simulated_value / base for simulated_value, base in pairs]), 1.0))
+    return fmean(float(FORMS[claim.form](simulated_value, base)) for simulated_value, base in pairs)
 
 
 def points(claim: Claim) -> tuple[tuple[ClaimPoint, ClaimPoint | None], ...]:
-    """Return for each preset of a claim what must be run for it: its own point, and its baseline where it has one."""
+    """Return the points of a claim by preset: its own, and its baseline's or None."""
     based = (*claim.knobs, *claim.baseline_knobs)
     return tuple(
         (
-            ClaimPoint(name, claim.system, _changed(name, claim.knobs), claim.estimated),
-            ClaimPoint(name, claim.baseline, _changed(name, based), claim.estimated) if claim.baseline else None,
+            ClaimPoint(name, claim.system, _distinct_knobs(name, claim.knobs), claim.estimated),
+            ClaimPoint(name, claim.baseline, _distinct_knobs(name, based), claim.estimated) if claim.baseline else None,
         )
         for name in claim.presets
     )
 
 
-def _changed(name: str, knobs: Knobs) -> Knobs:
-    """Return the last value given for each knob where it is not the preset's own, so that equal points are run once."""
-    wanted, own = dict(knobs), values(preset(name).scenario)
-    return tuple((path, wanted[path]) for path in sorted(wanted) if "model.name" in wanted or wanted[path] != own[path])
+def _distinct_knobs(name: str, knobs: Knobs) -> Knobs:
+    """Return the knobs that differ from the preset, each with its last value, sorted.
+
+    So equal points are equal keys, and are run once.
+    """
+    claim_values, preset_values = dict(knobs), values(preset(name).scenario)
+    return tuple(
+        (path, claim_values[path])
+        for path in sorted(claim_values)
+        if "model.name" in claim_values or claim_values[path] != preset_values[path]
+    )
 
 
-def _value(of: Callable[[ClaimPoint], Result], metric: str, point: ClaimPoint | None) -> float:
+def _point_value(point_result: Callable[[ClaimPoint], Result], metric: str, point: ClaimPoint | None) -> float:
     if point is None:
         return 1.0
-    result, (name, system, *_) = of(point), point
+    result, (name, system, *_) = point_result(point), point
     if metric in STAGES:
         return 1e3 * float(sum(row["Exposed [s]"] for row in result.breakdown if row["Stage"] == metric))
-    value = result.results.get(metric)
-    if value is None:
+    metric_value = result.results.get(metric)
+    if metric_value is None:
         raise BadFile(f"presets/{name}.toml claims {metric!r} of system {system}, which has no such result.")
-    return value
+    return metric_value
 
 
 def run(point: ClaimPoint) -> Result:
@@ -177,16 +202,22 @@ def _run(scenario: Scenario, estimated: bool) -> Result:
     return estimate(scenario) if estimated else simulate(scenario)
 
 
-# What the gaps are taken over, beside each preset's own system and length.
+# Batches of the runs for gaps, beside each preset's own length, and the most lookups of such a run.
 LENGTHS, MOST_LOOKUPS = (3, 10, 60, 200), 10_000_000
 TIMING = {"run.training": False, "faults.power_loss_at_seconds": (), "faults.power_loss_mtbf_hours": None}
 
 
 @dataclass(frozen=True)
 class Gap:
-    """One result of a preset, as estimated and as a full run of so many batches measured it.
+    """One metric of a preset, as estimated and as a full run measured it.
 
-    The run may be `error_bar` percent from the estimate by chance.
+    preset: the preset's name.
+    system: the training system.
+    batches: the length of the run.
+    metric: the name of the metric.
+    estimate: the estimated value, in the metric's unit.
+    full: the full run's value, in the same unit.
+    error_bar: how far the run may be from the estimate by chance [%].
     """
 
     preset: str
@@ -199,7 +230,7 @@ class Gap:
 
     @property
     def percent(self) -> float:
-        """How much more than the full run the estimate says, in percent of the run."""
+        """The estimate's excess over the full run, in percent of the run."""
         return 100 * (self.estimate / self.full - 1)
 
     def as_json(self) -> dict[str, Any]:
@@ -208,26 +239,29 @@ class Gap:
 
 
 def gaps(name: str, system: str = "", batches: int = 0) -> tuple[Gap, ...]:
-    """Run a preset without faults and training, and return how far its estimate is off; raises CannotRun.
+    """Run a preset without faults and training, and return its estimate's gaps; raises CannotRun.
 
-    It has another system or length than its own where one is given.
+    `system` and `batches` replace the preset's own where they are given.
     """
-    own = preset(name).scenario
-    scenario = with_values(own, {**TIMING, "system": system or own.system, "run.batches": batches or own.run.batches})
+    preset_scenario = preset(name).scenario
+    scenario = with_values(
+        preset_scenario,
+        {**TIMING, "system": system or preset_scenario.system, "run.batches": batches or preset_scenario.run.batches},
+    )
     guess, run = estimate(scenario), simulate(scenario)
     for result in (guess, run):
         if not result.ran:
             raise CannotRun(f"presets/{name}.toml with system={scenario.system} cannot run: {result.outcome}")
     bars = error_bar(scenario)
     pairs = ((metric, guess.results[metric], run.results[metric], bars[metric]) for metric in METRICS)
-    return tuple(Gap(name, scenario.system, scenario.run.batches, what, a, b, bar) for what, a, b, bar in pairs if a and b)
+    return tuple(Gap(name, scenario.system, scenario.run.batches, metric, a, b, bar) for metric, a, b, bar in pairs if a and b)
 
 
 def pairs(name: str) -> Iterator[tuple[str, int]]:
-    """Yield every system that can run a preset, with each of the lengths that are counted in seconds, and its own one."""
-    own = preset(name).scenario
-    most = MOST_LOOKUPS / (own.data.batch_size * sum(per_table(own.model, "pooling")))
-    lengths = sorted({own.run.batches, *(length for length in LENGTHS if length <= most)})
+    """Yield the systems that can run a preset, with lengths [batches] of short runs."""
+    preset_scenario = preset(name).scenario
+    max_batches = MOST_LOOKUPS / (preset_scenario.data.batch_size * sum(per_table(preset_scenario.model, "pooling")))
+    lengths = sorted({preset_scenario.run.batches, *(length for length in LENGTHS if length <= max_batches)})
     for system in names("systems"):
-        (found,) = estimates([with_values(own, {"system": system})])
-        yield from ((system, length) for length in lengths if found.ran)
+        (system_estimate,) = estimates([with_values(preset_scenario, {"system": system})])
+        yield from ((system, length) for length in lengths if system_estimate.ran)

@@ -1,4 +1,4 @@
-"""The generator's figures beside those of real click logs, each with its published value and tolerance.
+"""The generator's figures beside published ones of real click logs, with tolerances.
 
 The published shares of rows and lookups cannot count every id. Criteo Kaggle has 33.8 million rows, each seen at least once,
 so the 30.4 million beyond the hottest 10 % take at least 2.5 % of 1.19 thousand million lookups, and the stated 99.2 % for
@@ -44,7 +44,7 @@ OVERLAP = {"kaggle": (81, 83), "terabyte": (72, 72)}
 TAOBAO = Popularity((), 1.0, 1.656, 7.78e4, 1_141_729, 1_141_729)
 TAOBAO_LRU = {1: 8.0, 5: 28.9, 10: 43.7, 20: 61.2, 30: 72.4, 50: 86.2, 70: 93.7}
 TAOBAO_LFU = {10: 54.1, 20: 70.0, 30: 79.7, 50: 90.5, 70: 95.9}
-TAOBAO_LOCALITY, CLOSER = 0.25, 0.4  # what most of a curve wants, and what small caches do
+TAOBAO_LOCALITY, CLOSER = 0.25, 0.4  # the fit of most of a curve, and of small caches
 # Advertisements, fitted to the hits of their LFU caches alone; as many as Alibaba's list of them has.
 ADGROUP = Popularity((), 1.0, 1.875, 2.73e4, 846_811, 846_811)
 ADGROUP_LRU = {1: 20.1, 5: 48.9, 10: 65.2, 20: 81.0, 50: 95.3}
@@ -55,10 +55,19 @@ CHE_ROWS, CHE_BATCHES, CHE_UNSEEN = 20_000, 600, 200
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure in percent: ours must lie from `low` to `high`, which are the published value or range with its tolerance.
+    """One figure of a workload in percent, beside its published value.
 
-    `number` is the published value that is scored, a range's lower end where there is a `number_to`; `sample` says what it was
-    to the model, `cause` what moves a miss.
+    group: the group's title.
+    name: the figure's name in its group.
+    ours: the simulated value.
+    published: the published value as text.
+    low, high: the published value or range with its tolerance; the simulated value passes between them.
+    number: the published value that is scored, or the lower end of a range.
+    sample: one of SAMPLES; "" for a figure that is not scored.
+    family: the family that is scored.
+    cause: the experiment that moves a miss.
+    number_to: the upper end of a published range.
+    cause_counts: whether the cause counts; None without one.
     """
 
     group: str
@@ -76,19 +85,23 @@ class Figure:
 
     @property
     def passed(self) -> bool:
-        """Whether ours lies inside."""
+        """Whether the simulated value lies from `low` to `high`."""
         return bool(self.low <= self.ours <= self.high)
 
 
 def acceptance() -> Iterator[Figure]:
-    """Yield every figure, those that cost a real trace last."""
+    """Yield all figures, those that need a drawn trace last."""
     for group in (shares, seen, reuse, batches, taobao, che):
         yield from group()
 
 
-def _near(group: str, name: str, ours: float, published: float, tolerance: float, sample: str) -> Figure:
-    told, low, high = f"{figures.exact(published)} ± {figures.exact(tolerance)}", published - tolerance, published + tolerance
-    return Figure(group, name, ours, told, low, high, published, sample)
+def _tolerance_figure(group: str, name: str, simulated_value: float, published: float, tolerance: float, sample: str) -> Figure:
+    published_text, low, high = (
+        f"{figures.exact(published)} ± {figures.exact(tolerance)}",
+        published - tolerance,
+        published + tolerance,
+    )
+    return Figure(group, name, simulated_value, published_text, low, high, published, sample)
 
 
 def scored() -> Iterator[Figure]:
@@ -101,15 +114,18 @@ def data_set(name: str) -> Scenario:
     return with_values(preset("dlrm-kaggle").scenario, {"model.name": f"dlrm-{name}", "data.popularity": name})
 
 
-def seen_share(laws: tuple[Popularity, ...], samples: int, least: int, rows: Floats) -> Floats:
-    """Return the share of lookups of the hottest `rows` ids, of those that `samples` hold `least` times or more (Poisson)."""
+def seen_share(laws: tuple[Popularity, ...], samples: int, min_count: int, rows: Floats) -> Floats:
+    """Return the share of lookups that go to the hottest `rows` ids.
+
+    Only ids count that `samples` lookups hold `min_count` times or more, by Poisson.
+    """
     parts = [cells(law) for law in laws]
     p = np.concatenate([part.mass / part.width for part in parts])
     width = np.concatenate([part.width for part in parts]).astype(np.float64)
     order = np.argsort(-p, kind="stable")
     p, width = p[order], width[order]
     x = samples * p
-    rarer = [np.exp(-x) * x**k / factorial(k) for k in range(least)]
+    rarer = [np.exp(-x) * x**k / factorial(k) for k in range(min_count)]
     ids = np.concatenate(([0.0], np.cumsum(width * (1 - sum(rarer, start=np.zeros_like(x))))))
     mass = np.concatenate(([0.0], np.cumsum(width * p * (1 - sum(rarer[:-1], start=np.zeros_like(x))))))
     share: Floats = np.interp(rows, ids, mass) / mass[-1]
@@ -117,50 +133,53 @@ def seen_share(laws: tuple[Popularity, ...], samples: int, least: int, rows: Flo
 
 
 def shares() -> Iterator[Figure]:
-    """Share of rows against share of lookups."""
-    for name, rows, samples, least, targets, sample in (
+    """Yield the shares of lookups that go to shares of the hottest rows."""
+    for name, rows, samples, min_count, targets, sample in (
         # Which ids count was chosen for Kaggle with the shares known; the logs of 1TB say it themselves.
         ("kaggle", KAGGLE_ROWS, KAGGLE_SAMPLES, 2, KAGGLE_SHARES, IN_SAMPLE),
         ("terabyte", TERABYTE_ROWS, TERABYTE_SAMPLES, 3, TERABYTE_SHARES, OUT_OF_SAMPLE),
         ("avazu", AVAZU_ROWS, AVAZU_SAMPLES, 2, AVAZU_SHARES, IN_SAMPLE),
     ):
-        wanted = np.array(list(targets)) / 100 * rows
-        found = 100 * seen_share(popularities(data_set(name)), samples, least, wanted)
-        for (part, target), ours in zip(targets.items(), found, strict=True):
-            group = f"Lookups of {name}'s hottest rows, ids seen {least} times or more"
-            yield _near(group, f"{figures.exact(part)} %", ours, target, 0.5, sample)
+        row_counts = np.array(list(targets)) / 100 * rows
+        lookup_shares = 100 * seen_share(popularities(data_set(name)), samples, min_count, row_counts)
+        for (part, target), simulated_value in zip(targets.items(), lookup_shares, strict=True):
+            group = f"Lookups of {name}'s hottest rows, ids seen {min_count} times or more"
+            yield _tolerance_figure(group, f"{figures.exact(part)} %", simulated_value, target, 0.5, sample)
     scenario = data_set("kaggle")
     space = id_space(scenario)
-    ours = 100 * float(head_mass(space, 0.01 * KAGGLE_ROWS))
-    yield Figure("Lookups of kaggle's hottest rows, all ids", "1 %", ours, "92 or more", 92.0, 100.0)
+    simulated_value = 100 * float(head_mass(space, 0.01 * KAGGLE_ROWS))
+    yield Figure("Lookups of kaggle's hottest rows, all ids", "1 %", simulated_value, "92 or more", 92.0, 100.0)
 
 
 def distinct(law: Popularity, samples: int) -> tuple[float, float]:
-    """Return the ids that `samples` lookups are expected to hold at least once, and at least three times."""
+    """Return the expected ids in `samples` lookups: at least once, at least three times."""
     part = cells(law)
     x = samples * part.mass / part.width
     return float(part.width @ -np.expm1(-x)), float(part.width @ (1 - np.exp(-x) * (1 + x + x * x / 2)))
 
 
 def seen() -> Iterator[Figure]:
-    """Ids of the 1TB logs seen once and three times, relative to the counted ones."""
-    for field, counted in TERABYTE_SEEN.items():
+    """Yield the ids of the 1TB logs seen once and three times, against published counts."""
+    for field, counted_ids in TERABYTE_SEEN.items():
         fit = fits("tb")[str(field)]
-        found = distinct(Popularity((), 1.0, fit["s"], fit["q"], fit["V"], 1), TERABYTE_SAMPLES)
-        for least, ours, target in zip((1, 3), found, counted, strict=True):
+        distinct_ids = distinct(Popularity((), 1.0, fit["s"], fit["q"], fit["V"], 1), TERABYTE_SAMPLES)
+        for min_count, simulated_value, target in zip((1, 3), distinct_ids, counted_ids, strict=True):
             group = "Ids of terabyte, share of the counted"
-            yield _near(group, f"C{field}, seen {least}+", 100 * ours / target, 100, 2, IN_SAMPLE)
+            yield _tolerance_figure(group, f"C{field}, seen {min_count}+", 100 * simulated_value / target, 100, 2, IN_SAMPLE)
 
 
 def reuse_shares(law: Popularity, mean_uses: float) -> Floats:
-    """Return (2, N) shares of touched rows and of accesses, for each bound of META_REUSE, when a touched row is used so often."""
+    """Return (2, N) shares of touched rows and of accesses, for each bound of META_REUSE.
+
+    mean_uses: accesses per touched row.
+    """
     part = cells(law)
     p, width = part.mass / part.width, part.width.astype(np.float64)
     low, high = 0.0, float(law.V) * mean_uses * 4
     for _ in range(HALVINGS):
         samples = (low + high) / 2
-        few = samples / float(width @ -np.expm1(-samples * p)) < mean_uses
-        low, high = (samples, high) if few else (low, samples)
+        is_low = samples / float(width @ -np.expm1(-samples * p)) < mean_uses
+        low, high = (samples, high) if is_low else (low, samples)
     x = high * p
     chance = [np.exp(k * np.log(x) - x - lgamma(k + 1)) for k in range(max(META_REUSE) + 1)]
     up_to = np.cumsum(chance, axis=0)
@@ -170,71 +189,83 @@ def reuse_shares(law: Popularity, mean_uses: float) -> Floats:
 
 
 def reuse() -> Iterator[Figure]:
-    """How often rows are used again: one table as large as all of Meta's, looked up until a row's mean use is theirs."""
+    """Yield the reuse of rows in one table as large as all of Meta's.
+
+    The table is looked up until the mean uses of a touched row are those of Meta's traces.
+    """
     [law] = popularities(with_values(Scenario(), META_TABLE))
-    once_rows, once_accesses = (100 - value for value in META_REUSE[1])
-    found = 100 * reuse_shares(law, once_rows / once_accesses)
+    once_rows, once_accesses = (100 - share for share in META_REUSE[1])
+    use_shares = 100 * reuse_shares(law, once_rows / once_accesses)
     for number, (bound, targets) in enumerate(META_REUSE.items()):
-        for ours, target, of in zip(found[:, number], targets, ("touched rows", "accesses"), strict=True):
-            yield _near("Rows of meta used more often than", f"{bound}, of {of}", ours, target, min(2, target / 2), IN_SAMPLE)
+        for simulated_value, target, unit in zip(use_shares[:, number], targets, ("touched rows", "accesses"), strict=True):
+            yield _tolerance_figure(
+                "Rows of meta used more often than", f"{bound}, of {unit}", simulated_value, target, min(2, target / 2), IN_SAMPLE
+            )
 
 
 def batches() -> Iterator[Figure]:
-    """Unique rows of a batch, lookups of rows of the batch before, and unique rows that it did not touch."""
+    """Yield figures of batches: unique rows, lookups of the previous batch's rows, new rows."""
     for size, ends in UNIQUE.items():
-        found = _accesses("kaggle", size)
-        share = found.unique_rows.sum() / found.lookups.sum()
-        yield _within("Unique rows of a kaggle batch, share of lookups", f"batch {size}", share, ends)
+        accesses = _accesses("kaggle", size)
+        share = accesses.unique_rows.sum() / accesses.lookups.sum()
+        yield _range_figure("Unique rows of a kaggle batch, share of lookups", f"batch {size}", share, ends)
     for name, ends in OVERLAP.items():
-        found = _accesses(name, 2048)
-        share = found.raw_lookups.sum() / found.lookups.sum()
-        yield _within("Lookups of a row of the batch before, batch 2048", name, share, ends)
+        accesses = _accesses(name, 2048)
+        share = accesses.raw_lookups.sum() / accesses.lookups.sum()
+        yield _range_figure("Lookups of a row of the batch before, batch 2048", name, share, ends)
     for name, ends in ABSENT.items():
-        found = _accesses(name, 2048)
-        share = 1 - found.shared_rows.sum() / found.unique_rows.sum()
-        yield _within("Unique rows that the batch before did not touch, batch 2048", name, share, ends)
+        accesses = _accesses(name, 2048)
+        share = 1 - accesses.shared_rows.sum() / accesses.unique_rows.sum()
+        yield _range_figure("Unique rows that the batch before did not touch, batch 2048", name, share, ends)
 
 
 def _accesses(name: str, batch_size: int) -> Accesses:
     return expected(with_values(data_set(name), {"data.batch_size": batch_size}))
 
 
-def _within(group: str, name: str, share: float, ends: tuple[int, int]) -> Figure:
+def _range_figure(group: str, name: str, share: float, ends: tuple[int, int]) -> Figure:
     low, high = ends
     return Figure(group, name, 100 * float(share), f"{low}-{high} ± 3", low - 3, high + 3)
 
 
 def taobao() -> Iterator[Figure]:
-    """A measured curve with locality, from its static fit and one more number."""
+    """Yield hits on Taobao's measured curve, from its static fit and its locality."""
     yield from _taobao("Taobao", TAOBAO, TAOBAO_LRU, TAOBAO_LFU)
 
 
 def adgroup() -> Iterator[Figure]:
-    """The curve of Taobao's table of advertisements, with the locality of its table of users."""
+    """Yield hits on Taobao's table of advertisements, with the locality of its table of users."""
     yield from _taobao("Taobao's advertisements", ADGROUP, ADGROUP_LRU, ADGROUP_LFU)
 
 
-def _taobao(of: str, law: Popularity, lru: Mapping[int, float], lfu: Mapping[int, float]) -> Iterator[Figure]:
+def _taobao(data_name: str, law: Popularity, lru: Mapping[int, float], lfu: Mapping[int, float]) -> Iterator[Figure]:
     space = spectrum(law)
     for part, target in lru.items():
-        ours, closer = (100 * float(hit_rate(space, part / 100 * law.rows, one)) for one in (TAOBAO_LOCALITY, CLOSER))
-        name = f"Hits of an LRU cache on {of}, locality {TAOBAO_LOCALITY}"
-        found, knobs = _near(name, f"{part} % of rows", ours, target, 3, IN_SAMPLE), (("data.locality", CLOSER),)
-        objected = (*implausible(Scenario(), knobs, name), *unexplained(ours, closer, (target, target)))
-        yield replace(found, cause=cause_text(knobs, closer, objected), cause_counts=not objected)
+        simulated_value, closer = (
+            100 * float(hit_rate(space, part / 100 * law.rows, locality)) for locality in (TAOBAO_LOCALITY, CLOSER)
+        )
+        name = f"Hits of an LRU cache on {data_name}, locality {TAOBAO_LOCALITY}"
+        figure, knobs = (
+            _tolerance_figure(name, f"{part} % of rows", simulated_value, target, 3, IN_SAMPLE),
+            (("data.locality", CLOSER),),
+        )
+        objected = (*implausible(Scenario(), knobs, name), *unexplained(simulated_value, closer, (target, target)))
+        yield replace(figure, cause=cause_text(knobs, closer, objected), cause_counts=not objected)
     for part, target in lfu.items():
-        ours = 100 * float(head_mass(space, part / 100 * law.rows))
-        yield _near(f"Hits of an LFU cache on {of}", f"{part} % of rows", ours, target, 2, IN_SAMPLE)
+        simulated_value = 100 * float(head_mass(space, part / 100 * law.rows))
+        yield _tolerance_figure(
+            f"Hits of an LFU cache on {data_name}", f"{part} % of rows", simulated_value, target, 2, IN_SAMPLE
+        )
 
 
 def che() -> Iterator[Figure]:
-    """Expected hits of an LRU cache beside exact ones on drawn ids."""
+    """Yield the gaps of expected hits of LRU caches to exact ones on drawn ids."""
     capacities = np.array([25_000.0, 40_000.0, 60_000.0, 100_000.0])
     for locality, tolerance in ((0.0, 0.5), (0.3, 2.0)):
         changes = {"model.num_embeddings": (CHE_ROWS,), "data.locality": locality}
         scenario = with_values(preset("dlrm-kaggle").scenario, changes)
         exact = curve(map(source(scenario).ids, range(CHE_BATCHES)), CHE_UNSEEN).hit_rate(capacities)
-        ours = 1 - expected_misses(scenario, capacities) / lookups(scenario).sum()
-        gap = 100 * float(np.abs(ours - exact).max())
+        simulated_hits = 1 - expected_misses(scenario, capacities) / lookups(scenario).sum()
+        gap = 100 * float(np.abs(simulated_hits - exact).max())
         group = "Largest gap of expected to exact hits of LRU caches"
         yield Figure(group, f"locality {figures.exact(locality)}", gap, f"at most {figures.exact(tolerance)}", 0.0, tolerance)

@@ -10,7 +10,7 @@ from engine.analysis.uncertainty import tornado, turns
 from engine.core.memo import forget
 from engine.core.work import RowReads, RowUpdates
 from engine.estimate import estimate
-from engine.estimates import _planned, estimates
+from engine.estimates import _planned_batches, estimates
 from engine.hardware.device import Slowdown, joules, seconds
 from engine.hardware.devices.pmem import MEDIA
 from engine.hardware.line_cache import NO_CACHE, line_cache
@@ -170,7 +170,7 @@ def test_media_without_a_cache_share_one_plan_whatever_is_assumed():
     machines.append(with_values(machines[0], {"machine.assume": (("pmem.read-rate", 3.0),)}))
     settled = [settle(with_values(one, {"machine.pmem_capacity_GB": 1024.0})) for one in machines]
     forget()  # what others planned, so that none of these is in its way
-    plans = [_planned(one) for one in settled]
+    plans = [_planned_batches(one) for one in settled]
     assert all(plan is plans[0] for plan in plans)
 
 

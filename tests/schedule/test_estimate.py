@@ -8,7 +8,7 @@ from engine.amounts.expected import expected_traffic
 from engine.core.memo import forget
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.estimates import _planned, estimates
+from engine.estimates import _planned_batches, estimates
 from engine.registry import names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import per_table, with_values
@@ -142,5 +142,5 @@ def test_a_log_that_may_be_older_than_its_run_is_estimated_as_its_batches_are_sc
         assert m.log_policy.mlp_staleness_bound == bound
         assert found[STEP] == pytest.approx(1e3 * line.steady.step, rel=1e-9)
         assert found["Elapsed [s]"] == pytest.approx(line.makespan, rel=1e-9)
-        plans.append(_planned(m.settled))
+        plans.append(_planned_batches(m.settled))
     assert plans[0] is plans[1] is plans[2]

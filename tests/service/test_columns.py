@@ -43,7 +43,9 @@ def test_a_running_request_is_followed_by_its_new_rows_alone(store, monkeypatch)
     first = columns.read(store, request)
     keep(store, 5, 99)
     parsed = []
-    monkeypatch.setattr(columns, "_parsed", lambda texts, real=columns._parsed: parsed.append(len(texts)) or real(texts))
+    monkeypatch.setattr(
+        columns, "_parse_results", lambda texts, real=columns._parse_results: parsed.append(len(texts)) or real(texts)
+    )
     second = columns.read(store, request, first)
     assert parsed == [1] and step_times(second) == step_times(columns.read(store, request))
     assert step_times(first) == [1 / 7, 2 / 7, None, None, None, None, None], "a value that was handed out never changes"

@@ -178,7 +178,9 @@ def test_a_worker_whose_files_changed_while_it_computed_keeps_nothing(store: Pat
 def test_a_process_knows_the_code_it_began_with_whatever_happens_to_its_files(other_engine: Path) -> None:
     script = """if True:
         import sys; from pathlib import Path; from engine import version
-        def told(): version._changed.cache_clear(); print(version.CODE, version.digest_of_code(), version.code_has_changed())
+        def told():
+            version._files_have_changed.cache_clear()
+            print(version.CODE, version.digest_of_code(), version.code_has_changed())
         file = next(Path("engine").rglob("rsc1.toml")); text = file.read_text()
         for content in (text, text + "# one line more", text): file.write_text(content); told()
         """
@@ -215,9 +217,9 @@ def test_a_file_of_the_same_size_and_time_is_seen_to_be_another(tmp_path: Path, 
         place.write_text("SHARE = 30\n")
         os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))
         place.replace(tmp_path / "law.py")
-        version._changed.cache_clear()
+        version._files_have_changed.cache_clear()
         seen = version.code_has_changed()
-        version._changed.cache_clear()
+        version._files_have_changed.cache_clear()
         assert seen
 
 

@@ -12,7 +12,7 @@ from engine.results.result import Result, from_json
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, values, with_values
 from engine.service import computations
-from engine.service.worker import _changed, _scenario
+from engine.service.worker import _scenario, _with_changes
 from engine.store import kept, requests, status
 from engine.store.database import opened, transaction
 from engine.store.soundness import seal
@@ -139,7 +139,7 @@ def test_points_of_a_request_read_back_as_the_scenarios_asked_for(path: Path) ->
         rows = ask(
             path, "SELECT r.base, p.changes, p.key FROM points p JOIN requests r ON r.id = request WHERE r.id = ?", request
         )
-        back = [_changed(_scenario(str(base)), str(changes)) for base, changes, _ in rows]
+        back = [_with_changes(_scenario(str(base)), str(changes)) for base, changes, _ in rows]
         assert tuple(back) == order
         assert [name for *_, name in rows] == [key(one, "full") for one in order]
 

@@ -87,7 +87,7 @@ def test_whatever_the_store_itself_changes_stays_believed(path: Path, asked: int
     assert status.status(path, asked).state == "done"
     requests.submit(path, scenarios(range(3, 6)), "full")
     ask(path, "UPDATE points SET class = 'a'")
-    database._SEEN.clear()
+    database._CHECKED_STATES.clear()
     assert [entry.total for entry in history.entries(path)] == [3, 4, 2]
 
 
@@ -106,7 +106,7 @@ def test_a_store_that_others_have_changed_is_looked_at_again_and_one_that_has_no
     looks: list[object] = []
     monkeypatch.setattr(database.soundness, "check", looks.append)
     monkeypatch.setattr(database, "TICK_NS", 0)
-    database._SEEN.clear()
+    database._CHECKED_STATES.clear()
     for _ in range(3):
         status.status(path, asked)
     assert len(looks) == 1

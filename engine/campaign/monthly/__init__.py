@@ -1,1 +1,1 @@
-"""Failures by the month: `failure_row` (a sentence's numbers and the knobs that hold them), `losses` (hours and USD lost)."""
+"""Failures by the month: `failure_row` (failure numbers and their knobs), `losses` (hours and USD lost)."""

@@ -1,5 +1,6 @@
-"""The failures of a machine as one says them, "2 a week on 64 nodes of 8 GPUs", and the knobs that hold them.
+"""The failures of a machine as a sentence's numbers and as knobs.
 
+The sentence is such as "2 a week on 64 nodes of 8 GPUs".
 Failures are node crashes: `faults.host_crash_mtbf_hours` is that of one node. A link may hold other classes; `row_of` counts
 all of them except power losses, which strike the whole site.
 """
@@ -32,10 +33,13 @@ MOST_OFFERS = 3
 
 @dataclass(frozen=True)
 class FailureRow:
-    """How often nodes fail, and on which machine.
+    """The failures of a machine's nodes, and the machine's size.
 
-    failures: how many in a `period`, one of PERIODS, of all nodes together or of each of them.
-    nodes, gpus: of all replicas together; `gpus` are those of one node.
+    failures: the number of failures in a period.
+    period: one of PERIODS.
+    each_node: whether the failures are those of one node, or of all nodes together.
+    nodes: the nodes of all replicas together.
+    gpus: the GPUs of one node.
     """
 
     failures: float
@@ -47,13 +51,13 @@ class FailureRow:
     @property
     def seconds_between(self) -> float | None:
         """Mean seconds between two failures of the whole cluster; None without any."""
-        often = self.failures * (self.nodes if self.each_node else 1)
-        return PERIODS[self.period] / often if often else None
+        failures = self.failures * (self.nodes if self.each_node else 1)
+        return PERIODS[self.period] / failures if failures else None
 
 
 @dataclass(frozen=True)
 class SystemOffer:
-    """A training system that can have the machine asked for: its name and title, and the knobs to set."""
+    """A training system for a row's machine: name, title, and the knobs to set."""
 
     system: str
     title: str
@@ -61,19 +65,22 @@ class SystemOffer:
 
 
 def row_of(scenario: Scenario, period: str = "", each_node: bool = False) -> FailureRow:
-    """Return what the knobs of a scenario hold; without a `period` in the one whose number is shortest."""
+    """Return the failures by a scenario's knobs.
+
+    Without `period` in the period with the shortest number.
+    """
     machine = scenario.machine
     row = FailureRow(0.0, period or "week", each_node, scenario.faults.machines * nodes(machine), gpus_in_node(machine))
     rate = sum(1 / hazard.mtbf for hazard in failing(hazards_of(scenario)).values() if hazard.mtbf)
     rate /= row.nodes if each_node else 1
     if not period and rate:
-        often = [name for name, seconds in PERIODS.items() if rate * seconds >= 0.9995] or ["year"]
-        row = replace(row, period=min(often, key=lambda name: len(written(rate * PERIODS[name]))))
+        periods = [name for name, seconds in PERIODS.items() if rate * seconds >= 0.9995] or ["year"]
+        row = replace(row, period=min(periods, key=lambda name: len(written(rate * PERIODS[name]))))
     return replace(row, failures=float(written(rate * PERIODS[row.period])))
 
 
 def written(number: float) -> str:
-    """Return a number of failures as one writes it, in six digits."""
+    """Return a number of failures as text, in six digits."""
     return f"{number:.6g}"
 
 
@@ -88,29 +95,32 @@ def with_row(scenario: Scenario, row: FailureRow) -> Scenario:
 
 
 def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
-    """Return a scenario with so many nodes and GPUs: replicas of a machine that has one GPU, or has been replicated already."""
-    held = row_of(scenario, row.period)
-    if (row.nodes, row.gpus) == (held.nodes, held.gpus):
+    """Return a scenario with a row's nodes and GPUs.
+
+    A machine with one GPU a node, or with replicas already, is replicated.
+    """
+    scenario_row = row_of(scenario, row.period)
+    if (row.nodes, row.gpus) == (scenario_row.nodes, scenario_row.gpus):
         return scenario
     machine = scenario.machine
-    system, most = load("systems", scenario.system), KNOBS["machine.num_gpus"].high or 0.0
-    whole = row.gpus == held.gpus and not row.nodes % nodes(machine)
-    if whole and (scenario.faults.machines > 1 or not system.scales):
+    system, max_gpus = load("systems", scenario.system), KNOBS["machine.num_gpus"].high or 0.0
+    fits_replicas = row.gpus == scenario_row.gpus and not row.nodes % nodes(machine)
+    if fits_replicas and (scenario.faults.machines > 1 or not system.scales):
         return with_values(scenario, {"faults.machines": row.nodes // nodes(machine)})
     if not system.scales:
         raise BadKnob(
             f"{system.title} has one GPU a node: {_shape(row)} are not possible. Take a system below that can have them, or "
             "write 1 GPU."
         )
-    if row.nodes * row.gpus > most:
+    if row.nodes * row.gpus > max_gpus:
         raise BadKnob(
-            f"{_shape(row)} are {count(row.nodes * row.gpus)} GPUs, more than {exact(most)}; write fewer nodes or GPUs."
+            f"{_shape(row)} are {count(row.nodes * row.gpus)} GPUs, more than {exact(max_gpus)}; write fewer nodes or GPUs."
         )
     return with_values(scenario, sharded(row))
 
 
 def sharded(row: FailureRow) -> Mapping[str, Any]:
-    """Return the knobs of one machine of so many nodes and GPUs, which share the tables among them."""
+    """Return the knobs of one machine, with sharded tables, of a row's size."""
     return {"machine.num_gpus": row.nodes * row.gpus, "machine.gpus_per_node": row.gpus, "faults.machines": 1}
 
 
@@ -119,33 +129,41 @@ def _shape(row: FailureRow) -> str:
 
 
 def with_failures(scenario: Scenario, row: FailureRow) -> Scenario:
-    """Return a scenario in which nodes crash as often as a row says, and fail in no other random way; power losses stay."""
-    kept = {f"faults.{name.replace('-', '_')}_mtbf_hours" for name in OF_THE_SITE}
-    others = [path for path in KNOBS if path.startswith("faults.") and path.endswith("_mtbf_hours") and path not in kept]
-    between = row.seconds_between
-    hours = between and between * struck_units(scenario, CRASH) / HOUR
-    return with_values(scenario, {"faults.rates": NO_RATES, **dict.fromkeys(others), CRASH_KNOB: hours})
+    """Return a scenario with a row's node crashes as the only failures of nodes.
+
+    Power losses of the site stay.
+    """
+    kept_knobs = {f"faults.{name.replace('-', '_')}_mtbf_hours" for name in OF_THE_SITE}
+    cleared_knobs = [
+        path for path in KNOBS if path.startswith("faults.") and path.endswith("_mtbf_hours") and path not in kept_knobs
+    ]
+    interval = row.seconds_between
+    hours = interval and interval * struck_units(scenario, CRASH) / HOUR
+    return with_values(scenario, {"faults.rates": NO_RATES, **dict.fromkeys(cleared_knobs), CRASH_KNOB: hours})
 
 
 def as_row_says(scenario: Scenario) -> bool:
-    """Whether all random failures of nodes are crashes by their own knob, as a row writes them."""
+    """Return whether all random failures of nodes are crashes by CRASH_KNOB, as `with_failures` sets them."""
     random = {name for name, hazard in failing(hazards_of(scenario)).items() if hazard.mtbf}
     return random <= {CRASH} and scenario.faults.rates == NO_RATES
 
 
 def offers(scenario: Scenario, row: FailureRow) -> tuple[SystemOffer, ...]:
-    """Return the fastest systems that can have a row's machine and train the model there; its inner workings known."""
-    found = []
+    """Return the fastest systems that can have a row's machine and train the model there.
+
+    Systems of which only a headline is known are left out.
+    """
+    rated_offers = []
     for name in names("systems"):
         system = load("systems", name)
         if system.scales and system.confidence != "headline only" and name != scenario.system:
             knobs = {"system": name, "policy.kernel": "auto", **sharded(row)}
-            found += [(rate, SystemOffer(name, system.title, knobs)) for rate in _rates(scenario, knobs)]
-    return tuple(offer for _, offer in sorted(found, key=lambda one: -one[0])[:MOST_OFFERS])
+            rated_offers += [(rate, SystemOffer(name, system.title, knobs)) for rate in _rates(scenario, knobs)]
+    return tuple(offer for _, offer in sorted(rated_offers, key=lambda pair: -pair[0])[:MOST_OFFERS])
 
 
 def _rates(scenario: Scenario, knobs: Mapping[str, Any]) -> Iterator[float]:
-    """Yield the samples a second with these knobs, nothing where that cannot run."""
+    """Yield the samples a second with these knobs; yields no number where they cannot run."""
     try:
         result = estimate(with_values(scenario, knobs))
     except EmberpoolError:

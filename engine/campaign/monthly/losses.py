@@ -1,7 +1,7 @@
-"""Hours and USD that a month of training loses: to the protection itself, and to failures.
+"""Hours and USD that a month of training loses to protection and to failures.
 
-Shares are those of the closed form (`expectation.useful_time`), so that no seed moves them; where faults have none they come
-from simulated campaigns. An hour costs what the whole cluster costs in it: capital written off, and electricity.
+Shares are those of the closed form (`expectation.useful_time`), so that no seed changes them; for faults without a closed form
+they come from simulated campaigns. The cost of an hour is the whole cluster's capital written off, and its electricity.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,31 +24,34 @@ from ..closed_form import daly, effective
 from ..expectation import useful_time
 from ..simulate import Campaign, terms_of
 
-WIDEST, TRIED = 60.0, 60  # periods tried around Daly's: the factor on either side, and how many
-NARROWER = 2  # how often the grid is drawn closer around the best
+WIDEST, TRIED = 60.0, 60  # the grid of periods around Daly's: the factor on either side, and the number of periods
+NARROWER = 2  # rounds of the grid, each closer around the best period
 
 
 @dataclass(frozen=True)
 class LostShare:
-    """Shares of the time that train nothing that counts: of the protection without any failure, and what failures add."""
+    """The lost shares of the time: by the protection without failures, and by failures."""
 
     protection: float
     failures: float
 
     @property
     def total(self) -> float:
-        """Both together."""
+        """The sum of both shares."""
         return self.protection + self.failures
 
 
 @dataclass(frozen=True)
 class ProtectionLoss:
-    """What a protection loses, or the sentence that says why it cannot be had.
+    """The loss by a protection, or the reason why the scenario cannot have it.
 
-    period: seconds of training between two checkpoints, None of a protection without them.
-    pause: seconds that training stands for one.
+    name, title: the protection's.
+    refused: the reason; "" where the protection is possible.
+    share: the lost shares of the time; None where refused.
+    period: seconds of training between two checkpoints, None for a protection without checkpoints.
+    pause: seconds that training stands still for a checkpoint.
     step, bare_step: seconds of a batch with the protection, and without any.
-    price: USD of what the protection takes, None where a part has no published price.
+    price: USD of the storage that the protection needs, None where a part has no published price.
     """
 
     name: str
@@ -64,11 +67,15 @@ class ProtectionLoss:
 
 @dataclass(frozen=True)
 class ClusterHour:
-    """USD of an hour of all machines together, and what that is made of.
+    """USD of an hour of all machines together, and its parts.
 
-    capital, electricity: USD of the hour, the former None where a part has no published price.
-    machines, capital_each, watts: how many machines, USD to buy one, and watts in the room of all of them.
-    hours: of training in a month.
+    capital: USD of capital in the hour, None where a part has no published price.
+    electricity: USD of electricity in the hour.
+    machines: the number of machines.
+    capital_each: USD to buy one machine.
+    watts: watts of all machines with the room's.
+    hours: hours of training in a month.
+    assumed: the assumptions as text.
     """
 
     capital: float | None
@@ -81,12 +88,15 @@ class ClusterHour:
 
     @property
     def usd(self) -> float:
-        """The whole hour; electricity alone where capital has no price."""
+        """USD of the hour; electricity alone where capital has no price."""
         return (self.capital or 0.0) + self.electricity
 
 
 def cluster_hour(scenario: Scenario) -> ClusterHour:
-    """Return what an hour of a scenario's whole cluster costs; raises CannotRun where it does not train."""
+    """Return the cost of an hour of a scenario's cluster.
+
+    Raises CannotRun where it does not train.
+    """
     result = estimate(scenario)
     if not result.ran:
         raise CannotRun(result.outcome)
@@ -106,26 +116,28 @@ def cluster_hour(scenario: Scenario) -> ClusterHour:
 
 
 def hour_sentence(hour: ClusterHour) -> str:
-    """Return what an hour costs and what that is made of."""
+    """Return a sentence on the cost of an hour and its parts."""
     power = f"{figure(hour.electricity, 'USD')} of electricity for {figure(hour.watts, 'W')}"
     if hour.capital is None or hour.capital_each is None:
         return f"An hour of the whole cluster costs {power}; a part of it has no published price, so capital is left out."
-    each = f"{figure(hour.capital_each, 'USD')} written off"
-    bought = f"{count(hour.machines, 'machine')} of {each}" if hour.machines > 1 else each
+    machine_text = f"{figure(hour.capital_each, 'USD')} written off"
+    capital_text = f"{count(hour.machines, 'machine')} of {machine_text}" if hour.machines > 1 else machine_text
     return (
-        f"An hour of the whole cluster costs {figure(hour.usd, 'USD')}: {figure(hour.capital, 'USD')} of capital ({bought}) and "
-        f"{power}."
+        f"An hour of the whole cluster costs {figure(hour.usd, 'USD')}: {figure(hour.capital, 'USD')} of capital "
+        f"({capital_text}) and {power}."
     )
 
 
 def losses_by_formula(scenario: Scenario, hazards: Mapping[str, Hazard]) -> tuple[ProtectionLoss, ...]:
-    """Return each protection's loss by the closed form; raises BadKnob for faults that have none.
+    """Return each protection's loss by the closed form; raises BadKnob for faults without one.
 
-    The chosen protection has the period asked for, all others have their best.
+    The scenario's protection has the scenario's period, all others have their best.
     """
-    asked, chosen = scenario.policy.checkpoint_minutes, scenario.policy.protection
+    period_minutes, chosen_protection = scenario.policy.checkpoint_minutes, scenario.policy.protection
     return tuple(
-        loss_by_formula(scenario, name, hazards, asked * MINUTE if asked and name == chosen else None)
+        loss_by_formula(
+            scenario, name, hazards, period_minutes * MINUTE if period_minutes and name == chosen_protection else None
+        )
         for name in names("protections")
     )
 
@@ -133,7 +145,10 @@ def losses_by_formula(scenario: Scenario, hazards: Mapping[str, Hazard]) -> tupl
 def loss_by_formula(
     scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], period: float | None = None
 ) -> ProtectionLoss:
-    """Return what one protection loses, `period` seconds between checkpoints; raises BadKnob for faults without a formula."""
+    """Return one protection's loss by the closed form; raises BadKnob for faults without one.
+
+    period: seconds between checkpoints; None for the best.
+    """
     title = title_of(protection)
     try:
         terms, site = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
@@ -155,39 +170,42 @@ def loss_by_formula(
 
 
 def loss_by_campaigns(protection: str, runs: Sequence[Campaign]) -> ProtectionLoss:
-    """Return what simulated campaigns of one protection have lost in the mean."""
-    own = fmean(run.seconds["checkpoint"] / run.elapsed for run in runs)
-    chosen, plan, site = load("protections", protection), runs[0].plan, runs[0].site
+    """Return the mean loss of simulated campaigns of one protection."""
+    checkpoint_share = fmean(run.seconds["checkpoint"] / run.elapsed for run in runs)
+    definition, plan, site = load("protections", protection), runs[0].plan, runs[0].site
     return ProtectionLoss(
         name=protection,
         title=title_of(protection),
-        share=LostShare(own, 1 - fmean(run.ettr for run in runs) - own),
-        period=plan.every * plan.step if chosen.periodic else None,
+        share=LostShare(checkpoint_share, 1 - fmean(run.ettr for run in runs) - checkpoint_share),
+        period=plan.every * plan.step if definition.periodic else None,
         pause=plan.pause,
         step=plan.step,
         bare_step=site.bare.step,
-        price=chosen.price(site),
+        price=definition.price(site),
     )
 
 
 def best_period(scenario: Scenario, protection: str, hazards: Mapping[str, Hazard]) -> ProtectionLoss | None:
-    """Return the loss at the period that loses least by the closed form; None where no period is best, or is possible."""
+    """Return the loss at the period that loses least by the closed form.
+
+    None without random faults, without periods, or where the protection is refused.
+    """
     mtbf = fault_stream.rollback_mtbf(hazards)
-    first = loss_by_formula(scenario, protection, hazards)
-    if mtbf is None or first.period is None or first.share is None:
+    default_loss = loss_by_formula(scenario, protection, hazards)
+    if mtbf is None or default_loss.period is None or default_loss.share is None:
         return None
-    best, wide = first, WIDEST
-    middle = daly(max(first.pause, first.step), mtbf)
+    best_loss, grid_factor = default_loss, WIDEST
+    middle = daly(max(default_loss.pause, default_loss.step), mtbf)
     for _ in range(NARROWER):
-        periods = middle * np.geomspace(1 / wide, wide, TRIED)
-        tried = [loss_by_formula(scenario, protection, hazards, float(period)) for period in periods]
-        best = min([best, *tried], key=lambda loss: loss.share.total if loss.share else inf)
-        middle, wide = best.period or middle, wide ** (2 / TRIED)
-    return best
+        periods = middle * np.geomspace(1 / grid_factor, grid_factor, TRIED)
+        period_losses = [loss_by_formula(scenario, protection, hazards, float(period)) for period in periods]
+        best_loss = min([best_loss, *period_losses], key=lambda loss: loss.share.total if loss.share else inf)
+        middle, grid_factor = best_loss.period or middle, grid_factor ** (2 / TRIED)
+    return best_loss
 
 
 def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
-    """Return why a protection takes time without any failure: the exposed writes of its log, or the pause of a checkpoint."""
+    """Return why a protection takes time without failures: exposed log writes, or checkpoint pauses."""
     if loss.share is None or loss.share.protection <= 0:
         return ""
     if loss.pause and loss.period:
@@ -195,43 +213,45 @@ def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
             f"Training stands {figure(loss.pause, 's')} for each checkpoint, every {figure(loss.period, 's')}: "
             f"{percent(loss.pause / (loss.pause + loss.period))} of the time."
         )
-    chosen = load("protections", loss.name)
+    definition = load("protections", loss.name)
     slower = f"A batch is {factor(loss.step / loss.bare_step)} as long, {figure(loss.step, 's')}"
-    if not chosen.log or loss.step <= loss.bare_step:
+    if not definition.log or loss.step <= loss.bare_step:
         return ""
-    rows = estimate(with_values(scenario, chosen.log(scenario))).breakdown
+    rows = estimate(with_values(scenario, definition.log(scenario))).breakdown
     logs = [row for row in rows if row["Stage"] == "Checkpoint" and row["Exposed [s]"] > 0]
     if not logs:
         return f"{slower} instead of {figure(loss.bare_step, 's')}."
-    most = max(logs, key=lambda row: row["Exposed [s]"])
-    same = sum(row["Busy [s]"] for row in rows if row["Device"] == most["Device"] and row["Stage"] != "Checkpoint")
-    beside = f", busy with the tables for {figure(same, 's')}" if same else ""
-    device = inside(every("devices")[most["Device"]].title)
-    return f"{slower}: {figure(most['Exposed [s]'], 's')} of it wait for log writes on {device}{beside}."
+    longest_row = max(logs, key=lambda row: row["Exposed [s]"])
+    table_seconds = sum(
+        row["Busy [s]"] for row in rows if row["Device"] == longest_row["Device"] and row["Stage"] != "Checkpoint"
+    )
+    busy_text = f", busy with the tables for {figure(table_seconds, 's')}" if table_seconds else ""
+    device = inside(every("devices")[longest_row["Device"]].title)
+    return f"{slower}: {figure(longest_row['Exposed [s]'], 's')} of it wait for log writes on {device}{busy_text}."
 
 
 def title_of(protection: str) -> str:
-    """Return a protection's title; that of none says so by itself."""
+    """Return a protection's title; "No protection" for none."""
     return "No protection" if protection == "none" else str(load("protections", protection).title)
 
 
 def inside(title: str) -> str:
-    """Return a title as it is written inside a sentence: names and initials keep their capitals."""
-    first = title.split()[0].rstrip(",")
-    return title if first[1:].lower() != first[1:] or "-" in first else title[0].lower() + title[1:]
+    """Return a title for use inside a sentence: names and abbreviations keep their capitals."""
+    first_word = title.split()[0].rstrip(",")
+    return title if first_word[1:].lower() != first_word[1:] or "-" in first_word else title[0].lower() + title[1:]
 
 
 def cost_of_failure(loss: ProtectionLoss, hazards: Mapping[str, Hazard]) -> float | None:
-    """Return the seconds that one fault costs in the mean; None without random faults."""
+    """Return the mean cost of a fault in seconds; None without random faults."""
     rate = sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     return loss.share.failures / rate if rate and loss.share else None
 
 
 def month_sentence(share: float, hour: ClusterHour) -> str:
-    """Return the hours and USD of a share of a month."""
+    """Return a clause with the hours and USD of a share of a month."""
     return f"{hours_text(share * hour.hours)} and {figure(share * hour.hours * hour.usd, 'USD')}"
 
 
 def hours_text(hours: float) -> str:
-    """Return hours of a month in hours, minutes of less than a tenth of one."""
+    """Return hours as text, in smaller units below 0.1 h."""
     return exact(0, "h") if hours < 1e-9 else figure(hours, "h") if hours >= 0.1 else figure(hours * HOUR, "s")

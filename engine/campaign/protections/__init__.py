@@ -1,1 +1,1 @@
-"""The protections, a file each: what comes back after which loss, and at what cost in seconds, joules and bytes."""
+"""The protections, a file each: restored state by loss, and costs."""

@@ -21,7 +21,13 @@ SCALE_BYTES = 2 * FLOAT32  # a row's own smallest value and step
 
 
 class Increment(NamedTuple):
-    """A checkpoint of every `every` batches: bytes of rows as they change, as sent, and with the whole copy that they need."""
+    """One incremental checkpoint.
+
+    every: batches between checkpoints.
+    changed: bytes of the changed rows in memory.
+    sent: bytes of the changed rows as sent, quantised.
+    kept: bytes in storage, the whole copy included.
+    """
 
     every: int
     changed: float
@@ -30,41 +36,50 @@ class Increment(NamedTuple):
 
 
 def increment(site: Site) -> Increment:
-    """Return a checkpoint's bytes, at the period asked for or the customary one."""
-    every = max(1, round((site.period or CUSTOMARY) / site.bare.step))
-    rows, s = expected_unique(site.scenario, every), site.scenario
-    unique, stored = mean_kind(s, unique_by_table(s, every)), mean_kind(s, per_table(s.model, "num_embeddings"))
-    sent, changed = rows * (INDEX_BYTES + _quantised(unique)) + site.mlp, rows * mean_bytes(unique.row) + site.mlp
-    whole = site.tables / mean_bytes(stored.row) * _quantised(stored) + site.mlp  # of all rows, which need no numbers
-    return Increment(every, changed, sent, whole + sent)
+    """Return a checkpoint's bytes at the site's period, by default CUSTOMARY."""
+    batches = max(1, round((site.period or CUSTOMARY) / site.bare.step))
+    rows, s = expected_unique(site.scenario, batches), site.scenario
+    unique_kind, table_kind = mean_kind(s, unique_by_table(s, batches)), mean_kind(s, per_table(s.model, "num_embeddings"))
+    sent_bytes, changed_bytes = (
+        rows * (INDEX_BYTES + _quantised_bytes(unique_kind)) + site.mlp,
+        rows * mean_bytes(unique_kind.row) + site.mlp,
+    )
+    copy_bytes = (
+        site.tables / mean_bytes(table_kind.row) * _quantised_bytes(table_kind) + site.mlp
+    )  # all rows in order, without row numbers
+    return Increment(batches, changed_bytes, sent_bytes, copy_bytes + sent_bytes)
 
 
-def _quantised(kind: RowKind) -> float:
-    """Return the bytes of a mean row as it is sent, its scale included: a few bits for each element and word of state."""
+def _quantised_bytes(kind: RowKind) -> float:
+    """Return the bytes of a mean row as sent.
+
+    They are its scale, and BITS for each element and word of state.
+    """
     words = (mean_bytes(kind.beside) + mean_bytes(kind.gradient)) / FLOAT32
     return SCALE_BYTES + float(words * BITS.value / 8)
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Copy what changed while training stands, write it beside training; each increment counts from the last one.
+    """Return the plan: copy changed rows while training stands still, write the copy beside training.
 
-    Published, of its authors' models: 6 to 17 times fewer bytes than all state written, 2.5 to 8 times fewer kept.
+    Each increment holds the changes since the last one. Published for its authors' models: 6 to 17 times fewer bytes written
+    than all state, 2.5 to 8 times fewer stored.
     """
     step = site.bare.step
-    every, changed, sent, back = increment(site)
-    drain, pause = sent / site.remote.write, changed / site.home.read
-    if room(site) < changed:
+    batches, changed_bytes, sent_bytes, restored_bytes = increment(site)
+    drain, pause = sent_bytes / site.remote.write, changed_bytes / site.home.read
+    if room(site) < changed_bytes:
         pause, drain = max(pause, drain), 0.0
     return ProtectionPlan(
         step=step,
         joules=site.bare.joules,
-        every=max(every, ceil(drain / step)),
+        every=max(batches, ceil(drain / step)),
         pause=pause,
         drain=drain,
-        checkpoint_joules=changed * site.home.joules + sent * site.remote.joules,
-        written={"remote": sent},
-        restore=max(back / site.remote.read, site.state / site.home.write),
-        restore_joules=back * site.remote.joules,
+        checkpoint_joules=changed_bytes * site.home.joules + sent_bytes * site.remote.joules,
+        written={"remote": sent_bytes},
+        restore=max(restored_bytes / site.remote.read, site.state / site.home.write),
+        restore_joules=restored_bytes * site.remote.joules,
     )
 
 

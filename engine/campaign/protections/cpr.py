@@ -1,4 +1,4 @@
-"""CPR: after a fault of one shard only that shard goes back to its checkpoint; nobody trains anything again."""
+"""CPR: after a fault of one shard only that shard goes back, without replay."""
 
 from dataclasses import replace
 
@@ -12,15 +12,18 @@ LOST_SAMPLES = Constant("portion of lost samples", 0.1, "of all", 0.02, 0.1, "un
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Checkpoint as seldom as the portion of lost samples allows: faults of a shard lose half a period of its updates each."""
+    """Return the plan: checkpoint as seldom as the portion of lost samples allows.
+
+    A fault of a shard loses the updates of half a period.
+    """
     if site.shards < 2:
         raise BadKnob(
             f"protection=cpr needs tables in at least 2 parts that fail alone, but system={site.scenario.system} keeps them in "
             "1; raise machine.num_gpus or machine.embedding_servers, or choose protection=periodic-full."
         )
     period = 2 * LOST_SAMPLES.value * site.shards * site.mtbf if site.mtbf else None
-    full = periodic_full.plan(replace(site, period=site.period or period))
-    return replace(full, partial=True)
+    full_plan = periodic_full.plan(replace(site, period=site.period or period))
+    return replace(full_plan, partial=True)
 
 
 PROTECTION = Protection(

@@ -1,10 +1,10 @@
-"""None: nothing is kept, so that every loss of state starts training again."""
+"""None: no copy of the state, so that every loss of state starts training again."""
 
 from ..protection import LOSSES, Protection, ProtectionPlan, Site
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Train and hope."""
+    """Return the plan: train without any copy of the state."""
     return ProtectionPlan(site.bare.step, site.bare.joules)
 
 

@@ -1,4 +1,4 @@
-"""Parity: every update also goes to a parity of the other parts' rows, from which a lost part is computed."""
+"""Parity: updates also go to a parity, from which a lost part is computed."""
 
 from collections.abc import Mapping
 
@@ -12,25 +12,28 @@ SOURCE = "ECRM (arXiv 2104.01981)"
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Send each updated row's difference in the network's idle time; a step lasts at least as long as all that it sends."""
+    """Return the plan: send the differences of updated rows in the network's idle time.
+
+    A step lasts at least as long as the network is busy.
+    """
     check_other_node(site, "parity", "keeps the parity of a node's rows on others")
-    sent = expected_unique(site.scenario, 1) * (unique_row_bytes(site.scenario) + INDEX_BYTES)
-    step = max(site.bare.step, site.bare.network + sent / site.network.write)
-    lost = site.tables / site.shards
+    sent_bytes = expected_unique(site.scenario, 1) * (unique_row_bytes(site.scenario) + INDEX_BYTES)
+    step = max(site.bare.step, site.bare.network + sent_bytes / site.network.write)
+    lost_bytes = site.tables / site.shards
     # The lost part is the sum of all others and the parity: as many bytes as all tables, into one node.
-    others = lost * site.shards
+    read_bytes = lost_bytes * site.shards
     return ProtectionPlan(
         step=step,
-        joules=site.bare.joules + (step - site.bare.step) * site.watts + sent * site.network.joules,
+        joules=site.bare.joules + (step - site.bare.step) * site.watts + sent_bytes * site.network.joules,
         every=1,
-        batch_written={"network": sent, "dram": sent},
-        restore=max(others / (site.network.read / site.nodes), lost / (site.home.write / site.shards)),
-        restore_joules=others * (site.home.joules + site.network.joules),
+        batch_written={"network": sent_bytes, "dram": sent_bytes},
+        restore=max(read_bytes / (site.network.read / site.nodes), lost_bytes / (site.home.write / site.shards)),
+        restore_joules=read_bytes * (site.home.joules + site.network.joules),
     )
 
 
 def takes(site: Site) -> Mapping[str, float]:
-    """Return the host memory of each node that the parity, as large as one part, takes."""
+    """Return the host memory of each node for the parity: that of one part."""
     return {"dram": site.tables / site.shards / site.nodes}
 
 

@@ -1,4 +1,7 @@
-"""Peer: each node keeps a copy of another one's state in host memory, renewed as often as the network is idle enough."""
+"""Peer: each node keeps a copy of another node's state in host memory.
+
+The copy is sent in the network's idle time.
+"""
 
 from collections.abc import Mapping
 from math import ceil
@@ -11,45 +14,45 @@ from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Keeps, Protection, 
 from .periodic_full import room, stored_copies
 
 SOURCE = "Gemini, SOSP'23"
-LEAST_IDLE = 0.01  # of a step: with less, training stands for the copy
+LEAST_IDLE = 0.01  # of a step: with less idle time, training stands still for the copy
 BACKUP = Constant("remote copy", 3, "h", 0.5, 24, "unsourced", "recalled: as rare as the checkpoints of large language models")
-# A peer's copy outlives its node; it repeats silent damage, and is gone with the site.
+# A peer's copy survives the loss of its node, but not of the site, and it repeats silent damage.
 ON_A_PEER: dict[str, Keeps] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost", "site": "lost"}
 
 
-def check_other_node(site: Site, name: str, does: str) -> None:
-    """Refuse a machine of one node, whose copy would lie on a machine that nobody pays for; raises BadKnob."""
+def check_other_node(site: Site, name: str, clause: str) -> None:
+    """Raise BadKnob for a machine of one node, which has no peer for the copy."""
     if site.nodes < 2:
         raise BadKnob(
-            f"protection={name} {does}, but system={site.scenario.system} has 1 node here; "
+            f"protection={name} {clause}, but system={site.scenario.system} has 1 node here; "
             f"raise machine.num_gpus above {site.scenario.machine.gpus_per_node} or machine.embedding_servers, or choose "
             "protection=periodic-full."
         )
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Send all state in the network's idle time, again and again."""
+    """Return the plan: send all state in the network's idle time, one copy after another."""
     check_other_node(site, "peer", "keeps each node's state in another's memory")
-    need, have = COPIES * site.state, room(site)
-    if need > have:
+    needed_bytes, free_bytes = COPIES * site.state, room(site)
+    if needed_bytes > free_bytes:
         raise BadKnob(
-            f"protection=peer needs {figure(need / GiB, 'GiB')} of host memory for two copies of all state, but "
-            f"{figure(have / GiB, 'GiB')} are free; raise machine.host_dram_GiB, or choose protection=check-n-run."
+            f"protection=peer needs {figure(needed_bytes / GiB, 'GiB')} of host memory for two copies of all state, but "
+            f"{figure(free_bytes / GiB, 'GiB')} are free; raise machine.host_dram_GiB, or choose protection=check-n-run."
         )
-    step, sent = site.bare.step, site.state / min(site.network.write, site.home.read)
+    step, send_seconds = site.bare.step, site.state / min(site.network.write, site.home.read)
     idle = step - site.bare.network
     standing = idle < LEAST_IDLE * step
-    every = ceil(sent / (step if standing else idle))
-    rare = max(1, round(BACKUP.value * HOUR / step))
+    copy_batches = ceil(send_seconds / (step if standing else idle))
+    backup_batches = max(1, round(BACKUP.value * HOUR / step))
     return ProtectionPlan(
         step=step,
-        joules=site.bare.joules + site.state / rare * site.remote.joules,
-        backup_every=rare,
+        joules=site.bare.joules + site.state / backup_batches * site.remote.joules,
+        backup_every=backup_batches,
         backup_drain=site.state / site.remote.write,
-        batch_written={"remote": site.state / rare},
-        every=max(1, every),
-        pause=sent if standing else 0.0,
-        drain=0.0 if standing else every * step,
+        batch_written={"remote": site.state / backup_batches},
+        every=max(1, copy_batches),
+        pause=send_seconds if standing else 0.0,
+        drain=0.0 if standing else copy_batches * step,
         checkpoint_joules=site.state * (site.home.joules + site.network.joules),
         written={"network": site.state, "dram": site.state},
         restore=site.state / site.shards / min(site.network.read / site.nodes, site.home.write / site.shards),
@@ -58,7 +61,7 @@ def plan(site: Site) -> ProtectionPlan:
 
 
 def takes(site: Site) -> Mapping[str, float]:
-    """Return the host memory of each node's copies of its peer, and the storage of the rare ones."""
+    """Return the host memory for copies of peers, and the storage for rare copies."""
     return {"dram": COPIES * site.state / site.nodes, **stored_copies(site)}
 
 

@@ -1,20 +1,24 @@
-"""Periodic full: all tables and the MLP go to remote storage while training stands, at the best period or one asked for."""
+"""Periodic full: all tables and the MLP go to remote storage while training stands still."""
 
 from collections.abc import Mapping
 
 from ..closed_form import batches_between
 from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Keeps, Protection, ProtectionPlan, Site, StatePath
 
-# A whole copy elsewhere brings everything back; of silent damage, if it is noticed before the next checkpoint.
+# A whole copy elsewhere restores all state, after silent damage only if it is noticed before the next checkpoint.
 COPY_ELSEWHERE: Mapping[str, Keeps] = dict.fromkeys(LOSSES, "exact")
 
 
 def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> ProtectionPlan:
-    """Checkpoint all state to a medium; overlapped, training stands for a copy into host memory alone, if that holds one."""
+    """Return the plan: checkpoint all state to a medium, with a pause of training.
+
+    The period is the best one, or the site's.
+    If `overlapped` and host memory has room, training stands still only for a copy into host memory.
+    """
     path: StatePath = getattr(site, medium)
-    copied, sent = site.state / site.home.read, site.state / min(path.write, site.home.read)
+    copy_seconds, send_seconds = site.state / site.home.read, site.state / min(path.write, site.home.read)
     fits = overlapped and room(site) >= site.state
-    pause, drain = (copied, site.state / path.write) if fits else (sent, 0.0)
+    pause, drain = (copy_seconds, site.state / path.write) if fits else (send_seconds, 0.0)
     step = site.bare.step
     return ProtectionPlan(
         step=step,
@@ -30,12 +34,12 @@ def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> Protec
 
 
 def stored_copies(site: Site) -> Mapping[str, float]:
-    """Return the bytes of remote storage that whole copies of the state take."""
+    """Return the bytes of remote storage for whole copies of the state."""
     return {"store": COPIES * site.state}
 
 
 def room(site: Site) -> float:
-    """Return the bytes of host memory that tables do not take, over all nodes."""
+    """Return the bytes of host memory without tables, over all nodes."""
     return max(site.host_dram - (site.tables if site.in_dram else 0.0), 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Periodic overlapped: training stands for a copy in host memory, which goes to remote storage while training goes on."""
+"""Periodic overlapped: a copy in host memory is sent to storage beside training."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Periodic SSD: all tables and the MLP go to each node's own drives while training stands."""
+"""Periodic SSD: state goes to each node's own drives while training stands still."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,15 +10,18 @@ from . import periodic_full
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Checkpoint to local drives; they draw idle power all the time."""
+    """Return the plan: checkpoint to local drives, which draw idle power all the time."""
     return replace(periodic_full.plan(site, "ssd"), watts=site.ssd_watts)
 
 
 def takes(site: Site) -> Mapping[str, float]:
-    """Return the whole drives that each node needs more: for the copies, and as many as the plan writes to at once."""
-    machine, missing = site.scenario.machine, COPIES * site.state - site.drive_room
-    beside = 0 if site.drives else machine.num_ssds or 1
-    return {"drives": max(beside, ceil(missing / nodes(machine) / site.drive_bytes))}
+    """Return the drives to add to each node for the copies.
+
+    They are at least as many as the plan writes to at once.
+    """
+    machine, missing_bytes = site.scenario.machine, COPIES * site.state - site.drive_room
+    new_drives = 0 if site.drives else machine.num_ssds or 1
+    return {"drives": max(new_drives, ceil(missing_bytes / nodes(machine) / site.drive_bytes))}
 
 
 PROTECTION = Protection(

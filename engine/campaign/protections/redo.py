@@ -1,4 +1,7 @@
-"""Redo: every batch's new rows and the MLP are logged at its end, before the rows go home."""
+"""Redo: a log of each batch's new rows and the MLP.
+
+It is written at the batch's end, before the rows are written to the tables.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +12,13 @@ from .undo import IN_PMEM, TCXL, every_batch, near_data
 
 
 def log(scenario: Scenario) -> Mapping[str, Any]:
-    """Log as CXL-D does; other systems of the family keep a redo log of their own."""
+    """Return the knobs of CXL-D's log.
+
+    Other systems of the family have a redo log of their own.
+    """
     as_cxl_d = {"system": "cxl-d", "policy.log": None, "policy.mlp_staleness_bound_batches": None, "policy.relaxed_lookup": None}
-    own = {"pmem": {}, "pcie": {}, "ssd": {}, "cxl-d": {"policy.log": None}}
-    return near_data(scenario, "redo", {"cxl": as_cxl_d, "cxl-b": as_cxl_d, **own})
+    own_logs = {"pmem": {}, "pcie": {}, "ssd": {}, "cxl-d": {"policy.log": None}}
+    return near_data(scenario, "redo", {"cxl": as_cxl_d, "cxl-b": as_cxl_d, **own_logs})
 
 
 PROTECTION = Protection(

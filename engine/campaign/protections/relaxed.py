@@ -1,4 +1,7 @@
-"""Relaxed: TrainingCXL's undo log whose MLP part spans batches, so that recovery finds an older MLP."""
+"""Relaxed: TrainingCXL's undo log whose MLP part spans several batches.
+
+So a recovery finds an older MLP.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +13,11 @@ from .undo import IN_PMEM, TCXL, every_batch, near_data
 
 
 def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
-    """Let the MLP log fall behind as far as the scenario, or else the system, allows; the lookup stays as it is."""
+    """Return the knobs for an MLP log as old as allowed.
+
+    The scenario sets the age, or else the system.
+    The lookup is unchanged.
+    """
     strict = {"system": "cxl", "policy.log": None, "policy.relaxed_lookup": False}
     if scenario.policy.mlp_staleness_bound_batches == 0 and scenario.system == "cxl":
         raise BadKnob(
@@ -24,7 +31,7 @@ def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
 PROTECTION = Protection(
     "Relaxed undo log",
     "TrainingCXL: rows are logged with every batch, the MLP over several.",
-    {loss: "lossy" if keeps == "exact" else keeps for loss, keeps in IN_PMEM.items()},
+    {loss: "lossy" if fidelity == "exact" else fidelity for loss, fidelity in IN_PMEM.items()},
     every_batch,
     log,
     cites=(TCXL,),

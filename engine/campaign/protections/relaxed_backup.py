@@ -1,4 +1,4 @@
-"""Relaxed with backup: TrainingCXL's relaxed log, and a rare copy elsewhere for what a log in the same medium cannot mend."""
+"""Relaxed with backup: TrainingCXL's relaxed log, and a rare copy elsewhere."""
 
 from dataclasses import replace
 from functools import partial
@@ -11,25 +11,28 @@ from .relaxed import PROTECTION as RELAXED
 from .relaxed import log
 from .undo import TCXL, every_batch
 
-# What the medium itself loses, a log in it cannot give back; the rare copy can.
-KEEPS: dict[str, Keeps] = {loss: "older" if keeps == "lost" else keeps for loss, keeps in RELAXED.keeps.items()}
+# A log in the same medium cannot restore losses of the medium; the rare copy can.
+KEEPS: dict[str, Keeps] = {loss: "older" if fidelity == "lost" else fidelity for loss, fidelity in RELAXED.keeps.items()}
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Commit every batch, and read all state out once in a while; batches wait while their memory is read for the copy.
+    """Return the plan: commit every batch, and copy all state at times.
 
-    Rows change while they are copied: the logs of the batches meanwhile are kept until it counts, and bring it to one batch.
+    Batches wait for the reads of the copy.
+    Rows change during the copy: the logs of the batches meanwhile are kept until the copy counts, and bring it to one batch.
     """
-    kept = every_batch(site)
-    rare = max(1, round(BACKUP.value * HOUR / kept.step))
-    waits = site.state / rare / site.home.read
+    logged_plan = every_batch(site)
+    backup_batches = max(1, round(BACKUP.value * HOUR / logged_plan.step))
+    wait_seconds = site.state / backup_batches / site.home.read
     return replace(
-        kept,
-        step=kept.step + waits,
-        joules=kept.joules + waits * site.watts + site.state / rare * (site.home.joules + site.remote.joules),
-        backup_every=rare,
+        logged_plan,
+        step=logged_plan.step + wait_seconds,
+        joules=logged_plan.joules
+        + wait_seconds * site.watts
+        + site.state / backup_batches * (site.home.joules + site.remote.joules),
+        backup_every=backup_batches,
         backup_drain=site.state / min(site.remote.write, site.home.read),
-        batch_written={**kept.batch_written, "remote": site.state / rare},
+        batch_written={**logged_plan.batch_written, "remote": site.state / backup_batches},
     )
 
 

@@ -1,4 +1,4 @@
-"""Undo: TrainingCXL's strict log, which keeps every batch's old rows and the MLP in persistent memory."""
+"""Undo: TrainingCXL's strict log of every batch's old rows and the MLP in persistent memory."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from ..protection import Keeps, Protection, ProtectionPlan, Site
 
 CXL = ("cxl", "cxl-b", "cxl-d")
 TCXL = "Kwon et al., IEEE Micro 43(2), 2023"
-# One medium holds tables and log: what was volatile comes back, what the medium itself lost does not.
+# One medium holds tables and log: volatile state is restored, losses of the medium are not.
 IN_PMEM: dict[str, Keeps] = {
     **dict.fromkeys(("gpu", "host", "device", "link", "site"), "exact"),
     **dict.fromkeys(("fenced", "media", "line", "bits"), "lost"),
@@ -17,7 +17,7 @@ IN_PMEM: dict[str, Keeps] = {
 
 
 def near_data(scenario: Scenario, name: str, knobs: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the knobs for the scenario's system; raises BadKnob for a system that has no persistent memory behind CXL."""
+    """Return the knobs for the scenario's system; raises BadKnob without persistent memory behind CXL."""
     if scenario.system not in knobs:
         raise BadKnob(
             f"protection={name} logs in persistent memory behind CXL, which system={scenario.system} lacks; "
@@ -27,13 +27,13 @@ def near_data(scenario: Scenario, name: str, knobs: Mapping[str, Mapping[str, An
 
 
 def log(scenario: Scenario) -> Mapping[str, Any]:
-    """Log the MLP with every batch; the lookup stays as the system has it."""
+    """Return the knobs that log the MLP with every batch; the system's lookup is unchanged."""
     strict = {"policy.log": "undo", "policy.mlp_staleness_bound_batches": 0}
     return near_data(scenario, "undo", dict.fromkeys(CXL, strict))
 
 
 def every_batch(site: Site) -> ProtectionPlan:
-    """Commit every batch; a recovery does what the system's own recovery does."""
+    """Return the plan: commit every batch, and recover as the system itself does."""
     logs = max(site.pace.written - site.bare.written, 0.0)
     return ProtectionPlan(
         step=site.pace.step,

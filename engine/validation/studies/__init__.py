@@ -1,5 +1,5 @@
-"""Studies: many paired runs whose result is kept in a file, because nobody can wait for it.
+"""Studies: many paired runs whose results are kept in a file, as they take hours.
 
-Read `accuracy` (one seed: what a stale MLP costs) and `protections` (what lossy recoveries cost), then `paired` (differences
-with their intervals), `kept` (the file of finished seeds, and the run that fills it) and `findings` (what they found).
+Read `accuracy` (one seed: the loss from a stale MLP) and `protections` (the loss from lossy recoveries), then `paired`
+(differences with their intervals), `kept` (the file of finished seeds, and the run that fills it) and `findings` (the tables).
 """

@@ -1,6 +1,6 @@
-"""The accuracy study: what a model loses that goes on with embeddings of batch b and MLPs of batch b - g.
+"""The accuracy study: the loss from MLPs that are older than the embeddings.
 
-Power fails in batch b, whose rows have been updated. The undo log takes them back, the MLPs come back g batches old, and
+Power fails in batch b, whose rows have been updated. The undo log restores the rows, the MLPs come back g batches old, and
 training goes on in the same order to the end. Each such run is paired with the same seed's run without a fault.
 """
 
@@ -21,7 +21,14 @@ from ...workload.source import Source, source
 
 @dataclass(frozen=True)
 class AccuracyPlan:
-    """What is studied: a preset's model and data, power lost in batch `crash_at` of `batches`, MLPs `staleness` batches old."""
+    """The plan of an accuracy study.
+
+    preset: the preset with the model and the data.
+    batches: the length of a run [batches].
+    crash_at: the batch in which power is lost.
+    held_out_samples: the samples that score a model.
+    staleness: the ages of the MLPs after recovery [batches]; 0 is the run without a fault.
+    """
 
     preset: str = "dlrm-kaggle"
     batches: int = 5000
@@ -31,12 +38,12 @@ class AccuracyPlan:
 
     @property
     def changed(self) -> tuple[int, ...]:
-        """The ages that are compared with none, rising."""
+        """The ages above 0, rising; each is compared with age 0."""
         return tuple(sorted(set(self.staleness) - {0}))
 
 
 class Score(NamedTuple):
-    """How good a model is on held-out samples: AUC, accuracy in percent, log loss in nats."""
+    """The quality of a model on held-out samples: AUC, accuracy [%], log loss [nats]."""
 
     auc: float
     accuracy: float
@@ -45,7 +52,10 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Seed:
-    """One seed's scores by variant, 0 without a fault; `twin` says how the trained model is smaller than the preset's."""
+    """One seed's scores by variant, 0 without a fault.
+
+    `twin` says how the trained model is smaller than the preset's.
+    """
 
     seed: int
     twin: str
@@ -57,8 +67,10 @@ def check(plan: AccuracyPlan) -> None:
     """Raise BadInput where a plan cannot be carried out."""
     oldest = max(plan.staleness, default=0)
     if 0 not in plan.staleness or oldest == 0:
-        given = ", ".join(map(str, plan.staleness))
-        raise BadInput(f"A staleness of {given} batches makes no pairs; give 0, the run without a fault, and at least one more.")
+        ages_text = ", ".join(map(str, plan.staleness))
+        raise BadInput(
+            f"A staleness of {ages_text} batches makes no pairs; give 0, the run without a fault, and at least one more."
+        )
     if not oldest <= plan.crash_at < plan.batches - 1:
         fits = oldest <= plan.batches - 2
         choose = f"a batch from {oldest} to {plan.batches - 2}" if fits else f"at least {oldest + 2} batches"
@@ -70,61 +82,76 @@ def check(plan: AccuracyPlan) -> None:
 
 
 def scenario_of(plan: Any, seed: int) -> Scenario:
-    """Return the scenario of one seed of a study's plan, which draws data, teacher, order of batches and first weights."""
+    """Return the scenario of one seed of a study's plan.
+
+    The seed draws data, teacher, order of batches and first weights.
+    """
     changes = {"run.batches": plan.batches, "data.held_out_samples": plan.held_out_samples, "data.seed": seed}
     return with_values(preset(plan.preset).scenario, changes)
 
 
 def begun(plan: Any, seed: int) -> tuple[Source, Shape, Weights, LocalBatch]:
-    """Return one seed's data, its model's shape, the first weights, and the held-out samples by the places of their rows."""
+    """Return one seed's data source, model shape, first weights and held-out samples.
+
+    The samples name rows by their places in the weights.
+    """
     scenario = scenario_of(plan, seed)
-    given = source(scenario)
-    held_out = given.held_out()
-    touched = rows_of([*(given.ids(n) for n in range(plan.batches)), held_out.ids])
-    shape = scaled(scenario, touched)
-    start = initial(shape, touched, seed)
-    return given, shape, start, localise(shape, start, held_out)
+    data_source = source(scenario)
+    held_out = data_source.held_out()
+    used_rows = rows_of([*(data_source.ids(n) for n in range(plan.batches)), held_out.ids])
+    shape = scaled(scenario, used_rows)
+    start = initial(shape, used_rows, seed)
+    return data_source, shape, start, localise(shape, start, held_out)
 
 
 def one_seed(plan: AccuracyPlan, seed: int) -> Seed:
-    """Train one seed without a fault, and once from each recovery; on one thread, so that no core count matters.
+    """Train one seed without a fault, and once from each recovery.
 
+    On one thread, so that the number of cores has no effect.
     Raises CannotRun where the model fits no budget, diverges, or has held-out samples of one kind alone.
     """
     with single_thread():
-        b, (given, shape, start, test) = plan.crash_at, begun(plan, seed)
-        old = frozenset(b - g for g in plan.staleness)
-        struck = train(shape, start, given.batch, 0, b + 1, keep=old, record=frozenset({b}))
-        ends = train(shape, struck.weights, given.batch, b + 1, plan.batches).weights
+        b, (data_source, shape, start, test) = plan.crash_at, begun(plan, seed)
+        mlp_batches = frozenset(b - g for g in plan.staleness)
+        struck = train(shape, start, data_source.batch, 0, b + 1, keep=mlp_batches, record=frozenset({b}))
+        faultless_end = train(shape, struck.weights, data_source.batch, b + 1, plan.batches).weights
         at_recovery, at_end = {}, {}
         for g in plan.staleness:
             weights = recovered(struck, b, g)
             at_recovery[g] = score(shape, weights, test)
-            done = train(shape, weights, given.batch, b, plan.batches).weights
+            recovered_end = train(shape, weights, data_source.batch, b, plan.batches).weights
             if g == 0:
-                check_same(done, ends, seed)
-            at_end[g] = score(shape, done, test)
+                check_same(recovered_end, faultless_end, seed)
+            at_end[g] = score(shape, recovered_end, test)
     return Seed(seed, scale_note(shape), at_recovery, at_end)
 
 
 def recovered(struck: Trained, b: int, g: int) -> Weights:
-    """Return what a recovery finds after power was lost in batch b: embeddings at its start, MLPs g batches older."""
+    """Return the weights after a recovery from a power loss in batch b.
+
+    Embeddings are those of the start of b, MLPs those of g batches before.
+    """
     weights, rows, mlp = copy(struck.weights), struck.recorded[b], struck.kept[b - g]
     revert(weights, rows.places, rows.before)
     revert_mlp(weights, mlp.mlp, mlp.mlp_state)
     return weights
 
 
-def check_same(ours: Weights, other: Weights, seed: int) -> None:
-    """Raise RuntimeError unless a strict recovery ended in the very bytes of the run without a fault: the control."""
-    for (name, array), (_, same) in zip(trained_arrays(ours), trained_arrays(other), strict=True):
-        if array.tobytes() != same.tobytes():
+def check_same(recovered_weights: Weights, faultless_weights: Weights, seed: int) -> None:
+    """Raise RuntimeError unless a strict recovery ended in the weights of the faultless run.
+
+    This is the study's control: all bytes must agree.
+    """
+    for (name, array), (_, faultless_array) in zip(
+        trained_arrays(recovered_weights), trained_arrays(faultless_weights), strict=True
+    ):
+        if array.tobytes() != faultless_array.tobytes():
             raise RuntimeError(f"Seed {seed}: after a strict recovery `{name}` differs from the run without a fault.")
 
 
 def score(shape: Shape, weights: Weights, test: LocalBatch) -> Score:
-    """Score a model on held-out samples; raises CannotRun where they are of one kind alone."""
-    found = evaluate(shape, weights, test)
-    if found.auc is None:
+    """Score a model on held-out samples; raises CannotRun where all have one label."""
+    evaluation = evaluate(shape, weights, test)
+    if evaluation.auc is None:
         raise CannotRun(f"All of the {len(test.labels)} held-out samples have the same label, so there is no AUC; take more.")
-    return Score(found.auc, 100 * found.accuracy, found.loss)
+    return Score(evaluation.auc, 100 * evaluation.accuracy, evaluation.loss)

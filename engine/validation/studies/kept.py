@@ -1,6 +1,7 @@
-"""A study's file: one line that says what is studied, then one line a finished seed; and the run that fills it.
+"""A study's file: a line with the plan, then one line for each finished seed.
 
-A seed's line is durable before the next one is waited for, so a study that is stopped or killed goes on where it was.
+And its run.
+A seed's line is durable before the run waits for the next one, so a study that is stopped or killed continues from there.
 """
 
 import json
@@ -28,9 +29,15 @@ Plan = Any  # one of the plans in KINDS
 
 @dataclass(frozen=True)
 class StudyKind:
-    """A study that can be made: its plan's type, its usual number of seeds, what refuses a plan, how one seed is computed.
+    """A kind of study.
 
-    Scores are named by what the field `varied` of the plan lists, read by `key`; `reference` names those of the pair.
+    plan: the type of its plan.
+    seeds: its usual number of seeds.
+    check: the function that refuses a plan.
+    one_seed: the function that computes one seed.
+    varied: the plan's field that lists the variants.
+    key: the function that reads a variant's name in the file.
+    reference: the variant that all others are compared with.
     """
 
     plan: type[Any]
@@ -53,9 +60,13 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Study:
-    """A plan, the day and the model version of its first seed, the finished seeds by number, and the code that made them.
+    """A study as its file holds it.
 
-    Studies that were stored before code was noted have none.
+    plan: the plan, of a type in KINDS.
+    date: the day of its first seed.
+    model: the model version of its first seed.
+    seeds: the finished seeds by number.
+    code: the code version that computed them; empty in files from before it was noted.
     """
 
     plan: Plan
@@ -66,16 +77,16 @@ class Study:
 
     @property
     def which(self) -> str:
-        """The study's name."""
+        """The name of the study's kind."""
         return next(name for name, kind in KINDS.items() if isinstance(self.plan, kind.plan))
 
     @property
     def command(self) -> str:
         """The command that computes these seeds anew."""
         kind = KINDS[self.which]
-        ours, usual = _options(self.plan, kind), _options(kind.plan(), kind)
-        others = [f" --{name} {value}" for name, value in ours.items() if value != usual[name]]
-        return f"{version.PROGRAM} study {self.which} --seeds {len(self.seeds)}{''.join(others)}"
+        options, default_options = _options(self.plan, kind), _options(kind.plan(), kind)
+        changed_options = [f" --{name} {setting}" for name, setting in options.items() if setting != default_options[name]]
+        return f"{version.PROGRAM} study {self.which} --seeds {len(self.seeds)}{''.join(changed_options)}"
 
 
 def _options(plan: Plan, kind: StudyKind) -> dict[str, Any]:
@@ -91,14 +102,22 @@ def _options(plan: Plan, kind: StudyKind) -> dict[str, Any]:
 
 
 def read(path: Path) -> Study:
-    """Return what a file holds; a last line cut short by a power loss or a kill does not count. Raises BadFile."""
+    """Return the study of a file; raises BadFile.
+
+    A last line cut short by a power loss or a kill does not count.
+    """
     try:
         head, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        said = json.loads(head)
-        kind = KINDS[said["study"]]
-        plan = kind.plan(**{name: tuple(value) if isinstance(value, list) else value for name, value in said["plan"].items()})
+        header = json.loads(head)
+        kind = KINDS[header["study"]]
+        plan = kind.plan(
+            **{
+                name: tuple(field_value) if isinstance(field_value, list) else field_value
+                for name, field_value in header["plan"].items()
+            }
+        )
         seeds = {seed.seed: seed for seed in (_seed(kind, line) for line in lines)}
-        return Study(plan, said["date"], said["model_version"], seeds, said.get("code", ""))
+        return Study(plan, header["date"], header["model_version"], seeds, header.get("code", ""))
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; check the path.") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -106,7 +125,10 @@ def read(path: Path) -> Study:
 
 
 def begin(path: Path, plan: Plan, date: str) -> Study:
-    """Return the study to go on with, its file written; raises BadFile where the file holds another study, or other code's."""
+    """Write a study's file, or read it where it exists, and return the study.
+
+    Raises BadFile where the file holds another study, or seeds of other code.
+    """
     study = Study(plan, date, version.MODEL, {}, version.CODE)
     if path.exists() and not path.is_file():
         raise BadFile(f"{path} cannot keep a study: it is no file; give another --out.")
@@ -127,12 +149,15 @@ def begin(path: Path, plan: Plan, date: str) -> Study:
 
 
 def advance(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iterator[Seed]:
-    """Compute missing seeds in `jobs` processes; yield each once its line is durable; at the end order the lines by seed."""
-    missing = [seed for seed in seeds if seed not in study.seeds]
+    """Compute missing seeds in `jobs` processes; yield each once its line is durable.
+
+    At the end the file's lines are put in the order of seeds.
+    """
+    missing_seeds = [seed for seed in seeds if seed not in study.seeds]
     pool = ProcessPoolExecutor(jobs, initializer=polite, initargs=(os.getpid(),), **WORKERS)
     try:
-        for ended in as_completed([pool.submit(KINDS[study.which].one_seed, study.plan, seed) for seed in missing]):
-            seed = ended.result()
+        for future in as_completed([pool.submit(KINDS[study.which].one_seed, study.plan, seed) for seed in missing_seeds]):
+            seed = future.result()
             if version.code_has_changed():
                 raise CannotRun(CHANGED)
             _append(path, seed)
@@ -164,8 +189,8 @@ def _line(seed: Seed) -> str:
 
 
 def _seed(kind: StudyKind, line: str) -> Seed:
-    said = json.loads(line)
+    seed_fields = json.loads(line)
     at_recovery, at_end = (
-        {kind.key(name): Score(**score) for name, score in said[moment].items()} for moment in ("at_recovery", "at_end")
+        {kind.key(name): Score(**score) for name, score in seed_fields[moment].items()} for moment in ("at_recovery", "at_end")
     )
-    return Seed(said["seed"], said["twin"], at_recovery, at_end)
+    return Seed(seed_fields["seed"], seed_fields["twin"], at_recovery, at_end)

@@ -28,13 +28,19 @@ class Paired:
 
 
 def paired(differences: Sequence[float]) -> Paired:
-    """Return the mean of at least two differences with its 95 % interval, if seeds are independent and nearly normal."""
+    """Return the mean of at least two differences with its 95 % interval.
+
+    The seeds are taken as independent and nearly normal.
+    """
     count = len(differences)
     return Paired(fmean(differences), quantile(count - 1) * stdev(differences) / sqrt(count))
 
 
 def quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Return the t that encloses `confidence` of Student's distribution with `freedom` degrees between -t and t."""
+    """Return the quantile t of Student's distribution for a two-sided confidence.
+
+    The distribution has `freedom` degrees; `confidence` of it lies between -t and t.
+    """
     low, high = 0.0, pi / 2
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -43,8 +49,9 @@ def quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
 
 
 def enclosed(angle: float, freedom: int) -> float:
-    """Return the share of Student's distribution between -t and t, for t the angle's tangent times sqrt(freedom).
+    """Return the share of Student's distribution between -t and t.
 
+    t is the angle's tangent times sqrt(freedom).
     By its finite series for whole degrees of freedom: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3-4.
     """
     odd = freedom % 2

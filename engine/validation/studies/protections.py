@@ -1,7 +1,7 @@
-"""The study of lossy protections: what a model loses that goes on with some rows old, all rows rounded, or the MLPs old.
+"""The study of lossy protections: the loss from old rows, rounded rows, or old MLPs.
 
-Training is struck in batch b. Each variant changes the state at b as one protection's recovery would, and trains on in the
-same order to the end; it is paired with the same seed's run that nothing changed.
+A fault strikes in batch b. Each variant changes the state at b as one protection's recovery would, and trains on in the same
+order to the end; each such run is paired with the same seed's unchanged run.
 
     cpr-k    rows of one shard in SHARDS go back k batches, nothing is trained again
     bits-n   all rows go through a checkpoint of n bits a weight, each row with its own smallest value and step
@@ -34,7 +34,14 @@ NOTHING = "none"
 
 @dataclass(frozen=True)
 class ProtectionsPlan:
-    """What is studied: a preset's model and data, struck in batch `crash_at` of `batches`, and how each variant recovers."""
+    """The plan of a study of lossy protections.
+
+    preset: the preset with the model and the data.
+    batches: the length of a run [batches].
+    crash_at: the batch in which the fault strikes.
+    held_out_samples: the samples that score a model.
+    variants: the recoveries, named as above.
+    """
 
     preset: str = "dlrm-kaggle"
     batches: int = 3000
@@ -44,7 +51,7 @@ class ProtectionsPlan:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The variants that are compared with the run that nothing changed."""
+        """The variants that are compared with the unchanged run."""
         return self.variants
 
 
@@ -62,40 +69,46 @@ def check(plan: ProtectionsPlan) -> None:
 def parsed(name: str) -> tuple[str, int]:
     """Return a variant's kind and amount; raises BadInput."""
     kind, _, amount = name.partition("-")
-    known = kind in WORDS and amount.isdigit() and (1 <= int(amount) <= 16 or kind != "bits")
-    if not known:
+    is_variant = kind in WORDS and amount.isdigit() and (1 <= int(amount) <= 16 or kind != "bits")
+    if not is_variant:
         raise BadInput(f"{name!r} is no variant of this study; write cpr-BATCHES, bits-BITS (1 to 16) or mlp-BATCHES.")
     return kind, int(amount)
 
 
 def one_seed(plan: ProtectionsPlan, seed: int) -> Seed:
-    """Train one seed without a fault, and on from each variant's recovery; on one thread, so that no core count matters."""
+    """Train one seed without a fault, and on from each variant's recovery.
+
+    On one thread, so that the number of cores has no effect.
+    """
     with single_thread():
-        b, (given, shape, weights, test) = plan.crash_at, begun(plan, seed)
-        at, older = 0, {}
+        b, (data_source, shape, weights, test) = plan.crash_at, begun(plan, seed)
+        next_batch, weights_by_batch = 0, {}
         for batch in sorted({b - amount for kind, amount in map(parsed, plan.variants) if kind != "bits"} | {b}):
-            weights = train(shape, weights, given.batch, at, batch).weights
-            at, older[batch] = batch, weights
+            weights = train(shape, weights, data_source.batch, next_batch, batch).weights
+            next_batch, weights_by_batch[batch] = batch, weights
         at_recovery, at_end = {}, {}
         for name in (NOTHING, *plan.variants):
-            found = recovered(older, b, name, seed)
-            at_recovery[name] = score(shape, found, test)
-            at_end[name] = score(shape, train(shape, found, given.batch, b, plan.batches).weights, test)
+            recovered_weights = recovered(weights_by_batch, b, name, seed)
+            at_recovery[name] = score(shape, recovered_weights, test)
+            at_end[name] = score(shape, train(shape, recovered_weights, data_source.batch, b, plan.batches).weights, test)
     return Seed(seed, scale_note(shape), at_recovery, at_end)
 
 
-def recovered(older: Mapping[int, Weights], b: int, name: str, seed: int) -> Weights:
-    """Return what training goes on with after a variant's recovery in batch b; `older` are the weights as batches began."""
-    weights = copy(older[b])
+def recovered(weights_by_batch: Mapping[int, Weights], b: int, name: str, seed: int) -> Weights:
+    """Return the weights after a variant's recovery in batch b.
+
+    weights_by_batch: the weights at the start of batches.
+    """
+    weights = copy(weights_by_batch[b])
     if name == NOTHING:
         return weights
     kind, amount = parsed(name)
     if kind == "cpr":
         parts = np.split(weights.rows % SHARDS == seed % SHARDS, first_places(weights.blocks)[1:-1])
-        lost = [np.flatnonzero(part).astype(np.uint32) for part in parts]
-        revert(weights, lost, rows_at(older[b - amount], lost))
+        lost_rows = [np.flatnonzero(part).astype(np.uint32) for part in parts]
+        revert(weights, lost_rows, rows_at(weights_by_batch[b - amount], lost_rows))
     elif kind == "mlp":
-        revert_mlp(weights, older[b - amount].mlp, older[b - amount].mlp_state)
+        revert_mlp(weights, weights_by_batch[b - amount].mlp, weights_by_batch[b - amount].mlp_state)
     else:
         for vectors, _ in weights.blocks:
             vectors[:] = rounded(vectors, amount)
@@ -103,9 +116,12 @@ def recovered(older: Mapping[int, Weights], b: int, name: str, seed: int) -> Wei
 
 
 def rounded(table: Singles, bits: int) -> Singles:
-    """Return (R, dim) vectors as they come back from `bits` a weight: each row in equal steps from its least to its largest."""
+    """Return (R, dim) vectors rounded to `bits` a weight.
+
+    Each row has equal steps from its minimum to its maximum.
+    """
     low, high = table.min(axis=1, keepdims=True), table.max(axis=1, keepdims=True)
     step = (high - low) / np.float32(2**bits - 1)
     steps = np.divide(table - low, step, out=np.zeros_like(table), where=step > 0)
-    back: Any = low + np.rint(steps) * step
-    return np.asarray(back, dtype=np.float32)
+    restored: Any = low + np.rint(steps) * step
+    return np.asarray(restored, dtype=np.float32)

@@ -1,10 +1,10 @@
-"""The study of many faults: what a model loses over a run whose relaxed recoveries take the MLPs back again and again.
+"""The study of many faults: the loss from many relaxed recoveries of the MLPs.
 
-Each recovery finds the embeddings of the batch that was struck and MLPs `age` batches older, or those of the recovery
-before where that is later, and trains on in the same order. Each run is paired with the same seed's run without a fault.
+Each recovery restores the embeddings of the batch in which the fault strikes and MLPs `age` batches older, or those of the
+recovery before where that is later, and trains on in the same order. Each run is paired with the seed's run without a fault.
 
-    spread-k    struck k times, evenly, the last time in batch `crash_at`
-    early-n     struck once, in batch n
+    spread-k    k faults, evenly spread, the last in batch `crash_at`
+    early-n     one fault, in batch n
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,15 @@ KINDS = ("spread", "early")
 
 @dataclass(frozen=True)
 class RollbacksPlan:
-    """The study's model and data by preset, the last batch struck, the age of the MLPs, and when each run is struck."""
+    """The plan of a study of many faults.
+
+    preset: the preset with the model and the data.
+    batches: the length of a run [batches].
+    crash_at: the batch of the last fault.
+    held_out_samples: the samples that score a model.
+    age: the age of the MLPs after each recovery [batches].
+    variants: the runs' faults, named as above.
+    """
 
     preset: str = "dlrm-kaggle"
     batches: int = 5000
@@ -48,8 +56,8 @@ def check(plan: RollbacksPlan) -> None:
     for name in plan.variants:
         kind, amount = parsed(name)
         if amount > plan.crash_at:
-            what = f"{amount} recoveries do" if kind == "spread" else f"a fault in batch {amount} does"
-            raise BadInput(f"{name}: {what} not fit before batch {plan.crash_at}; choose a later --crash-at.")
+            subject = f"{amount} recoveries do" if kind == "spread" else f"a fault in batch {amount} does"
+            raise BadInput(f"{name}: {subject} not fit before batch {plan.crash_at}; choose a later --crash-at.")
     scenario_of(plan, 1)
 
 
@@ -62,7 +70,7 @@ def parsed(name: str) -> tuple[str, int]:
 
 
 def label(name: str) -> str:
-    """Return how often, or when, a variant's run is struck, as a clause."""
+    """Return a clause on the number of a variant's recoveries, or their batch."""
     kind, amount = parsed(name)
     if kind == "early":
         return f"1 recovery, in batch {figures.count(amount)}"
@@ -70,7 +78,7 @@ def label(name: str) -> str:
 
 
 def fault_batches(plan: RollbacksPlan, name: str) -> tuple[int, ...]:
-    """Return the batches in which a variant's run is struck, rising."""
+    """Return the batches of a variant's faults, rising."""
     if name == NOTHING:
         return ()
     kind, amount = parsed(name)
@@ -78,25 +86,28 @@ def fault_batches(plan: RollbacksPlan, name: str) -> tuple[int, ...]:
 
 
 def one_seed(plan: RollbacksPlan, seed: int) -> Seed:
-    """Train one seed without a fault, and with each variant's; on one thread, so that no core count matters.
+    """Train one seed without a fault, and once with each variant's faults.
 
-    Both moments are the same for all: as batch `crash_at` begins, after its recovery, and the end.
+    On one thread, so that the number of cores has no effect. All runs are scored at two moments: as batch `crash_at` begins,
+    after its recovery, and at the end.
     """
     with single_thread():
-        given, shape, start, test = begun(plan, seed)
+        data_source, shape, start, test = begun(plan, seed)
         at_recovery, at_end = {}, {}
         for name in (NOTHING, *plan.variants):
-            found = weights_at_crash(plan, fault_batches(plan, name), given, shape, start)
-            at_recovery[name] = score(shape, found, test)
-            at_end[name] = score(shape, train(shape, found, given.batch, plan.crash_at, plan.batches).weights, test)
+            recovered_weights = weights_at_crash(plan, fault_batches(plan, name), data_source, shape, start)
+            at_recovery[name] = score(shape, recovered_weights, test)
+            at_end[name] = score(
+                shape, train(shape, recovered_weights, data_source.batch, plan.crash_at, plan.batches).weights, test
+            )
     return Seed(seed, scale_note(shape), at_recovery, at_end)
 
 
-def weights_at_crash(plan: RollbacksPlan, faults: tuple[int, ...], given: Source, shape: Shape, start: Weights) -> Weights:
+def weights_at_crash(plan: RollbacksPlan, faults: tuple[int, ...], data_source: Source, shape: Shape, start: Weights) -> Weights:
     """Return the weights as batch `crash_at` begins, after all recoveries up to it."""
-    weights, at = start, 0
+    weights, next_batch = start, 0
     for b in faults:
-        old = max(at, b - plan.age)
-        trained = train(shape, weights, given.batch, at, b + 1, keep=frozenset({old}), record=frozenset({b}))
-        weights, at = recovered(trained, b, b - old), b
-    return train(shape, weights, given.batch, at, plan.crash_at).weights
+        mlp_batch = max(next_batch, b - plan.age)
+        trained = train(shape, weights, data_source.batch, next_batch, b + 1, keep=frozenset({mlp_batch}), record=frozenset({b}))
+        weights, next_batch = recovered(trained, b, b - mlp_batch), b
+    return train(shape, weights, data_source.batch, next_batch, plan.crash_at).weights
