@@ -10,9 +10,13 @@ import pytest
 
 from tests import ROOT
 
-WORDS = {"README.md": 18.0, "CHANGELOG.md": 24.0}  # a sentence, in the mean; 20 in all others
+WORDS = {"README.md": 18.0, "CHANGELOG.md": 14.0, "CONTRIBUTING.md": 16.0}  # a sentence, in the mean; OTHERS elsewhere
+OTHERS = 22.0
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-MOST_CHARACTERS = 7000  # under a heading, in the mean
+MOST_CHARACTERS = 3000  # under a heading, in the mean
+# Until they are rewritten: docs/model.md is being split, the others have longer sentences still.
+PENDING = {"docs/model.md", "docs/persistence.md", "docs/scale-out.md", "docs/validation.md"}
+PENDING_WORDS, PENDING_CHARACTERS = 25.5, {"docs/model.md": 7000}
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -28,10 +32,11 @@ def prose(text: str) -> list[str]:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_documents_are_short_of_breath(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    limit = WORDS.get(path.name, 22.0) if path.parent == ROOT else 25.5
+    name = str(path.relative_to(ROOT))
+    limit = PENDING_WORDS if name in PENDING else WORDS.get(name, OTHERS)
     assert mean(len(sentence.split()) for sentence in prose(text)) <= limit
     headings = len(re.findall(r"^#+ ", text, flags=re.MULTILINE))
-    assert headings and len(text) / headings <= MOST_CHARACTERS
+    assert headings and len(text) / headings <= PENDING_CHARACTERS.get(name, MOST_CHARACTERS)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
