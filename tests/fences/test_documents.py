@@ -10,10 +10,12 @@ import pytest
 
 from tests import ROOT
 
-WORDS = {"README.md": 18.0, "CHANGELOG.md": 24.0, "CONTRIBUTING.md": 22.0}  # a sentence, in the mean
-WORDS_OF_FOLDER = {ROOT / "docs": 24.7, ROOT / "docs" / "model": 18.0}  # the aim is 20 in all
+WORDS = {"README.md": 18.0, "CHANGELOG.md": 14.0, "CONTRIBUTING.md": 16.0}  # a sentence, in the mean; OTHERS elsewhere
+OTHERS, OF_MODEL = 22.0, 18.0  # the aim is 20 in all
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-MOST_CHARACTERS = 7000  # under a heading, in the mean
+MOST_CHARACTERS = 3000  # under a heading, in the mean
+PENDING = {"docs/persistence.md", "docs/scale-out.md", "docs/validation.md"}  # until they are rewritten
+PENDING_WORDS = 24.7
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -29,7 +31,9 @@ def prose(text: str) -> list[str]:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_documents_are_short_of_breath(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    limit = WORDS[path.name] if path.parent == ROOT else WORDS_OF_FOLDER.get(path.parent, WORDS_OF_FOLDER[ROOT / "docs"])
+    name = str(path.relative_to(ROOT))
+    usual = OF_MODEL if path.parent.name == "model" else OTHERS
+    limit = PENDING_WORDS if name in PENDING else WORDS.get(name, usual)
     assert mean(len(sentence.split()) for sentence in prose(text)) <= limit
     headings = len(re.findall(r"^#+ ", text, flags=re.MULTILINE))
     assert headings and len(text) / headings <= MOST_CHARACTERS
