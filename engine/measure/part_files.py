@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..core import catalog
+from ..core.constants import LEAST
 from ..core.part_files.curves import CURVE, LatencyPoints
 from ..core.part_files.tables import MOST_LETTERS
 from ..version import release
@@ -91,8 +92,8 @@ def _copied(table: Mapping[str, Any], near: str) -> dict[str, Any]:
 
 
 def rounded(value: float) -> float:
-    """Return a number of DIGITS digits."""
-    return round(float(value), DIGITS - 1 - floor(log10(value))) if value > 0 else 0.0
+    """Return a number of DIGITS digits; one below what a part's file may say is 0."""
+    return round(float(value), DIGITS - 1 - floor(log10(value))) if value >= LEAST else 0.0
 
 
 def _digits(numbers: tuple[float, ...]) -> list[float]:

@@ -15,6 +15,7 @@ from engine.measure.here.shapes import ModelShape, drawn, refused, scenario
 from engine.sweep import links
 from engine.workload.accesses import expected
 from tests.cases import each
+from tests.measure.conftest import MADE_UP, figures
 
 SHAPE = ModelShape(6, 5000, 16, 4, 256, (13, 64, 16), (32, 1), "sgd")
 
@@ -150,3 +151,12 @@ def test_the_score_is_of_what_was_trained():
     scored = trials.score([*found, trials.Trial(shape, 1.0, 1.0, "")])
     assert scored.median == pytest.approx(1 - 1 / 1.1) and scored.near == pytest.approx(2 / 3) and scored.rank == 1
     assert trials.score(found[:1]) is None
+
+
+def test_a_fit_that_is_all_but_zero_is_written_as_zero(measured):
+    more = figures({"GEMM-extra-samples": 5.77e-13})
+    software = {**figures({key: MADE_UP[key] for key in host.KINDS["host-software"]}), **more}
+    (path,) = (path for path in measured(**{"host-software": software}) if path.parent.name == "host-software")
+    content = catalog.content("host-software", "measured")
+    catalog.check_part("host-software", path, content)
+    assert content["GEMM-extra-samples"]["value"] == 0 and content["layer-launch"]["value"] == 10
