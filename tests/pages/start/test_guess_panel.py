@@ -285,7 +285,7 @@ def test_followed_work_says_how_far_it_is_and_stops_once_nobody_waits(monkeypatc
 
 def test_a_long_reading_shows_its_share_and_is_cancelled_until_it_is_asked_for_again(path, trusted, monkeypatch):
     Path(f"{path}.toml").write_text('label = "paid"\nids = "shopper"\n')
-    reading._result.cache_clear()
+    reading._file_result.cache_clear()
     monkeypatch.setattr(reading, "BAR_AFTER", 0.0)
     bars = []
 
