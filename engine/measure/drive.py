@@ -1,4 +1,4 @@
-"""Measure a drive past the page cache: random blocks and long accesses in a scratch file."""
+"""Measure a drive past the page cache: random and long accesses in a scratch file."""
 
 import mmap
 import os
@@ -33,7 +33,7 @@ class MeasuredDrive:
 
 
 def measure_drive(folder: Path, threads: int, size: int = SIZE, rounds: int = ROUNDS) -> MeasuredDrive:
-    """Measure the drive of a folder past the page cache; a note says why if impossible."""
+    """Measure a folder's drive past the page cache; a note says why if impossible."""
     if reason := _obstacle(folder):
         return MeasuredDrive({}, {}, (reason,))
     with _scratch_file(folder, size) as path:

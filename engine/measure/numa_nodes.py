@@ -145,7 +145,10 @@ def node_arrays(node: MemoryNode, cores: int) -> tuple[MemoryArrays, tuple[str, 
 
 
 def bound(array: NDArray[Any], node: int) -> NDArray[Any]:
-    """Return a copy of an array with its pages on a node; raises OSError if refused."""
+    """Return a copy of an array with its pages on a node.
+
+    Raises OSError if refused.
+    """
     memory = mmap.mmap(-1, array.nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     copy = np.frombuffer(memory, dtype=array.dtype).reshape(array.shape)
     bind(copy, node)
@@ -185,7 +188,7 @@ def _system_call(purpose: str, numbers: dict[str, int], *arguments: Any) -> None
 
 
 def reader_counts(cores: int) -> list[int]:
-    """Return the numbers of readers beside a chain: 1, 2, 4 ..., and all other cores.
+    """Return the numbers of readers beside a chain: 1, 2, 4 ..., and the rest.
 
     The chain takes one core.
     """

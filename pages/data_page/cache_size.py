@@ -55,12 +55,12 @@ def draw(profile: Profile, share: float) -> None:
 
 
 def told(profile: Profile, share: float) -> str:
-    """Return the size of a cache of a share of all rows, such as "114 kB"."""
+    """Return the size of a cache of a share of all rows: "114 kB"."""
     return figure(share * table_bytes(profile), "B") if share else "0 B"
 
 
 def parsed(text: str) -> float:
-    """Return the bytes of a text: "114 kB", "1.5 GB", "2 MiB"; bare numbers in GB.
+    """Return the bytes of a text: "114 kB", "1.5 GB"; bare numbers in GB.
 
     Raises ValueError.
     """

@@ -1,4 +1,4 @@
-"""A fit of the generator to a data file, its accuracy, and a button to take it."""
+"""A fit of the generator to a data file, with its accuracy and button."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,7 +38,7 @@ FILE, FIT, PLAIN = "file", "fit", "fit without locality"
 
 
 def fitted(path: str, digest: str) -> Fitted:
-    """Return the fit to the file of this digest; raises BadFile, also if the file changed."""
+    """Return the fit to the file of this digest; raises BadFile if it changed."""
     with digest_check(Path(path), digest):
         return fit_file(lookups_of(Path(path)))
 

@@ -306,7 +306,7 @@ def _size_in_unit(profile: Profile, share: float) -> float:
 
 
 def unit(profile: Profile) -> str:
-    """Return the unit of cache sizes, such as "kB"; tables have at least ten of it."""
+    """Return the unit of cache sizes, "kB"; tables have ten of it or more."""
     return next((f"{prefix}B" for prefix in UNITS if table_bytes(profile) / LEAST_UNITS >= PREFIXES[prefix]), "B")
 
 

@@ -18,7 +18,7 @@ _GAPS_BY_PRESET: dict[str, tuple[Gap, ...]] = {}
 
 
 def draw() -> None:
-    """Draw the button with its time; after it, the table of gaps and its worst row."""
+    """Draw the button with its time; after it, the gaps and the worst one."""
     st.subheader("How far is the estimate from a full run?", anchor=False)
     st.caption(
         "The estimate schedules as many batches as the run has, from expected accesses; a full run counts the ids of its own "

@@ -134,7 +134,7 @@ def as_bars(figure_rows: Sequence[FigureRow]) -> bool:
 
 
 def _bar_panel(rows: Sequence[FigureRow], panel: str, plot: float, letters: int) -> Spec:
-    """Return one panel: two bars a row, published with tolerance and ours, each with its number."""
+    """Return one panel of bars: published with tolerance and ours, each with its number."""
     names = [wrap(row.label, letters) for row in rows]
     values = [bar for name, row in zip(names, rows, strict=True) for bar in _row_bars(name, row)]
     longest = max(bar["end"] for bar in values)
@@ -159,7 +159,7 @@ def _bar_panel(rows: Sequence[FigureRow], panel: str, plot: float, letters: int)
 
 
 def _row_bars(name: list[str], row: FigureRow) -> list[dict[str, Any]]:
-    """Return the two bars of a row; without a published number the first is words alone."""
+    """Return the two bars of a row; without published number the first is words."""
     row_cells = {"row": _key(name), "label": name, "lines": len(name)}
     our_bar = {**row_cells, "whose": OURS, "value": row.ours, "end": row.ours, "words": figure(row.ours)}
     if row.ends is None:
@@ -286,7 +286,7 @@ def _even_ticks(longest: float, plot: float) -> list[float]:
 
 
 def _ratio_ticks(low: float, high: float, plot: float) -> list[float]:
-    """Return ticks of 1, 2 and 5 x 10^n, and finer ones, with room for labels."""
+    """Return ticks of 1, 2 and 5 x 10^n and finer, with room for labels."""
     ticks: list[float] = []
     for tick in (tick for tick in (1.0, *ROUND, *FINE) if low <= tick <= high):
         if all(abs(log(tick / other_tick)) * plot >= TICK_WIDTH * log(high / low) for other_tick in ticks):

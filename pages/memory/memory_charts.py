@@ -49,7 +49,7 @@ def latency() -> Spec:
 
 @cache
 def sizes() -> Spec:
-    """Step time over the size of all tables: a line a medium, rules at full caches."""
+    """Step time over the size of all tables: lines by medium, rules at full caches."""
     x = quantity("size", scale=fitted(True), axis=log_axis(SIZES["size"], "x", grid=False))
     y = quantity("step", scale=fitted(True), axis=log_axis(SIZES["step"], "y", grid=False))
     channels = {"x": x, "y": y, "color": nominal("memory", legend=None)}
@@ -66,7 +66,7 @@ def sizes() -> Spec:
 
 @cache
 def near_data() -> Spec:
-    """Change of a step by near-data compute: a row a memory, a column a controller count."""
+    """Change of a step by near-data compute: rows by memory, columns by controllers."""
     x_axis, lane = axis("Memory controllers", labelAngle=0), axis("", labelFontSize=12, labelLimit=120)
     place = {"x": {"field": "controllers", "type": "ordinal", "axis": x_axis}, "y": nominal("memory", sort=None, axis=lane)}
     scale = {"domain": [-0.1, 0, 0.1], "range": [SAVES, SAME, COSTS], "clamp": True}

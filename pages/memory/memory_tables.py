@@ -100,7 +100,7 @@ def named(ends: Mapping[str, float], min_distance: float) -> dict[str, str]:
 
 
 def loses(sensitivity: Sensitivity) -> str:
-    """Return from which latency on a system slows down, and why, or what hides the link."""
+    """Return the latency that slows a system down, and why; else its hidden work."""
     if sensitivity.refused:
         return f"{sensitivity.system} cannot run: {sensitivity.refused}"
     if sensitivity.own.loses:

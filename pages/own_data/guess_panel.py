@@ -52,7 +52,7 @@ def first_look(path: str, digest: str) -> FileDescription:
 
 
 def draw(file: DataFile, accepted: Callable[[], None]) -> None:
-    """Draw the first rows of an undescribed table, the guess, and a button to accept it.
+    """Draw an undescribed table's first rows, the guess, and a button to accept it.
 
     Raises BadFile.
     `accepted` is called once a guess was accepted.

@@ -1,4 +1,4 @@
-"""The ways to give a data file: a path with the token, an upload, a name.
+"""The ways to give a data file: a path with token, an upload, a name.
 
 Names are those of the folder named at start.
 """

@@ -33,7 +33,7 @@ of = lru_cache(maxsize=512)(data_movement.data_moves)
 
 
 def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
-    """Return a row a system that runs: results, changes against `base`, cost of a power loss.
+    """Return a row a system that runs: results, changes against `base`, power loss.
 
     "Known by" says how well a system is known. Columns without any number are left out, and nodes where each has one.
     """
@@ -61,7 +61,7 @@ def labels(base: str, money: str) -> dict[str, str]:
 
 
 def timelines(results: Mapping[str, Result]) -> pd.DataFrame:
-    """Return one steady batch of each system as rows of LANES, from the last batch's end.
+    """Return one steady batch of each system as rows of LANES.
 
     A system has a lane that spans its step, then a lane for each device or direction of its tasks.
     `part` is the system itself or the task's stage, `says` is the text in the system's own lane.

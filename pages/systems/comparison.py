@@ -64,7 +64,7 @@ def _slower_system(ran_results: Results, fastest_systems: list[str], base: str) 
 
 
 def why(results: Results, scenario: Scenario) -> str:
-    """Return the waits by which the slower system is slower, and the fastest system's longest wait.
+    """Return the waits that slow a system, and the fastest system's longest wait.
 
     For a single system its longest wait alone.
     """

@@ -1,4 +1,4 @@
-"""Charts of a batch or a run: a bar a training system, stacked by stage or component."""
+"""Charts of a batch or a run: a stacked bar for each training system."""
 
 from functools import cache
 

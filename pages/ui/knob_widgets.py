@@ -26,7 +26,7 @@ from pages.ui.plain import plain
 
 
 def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
-    """Draw one knob, and under it a refusal, a reason for no effect, or its default.
+    """Draw one knob, and under it a refusal, an idle note or its default.
 
     `refusal` is of its last value; `idle` says why it has no effect.
     """
@@ -54,7 +54,7 @@ def _is_listed(knob: Knob) -> bool:
 
 
 def say(knob: Knob, refusal: str, idle: str = "", extra_note: str = "") -> None:
-    """Say under a knob its refusal, or its value in force, `idle`, and a further note."""
+    """Draw under a knob its refusal, or its value in force and further notes."""
     if refusal:
         st.caption(f":red[{plain(refusal)}]")
     elif note := " ".join(line for line in (_in_force(knob, idle), idle, extra_note) if line):
@@ -152,7 +152,7 @@ def places(knob: Knob, knob_value: Any, slider_values: Sequence[float] = ()) -> 
 
 
 def stop_label(knob: Knob, number: float) -> str:
-    """Return a slider's label: PMEM as whole modules, 4 × 128 GB, else without a unit."""
+    """Return a slider's label: PMEM as 4 × 128 GB, other numbers without unit."""
     if knob.path != CAPACITY:
         return exact(number)
     module = module_bytes(session.scenario().machine) / GB

@@ -72,7 +72,7 @@ def brought_parts() -> tuple[OwnPart, ...]:
 
 
 def show(new_scenario: Scenario) -> None:
-    """Hold a scenario, and set its widgets; only in a callback or before they are drawn."""
+    """Hold a scenario, and set its widgets; only in callbacks or before they are drawn."""
     st.session_state[SCENARIO] = new_scenario
     for path, knob_value in values(new_scenario).items():
         if widget(path) in st.session_state:
@@ -172,7 +172,7 @@ def to_model() -> None:
 
 
 def put_data(digest: str) -> None:
-    """Train on the data file of this digest, "" for the generator; only in a callback."""
+    """Train on this digest's data file, "" for the generator; only in a callback."""
     st.session_state[widget("data.digest")] = digest
 
 

@@ -1,4 +1,4 @@
-"""Constants of a GPU, its software and its copies, fitted to operators, never to a step."""
+"""Constants of a GPU, its software and copies, fitted to operators, never to steps."""
 
 from collections.abc import Mapping, Sequence
 

@@ -31,7 +31,7 @@ class DeviceTimer(NamedTuple):
 
 
 def cuda_timer(torch: Any, device: str) -> DeviceTimer:
-    """Return the timer of a GPU by CUDA events; the GPU must be the current one."""
+    """Return the timer of the current GPU, by CUDA events."""
     factor = torch.randn(LONG, LONG, device=device)
     product = torch.empty_like(factor)
 

@@ -61,7 +61,10 @@ def gpu_number(torch: Any, number: int | None) -> int | None:
 def measure_gpu(
     torch: Any, number: int, quick: bool = False, on_progress: OnProgress = lambda share, activity: None
 ) -> MeasuredGpu:
-    """Measure a GPU by its number; raises BadInput where PyTorch cannot, or timings make no sense."""
+    """Measure a GPU by its number.
+
+    Raises BadInput where PyTorch cannot, or timings make no sense.
+    """
     device, sizes, passes = f"cuda:{number}", QUICK if quick else FULL, QUICK_PASSES if quick else PASSES
     try:
         torch.cuda.set_device(device)
@@ -82,7 +85,7 @@ def measure_gpu(
 
 
 def described(name: str, description: str, timed: Sequence[Timed], reported_figures: Mapping[str, MeasuredFigure]) -> MeasuredGpu:
-    """Return the parts of a device by its name, its timings, and the figures that it reports."""
+    """Return a device's parts by its name, its timings, and the figures it reports."""
     parts: dict[str, Constants] = device_constants(timed)
     parts["gpu"] |= reported_figures
     nearest_name = nearest_gpu(name, parts["gpu"])
@@ -129,9 +132,9 @@ def _operator_seconds(operator: Operator, timer: DeviceTimer, rounds: int) -> It
 
 
 def nearest_gpu(name: str, constants: Mapping[str, MeasuredFigure]) -> str:
-    """Return the catalogue's GPU of a device's name; of several the nearest in memory and rates.
+    """Return the catalogue's GPU of a device's name, of several the nearest.
 
-    Without that name the nearest of all GPUs by these.
+    Nearest is by memory and rates; without a GPU of that name among all.
     """
     words = re.split("[^a-z0-9]+", name.lower())
 

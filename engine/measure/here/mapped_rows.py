@@ -42,8 +42,10 @@ class MappedTrial(NamedTuple):
     """One cache size, predicted and measured.
 
     share: the part of the rows that the cache holds.
-    predicted_hits, measured_hits: hit rates as shares of lookups.
-    predicted, measured: seconds of a batch's lookups and updates.
+    predicted_hits: predicted hit rate, as a share of lookups.
+    measured_hits: measured hit rate.
+    predicted: predicted seconds of a batch's lookups and updates.
+    measured: measured seconds of them.
     """
 
     share: float
@@ -214,7 +216,7 @@ class MappedTable(NamedTuple):
 
 @contextmanager
 def _table_file(folder: Path, rows: int) -> Iterator[MappedTable]:
-    """Give a table in a scratch file of random bytes; delete the file in the end."""
+    """Give a table in a scratch file of random bytes; delete the file at last."""
     path, nbytes = folder / ".emberpool-rows", 4 * rows * DIM
     random = np.random.default_rng(1)
     try:

@@ -21,7 +21,7 @@ WARM, LEAST, MOST, SECONDS = 2, 5, 200, 1.5  # steps that warm up, that are time
 
 
 def step_seconds(shape: ModelShape, seed: int, system: str = CPU_ONLY, device: str = "cpu") -> float:
-    """Train a shape for a while as a system does; return the median seconds of a step.
+    """Train a shape for a while as a system; return the median step's seconds.
 
     The device stands for the system's GPU.
     """

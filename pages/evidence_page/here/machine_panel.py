@@ -82,7 +82,7 @@ def rows(trial_run: TrialRun) -> pd.DataFrame:
 
 @cache
 def spec() -> Spec:
-    """A dot a model over a band of 25 % around the measured steps, both logarithmic.
+    """A dot a model over a band of 25 % around measured steps, both logarithmic.
 
     Needs model, predicted, measured, miss, low and high.
     """
