@@ -12,7 +12,7 @@ from pages.shell import address, frame
 from pages.ui import answer, session
 from pages.ui.plain import plain
 
-COUNT, COUNTED, GENERATOR, MANY = "count", "counted: ", "generator: ", "lookups to count"
+COUNT_TOO, COUNTED_PREFIX, GENERATOR_PREFIX, MAX_LOOKUPS = "count", "counted: ", "generator: ", "lookups to count"
 AMOUNTS = {
     workload_tables.MOST_LOOKUPS: "1 million lookups, a moment",
     workload_tables.MANY_LOOKUPS: "8 million, some 10 s",
@@ -22,66 +22,71 @@ frame.guard()
 leading.go("data")
 scenario = session.scenario()
 address.bar("data")
-given, file = workload_tables.asked(scenario), bool(scenario.data.digest)
+profile_scenario, file = workload_tables.asked(scenario), bool(scenario.data.digest)
 share = scenario.policy.cache_load_factor
-most = st.session_state.get(MANY) or workload_tables.MOST_LOOKUPS
-known = None
+max_lookups = st.session_state.get(MAX_LOOKUPS) or workload_tables.MOST_LOOKUPS
+shown_file = None
 try:
     if file:
-        known = data_file.file_of(given)
-        with data_file.refusals(known):
-            found = workload_tables.without_columns(counting.counted(given, most, known.path), data_file.is_visible(known))
+        shown_file = data_file.file_of(profile_scenario)
+        with data_file.refusals(shown_file):
+            profile = workload_tables.without_columns(
+                counting.counted(profile_scenario, max_lookups, shown_file.path), data_file.is_visible(shown_file)
+            )
     else:
-        found = counting.expected(given)
+        profile = counting.expected(profile_scenario)
 except EmberpoolError as error:
-    with answer.draw(f"{known.path.name if known else 'This data'} cannot be counted for this model", [str(error)]):
+    with answer.draw(f"{shown_file.path.name if shown_file else 'This data'} cannot be counted for this model", [str(error)]):
         fit_view.reshape(scenario)
     panel.draw(leading.POPULARITY, "data", expanded=True)
     st.stop()
 
-reasons = [workload_tables.provenance(found, file), found.numbering]
-reasons += [f"A run is {passes_over(scenario, found.samples)}."] if found.samples else []
-with answer.draw(workload_tables.answer(found, share), reasons):
+reasons = [workload_tables.provenance(profile, file), profile.numbering]
+reasons += [f"A run is {passes_over(scenario, profile.samples)}."] if profile.samples else []
+with answer.draw(workload_tables.answer(profile, share), reasons):
     if file:
         st.button("Train on this file", key="train shown", on_click=leading.train, args=(session.base(), scenario))
         st.button("Expect of the generator", key="generator", on_click=session.put_data, args=("",))
-    elif served := data_file.start_file():
-        st.button(f"Count {plain(served.path.name)}", key="served", on_click=session.put_data, args=(served.digest,))
+    elif start_file := data_file.start_file():
+        st.button(f"Count {plain(start_file.path.name)}", key="served", on_click=session.put_data, args=(start_file.digest,))
 panel.draw(leading.POPULARITY, "data")
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    cache_size.draw(found, share)
+    cache_size.draw(profile, share)
     counting_too = file or st.toggle(
-        "Count real ids too", key=COUNT, help="Draws ids and counts them, through caches empty at first."
+        "Count real ids too", key=COUNT_TOO, help="Draws ids and counts them, through caches empty at first."
     )
     if counting_too:
-        st.segmented_control("How much to count", AMOUNTS, default=most, required=True, format_func=AMOUNTS.__getitem__, key=MANY)
+        st.segmented_control(
+            "How much to count", AMOUNTS, default=max_lookups, required=True, format_func=AMOUNTS.__getitem__, key=MAX_LOOKUPS
+        )
 if file:
-    st.caption(plain(workload_tables.first_uses(found)))
-more = {}
+    st.caption(plain(workload_tables.first_uses(profile)))
+other_profiles = {}
 if counting_too and not file:
     with st.spinner("Drawing and counting"):
-        more = {COUNTED: later.cached_result(workload_tables.counted, given, most)}
-    st.caption(plain(f"{workload_tables.provenance(more[COUNTED], file)} {workload_tables.first_uses(more[COUNTED])}"))
+        other_profiles = {COUNTED_PREFIX: later.cached_result(workload_tables.counted, profile_scenario, max_lookups)}
+    counted_profile = other_profiles[COUNTED_PREFIX]
+    st.caption(plain(f"{workload_tables.provenance(counted_profile, file)} {workload_tables.first_uses(counted_profile)}"))
 if file:
-    generator = with_values(given, {"data.digest": ""})
+    generator = with_values(profile_scenario, {"data.digest": ""})
     with st.spinner("Drawing and counting as many lookups of the generator"):
-        more = {GENERATOR: later.cached_result(workload_tables.counted, generator, most)}
-misses = profile_charts.misses(found, share, more)
+        other_profiles = {GENERATOR_PREFIX: later.cached_result(workload_tables.counted, generator, max_lookups)}
+misses = profile_charts.misses(profile, share, other_profiles)
 if not file:
     lock_charts.draw(scenario)
-left, right = st.columns(2)
-with left:
-    profile_charts.popularity(found, more)
-with right:
-    profile_charts.batches(found, more, file)
-if not file and (bags := workload_tables.on_bags(given)):
+left_column, right_column = st.columns(2)
+with left_column:
+    profile_charts.popularity(profile, other_profiles)
+with right_column:
+    profile_charts.batches(profile, other_profiles, file)
+if not file and (bags := workload_tables.on_bags(profile_scenario)):
     st.caption(plain(bags))
-profile_charts.tables(found, share)
+profile_charts.tables(profile, share)
 if share > 0:
-    profile_charts.planner(found, share)
-profile_charts.numbers(misses, found)
-if known:
+    profile_charts.planner(profile, share)
+profile_charts.numbers(misses, profile)
+if shown_file:
     st.subheader("How well can generated data follow this file?", anchor=False)
-    fit_view.draw(known, scenario, lambda fitted: session.put(session.base(), fitted))
+    fit_view.draw(shown_file, scenario, lambda fitted: session.put(session.base(), fitted))
 st.caption("How close the generator comes to real click logs, figure by figure:")
 st.code("python -m engine workload", language=None)

@@ -22,39 +22,43 @@ with top:
     form.draw(session.refused(), model, partial(bar.draw_chips, form.SEARCHED))
 address.bar("decide", caution.sequence_caution(scenario))
 try:
-    asked = question_of(scenario, form.asked())
+    question = question_of(scenario, form.asked())
 except BadInput as error:
     with top:
         answer_panel.draw(None, None, (), str(error))
     st.stop()
-first = later.answer("first verdict", questions.first_verdict, asked)
-quick = first.result() if first.done() and not first.exception() else None
+quick_search = later.answer("first verdict", questions.first_verdict, question)
+quick = quick_search.result() if quick_search.done() and not quick_search.exception() else None
 forks = later.answer("forks", questions.forks_of, quick, long=True) if quick and quick.best else None
-whole = later.answer("verdict", questions.whole_verdict, asked, long=True) if quick and (not forks or forks.done()) else None
-verdict, refusal = answer_panel.known(first, whole), answer_panel.failure(first, whole)
-bands = cases = tipping = more = known = None
+whole_search = (
+    later.answer("verdict", questions.whole_verdict, question, long=True) if quick and (not forks or forks.done()) else None
+)
+verdict, refusal = answer_panel.known(quick_search, whole_search), answer_panel.failure(quick_search, whole_search)
+bands = cases = tipping = map_answer = territory = None
 if verdict is not None and verdict.whole and verdict.best is not None:
     bands = later.answer("verdict bands", questions.bands_of, verdict, long=True)
     if bands.done():
         cases = later.answer("cases", questions.cases_of, verdict, long=True)
     if cases and cases.done():
-        known, more = map_panel.asked(verdict)
-    if cases and cases.done() and more is None:
+        territory, map_answer = map_panel.asked(verdict)
+    if cases and cases.done() and map_answer is None:
         tipping = later.answer("tipping", questions.tipping_of, verdict, long=True)
-found = next((one.result() for one in (cases, forks) if one and one.done() and not one.exception()), ())
+known_cases = next((future.result() for future in (cases, forks) if future and future.done() and not future.exception()), ())
 sure = bands.result() if bands and bands.done() and not bands.exception() else None
 with top, st.container(key="decide-answer"):
-    answer_panel.draw(verdict, sure, found, refusal)
+    answer_panel.draw(verdict, sure, known_cases, refusal)
     if verdict is not None:
-        st.caption(plain(inputs(asked), most=1000))
+        st.caption(plain(inputs(question), most=1000))
 if verdict is not None and not refusal:
-    left, right = st.columns((1, 1), gap="medium")
-    with left:
+    left_column, right_column = st.columns((1, 1), gap="medium")
+    with left_column:
         outlook_panel.draw_bars(verdict, sure)
-    with right:
-        map_panel.draw(verdict, known, more)
+    with right_column:
+        map_panel.draw(verdict, territory, map_answer)
     if cases:
         outlook_panel.draw_cases(verdict, cases, tipping)
     outlook_panel.draw_losses(verdict)
     outlook_panel.draw_rows(verdict, sure)
-later.redraw_after(*((one,) for one in (first, forks, whole, bands, more, cases, tipping) if one is not None))
+later.redraw_after(
+    *((future,) for future in (quick_search, forks, whole_search, bands, map_answer, cases, tipping) if future is not None)
+)

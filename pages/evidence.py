@@ -48,27 +48,27 @@ if not verdicts.are_known():
         st.session_state[REFUSAL] = str(error)
     st.rerun()
 
-found = verdicts.known()
+all_verdicts = verdicts.known()
 numbers = scoreboard_panel.figures(version.MODEL)
-counted = tally.tally(found, numbers)
-answer.show(tally.finding(counted), tally.reasons(counted), tally.notes(counted))
-papers = verdict_tables.by_paper(found)
+counts = tally.tally(all_verdicts, numbers)
+answer.show(tally.finding(counts), tally.reasons(counts), tally.notes(counts))
+papers = verdict_tables.by_paper(all_verdicts)
 figure_panel.draw(papers)
 try:
-    scoreboard_panel.draw(found)
+    scoreboard_panel.draw(all_verdicts)
 except EmberpoolError as error:  # a damaged record leaves the claims
     st.error(plain(str(error)))
-for paper, own in sorted(papers.items(), key=lambda item: not verdict_tables.stacks(item[1])):
-    paper_panel.draw(paper, own)
+for paper, paper_verdicts in sorted(papers.items(), key=lambda pair: not verdict_tables.stacks(pair[1])):
+    paper_panel.draw(paper, paper_verdicts)
 machine_panel.draw()
 collectives_panel.draw()
 study_panel.draw()
 gap_panel.draw()
 
 st.subheader("Every claim", anchor=False)
-every = pd.concat([verdict_tables.table(found), verdict_tables.figures_table(numbers)], ignore_index=True)
-downloads.show(verdict_tables.shown(every))
-downloads.rows(every, "emberpool-claims", "Download all claims as CSV")
+claim_table = pd.concat([verdict_tables.table(all_verdicts), verdict_tables.figures_table(numbers)], ignore_index=True)
+downloads.show(verdict_tables.shown(claim_table))
+downloads.rows(claim_table, "emberpool-claims", "Download all claims as CSV")
 st.subheader("How to read this page", anchor=False)
 st.markdown("\n".join(f"- {plain(sentence)}" for sentence in (*READING, *scoreboard_panel.READING)))
 st.caption("The same without a browser, and with exit status 3 when a claim got worse than the accepted record:")

@@ -13,7 +13,7 @@ from pages.shell import address, frame
 from pages.ui import answer
 from pages.ui.page_link import script
 
-MOST = 100
+MAX_LISTED = 100
 REFRESH_SECONDS = 2.0
 
 frame.guard()
@@ -21,39 +21,39 @@ history_runs.find()
 part = history_runs.to_link()
 address.share("runs", history_runs.SHARED)
 usage = quota.usage(runs.STORE)
-known = usage.requests
-if not known:
-    what = "Train one system or several on Design, or run points on Search: each run then stands here with its results."
-    with answer.draw("Nothing has been run yet", [what]):
+num_requests = usage.requests
+if not num_requests:
+    advice = "Train one system or several on Design, or run points on Search: each run then stands here with its results."
+    with answer.draw("Nothing has been run yet", [advice]):
         for page in ("design", "search"):
             st.page_link(script(page), label=page.capitalize())
     history_runs.draw_missing()
     st.stop()
-answer.show(history_tables.answer(history.entries(runs.STORE, "", MOST), known), [fullness(usage)])
+answer.show(history_tables.answer(history.entries(runs.STORE, "", MAX_LISTED), num_requests), [fullness(usage)])
 history_runs.draw_missing()
 hint = "words of a title; done, running, failed or pinned; #7 #12"
 words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, max_chars=MOST_WORDS)
 
 
 def draw() -> None:
-    """Draw the requests and what was chosen of them; another choice or metric changes the link above, too."""
+    """Draw the requests and the chosen ones; other choices change the link above."""
     if history_runs.to_link() != part:
         st.rerun()
-    entries = history.entries(runs.STORE, words, MOST)
+    entries = history.entries(runs.STORE, words, MAX_LISTED)
     if not entries and not words:
         st.rerun()  # the last one has just been deleted
     if not entries:
-        st.info(f"None of {count(known)} requests has all these words; use fewer.")
+        st.info(f"None of {count(num_requests)} requests has all these words; use fewer.")
         return
-    if len(entries) == MOST < known:
-        st.caption(f"The newest {MOST} of {count(known)}; write words to find older ones.")
-    named = len(entries) == 1 or history.numbered(words)
-    chosen = history_panel.listing(entries) or (entries if named else [])
-    if (said := history_runs.said(chosen)) != st.session_state.get(history_runs.SAID, ()):
-        st.session_state[history_runs.SAID] = said
+    if len(entries) == MAX_LISTED < num_requests:
+        st.caption(f"The newest {MAX_LISTED} of {count(num_requests)}; write words to find older ones.")
+    is_single = len(entries) == 1 or history.numbered(words)
+    chosen_runs = history_panel.listing(entries) or (entries if is_single else [])
+    if (link_runs := history_runs.said(chosen_runs)) != st.session_state.get(history_runs.SAID, ()):
+        st.session_state[history_runs.SAID] = link_runs
         st.rerun()
-    history_panel.draw(chosen)
+    history_panel.draw(chosen_runs)
 
 
-live = any(entry.state in LIVE for entry in history.entries(runs.STORE, "", MOST))
+live = any(run.state in LIVE for run in history.entries(runs.STORE, "", MAX_LISTED))
 st.fragment(draw, run_every=REFRESH_SECONDS if live else None)()

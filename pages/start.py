@@ -16,13 +16,13 @@ with st.container(key="answer"):
         "Emberpool trains a recommendation model row by row, with real gradients, on a simulated machine of GPU, CXL link, "
         "persistent memory and log, loses power when you say so, and charts time, energy, cost and accuracy."
     )
-asked = questions.chosen()
-if asked is questions.PAPERS:
+question = questions.chosen()
+if question is questions.PAPERS:
     st.markdown("**Which result?** The first number of each paper beside ours; Evidence has all of them.")
-    paper_results.draw(asked)
+    paper_results.draw(question)
 else:
     st.markdown("**About which model?**")
-    models.draw(asked)
+    models.draw(question)
     st.markdown("**Or your own model**")
-    own_tables.draw(asked, own_model.draw(asked))
-    panel.draw(asked, "start")
+    own_tables.draw(question, own_model.draw(question))
+    panel.draw(question, "start")

@@ -45,7 +45,7 @@ class Unhurried:
                 future.set_exception(error)
 
 
-ANSWERS = later._ONE = later._LONG = Unhurried()  # type: ignore[assignment]
+ANSWERS = later._SHORT_POOL = later._LONG_POOL = Unhurried()  # type: ignore[assignment]
 ELSEWHERE, WATCHED = later.run_in_worker, later.worker_result
 later.run_in_worker = later.worker_result = lambda find, *given, **_: find(
     *given

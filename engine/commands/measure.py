@@ -1,4 +1,4 @@
-"""`measure`: this machine's parts as files, measured operator by operator, beside the nearest parts of the catalogue."""
+"""`measure`: measure this machine's parts, and write them as files beside the nearest parts."""
 
 import argparse
 from collections.abc import Container, Mapping
@@ -57,61 +57,68 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Measure, write the files, and say what was found; returns 3 where a GPU that was asked for is not measured, else 0."""
+    """Measure, write the files, and print the figures.
+
+    Returns 3 where a GPU that was named is not measured, else 0.
+    """
     usable(arguments.out, create=True)
     if arguments.drive:
         usable(arguments.drive)
     paced, torch = progress_bar.Paced(), pytorch()
     number, failure = gpu_number(torch, arguments.gpu), ""
     with progress_bar.shown():
-        found = measure_host(arguments.quick, lambda share, what: paced(share, f"measuring {what}"), arguments.drive)
+        host = measure_host(arguments.quick, lambda share, activity: paced(share, f"measuring {activity}"), arguments.drive)
         try:
-            device = None if number is None else _gpu(torch, number, arguments.quick)
+            device = None if number is None else _measure_gpu(torch, number, arguments.quick)
         except BadInput as error:  # the host is measured all the same
             device, failure = None, str(error)
     of_gpu = device.parts if device else {}
-    paths = written(arguments.out, found.about, found.parts, curves=found.curves, beside=of_gpu)
-    lines = [found.about, *found.notes, *[failure] * bool(failure), "", table(found.parts, NEAREST)]
+    paths = written(arguments.out, host.about, host.parts, curves=host.curves, beside=of_gpu)
+    lines = [host.about, *host.notes, *[failure] * bool(failure), "", table(host.parts, NEAREST)]
     if device:
-        paths += written(arguments.out, device.about, device.parts, device.nearest, OF_GPU, beside=found.parts)
+        paths += written(arguments.out, device.about, device.parts, device.nearest, OF_GPU, beside=host.parts)
         lines += [device.about, *device.notes, "", table(device.parts, device.nearest)]
     lines += [f"Written: {', '.join(map(str, paths))}."]
     lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]
-    lines += ["Add --set machine.ssd=measured for the drive."] * ("drive" in found.parts)
-    lines += [EXPANDER] * ("expander" in found.parts)
-    lines += [_use_gpu(device)] if device else []
-    lines += [effect(arguments.out, found.parts)]
+    lines += ["Add --set machine.ssd=measured for the drive."] * ("drive" in host.parts)
+    lines += [EXPANDER] * ("expander" in host.parts)
+    lines += [_gpu_usage(device)] if device else []
+    lines += [effect(arguments.out, host.parts)]
     lines += [f"How good they are: {PROGRAM} validate --here --parts-dir {arguments.out}"]
     lines += [f"And with the GPU: {PROGRAM} validate --here --gpu {number} --parts-dir {arguments.out}"] if device else []
     output.write(output.STANDARD, "\n".join(lines) + "\n")
     return FAILED if failure and arguments.gpu is not None else 0
 
 
-def _gpu(torch: Any, number: int, quick: bool) -> MeasuredGpu:
+def _measure_gpu(torch: Any, number: int, quick: bool) -> MeasuredGpu:
     paced = progress_bar.Paced()
-    return measure_gpu(torch, number, quick, lambda share, what: paced(share, f"measuring {what}"))
+    return measure_gpu(torch, number, quick, lambda share, activity: paced(share, f"measuring {activity}"))
 
 
 def effect(folder: Path, kinds: Container[str]) -> str:
-    """Return a sentence: step times of the default model with the measured kinds of parts, and with the nearest ones."""
+    """Return step times of the default model, by measured kinds of parts and nearest parts."""
     host = {knob: kind for knob, kind in HOST_KNOBS.items() if kind in kinds}
     systems = {"cpu-only": host, "cpu-gpu": host, **({"ssd": {**host, **DRIVE_KNOBS}} if "drive" in kinds else {})}
     base = with_values(preset(DEFAULT).scenario, {"run.training": False})
     with used(folder):
         scenarios = [
-            with_values(base, {"system": system, **{knob: NAME if ours else NEAREST[kind] for knob, kind in knobs.items()}})
+            with_values(
+                base, {"system": system, **{knob: NAME if is_measured else NEAREST[kind] for knob, kind in knobs.items()}}
+            )
             for system, knobs in systems.items()
-            for ours in (True, False)
+            for is_measured in (True, False)
         ]
         seconds = step_seconds(scenarios)
     steps = [figure(second / MS, "ms") for second in seconds]
     pairs = zip(systems, steps[::2], steps[1::2], strict=True)
-    changes = ", ".join(f"{system} {ours} (nearest parts: {nearest})" for system, ours, nearest in pairs)
+    changes = ", ".join(
+        f"{system} {measured_step} (nearest parts: {nearest_step})" for system, measured_step, nearest_step in pairs
+    )
     return f"A step of {DEFAULT} with these parts: {changes}."
 
 
 def usable(folder: Path, create: bool = False) -> None:
-    """Raise BadInput where no file can be written in a folder, before minutes are spent on what goes there."""
+    """Raise BadInput where no file can be written in a folder, before minutes are spent."""
     try:
         if create:
             folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +128,7 @@ def usable(folder: Path, create: bool = False) -> None:
         raise BadInput(f"No file can be written in {folder} ({error.strerror}); choose another folder.") from None
 
 
-def _use_gpu(device: MeasuredGpu) -> str:
+def _gpu_usage(device: MeasuredGpu) -> str:
     """Return the sentence on the settings that take the parts of a GPU."""
     rate = exact(rounded(device.parts["copy-path"]["pinned-copy-rate"].value))
     parts = f"--set machine.gpu={NAME} --set machine.framework={OF_GPU['framework']} --set machine.pcie_bandwidth_GBps={rate}"
@@ -132,11 +139,11 @@ def table(parts: Mapping[str, Mapping[str, MeasuredFigure]], nearest: Mapping[st
     """Write each constant beside that of the catalogue's nearest part."""
     lines = [f"{'':38}{'measured':>12}{'nearest part':>14}  of"]
     for kind, figures in parts.items():
-        units, near = catalog.units(kind), catalog.content(kind, nearest[kind])
-        for key, one in figures.items():
-            if one.confidence == "unsourced":
+        units, nearest_part = catalog.units(kind), catalog.content(kind, nearest[kind])
+        for key, constant in figures.items():
+            if constant.confidence == "unsourced":
                 continue
-            theirs = figure(near[key]["value"]) if key in near else "-"
+            nearest_figure = figure(nearest_part[key]["value"]) if key in nearest_part else "-"
             name = f"{key.replace('-', ' ')} [{units[key]}]"
-            lines.append(f"{name:38}{figure(one.value):>12}{theirs:>14}  {nearest[kind]}")
+            lines.append(f"{name:38}{figure(constant.value):>12}{nearest_figure:>14}  {nearest[kind]}")
     return "\n".join(lines) + "\n"

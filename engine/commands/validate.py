@@ -1,4 +1,4 @@
-"""`validate`: every claim of the presets, run and compared with its published value and with the accepted record."""
+"""`validate`: run every claim of the presets; compare with publications and the accepted record."""
 
 import argparse
 import json
@@ -69,7 +69,7 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Run the claims; returns 3 if one got worse than the accepted record, or one of our own limits is broken."""
+    """Run the claims; return 3 if one is worse than accepted or breaks our limit."""
     if arguments.accept is not None and (arguments.names or arguments.gaps):
         raise BadInput("--accept writes the record of every claim; leave out the presets and --gaps.")
     if arguments.here:
@@ -79,70 +79,82 @@ def call(arguments: argparse.Namespace) -> int:
     for name in arguments.names:
         preset(name)  # raises for one that is not known, before the first of them is run
     if arguments.gaps:  # facts about the estimate, which fail nothing
-        chosen = [(name, *pair) for name in arguments.names or preset_names() for pair in pairs(name)]
-        apart = [gap for one in chosen for gap in gaps(*one)]
-        output.write_json_or(arguments.json, [gap.as_json() for gap in apart], gap_table(apart))
+        comparisons = [(name, *pair) for name in arguments.names or preset_names() for pair in pairs(name)]
+        all_gaps = [gap for comparison in comparisons for gap in gaps(*comparison)]
+        output.write_json_or(arguments.json, [gap.as_json() for gap in all_gaps], gap_table(all_gaps))
         return 0
     verdicts, figures = validate(arguments.names), () if arguments.names else published_figures()
-    found, numbers = scores(verdicts, figures), rows(verdicts, figures)
+    published_numbers, numbers = scores(verdicts, figures), rows(verdicts, figures)
     if arguments.accept is not None:
-        accept(found, os.fsencode(arguments.accept).decode("utf-8", "replace"))
-    broken = [f"{one.name}: outside our own limit." for one in verdicts if one.claim.published is None and one.passed is False]
-    lost = [*worse(read(), found, every=not arguments.names), *broken]
-    text = scoreboard(found) + "\n" + table(numbers) + "".join(f"WORSE  {one}\n" for one in lost)
+        accept(published_numbers, os.fsencode(arguments.accept).decode("utf-8", "replace"))
+    broken = [
+        f"{verdict.name}: outside our own limit."
+        for verdict in verdicts
+        if verdict.claim.published is None and verdict.passed is False
+    ]
+    failures = [*worse(read(), published_numbers, every=not arguments.names), *broken]
+    text = scoreboard(published_numbers) + "\n" + table(numbers) + "".join(f"WORSE  {failure}\n" for failure in failures)
     output.write_json_or(arguments.json, numbers, text)
-    return FAILED if lost else 0
+    return FAILED if failures else 0
 
 
 def here(arguments: argparse.Namespace) -> int:
-    """Predict, write the predictions, train, and write both; keep what is done if interrupted. Returns 0, or that it was."""
+    """Predict, write the predictions, train, write both; return 0, or INTERRUPTED.
+
+    Finished trials are written all the same.
+    """
     if arguments.names or arguments.gaps or arguments.accept is not None:
         raise BadInput("--here trains models that it draws itself; leave out presets, --gaps and --accept.")
     if arguments.drive:
         usable(arguments.drive)
     torch = pytorch()
-    systems, device, about = _trained_on(torch, arguments.gpu)
+    systems, device, machine = _training_place(torch, arguments.gpu)
     print(f"Measured parts {trials.parts_digest(systems)}.", file=sys.stderr)
-    found, paced = trials.predictions(arguments.seed, arguments.shapes, systems), progress_bar.Paced()
-    done: list[trials.Trial] = []
-    status, before, own = INTERRUPTED, cpu_times(), process_time()
+    prediction_set, paced = trials.predictions(arguments.seed, arguments.shapes, systems), progress_bar.Paced()
+    trained_trials: list[trials.Trial] = []
+    status, start_times, process_start = INTERRUPTED, cpu_times(), process_time()
     on_drive: list[CheckpointTrial | MappedTrial] = []
 
-    def keep(some: Sequence[trials.Trial]) -> None:
+    def keep(written_trials: Sequence[trials.Trial]) -> None:
         if arguments.json:
-            content = trials.content(found, some, arguments.seed, about)
+            content = trials.content(prediction_set, written_trials, arguments.seed, machine)
             content["drive"] = [{"trial": type(trial).__name__, **trial._asdict()} for trial in on_drive]
             output.write(arguments.json, json.dumps(content, indent=1) + "\n")
 
     if arguments.json != output.STANDARD:
-        keep(found.trials)  # before anything is trained
+        keep(prediction_set.trials)  # before anything is trained
     with progress_bar.shown(), suppress(KeyboardInterrupt):
-        for trial in trials.trained(found, arguments.seed, step_seconds, device):
-            done.append(trial)
-            paced(len(done) / len(found.trials), f"trained {len(done)} of {len(found.trials)} models")
+        for trial in trials.trained(prediction_set, arguments.seed, step_seconds, device):
+            trained_trials.append(trial)
+            paced(
+                len(trained_trials) / len(prediction_set.trials),
+                f"trained {len(trained_trials)} of {len(prediction_set.trials)} models",
+            )
             if arguments.json != output.STANDARD:
-                keep((*done, *found.trials[len(done) :]))
-        for try_out in drive_trials(arguments.drive) if arguments.drive else ():
-            on_drive.append(try_out)
+                keep((*trained_trials, *prediction_set.trials[len(trained_trials) :]))
+        for drive_trial in drive_trials(arguments.drive) if arguments.drive else ():
+            on_drive.append(drive_trial)
             paced(1.0, "trying the drive")
         status = 0
     if arguments.json == output.STANDARD or on_drive:
-        keep(done)
-    about += f"\n{NOT_YET}" if device else ""
-    busy = busy_notes(before, cpu_times(), process_time() - own, {})
+        keep(trained_trials)
+    machine += f"\n{NOT_YET}" if device else ""
+    busy = busy_notes(start_times, cpu_times(), process_time() - process_start, {})
     untried = [UNTRIED] if arguments.drive and not (on_drive or status) else []
     sentences = "".join(f"{sentence}\n" for sentence in (*(trial.sentence for trial in on_drive), *untried, *busy))
-    output.say(f"{about}\n{trials.table(done)}{trials.sentence(found, done)}\n{sentences}", arguments.json)
+    output.say(
+        f"{machine}\n{trials.table(trained_trials)}{trials.sentence(prediction_set, trained_trials)}\n{sentences}", arguments.json
+    )
     return status
 
 
-def _trained_on(torch: Any, gpu: int | None) -> tuple[tuple[str, ...], str, str]:
-    """Return the systems that are trained, the GPU's device or "", and the machine in words."""
-    about = f"{cpu_name()}, {cores()} cores; PyTorch {torch.__version__}"
+def _training_place(torch: Any, gpu: int | None) -> tuple[tuple[str, ...], str, str]:
+    """Return the trained systems, the GPU's device or "", and the machine in words."""
+    machine = f"{cpu_name()}, {cores()} cores; PyTorch {torch.__version__}"
     if gpu is None:
-        return (CPU_ONLY,), "", about
+        return (CPU_ONLY,), "", machine
     device = f"cuda:{gpu_number(torch, gpu)}"
-    return GPU_SYSTEMS, device, f"{torch.cuda.get_device_name(device)}, {about}"
+    return GPU_SYSTEMS, device, f"{torch.cuda.get_device_name(device)}, {machine}"
 
 
 def drive_trials(folder: Path) -> Iterator[CheckpointTrial | MappedTrial]:
@@ -153,11 +165,14 @@ def drive_trials(folder: Path) -> Iterator[CheckpointTrial | MappedTrial]:
     yield from mapped_trials(folder)
 
 
-def scoreboard(found: Sequence[PublishedNumber]) -> str:
-    """Write a line over all and for each family, out of sample only, with the roofline's median beside ours."""
+def scoreboard(published_numbers: Sequence[PublishedNumber]) -> str:
+    """Write a line over all and a line a family, out of sample only.
+
+    The roofline's median stands beside ours.
+    """
     head = f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {exact(NEAR)} %':>12} {'rank':>6}"
     lines = [f"{head} {'n of roofline':>14} {'roofline':>10} {'ours there':>11}"]
-    for line in score_lines(found):
+    for line in score_lines(published_numbers):
         cells = [
             (line.median_percent, "{:.1f} %", 13),
             (line.near_percent, "{:.0f} %", 12),
@@ -171,12 +186,12 @@ def scoreboard(found: Sequence[PublishedNumber]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def gap_table(found: Sequence[Gap]) -> str:
-    """Write the gaps for people: preset, system, result, estimate, full run, how much more the estimate says, its error bar."""
+def gap_table(estimate_gaps: Sequence[Gap]) -> str:
+    """Write the gaps for people, a line each, with both results and the error bar."""
     lines = [
         f"{'preset':23} {'system':16} {'batches':>7}  {'result':20} {'estimate':>9} {'full run':>9} {'gap':>9} {'error bar':>11}"
     ]
-    for gap in found:
+    for gap in estimate_gaps:
         row = f"{gap.preset:23} {gap.system:16} {gap.batches:>7}  {gap.metric:20} {gap.estimate:>9.4g} {gap.full:>9.4g}"
         lines.append(f"{row} {gap.percent:>+7.2f} % +-{gap.error_bar:>7.2f} %")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Measuring a drive: blocks at random at several depths, and long reads and writes, past the page cache, in a scratch file."""
+"""Measure a drive past the page cache: random and long accesses in a scratch file."""
 
 import mmap
 import os
@@ -25,7 +25,7 @@ DIRECT = getattr(os, "O_DIRECT", 0)
 
 @dataclass(frozen=True)
 class MeasuredDrive:
-    """Constants of a drive by key, timings of its accesses, and notes; no constants where it could not be measured."""
+    """Constants of a drive by key, timings by access, and notes; no constants if unmeasured."""
 
     figures: dict[str, MeasuredFigure]
     timings: dict[str, Timing]
@@ -33,25 +33,25 @@ class MeasuredDrive:
 
 
 def measure_drive(folder: Path, threads: int, size: int = SIZE, rounds: int = ROUNDS) -> MeasuredDrive:
-    """Measure the drive of a folder, past the page cache; a note says why where that cannot be."""
-    if why := _impossible(folder):
-        return MeasuredDrive({}, {}, (why,))
-    with _scratch(folder, size) as path:
-        times = {name: [one() for _ in range(rounds)] for name, one in _accesses(path, size).items()}
+    """Measure a folder's drive past the page cache; a note says why if impossible."""
+    if reason := _obstacle(folder):
+        return MeasuredDrive({}, {}, (reason,))
+    with _scratch_file(folder, size) as path:
+        times = {name: [access() for _ in range(rounds)] for name, access in _accesses(path, size).items()}
     timings = {name: timing(seconds) for name, seconds in times.items()}
     return MeasuredDrive(_figures(timings, threads, folder), timings, ())
 
 
-def _impossible(folder: Path) -> str:
-    """Return why the drive of a folder is not measured, "" where it can be."""
-    free = os.statvfs(folder)
-    if free.f_bavail * free.f_frsize < LEAST_FREE:
+def _obstacle(folder: Path) -> str:
+    """Return why the drive of a folder cannot be measured, "" where it can be."""
+    file_system = os.statvfs(folder)
+    if file_system.f_bavail * file_system.f_frsize < LEAST_FREE:
         return f"{folder} has less than {LEAST_FREE // 2**30} GiB free: its drive is not measured."
     if not DIRECT:
         return "This system has no direct I/O: the drive is not measured."
     path = folder / ".emberpool-direct"
     try:
-        with _opened(path, os.O_RDWR | os.O_CREAT | DIRECT) as file:
+        with _open_file(path, os.O_RDWR | os.O_CREAT | DIRECT) as file:
             os.pwrite(file, mmap.mmap(-1, BLOCK), 0)
     except OSError as error:
         return f"Direct I/O is refused in {folder} ({error.strerror}): the drive is not measured."
@@ -61,7 +61,7 @@ def _impossible(folder: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
+def _open_file(path: Path, flags: int) -> Iterator[int]:
     file = os.open(path, flags, 0o600)
     try:
         yield file
@@ -70,15 +70,15 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
 
 
 @contextmanager
-def _scratch(folder: Path, size: int) -> Iterator[Path]:
-    """Give a file of so many bytes that no drive can compress, and delete it however the block ends."""
+def _scratch_file(folder: Path, size: int) -> Iterator[Path]:
+    """Give a file of `size` incompressible bytes, and delete the file however the block ends."""
     path = folder / ".emberpool-scratch"
     try:
         block = mmap.mmap(-1, LONG)
         block.write(np.random.default_rng(1).bytes(LONG))
-        with _opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | DIRECT) as file:
-            for at in range(0, size, LONG):
-                os.pwrite(file, block, at)
+        with _open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | DIRECT) as file:
+            for offset in range(0, size, LONG):
+                os.pwrite(file, block, offset)
             os.fsync(file)
         yield path
     finally:
@@ -87,95 +87,98 @@ def _scratch(folder: Path, size: int) -> Iterator[Path]:
 
 
 def _accesses(path: Path, size: int) -> dict[str, Callable[[], float]]:
-    """Return what measures each kind of access once, in seconds of one access."""
-    found: dict[str, Callable[[], float]] = {
-        "long reads": lambda: _in_turn(path, size, write=False),
-        "long writes": lambda: _in_turn(path, size, write=True),
-        "flush": lambda: _flushes(path),
-        "held pages": lambda: _held_pages(path),
+    """Return by access a function that measures it once, in seconds of one access."""
+    accesses: dict[str, Callable[[], float]] = {
+        "long reads": lambda: _long_access_seconds(path, size, write=False),
+        "long writes": lambda: _long_access_seconds(path, size, write=True),
+        "flush": lambda: _flush_seconds(path),
+        "held pages": lambda: _cached_page_seconds(path),
     }
     for depth in DEPTHS:
-        found[f"reads at depth {depth}"] = lambda depth=depth: _at_random(path, size, depth, write=False)  # type: ignore[misc]
-        found[f"writes at depth {depth}"] = lambda depth=depth: _at_random(path, size, depth, write=True)  # type: ignore[misc]
-    return found
+        accesses[f"reads at depth {depth}"] = lambda depth=depth: _random_access_seconds(path, size, depth, write=False)  # type: ignore[misc]
+        accesses[f"writes at depth {depth}"] = lambda depth=depth: _random_access_seconds(path, size, depth, write=True)  # type: ignore[misc]
+    return accesses
 
 
-def _in_turn(path: Path, size: int, write: bool) -> float:
+def _long_access_seconds(path: Path, size: int, write: bool) -> float:
     block = mmap.mmap(-1, LONG)
-    with _opened(path, (os.O_WRONLY if write else os.O_RDONLY) | DIRECT) as file:
-        begun = perf_counter()
-        for at in range(0, size, LONG):
-            _ = os.pwrite(file, block, at) if write else os.preadv(file, [block], at)
+    with _open_file(path, (os.O_WRONLY if write else os.O_RDONLY) | DIRECT) as file:
+        start_time = perf_counter()
+        for offset in range(0, size, LONG):
+            _ = os.pwrite(file, block, offset) if write else os.preadv(file, [block], offset)
         if write:
             os.fsync(file)
-        return (perf_counter() - begun) / (size / LONG)
+        return (perf_counter() - start_time) / (size / LONG)
 
 
 def long_accesses(path: Path, size: int) -> tuple[float, float]:
-    """Return the seconds of writing a file of so many bytes anew with the flush, and of reading it, both past the page cache."""
-    whole = size / LONG
-    return whole * _in_turn(path, size, write=True), whole * _in_turn(path, size, write=False)
+    """Return the seconds of writing and flushing a new file, and of reading it.
+
+    The file has `size` bytes; both ways go past the page cache.
+    """
+    num_blocks = size / LONG
+    return num_blocks * _long_access_seconds(path, size, write=True), num_blocks * _long_access_seconds(path, size, write=False)
 
 
-def _at_random(path: Path, size: int, depth: int, write: bool) -> float:
-    """Return the seconds between accesses of so many threads, each of which waits for its own."""
+def _random_access_seconds(path: Path, size: int, depth: int, write: bool) -> float:
+    """Return the seconds between accesses of `depth` threads, each waiting for its own."""
     places = np.random.default_rng(depth).integers(0, size // BLOCK, (depth, max(20, ACCESSES // depth))) * BLOCK
 
     def work(row: list[int]) -> None:
         block = mmap.mmap(-1, BLOCK)
-        for at in row:
-            _ = os.pwrite(file, block, at) if write else os.preadv(file, [block], at)
+        for offset in row:
+            _ = os.pwrite(file, block, offset) if write else os.preadv(file, [block], offset)
 
-    with _opened(path, (os.O_WRONLY if write else os.O_RDONLY) | DIRECT) as file, ThreadPoolExecutor(depth) as pool:
-        begun = perf_counter()
+    with _open_file(path, (os.O_WRONLY if write else os.O_RDONLY) | DIRECT) as file, ThreadPoolExecutor(depth) as pool:
+        start_time = perf_counter()
         list(pool.map(work, places.tolist()))
-        return (perf_counter() - begun) / places.size
+        return (perf_counter() - start_time) / places.size
 
 
-def _flushes(path: Path, count: int = 20) -> float:
+def _flush_seconds(path: Path, count: int = 20) -> float:
     """Return the median seconds of a small write with its flush."""
     block, times = mmap.mmap(-1, BLOCK), []
-    with _opened(path, os.O_WRONLY | DIRECT) as file:
+    with _open_file(path, os.O_WRONLY | DIRECT) as file:
         for number in range(count):
-            begun = perf_counter()
+            start_time = perf_counter()
             os.pwrite(file, block, number * BLOCK)
             os.fsync(file)
-            times.append(perf_counter() - begun)
+            times.append(perf_counter() - start_time)
     return median(times)
 
 
-def _held_pages(path: Path, count: int = 2000) -> float:
-    """Return the seconds of a read of a page that memory holds: the software's part of an access."""
+def _cached_page_seconds(path: Path, count: int = 2000) -> float:
+    """Return the seconds of reading a cached page: the software's part of an access."""
     block = mmap.mmap(-1, BLOCK)
-    with _opened(path, os.O_RDONLY) as file:
+    with _open_file(path, os.O_RDONLY) as file:
         os.preadv(file, [block], 0)
-        begun = perf_counter()
+        start_time = perf_counter()
         for _ in range(count):
             os.preadv(file, [block], 0)
-        return (perf_counter() - begun) / count
+        return (perf_counter() - start_time) / count
 
 
 def _figures(timings: dict[str, Timing], threads: int, folder: Path) -> dict[str, MeasuredFigure]:
-    """Return the constants of the drive: what a lone read takes, the best rates, and the depth that reads need for theirs."""
+    """Return the drive's constants: latency of a lone read, best rates, depth of the best."""
     reads, writes = ([timings[f"{kind} at depth {depth}"].seconds for depth in DEPTHS] for kind in ("reads", "writes"))
-    alone = max(timings["reads at depth 1"].seconds - timings["held pages"].seconds, 1e-6)
-    room = os.statvfs(folder)
+    lone_read = max(timings["reads at depth 1"].seconds - timings["held pages"].seconds, 1e-6)
+    file_system = os.statvfs(folder)
 
-    def figure(value: float, name: str, note: str) -> MeasuredFigure:
-        wide = min(timings[name].spread + 0.02, 0.9)
-        return MeasuredFigure(value, value * (1 - wide), value * (1 + wide), note)
+    def figure(constant: float, name: str, note: str) -> MeasuredFigure:
+        margin = min(timings[name].spread + 0.02, 0.9)
+        return MeasuredFigure(constant, constant * (1 - margin), constant * (1 + margin), note)
 
-    best = DEPTHS[int(np.argmin(reads))]
-    capacity = room.f_blocks * room.f_frsize / GB
+    best_depth = DEPTHS[int(np.argmin(reads))]
+    capacity = file_system.f_blocks * file_system.f_frsize / GB
     return {
-        "read-latency": figure(alone / US, "reads at depth 1", "4 KiB at random, one at a time, less the software's part"),
-        "4-KiB-read-rate": figure(1 / min(reads), f"reads at depth {best}", f"4 KiB at random, {best} at a time"),
+        "read-latency": figure(lone_read / US, "reads at depth 1", "4 KiB at random, one at a time, less the software's part"),
+        "4-KiB-read-rate": figure(1 / min(reads), f"reads at depth {best_depth}", f"4 KiB at random, {best_depth} at a time"),
         "4-KiB-write-rate": figure(1 / min(writes), "writes at depth 64", "4 KiB at random, the best of 1 to 64 at a time"),
         "sequential-read": figure(LONG / timings["long reads"].seconds / GB, "long reads", "1 MiB after 1 MiB"),
         "sequential-write": figure(
             LONG / timings["long writes"].seconds / GB, "long writes", "1 MiB after 1 MiB, flushed at the end"
         ),
-        "accesses-in-flight": MeasuredFigure(max(1.0, alone / min(reads)), 1.0, 64.0, "those that the best read rate takes"),
+        "accesses-in-flight": MeasuredFigure(max(1.0, lone_read / min(reads)), 1.0, 64.0, "those that the best read rate takes"),
         "software-per-access": figure(timings["held pages"].seconds / US, "held pages", "4 KiB that memory holds"),
         "software-threads": MeasuredFigure(float(threads), float(threads), float(threads), "cores"),
         "capacity": MeasuredFigure(capacity, capacity, capacity, "of the file system"),

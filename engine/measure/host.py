@@ -1,4 +1,4 @@
-"""Measuring this host: operators of PyTorch and random memory, timed and fitted into constants of parts."""
+"""Measure this host: time operators and random memory, and fit constants of parts."""
 
 import ctypes
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "layer-launch",
         "lookup-of-a-table",
         "lookup-of-a-new-line",
-        *(f"{name}-update-of-a-{of}" for name in ("plain", "stateful") for of in ("table", "lookup", "byte", "new-line")),
+        *(f"{name}-update-of-a-{amount}" for name in ("plain", "stateful") for amount in ("table", "lookup", "byte", "new-line")),
         "vector-products",
         "pair-of-vectors",
     ),
@@ -46,7 +46,14 @@ OnProgress = Callable[[float, str], None]  # the share that is done, and of what
 
 @dataclass(frozen=True)
 class MeasuredHost:
-    """What was measured: constants by kind of part and key, each operator's timing, the machine in words, notes, and curves."""
+    """A measured host.
+
+    parts: constants by kind of part and key.
+    timings: each operator's timing by name.
+    about: the machine in words.
+    notes: sentences on the measurement.
+    curves: latency curves by kind of part.
+    """
 
     parts: Mapping[str, Mapping[str, MeasuredFigure]]
     timings: Mapping[str, Timing]
@@ -68,7 +75,10 @@ def pytorch() -> Any:
 
 
 def steady_memory() -> None:
-    """Let the C library keep freed memory, where it can: else each large tensor's pages are asked of the system anew."""
+    """Let the C library keep freed memory, where it can.
+
+    Else the pages of each large tensor are requested from the system anew.
+    """
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(MMAP_MAX, 0)
@@ -77,50 +87,50 @@ def steady_memory() -> None:
 
 
 def measure_host(
-    quick: bool = False, on_progress: OnProgress = lambda share, what: None, folder: Path | None = None
+    quick: bool = False, on_progress: OnProgress = lambda share, activity: None, folder: Path | None = None
 ) -> MeasuredHost:
     """Measure this host, and the drive of a folder; raises BadInput without PyTorch."""
     torch = pytorch()
     steady_memory()
-    many, passes = cores(), QUICK_PASSES if quick else PASSES
-    before, own = cpu_times(), process_time()
+    num_cores, passes = cores(), QUICK_PASSES if quick else PASSES
+    start_times, process_start = cpu_times(), process_time()
     times: dict[str, list[float]] = {}
-    about: dict[str, tuple[str, dict[str, float]]] = {}
-    steps = passes * GROUPS[quick]
-    for number in range(passes):  # some time apart: a shared machine is faster in one minute than in the next
-        for done, group in enumerate(operators(torch, many, quick)):
-            for name, seconds in measured({one.name: one.kernel for one in group}, ROUNDS).items():
+    kinds_and_amounts: dict[str, tuple[str, dict[str, float]]] = {}
+    num_groups = passes * GROUPS[quick]
+    for pass_number in range(passes):  # some time apart: a shared machine is faster in one minute than in the next
+        for group_number, group in enumerate(operators(torch, num_cores, quick)):
+            for name, seconds in measured({operator.name: operator.kernel for operator in group}, ROUNDS).items():
                 times.setdefault(name, []).extend(seconds)
-            about |= {one.name: (one.kind, one.amounts) for one in group}
-            on_progress(min(0.95, (number * GROUPS[quick] + done + 1) / steps), group[0].kind)
+            kinds_and_amounts |= {operator.name: (operator.kind, operator.amounts) for operator in group}
+            on_progress(min(0.95, (pass_number * GROUPS[quick] + group_number + 1) / num_groups), group[0].kind)
     timings = {name: timing(seconds) for name, seconds in times.items()}
-    timed = [Timed(*about[name], one) for name, one in timings.items()]
-    found = figures(timed, many)
-    memory, random = _memory(ROUNDS * passes)
+    timed = [Timed(*kinds_and_amounts[name], operator_timing) for name, operator_timing in timings.items()]
+    host_constants = figures(timed, num_cores)
+    memory, random = _measure_memory(ROUNDS * passes)
     on_progress(0.96, "NUMA nodes and watts")
-    nodes = measure_nodes(many, QUICK_ROUNDS if quick else ROUNDS)
+    nodes = measure_nodes(num_cores, QUICK_ROUNDS if quick else ROUNDS)
     power = measure_power(partial(torch.mm, *(torch.ones(POWER_SIZE, POWER_SIZE),) * 2), quick)
     on_progress(0.97, "drive")
-    drive = measure_drive(folder, many) if folder else MeasuredDrive({}, {}, ())
+    drive = measure_drive(folder, num_cores) if folder else MeasuredDrive({}, {}, ())
     on_progress(1.0, "drive")
-    notes = tuple(busy_notes(before, cpu_times(), process_time() - own, timings | random | nodes.timings))
-    parts = {kind: {key: found[key] for key in keys} for kind, keys in KINDS.items()}
+    notes = tuple(busy_notes(start_times, cpu_times(), process_time() - process_start, timings | random | nodes.timings))
+    parts = {kind: {key: host_constants[key] for key in keys} for kind, keys in KINDS.items()}
     parts["host"] |= {
-        name: MeasuredFigure(float(value), float(value), float(value), "as this machine says")
-        for name, value in (("physical-cores", many), ("sockets", 1), ("DRAM-channels", 1))
+        name: MeasuredFigure(float(count), float(count), float(count), "as this machine says")
+        for name, count in (("physical-cores", num_cores), ("sockets", 1), ("DRAM-channels", 1))
     }
     parts["host"]["DRAM-lines-in-flight-a-thread"] = memory.pop("lines")
     parts["host"] |= power.figures
-    machine = f"{cpu_name()}, {many} cores; PyTorch {torch.__version__}"
-    more = {kind: constants for kind, constants in (("drive", drive.figures), ("expander", nodes.figures)) if constants}
-    every = timings | random | nodes.timings | drive.timings
+    machine = f"{cpu_name()}, {num_cores} cores; PyTorch {torch.__version__}"
+    optional_parts = {kind: constants for kind, constants in (("drive", drive.figures), ("expander", nodes.figures)) if constants}
+    all_timings = timings | random | nodes.timings | drive.timings
     curves = {"expander": nodes.curve} if nodes.curve else {}
     notes += (*drive.notes, *nodes.notes, *power.notes)
-    return MeasuredHost({**parts, "dram": memory, **more}, every, machine, notes, curves)
+    return MeasuredHost({**parts, "dram": memory, **optional_parts}, all_timings, machine, notes, curves)
 
 
-def _memory(rounds: int) -> tuple[dict[str, MeasuredFigure], dict[str, Timing]]:
-    """Measure a read that waits, and random rows, and return the constants of memory behind one channel."""
+def _measure_memory(rounds: int) -> tuple[dict[str, MeasuredFigure], dict[str, Timing]]:
+    """Measure a waiting read and random rows; return the constants of one memory channel."""
     nbytes = int(min(MEMORY_TIMES * cache_bytes(), free_bytes() / 4))
     kernels = memory_kernels(memory_arrays(nbytes, cores()))
     times = measured({name: kernel for name, (kernel, _) in kernels.items()}, rounds)
@@ -128,9 +138,9 @@ def _memory(rounds: int) -> tuple[dict[str, MeasuredFigure], dict[str, Timing]]:
     by_one, by_all = (kernels[name][1] / timings[name].seconds for name in (BY_ONE, BY_ALL))
     latency = timings[CHAIN].seconds / kernels[CHAIN][1]
 
-    def figure(value: float, name: str, note: str) -> MeasuredFigure:
-        wide = min(timings[name].spread + 0.02, 0.9)
-        return MeasuredFigure(value, value * (1 - wide), value * (1 + wide), note)
+    def figure(constant: float, name: str, note: str) -> MeasuredFigure:
+        margin = min(timings[name].spread + 0.02, 0.9)
+        return MeasuredFigure(constant, constant * (1 - margin), constant * (1 + margin), note)
 
     constants = {
         "channel-peak": figure(by_all / GB, BY_ALL, "random rows of 512 B by all cores at once, as one channel"),

@@ -1,4 +1,4 @@
-"""Limits of this machine as it gives them: cores, memory, the processor's name; of a container what its control group allows."""
+"""Limits of this machine, or of its container's control group: cores, memory, name."""
 
 import os
 from contextlib import suppress
@@ -9,32 +9,32 @@ GROUP = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Return the cores that this process may use: of its affinity, and of its control group's quota."""
-    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the cores that this process may use, by affinity and control group's quota."""
+    num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):
         quota, period = (GROUP / "cpu.max").read_text(encoding="ascii").split()
         if quota != "max":
-            found = min(found, max(1, int(quota) // int(period)))
-    return found
+            num_cores = min(num_cores, max(1, int(quota) // int(period)))
+    return num_cores
 
 
 def memory_bytes() -> float:
     """Return the bytes of memory that this process may use."""
-    whole = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    total_bytes = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     with suppress(OSError, ValueError):
-        whole = min(whole, float((GROUP / "memory.max").read_text(encoding="ascii")))
-    return whole
+        total_bytes = min(total_bytes, float((GROUP / "memory.max").read_text(encoding="ascii")))
+    return total_bytes
 
 
 def free_bytes() -> float:
     """Return the bytes of memory that are free for use."""
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = 1024.0 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+        available_bytes = 1024.0 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
         with suppress(OSError, ValueError):
-            used = float((GROUP / "memory.current").read_text(encoding="ascii"))
-            free = min(free, memory_bytes() - used)
-        return free
+            used_bytes = float((GROUP / "memory.current").read_text(encoding="ascii"))
+            available_bytes = min(available_bytes, memory_bytes() - used_bytes)
+        return available_bytes
     return memory_bytes() / 2
 
 
@@ -47,10 +47,10 @@ def cpu_name() -> str:
 
 
 def cache_bytes() -> float:
-    """Return the bytes of the last cache that cores share; 32 MiB where the system does not say."""
-    found = 0.0
+    """Return the bytes of the last cache shared by cores; 32 MiB where unknown."""
+    largest_cache = 0.0
     for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
         with suppress(OSError, ValueError):
             text = path.read_text(encoding="ascii").strip()
-            found = max(found, float(text.rstrip("KMG")) * {"K": 2**10, "M": 2**20, "G": 2**30}.get(text[-1], 1))
-    return found or 32.0 * 2**20
+            largest_cache = max(largest_cache, float(text.rstrip("KMG")) * {"K": 2**10, "M": 2**20, "G": 2**30}.get(text[-1], 1))
+    return largest_cache or 32.0 * 2**20

@@ -1,4 +1,7 @@
-"""Memory of this host: random rows by one core and by all, and a chain of reads, in arrays that no cache holds."""
+"""Memory of this host: random rows and a chain of reads in uncached arrays.
+
+Rows are read by one core and by all.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +22,7 @@ Placement = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 class MemoryArrays(NamedTuple):
-    """A chain through all lines of an array, a table of rows, and for each core the numbers of the rows that it reads."""
+    """A chain through all lines of an array, a table, and each core's row numbers."""
 
     chain: Ints
     table: Floats
@@ -28,11 +31,11 @@ class MemoryArrays(NamedTuple):
 
 @entry
 def chased(chain: Ints, start: int, reads: int) -> int:
-    """Follow a chain of row numbers, each read waiting for the one before; return where it ends."""
-    at = start
+    """Follow a chain of row numbers read by read; return the last position."""
+    position = start
     for _ in range(reads):
-        at = chain[at]
-    return at
+        position = chain[position]
+    return position
 
 
 @entry
@@ -46,7 +49,10 @@ def summed_rows(table: Floats, rows: Ints) -> float:
 
 
 def chain_of(lines: int, seed: int) -> Ints:
-    """Return one cycle through all lines in random order, (8 lines,): each line has 8 elements, of which the first is used."""
+    """Return one cycle through all lines in random order, (8 lines,).
+
+    Each line has 8 elements, of which the first is used.
+    """
     order = np.random.default_rng(seed).permutation(lines)
     chain = np.zeros(8 * lines, dtype=np.int64)
     chain[8 * order] = 8 * np.roll(order, -1)
@@ -54,8 +60,9 @@ def chain_of(lines: int, seed: int) -> Ints:
 
 
 def memory_arrays(nbytes: int, cores: int, seed: int = 7, placement: Placement = np.asarray) -> MemoryArrays:
-    """Return a chain and a table of `nbytes` each; `placement` moves an array to the memory that is measured.
+    """Return a chain and a table of `nbytes` each.
 
+    `placement` moves an array to the memory that is measured.
     A core's rows are a quarter of the table's or more: read again and again, fewer would stay in a large cache.
     """
     chain, table = placement(chain_of(nbytes // 64, seed)), placement(np.ones((nbytes // ROW, ROW // 8)))
@@ -65,13 +72,16 @@ def memory_arrays(nbytes: int, cores: int, seed: int = 7, placement: Placement =
 
 
 def memory_kernels(arrays: MemoryArrays) -> dict[str, tuple[Kernel, float]]:
-    """Return kernels over arrays by name, each with the reads of a call, or the bytes of its rows over all cores."""
+    """Return kernels over arrays by name, with the reads or bytes of a call.
+
+    A chain counts reads, rows count bytes over all cores.
+    """
     chain, table, rows = arrays
-    nbytes, pool, last = float(ROW * len(rows[0])), ThreadPoolExecutor(len(rows)), 0
+    nbytes, pool, position = float(ROW * len(rows[0])), ThreadPoolExecutor(len(rows)), 0
 
     def follow() -> None:
-        nonlocal last  # it goes on where it ended: the same lines again would lie in a cache
-        last = chased(chain, last, READS)
+        nonlocal position  # it goes on where it ended: the same lines again would lie in a cache
+        position = chased(chain, position, READS)
 
     return {
         CHAIN: (follow, float(READS)),

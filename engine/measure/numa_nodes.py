@@ -1,4 +1,7 @@
-"""Memory of NUMA nodes without cores, as CXL expanders are under Linux: latency, rates, and latency under load."""
+"""Memory of NUMA nodes without cores: latency, rates, and latency under load.
+
+CXL expanders are such nodes under Linux.
+"""
 
 import ctypes
 import mmap
@@ -63,7 +66,7 @@ class MemoryNode(NamedTuple):
 
 @dataclass(frozen=True)
 class MeasuredNodes:
-    """Constants of an expander by key, its curve, timings, and notes; no constants where no node could be measured."""
+    """An expander's constants by key, curve, timings, and notes; no constants if unmeasured."""
 
     figures: dict[str, MeasuredFigure]
     curve: LatencyPoints | None
@@ -72,7 +75,13 @@ class MeasuredNodes:
 
 
 class NodeFigures(NamedTuple):
-    """A node's latency alone [s], best rate [B/s], rates and latencies by readers beside a chain, and all timings by name."""
+    """A node's figures.
+
+    latency: seconds of a lone read.
+    best: the best rate [B/s].
+    points: rates [B/s] and latencies [s] of a chain beside readers.
+    timings: all timings by name.
+    """
 
     latency: float
     best: float
@@ -93,7 +102,10 @@ def memory_nodes() -> list[MemoryNode]:
 
 
 def measure_nodes(cores: int, rounds: int) -> MeasuredNodes:
-    """Measure each node that has memory and no cores; the part is the first such node's, notes say the others."""
+    """Measure each node with memory and without cores; the first is the part.
+
+    Notes describe the others.
+    """
     notes: list[str] = []
     part = MeasuredNodes({}, None, {}, ())
     for node in memory_nodes():
@@ -109,13 +121,16 @@ def measure_nodes(cores: int, rounds: int) -> MeasuredNodes:
             *doubt,
         ]
         if not part.figures:
-            timings = {f"node {node.number}: {name}": value for name, value in timed.timings.items()}
+            timings = {f"node {node.number}: {name}": node_timing for name, node_timing in timed.timings.items()}
             part = MeasuredNodes(node_constants(node, timed), latency_curve(node, timed), timings, ())
     return MeasuredNodes(part.figures, part.curve, part.timings, tuple(notes))
 
 
 def node_arrays(node: MemoryNode, cores: int) -> tuple[MemoryArrays, tuple[str, ...]]:
-    """Return arrays in a node's memory, and doubts about where their pages lie; raises OSError with the reason."""
+    """Return arrays in a node's memory, and doubts about the place of their pages.
+
+    Raises OSError with the reason.
+    """
     nbytes = int(min(MEMORY_TIMES * cache_bytes(), SHARE / 2 * min(node.free, free_bytes())))
     if nbytes < LEAST_CACHES * cache_bytes():
         raise OSError(0, "too little of its memory, or of the host's, is free for arrays that no cache holds")
@@ -130,7 +145,10 @@ def node_arrays(node: MemoryNode, cores: int) -> tuple[MemoryArrays, tuple[str, 
 
 
 def bound(array: NDArray[Any], node: int) -> NDArray[Any]:
-    """Return a copy of an array whose pages lie on a node; raises OSError where the system refuses."""
+    """Return a copy of an array with its pages on a node.
+
+    Raises OSError if refused.
+    """
     memory = mmap.mmap(-1, array.nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     copy = np.frombuffer(memory, dtype=array.dtype).reshape(array.shape)
     bind(copy, node)
@@ -141,7 +159,7 @@ def bound(array: NDArray[Any], node: int) -> NDArray[Any]:
 
 
 def bind(array: NDArray[Any], node: int) -> None:
-    """Bind the pages of an array that nobody has touched to a node; raises OSError where the system refuses."""
+    """Bind the untouched pages of an array to a node; raises OSError if refused."""
     mask = (ctypes.c_ulong * (MOST_NODES // WORD))()
     mask[node // WORD] = 1 << node % WORD
     address, length = ctypes.c_void_p(array.ctypes.data), ctypes.c_ulong(array.nbytes)
@@ -149,7 +167,7 @@ def bind(array: NDArray[Any], node: int) -> None:
 
 
 def page_nodes(array: NDArray[Any]) -> set[int]:
-    """Return the nodes on which pages of an array lie, of PAGES spread over it; raises OSError where the system does not say."""
+    """Return the nodes that hold PAGES pages spread over an array; raises OSError if unknown."""
     count, page = min(PAGES, -(-array.nbytes // mmap.PAGESIZE)), mmap.PAGESIZE
     offsets = (array.nbytes // count * number // page * page for number in range(count))
     pages = (ctypes.c_void_p * count)(*(array.ctypes.data // page * page + offset for offset in offsets))
@@ -159,7 +177,7 @@ def page_nodes(array: NDArray[Any]) -> set[int]:
 
 
 def _system_call(purpose: str, numbers: dict[str, int], *arguments: Any) -> None:
-    """Call the system by the call's number on this processor; raises OSError that names the purpose."""
+    """Call the system by this processor's call number; raises OSError that names the purpose."""
     number = numbers.get(machine())
     if number is None:
         raise OSError(ENOSYS, f"{purpose} is not known on {machine()}")
@@ -170,7 +188,10 @@ def _system_call(purpose: str, numbers: dict[str, int], *arguments: Any) -> None
 
 
 def reader_counts(cores: int) -> list[int]:
-    """Return how many cores read beside a chain, which takes one: 1, 2, 4 and so on, and all others."""
+    """Return the numbers of readers beside a chain: 1, 2, 4 ..., and the rest.
+
+    The chain takes one core.
+    """
     return sorted({*(2**power for power in range(cores.bit_length()) if 2**power < cores), cores - 1} - {0})
 
 
@@ -188,46 +209,49 @@ def measured_node(arrays: MemoryArrays, rounds: int) -> NodeFigures:
             wait, rate = beside_readers(arrays, readers, int(start))
             waits[readers].append(wait)
             rates[readers].append(rate)
-    alone = {key: timing(times) for key, times in seconds.items()}
-    latency = alone[CHAIN].seconds / kernels[CHAIN][1]
+    lone_timings = {key: timing(times) for key, times in seconds.items()}
+    latency = lone_timings[CHAIN].seconds / kernels[CHAIN][1]
     points = [(LINE / latency, latency)] + [(median(rates[readers]), median(waits[readers])) for readers in waits]
-    best = max(*(kernels[key][1] / alone[key].seconds for key in (BY_ONE, BY_ALL)), *(rate for rate, _ in points))
-    beside = {f"chain beside {readers}": timing(times) for readers, times in waits.items()}
-    return NodeFigures(latency, best, points, alone | beside)
+    best_rate = max(*(kernels[key][1] / lone_timings[key].seconds for key in (BY_ONE, BY_ALL)), *(rate for rate, _ in points))
+    loaded_timings = {f"chain beside {readers}": timing(times) for readers, times in waits.items()}
+    return NodeFigures(latency, best_rate, points, lone_timings | loaded_timings)
 
 
 def beside_readers(arrays: MemoryArrays, readers: int, start: int) -> tuple[float, float]:
-    """Return the seconds of a read in a chain while so many cores read rows, and the bytes a second of all."""
-    ready, ended = Barrier(readers + 1), Event()
+    """Return seconds of a chain's read beside readers, and bytes a second of all."""
+    ready, chain_ended = Barrier(readers + 1), Event()
 
-    def read(rows: NDArray[np.int64]) -> float:
+    def read_rows(rows: NDArray[np.int64]) -> float:
         chunks = np.array_split(rows, CHUNKS)
         ready.wait()
-        nbytes, begun = 0, perf_counter()
+        nbytes, start_time = 0, perf_counter()
         for chunk in cycle(chunks):
             summed_rows(arrays.table, chunk)
             nbytes += ROW * len(chunk)
-            if ended.is_set():
+            if chain_ended.is_set():
                 break
-        return nbytes / (perf_counter() - begun)
+        return nbytes / (perf_counter() - start_time)
 
     with ThreadPoolExecutor(readers) as pool:
         try:
-            work = [pool.submit(read, rows) for rows in arrays.rows[:readers]]
+            work = [pool.submit(read_rows, rows) for rows in arrays.rows[:readers]]
             ready.wait()
-            begun = perf_counter()
+            start_time = perf_counter()
             chased(arrays.chain, start, READS)
-            wait = (perf_counter() - begun) / READS
+            wait = (perf_counter() - start_time) / READS
         except BaseException:
             ready.abort()
             raise
         finally:
-            ended.set()
+            chain_ended.set()
         return wait, sum(reader.result() for reader in work) + LINE / wait
 
 
 def latency_curve(node: MemoryNode, timed: NodeFigures) -> LatencyPoints | None:
-    """Return the latencies under load, in ns by shares of the best rate; None where fewer than two loads rise."""
+    """Return latencies under load [ns] by shares of the best rate.
+
+    None where fewer than two loads rise.
+    """
     points = rising([(rate / timed.best, wait / NS) for rate, wait in timed.points])
     if len(points) < 2:
         return None
@@ -236,34 +260,39 @@ def latency_curve(node: MemoryNode, timed: NodeFigures) -> LatencyPoints | None:
 
 
 def rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points of a curve whose load, and whose reads under way, lie above those of the point before."""
-    kept = [points[0]]
+    """Return points whose load and reads in flight exceed those of the point before."""
+    rising_points = [points[0]]
     for load, wait in points[1:]:
-        if load > APART * kept[-1][0] and load * wait > APART * kept[-1][0] * kept[-1][1]:
-            kept.append((load, wait))
-    return kept
+        if load > APART * rising_points[-1][0] and load * wait > APART * rising_points[-1][0] * rising_points[-1][1]:
+            rising_points.append((load, wait))
+    return rising_points
 
 
 def node_constants(node: MemoryNode, timed: NodeFigures) -> dict[str, MeasuredFigure]:
-    """Return the constants of an expander; link and memory are measured together, and parted by the nearest part's memory."""
+    """Return an expander's constants.
+
+    Link and memory are measured together; the nearest part's memory tells them apart.
+    """
     nearest = catalog.content("expander", NEAREST["expander"])
-    theirs = float(nearest["memory-latency"]["value"])
-    memory = min(theirs, max(timed.latency / NS - LEAST_NS, LEAST_NS))
-    late, wide = (min(timed.timings[name].spread + 0.02, 0.9) for name in (CHAIN, BY_ALL))
+    catalogue_latency = float(nearest["memory-latency"]["value"])
+    memory = min(catalogue_latency, max(timed.latency / NS - LEAST_NS, LEAST_NS))
+    latency_margin, rate_margin = (min(timed.timings[name].spread + 0.02, 0.9) for name in (CHAIN, BY_ALL))
     link = max(timed.latency / NS - memory, LEAST_NS)
-    whole = figure(timed.latency / NS, "ns")
+    total_latency = figure(timed.latency / NS, "ns")
     capacity, rate = node.nbytes / GB, timed.best / GB
     watts = [capacity / nearest["capacity"]["value"] * nearest["memory-power"][key] for key in ("value", "low", "high")]
-    together = "random rows of 512 B by cores at once: the slower of link and memory"
-    rates = MeasuredFigure(rate, rate * (1 - wide), rate * (1 + wide), together)
-    part = f"of {whole} in all, less {figure(memory, 'ns')} for the memory; never below {figure(LEAST_NS, 'ns')}"
-    own = f"{NEAREST['expander']}'s is more than the {whole} of memory and link together"
-    clipped = {"memory-latency": MeasuredFigure(memory, memory, memory, own, "unsourced")} if memory < theirs else {}
+    rate_note = "random rows of 512 B by cores at once: the slower of link and memory"
+    rates = MeasuredFigure(rate, rate * (1 - rate_margin), rate * (1 + rate_margin), rate_note)
+    part = f"of {total_latency} in all, less {figure(memory, 'ns')} for the memory; never below {figure(LEAST_NS, 'ns')}"
+    clip_note = f"{NEAREST['expander']}'s is more than the {total_latency} of memory and link together"
+    clipped = (
+        {"memory-latency": MeasuredFigure(memory, memory, memory, clip_note, "unsourced")} if memory < catalogue_latency else {}
+    )
     return {
         "capacity": MeasuredFigure(capacity, capacity, capacity, f"MemTotal of NUMA node {node.number}"),
         "memory-rate": rates,
         "link-rate": rates,
-        "link-latency": MeasuredFigure(link, link * (1 - late), link * (1 + late), part, "derived"),
+        "link-latency": MeasuredFigure(link, link * (1 - latency_margin), link * (1 + latency_margin), part, "derived"),
         "memory-power": MeasuredFigure(watts[0], watts[1], watts[2], f"as much a GB as {NEAREST['expander']}", "unsourced"),
         **clipped,
     }

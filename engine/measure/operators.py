@@ -1,4 +1,4 @@
-"""Operators of PyTorch on this host, one by one: what a call of each costs, and what its operations and bytes cost.
+"""Single operators of PyTorch on this host, for costs of calls, operations and bytes.
 
 No training step is timed here. A ring of tables and of gradients is larger than the caches, as those of a model are.
 """
@@ -17,7 +17,7 @@ RING_BYTES, RINGS = 2.0**27, (4, 32)  # of the gradients of tables whose operato
 
 
 class Operator(NamedTuple):
-    """One timed kernel: its kind, what it does by amount (calls, FLOP, bytes, lookups ...), and what to call."""
+    """One timed kernel: its name, kind, amounts (calls, FLOP, bytes, lookups), and function."""
 
     name: str
     kind: str
@@ -26,7 +26,7 @@ class Operator(NamedTuple):
 
 
 def operators(torch: Any, cores: int, quick: bool = False) -> Iterator[list[Operator]]:
-    """Yield groups of operators to be timed in turn, each built when it is asked for; with `quick` at fewer sizes."""
+    """Yield groups of operators, each built on demand; with `quick` at fewer sizes."""
     torch.set_num_threads(cores)
     random = np.random.default_rng(SEED)
     yield list(_products(torch, quick))
@@ -36,28 +36,28 @@ def operators(torch: Any, cores: int, quick: bool = False) -> Iterator[list[Oper
 
 
 def _products(torch: Any, quick: bool) -> Iterator[Operator]:
-    """Products of a layer: its output, and the gradients of its weights and of its inputs."""
+    """Products of a layer: its output, and gradients of its weights and inputs."""
     layers = ((32, 32), (256, 64), (128, 512), (512, 512), (1024, 1024), (64, 1024))
     for samples in (64, 1024) if quick else (64, 256, 1024, 4096):
         for inputs, outputs in layers:
             x, w, b, g = (torch.randn(*size) for size in ((samples, inputs), (outputs, inputs), (outputs,), (samples, outputs)))
             amounts = {"flop": 2.0 * samples * inputs * outputs, "weights": 1.0 * inputs * outputs}
-            at = f"{samples} x {inputs} x {outputs}"
+            shape_text = f"{samples} x {inputs} x {outputs}"
             linear = torch.nn.functional.linear
-            yield Operator(f"linear {at}", "product", amounts, partial(linear, x, w, b))
-            yield Operator(f"weights' gradient {at}", "product", amounts, partial(torch.mm, g.t(), x))
-            yield Operator(f"inputs' gradient {at}", "product", amounts, partial(torch.mm, g, w))
+            yield Operator(f"linear {shape_text}", "product", amounts, partial(linear, x, w, b))
+            yield Operator(f"weights' gradient {shape_text}", "product", amounts, partial(torch.mm, g.t(), x))
+            yield Operator(f"inputs' gradient {shape_text}", "product", amounts, partial(torch.mm, g, w))
 
 
 def small_calls(torch: Any, device: str = "cpu") -> Iterator[Operator]:
-    """Calls with next to nothing to do: of a layer forward and backward with its gradients' bookkeeping, and of its update."""
+    """Calls that compute almost nothing: a layer forward and backward, its update, the loss."""
     pairs = [(torch.nn.Linear(32, 32), torch.nn.ReLU()) for _ in range(8)]
     layers = torch.nn.Sequential(*(layer for pair in pairs for layer in pair)).to(device)
-    x, ones = torch.randn(64, 32, device=device), torch.ones(64, 32, device=device)
+    x, unit_gradient = torch.randn(64, 32, device=device), torch.ones(64, 32, device=device)
 
     def both_ways() -> None:
         layers.zero_grad(set_to_none=True)
-        layers(x).backward(ones)
+        layers(x).backward(unit_gradient)
 
     yield Operator("layers forward and backward", "layer calls", {"layers": 8.0}, both_ways)
     parameters = [torch.zeros(4, requires_grad=True, device=device) for _ in range(16)]
@@ -81,7 +81,7 @@ def _tables(torch: Any, random: Any, quick: bool) -> Iterator[list[Operator]]:
 def table_operators(
     torch: Any, random: Any, rows: int, dim: int, pooling: int, samples: int, device: str = "cpu"
 ) -> Iterator[Operator]:
-    """Operators of one table by uniform ids: its lookup, the sparse gradient, and each optimizer's row update."""
+    """Operators of one table by uniform ids: lookup, sparse gradient, each optimizer's row update."""
     lookups = samples * pooling
     unique = rows * -float(np.expm1(lookups * np.log1p(-1 / rows)))
     amounts = {"calls": 1.0, "lookups": float(lookups), "bytes": 4.0 * lookups * dim, "new lines": (1 + dim / 16) * unique}
@@ -91,32 +91,37 @@ def table_operators(
     ids = [torch.from_numpy(random.integers(0, rows, lookups)).to(device) for _ in range(ring)]
     offsets = torch.arange(0, lookups, pooling, device=device)
     gradient = torch.randn(samples, dim, device=device)
-    looked = cycle(zip(bags, ids, strict=True))
+    lookup_turns = cycle(zip(bags, ids, strict=True))
 
     def lookup() -> Any:
-        bag, own = next(looked)
-        return bag(own, offsets)
+        bag, bag_ids = next(lookup_turns)
+        return bag(bag_ids, offsets)
 
-    outputs = [bag(own, offsets) for bag, own in zip(bags, ids, strict=True)]
-    back = cycle(zip(outputs, weights, strict=True))
+    outputs = [bag(bag_ids, offsets) for bag, bag_ids in zip(bags, ids, strict=True)]
+    backward_turns = cycle(zip(outputs, weights, strict=True))
 
     def backward() -> None:
-        output, weight = next(back)
+        output, weight = next(backward_turns)
         weight.grad = None
         output.backward(gradient, retain_graph=True)
 
-    at = f"{rows} x {dim}, {lookups} lookups"
-    yield Operator(f"lookup {at}", "lookup", amounts, lookup)
-    yield Operator(f"gradient {at}", "gradient", amounts, backward)
+    shape_text = f"{rows} x {dim}, {lookups} lookups"
+    yield Operator(f"lookup {shape_text}", "lookup", amounts, lookup)
+    yield Operator(f"gradient {shape_text}", "gradient", amounts, backward)
     for name, kind in (("SGD", torch.optim.SGD), ("Adagrad", torch.optim.Adagrad)):
-        yield Operator(f"{name} {at}", f"update {name}", amounts, _row_update(torch, kind, weights, ids, dim))
+        yield Operator(f"{name} {shape_text}", f"update {name}", amounts, _row_update(torch, kind, weights, ids, dim))
 
 
 def _row_update(torch: Any, kind: Any, weights: list[Any], ids: list[Any], dim: int) -> Kernel:
-    """Return the update of a table's rows by a sparse gradient that repeats them, as it comes from a lookup."""
+    """Return the update of a table by a sparse gradient that repeats its rows.
+
+    So the gradient comes from a lookup.
+    """
     gradients = [
-        torch.sparse_coo_tensor(own[None], torch.randn(len(own), dim, device=own.device), weight.shape, check_invariants=False)
-        for own, weight in zip(ids, weights, strict=True)
+        torch.sparse_coo_tensor(
+            bag_ids[None], torch.randn(len(bag_ids), dim, device=bag_ids.device), weight.shape, check_invariants=False
+        )
+        for bag_ids, weight in zip(ids, weights, strict=True)
     ]
     turn = cycle(zip(weights, gradients, [kind([weight], lr=1e-3).step for weight in weights], strict=True))
 
@@ -131,20 +136,20 @@ def _row_update(torch: Any, kind: Any, weights: list[Any], ids: list[Any], dim: 
 def _interaction(torch: Any, quick: bool) -> Iterator[Operator]:
     """Products of all pairs of vectors, and taking half of them, each forward and backward."""
     for samples, vectors, dim in ((256, 9, 32), (1024, 27, 64)) if quick else ((256, 9, 32), (1024, 27, 64), (2048, 53, 32)):
-        given = torch.randn(samples, vectors, dim, requires_grad=True)
-        ones = torch.ones(samples, vectors, vectors)
+        stacked_vectors = torch.randn(samples, vectors, dim, requires_grad=True)
+        unit_gradient = torch.ones(samples, vectors, vectors)
         square = torch.randn(samples, vectors, vectors, requires_grad=True)
         rows, columns = torch.tril_indices(vectors, vectors, -1)
         half = torch.ones(samples, len(rows))
 
-        def products(given: Any = given, ones: Any = ones) -> None:
-            given.grad = None
-            torch.bmm(given, given.transpose(1, 2)).backward(ones)
+        def products(stacked_vectors: Any = stacked_vectors, unit_gradient: Any = unit_gradient) -> None:
+            stacked_vectors.grad = None
+            torch.bmm(stacked_vectors, stacked_vectors.transpose(1, 2)).backward(unit_gradient)
 
         def pairs(square: Any = square, rows: Any = rows, columns: Any = columns, half: Any = half) -> None:
             square.grad = None
             square[:, rows, columns].backward(half)
 
-        at = f"{samples} x {vectors} x {dim}"
-        yield Operator(f"products {at}", "vector products", {"flop": 6.0 * samples * vectors**2 * dim}, products)
-        yield Operator(f"pairs {at}", "pairs", {"pairs": float(samples * len(rows))}, pairs)
+        shape_text = f"{samples} x {vectors} x {dim}"
+        yield Operator(f"products {shape_text}", "vector products", {"flop": 6.0 * samples * vectors**2 * dim}, products)
+        yield Operator(f"pairs {shape_text}", "pairs", {"pairs": float(samples * len(rows))}, pairs)

@@ -1,4 +1,7 @@
-"""Parts of this machine as files of the catalogue: what was measured, and for the rest the nearest part's own constants."""
+"""This machine's parts as files of the catalogue.
+
+Constants that were not measured are the nearest part's.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -33,72 +36,87 @@ NO_CURVES: Mapping[str, LatencyPoints] = MappingProxyType({})
 
 def written(
     folder: Path,
-    about: str,
+    machine: str,
     figures: Mapping[str, Mapping[str, MeasuredFigure]],
     nearest: Mapping[str, str] = NEAREST,
     names: Mapping[str, str] = NO_NAMES,
     curves: Mapping[str, LatencyPoints] = NO_CURVES,
     beside: Iterable[str] = (),
 ) -> list[Path]:
-    """Write a file for each kind, FOLDER/KIND/NAME.toml; return their paths. `about` names machine and software in a line.
+    """Write FOLDER/KIND/NAME.toml for each kind; return the paths.
 
-    `nearest` part by kind; `names` of parts that are not NAME; `curves` by kind; kinds that are measured `beside` these.
+    about: machine and software in a line.
+    nearest: the nearest part by kind.
+    names: names by kind of parts that are not NAME.
+    curves: latency curves by kind.
+    beside: further kinds that are measured too.
     """
-    found = []
-    for kind, measured in figures.items():
+    paths = []
+    for kind, constants in figures.items():
         path = folder / kind / f"{names.get(kind, NAME)}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
-        content = text(kind, about, measured, nearest[kind], (*figures, *beside), curves.get(kind))
+        content = text(kind, machine, constants, nearest[kind], (*figures, *beside), curves.get(kind))
         part.write_text(content, encoding="utf-8")
         part.replace(path)
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def text(
     kind: str,
-    about: str,
-    measured: Mapping[str, MeasuredFigure],
-    near: str,
+    machine: str,
+    constants: Mapping[str, MeasuredFigure],
+    nearest_part: str,
     kinds: Sequence[str],
     curve: LatencyPoints | None = None,
 ) -> str:
-    """Return a part's file, of a machine whose parts of some kinds are measured; for the rest it is the part `near`."""
-    base = {**catalog.content(kind, near)}
-    content: dict[str, Any] = {"title": f"This machine, {kind}", "summary": about}
-    content |= {key: value for key, value in base.items() if isinstance(value, str) and key not in content}
-    content |= {used: NAME for used in USES.get(kind, ()) if used in kinds}
+    """Return the text of a part's file.
+
+    Constants that were not measured are those of `nearest_part`; `kinds` are all measured kinds.
+    """
+    base = {**catalog.content(kind, nearest_part)}
+    content: dict[str, Any] = {"title": f"This machine, {kind}", "summary": machine}
+    content |= {key: words for key, words in base.items() if isinstance(words, str) and key not in content}
+    content |= {part_kind: NAME for part_kind in USES.get(kind, ()) if part_kind in kinds}
     units = catalog.units(kind)
-    tables = {key: _copied(value, near) for key, value in base.items() if isinstance(value, dict) and key not in LEFT_OUT}
-    for key, one in measured.items():
-        origin = "not measured here," if one.confidence == "unsourced" else one.confidence
+    tables = {
+        key: _nearest_constant(table, nearest_part)
+        for key, table in base.items()
+        if isinstance(table, dict) and key not in LEFT_OUT
+    }
+    for key, constant in constants.items():
+        origin = "not measured here," if constant.confidence == "unsourced" else constant.confidence
         source = f"{origin} {date.today().isoformat()} by emberpool measure {release()}"
-        numbers = dict(zip(("value", "low", "high"), map(rounded, one[:3]), strict=True))
-        tables[key] = {**numbers, "unit": units[key], "confidence": one.confidence, "source": source, "note": one.note}
+        numbers = dict(zip(("value", "low", "high"), map(rounded, constant[:3]), strict=True))
+        tables[key] = {**numbers, "unit": units[key], "confidence": constant.confidence, "source": source, "note": constant.note}
     if curve:
-        points = {"loads": _digits(curve.loads), "latencies": _digits(curve.latencies), "unit": "ns"}
+        points = {"loads": _rounded_all(curve.loads), "latencies": _rounded_all(curve.latencies), "unit": "ns"}
         tables[CURVE] = {**points, "confidence": curve.confidence, "source": curve.source}
-    lines = [f"{key} = {_value(value)}" for key, value in content.items()]
+    lines = [f"{key} = {_toml_scalar(scalar)}" for key, scalar in content.items()]
     for key, table in tables.items():
-        lines += ["", f"[{key}]", *(f"{name} = {_value(value)}" for name, value in table.items() if not isinstance(value, dict))]
+        lines += [
+            "",
+            f"[{key}]",
+            *(f"{name} = {_toml_scalar(scalar)}" for name, scalar in table.items() if not isinstance(scalar, dict)),
+        ]
     return "\n".join(lines) + "\n"
 
 
-def _copied(table: Mapping[str, Any], near: str) -> dict[str, Any]:
-    """Return a constant of the nearest part as one that nobody has measured here."""
-    source = f"not measured here: that of {near}, {table['source']}"
+def _nearest_constant(table: Mapping[str, Any], nearest_part: str) -> dict[str, Any]:
+    """Return a constant of the nearest part, marked as unsourced here."""
+    source = f"not measured here: that of {nearest_part}, {table['source']}"
     return {**table, "confidence": "unsourced", "source": source[:MOST_LETTERS]}
 
 
-def rounded(value: float) -> float:
+def rounded(number: float) -> float:
     """Return a number of DIGITS digits; one below what a part's file may say is 0."""
-    return round(float(value), DIGITS - 1 - floor(log10(value))) if value >= LEAST else 0.0
+    return round(float(number), DIGITS - 1 - floor(log10(number))) if number >= LEAST else 0.0
 
 
-def _digits(numbers: tuple[float, ...]) -> list[float]:
+def _rounded_all(numbers: tuple[float, ...]) -> list[float]:
     return [rounded(number) for number in numbers]
 
 
-def _value(value: Any) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else repr(value)
+def _toml_scalar(scalar: Any) -> str:
+    return '"' + scalar.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(scalar, str) else repr(scalar)

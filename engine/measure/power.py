@@ -1,4 +1,4 @@
-"""Watts of this host's processors, idle and with all cores at work, from the energy counters that Linux shows (RAPL)."""
+"""Watts of this host's processors, idle and busy, from Linux's energy counters (RAPL)."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,13 +19,13 @@ UNREADABLE = "Watts are not measured: this system shows no readable energy count
 
 
 class EnergyCounter(NamedTuple):
-    """A processor's counter of microjoules: its file, and where it begins anew at 0."""
+    """A processor's counter of microjoules: its file, and the reading after which it restarts."""
 
     path: Path
     limit: int
 
     def reading(self) -> int:
-        """Return the microjoules so far; raises OSError where only others may read them."""
+        """Return the microjoules so far; raises OSError where this user may not read them."""
         return int(self.path.read_text(encoding="ascii"))
 
 
@@ -51,33 +51,39 @@ def energy_counters() -> list[EnergyCounter]:
 
 
 def measure_power(load: Callable[[], object], quick: bool = False) -> MeasuredPower:
-    """Measure the watts of all processors, asleep and while `load` keeps all cores busy; a note says where that cannot be."""
+    """Measure watts of all processors, asleep and while `load` keeps all cores busy.
+
+    A note says where that cannot be.
+    """
     counters = energy_counters()
     if not counters:
         return MeasuredPower({}, (UNREADABLE,))
     load()  # it warms up, and is not idle
     idle_seconds, active_seconds = (QUICK_SECONDS,) * 2 if quick else (IDLE_SECONDS, ACTIVE_SECONDS)
     with suppress(OSError, ValueError):
-        idle = [_watts(counters, lambda: sleep(idle_seconds / SLICES)) for _ in range(SLICES)]
-        active = [_watts(counters, lambda: _repeated(load, active_seconds / SLICES)) for _ in range(SLICES)]
+        idle = [_mean_watts(counters, lambda: sleep(idle_seconds / SLICES)) for _ in range(SLICES)]
+        active = [_mean_watts(counters, lambda: _repeat_load(load, active_seconds / SLICES)) for _ in range(SLICES)]
         if min(idle) > 0:
             return MeasuredPower(_figures(idle, active, idle_seconds, active_seconds), ())
     return MeasuredPower({}, (UNREADABLE,))
 
 
-def _watts(counters: list[EnergyCounter], work: Callable[[], None]) -> float:
-    """Return the watts of all processors while something works."""
-    before, begun = [counter.reading() for counter in counters], perf_counter()
+def _mean_watts(counters: list[EnergyCounter], work: Callable[[], None]) -> float:
+    """Return the mean watts of all processors while a function works."""
+    start_readings, start_time = [counter.reading() for counter in counters], perf_counter()
     work()
-    after, seconds = [counter.reading() for counter in counters], perf_counter() - begun
-    used = (now - then + (counter.limit if now < then else 0) for counter, now, then in zip(counters, after, before, strict=True))
-    return sum(max(0, energy) for energy in used) / MICROJOULES / seconds
+    end_readings, seconds = [counter.reading() for counter in counters], perf_counter() - start_time
+    energies = (
+        end_reading - start_reading + (counter.limit if end_reading < start_reading else 0)
+        for counter, end_reading, start_reading in zip(counters, end_readings, start_readings, strict=True)
+    )
+    return sum(max(0, energy) for energy in energies) / MICROJOULES / seconds
 
 
-def _repeated(load: Callable[[], object], seconds: float) -> None:
+def _repeat_load(load: Callable[[], object], seconds: float) -> None:
     """Repeat a load for so many seconds."""
-    begun = perf_counter()
-    while perf_counter() - begun < seconds:
+    start_time = perf_counter()
+    while perf_counter() - start_time < seconds:
         load()
 
 

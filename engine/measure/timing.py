@@ -1,4 +1,4 @@
-"""Timing of operators: interleaved repeats, the median of each, its spread, and whether the machine was busy."""
+"""Timing of operators: interleaved repeats, medians, spreads, and other load on the machine."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ BUSY = 0.10  # of the cores' time that other work had
 
 
 class Timing(NamedTuple):
-    """Seconds of a call: the median of repeats, and how far its middle half reaches, as a share of it."""
+    """Seconds of a call: median of repeats, their interquartile range as a share, their number."""
 
     seconds: float
     spread: float
@@ -25,15 +25,18 @@ class Timing(NamedTuple):
 
 
 def measured(kernels: Mapping[str, Kernel], rounds: int) -> dict[str, list[float]]:
-    """Time kernels in turn, so many rounds, each at least LEAST a round; return the seconds of a call in each round."""
-    calls = {name: _calls(kernel) for name, kernel in kernels.items()}
+    """Time kernels in turn for some rounds; return the seconds of a call in each.
+
+    A round of a kernel takes at least LEAST.
+    """
+    num_calls = {name: _calls_a_round(kernel) for name, kernel in kernels.items()}
     times: dict[str, list[float]] = {name: [] for name in kernels}
     for _ in range(rounds):
         for name, kernel in kernels.items():
-            begun = perf_counter()
-            for _ in range(calls[name]):
+            start_time = perf_counter()
+            for _ in range(num_calls[name]):
                 kernel()
-            times[name].append((perf_counter() - begun) / calls[name])
+            times[name].append((perf_counter() - start_time) / num_calls[name])
     return times
 
 
@@ -44,17 +47,17 @@ def timing(seconds: list[float]) -> Timing:
     return Timing(middle, (high - low) / middle if middle else 0.0, len(seconds))
 
 
-def _calls(kernel: Kernel) -> int:
-    """Return how many calls take LEAST, after one that warms up."""
+def _calls_a_round(kernel: Kernel) -> int:
+    """Return how many calls take LEAST, after a warm-up call."""
     kernel()
-    begun = perf_counter()
+    start_time = perf_counter()
     kernel()
-    once = perf_counter() - begun
-    return max(1, min(10_000, round(LEAST / max(once, 1e-7))))
+    call_seconds = perf_counter() - start_time
+    return max(1, min(10_000, round(LEAST / max(call_seconds, 1e-7))))
 
 
 class Cpu(NamedTuple):
-    """Seconds of all cores since the start: in all, idle, and taken by other machines on the same hardware."""
+    """Seconds of all cores since boot: in all, idle, and stolen by the hypervisor."""
 
     all: float
     idle: float
@@ -62,22 +65,27 @@ class Cpu(NamedTuple):
 
 
 def cpu_times() -> Cpu | None:
-    """Return what the cores did so far; None where the system does not say."""
+    """Return the seconds of all cores so far; None where the system does not say."""
     with suppress(OSError, ValueError, IndexError):
-        found = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
+        ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
         tick = os.sysconf("SC_CLK_TCK")
-        return Cpu(sum(found) / tick, (found[3] + found[4]) / tick, found[7] / tick)
+        return Cpu(sum(ticks) / tick, (ticks[3] + ticks[4]) / tick, ticks[7] / tick)
     return None
 
 
-def busy_notes(before: Cpu | None, after: Cpu | None, own_seconds: float, timings: Mapping[str, Timing]) -> Iterator[str]:
-    """Yield sentences on what disturbed a measurement, given the seconds of all cores that it used itself."""
-    if before and after and (total := after.all - before.all) > 0:
-        other = (total - (after.idle - before.idle) - (after.stolen - before.stolen) - own_seconds) / total
-        if other > BUSY:
-            yield f"Other work had {percent(other)} of the cores: the machine was busy, measure again when it is quiet."
-        if (stolen := (after.stolen - before.stolen) / total) > BUSY / 2:
+def busy_notes(
+    start_times: Cpu | None, end_times: Cpu | None, own_seconds: float, timings: Mapping[str, Timing]
+) -> Iterator[str]:
+    """Yield notes on other load during a measurement, given its own core seconds."""
+    if start_times and end_times and (total := end_times.all - start_times.all) > 0:
+        other_share = (
+            total - (end_times.idle - start_times.idle) - (end_times.stolen - start_times.stolen) - own_seconds
+        ) / total
+        if other_share > BUSY:
+            yield f"Other work had {percent(other_share)} of the cores: the machine was busy, measure again when it is quiet."
+        if (stolen := (end_times.stolen - start_times.stolen) / total) > BUSY / 2:
             yield f"The hypervisor took {percent(stolen)} of the cores away: rates are those of a shared machine."
-    wide = [name for name, one in timings.items() if one.spread > WIDE]
-    if wide:
-        yield f"{len(wide)} of {len(timings)} figures spread by more than {percent(WIDE)}: {', '.join(wide[:4])}."
+    uncertain_names = [name for name, operator_timing in timings.items() if operator_timing.spread > WIDE]
+    if uncertain_names:
+        names = ", ".join(uncertain_names[:4])
+        yield f"{len(uncertain_names)} of {len(timings)} figures spread by more than {percent(WIDE)}: {names}."

@@ -1,4 +1,7 @@
-"""Data files that this server may train on: named at start, uploaded, or typed with the token; links know digests only."""
+"""Data files that this server may train on: named at start, uploaded, or typed.
+
+Typed paths need the token; links know digests only.
+"""
 
 import sys
 from argparse import ArgumentParser
@@ -25,18 +28,21 @@ UPLOADS = "uploads"
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file on the server, the SHA-256 of its bytes by which links name it, and how the server came to know it."""
+    """A file on the server, its SHA-256 for links, and its origin."""
 
     path: Path
     digest: str
     origin: str = ""
 
 
-_KNOWN: dict[str, dict[str, DataFile]] = {}  # what this process may read, by digest and origin: a link never names a path
+_FILES: dict[str, dict[str, DataFile]] = {}  # what this process may read, by digest and origin: a link never names a path
 
 
 def named_path() -> Path | None:
-    """Return the file or folder given as `make run DATA=PATH` or `streamlit run app.py -- --data PATH`; raises BadFile."""
+    """Return the file or folder named at start; raises BadFile.
+
+    It is given as `make run DATA=PATH` or `streamlit run app.py -- --data PATH`.
+    """
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--data")
     text = parser.parse_known_args(sys.argv[1:])[0].data
@@ -45,26 +51,26 @@ def named_path() -> Path | None:
 
 @cache
 def start_file() -> DataFile | None:
-    """Return the data file named at the server's start; raises BadFile if it cannot be read."""
+    """Return the data file named at start; raises BadFile if unreadable."""
     path = named_path()
     return None if path is None or path.is_dir() else register(path, START)
 
 
 def register(path: Path, origin: str = "") -> DataFile:
-    """Add a file to those that this server may train on; raises BadFile if it cannot be read."""
+    """Allow this server to train on a file; raises BadFile if unreadable."""
     try:
         if not path.is_file():
             raise BadFile(f"{path} is no file on this computer; give the path of a data file, such as Criteo's, plain or .gz.")
-        found = DataFile(path, _digest(path, file_states(path)), origin)
+        file = DataFile(path, _digest(path, file_states(path)), origin)
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; give another one, or make run DATA=file.") from error
-    _KNOWN.setdefault(found.digest, {})[origin] = found
-    return found
+    _FILES.setdefault(file.digest, {})[origin] = file
+    return file
 
 
 @lru_cache(maxsize=64)
 def _digest(path: Path, states: tuple[FileState, ...]) -> str:
-    """Return the digest of files in such states: each look of a page at 10 GB would take some ten seconds."""
+    """Return the digest of files in such states, cached: 10 GB take ten seconds."""
     return digest_of(path)
 
 
@@ -75,24 +81,30 @@ def with_start_file(scenario: Scenario) -> Scenario:
 
 
 def path_for(scenario: Scenario) -> Path | None:
-    """Return the file that `scenario` trains on, None for the generator; raises BadFile if the server lacks it."""
+    """Return the scenario's data file, None for the generator; raises BadFile if missing."""
     return file_of(scenario).path if scenario.data.digest else None
 
 
 def file_of(scenario: Scenario) -> DataFile:
-    """Return the file that `scenario` trains on, preferably one visible to the visitor; raises BadFile if none is known."""
-    wanted = scenario.data.digest
+    """Return the scenario's data file, preferably one that the visitor may see.
+
+    Raises BadFile if this server has none.
+    """
+    digest = scenario.data.digest
     start_file()
-    if files := _KNOWN.get(wanted):
+    if files := _FILES.get(digest):
         return next(filter(is_visible, files.values()), next(iter(files.values())))
     raise BadFile(
-        f"data.digest={wanted[:12]} names a data file that this server does not have; start it with make run DATA=file, "
+        f"data.digest={digest[:12]} names a data file that this server does not have; start it with make run DATA=file, "
         "or empty the knob to train on generated data."
     )
 
 
 def is_visible(file: DataFile) -> bool:
-    """Whether this visitor may see a file's content: named at start, uploaded here, or typed with the token."""
+    """Whether this visitor may see a file's content.
+
+    So for files named at start, uploaded in this session, or typed with the token.
+    """
     if file.origin == TYPED:
         return access.is_trusted()
     return file.origin == START or (file.origin == UPLOADED and file.digest in st.session_state.get(UPLOADS, ()))
@@ -100,7 +112,7 @@ def is_visible(file: DataFile) -> bool:
 
 @contextmanager
 def refusals(file: DataFile) -> Iterator[None]:
-    """Read a file in the block; its refusal omits each byte that the visitor may not see."""
+    """Read a file in the block; refusals omit content that the visitor may not see."""
     try:
         yield
     except BadFile as error:
@@ -110,7 +122,7 @@ def refusals(file: DataFile) -> Iterator[None]:
 
 
 def sentence(error: BaseException, scenario: Scenario) -> str:
-    """Return an error's sentence for a page, without content of the data file that the visitor may not see."""
-    if isinstance(error, BadFile) and scenario.data.digest in _KNOWN and not is_visible(file := file_of(scenario)):
+    """Return an error's sentence without file content that the visitor may not see."""
+    if isinstance(error, BadFile) and scenario.data.digest in _FILES and not is_visible(file := file_of(scenario)):
         return str(outlined(error, file.path))
     return str(error)

@@ -1,4 +1,4 @@
-"""Instant estimates of one scenario under every training system, kept while scenarios repeat."""
+"""Instant estimates of one scenario under every training system, cached by scenario."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -22,5 +22,5 @@ def estimate_of(scenario: Scenario) -> Result:
 
 def estimates_by_system(scenario: Scenario, names: Iterable[str]) -> Mapping[str, Result]:
     """Return the estimates of the same scenario under these training systems, in the palette's order."""
-    wanted = set(names)
-    return {name: estimate_of(replace(scenario, system=name)) for name in palette.systems() if name in wanted}
+    chosen_names = set(names)
+    return {name: estimate_of(replace(scenario, system=name)) for name in palette.systems() if name in chosen_names}

@@ -1,4 +1,4 @@
-"""The headline: how fast the chosen system trains the model, or on how many nodes, and how it compares with the baseline."""
+"""The headline: the system's step time or nodes, and its comparison with the baseline."""
 
 from collections.abc import Mapping
 
@@ -16,20 +16,20 @@ SAME = 5e-4
 STEP, ENERGY, NODES, RATE = "Step time [ms]", "Energy per batch [J]", "Nodes", "Throughput [samples/s]"
 
 
-def headline(result: Result, others: Mapping[str, Result]) -> str:
-    """Return one sentence; for what cannot run, the outcome."""
+def headline(result: Result, other_results: Mapping[str, Result]) -> str:
+    """Return the headline as one sentence; the outcome where the system cannot run."""
     step, energy = result.results.get(STEP), result.results.get(ENERGY)
     if not result.ran or not step or energy is None:
         return result.outcome
     title, model = title_of(result.scenario), model_name(result.scenario)
-    against, sized = question.baseline_system(result.scenario), result.scenario.machine.target_throughput is not None
-    base = others[against].results if against in others and result.scenario.system != against else {}
-    start = _on_nodes(result, title) if sized else f"{title} trains {model} in {readable(step, 'ms')} a batch"
-    before, joules = base.get(STEP), base.get(ENERGY)
-    if not before or not joules:
+    baseline, sized = question.baseline_system(result.scenario), result.scenario.machine.target_throughput is not None
+    base = other_results[baseline].results if baseline in other_results and result.scenario.system != baseline else {}
+    start = _nodes_phrase(result, title) if sized else f"{title} trains {model} in {readable(step, 'ms')} a batch"
+    base_step, joules = base.get(STEP), base.get(ENERGY)
+    if not base_step or not joules:
         return f"{start}, at {readable(energy, 'J a batch' if sized else 'J')}"
-    compared = node_comparison(result, base, against) if sized else f"{_pace(step, before)} {system_title(against)}"
-    return f"{start}: {compared}, with {_share(energy / joules)} energy"
+    compared = node_comparison(result, base, baseline) if sized else f"{_pace_words(step, base_step)} {system_title(baseline)}"
+    return f"{start}: {compared}, with {_energy_words(energy / joules)} energy"
 
 
 def system_title(system: str) -> str:
@@ -38,40 +38,40 @@ def system_title(system: str) -> str:
 
 
 def model_name(scenario: Scenario) -> str:
-    """Return the model's name, or for one's own model its size: its preset's name would mislead."""
-    like = with_values(Scenario(), {"model.name": scenario.model.name}).model
-    if all(getattr(scenario.model, knob) == getattr(like, knob) for knob in SHAPE):
+    """Return the model's name, or the size of a model of one's own."""
+    named_model = with_values(Scenario(), {"model.name": scenario.model.name}).model
+    if all(getattr(scenario.model, knob) == getattr(named_model, knob) for knob in SHAPE):
         return scenario.model.name
     tables = scenario.model.num_tables
     return f"your model ({count(tables, 'table')}, {size(table_bytes(scenario))})"
 
 
-def _share(ratio: float) -> str:
-    """Return energy against the baseline's in words: "76.2 % less", or "3.10 × the" from double on."""
+def _energy_words(ratio: float) -> str:
+    """Return energy against the baseline's: "76.2 % less", or "3.10 × the" from double on."""
     return f"{factor(ratio)} the" if ratio >= 2 else f"{percent(abs(1 - ratio))} {'less' if ratio <= 1 else 'more'}"
 
 
-def _pace(step: float, before: float) -> str:
-    if abs(before / step - 1) < SAME:
+def _pace_words(step: float, base_step: float) -> str:
+    if abs(base_step / step - 1) < SAME:
         return "as fast as"
-    return f"{factor(before / step)} faster than" if before >= step else f"{factor(step / before)} slower than"
+    return f"{factor(base_step / step)} faster than" if base_step >= step else f"{factor(step / base_step)} slower than"
 
 
-def _on_nodes(result: Result, title: str) -> str:
+def _nodes_phrase(result: Result, title: str) -> str:
     rate = readable(result.results.get(RATE), "samples/s")
     return f"{title} trains {model_name(result.scenario)} on {node_count(result)} at {rate}"
 
 
 def node_count(result: Result) -> str:
-    """Return a result's count of nodes in words."""
+    """Return a result's number of nodes in words."""
     return count(result.results.get(NODES) or 1.0, "node")
 
 
-def node_comparison(result: Result, base: Mapping[str, float | None], against: str) -> str:
-    """Return a result's count of nodes compared with that of `against`, at the same target throughput."""
-    ours, theirs = result.results.get(NODES) or 1.0, base.get(NODES) or 1.0
-    if ours == theirs:
-        return f"as many as {against} needs"
-    if ours < theirs:
-        return f"{factor(theirs / ours)} fewer than the {count(theirs)} of {against}"
-    return f"{factor(ours / theirs)} as many as the {count(theirs)} of {against}"
+def node_comparison(result: Result, base: Mapping[str, float | None], baseline: str) -> str:
+    """Return a result's number of nodes against the baseline's, at the same throughput."""
+    nodes, base_nodes = result.results.get(NODES) or 1.0, base.get(NODES) or 1.0
+    if nodes == base_nodes:
+        return f"as many as {baseline} needs"
+    if nodes < base_nodes:
+        return f"{factor(base_nodes / nodes)} fewer than the {count(base_nodes)} of {baseline}"
+    return f"{factor(nodes / base_nodes)} as many as the {count(base_nodes)} of {baseline}"

@@ -1,4 +1,4 @@
-"""Slow questions of pages, run in worker processes, cached, and cancelled once the visitor has moved on.
+"""Slow questions in worker processes, cached, and cancelled once the visitor has moved on.
 
 A page that is already drawn takes an `answer` as a future. A page that needs it first waits for a `cached_result`, alone.
 """
@@ -29,81 +29,86 @@ MOST, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
 STILL_SECONDS = 0.3  # in which the page is drawn and painted, and a visitor may move on
 CACHED_RESULTS, VISITOR_LEFT = 64, "left"
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
-_ONE = ThreadPoolExecutor(1, "later")
-_LONG = ThreadPoolExecutor(1, "long")  # what takes seconds, so that short answers need not wait
-_PAGES = ThreadPoolExecutor(2, "pages")  # so that visitors need not wait for each other
-_beside: dict[int, ProcessPoolExecutor] = {}  # by thread
-_kept: OrderedDict[Hashable, Future[Any]] = OrderedDict()
-_wanted: dict[str, Hashable] = {}
+_SHORT_POOL = ThreadPoolExecutor(1, "later")
+_LONG_POOL = ThreadPoolExecutor(1, "long")  # what takes seconds, so that short answers need not wait
+_PAGE_POOL = ThreadPoolExecutor(2, "pages")  # so that visitors need not wait for each other
+_workers: dict[int, ProcessPoolExecutor] = {}  # by thread
+_futures: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+_questions: dict[str, Hashable] = {}
 _lock = Lock()
 
 
 class NobodyWaits(Exception):
-    """The visitor who asked has gone on to another question."""
+    """The visitor who asked has moved on to another question."""
 
 
-def answer(kind: str, find: Callable[..., Any], *given: Hashable, long: bool = False) -> Future[Any]:
-    """Return the future of `find(*given)`, begun soon unless it is known; a session waits for one answer of a kind at a time.
+def answer(kind: str, find: Callable[..., Any], *arguments: Hashable, long: bool = False) -> Future[Any]:
+    """Return the future of `find(*arguments)`, begun soon unless cached.
 
-    A `long` one takes seconds.
+    A session waits for one answer of a kind at a time. A `long` one takes seconds.
     """
     visitor = get_script_run_ctx()
-    place, whole = f"{kind} {visitor.session_id if visitor else ''}", (kind, find, given, own_folder())
+    place, question_key = f"{kind} {visitor.session_id if visitor else ''}", (kind, find, arguments, own_folder())
     with _lock:
-        _wanted[place] = whole
-        while len(_wanted) > MOST:
-            del _wanted[next(iter(_wanted))]
-        found = _kept.get(whole)
-        if found is None or (found.done() and isinstance(found.exception(), NobodyWaits)):
-            found = _kept[whole] = (_LONG if long else _ONE).submit(_find, monotonic() + STILL_SECONDS, whole, find, given)
-        _kept.move_to_end(whole)
-        while len(_kept) > MOST:
-            _kept.popitem(last=False)
-    return found
+        _questions[place] = question_key
+        while len(_questions) > MOST:
+            del _questions[next(iter(_questions))]
+        future = _futures.get(question_key)
+        if future is None or (future.done() and isinstance(future.exception(), NobodyWaits)):
+            future = _futures[question_key] = (_LONG_POOL if long else _SHORT_POOL).submit(
+                _answer_question, monotonic() + STILL_SECONDS, question_key, find, arguments
+            )
+        _futures.move_to_end(question_key)
+        while len(_futures) > MOST:
+            _futures.popitem(last=False)
+    return future
 
 
 def redraw_after(*groups: tuple[Future[Any], ...]) -> None:
-    """Draw the page anew whenever all answers of a group are there; without a timer once none is open."""
-    still = [group for group in groups if not _all_done(group)]
+    """Draw the page again when all answers of a group are there.
+
+    Without open groups there is no timer.
+    """
+    open_groups = [group for group in groups if not _all_done(group)]
 
     def look() -> None:
-        if any(map(_all_done, still)):
+        if any(map(_all_done, open_groups)):
             session.redraw()
 
-    if still:
+    if open_groups:
         st.fragment(look, run_every=REFRESH_SECONDS)()
 
 
 def _all_done(group: tuple[Future[Any], ...]) -> bool:
-    return all(one.done() for one in group)
+    return all(future.done() for future in group)
 
 
-def _find(when: float, whole: Hashable, find: Callable[..., Any], given: tuple[Hashable, ...]) -> Any:
-    sleep(max(0.0, when - monotonic()))
+def _answer_question(start_time: float, question_key: Hashable, find: Callable[..., Any], arguments: tuple[Hashable, ...]) -> Any:
+    sleep(max(0.0, start_time - monotonic()))
     with _lock:
-        waited_for = whole in _wanted.values()
+        waited_for = question_key in _questions.values()
     if not waited_for:
         raise NobodyWaits
-    return run_in_worker(find, *given)
+    return run_in_worker(find, *arguments)
 
 
-def cached_result(find: Callable[..., Any], *given: Hashable) -> Any:
+def cached_result(find: Callable[..., Any], *arguments: Hashable) -> Any:
     """Return a `worker_result`, computed once for the same question."""
-    return _cached(own_folder(), find, *given)
+    return _cached_answer(own_folder(), find, *arguments)
 
 
 @lru_cache(maxsize=CACHED_RESULTS)
-def _cached(parts: PartsFolder, find: Callable[..., Any], *given: Hashable) -> Any:
-    """Return what is found while the folder of one's own parts, which are choices, is as it is."""
-    return worker_result(find, *given)
+def _cached_answer(parts: PartsFolder, find: Callable[..., Any], *arguments: Hashable) -> Any:
+    """Return an answer, cached while the folder of one's own parts is unchanged."""
+    return worker_result(find, *arguments)
 
 
-def worker_result(find: Callable[..., Any], *given: Hashable, meanwhile: Callable[[], None] = lambda: None) -> Any:
-    """Return `find(*given)` of a worker process; the visitor's page waits and calls `meanwhile`.
+def worker_result(find: Callable[..., Any], *arguments: Hashable, meanwhile: Callable[[], None] = lambda: None) -> Any:
+    """Return `find(*arguments)` of a worker process; the page waits and calls `meanwhile`.
 
     A visitor who leaves cancels the question.
     """
-    future = _PAGES.submit(run_in_worker, find, *given)
+    future = _PAGE_POOL.submit(run_in_worker, find, *arguments)
     try:
         while not wait([future], REFRESH_SECONDS).done:
             meanwhile()
@@ -115,21 +120,21 @@ def worker_result(find: Callable[..., Any], *given: Hashable, meanwhile: Callabl
         future.cancel()
 
 
-def run_in_worker(find: Callable[..., Any], *given: Hashable) -> Any:
-    """Return `find(*given)` of this thread's worker process; a fresh one tries once more if it died."""
+def run_in_worker(find: Callable[..., Any], *arguments: Hashable) -> Any:
+    """Return `find(*arguments)` of this thread's worker process; retry once if it died."""
     thread = get_ident()
     for _ in range(2):
-        if thread not in _beside:
-            how = {"timeout": IDLE_SECONDS, "initializer": polite, "initargs": (os.getpid(),), **WORKERS}
-            _beside[thread] = ProcessPoolExecutor(1, **how)
+        if thread not in _workers:
+            pool_options = {"timeout": IDLE_SECONDS, "initializer": polite, "initargs": (os.getpid(),), **WORKERS}
+            _workers[thread] = ProcessPoolExecutor(1, **pool_options)
         try:
-            return _beside[thread].submit(_with_parts, own_folder().path, find, *given).result()
+            return _workers[thread].submit(_with_parts, own_folder().path, find, *arguments).result()
         except BrokenExecutor:
-            _beside.pop(thread, None)
+            _workers.pop(thread, None)
     raise BrokenExecutor("The process that looks for this ended twice; change a knob, or reload the page.")
 
 
-def _with_parts(folder: Path | None, find: Callable[..., Any], *given: Hashable) -> Any:
-    """In a worker process: return `find(*given)` with the parts of a folder as they are now."""
+def _with_parts(folder: Path | None, find: Callable[..., Any], *arguments: Hashable) -> Any:
+    """In a worker process: return `find(*arguments)` with a folder's parts as they are now."""
     follow(folder)
-    return find(*given)
+    return find(*arguments)

@@ -1,4 +1,4 @@
-"""How many passes over its data file a run makes, found beside the page."""
+"""The number of passes of a run over its data file, computed beside the page."""
 
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,22 +16,22 @@ MOST_BYTES = 1 << 28  # a larger file takes too long to be read for one sentence
 
 
 def samples(scenario: Scenario) -> int:
-    """Return the training samples of the scenario's file; 0 without one, and until they are known."""
-    future = _asked(scenario)
+    """Return the training samples of the scenario's file; 0 without one or until known."""
+    future = _samples_future(scenario)
     return future.result() if future and future.done() and not future.exception() else 0
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw how many passes over its file a run of the scenario makes, as soon as that is known."""
-    future = _asked(scenario)
-    if known := samples(scenario):
-        st.caption(f"A run is {plain(passes_over(scenario, known))}.")
+    """Draw the number of passes over the scenario's file, once it is known."""
+    future = _samples_future(scenario)
+    if num_samples := samples(scenario):
+        st.caption(f"A run is {plain(passes_over(scenario, num_samples))}.")
     elif future and not future.done():
         later.redraw_after((future,))
 
 
-def _asked(scenario: Scenario) -> Future[int] | None:
-    """Ask how many samples the scenario's file has; None where there is no file, or it is large."""
+def _samples_future(scenario: Scenario) -> Future[int] | None:
+    """Return the future of the file's number of samples; None without a small file."""
     try:
         path: Path | None = data_file.path_for(scenario)
     except EmberpoolError:

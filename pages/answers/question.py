@@ -1,4 +1,4 @@
-"""What every answer is told against: a baseline system, and a target as the percentage by which a machine may be slower."""
+"""The baseline of every answer: a system, and how much slower a machine may be."""
 
 from dataclasses import replace
 
@@ -18,18 +18,18 @@ DEFAULT_TARGET = "10"
 
 def baseline_system(scenario: Scenario) -> str:
     """Return a scenario's baseline system: the visitor's choice, or the default one."""
-    asked = str(st.session_state.get(CHOSEN_BASELINE) or "")
-    return asked if asked in palette.systems() and asked != scenario.system else default_baseline(scenario)
+    choice = str(st.session_state.get(CHOSEN_BASELINE) or "")
+    return choice if choice in palette.systems() and choice != scenario.system else default_baseline(scenario)
 
 
 def default_baseline(scenario: Scenario) -> str:
     """Return the baseline system without a choice: the family's ideal, or the system's own baseline."""
-    own = str(load("systems", scenario.system).baseline)
-    return IDEAL if IDEAL in palette.family(scenario.system) and scenario.system != IDEAL else own
+    own_baseline = str(load("systems", scenario.system).baseline)
+    return IDEAL if IDEAL in palette.family(scenario.system) and scenario.system != IDEAL else own_baseline
 
 
 def baseline_scenario(scenario: Scenario) -> Scenario:
-    """Return the same model under the baseline system, whose own link and policies no main knob moves."""
+    """Return the same model under the baseline system, with that system's own policies."""
     return baseline_of(scenario, baseline_system(scenario))
 
 
@@ -39,7 +39,7 @@ def slowdown_target() -> float:
 
 
 def put(questions: Questions) -> None:
-    """Take over what a link asks; only before widgets are drawn."""
+    """Take over a link's baseline and target; only before widgets are drawn."""
     st.session_state[CHOSEN_BASELINE], st.session_state[TARGET] = questions.against, questions.within or DEFAULT_TARGET
 
 
@@ -49,7 +49,7 @@ def reset_baseline() -> None:
 
 
 def keep_target() -> None:
-    """Keep the target where it is not drawn: Streamlit forgets a widget's value with the widget."""
+    """Keep the target where its widget is not drawn: Streamlit would forget it."""
     if TARGET in st.session_state:
         st.session_state[TARGET] = st.session_state[TARGET]
 
@@ -63,11 +63,11 @@ def link_questions(questions: Questions) -> Questions:
 
 
 def draw_against(scenario: Scenario) -> None:
-    """Draw the choice of the baseline; until another is chosen it follows the system's family."""
+    """Draw the choice of the baseline, which by default follows the system's family."""
     baseline = baseline_system(scenario)
-    others = [name for name in palette.systems() if name != scenario.system or name == baseline]
-    known = palette.family(scenario.system)
-    ordered = sorted(others, key=lambda name: name not in known)
+    names = [name for name in palette.systems() if name != scenario.system or name == baseline]
+    family_names = palette.family(scenario.system)
+    ordered = sorted(names, key=lambda name: name not in family_names)
     st.session_state[SHOWN_BASELINE] = baseline
     st.selectbox(
         "Against",
@@ -80,15 +80,15 @@ def draw_against(scenario: Scenario) -> None:
 
 
 def _choose() -> None:
-    chosen = st.session_state[SHOWN_BASELINE]
-    st.session_state[CHOSEN_BASELINE] = "" if chosen == default_baseline(session.scenario()) else chosen
+    baseline = st.session_state[SHOWN_BASELINE]
+    st.session_state[CHOSEN_BASELINE] = "" if baseline == default_baseline(session.scenario()) else baseline
 
 
 def draw_within() -> None:
     """Draw the choice of the target."""
-    held = str(st.session_state.get(TARGET) or DEFAULT_TARGET)
-    st.session_state[TARGET] = held
-    options = sorted({*TARGETS, held}, key=float)
+    target = str(st.session_state.get(TARGET) or DEFAULT_TARGET)
+    st.session_state[TARGET] = target
+    options = sorted({*TARGETS, target}, key=float)
     st.selectbox(
         "Target",
         options,

@@ -1,4 +1,4 @@
-"""Background runs as pages see them: looked up by what is asked, so that a reload finds them again."""
+"""Background runs for pages, found by their scenarios, so that a reload finds them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,59 +29,62 @@ Scenarios = Sequence[Scenario]
 key_of = lru_cache(maxsize=8192)(key)
 
 
-def request(scenarios: Scenarios, how: How) -> Status | None:
+def request(scenarios: Scenarios, run_kind: How) -> Status | None:
     """Return the newest request for exactly these points, or None."""
-    number = requests.latest(STORE, [key_of(scenario, how) for scenario in scenarios])
+    number = requests.latest(STORE, [key_of(scenario, run_kind) for scenario in scenarios])
     return None if number is None else store_status.status(STORE, number)
 
 
 def stopped(scenario: Scenario) -> tuple[Progress | None, int | None]:
-    """Return how far a full run was when it was cancelled, and the batch from which it goes on; None for the first."""
+    """Return a cancelled full run's progress, and the batch from which it goes on.
+
+    None for the first: there is no progress.
+    """
     name = key_of(scenario, "full")
     return store_status.stopped(STORE, name), StoppedRunFile(STORE, name).batch()
 
 
-def results(scenarios: Scenarios, how: How) -> list[Result | None]:
+def results(scenarios: Scenarios, run_kind: How) -> list[Result | None]:
     """Return the finished results in the order of the scenarios, None for each unfinished one."""
-    return [result for _, result in kept.outcomes(STORE, scenarios, how)]
+    return [result for _, result in kept.outcomes(STORE, scenarios, run_kind)]
 
 
 def start(
     scenarios: Scenarios,
-    how: How,
+    run_kind: How,
     title: str = "",
     link: str = "",
     ask: Callable[[Callable[[], object]], object] = lambda submit: submit(),
 ) -> None:
-    """Ask for the scenarios in the background; shows the engine's sentence if they are refused.
+    """Start the scenarios in the background; show the engine's sentence if refused.
 
-    `title` says what it is, and `link` reopens it: by itself the page's own. `ask` asks, maybe in another process.
+    `title` names the request, and `link` reopens it, by default the page's own. `ask` submits, maybe in another process.
     """
-    with _toasted():
-        data, visitor = data_file.path_for(scenarios[0]), get_script_run_ctx()
+    with _errors_as_toasts():
+        data_path, visitor = data_file.path_for(scenarios[0]), get_script_run_ctx()
         session = f"page {visitor.session_id}" if visitor else ""
         link = link or st.session_state.get(session_state.HERE, "")
         origin = partial(requests.submit, session=session, title=title, link=link, limit=requests.FOR_PAGES)
-        ask(partial(origin, STORE.resolve(), scenarios, how, data))
+        ask(partial(origin, STORE.resolve(), scenarios, run_kind, data_path))
         service.ensure_service(STORE)
 
 
 def cancel(request: int) -> None:
     """Stop a request; shows the engine's sentence if the store is in trouble."""
-    with _toasted():
+    with _errors_as_toasts():
         requests.cancel(STORE, request)
 
 
 @contextmanager
-def _toasted() -> Iterator[None]:
+def _errors_as_toasts() -> Iterator[None]:
     try:
         yield
     except EmberpoolError as error:
         st.toast(plain(str(error)), duration="infinite")
 
 
-def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]) -> None:
-    """Draw a request, and while it runs draw it again every second; the page is drawn anew when it ends.
+def follow(scenarios: Scenarios, run_kind: How, draw: Callable[[Status | None], None]) -> None:
+    """Draw a request each second while it runs, and the page when it ends.
 
     A cancelled request runs until its last batch under way has ended.
     """
@@ -89,7 +92,7 @@ def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]
     def runs(status: Status | None) -> bool:
         return status is not None and (not status.ended or bool(status.running))
 
-    running = runs(request(scenarios, how))
+    running = runs(request(scenarios, run_kind))
 
     def look() -> None:
         try:
@@ -98,7 +101,7 @@ def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]
             st.error(plain(str(error)))
 
     def _look() -> None:
-        status = request(scenarios, how)
+        status = request(scenarios, run_kind)
         if running != runs(status):
             st.rerun()
         if status and not status.ended:
@@ -109,31 +112,35 @@ def follow(scenarios: Scenarios, how: How, draw: Callable[[Status | None], None]
 
 
 def keep_going(status: Status) -> None:
-    """Hold a request that is looked at, see that somebody computes it, and say so where nobody can."""
+    """Renew a watched request, see that it is computed, and warn if it cannot be."""
     requests.renew(STORE, status.request)
     if trouble := service.ensure_service(STORE):
         st.warning(plain(trouble))
 
 
-def progress(status: Status, what: str = "points") -> None:
-    """Draw how far a request is, of how many of `what`, how long it still takes, and the way to stop it."""
+def progress(status: Status, unit_name: str = "points") -> None:
+    """Draw a request's progress, the time left, and the button that stops it.
+
+    `unit_name` is the noun of its points.
+    """
     running = [point.progress for point in status.running if point.progress]
     share = (status.done + sum(point.share for point in running)) / status.total
-    left = "" if status.eta_seconds is None or share < FORESEEABLE else f", about {duration(status.eta_seconds)} left"
-    points = f"{status.done} of {status.total} {what}, " if status.total > 1 else ""
+    time_left = "" if status.eta_seconds is None or share < FORESEEABLE else f", about {duration(status.eta_seconds)} left"
+    points = f"{status.done} of {status.total} {unit_name}, " if status.total > 1 else ""
     bar, stop = st.columns((6, 1), vertical_alignment="bottom")
     bar.progress(
-        min(share, 1.0), f"Running: {points}{percent(share)}{left}" if status.state == "running" else "Waiting for a free core"
+        min(share, 1.0),
+        f"Running: {points}{percent(share)}{time_left}" if status.state == "running" else "Waiting for a free core",
     )
     stop.button("Cancel", key=f"cancel {status.request}", on_click=cancel, args=(status.request,), width="stretch")
 
 
-def note(status: Status | None, what: str = "points") -> None:
-    """Say why a request ended without all of `what` it asked for, where it did."""
+def note(status: Status | None, unit_name: str = "points") -> None:
+    """Say why a request ended without all its points, where it did."""
     if status and status.state == "cancelled":
-        kept_so_far = f"after {status.done} of {status.total} {what}, which are kept; running again goes on from there."
+        kept_so_far = f"after {status.done} of {status.total} {unit_name}, which are kept; running again goes on from there."
         st.info(f"Cancelled {kept_so_far if status.total > 1 else 'before the end; running again starts from the first batch.'}")
     elif status and (status.state == "failed" or status.failed):
-        why = f"{status.failed} of {status.total} {what} have no result; the table says why." if status.total > 1 else ""
-        if status.note or why:
-            st.warning(plain(status.note or why))
+        reason = f"{status.failed} of {status.total} {unit_name} have no result; the table says why." if status.total > 1 else ""
+        if status.note or reason:
+            st.warning(plain(status.note or reason))

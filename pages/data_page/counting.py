@@ -1,4 +1,4 @@
-"""A profile that takes long is counted in another process, while the answer's box says what is counted."""
+"""Count long profiles in another process, while the answer's box says so."""
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -18,28 +18,28 @@ BOX_AFTER = 0.3  # seconds in which most profiles are there, without a box that 
 
 
 def expected(scenario: Scenario) -> Profile:
-    """Return what the generator is expected to do; raises EmberpoolError."""
+    """Return the generator's expected profile; raises EmberpoolError."""
     find = workload_tables.expected
-    found: Profile = (
+    profile: Profile = (
         with_box("Working out the generator's popularity", find, scenario) if workload_tables.many(scenario) else find(scenario)
     )
-    return found
+    return profile
 
 
-def counted(scenario: Scenario, most: int, path: Path) -> Profile:
-    """Return what the first lookups of a file do, up to so many; raises EmberpoolError."""
+def counted(scenario: Scenario, max_lookups: int, path: Path) -> Profile:
+    """Return the profile of a file's first lookups, at most `max_lookups`; raises EmberpoolError."""
     words = f"Counting the lookups of {path.name}"
-    found: Profile = with_box(words, workload_tables.counted, scenario, most, str(path))
-    return found
+    profile: Profile = with_box(words, workload_tables.counted, scenario, max_lookups, str(path))
+    return profile
 
 
-def with_box(words: str, find: Callable[..., Any], *given: Hashable) -> Any:
-    """Return `find(*given)`, computed once; meanwhile the page's answer says `words`."""
-    return _result(own_folder(), words, find, *given)
+def with_box(words: str, find: Callable[..., Any], *arguments: Hashable) -> Any:
+    """Return `find(*arguments)`, computed once; meanwhile the page's answer says `words`."""
+    return _result(own_folder(), words, find, *arguments)
 
 
 @lru_cache(maxsize=later.CACHED_RESULTS)
-def _result(parts: PartsFolder, words: str, find: Callable[..., Any], *given: Hashable) -> Any:
+def _result(parts: PartsFolder, words: str, find: Callable[..., Any], *arguments: Hashable) -> Any:
     start, place = monotonic(), None
 
     def draw() -> None:
@@ -48,7 +48,7 @@ def _result(parts: PartsFolder, words: str, find: Callable[..., Any], *given: Ha
             place = answer.wait(words, "Some seconds; the very first time some more.")
 
     try:
-        return later.worker_result(find, *given, meanwhile=draw)
+        return later.worker_result(find, *arguments, meanwhile=draw)
     finally:
         if place is not None:
             place.empty()

@@ -1,4 +1,4 @@
-"""The folder of data files that was named at start: its files by name, none outside it."""
+"""The data folder named at start: its files by name, none outside it."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -20,16 +20,16 @@ def folder() -> Path | None:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the folder's data files, below it, in order; of files that belong together the main one."""
+    """Return sorted names of the folder's data files; of files together the main one's."""
     top = folder()
     if top is None:
         return ()
-    inside = [path for path in _entries(top) if is_inside(path, top) and not path.name.endswith(MAPPING)]
-    return tuple(sorted(str(path.relative_to(top)) for path in groups(inside)))
+    data_paths = [path for path in _entries(top) if is_inside(path, top) and not path.name.endswith(MAPPING)]
+    return tuple(sorted(str(path.relative_to(top)) for path in groups(data_paths)))
 
 
 def chosen(name: str) -> DataFile:
-    """Return the folder's file of this name; raises BadFile where it is none of those that are listed, or leads outside."""
+    """Return the folder's file of this name; raises BadFile if unlisted or outside."""
     top = folder()
     if top is None or name not in names():
         raise BadFile(f"{name} is no data file of the folder that was named at start; choose one of those that are listed.")
@@ -40,29 +40,32 @@ def chosen(name: str) -> DataFile:
 
 
 def is_inside(path: Path, top: Path) -> bool:
-    """Return whether a path is a readable file in a folder once all links are followed."""
+    """Whether a path is a readable file in a folder, after following all links."""
     return os.access(path, os.R_OK) and path.is_file() and path.resolve().is_relative_to(top.resolve())
 
 
 def groups(paths: Collection[Path]) -> Mapping[Path, frozenset[Path]]:
-    """Return the data files among `paths`, each with those of `paths` that belong to it, itself among them."""
-    found: dict[Path, frozenset[Path]] = {}
+    """Return the data files among `paths`, each with the paths that belong to it.
+
+    A data file is among its own paths.
+    """
+    members_by_file: dict[Path, frozenset[Path]] = {}
     for path in sorted(paths, key=lambda path: ("sparse" not in path.name, path.name)):  # ids of arrays name the others
-        if not any(path in members for members in found.values()):
+        if not any(path in members for members in members_by_file.values()):
             try:
-                found[path] = frozenset({path, *(set(files_of(path)) & set(paths))})
+                members_by_file[path] = frozenset({path, *(set(files_of(path)) & set(paths))})
             except BadFile:  # one that belongs to it is missing
-                found[path] = frozenset({path})
-    return found
+                members_by_file[path] = frozenset({path})
+    return members_by_file
 
 
 def _entries(top: Path) -> Iterator[Path]:
-    seen = 0
+    num_entries = 0
     for parent, folders, files in os.walk(top):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            seen += 1
-            if seen > MOST_ENTRIES:
+            num_entries += 1
+            if num_entries > MOST_ENTRIES:
                 return
             if not name.startswith("."):
                 yield Path(parent, name)

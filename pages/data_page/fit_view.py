@@ -1,4 +1,4 @@
-"""A fit of the generator to a data file: at the press of a button, with how well it follows, and a press that takes it."""
+"""A fit of the generator to a data file, with its accuracy and button."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,13 +38,13 @@ FILE, FIT, PLAIN = "file", "fit", "fit without locality"
 
 
 def fitted(path: str, digest: str) -> Fitted:
-    """Return the fit to the file of this digest; raises BadFile, also where it is another file now."""
+    """Return the fit to the file of this digest; raises BadFile if it changed."""
     with digest_check(Path(path), digest):
         return fit_file(lookups_of(Path(path)))
 
 
 def reshape(scenario: Scenario) -> None:
-    """Offer a model of the shape of the scenario's file where its own does not suit it."""
+    """Offer a model of the file's shape where the scenario's own does not suit it."""
     try:
         file = data_file.file_of(scenario)
         shape = later.cached_result(shape_of, str(file.path), file.digest)
@@ -57,21 +57,21 @@ def reshape(scenario: Scenario) -> None:
 
 
 def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], None]) -> None:
-    """Draw the button, then the fit; `take` is called with the fitted scenario when it is taken."""
+    """Draw the button, then the fit; `take` is called with the fitted scenario."""
     tip = "Some seconds; a minute where the file is large."
     st.button("Fit the generator to this file", key="fit", help=tip, on_click=_ask, args=(file.digest,))
     if st.session_state.get(ASKED) != file.digest:
         return
     with st.spinner("Counting and fitting; some seconds, for large files a minute"), data_file.refusals(file):
-        found = later.cached_result(fitted, str(file.path), file.digest)
-    found = found if data_file.is_visible(file) else replace(found, columns=())  # names are content of the file
-    st.markdown(f"**{plain(summary(found))}**")
-    for sentence in told.warnings(found):
+        fit = later.cached_result(fitted, str(file.path), file.digest)
+    fit = fit if data_file.is_visible(file) else replace(fit, columns=())  # names are content of the file
+    st.markdown(f"**{plain(summary(fit))}**")
+    for sentence in told.warnings(fit):
         st.warning(plain(sentence))
-    st.button("Take the fitted model and data", key="take fit", type="primary", on_click=take, args=(found.scenario(base),))
+    st.button("Take the fitted model and data", key="take fit", type="primary", on_click=take, args=(fit.scenario(base),))
     hits = pd.DataFrame(
         {"x": row["Rows held [%]"], "y": 100 - row[f"{title} [%]"], "name": name}
-        for row in told.hits(found)
+        for row in told.hits(fit)
         for title, name in (("File", FILE), ("Fit", FIT), ("Without locality", PLAIN))
     )
     share, misses = "Cache of each table, share of its rows [%]", "Lookups that miss [%]"
@@ -80,11 +80,11 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
         hits,
         spec,
         key="fit hits",
-        title=on_hits(found),
+        title=on_hits(fit),
         subtitle=f"{misses} in an LRU cache of each table, by the share of its rows [%] that it holds",
         columns={"x": share, "y": misses, "name": "Lookups of"},
     )
-    table = pd.DataFrame(told.rows(found))
+    table = pd.DataFrame(told.rows(fit))
     downloads.show(table[[name for name in COLUMNS if name in table]], dict.fromkeys(NUMBERS, "%.3g"))
     downloads.rows(table, "emberpool-fit", "Download the fit as CSV")
     st.code(f"python -m engine workload fit {file.path.name} --toml fitted.toml", language=None)
@@ -94,20 +94,20 @@ def _ask(digest: str) -> None:
     st.session_state[ASKED] = digest
 
 
-def on_hits(found: Fitted) -> str:
-    """Return how far the fit's hits in LRU caches are from the file's, at most."""
-    apart = max(abs(of - fit) for of, fit in zip(*found.hits[:2], strict=True))
-    return f"An LRU cache hits the fit's lookups as often as the file's, within {figure(100 * apart, 'points')}"
+def on_hits(fit: Fitted) -> str:
+    """Return the largest gap between the fit's and the file's hits in LRU caches."""
+    largest_gap = max(abs(file_hits - fit_hits) for file_hits, fit_hits in zip(*fit.hits[:2], strict=True))
+    return f"An LRU cache hits the fit's lookups as often as the file's, within {figure(100 * largest_gap, 'points')}"
 
 
-def summary(found: Fitted) -> str:
-    """Return what was fitted to, and how far it is off in the table where it is most."""
-    worst = max(found.tables, key=lambda one: one.file.apart(one.fit))
-    apart = 100 * worst.file.apart(worst.fit)
-    well = (
-        f"off by at most {figure(apart, 'points')}, in {found.title(worst.table)}"
-        if apart >= 0.1
+def summary(fit: Fitted) -> str:
+    """Return the fit's size, and its error in the worst table."""
+    worst_table = max(fit.tables, key=lambda table_fit: table_fit.file.apart(table_fit.fit))
+    gap_points = 100 * worst_table.file.apart(worst_table.fit)
+    accuracy_text = (
+        f"off by at most {figure(gap_points, 'points')}, in {fit.title(worst_table.table)}"
+        if gap_points >= 0.1
         else "no further off than chance"
     )
-    clicks = "" if found.click_rate is None else f", {percent(found.click_rate)} clicks"
-    return f"Fitted to {count(found.counted)} samples (locality {exact(found.locality)}{clicks}): on held-back blocks {well}"
+    clicks = "" if fit.click_rate is None else f", {percent(fit.click_rate)} clicks"
+    return f"Fitted to {count(fit.counted)} samples (locality {exact(fit.locality)}{clicks}): on held-back blocks {accuracy_text}"

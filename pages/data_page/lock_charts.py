@@ -1,4 +1,4 @@
-"""The chart of the rows that a locked cache refuses by its size."""
+"""The chart of rows that a locked cache refuses, by its size."""
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +15,7 @@ MISSING, REFUSED = "missing", "refused"
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the chart of a scenario whose system locks the rows of its cache; nothing for others."""
+    """Draw the chart where the system locks rows of its cache, else nothing."""
     points: tuple[LockPoint, ...] = later.cached_result(lock_curve, scenario)
     if not points:
         return
@@ -32,12 +32,12 @@ def draw(scenario: Scenario) -> None:
 
 
 def rows(scenario: Scenario, points: tuple[LockPoint, ...]) -> pd.DataFrame:
-    """Return the rows that are drawn: missing and refused by size, and the size that is asked for."""
+    """Return the rows to draw: missing and refused by size, and the scenario's size."""
     shares = [(MISSING, point.gigabytes, 100 * point.missing) for point in points]
     shares += [(REFUSED, point.gigabytes, 100 * point.refused) for point in points]
-    own = scenario.policy.cache_load_factor * points[0].gigabytes / points[0].share
+    scenario_size = scenario.policy.cache_load_factor * points[0].gigabytes / points[0].share
     low, high = points[0].gigabytes, points[-1].gigabytes
-    shares += [("", own, 0.0)] if low <= own <= high else []
+    shares += [("", scenario_size, 0.0)] if low <= scenario_size <= high else []
     return pd.DataFrame(
         [{"name": name, "x": x, "y": y, "share": None} for name, x, y in shares], columns=["name", "x", "y", "share"]
     )

@@ -1,4 +1,4 @@
-"""Large files are read in another process, while the page shows the progress and a button that cancels."""
+"""Large files are read in another process, with progress and a cancel button."""
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -16,18 +16,18 @@ CANCELLED, BAR_AFTER = "cancelled reading", 0.4  # seconds in which most files a
 LEAST_SHARE = 0.01  # from this share on the time left is estimated
 
 
-def with_progress(name: str, read: Callable[..., Any], *arguments: Hashable) -> Any:
-    """Return `read(*arguments, watch=...)` for the file `name`, computed once; None where the visitor has cancelled it."""
-    key = (read.__qualname__, arguments)
+def with_progress(name: str, read_file: Callable[..., Any], *arguments: Hashable) -> Any:
+    """Return `read_file(*arguments, watch=...)` for the file `name`, computed once; None if cancelled."""
+    key = (read_file.__qualname__, arguments)
     if st.session_state.get(CANCELLED) == key:
         st.info(f"Reading {plain(name)} was cancelled; nothing of it is kept.")
-        st.button("Read it", key="read again", on_click=_cancel, args=(None,))
+        st.button("Read it", key="read again", on_click=_set_cancelled, args=(None,))
         return None
-    return _result(name, read, *arguments)
+    return _file_result(name, read_file, *arguments)
 
 
 @lru_cache(maxsize=later.CACHED_RESULTS)
-def _result(name: str, read: Callable[..., Any], *arguments: Hashable) -> Any:
+def _file_result(name: str, read_file: Callable[..., Any], *arguments: Hashable) -> Any:
     start, place = monotonic(), st.empty()
     path, bar = progress_file.create(), None
 
@@ -37,21 +37,21 @@ def _result(name: str, read: Callable[..., Any], *arguments: Hashable) -> Any:
         if seconds < BAR_AFTER:
             return
         share, text = progress_file.progress(path)
-        left = f", {duration(seconds * (1 - share) / share)} left" if share > LEAST_SHARE else ""
-        label = plain(f"{text or f'reading {name}'}{left}")
+        time_left = f", {duration(seconds * (1 - share) / share)} left" if share > LEAST_SHARE else ""
+        label = plain(f"{text or f'reading {name}'}{time_left}")
         if bar is None:
             with place.container(horizontal=True, vertical_alignment="center"):
                 bar = st.progress(share, label)
-                st.button("Cancel", key="cancel reading", on_click=_cancel, args=((read.__qualname__, arguments),))
+                st.button("Cancel", key="cancel reading", on_click=_set_cancelled, args=((read_file.__qualname__, arguments),))
         else:
             bar.progress(share, label)
 
     try:
-        return later.worker_result(progress_file.run, path, read, *arguments, meanwhile=draw)
+        return later.worker_result(progress_file.run, path, read_file, *arguments, meanwhile=draw)
     finally:
         progress_file.remove(path)
         place.empty()
 
 
-def _cancel(key: Hashable) -> None:
+def _set_cancelled(key: Hashable) -> None:
     st.session_state[CANCELLED] = key

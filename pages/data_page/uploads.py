@@ -1,4 +1,7 @@
-"""Uploaded files: kept whole and private in a folder named by their digest, and all of them used or refused by a sentence."""
+"""Uploaded files, kept whole and private in a folder named by their digest.
+
+A file that would be ignored is refused.
+"""
 
 import os
 import re
@@ -20,7 +23,7 @@ PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 
 
 def keep(files: Iterable[tuple[str, bytes]]) -> DataFile:
-    """Keep files that were uploaded together, by name; returns the one that is read, beside which the others lie.
+    """Keep files that were uploaded together; return the main one.
 
     No other upload takes their place, whatever its name. Raises BadFile where one would be left out, or cannot be kept.
     """
@@ -32,30 +35,34 @@ def keep(files: Iterable[tuple[str, bytes]]) -> DataFile:
             _write(target, contents)
     except OSError as error:
         raise BadFile(f"The file cannot be kept on the server ({error.strerror}); try again later.") from error
-    return data_file.register(_main(target, contents), data_file.UPLOADED)
+    return data_file.register(_main_file(target, contents), data_file.UPLOADED)
 
 
 def named(files: Iterable[tuple[str, bytes]]) -> Mapping[str, bytes]:
-    """Return contents by their names on the server; raises BadFile where two would be one, or a mapping has no file.
+    """Return contents by their names on the server.
 
+    Raises BadFile where two names would be one, or a mapping has no file.
     A mapping gets the name under which readers look for it: `clicks.toml` beside `clicks.csv` is `clicks.csv.toml`.
     """
     cleaned = [(cleaned_name(name), content) for name, content in files]
-    data = sorted({name for name, _ in cleaned if not name.endswith(MAPPING)})
-    if not data:
+    data_names = sorted({name for name, _ in cleaned if not name.endswith(MAPPING)})
+    if not data_names:
         raise BadFile("These are no data: give the file itself with its mapping.")
-    found: dict[str, bytes] = {}
+    content_by_name: dict[str, bytes] = {}
     for name, content in cleaned:
-        name = _mapping_name(name, data) if name.endswith(MAPPING) else name
-        twin = next((other for other in found if other.casefold() == name.casefold()), name)
-        if found.get(twin, content) != content:
+        name = _mapping_name(name, data_names) if name.endswith(MAPPING) else name
+        twin = next((other_name for other_name in content_by_name if other_name.casefold() == name.casefold()), name)
+        if content_by_name.get(twin, content) != content:
             raise BadFile(f"Two of these files would be called {name} on the server; rename one, letters and digits count.")
-        found[twin] = content
-    return found
+        content_by_name[twin] = content
+    return content_by_name
 
 
 def cleaned_name(name: str) -> str:
-    """Return a name of letters, digits and `._-` that is no path and not hidden; raises BadFile for an endless one."""
+    """Return a name of letters, digits and `._-`, neither path nor hidden.
+
+    Raises BadFile for a name of too many letters.
+    """
     cleaned = OTHER.sub("_", name).lstrip(".") or "file"
     stem = cleaned[: -len(MAPPING)] if cleaned.lower().endswith(MAPPING) else ""
     if len(stem or cleaned) > MOST_NAME:
@@ -65,18 +72,23 @@ def cleaned_name(name: str) -> str:
     return f"{stem}{MAPPING}" if stem else cleaned
 
 
-def _mapping_name(name: str, data: Iterable[str]) -> str:
-    """Return the name of a mapping beside its data file: that of the file with .toml, or with its ending in place of it."""
+def _mapping_name(name: str, data_names: Iterable[str]) -> str:
+    """Return a mapping's name: its data file's name with .toml behind.
+
+    The data file is called as the mapping's stem, or as the stem with an ending.
+    """
     stem = name.removesuffix(MAPPING)
-    of = [one for one in data if one == stem] or [one for one in data if one.startswith(f"{stem}.")]
-    if len(of) != 1:
-        which = "several" if of else "none"
-        raise BadFile(f"{name} could be the mapping of {which} of these files; call that of FILE exactly FILE{MAPPING}.")
-    return f"{of[0]}{MAPPING}"
+    candidates = [data_name for data_name in data_names if data_name == stem] or [
+        data_name for data_name in data_names if data_name.startswith(f"{stem}.")
+    ]
+    if len(candidates) != 1:
+        count_word = "several" if candidates else "none"
+        raise BadFile(f"{name} could be the mapping of {count_word} of these files; call that of FILE exactly FILE{MAPPING}.")
+    return f"{candidates[0]}{MAPPING}"
 
 
 def _is_whole(folder: Path, contents: Mapping[str, bytes]) -> bool:
-    """Return whether all files are there as they were uploaded: an older program, or a crash, may have left less."""
+    """Whether all files are there as uploaded; older programs or crashes may leave fewer."""
     files = {path.name: path for path in folder.iterdir()} if folder.is_dir() else {}
     if not all(name in files and files[name].stat().st_size == len(content) for name, content in contents.items()):
         return False
@@ -100,26 +112,29 @@ def _write(target: Path, contents: Mapping[str, bytes]) -> None:
                 os.fsync(file.fileno())
             if (unfinished / name).stat().st_size != len(content):
                 raise BadFile(f"{name} was not kept whole on the server; upload it again.")
-        _main(unfinished, contents)
+        _main_file(unfinished, contents)
         shutil.rmtree(target, ignore_errors=True)
         unfinished.replace(target)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _main(folder: Path, contents: Mapping[str, bytes]) -> Path:
-    """Return the data file to which all others belong; raises BadFile where one would not be read."""
+def _main_file(folder: Path, contents: Mapping[str, bytes]) -> Path:
+    """Return the data file to which all others belong.
+
+    Raises BadFile where one would not be read.
+    """
     paths = frozenset(folder / name for name in contents)
-    found = groups([path for path in paths if not path.name.endswith(MAPPING)])
-    if len(found) > 1:
-        for path in found:  # one that is missing is worth more than a word about those that are there
+    recordings = groups([path for path in paths if not path.name.endswith(MAPPING)])
+    if len(recordings) > 1:
+        for path in recordings:  # the error of a missing file comes first
             files_of(path)
-        first, second = sorted(path.name for path in found)[:2]
+        first_name, second_name = sorted(path.name for path in recordings)[:2]
         raise BadFile(
-            f"{first} and {second} are {len(found)} recordings, and a run trains on one: put their rows into one file, in "
-            "their order, or upload one of them, with those that belong to it."
+            f"{first_name} and {second_name} are {len(recordings)} recordings, and a run trains on one: put their rows into one "
+            "file, in their order, or upload one of them, with those that belong to it."
         )
-    (main,) = found
+    (main,) = recordings
     unread = sorted(path.name for path in paths - set(files_of(main)))
     if unread:
         raise BadFile(f"{unread[0]} is not read together with {main.name}; upload one without the other.")

@@ -1,4 +1,4 @@
-"""Charts of how the data is accessed, as values: lines over a logarithmic axis, one colour a name, and misses by table."""
+"""Charts of data access: lines over a logarithmic axis, and misses by table."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -45,25 +45,26 @@ def lines(
     rates: tuple[float, ...] = (),
     every_tick: bool = False,
 ) -> Spec:
-    """Lines over a logarithmic axis; needs x, y, name, share (or None); rows named "" mark the value of x that is asked for.
+    """Lines over a logarithmic axis; needs x, y, name, share (or None).
 
+    Rows named "" mark the scenario's value of x.
     `ticks` are the values written on the axis of x, `rates` those on a logarithmic axis of y. A narrow chart writes
     powers of ten alone, unless `every_tick` is wanted.
     """
     tip = hover(("name", "What"), ("x", x, ",.4~r"), ("y", y, ".3~r"))
     scale = LOG if log_y else {"domain": [0, 100]}
     colour = nominal("name", scale=_colours(names), legend=below(max(names, key=len), title=None))
-    across = log_axis(x, "x", **({"values": [*ticks]} if ticks else {}), **({"labelExpr": EXACT} if every_tick else {}))
-    upright = log_axis(y, "y", **({"values": [*rates]} if rates else {})) if log_y else axis(y, format=".4~r")
+    x_axis = log_axis(x, "x", **({"values": [*ticks]} if ticks else {}), **({"labelExpr": EXACT} if every_tick else {}))
+    y_axis = log_axis(y, "y", **({"values": [*rates]} if rates else {})) if log_y else axis(y, format=".4~r")
     return {
         "height": 300,
         "autosize": {"type": "fit-x", "contains": "padding"},
-        "encoding": {"x": quantity("x", scale=LOG, axis=across)},
+        "encoding": {"x": quantity("x", scale=LOG, axis=x_axis)},
         "layer": [
             layer(
                 {"type": "line", "point": {"size": 28}},
                 {"filter": "datum.name !== ''"},
-                y=quantity("y", axis=upright, scale=scale),
+                y=quantity("y", axis=y_axis, scale=scale),
                 color=colour,
                 strokeDash=when(f"indexof(datum.name, '{BESIDE}') > 0", [5, 3], [1, 0]),
                 tooltip=tip,
@@ -74,16 +75,16 @@ def lines(
 
 
 def _colours(names: Sequence[str]) -> Spec:
-    """Give what is named alike but for its prefix the same colour; it is dashed."""
-    alike = [name.rpartition(BESIDE)[2] for name in names]
-    spare = palette.colours(tuple(dict.fromkeys(alike)))
-    own = dict(zip(spare["domain"], spare["range"], strict=True)) | COLOURS
-    return {"domain": list(names), "range": [own[name] for name in alike]}
+    """Return colours of names; names alike but for their prefix share one, and are dashed."""
+    base_names = [name.rpartition(BESIDE)[2] for name in names]
+    default_colours = palette.colours(tuple(dict.fromkeys(base_names)))
+    colours = dict(zip(default_colours["domain"], default_colours["range"], strict=True)) | COLOURS
+    return {"domain": list(names), "range": [colours[name] for name in base_names]}
 
 
 @cache
 def tables(number: int = MANY) -> Spec:
-    """Misses by table and share of its rows, a cell each, for so many tables; needs x, table, y."""
+    """Misses by table and share of its rows, a cell each; needs x, table, y."""
     share = axis("Share of rows held [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
     return {
         **rows(max(PIXELS, min(TALL, LEAST_HEIGHT // max(number, 1)))),

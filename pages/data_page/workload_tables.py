@@ -1,4 +1,4 @@
-"""How the data is accessed, as sentences and as the plain tables that charts draw; kept while scenarios repeat."""
+"""Data access as sentences and as the tables that charts draw, cached by scenario."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -33,262 +33,295 @@ PLANNER, REAL = "planner's formula", "what the hits give"
 
 
 def _file(path: str, digest: str) -> Recording:
-    """Return the file of this digest, kept while it is not touched: arrays of a file that is written to change with it."""
-    return _read(path, digest, file_states(Path(path)))
+    """Return the file of this digest, cached until the file is touched.
+
+    Arrays of a file that is written to change with it.
+    """
+    return _read_file(path, digest, file_states(Path(path)))
 
 
 @lru_cache(maxsize=8)
-def _read(path: str, digest: str, states: tuple[FileState, ...]) -> Recording:
+def _read_file(path: str, digest: str, states: tuple[FileState, ...]) -> Recording:
     with digest_check(Path(path), digest):
         return read(path)
 
 
 def asked(scenario: Scenario) -> Scenario:
-    """Return the scenario with nothing but what accesses depend on, so that other knobs compute nothing anew."""
+    """Return the scenario's model and data alone, so that other knobs recompute nothing."""
     return replace(Scenario(), model=scenario.model, data=scenario.data)
 
 
 def many(scenario: Scenario) -> bool:
-    """Return whether its tables are so unlike each other that what is expected of them takes long."""
+    """Whether tables are so unlike each other that their expectation takes long."""
     return len(alike(scenario).laws) > MANY_TABLES
 
 
 @lru_cache(maxsize=32)
 def expected(scenario: Scenario) -> Profile:
-    """Return what the generator is expected to do with `asked(scenario)`."""
+    """Return the generator's expected profile of `asked(scenario)`."""
     return data_profile.expectation(scenario)
 
 
 @lru_cache(maxsize=8)
-def counted(scenario: Scenario, most: int = MOST_LOOKUPS, path: str = "") -> Profile:
-    """Return what the first batches of `asked(scenario)` do, up to `most` lookups; of the file at `path`, one pass at most."""
+def counted(scenario: Scenario, max_lookups: int = MOST_LOOKUPS, path: str = "") -> Profile:
+    """Return the profile of the first batches of `asked(scenario)`, at most `max_lookups` lookups.
+
+    Of the file at `path` it counts one pass at most.
+    """
     file = _file(path, scenario.data.digest) if path else None
     origin = source(scenario, file)
-    first = origin.ids(0)
-    number = max(1, most // max(len(first), 1))
+    first_ids = origin.ids(0)
+    number = max(1, max_lookups // max(len(first_ids), 1))
     if origin.training_samples:
         number = max(1, min(number, origin.training_samples // scenario.data.batch_size))
-    profile = data_profile.counted(scenario, [first, *(origin.ids(n) for n in range(1, number))])
+    profile = data_profile.counted(scenario, [first_ids, *(origin.ids(n) for n in range(1, number))])
     if file is None:
         return profile
     columns = file.fields * (len(profile.table_rows) // file.tables)  # copies of a field stand one behind the other
     return replace(profile, numbering=numbering_note(scenario, file), columns=columns, samples=file.training_samples)
 
 
-def without_columns(found: Profile, visible: bool) -> Profile:
-    """Return a profile as it is for those to whom its file is `visible`; nobody else learns how its columns are called."""
-    return found if visible else replace(found, columns=())
+def without_columns(profile: Profile, visible: bool) -> Profile:
+    """Return a profile without its columns' names, unless its file is `visible`."""
+    return profile if visible else replace(profile, columns=())
 
 
-def answer(found: Profile, share: float) -> str:
-    """Return what a cache of a share of all rows hits, or without one what caches would."""
+def answer(profile: Profile, share: float) -> str:
+    """Return the hit rates of a cache of a share of all rows.
+
+    Without a share, the hit rates of caches in general.
+    """
     if share <= 0:
-        return on_sizes(found)
-    lru, static = (percent(found.hit_rate(policy, share)) for policy in (LRU, STATIC))
-    cache = f"A cache of {figure(share * table_bytes(found), 'B')}, {percent(share)} of the rows,"
+        return on_sizes(profile)
+    lru, static = (percent(profile.hit_rate(policy, share)) for policy in (LRU, STATIC))
+    cache = f"A cache of {figure(share * table_bytes(profile), 'B')}, {percent(share)} of the rows,"
     return f"{cache} hits {lru} of lookups as LRU, {static} with the hottest rows"
 
 
-def table_bytes(found: Profile) -> float:
+def table_bytes(profile: Profile) -> float:
     """Return the bytes of all tables."""
-    return float(found.rows * found.row_bytes)
+    return float(profile.rows * profile.row_bytes)
 
 
-def provenance(found: Profile, file: bool) -> str:
-    """Return where the numbers come from."""
-    if not found.counted:
+def provenance(profile: Profile, file: bool) -> str:
+    """Return the sentence on the numbers' source."""
+    if not profile.counted:
         return "Expected of the generator in its steady state, from the popularity and locality in the drawer's group Data."
-    return f"Counted in {found.counted} {'of the data file, in its own order' if file else 'drawn from the generator'}."
+    return f"Counted in {profile.counted} {'of the data file, in its own order' if file else 'drawn from the generator'}."
 
 
-def first_uses(found: Profile) -> str:
-    """Return what bounds the hits of a count: the share of lookups that are the first of their row."""
-    first = 1 - float(found.hits[LRU][-1])
+def first_uses(profile: Profile) -> str:
+    """Return the limit of counted hits: the share of first lookups of rows."""
+    first_share = 1 - float(profile.hits[LRU][-1])
     return (
-        f"{percent(first)} of these lookups are the first of their row and miss in an LRU cache of any size; longer counts have "
-        "fewer. The hottest rows are those of these very lookups."
+        f"{percent(first_share)} of these lookups are the first of their row and miss in an LRU cache of any size; longer counts "
+        "have fewer. The hottest rows are those of these very lookups."
     )
 
 
-def on_sizes(found: Profile) -> str:
-    """Return from which sizes on an LRU cache hits 90, 95 and 99 % of the lookups, where it ever does."""
-    hits = np.maximum.accumulate(found.hits[LRU])
+def on_sizes(profile: Profile) -> str:
+    """Return the sizes from which an LRU cache hits 90, 95 and 99 %."""
+    hits = np.maximum.accumulate(profile.hits[LRU])
     reached = [part for part in (0.9, 0.95, 0.99) if hits[-1] >= part]
     if not reached:
         return f"As LRU, a cache of any size hits at most {percent(hits[-1])} of these lookups"
     shares = [float(np.exp(np.interp(part, hits, np.log(SHARES)))) for part in reached]
-    told = [
-        f"{percent(part)} from {figure(share * table_bytes(found), 'B')}" for part, share in zip(reached, shares, strict=True)
+    size_texts = [
+        f"{percent(part)} from {figure(share * table_bytes(profile), 'B')}" for part, share in zip(reached, shares, strict=True)
     ]
-    return f"As LRU, a cache hits {', '.join(told)} on"
+    return f"As LRU, a cache hits {', '.join(size_texts)} on"
 
 
-def on_popularity(found: Profile) -> str:
+def on_popularity(profile: Profile) -> str:
     """Return how few rows take how many lookups."""
-    hottest = float(np.interp(np.log(0.01), np.log(SHARES), found.popularity))
+    hottest = float(np.interp(np.log(0.01), np.log(SHARES), profile.popularity))
     return f"1 % of the rows take {percent(hottest)} of the lookups"
 
 
-def on_batches(found: Profile) -> str:
-    """Return how much of a batch is new."""
-    samples, unique, again = found.by_batch[min(2, len(found.by_batch) - 1)]
-    touched = f"A batch of {count(samples, 'sample')} touches {figure(100 * unique)} rows per 100 lookups"
-    return f"{touched}; {percent(again)} of its lookups meet a row of the batch before"
+def on_batches(profile: Profile) -> str:
+    """Return the sentence on unique and repeated rows of a batch."""
+    samples, unique, repeated = profile.by_batch[min(2, len(profile.by_batch) - 1)]
+    unique_text = f"A batch of {count(samples, 'sample')} touches {figure(100 * unique)} rows per 100 lookups"
+    return f"{unique_text}; {percent(repeated)} of its lookups meet a row of the batch before"
 
 
-def on_planner(found: Profile, share: float) -> str:
-    """Return by how much the planner's formula misses, and what taking the share of rows for the hit rate costs of it."""
-    one = planner_gap.overlay(share, found.hit_rate(STATIC, share))
-    ours, theirs, alone = one.real / 1e9, one.planner / 1e9, one.with_real_hits / one.without_derating
-    rates = f"expects {figure(theirs, 'GB/s')} of this cache, its hits give {figure(ours, 'GB/s')}"
-    start = f"TorchRec's planner {rates}: {factor(ours / theirs)} as much"
-    return f"{start}. Taking the share of rows for the hit rate alone costs a factor of {figure(alone)}"
+def on_planner(profile: Profile, share: float) -> str:
+    """Return the error of the planner's formula, and its part due to the hit rate.
+
+    The planner takes the share of rows for the hit rate.
+    """
+    overlay = planner_gap.overlay(share, profile.hit_rate(STATIC, share))
+    hit_rate_bandwidth, planner_bandwidth, hit_rate_factor = (
+        overlay.real / 1e9,
+        overlay.planner / 1e9,
+        overlay.with_real_hits / overlay.without_derating,
+    )
+    rates = f"expects {figure(planner_bandwidth, 'GB/s')} of this cache, its hits give {figure(hit_rate_bandwidth, 'GB/s')}"
+    start = f"TorchRec's planner {rates}: {factor(hit_rate_bandwidth / planner_bandwidth)} as much"
+    return f"{start}. Taking the share of rows for the hit rate alone costs a factor of {figure(hit_rate_factor)}"
 
 
-def planner_steps(found: Profile, share: float) -> pd.DataFrame:
-    """Return the way from the planner's bandwidth to that of the hits: bandwidth after each step in GB/s, factor, step."""
-    hit_rate = found.hit_rate(STATIC, share)
-    one = planner_gap.overlay(share, hit_rate)
+def planner_steps(profile: Profile, share: float) -> pd.DataFrame:
+    """Return the steps from the planner's bandwidth to that of the hits.
+
+    Columns: bandwidth after each step [GB/s], factor, both as text, and the step.
+    """
+    hit_rate = profile.hit_rate(STATIC, share)
+    overlay = planner_gap.overlay(share, hit_rate)
     words = (
         "Derating by ten left out",
         f"The hit rate, {percent(hit_rate)}, instead of the share of rows, {percent(share)}",
         "Rates mixed by time (harmonic) instead of by share (arithmetic)",
     )
-    after = (one.without_derating, one.with_real_hits, one.real)
-    steps = [("Planner's formula", 1.0, one.planner), *zip(words, one.factors, after, strict=True)]
+    bandwidths = (overlay.without_derating, overlay.with_real_hits, overlay.real)
+    steps = [("Planner's formula", 1.0, overlay.planner), *zip(words, overlay.factors, bandwidths, strict=True)]
     rows = [(rate / 1e9, change, figure(rate / 1e9, "GB/s"), factor(change), word) for word, change, rate in steps]
     return pd.DataFrame(rows, columns=["Bandwidth [GB/s]", "Factor [x]", "Bandwidth", "Factor", "Step"])
 
 
 def on_bags(scenario: Scenario) -> str:
-    """Return how long generated bags are where they are uneven, as a sentence; "" where all are even."""
+    """Return the sentence on generated bags' lengths; "" where all are even."""
     kinds = Counter(zip(per_table(scenario.model, "pooling"), length_cv(scenario), strict=True))
     uneven = {kind: chances(*kind) for kind in kinds if kind[1] > 0}
     if not uneven:
         return ""
     tables = sum(kinds[kind] for kind in uneven)
-    empty = sum(kinds[kind] * float(found[0]) for kind, found in uneven.items()) / tables
-    (mean, _), longest = max(uneven.items(), key=lambda one: int(np.argmax(np.cumsum(one[1]) > RARELY)))
-    most = int(np.argmax(np.cumsum(longest) > RARELY))
+    empty = sum(kinds[kind] * float(length_chances[0]) for kind, length_chances in uneven.items()) / tables
+    (mean, _), longest = max(uneven.items(), key=lambda length_law: int(np.argmax(np.cumsum(length_law[1]) > RARELY)))
+    rare_length = int(np.argmax(np.cumsum(longest) > RARELY))
     bags = f"Bags of {tables} of {sum(kinds.values())} tables are uneven: {percent(empty)} of them are empty"
-    return f"{bags}, and at most one in a hundred has more than {count(most)} lookups, where the mean is {count(mean)}."
+    return f"{bags}, and at most one in a hundred has more than {count(rare_length)} lookups, where the mean is {count(mean)}."
 
 
-def on_tables(found: Profile, share: float) -> str:
-    """Return which tables a cache of the same share of each serves worst, and what it would take to keep the small ones whole."""
-    hits = np.array([np.interp(np.log(max(share, 1e-9)), np.log(SHARES), own) for own in found.by_table])
-    lost, rows = found.weight * (1 - hits), np.array(found.table_rows)
+def on_tables(profile: Profile, share: float) -> str:
+    """Return which tables a cache of the same share serves worst.
+
+    Where small tables miss most, it says their bytes.
+    """
+    hits = np.array([np.interp(np.log(max(share, 1e-9)), np.log(SHARES), table_hits) for table_hits in profile.by_table])
+    misses_by_table, rows = profile.weight * (1 - hits), np.array(profile.table_rows)
     start = f"With {percent(share)} of each table cached"
-    if lost.sum() <= 0:
+    if misses_by_table.sum() <= 0:
         return f"{start}, no lookup misses"
     small = rows <= SMALL_TABLE
-    part = lost[small].sum() / lost.sum()
+    part = misses_by_table[small].sum() / misses_by_table.sum()
     if part > 0.5 and 1 < small.sum() < len(rows):  # of all tables it would say nothing
-        whole = figure(float((rows * found.table_row_bytes)[small].sum()), "B")
-        return f"{start}, {percent(part)} of the misses are in the {small.sum()} smallest tables; whole, they take {whole}"
-    worst = int(lost.argmax())
-    misses = f"{title(found, worst)} ({count(rows[worst], 'row')}) misses {percent(1 - hits[worst])} of its lookups"
-    return f"{start}, {misses}: {percent(lost[worst] / lost.sum())} of all misses" if len(rows) > 1 else f"{start}, {misses}"
+        small_bytes = figure(float((rows * profile.table_row_bytes)[small].sum()), "B")
+        return f"{start}, {percent(part)} of the misses are in the {small.sum()} smallest tables; whole, they take {small_bytes}"
+    worst_table = int(misses_by_table.argmax())
+    name = f"{title(profile, worst_table)} ({count(rows[worst_table], 'row')})"
+    misses = f"{name} misses {percent(1 - hits[worst_table])} of its lookups"
+    return (
+        f"{start}, {misses}: {percent(misses_by_table[worst_table] / misses_by_table.sum())} of all misses"
+        if len(rows) > 1
+        else f"{start}, {misses}"
+    )
 
 
-def title(found: Profile, table: int) -> str:
-    """Return how a table is called: by the column of the file that it is of, else by its number, counted from 1."""
-    if not found.columns:
+def title(profile: Profile, table: int) -> str:
+    """Return a table's title: its column in the file, else its number from 1."""
+    if not profile.columns:
         return f"table {table + 1}"
-    name = shorten(found.columns[table])
-    copies = [other for other, column in enumerate(found.columns) if column == found.columns[table]]
+    name = shorten(profile.columns[table])
+    copies = [number for number, column in enumerate(profile.columns) if column == profile.columns[table]]
     return f"{name} {copies.index(table) + 1}" if len(copies) > 1 else name
 
 
 def shorten(name: str) -> str:
-    """Return the name of a column in at most so many letters that it stands beside a chart."""
+    """Return a column's name in at most MOST_LETTERS letters, for beside a chart."""
     return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 3]}..."
 
 
-def by_table(found: Profile) -> pd.DataFrame:
-    """Return misses of an LRU cache of each of the largest tables, by its share of rows: x, table, y (both in %), rows."""
-    largest = sorted(range(len(found.table_rows)), key=lambda t: -found.table_rows[t])[:MOST_TABLES]
-    labels = {t: f"{title(found, t)}, {count(found.table_rows[t], 'row')}" for t in largest}
+def by_table(profile: Profile) -> pd.DataFrame:
+    """Return misses of an LRU cache of the largest tables, by share of rows.
+
+    Columns: x, table, y (x and y in %), rows.
+    """
+    largest = sorted(range(len(profile.table_rows)), key=lambda t: -profile.table_rows[t])[:MOST_TABLES]
+    labels = {t: f"{title(profile, t)}, {count(profile.table_rows[t], 'row')}" for t in largest}
     twins = Counter(labels.values())  # columns of long names that begin alike
     labels = {t: f"{t + 1}: {label}" if twins[label] > 1 else label for t, label in labels.items()}
     rows = [
-        (100 * x, labels[t], 100 * (1 - hit), found.table_rows[t])
+        (100 * x, labels[t], 100 * (1 - hit), profile.table_rows[t])
         for t in largest
-        for x, hit in zip(SHARES, found.by_table[t], strict=True)
+        for x, hit in zip(SHARES, profile.by_table[t], strict=True)
     ]
     return pd.DataFrame(rows, columns=["x", "table", "y", "rows"])
 
 
-def popularity(found: Profile, more: Mapping[str, Profile] = NOTHING) -> pd.DataFrame:
-    """Return share of rows against share of lookups, both in percent, of this profile and of others by their prefix."""
-    every = ({"x": 100 * SHARES, "y": 100 * one.popularity, "name": f"{prefix}hottest rows"} for prefix, one in _all(found, more))
-    return pd.concat(list(map(pd.DataFrame, every)), ignore_index=True)
+def popularity(profile: Profile, other_profiles: Mapping[str, Profile] = NOTHING) -> pd.DataFrame:
+    """Return shares of rows against shares of lookups [%], of all profiles by prefix."""
+    curves = (
+        {"x": 100 * SHARES, "y": 100 * prefixed_profile.popularity, "name": f"{prefix}hottest rows"}
+        for prefix, prefixed_profile in _prefixed_profiles(profile, other_profiles)
+    )
+    return pd.concat(list(map(pd.DataFrame, curves)), ignore_index=True)
 
 
-def batches(found: Profile, more: Mapping[str, Profile] = NOTHING) -> pd.DataFrame:
-    """Return unique rows and overlap by batch size, in percent of lookups, of this profile and of others by their prefix."""
+def batches(profile: Profile, other_profiles: Mapping[str, Profile] = NOTHING) -> pd.DataFrame:
+    """Return unique rows and overlap by batch size [% of lookups], by prefix."""
     rows = [
-        (size, 100 * value, prefix + name)
-        for prefix, one in _all(found, more)
-        for size, *both in one.by_batch
-        for name, value in zip((UNIQUE, AGAIN), both, strict=True)
+        (size, 100 * share, prefix + name)
+        for prefix, prefixed_profile in _prefixed_profiles(profile, other_profiles)
+        for size, *shares in prefixed_profile.by_batch
+        for name, share in zip((UNIQUE, AGAIN), shares, strict=True)
     ]
     return pd.DataFrame(rows, columns=["x", "y", "name"])
 
 
-def _all(found: Profile, more: Mapping[str, Profile]) -> Iterable[tuple[str, Profile]]:
-    return (("", found), *more.items())
+def _prefixed_profiles(profile: Profile, other_profiles: Mapping[str, Profile]) -> Iterable[tuple[str, Profile]]:
+    return (("", profile), *other_profiles.items())
 
 
-def hits(found: Profile, share: float, more: Mapping[str, Profile]) -> pd.DataFrame:
-    """Return misses in percent by cache size in `unit(found)`, of a profile, of others by prefix, and the asked size."""
-    parts = [_misses(other, prefix) for prefix, other in _all(found, more)]
-    return _marked(pd.concat(parts, ignore_index=True), found, share)
+def hits(profile: Profile, share: float, other_profiles: Mapping[str, Profile]) -> pd.DataFrame:
+    """Return misses [%] by cache size in `unit(profile)`, by prefix, and the scenario's size."""
+    parts = [_miss_rows(prefixed_profile, prefix) for prefix, prefixed_profile in _prefixed_profiles(profile, other_profiles)]
+    return _with_asked_size(pd.concat(parts, ignore_index=True), profile, share)
 
 
-def _misses(found: Profile, prefix: str) -> pd.DataFrame:
+def _miss_rows(profile: Profile, prefix: str) -> pd.DataFrame:
     rows = [
-        (_size(found, x), 100 * x, 100 * (1 - y), prefix + name)
-        for name, all_y in found.hits.items()
+        (_size_in_unit(profile, x), 100 * x, 100 * (1 - y), prefix + name)
+        for name, all_y in profile.hits.items()
         for x, y in zip(SHARES, all_y, strict=True)
     ]
     return pd.DataFrame(rows, columns=["x", "share", "y", "name"])
 
 
-def bandwidth(found: Profile, share: float) -> pd.DataFrame:
-    """Return GB/s by the planner and by the hits, over the cache's size in the profile's unit."""
-    steps = [(x, planner_gap.overlay(x, found.hit_rate(STATIC, x))) for x in SHARES]
+def bandwidth(profile: Profile, share: float) -> pd.DataFrame:
+    """Return GB/s by the planner and by the hits, over cache sizes in `unit(profile)`."""
+    steps = [(x, planner_gap.overlay(x, profile.hit_rate(STATIC, x))) for x in SHARES]
     rows = [
-        (_size(found, x), 100 * x, rate / 1e9, name)
+        (_size_in_unit(profile, x), 100 * x, rate / 1e9, name)
         for name, rates in ((PLANNER, "planner"), (REAL, "real"))
-        for x, one in steps
-        for rate in (getattr(one, rates),)
+        for x, overlay in steps
+        for rate in (getattr(overlay, rates),)
     ]
-    return _marked(pd.DataFrame(rows, columns=["x", "share", "y", "name"]), found, share)
+    return _with_asked_size(pd.DataFrame(rows, columns=["x", "share", "y", "name"]), profile, share)
 
 
-def _size(found: Profile, share: float) -> float:
+def _size_in_unit(profile: Profile, share: float) -> float:
     """Return the size of a share of all rows in the profile's unit."""
-    return share * table_bytes(found) / PREFIXES[unit(found)[:-1]]
+    return share * table_bytes(profile) / PREFIXES[unit(profile)[:-1]]
 
 
-def unit(found: Profile) -> str:
-    """Return the unit in which sizes of caches are drawn: "kB", "MB"; the largest of which the tables have at least ten."""
-    return next((f"{prefix}B" for prefix in UNITS if table_bytes(found) / LEAST_UNITS >= PREFIXES[prefix]), "B")
+def unit(profile: Profile) -> str:
+    """Return the unit of cache sizes, "kB"; tables have ten of it or more."""
+    return next((f"{prefix}B" for prefix in UNITS if table_bytes(profile) / LEAST_UNITS >= PREFIXES[prefix]), "B")
 
 
-def _marked(frame: pd.DataFrame, found: Profile, share: float) -> pd.DataFrame:
-    asked = {"x": _size(found, share), "share": 100 * share, "y": 1.0, "name": ""}
-    return pd.concat([frame, pd.DataFrame([asked])], ignore_index=True) if SHARES[0] <= share <= 1 else frame
+def _with_asked_size(frame: pd.DataFrame, profile: Profile, share: float) -> pd.DataFrame:
+    asked_size = {"x": _size_in_unit(profile, share), "share": 100 * share, "y": 1.0, "name": ""}
+    return pd.concat([frame, pd.DataFrame([asked_size])], ignore_index=True) if SHARES[0] <= share <= 1 else frame
 
 
 def numbers(misses: pd.DataFrame, unit: str) -> pd.DataFrame:
-    """Return the misses of `hits` side by side, one row a cache size, which is in a unit of bytes."""
+    """Return the misses of `hits` side by side, one row a cache size."""
     table = misses[misses["name"] != ""].pivot(index=["x", "share"], columns="name", values="y").reset_index()
     titles = {"x": f"Cache size [{unit}]", "share": "Cache size, share of rows [%]"}
     return table.rename(columns=titles | {name: f"Misses, {name} [%]" for name in table.columns[2:]})
 
 
 def beside(names: tuple[str, ...], prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of all curves, those of others with their prefix, in the order of their colours."""
+    """Return the names of all curves, with prefixes, in the order of their colours."""
     return tuple(prefix + name for prefix in ("", *prefixes) for name in names)

@@ -1,1 +1,1 @@
-"""Decide: which machine to buy, what the next best is, when that changes and how sure it is."""
+"""Decide: the machine to buy, the next best, tipping points, and confidence."""

@@ -1,4 +1,4 @@
-"""The answer of Decide: the verdict in a sentence, why, how sure it is, and the machine to open in Design."""
+"""The answer of Decide: verdict, reasons, confidence, and the machine for Design."""
 
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Future
@@ -34,16 +34,16 @@ from pages.ui.plain import plain
 MOST = 2000
 
 
-def known(first: Future[Verdict], whole: Future[Verdict] | None) -> Verdict | None:
-    """Return the verdict as far as it is known: of the whole search, else of the quick one."""
-    for future in (whole, first):
+def known(quick_search: Future[Verdict], whole_search: Future[Verdict] | None) -> Verdict | None:
+    """Return the verdict so far: the whole search's, else the quick one's."""
+    for future in (whole_search, quick_search):
         if future and future.done() and not future.exception():
             return future.result()
     return None
 
 
 def failure(*futures: Future[Verdict] | None) -> str:
-    """Return the sentence that says why there is no verdict, "" while there may be one."""
+    """Return why there is no verdict, "" while there may be one."""
     for future in futures:
         error = future.exception() if future and future.done() else None
         if error and not isinstance(error, later.NobodyWaits):
@@ -54,7 +54,10 @@ def failure(*futures: Future[Verdict] | None) -> str:
 
 
 def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Varied], refusal: str) -> None:
-    """Draw the answer's box, or that it is being searched, or why there is none; what it rests on stands under the box."""
+    """Draw the answer's box: the verdict, or that it is searched, or a refusal.
+
+    The verdict's assumptions stand under the box.
+    """
     if refusal:
         answer.show("No verdict", [refusal])
     elif verdict is None:
@@ -64,21 +67,21 @@ def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Va
 
 
 def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied]) -> None:
-    said, best = headline(verdict), verdict.best
-    keep, _, machine = said.partition(": " if best else ". ")
-    hangs = popularity_words(verdict, cases)
-    sure = sureness(verdict, bands) if bands else ""
+    headline_text, best_row = headline(verdict), verdict.best
+    keep, _, machine = headline_text.partition(": " if best_row else ". ")
+    popularity_note = popularity_words(verdict, cases)
+    sureness_note = sureness(verdict, bands) if bands else ""
     following = "" if verdict.whole else "A quick search of all systems; the whole search follows."
-    answer.show(keep, [machine], below=[hangs, sure, following])
+    answer.show(keep, [machine], below=[popularity_note, sureness_note, following])
     with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
-        if best is not None and best.scenario is not None:
-            st.button("Open in Design", key="open", on_click=_open, args=(best.scenario,))
-        if best is not None:
+        if best_row is not None and best_row.scenario is not None:
+            st.button("Open in Design", key="open", on_click=_open_in_design, args=(best_row.scenario,))
+        if best_row is not None:
             with st.popover("Parts and notes", type="tertiary", width="content"):
-                downloads.show(decide_tables.bill(best), {"USD": "%,.0f"})
+                downloads.show(decide_tables.bill(best_row), {"USD": "%,.0f"})
                 for note in notes(verdict):
                     st.markdown(plain(note, most=MOST))
-    if best is None:
+    if best_row is None:
         sentences = [unstruck_words(verdict), *notes(verdict)]
     else:
         sentences = [
@@ -86,13 +89,13 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
             ties(verdict),
             unstruck_words(verdict),
             left_out(verdict),
-            not_on_sale(best),
-            headline_only(best),
+            not_on_sale(best_row),
+            headline_only(best_row),
         ]
     st.caption(" ".join(plain(sentence, most=MOST) for sentence in sentences if sentence))
 
 
-def _open(scenario: Scenario) -> None:
+def _open_in_design(scenario: Scenario) -> None:
     """Show a machine in Design, against a baseline that can run beside it."""
     session.show(scenario)
     names = [name for name in (default_baseline(scenario), *BASELINES) if name != scenario.system]
@@ -106,7 +109,7 @@ GO = "decide go"
 
 
 def go() -> None:
-    """Lead to the page that a press has asked for."""
+    """Lead to the page of the button that was pressed."""
     if page := st.session_state.pop(GO, ""):
         st.session_state[session.LANDED] = True
         st.switch_page(page)

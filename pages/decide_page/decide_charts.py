@@ -1,4 +1,4 @@
-"""Charts of Decide: cost by family, and the map of who wins where."""
+"""Charts of Decide: cost by family, and the map of winners."""
 
 from functools import lru_cache
 
@@ -62,10 +62,10 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
             ("says", "Requirement"),
         ),
     )
-    only = where("isValid(datum.low) && datum.rank === 0")
+    has_range = where("isValid(datum.low) && datum.rank === 0")
     ends = {"x": quantity("low", title=unit), "x2": {"field": "drawn"}}
     tip = hover(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
-    whisker = {**only, "layer": [layer(ruled(strokeWidth=1.5, color=INK), **ends, tooltip=tip)]}
+    whisker = {**has_range, "layer": [layer(ruled(strokeWidth=1.5, color=INK), **ends, tooltip=tip)]}
     total = layer(
         {**LABEL, "dy": -8, "fontSize": 11},
         {"filter": "datum.rank === 0"},
@@ -77,19 +77,19 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
 
 
 @lru_cache(maxsize=32)
-def winners_map(across: str, up: str, log_across: bool, log_up: bool, families: tuple[str, ...]) -> Spec:
+def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, families: tuple[str, ...]) -> Spec:
     """A rectangle a cell, coloured by its winning family.
 
     Needs x, y, x0, x1, y0, y1, family, system, cost, price, rate, and here_x, here_y in a row of their own.
     """
     scale = {True: {"type": "log", "nice": False}, False: {"zero": False, "nice": False}}
-    x = quantity("x0", scale=scale[log_across], axis=_side(across, "x", log_across))
-    y = quantity("y0", scale=scale[log_up], axis=_side(up, "y", log_up))
+    x = quantity("x0", scale=scale[log_across], axis=_map_axis(x_title, "x", log_across))
+    y = quantity("y0", scale=scale[log_up], axis=_map_axis(y_title, "y", log_up))
     domain = {name: colour for name, colour in {**COLOURS, NOBODY: "#d9d9d9"}.items() if name in families}
     legend = below(max(families, key=len), title=None, symbolType="square", symbolSize=120)
     tip = hover(
-        ("x", across, ",.4~r"),
-        ("y", up, ",.4~r"),
+        ("x", x_title, ",.4~r"),
+        ("y", y_title, ",.4~r"),
         ("family", "Rows are held in"),
         ("system", "System"),
         ("cost", "Cost of a billion samples [USD]", ",.3~r"),
@@ -106,22 +106,31 @@ def winners_map(across: str, up: str, log_across: bool, log_up: bool, families: 
         color=nominal("family", scale=scale_of(domain), legend=legend),
         tooltip=tip,
     )
-    here, only = {"x": quantity("here_x"), "y": quantity("here_y")}, {"filter": "isValid(datum.here_x)"}
+    question_channels, is_question = {"x": quantity("here_x"), "y": quantity("here_y")}, {"filter": "isValid(datum.here_x)"}
     point = layer(
-        {"type": "point", "size": 130, "filled": True, "color": "#111418", "stroke": "white", "opacity": 1}, only, **here
+        {"type": "point", "size": 130, "filled": True, "color": "#111418", "stroke": "white", "opacity": 1},
+        is_question,
+        **question_channels,
     )
     text = {"type": "text", "dy": -13, "fontWeight": 700, "fontSize": 12, "color": "#111418"}
     halo = layer(
-        {**text, "stroke": "white", "strokeWidth": 3, "strokeOpacity": 0.85}, only, **here, text={"value": "you are here"}
+        {**text, "stroke": "white", "strokeWidth": 3, "strokeOpacity": 0.85},
+        is_question,
+        **question_channels,
+        text={"value": "you are here"},
     )
-    return {**FIT, "height": MAP_HEIGHT, "layer": [cells, point, halo, layer(text, only, **here, text={"value": "you are here"})]}
+    return {
+        **FIT,
+        "height": MAP_HEIGHT,
+        "layer": [cells, point, halo, layer(text, is_question, **question_channels, text={"value": "you are here"})],
+    }
 
 
-def _side(title: str, channel: str, log: bool) -> Spec:
+def _map_axis(title: str, channel: str, log: bool) -> Spec:
     return log_axis(title, channel, grid=False) if log else axis(title, grid=False)
 
 
-def known_families(found: Territory) -> tuple[str, ...]:
-    """Return the families that win a cell of a map, in the order of their colours."""
-    won = {cell.winner.family or NOBODY for cell in found.cells.values()}
+def known_families(territory: Territory) -> tuple[str, ...]:
+    """Return the families that win a cell of a map, in the colours' order."""
+    won = {cell.winner.family or NOBODY for cell in territory.cells.values()}
     return tuple(name for name in (*COLOURS, NOBODY) if name in won)

@@ -1,4 +1,4 @@
-"""Tables of Decide: rows, bars by family, losses by failure, cases and the cells of the map."""
+"""Tables of Decide: systems, bars by family, losses by failure, cases, cells of the map."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -40,20 +40,20 @@ def title(system: str) -> str:
 
 
 def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
-    """Return a row for each part of the cost of each family's best machine, the cheapest family first."""
+    """Return the cost of each family's best machine by part, the cheapest family first."""
     leaders = [row for row in verdict.families if row.cost is not None]
     leaders.sort(key=lambda row: row.cost.total if row.cost else inf)
-    least = min((row.cost.total for row in leaders if row.cost), default=0.0)
-    shown = [(row, row.cost) for row in leaders if row.cost and row.cost.total <= MOST_TIMES * least]
-    edge = WHISKER * max((cost.total for _, cost in shown), default=0.0)
-    found = []
-    for row, cost in shown:
+    lowest_cost = min((row.cost.total for row in leaders if row.cost), default=0.0)
+    priced_rows = [(row, row.cost) for row in leaders if row.cost and row.cost.total <= MOST_TIMES * lowest_cost]
+    edge = WHISKER * max((cost.total for _, cost in priced_rows), default=0.0)
+    part_rows = []
+    for row, cost in priced_rows:
         band = bands.rows.get(row.system) if bands and verdict.question.objective == "cost" else None
         parts = {"capital": cost.capital, "electricity": cost.electricity, "lost to failures": max(cost.lost, 0.0)}
         for rank, (part, amount) in enumerate(parts.items()):
             if amount <= LEAST * cost.total:
                 continue
-            found.append(
+            part_rows.append(
                 {
                     "family": row.family,
                     "part": part,
@@ -68,19 +68,19 @@ def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
                     "rank": rank,
                 }
             )
-    return pd.DataFrame(found)
+    return pd.DataFrame(part_rows)
 
 
 def dearer_families(verdict: Verdict) -> list[str]:
-    """Return why families have no bar: much dearer than the best, or nothing of theirs can run."""
+    """Return why families have no bar: much dearer, or unable to run."""
     costs = [row.cost.total for row in verdict.families if row.cost]
-    least, told = min(costs, default=0.0), []
+    lowest_cost, sentences = min(costs, default=0.0), []
     for row in verdict.families:
         if row.cost is None:
-            told.append(f"{row.family}: {row.reason}")
-        elif row.cost.total > MOST_TIMES * least:
-            told.append(f"{row.family}: {figure(row.cost.total / least)} times the cost.")
-    return told
+            sentences.append(f"{row.family}: {row.reason}")
+        elif row.cost.total > MOST_TIMES * lowest_cost:
+            sentences.append(f"{row.family}: {figure(row.cost.total / lowest_cost)} times the cost.")
+    return sentences
 
 
 def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.DataFrame:
@@ -108,19 +108,19 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
 
 def bill(row: Row) -> pd.DataFrame:
     """Return what each device of a row's machine costs; the rows sum to its price."""
-    found = [{"Part": name, "USD": price} for name, price in row.bill]
-    return pd.DataFrame([*found, {"Part": "All", "USD": row.capital}])
+    part_rows = [{"Part": name, "USD": price} for name, price in row.bill]
+    return pd.DataFrame([*part_rows, {"Part": "All", "USD": row.capital}])
 
 
 def losses(verdict: Verdict) -> pd.DataFrame:
-    """Return what a failure loses on the best machine of each family, and what failures cost a month."""
-    found = []
+    """Return the loss by a failure on each family's best machine, and a month's cost."""
+    loss_rows = []
     for row in verdict.families:
         if row.result is None:
             continue
         guard, rate = row.protected, (row.result.results["Throughput [samples/s]"] or 0.0) * MONTH / BILLION
-        lost = max(row.cost.lost, 0.0) * rate * guard.share if row.cost else None
-        found.append(
+        monthly_loss = max(row.cost.lost, 0.0) * rate * guard.share if row.cost else None
+        loss_rows.append(
             {
                 "Rows are held in": row.family,
                 "System": title(row.system),
@@ -129,49 +129,49 @@ def losses(verdict: Verdict) -> pd.DataFrame:
                 "Lost then [batches]": guard.lost_batches,
                 "Lost then [min]": guard.lost_minutes,
                 "Samples that count [%]": 100 * min(guard.share, 1.0),
-                "Failures cost a month [USD]": lost,
+                "Failures cost a month [USD]": monthly_loss,
                 "What is asked": "met" if row.meets else "missed",
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(loss_rows)
 
 
-def cases(found: Sequence[Varied], best: Row | None) -> pd.DataFrame:
-    """Return a row a case, the question as it is first: what is changed, who wins then, at which price and pace."""
-    now = {
+def cases(variants: Sequence[Varied], best_row: Row | None) -> pd.DataFrame:
+    """Return a row a case, the question first: change, winner, price and pace."""
+    question_row = {
         "If": "as asked",
-        "Rows are held in": best.family if best else NOBODY,
-        "System": row_title(best) if best else "",
-        "USD a billion samples": best.cost.total if best and best.cost else None,
-        "Machine [USD]": best.capital if best else None,
-        "Samples/s": best.result.results["Throughput [samples/s]"] if best and best.result else None,
+        "Rows are held in": best_row.family if best_row else NOBODY,
+        "System": row_title(best_row) if best_row else "",
+        "USD a billion samples": best_row.cost.total if best_row and best_row.cost else None,
+        "Machine [USD]": best_row.capital if best_row else None,
+        "Samples/s": best_row.result.results["Throughput [samples/s]"] if best_row and best_row.result else None,
     }
     return pd.DataFrame(
         [
-            now,
+            question_row,
             *(
                 {
-                    "If": f"{one.name}: {one.told}",
-                    "Rows are held in": one.winner.family or NOBODY,
-                    "System": title(one.winner.system),
-                    "USD a billion samples": one.winner.cost if one.winner.meets else None,
-                    "Machine [USD]": one.winner.capital,
-                    "Samples/s": one.winner.throughput or None,
+                    "If": f"{variant.name}: {variant.told}",
+                    "Rows are held in": variant.winner.family or NOBODY,
+                    "System": title(variant.winner.system),
+                    "USD a billion samples": variant.winner.cost if variant.winner.meets else None,
+                    "Machine [USD]": variant.winner.capital,
+                    "Samples/s": variant.winner.throughput or None,
                 }
-                for one in found
+                for variant in variants
             ),
         ]
     )
 
 
-def map_cells(found: Territory, verdict: Verdict) -> pd.DataFrame:
-    """Return a rectangle for each known cell of a map, and a row that says where the question stands."""
-    across, up = AXES[found.across], AXES[found.up]
-    x, y = (_bounds(axis.values, axis.log) for axis in (across, up))
+def map_cells(territory: Territory, verdict: Verdict) -> pd.DataFrame:
+    """Return a rectangle for each known cell of a map, and the question's position."""
+    x_axis, y_axis = AXES[territory.across], AXES[territory.up]
+    x, y = (_bounds(axis.values, axis.log) for axis in (x_axis, y_axis))
     rows: list[dict[str, Any]] = [
         {
-            "x": across.values[column],
-            "y": up.values[row],
+            "x": x_axis.values[column],
+            "y": y_axis.values[row],
             "x0": x[column],
             "x1": x[column + 1],
             "y0": y[row],
@@ -183,19 +183,19 @@ def map_cells(found: Territory, verdict: Verdict) -> pd.DataFrame:
             "rate": cell.winner.throughput or None,
             "answered": cell.answered,
         }
-        for (column, row), cell in sorted(found.cells.items())
+        for (column, row), cell in sorted(territory.cells.items())
     ]
-    here = across.here(verdict.question.base), up.here(verdict.question.base)
+    position = x_axis.here(verdict.question.base), y_axis.here(verdict.question.base)
     frame = pd.DataFrame(rows)
-    if here[0] is not None and here[1] is not None and x[0] <= here[0] <= x[-1] and y[0] <= here[1] <= y[-1]:
-        frame = pd.concat([frame, pd.DataFrame([{"here_x": here[0], "here_y": here[1]}])], ignore_index=True)
+    if position[0] is not None and position[1] is not None and x[0] <= position[0] <= x[-1] and y[0] <= position[1] <= y[-1]:
+        frame = pd.concat([frame, pd.DataFrame([{"here_x": position[0], "here_y": position[1]}])], ignore_index=True)
     return frame
 
 
 def _bounds(values: Sequence[float], log: bool) -> list[float]:
-    """Return the bounds of the cells around values: half-way, by ratio where the axis is logarithmic."""
+    """Return the cells' bounds around values: half-way, by ratio on logarithmic axes."""
     if log:
-        inner = [(one * other) ** 0.5 for one, other in pairwise(values)]
+        inner = [(lower * upper) ** 0.5 for lower, upper in pairwise(values)]
         return [values[0] ** 2 / inner[0], *inner, values[-1] ** 2 / inner[-1]]
-    inner = [(one + other) / 2 for one, other in pairwise(values)]
+    inner = [(lower + upper) / 2 for lower, upper in pairwise(values)]
     return [2 * values[0] - inner[0], *inner, 2 * values[-1] - inner[-1]]

@@ -1,4 +1,4 @@
-"""The form of Decide: what is required, what a failure may lose, what is to be least, and which parts may be used."""
+"""The form of Decide: requirement, allowed loss, objective, and allowed parts."""
 
 from collections.abc import Callable, Mapping
 
@@ -46,129 +46,143 @@ SEARCHED = {*RESET, *SPACE, "system", "policy.protection"}  # knobs that the pag
 
 
 def asked() -> Questions:
-    """Return what the form asks, as links write it."""
-    return asked_of({_kept(key): st.session_state.get(_kept(key), first) for key, first in FIRST.items()})
+    """Return the form's questions, as links write them."""
+    return asked_of({_kept_key(key): st.session_state.get(_kept_key(key), default) for key, default in FIRST.items()})
 
 
 def asked_of(state: Mapping[str, object]) -> Questions:
-    """Return what a form of such a session asks."""
-    held = {key: str(state[_kept(key)]) for key in FIRST}
-    must, lose = held[MUST] if held[VALUE].strip() else "", held[LOSE]
-    lose = "" if lose in NUMBERED and not held[MOST].strip() else lose  # nothing is asked until its number is written
-    require = [f"{must}={held[VALUE].strip()}"] * bool(must) + [f"budget={held[BUDGET].strip()}"] * bool(held[BUDGET].strip())
-    parts = ",".join(filter(None, (held[PARTS], held[GPU] and f"gpu={held[GPU]}")))
+    """Return the questions of a form with such a session state."""
+    form_values = {key: str(state[_kept_key(key)]) for key in FIRST}
+    requirement, lose = form_values[MUST] if form_values[VALUE].strip() else "", form_values[LOSE]
+    lose = "" if lose in NUMBERED and not form_values[MOST].strip() else lose  # nothing is asked until its number is written
+    require = [f"{requirement}={form_values[VALUE].strip()}"] * bool(requirement) + [
+        f"budget={form_values[BUDGET].strip()}"
+    ] * bool(form_values[BUDGET].strip())
+    parts = ",".join(filter(None, (form_values[PARTS], form_values[GPU] and f"gpu={form_values[GPU]}")))
     return Questions(
         require=tuple(require),
-        lose=lose if lose in ("", "nothing") else f"{lose}={held[MOST].strip()}",
-        objective="" if held[LEAST] == COST else held[LEAST],
+        lose=lose if lose in ("", "nothing") else f"{lose}={form_values[MOST].strip()}",
+        objective="" if form_values[LEAST] == COST else form_values[LEAST],
         parts="" if parts == ON_SALE else parts,
     )
 
 
 def to_link() -> LinkPart:
-    """Return what the page is asked now."""
+    """Return the page's part of a link: its questions now."""
     return LinkPart(questions=asked())
 
 
 def from_link(link: Opened) -> None:
-    """Set the form to what a link asks; only before it is drawn."""
-    asked, held = link.questions, dict(FIRST)
-    for text in asked.require:
-        name, _, value = text.partition("=")
-        held |= {BUDGET: value} if name == "budget" else {MUST: name, VALUE: value}
-    name, _, value = asked.lose.partition("=")
-    words = [word for word in (asked.parts or ON_SALE).split(",") if word]
+    """Set the form to a link's questions; only before it is drawn."""
+    questions, form_values = link.questions, dict(FIRST)
+    for text in questions.require:
+        name, _, amount = text.partition("=")
+        form_values |= {BUDGET: amount} if name == "budget" else {MUST: name, VALUE: amount}
+    name, _, amount = questions.lose.partition("=")
+    words = [word for word in (questions.parts or ON_SALE).split(",") if word]
     gpus = [word.partition("=")[2] for word in words if word.startswith("gpu=")]
     states = ",".join(word for word in words if not word.startswith("gpu=")) or ON_SALE
-    held |= {LOSE: name, MOST: value, LEAST: asked.objective or COST, PARTS: states, GPU: gpus[-1] if gpus else ""}
-    for key, one in held.items():
+    form_values |= {LOSE: name, MOST: amount, LEAST: questions.objective or COST, PARTS: states, GPU: gpus[-1] if gpus else ""}
+    for key, form_value in form_values.items():
         st.session_state.pop(key, None)
-        st.session_state[_kept(key)] = one
+        st.session_state[_kept_key(key)] = form_value
 
 
 LINK = PageLink(to_link, from_link)
 
 
 def unasked() -> str:
-    """Return which number is still to be written before anything is asked of it; "" for none."""
-    held = {key: str(st.session_state.get(_kept(key), first)).strip() for key, first in FIRST.items()}
-    if held[LOSE] in NUMBERED and not held[MOST]:
-        return f"Write N, the {held[LOSE]} that a failure may lose: until then it may lose anything."
-    return "Write the value that must be reached: until then none is." if held[MUST] and not held[VALUE] else ""
+    """Return which number is missing before a question counts; "" for none."""
+    form_values = {key: str(st.session_state.get(_kept_key(key), default)).strip() for key, default in FIRST.items()}
+    if form_values[LOSE] in NUMBERED and not form_values[MOST]:
+        return f"Write N, the {form_values[LOSE]} that a failure may lose: until then it may lose anything."
+    return "Write the value that must be reached: until then none is." if form_values[MUST] and not form_values[VALUE] else ""
 
 
 def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips: Callable[[], None]) -> None:
-    """Draw the form; each widget's value is kept beside it, since Streamlit forgets it with the widget."""
+    """Draw the form; each value is kept beside its widget, since Streamlit forgets it."""
     with st.container(key="decide-form"):
         columns = st.columns((8, 5, 6, 4, 4, 5, 3, 5, 5), vertical_alignment="bottom")
-        model, popularity, must, value, budget, lose, most, least, parts = columns
-        with model:
+        (
+            model_column,
+            popularity_column,
+            must_column,
+            value_column,
+            budget_column,
+            lose_column,
+            most_column,
+            least_column,
+            parts_column,
+        ) = columns
+        with model_column:
             draw_model()
-        with popularity:
+        with popularity_column:
             knob_widgets.draw_alone(KNOBS[POPULARITY])
-        with must:
-            _choose(MUST, "Must reach", REQUIREMENTS)
-        chosen = str(st.session_state[MUST])
-        with value:
-            _value(chosen)
-        with budget:
-            _write(BUDGET, "Budget [USD]", "none")
-        with lose:
-            _choose(LOSE, "Failure may lose", LOSSES)
-        with most:
-            _write(MOST, "N", "-", disabled=st.session_state[LOSE] not in NUMBERED)
-        with least:
-            _choose(LEAST, "Minimise", OBJECTIVES)
-        with parts:
-            _choose(PARTS, "Parts", _states())
+        with must_column:
+            _draw_choice(MUST, "Must reach", REQUIREMENTS)
+        requirement = str(st.session_state[MUST])
+        with value_column:
+            _draw_value(requirement)
+        with budget_column:
+            _draw_field(BUDGET, "Budget [USD]", "none")
+        with lose_column:
+            _draw_choice(LOSE, "Failure may lose", LOSSES)
+        with most_column:
+            _draw_field(MOST, "N", "-", disabled=st.session_state[LOSE] not in NUMBERED)
+        with least_column:
+            _draw_choice(LEAST, "Minimise", OBJECTIVES)
+        with parts_column:
+            _draw_choice(PARTS, "Parts", _state_choices())
         with st.container(horizontal=True, vertical_alignment="center", key="decide-more"):
             with st.popover("GPU, failures, prices", type="tertiary"):
-                names = AllowedParts(str(st.session_state[_kept(PARTS)])).of("gpu")
-                _choose(GPU, "GPU", {"": ANY, **{name: name for name in names}})
+                names = AllowedParts(str(st.session_state[_kept_key(PARTS)])).of("gpu")
+                _draw_choice(GPU, "GPU", {"": ANY, **{name: name for name in names}})
                 for path in MORE:
                     knob_widgets.draw(KNOBS[path], refused.get(path, ""))
             draw_chips()
-        if said := unasked():
-            st.caption(f":red[{said}]")
+        if hint := unasked():
+            st.caption(f":red[{hint}]")
 
 
-def _kept(key: str) -> str:
+def _kept_key(key: str) -> str:
     return f"kept {key}"
 
 
-def _states() -> Mapping[str, str]:
-    """Return the choices of parts, with what a link names otherwise."""
-    held = str(st.session_state.get(_kept(PARTS), ON_SALE))
-    return STATES if held in STATES else {**STATES, held: held}
+def _state_choices() -> Mapping[str, str]:
+    """Return the choices of parts, with a link's own choice."""
+    states = str(st.session_state.get(_kept_key(PARTS), ON_SALE))
+    return STATES if states in STATES else {**STATES, states: states}
 
 
-def _value(must: str) -> None:
-    if must == "as":
-        _choose(VALUE, "System", {name: name for name in palette.systems()})
+def _draw_value(requirement: str) -> None:
+    if requirement == "as":
+        _draw_choice(VALUE, "System", {name: name for name in palette.systems()})
     else:
-        _write(VALUE, "Value", EXAMPLES.get(must, "none"), disabled=not must)
+        _draw_field(VALUE, "Value", EXAMPLES.get(requirement, "none"), disabled=not requirement)
 
 
-def _choose(key: str, label: str, options: Mapping[str, str]) -> None:
-    held = str(st.session_state.get(_kept(key), FIRST[key]))
+def _draw_choice(key: str, label: str, options: Mapping[str, str]) -> None:
+    choice = str(st.session_state.get(_kept_key(key), FIRST[key]))
     names = list(options)
-    st.session_state[key] = held if held in names else names[0]
+    st.session_state[key] = choice if choice in names else names[0]
     st.selectbox(
         label,
         names,
         session.place(names, key),
         key=key,
         format_func=lambda name: options.get(name, name),
-        on_change=_keep,
+        on_change=_keep_choice,
         args=(key,),
     )
-    st.session_state[_kept(key)] = st.session_state[key]
+    st.session_state[_kept_key(key)] = st.session_state[key]
 
 
-def _write(key: str, label: str, example: str, disabled: bool = False) -> None:
-    st.session_state[key] = str(st.session_state.get(_kept(key), ""))
-    st.text_input(label, st.session_state[key], key=key, placeholder=example, disabled=disabled, on_change=_keep, args=(key,))
+def _draw_field(key: str, label: str, example: str, disabled: bool = False) -> None:
+    st.session_state[key] = str(st.session_state.get(_kept_key(key), ""))
+    st.text_input(
+        label, st.session_state[key], key=key, placeholder=example, disabled=disabled, on_change=_keep_choice, args=(key,)
+    )
 
 
-def _keep(key: str) -> None:
-    st.session_state[_kept(key)] = st.session_state[key]
+def _keep_choice(key: str) -> None:
+    st.session_state[_kept_key(key)] = st.session_state[key]

@@ -1,4 +1,4 @@
-"""The map of Decide: who wins over two axes, as its cells become known."""
+"""The map of Decide: winners over two axes, as cells become known."""
 
 from concurrent.futures import Future
 from math import log
@@ -38,74 +38,77 @@ COLUMNS = {
 
 
 def axes() -> tuple[str, str]:
-    """Return the axes that are chosen, two different ones."""
-    across, up = (str(st.session_state.get(key) or usual) for key, usual in zip((ACROSS, UP), USUAL, strict=True))
-    return (across, up) if across != up else (across, next(name for name in AXES if name != across))
+    """Return the chosen axes, two different ones."""
+    x_name, y_name = (str(st.session_state.get(key) or usual) for key, usual in zip((ACROSS, UP), USUAL, strict=True))
+    return (x_name, y_name) if x_name != y_name else (x_name, next(name for name in AXES if name != x_name))
 
 
 def asked(verdict: Verdict) -> tuple[Territory | None, Future[Territory] | None]:
-    """Return the map as far as it is known, and the answer that brings more of it; None once it is whole or stopped."""
-    across, up = axes()
-    drawn = st.session_state.setdefault(DRAWN, {})
-    place = verdict.question, across, up
-    known: Territory | None = drawn.get(place)
-    while not (known and known.whole) and not st.session_state.get(STOPPED):
-        more = later.answer("map", questions.map_of, verdict, across, up, known, long=True)
-        if not more.done() or more.exception():
-            return known, more
-        known = drawn[place] = more.result()
-        while len(drawn) > 8:
-            del drawn[next(iter(drawn))]
-    return known, None
+    """Return the map so far, and the future that brings more of it.
+
+    The future is None once the map is whole or stopped.
+    """
+    x_name, y_name = axes()
+    maps = st.session_state.setdefault(DRAWN, {})
+    place = verdict.question, x_name, y_name
+    territory: Territory | None = maps.get(place)
+    while not (territory and territory.whole) and not st.session_state.get(STOPPED):
+        next_answer = later.answer("map", questions.map_of, verdict, x_name, y_name, territory, long=True)
+        if not next_answer.done() or next_answer.exception():
+            return territory, next_answer
+        territory = maps[place] = next_answer.result()
+        while len(maps) > 8:
+            del maps[next(iter(maps))]
+    return territory, None
 
 
-def draw(verdict: Verdict, known: Territory | None, more: Future[Any] | None) -> None:
-    """Draw the map's title, which is its finding, the map, and the choice of its axes."""
-    if known is None:
+def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[Any] | None) -> None:
+    """Draw the map's title, which is its finding, the map, and its axes."""
+    if territory is None:
         st.markdown("**Who wins where?** The map begins once the rows above are whole.")
         return
-    across, up = AXES[known.across], AXES[known.up]
-    frame = decide_tables.map_cells(known, verdict)
-    if more is not None:
+    x_axis, y_axis = AXES[territory.across], AXES[territory.up]
+    frame = decide_tables.map_cells(territory, verdict)
+    if pending_answer is not None:
         with st.container(horizontal=True, vertical_alignment="center", key="says-map"):
-            st.progress(known.share, f"{percent(known.share)} of the map is known")
+            st.progress(territory.share, f"{percent(territory.share)} of the map is known")
             st.button("Stop", key="map stop", on_click=_stop, type="tertiary")
-    families = decide_charts.known_families(known)
-    spec = decide_charts.winners_map(across.title, up.title, across.log, up.log, families)
+    families = decide_charts.known_families(territory)
+    spec = decide_charts.winners_map(x_axis.title, y_axis.title, x_axis.log, y_axis.log, families)
     chart.draw(
         frame,
         spec,
         key="winners",
-        title=finding(known, verdict) if known.whole else "Who wins where?",
-        subtitle=f"The cheapest family over {across.title} and {up.title}",
-        columns=COLUMNS | {"x": across.title, "y": up.title},
+        title=finding(territory, verdict) if territory.whole else "Who wins where?",
+        subtitle=f"The cheapest family over {x_axis.title} and {y_axis.title}",
+        columns=COLUMNS | {"x": x_axis.title, "y": y_axis.title},
     )
     with st.container(horizontal=True, vertical_alignment="bottom", key="map-axes"):
-        for key, name, label in ((ACROSS, known.across, "Across"), (UP, known.up, "Up")):
+        for key, name, label in ((ACROSS, territory.across, "Across"), (UP, territory.up, "Up")):
             st.session_state.setdefault(key, name)
             names = list(AXES)
             st.selectbox(label, names, session.place(names, key), key=key, format_func=LABELS.__getitem__, on_change=_restart)
 
 
-def finding(known: Territory, verdict: Verdict) -> str:
-    """Return what the map shows: who wins along the row of the question, and which families win nowhere."""
-    across, up = AXES[known.across], AXES[known.up]
-    here = up.here(verdict.question.base)
-    rows = sorted({row for _, row in known.cells})
-    at = min(rows, key=lambda row: abs(log(up.values[row] / here)) if here else row)
-    along = sorted((column, cell.winner.family) for (column, row), cell in known.cells.items() if row == at)
+def finding(territory: Territory, verdict: Verdict) -> str:
+    """Return who wins along the question's row, and which families win nowhere."""
+    x_axis, y_axis = AXES[territory.across], AXES[territory.up]
+    question_value = y_axis.here(verdict.question.base)
+    rows = sorted({row for _, row in territory.cells})
+    question_row = min(rows, key=lambda row: abs(log(y_axis.values[row] / question_value)) if question_value else row)
+    winners_along = sorted((column, cell.winner.family) for (column, row), cell in territory.cells.items() if row == question_row)
     runs: list[tuple[str, float]] = []
-    for column, family in along:
+    for column, family in winners_along:
         if not runs or runs[-1][0] != (family or decide_charts.NOBODY):
-            runs.append((family or decide_charts.NOBODY, across.values[column]))
-    told = [runs[0][0], *(f"{family} from {_short(value)}" for family, value in runs[1:])]
-    never = [name for name in decide_charts.COLOURS if name not in decide_charts.known_families(known)]
-    none = f". Nowhere: {', '.join(never)}" if never else ""
-    return f"{across.title} on this map: {', '.join(told)}{none}."
+            runs.append((family or decide_charts.NOBODY, x_axis.values[column]))
+    winner_texts = [runs[0][0], *(f"{family} from {_axis_text(start_value)}" for family, start_value in runs[1:])]
+    losing_families = [name for name in decide_charts.COLOURS if name not in decide_charts.known_families(territory)]
+    losers_text = f". Nowhere: {', '.join(losing_families)}" if losing_families else ""
+    return f"{x_axis.title} on this map: {', '.join(winner_texts)}{losers_text}."
 
 
-def _short(value: float) -> str:
-    return figure(value)
+def _axis_text(number: float) -> str:
+    return figure(number)
 
 
 def _stop() -> None:

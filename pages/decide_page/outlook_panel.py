@@ -1,4 +1,4 @@
-"""Below the answer of Decide: cases, tipping points, what failures lose, and the row of every system."""
+"""Below Decide's answer: cases, tipping points, losses by failures, and all systems."""
 
 from concurrent.futures import Future
 
@@ -31,10 +31,10 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
         st.markdown("**No machine has a price to compare.** Choose another objective, or allow more parts.")
     else:
         unit = f"Cost of a billion samples [{running_dollars(verdict.question.base)}]"
-        best = verdict.families[0]
+        cheapest_row = verdict.families[0]
         order, parts = (tuple(dict.fromkeys(frame[name])) for name in ("family", "part"))
         spec = decide_charts.family_bars(unit, order, parts)
-        title = f"{best.family} is cheapest" if best.meets else "No family meets what is asked"
+        title = f"{cheapest_row.family} is cheapest" if cheapest_row.meets else "No family meets what is asked"
         subtitle = f"{unit}, of the samples that count, each family's best machine"
         chart.draw(frame, spec, key="families", title=title, subtitle=subtitle)
     for line in decide_tables.dearer_families(verdict):
@@ -42,17 +42,17 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
 
 
 def draw_cases(verdict: Verdict, cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingPoint, ...]] | None) -> None:
-    """Draw who wins in the usual cases, and where the verdict changes."""
-    best, changes = verdict.best, []
+    """Draw the winners of the usual cases, and where the verdict changes."""
+    best_row, changes = verdict.best, []
     st.subheader("What if?", anchor=False)
     if not cases.done() or cases.exception():
         st.caption("Being computed ..." if not cases.done() else plain(str(cases.exception())))
     else:
         downloads.show(
-            decide_tables.cases(cases.result(), best),
+            decide_tables.cases(cases.result(), best_row),
             {"USD a billion samples": "%.4g", "Machine [USD]": "%,.0f", "Samples/s": "%,.0f"},
         )
-        if best and "cxl" not in load("systems", best.system).devices:
+        if best_row and "cxl" not in load("systems", best_row.system).devices:
             st.caption("The best machine has no CXL link: the rate of the link acts on the machines of other families alone.")
         changes = [*popularity_changes(verdict, cases.result())]
     st.markdown("**The verdict changes**")
@@ -64,7 +64,7 @@ def draw_cases(verdict: Verdict, cases: Future[tuple[Varied, ...]], tipping: Fut
 
 
 def draw_losses(verdict: Verdict) -> None:
-    """Draw what a failure loses under each family's best machine."""
+    """Draw the losses by a failure under each family's best machine."""
     st.subheader("What does a failure lose?", anchor=False)
     frame = decide_tables.losses(verdict)
     if frame.empty:
@@ -75,7 +75,7 @@ def draw_losses(verdict: Verdict) -> None:
 
 
 def draw_rows(verdict: Verdict, bands: VerdictBands | None) -> None:
-    """Draw the row of every system, its machine a press away in Design."""
+    """Draw the row of every system, with a link to its machine in Design."""
     st.subheader("All systems", anchor=False)
     frame = decide_tables.all_rows(verdict, session.base(), bands)
     columns = {name: st.column_config.NumberColumn(format=form) for name, form in decide_tables.NUMBERS.items()}

@@ -1,4 +1,4 @@
-"""What Decide asks of worker processes; each answer is kept by its question."""
+"""Questions of Decide to worker processes; each answer is cached by its question."""
 
 from engine.analysis.verdict.decide import Verdict, VerdictQuestion, decide, decisions
 from engine.analysis.verdict.outlook.outlook import bands_of, cases_of, forks_of, map_of, tipping_of

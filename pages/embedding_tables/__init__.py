@@ -1,1 +1,1 @@
-"""Embedding tables one by one: a list to edit, paste and save, and a row of results for each table."""
+"""Single embedding tables: a list to edit, paste and save, and results by table."""

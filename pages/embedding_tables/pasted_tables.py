@@ -1,4 +1,4 @@
-"""Tables that a visitor pastes or uploads: a list of TorchRec's, or rows of a spreadsheet."""
+"""Pasted or uploaded tables: TorchRec's list, or rows of a spreadsheet."""
 
 import re
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ LIST_BEGINS = ("[", "{", "(")
 
 
 class PastedTables(NamedTuple):
-    """The knobs that tables change, their names, () where none has one, and what a reader must know of them."""
+    """Knob changes of pasted tables, their names (() for none), and notes for the reader."""
 
     changes: dict[str, Any]
     names: tuple[str, ...]
@@ -32,8 +32,8 @@ def tables_of(text: str, name: str = "") -> PastedTables:
         tables = listed_tables.tables
         changes = table_changes(tables, read_pooling("{}", tables))
         return PastedTables(changes, tuple(table.name for table in tables), (*listed_tables.sentences, ASSUMED))
-    listed = table_list.parse(text, name)
-    return PastedTables(listed.changes, listed.names)
+    parsed_list = table_list.parse(text, name)
+    return PastedTables(parsed_list.changes, parsed_list.names)
 
 
 def file_text(content: bytes, name: str) -> str:

@@ -1,4 +1,7 @@
-"""The editor of a model's tables: a grid to change, paste into and upload to; nothing is applied until one press takes it all."""
+"""The editor of a model's tables: a grid to edit, paste into and upload to.
+
+Nothing is applied until one press takes all of it.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,9 +32,14 @@ Own = tuple[Any, ...]
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """Tables that are not applied yet: the grid's rows as it began, which turn of the grid, and the model that they are of.
+    """Tables in the grid that are not applied yet.
 
-    `brought` says that they were pasted or uploaded, with `more` knobs than the grid shows and `notes` on them.
+    frame: the grid's rows before edits.
+    turn: the number of the grid; a new grid has a new number.
+    own: table settings of the model that the tables are of.
+    brought: whether the tables were pasted or uploaded.
+    more: further knobs of brought tables, which the grid does not show.
+    notes: notes on brought tables.
     """
 
     frame: pd.DataFrame
@@ -44,7 +52,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class EditedTables:
-    """The scenario that the grid makes, with the tables' names and notes on what follows; or the sentence that refuses it."""
+    """The grid's scenario with table names and notes; or the sentence that refuses it."""
 
     scenario: Scenario | None
     names: tuple[str, ...] = ()
@@ -52,21 +60,21 @@ class EditedTables:
     refusal: str = ""
 
 
-def draw(here: str, base: Scenario, press: str, apply: Callable[[Scenario], None]) -> None:
-    """Draw the editor of a scenario's tables on the page `here`, in a part of the page that is drawn again alone.
+def draw(page: str, base: Scenario, press: str, apply: Callable[[Scenario], None]) -> None:
+    """Draw the editor of a scenario's tables on a page, as a fragment of it.
 
     `apply` takes the changed scenario, in a callback, when `press` is pressed; all of the page is drawn anew then.
     """
-    st.fragment(_draw)(here, base, press, apply)
+    st.fragment(_draw)(page, base, press, apply)
 
 
-def _draw(here: str, base: Scenario, press: str, apply: Callable[[Scenario], None]) -> None:
-    _draw_sources(here, base)
-    if fault := st.session_state.get(_fault(here)):
+def _draw(page: str, base: Scenario, press: str, apply: Callable[[Scenario], None]) -> None:
+    _draw_sources(page, base)
+    if fault := st.session_state.get(_fault_key(page)):
         st.error(plain(fault, most=1000))
-    draft = _draft(here, base)
-    _draw_grid(here, draft)
-    edited = _edited(here, base)
+    draft = _draft(page, base)
+    _draw_grid(page, draft)
+    edited = _edited(page, base)
     if edited.scenario is None:
         st.caption(f":red[{plain(edited.refusal, most=1000)}]")
     else:
@@ -74,41 +82,41 @@ def _draw(here: str, base: Scenario, press: str, apply: Callable[[Scenario], Non
         for note in (*draft.notes, *edited.notes):
             st.caption(plain(note, most=1000))
     text = table_list.text_of(edited.scenario.model, edited.names) if edited.scenario else ""
-    bad = edited.scenario is None
-    idle, take = bad or (edited.scenario == base and here != "start"), (here, draft.turn, base, apply)
-    with st.container(horizontal=True, vertical_alignment="center", key=f"tables-actions-{here}"):
-        st.button(press, key=f"apply tables {here}", type="primary", disabled=idle, on_click=_apply, args=take)
-        st.button("Back to the model's tables", key=f"reset tables {here}", on_click=_reset, args=(here,))
-        save = f"csv tables {here}"
-        st.download_button("Download as CSV", text, "tables.csv", "text/csv", on_click="ignore", key=save, disabled=bad)
+    is_refused = edited.scenario is None
+    idle, take = is_refused or (edited.scenario == base and page != "start"), (page, draft.turn, base, apply)
+    with st.container(horizontal=True, vertical_alignment="center", key=f"tables-actions-{page}"):
+        st.button(press, key=f"apply tables {page}", type="primary", disabled=idle, on_click=_apply, args=take)
+        st.button("Back to the model's tables", key=f"reset tables {page}", on_click=_reset, args=(page,))
+        save = f"csv tables {page}"
+        st.download_button("Download as CSV", text, "tables.csv", "text/csv", on_click="ignore", key=save, disabled=is_refused)
 
 
-def _draw_sources(here: str, base: Scenario) -> None:
+def _draw_sources(page: str, base: Scenario) -> None:
     """Draw the ways to bring tables: a field to paste into, and an upload."""
-    left, right = st.columns((3, 2))
-    left.text_area(
+    left_column, right_column = st.columns((3, 2))
+    left_column.text_area(
         "Paste a TorchRec table list, or rows of a spreadsheet",
-        key=_paste(here),
+        key=_paste_key(page),
         height=100,
         placeholder=EXAMPLE,
         help=PASTE_HELP,
         on_change=_take_paste,
-        args=(here, base),
+        args=(page, base),
     )
-    right.file_uploader(
+    right_column.file_uploader(
         "Upload a CSV file of tables",
         type=["csv", "tsv", "txt", "json"],
-        key=_upload(here),
+        key=_upload_key(page),
         on_change=_take_upload,
-        args=(here, base),
+        args=(page, base),
     )
 
 
-def _draw_grid(here: str, draft: Draft) -> None:
-    """Draw the grid; its cells are texts, which are read by the same rules as files."""
+def _draw_grid(page: str, draft: Draft) -> None:
+    """Draw the grid; its cells are texts, parsed by the same rules as files."""
     columns: dict[str, Any] = {
         title: st.column_config.TextColumn(
-            title, help=KNOBS[path].help, default=_usual(draft.frame, title), alignment=_alignment(path)
+            title, help=KNOBS[path].help, default=_commonest_cell(draft.frame, title), alignment=_alignment(path)
         )
         for title, path in COLUMNS.items()
         if title in draft.frame
@@ -117,7 +125,7 @@ def _draw_grid(here: str, draft: Draft) -> None:
     columns["_index"] = st.column_config.Column("Row", width="small", disabled=True)
     st.data_editor(
         draft.frame,
-        key=_grid(here, draft),
+        key=_grid_key(page, draft),
         num_rows="dynamic",
         hide_index=False,
         height=ROW_PIXELS * (min(len(draft.frame), MOST_VISIBLE) + 2) + 3,
@@ -130,136 +138,138 @@ def _alignment(path: str) -> Any:
     return "left" if KNOBS[path].kind == "choice" else "right"
 
 
-def _usual(frame: pd.DataFrame, title: str) -> str:
+def _commonest_cell(frame: pd.DataFrame, title: str) -> str:
     """Return the commonest cell of a column, with which a new row begins."""
     return str(frame[title].mode().iloc[0]) if len(frame) else ""
 
 
-def _edited(here: str, base: Scenario) -> EditedTables:
-    """Return what the grid's rows make of a scenario."""
-    draft = _draft(here, base)
-    edits: Mapping[str, Any] = st.session_state.get(_grid(here, draft)) or {}
+def _edited(page: str, base: Scenario) -> EditedTables:
+    """Return the scenario that the grid's rows make of `base`."""
+    draft = _draft(page, base)
+    edits: Mapping[str, Any] = st.session_state.get(_grid_key(page, draft)) or {}
     try:
-        listed = table_list.table_list(edited_rows(draft.frame, edits), draft.frame.columns)
-        changes, notes = table_list.fitted(base, {**draft.more, **listed.changes})
-        return EditedTables(with_values(base, changes), listed.names, notes)
+        parsed_list = table_list.table_list(edited_rows(draft.frame, edits), draft.frame.columns)
+        changes, notes = table_list.fitted(base, {**draft.more, **parsed_list.changes})
+        return EditedTables(with_values(base, changes), parsed_list.names, notes)
     except BadInput as error:
         return EditedTables(None, refusal=str(error))
 
 
 def edited_rows(frame: pd.DataFrame, edits: Mapping[str, Any]) -> list[WrittenRow]:
-    """Return a grid's rows with what a visitor has changed, added and deleted, each by the number that the grid shows."""
+    """Return a grid's rows with a visitor's edits, additions and deletions, numbered as shown."""
     rows = frame.to_dict("records")
     for place, cells in edits.get("edited_rows", {}).items():
         rows[int(place)].update(cells)
-    gone = {*map(int, edits.get("deleted_rows", ()))}
-    kept = [WrittenRow(f"Row {place + 1}", row) for place, row in enumerate(rows) if place not in gone]
-    return [*kept, *(WrittenRow(f"Added row {nth}", cells) for nth, cells in enumerate(edits.get("added_rows", ()), 1))]
+    deleted_rows = {*map(int, edits.get("deleted_rows", ()))}
+    kept_rows = [WrittenRow(f"Row {place + 1}", row) for place, row in enumerate(rows) if place not in deleted_rows]
+    return [*kept_rows, *(WrittenRow(f"Added row {nth}", cells) for nth, cells in enumerate(edits.get("added_rows", ()), 1))]
 
 
-def _apply(here: str, turn: int, base: Scenario, apply: Callable[[Scenario], None]) -> None:
-    """Take over the scenario of the grid, and draw all of the page; in a callback.
+def _apply(page: str, turn: int, base: Scenario, apply: Callable[[Scenario], None]) -> None:
+    """Take over the grid's scenario, and redraw the page; in a callback.
 
     Streamlit calls it once more if the run that follows is interrupted: a press on what was drawn in a turn counts once. A paste
     that ends with the press has changed the grid by now.
     """
-    if turn == st.session_state.get(_pressed(here)):
+    if turn == st.session_state.get(_pressed_key(page)):
         return
-    edited = _edited(here, base)
+    edited = _edited(page, base)
     if edited.scenario:
-        st.session_state[_pressed(here)] = turn
-        _reset(here)
-        st.session_state[NAMES] = edited.names, _own(edited.scenario)
+        st.session_state[_pressed_key(page)] = turn
+        _reset(page)
+        st.session_state[NAMES] = edited.names, _table_settings(edited.scenario)
         apply(edited.scenario)
         session.redraw()
 
 
 def names(scenario: Scenario) -> tuple[str, ...]:
-    """Return the names of a scenario's tables, () unless they are those that were applied last."""
-    applied, own = st.session_state.get(NAMES, ((), None))
-    return applied if own == _own(scenario) else ()
+    """Return the names of a scenario's tables, () unless it was applied last."""
+    applied, applied_settings = st.session_state.get(NAMES, ((), None))
+    return applied if applied_settings == _table_settings(scenario) else ()
 
 
-def _own(scenario: Scenario) -> Own:
+def _table_settings(scenario: Scenario) -> Own:
     return tuple(per_table(scenario.model, name) for name in PER_TABLE)
 
 
-def _draft(here: str, base: Scenario) -> Draft:
-    """Return the tables in the grid: what was brought, or else those of the model as it is now."""
-    held: Draft | None = st.session_state.get(_drafted(here))
-    own = _own(base)
-    if held is None or (held.own != own and not held.brought):
-        turn = st.session_state.get(_turn(here), 0)
-        held = st.session_state[_drafted(here)] = Draft(_frame(base, names(base)), turn, own)
-    return held
+def _draft(page: str, base: Scenario) -> Draft:
+    """Return the tables in the grid: brought ones, or those of the model now."""
+    draft: Draft | None = st.session_state.get(_draft_key(page))
+    settings = _table_settings(base)
+    if draft is None or (draft.own != settings and not draft.brought):
+        turn = st.session_state.get(_turn_key(page), 0)
+        draft = st.session_state[_draft_key(page)] = Draft(_frame(base, names(base)), turn, settings)
+    return draft
 
 
 def _frame(scenario: Scenario, called: tuple[str, ...]) -> pd.DataFrame:
-    """Return a model's tables as the grid holds them: a row each, counted from 1, all cells texts."""
+    """Return a model's tables as the grid holds them: rows from 1, cells as text."""
     rows = scenario.model.num_tables
     columns = {title: list(map(str, column)) for title, column in table_list.columns_of(scenario.model).items()}
     return pd.DataFrame({TABLE: list(called or ("",) * rows), **columns}, index=pd.RangeIndex(1, rows + 1))
 
 
-def _reset(here: str) -> None:
-    """Let the grid begin anew with the model's tables; only in a callback or before it is drawn."""
-    st.session_state.pop(_drafted(here), None)
-    st.session_state.pop(_fault(here), None)
-    st.session_state[_turn(here)] = st.session_state.get(_turn(here), 0) + 1
+def _reset(page: str) -> None:
+    """Restart the grid with the model's tables; only in a callback or before drawing."""
+    st.session_state.pop(_draft_key(page), None)
+    st.session_state.pop(_fault_key(page), None)
+    st.session_state[_turn_key(page)] = st.session_state.get(_turn_key(page), 0) + 1
 
 
-def _take_paste(here: str, base: Scenario) -> None:
-    if text := str(st.session_state.get(_paste(here)) or "").strip():
-        _take(here, base, text, "")
+def _take_paste(page: str, base: Scenario) -> None:
+    if text := str(st.session_state.get(_paste_key(page)) or "").strip():
+        _take_tables(page, base, text, "")
 
 
-def _take_upload(here: str, base: Scenario) -> None:
-    if file := st.session_state.get(_upload(here)):
-        _take(here, base, file.getvalue(), file.name)
+def _take_upload(page: str, base: Scenario) -> None:
+    if file := st.session_state.get(_upload_key(page)):
+        _take_tables(page, base, file.getvalue(), file.name)
 
 
-def _take(here: str, base: Scenario, content: str | bytes, name: str) -> None:
-    """Put brought tables into the grid, or say why they cannot be."""
-    _reset(here)
+def _take_tables(page: str, base: Scenario, content: str | bytes, name: str) -> None:
+    """Put brought tables into the grid, or show why they are refused."""
+    _reset(page)
     try:
         text = content if isinstance(content, str) else pasted_tables.file_text(content, name)
         pasted = pasted_tables.tables_of(text, name)
-        model = _made(base, pasted)
+        model = _changed_model(base, pasted)
     except BadInput as error:
-        st.session_state[_fault(here)] = str(error)
+        st.session_state[_fault_key(page)] = str(error)
         return
-    more = {path: value for path, value in pasted.changes.items() if path not in (TABLES, *COLUMNS.values())}
-    turn = st.session_state[_turn(here)]
-    st.session_state[_drafted(here)] = Draft(_frame(model, pasted.names), turn, _own(base), True, more, pasted.notes)
+    extra_knobs = {path: setting for path, setting in pasted.changes.items() if path not in (TABLES, *COLUMNS.values())}
+    turn = st.session_state[_turn_key(page)]
+    st.session_state[_draft_key(page)] = Draft(
+        _frame(model, pasted.names), turn, _table_settings(base), True, extra_knobs, pasted.notes
+    )
 
 
-def _made(base: Scenario, pasted: PastedTables) -> Scenario:
+def _changed_model(base: Scenario, pasted: PastedTables) -> Scenario:
     return with_values(base, table_list.fitted(base, pasted.changes)[0])
 
 
-def _paste(here: str) -> str:
-    return f"tables pasted {here}"
+def _paste_key(page: str) -> str:
+    return f"tables pasted {page}"
 
 
-def _upload(here: str) -> str:
-    return f"tables uploaded {here}"
+def _upload_key(page: str) -> str:
+    return f"tables uploaded {page}"
 
 
-def _grid(here: str, draft: Draft) -> str:
-    return f"tables {here} {draft.turn}"
+def _grid_key(page: str, draft: Draft) -> str:
+    return f"tables {page} {draft.turn}"
 
 
-def _drafted(here: str) -> str:
-    return f"tables drafted {here}"
+def _draft_key(page: str) -> str:
+    return f"tables drafted {page}"
 
 
-def _pressed(here: str) -> str:
-    return f"pressed tables {here}"
+def _pressed_key(page: str) -> str:
+    return f"pressed tables {page}"
 
 
-def _turn(here: str) -> str:
-    return f"tables turn {here}"
+def _turn_key(page: str) -> str:
+    return f"tables turn {page}"
 
 
-def _fault(here: str) -> str:
-    return f"tables fault {here}"
+def _fault_key(page: str) -> str:
+    return f"tables fault {page}"

@@ -1,4 +1,4 @@
-"""Which table takes most: a row a table with its bytes, where it lies, what a cache hits of it, and its share of the time."""
+"""Results by table: bytes, place, cache hits, and share of the embedding time."""
 
 import pandas as pd
 import streamlit as st
@@ -21,7 +21,7 @@ FORMATS = {
 
 
 def draw(result: Result) -> None:
-    """Draw the finding, the tables that take most time first, and the file of all of them."""
+    """Draw the finding, the slowest tables first, and the CSV file of all."""
     rows = table_rows.table_rows(result, table_editor.names(result.scenario))
     if not rows:
         st.caption("The machine cannot run: there is nothing to say of its tables.")
@@ -34,8 +34,8 @@ def draw(result: Result) -> None:
 
 
 def shown(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of all tables, those that take most time first, without columns that say nothing of any."""
+    """Return the rows of all tables, slowest first, without empty columns."""
     ordered = frame.sort_values("Embedding time [ms]", ascending=False, kind="stable")
     empty = [name for name in ordered.columns if ordered[name].isna().all() or (ordered[name] == "").all()]
-    alone = [FEATURES] * bool((ordered[FEATURES] == 1).all())
-    return ordered.drop(columns=[*empty, *alone])
+    constant_columns = [FEATURES] * bool((ordered[FEATURES] == 1).all())
+    return ordered.drop(columns=[*empty, *constant_columns])

@@ -1,4 +1,4 @@
-"""Collectives between GPUs beside published numbers: a chart each of the all-reduce, the all-to-all and a whole step."""
+"""Collectives between GPUs beside published numbers: all-reduce, all-to-all and a whole step."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -51,15 +51,15 @@ TICKS = [2, 4, 8, 16, 32, 64, 128]
 
 
 def draw() -> None:
-    """Draw the three charts, how far each published point is off, and one CSV file of all."""
+    """Draw the three charts, each published point's error, and one CSV file of all."""
     st.subheader("Are exchanges between GPUs as fast as measured?", anchor=False)
     try:
-        found: tuple[CollectiveComparison, ...] = later.cached_result(collectives.collectives)
+        comparisons: tuple[CollectiveComparison, ...] = later.cached_result(collectives.collectives)
     except EmberpoolError as error:
         st.info(plain(str(error)))
         return
     places = [*st.columns(2), *st.columns(2)]
-    for place, comparison in zip(places, found, strict=False):
+    for place, comparison in zip(places, comparisons, strict=False):
         with place:
             chart.draw(
                 rows(comparison),
@@ -71,13 +71,13 @@ def draw() -> None:
                 source=SOURCES[comparison.name],
             )
     with places[-1]:
-        st.caption("\n".join(f"- {plain(sentence)}" for sentence in misses(found)))
-        table = pd.concat([rows(comparison) for comparison in found], ignore_index=True)
+        st.caption("\n".join(f"- {plain(sentence)}" for sentence in misses(comparisons)))
+        table = pd.concat([rows(comparison) for comparison in comparisons], ignore_index=True)
         downloads.rows(table, "emberpool-collectives", "Download collectives as CSV", COLUMNS)
 
 
 def spec_arguments(comparison: CollectiveComparison) -> tuple[str, tuple[str, ...], bool]:
-    """Return what `spec` needs for the chart of one comparison."""
+    """Return the arguments of `spec` for one comparison's chart."""
     return AXES[comparison.name], networks(), comparison.name != STEP
 
 
@@ -87,52 +87,60 @@ def networks() -> tuple[str, ...]:
 
 
 def rows(comparison: CollectiveComparison) -> pd.DataFrame:
-    """Return the columns of COLUMNS: a row a value of a curve, and two a published point, its label beside the first."""
+    """Return the columns of COLUMNS: a row a curve's value, two a published point.
+
+    The first of these two has the label.
+    """
     titles = _titles()
-    found: list[dict[str, object]] = [
+    table_rows: list[dict[str, object]] = [
         {"network": titles[curve.network], "gpus": gpus, "what": CURVE, "amount": amount}
         for curve in comparison.curves
         for gpus, amount in zip(curve.gpus, curve.values, strict=True)
     ]
     for point in comparison.points:
-        of = {"network": titles[point.network], "gpus": point.gpus, "miss": 100 * point.miss, "source": point.source}
-        found.append({**of, "what": PUBLISHED, "amount": point.published, "label": _signed(point.miss)})
-        found.append({**of, "what": OURS, "amount": point.ours})
-    frame = pd.DataFrame(found, columns=["network", "gpus", "what", "amount", "miss", "source", "label"])
+        point_cells = {"network": titles[point.network], "gpus": point.gpus, "miss": 100 * point.miss, "source": point.source}
+        table_rows.append({**point_cells, "what": PUBLISHED, "amount": point.published, "label": _signed_percent(point.miss)})
+        table_rows.append({**point_cells, "what": OURS, "amount": point.ours})
+    frame = pd.DataFrame(table_rows, columns=["network", "gpus", "what", "amount", "miss", "source", "label"])
     return frame.assign(comparison=HEADS[comparison.name], unit=comparison.unit)
 
 
 def finding(comparison: CollectiveComparison) -> str:
-    """Return how far ours is from each published point, in a line."""
+    """Return in a line how far our number is from each published point."""
     if comparison.name == STEP:
-        published, ours = gains(comparison.points)
+        published_gain, our_gain = gains(comparison.points)
         low, high = (exact(point.gpus) for point in (comparison.points[0], comparison.points[-1]))
-        return f"DCNv2's throughput from {low} to {high} GPUs: {_signed(published)} published, {_signed(ours)} ours"
-    first, *more = comparison.points
-    rest = "".join(f", {_side(point)} on {exact(point.gpus)}" for point in more)
-    return f"Our {comparison.name} is {_side(first)} {STANDARDS[comparison.name]} on {count(first.gpus, 'GPU')}{rest}"
+        gain_text = f"{_signed_percent(published_gain)} published, {_signed_percent(our_gain)} ours"
+        return f"DCNv2's throughput from {low} to {high} GPUs: {gain_text}"
+    first_point, *other_points = comparison.points
+    other_texts = "".join(f", {_side_text(point)} on {exact(point.gpus)}" for point in other_points)
+    gpus = count(first_point.gpus, "GPU")
+    return f"Our {comparison.name} is {_side_text(first_point)} {STANDARDS[comparison.name]} on {gpus}{other_texts}"
 
 
 def gains(points: Sequence[CollectivePoint]) -> tuple[float, float]:
-    """Return by which share the published and our value grow from the first point to the last."""
-    first, last = points[0], points[-1]
-    return last.published / first.published - 1, last.ours / first.ours - 1
+    """Return by which share the published and our values grow over the points."""
+    first_point, last_point = points[0], points[-1]
+    return last_point.published / first_point.published - 1, last_point.ours / first_point.ours - 1
 
 
-def misses(found: Sequence[CollectiveComparison]) -> tuple[str, ...]:
-    """Return a sentence a published point: both numbers, how far ours is off, the set-up and the source."""
-    return tuple(_miss(comparison, point) for comparison in found for point in comparison.points)
+def misses(comparisons: Sequence[CollectiveComparison]) -> tuple[str, ...]:
+    """Return a sentence a published point: both numbers, our error, set-up and source."""
+    return tuple(_miss_sentence(comparison, point) for comparison in comparisons for point in comparison.points)
 
 
 @cache
-def spec(title: str, shown: tuple[str, ...], zero: bool) -> Spec:
-    """Ours over GPUs, a line a kind of network, with published points filled and ours in their set-ups hollow.
+def spec(title: str, network_titles: tuple[str, ...], zero: bool) -> Spec:
+    """Our curves over GPUs, a line a network, with published points and ours.
 
-    The axis begins at 0, or near the least number; how far ours is off stands beside a published point, or under it there.
+    Published points are filled, ours in their set-ups hollow. The axis begins at 0, or near the least number;
+    our error stands beside a published point, or under it where the axis begins near the least number.
     """
     x = quantity("gpus", scale={**LOG, "base": 2, "padding": 14}, axis=axis(GPUS, values=TICKS, tickCount=10, grid=False))
     y = quantity("amount", axis=axis(title), scale={"zero": zero})
-    colour = nominal("network", scale=_colours(shown), legend=below(max(shown, key=len), title=None, symbolType="stroke"))
+    colour = nominal(
+        "network", scale=_colours(network_titles), legend=below(max(network_titles, key=len), title=None, symbolType="stroke")
+    )
     tip = hover(
         ("network", "Network"),
         ("gpus", "GPUs", ",d"),
@@ -141,43 +149,43 @@ def spec(title: str, shown: tuple[str, ...], zero: bool) -> Spec:
         ("miss", "Ours against the published [%]", "+.1f"),
         ("source", "Source"),
     )
-    both = {"x": x, "y": y, "tooltip": tip}
-    line = layer({"type": "line", "aria": False}, _only(CURVE), **both, color=colour)
+    channels = {"x": x, "y": y, "tooltip": tip}
+    curve_layer = layer({"type": "line", "aria": False}, _kind_filter(CURVE), **channels, color=colour)
     hollow = {"type": "point", "aria": False, "filled": False, "size": 90, "strokeWidth": 2, "opacity": 1}
-    ours = layer(hollow, _only(OURS), **both, color=colour)
-    filled = layer({**hollow, "filled": True, "color": INK}, _only(PUBLISHED), **both)
+    our_layer = layer(hollow, _kind_filter(OURS), **channels, color=colour)
+    published_layer = layer({**hollow, "filled": True, "color": INK}, _kind_filter(PUBLISHED), **channels)
     place: Spec = {"align": "left", "dx": 8, "dy": -8} if zero else {"align": "center", "dy": 22}
     text = {"type": "text", "fontWeight": 600, "color": INK, **place}
-    label = layer(text, _only(PUBLISHED), **both, text={"field": "label"})
-    return {"height": 240, "layer": [line, ours, filled, label]}
+    label_layer = layer(text, _kind_filter(PUBLISHED), **channels, text={"field": "label"})
+    return {"height": 240, "layer": [curve_layer, our_layer, published_layer, label_layer]}
 
 
 def _titles() -> dict[str, str]:
     return {name: title for kind, name, title, _ in summaries() if kind == "network"}
 
 
-def _colours(shown: tuple[str, ...]) -> Spec:
-    return scale_of({name: palette.OTHERS[number % len(palette.OTHERS)] for number, name in enumerate(shown)})
+def _colours(network_titles: tuple[str, ...]) -> Spec:
+    return scale_of({name: palette.OTHERS[number % len(palette.OTHERS)] for number, name in enumerate(network_titles)})
 
 
-def _only(what: str) -> Spec:
-    return {"filter": f"datum.what === '{what}'"}
+def _kind_filter(kind: str) -> Spec:
+    return {"filter": f"datum.what === '{kind}'"}
 
 
-def _miss(comparison: CollectiveComparison, point: CollectivePoint) -> str:
-    titles, others = _titles(), comparison.others(point)
-    more = "".join(f"; {_signed(miss)} over {titles[name]}" for name, miss in others.items())
-    told = "needed" if comparison.name == ALL_TO_ALL else "published"
-    off = f"{_signed(point.miss)}{', fitted' * point.fitted}{more}"
+def _miss_sentence(comparison: CollectiveComparison, point: CollectivePoint) -> str:
+    titles, miss_by_network = _titles(), comparison.others(point)
+    other_networks = "".join(f"; {_signed_percent(miss)} over {titles[name]}" for name, miss in miss_by_network.items())
+    published_verb = "needed" if comparison.name == ALL_TO_ALL else "published"
+    error_text = f"{_signed_percent(point.miss)}{', fitted' * point.fitted}{other_networks}"
     return (
-        f"{HEADS[comparison.name]}, {count(point.gpus, 'GPU')}: {exact(point.published)} {comparison.unit} {told}, "
-        f"{figure(point.ours)} {comparison.unit} ours ({off}). {point.source}."
+        f"{HEADS[comparison.name]}, {count(point.gpus, 'GPU')}: {exact(point.published)} {comparison.unit} {published_verb}, "
+        f"{figure(point.ours)} {comparison.unit} ours ({error_text}). {point.source}."
     )
 
 
-def _side(point: CollectivePoint) -> str:
+def _side_text(point: CollectivePoint) -> str:
     return f"{percent(abs(point.miss))} {'above' if point.miss > 0 else 'below'}"
 
 
-def _signed(share: float) -> str:
+def _signed_percent(share: float) -> str:
     return f"{signed(100 * share)} %"

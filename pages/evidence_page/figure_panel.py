@@ -1,4 +1,4 @@
-"""The paper's figure: one button a paper, the figure for print under it, and its files."""
+"""A paper's figure for print and its files, under a button for each paper."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -30,14 +30,19 @@ STYLE = """<style>
 
 
 def draw(papers: Mapping[str, Sequence[ClaimVerdict]]) -> None:
-    """Draw a button for each paper that has a figure, most headlines first, and the figure that is chosen."""
-    names = {paper: name(paper, own) for paper, own in papers.items() if paper_rows.has_figure(own)}
+    """Draw a button for each paper with a figure, and the chosen paper's figure.
+
+    Papers with most headlines come first.
+    """
+    names = {
+        paper: name(paper, paper_verdicts) for paper, paper_verdicts in papers.items() if paper_rows.has_figure(paper_verdicts)
+    }
     ordered = sorted(names, key=lambda paper: -len(paper_rows.headlines(papers[paper])))
     if st.session_state.get(CHOSEN) not in ordered:
         st.session_state.pop(CHOSEN, None)
-    chosen = st.pills("The paper's figure", ordered, format_func=lambda paper: plain(names[paper]), key=CHOSEN)
-    if chosen is not None:
-        _figure(chosen, names[chosen], papers[chosen])
+    chosen_paper = st.pills("The paper's figure", ordered, format_func=lambda paper: plain(names[paper]), key=CHOSEN)
+    if chosen_paper is not None:
+        _draw_figure(chosen_paper, names[chosen_paper], papers[chosen_paper])
 
 
 def name(paper: str, verdicts: Sequence[ClaimVerdict]) -> str:
@@ -45,25 +50,26 @@ def name(paper: str, verdicts: Sequence[ClaimVerdict]) -> str:
     return paper_rows.short_name(paper, list(dict.fromkeys(verdict.preset for verdict in verdicts)))
 
 
-def _figure(paper: str, short: str, verdicts: Sequence[ClaimVerdict]) -> None:
-    """Draw a paper's figure as it is saved, with the files that it is saved as."""
-    found = tuple(paper_rows.rows(verdicts))
+def _draw_figure(paper: str, short_name: str, verdicts: Sequence[ClaimVerdict]) -> None:
+    """Draw a paper's figure as it is saved, with buttons for its files."""
+    figure_rows = tuple(paper_rows.rows(verdicts))
     calibrated = sum(verdict.claim.kind == "calibrated" for verdict in verdicts)
-    heading, below = paper_figure.title(short, found), paper_figure.caption(paper, found, calibrated)
+    heading, caption_text = paper_figure.title(short_name, figure_rows), paper_figure.caption(paper, figure_rows, calibrated)
     with st.container(border=True, key="figure"):
         row = st.container(horizontal=True, vertical_alignment="center", key="figure-files")
         files = row.container(horizontal=True, width="content")
-        inches = _inches(row)
-        wide = svg(found, heading, below, inches, version.MODEL)
-        narrow = svg(found, heading, below, COLUMN, version.MODEL)
+        inches = _draw_width_choice(row)
+        page_svg = svg(figure_rows, heading, caption_text, inches, version.MODEL)
+        column_svg = svg(figure_rows, heading, caption_text, COLUMN, version.MODEL)
         with files:
-            _files(paper, short, verdicts[0], found, wide)
-        st.html(f'{STYLE}<div class="paper-figure">{_image(wide, "wide", heading)}{_image(narrow, "narrow", heading)}</div>')
+            _draw_files(paper, short_name, verdicts[0], figure_rows, page_svg)
+        images = _image_html(page_svg, "wide", heading) + _image_html(column_svg, "narrow", heading)
+        st.html(f'{STYLE}<div class="paper-figure">{images}</div>')
 
 
-def _inches(place: DeltaGenerator) -> float:
+def _draw_width_choice(place: DeltaGenerator) -> float:
     """Draw the choice of the printed width and return it."""
-    found = place.segmented_control(
+    inches = place.segmented_control(
         "Printed width",
         [*WIDTHS],
         format_func=lambda inches: WIDTHS[inches],
@@ -72,31 +78,33 @@ def _inches(place: DeltaGenerator) -> float:
         label_visibility="collapsed",
         width="content",
     )
-    return found or PAGE
+    return inches or PAGE
 
 
-def _image(drawn: str, kind: str, alt: str) -> str:
-    return f'<img class="{kind}" alt="{escape(alt)}" src="data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}">'
+def _image_html(svg_text: str, kind: str, alt: str) -> str:
+    return f'<img class="{kind}" alt="{escape(alt)}" src="data:image/svg+xml;base64,{b64encode(svg_text.encode()).decode()}">'
 
 
 @lru_cache(maxsize=32)
-def svg(found: tuple[FigureRow, ...], heading: str, below: str, inches: float, model: str) -> str:
-    """Return a figure as SVG, kept as long as its numbers and the model version are the same."""
-    return paper_figure.svg(found, heading, below, inches)
+def svg(figure_rows: tuple[FigureRow, ...], heading: str, caption_text: str, inches: float, model: str) -> str:
+    """Return a figure as SVG, cached by its numbers and the model version."""
+    return paper_figure.svg(figure_rows, heading, caption_text, inches)
 
 
-def _files(paper: str, short: str, first: ClaimVerdict, found: Sequence[FigureRow], drawn: str) -> None:
-    """Draw the buttons that save the figure, its numbers, and what to cite."""
-    stem = f"emberpool-{'-'.join(short.lower().split())}"
+def _draw_files(
+    paper: str, short_name: str, first_verdict: ClaimVerdict, figure_rows: Sequence[FigureRow], svg_text: str
+) -> None:
+    """Draw the buttons that save the figure, its numbers, and its citations."""
+    stem = f"emberpool-{'-'.join(short_name.lower().split())}"
     button = partial(st.download_button, on_click="ignore")
-    button("SVG", drawn.encode(), f"{stem}.svg", "image/svg+xml", key="figure svg", type="primary")
-    button("PDF", partial(pictures.pdf, drawn), f"{stem}.pdf", "application/pdf", key="figure pdf")
-    button("PNG", partial(pictures.bitmap, drawn), f"{stem}.png", "image/png", key="figure png")
-    button("CSV", downloads.frame_text(paper_rows.frame(found)), f"{stem}.csv", "text/csv", key="figure csv")
-    cited = bibtex(preset(first.preset).scenario, paper)
+    button("SVG", svg_text.encode(), f"{stem}.svg", "image/svg+xml", key="figure svg", type="primary")
+    button("PDF", partial(pictures.pdf, svg_text), f"{stem}.pdf", "application/pdf", key="figure pdf")
+    button("PNG", partial(pictures.bitmap, svg_text), f"{stem}.png", "image/png", key="figure png")
+    button("CSV", downloads.frame_text(paper_rows.frame(figure_rows)), f"{stem}.csv", "text/csv", key="figure csv")
+    bibtex_text = bibtex(preset(first_verdict.preset).scenario, paper)
     button(
         "BibTeX",
-        cited,
+        bibtex_text,
         f"{stem}.bib",
         "text/plain",
         key="figure bibtex",

@@ -1,4 +1,4 @@
-"""How far each preset's estimate is from its full run: computed when asked for, kept as long as the process lives."""
+"""How far each preset's estimate is from its full run, computed on request and cached."""
 
 import pandas as pd
 import streamlit as st
@@ -14,44 +14,45 @@ from pages.ui import downloads
 from pages.ui.plain import plain
 
 FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f", "Error bar [%]": "%.2f"}
-_DONE: dict[str, tuple[Gap, ...]] = {}
+_GAPS_BY_PRESET: dict[str, tuple[Gap, ...]] = {}
 
 
 def draw() -> None:
-    """Draw the button with its time, then, once every preset has been run both ways, the table and its worst row."""
+    """Draw the button with its time; after it, the gaps and the worst one."""
     st.subheader("How far is the estimate from a full run?", anchor=False)
     st.caption(
         "The estimate schedules as many batches as the run has, from expected accesses; a full run counts the ids of its own "
         "batches. Both are compared without faults and weights, which change no step time. What is left is chance: the error bar "
         "is three standard deviations of what the batches of such a run ask for."
     )
-    missing = [name for name in preset_names() if name not in _DONE]
-    wait = duration(sum(forecast.seconds(with_values(preset(name).scenario, validate.TIMING)) for name in missing))
-    if missing and not st.button(f"Run {len(missing)} presets both ways: about {wait}", key="gaps"):
+    pending_presets = [name for name in preset_names() if name not in _GAPS_BY_PRESET]
+    wait = duration(sum(forecast.seconds(with_values(preset(name).scenario, validate.TIMING)) for name in pending_presets))
+    if pending_presets and not st.button(f"Run {len(pending_presets)} presets both ways: about {wait}", key="gaps"):
         return
     bar = st.empty()
-    for index, name in enumerate(missing):
-        bar.progress(index / len(missing), f"{plain(preset(name).title)}: run {index + 1} of {len(missing)}")
-        _DONE[name] = later.worker_result(validate.gaps, name)
-    if missing:
+    for index, name in enumerate(pending_presets):
+        bar.progress(index / len(pending_presets), f"{plain(preset(name).title)}: run {index + 1} of {len(pending_presets)}")
+        _GAPS_BY_PRESET[name] = later.worker_result(validate.gaps, name)
+    if pending_presets:
         st.rerun()  # without the button
-    found = [gap for name in preset_names() for gap in _DONE[name]]
-    st.markdown(f"**{plain(worst(found))}**")
-    downloads.show(table(found), FORMATS)
-    downloads.rows(table(found), "emberpool-gaps", "Download the gaps as CSV")
+    gaps = [gap for name in preset_names() for gap in _GAPS_BY_PRESET[name]]
+    st.markdown(f"**{plain(worst(gaps))}**")
+    downloads.show(table(gaps), FORMATS)
+    downloads.rows(table(gaps), "emberpool-gaps", "Download the gaps as CSV")
 
 
-def worst(found: list[Gap]) -> str:
+def worst(gaps: list[Gap]) -> str:
     """Return the sentence that names the largest gap, and the middle one."""
-    sizes = sorted(abs(gap.percent) for gap in found)
-    most = max(found, key=lambda gap: abs(gap.percent))
+    sizes = sorted(abs(gap.percent) for gap in gaps)
+    largest_gap = max(gaps, key=lambda gap: abs(gap.percent))
     return (
         f"Half of the estimates are within {percent(sizes[len(sizes) // 2] / 100)} of the full run; the largest gap is "
-        f"{signed(most.percent)} %, {most.metric} of {preset(most.preset).title} over {count(most.batches, 'batch', 'batches')}."
+        f"{signed(largest_gap.percent)} %, {largest_gap.metric} of {preset(largest_gap.preset).title} "
+        f"over {count(largest_gap.batches, 'batch', 'batches')}."
     )
 
 
-def table(found: list[Gap]) -> pd.DataFrame:
+def table(gaps: list[Gap]) -> pd.DataFrame:
     """Return one row a preset and result."""
     return pd.DataFrame(
         [
@@ -65,6 +66,6 @@ def table(found: list[Gap]) -> pd.DataFrame:
                 "Gap [%]": gap.percent,
                 "Error bar [%]": gap.error_bar,
             }
-            for gap in found
+            for gap in gaps
         ]
     )

@@ -1,4 +1,4 @@
-"""A paper's figure for print: published beside ours, with title, caption, source and model version inside the picture.
+"""A paper's figure for print: published numbers beside ours, with title, caption and source.
 
 Sizes are in points; a figure is as wide as one column or two of a paper, and no letter is smaller than 8 points.
 """
@@ -30,35 +30,37 @@ LEAST, MILLION, GAP, TICK_WIDTH = 1e-3, 1e6, 3, 22  # of a ratio; of numbers; po
 SOURCE = f"Emberpool, model {version.MODEL}"
 
 
-def title(name: str, found: Sequence[FigureRow]) -> str:
-    """Return the finding of a paper's figure: its means beside ours, or how many of its numbers are met."""
-    means = [max(rows, key=lambda row: row.ends or (0, 0)) for rows in _by_panel(found) if any(row.indented for row in rows)]
+def title(name: str, figure_rows: Sequence[FigureRow]) -> str:
+    """Return the finding of a paper's figure: our means, or how many numbers are met."""
+    means = [
+        max(rows, key=lambda row: row.ends or (0, 0)) for rows in _by_panel(figure_rows) if any(row.indented for row in rows)
+    ]
     if means:
-        said = (
-            f"{mean.subject.lower()} {_with_unit(figure(mean.ours), mean)}, {_with_unit(_ends(mean), mean)} published"
+        mean_texts = (
+            f"{mean.subject.lower()} {_with_unit(figure(mean.ours), mean)}, {_with_unit(_ends_text(mean), mean)} published"
             for mean in means
         )
-        return f"{name}: {'; '.join(said)}"
-    met = sum(bool(row.met) for row in found)
-    return f"{name}: {count(met)} of {count(len(found), 'published number')} met within tolerance"
+        return f"{name}: {'; '.join(mean_texts)}"
+    met = sum(bool(row.met) for row in figure_rows)
+    return f"{name}: {count(met)} of {count(len(figure_rows), 'published number')} met within tolerance"
 
 
-def caption(paper: str, found: Sequence[FigureRow], calibrated: int) -> str:
-    """Return what the figure shows, what is derived or ours alone, and whose numbers it has."""
-    held = [row for row in found if row.met is not None]
-    drawn = (
+def caption(paper: str, figure_rows: Sequence[FigureRow], calibrated: int) -> str:
+    """Return the caption: what is drawn, derived or ours alone, and the source."""
+    judged_rows = [row for row in figure_rows if row.met is not None]
+    marks_text = (
         "Bars: the published number, with the tolerance that ours is held to as a line, and Emberpool's."
-        if as_bars(found)
+        if as_bars(figure_rows)
         else "Points: Emberpool's number over the published one, on the band of its tolerance. Numbers: published → Emberpool."
     )
     sentences = [
-        drawn,
-        f"{sum(bool(row.met) for row in held)} of {count(len(held), 'number')} within tolerance.",
+        marks_text,
+        f"{sum(bool(row.met) for row in judged_rows)} of {count(len(judged_rows), 'number')} within tolerance.",
         "A published number of a single model is the ratio of two step times of the paper."
-        if any(row.derived for row in found)
+        if any(row.derived for row in figure_rows)
         else "",
-        "Ours alone: no published number is used." if any(row.ends is None for row in found) else "",
-        f"Constants were fitted to {count(calibrated, 'other number' if any(row.indented for row in found) else 'number')} "
+        "Ours alone: no published number is used." if any(row.ends is None for row in figure_rows) else "",
+        f"Constants were fitted to {count(calibrated, 'other number' if any(row.indented for row in figure_rows) else 'number')} "
         "of this source."
         if calibrated
         else "",
@@ -67,11 +69,11 @@ def caption(paper: str, found: Sequence[FigureRow], calibrated: int) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _by_panel(found: Sequence[FigureRow]) -> list[list[FigureRow]]:
-    return [[row for row in found if row.panel == name] for name in dict.fromkeys(row.panel for row in found)]
+def _by_panel(figure_rows: Sequence[FigureRow]) -> list[list[FigureRow]]:
+    return [[row for row in figure_rows if row.panel == name] for name in dict.fromkeys(row.panel for row in figure_rows)]
 
 
-def _ends(row: FigureRow) -> str:
+def _ends_text(row: FigureRow) -> str:
     return " to ".join(exact(end) for end in dict.fromkeys(row.ends or ()))
 
 
@@ -79,58 +81,66 @@ def _with_unit(number: str, row: FigureRow) -> str:
     return f"{number} {row.panel.partition('[')[2].rstrip(']')}".rstrip()
 
 
-def svg(found: Sequence[FigureRow], heading: str, below: str, inches: float) -> str:
-    """Return the figure as SVG of a printed width; its panels are drawn twice, as their labels take what they need."""
+def svg(figure_rows: Sequence[FigureRow], heading: str, caption_text: str, inches: float) -> str:
+    """Return the figure as SVG of a printed width [inches].
+
+    Panels are drawn twice, as their labels take the room that they need.
+    """
     width = inches * pictures.POINTS
-    abreast = panels_abreast(found, inches)
-    first = width / (3 * abreast)
-    plot = first + (width - pictures.bare_width(spec(found, inches, first))) / abreast
+    abreast = panels_abreast(figure_rows, inches)
+    draft_width = width / (3 * abreast)
+    plot = draft_width + (width - pictures.bare_width(spec(figure_rows, inches, draft_width))) / abreast
     words, small = (
         wrap(heading, int(width / BOLD_LETTER)),
-        wrap(f"{below} {SOURCE}.", int(width / LETTER), break_on_hyphens=False),
+        wrap(f"{caption_text} {SOURCE}.", int(width / LETTER), break_on_hyphens=False),
     )
-    legend = COLOURS if as_bars(found) else {**MET, "Tolerance": BAND}
-    return pictures.printed(spec(found, inches, plot), width, words, small, legend)
+    legend = COLOURS if as_bars(figure_rows) else {**MET, "Tolerance": BAND}
+    return pictures.printed(spec(figure_rows, inches, plot), width, words, small, legend)
 
 
-def panels_abreast(found: Sequence[FigureRow], inches: float) -> int:
-    """Return how many panels stand side by side: all of them over two columns of a paper, one in a single column."""
-    return len({row.panel for row in found}) if as_bars(found) and inches > COLUMN else 1
+def panels_abreast(figure_rows: Sequence[FigureRow], inches: float) -> int:
+    """Return the number of panels side by side: all over two columns, else one."""
+    return len({row.panel for row in figure_rows}) if as_bars(figure_rows) and inches > COLUMN else 1
 
 
-def spec(found: Sequence[FigureRow], inches: float, plot: float) -> Spec:
-    """Return the panels as a Vega-Lite specification with their data; `plot` is the width of one without labels, in points."""
-    wide = inches > COLUMN
-    panels = list(dict.fromkeys(row.panel for row in found))
-    if as_bars(found):
-        letters = 24 if not wide else 30 if len(panels) > 1 else 60
-        drawn = [_bars([row for row in found if row.panel == name], name, plot, letters) for name in panels]
+def spec(figure_rows: Sequence[FigureRow], inches: float, plot: float) -> Spec:
+    """Return the panels as a Vega-Lite specification with data.
+
+    `plot` is the width of a panel without labels, in points.
+    """
+    two_columns = inches > COLUMN
+    panels = list(dict.fromkeys(row.panel for row in figure_rows))
+    if as_bars(figure_rows):
+        letters = 24 if not two_columns else 30 if len(panels) > 1 else 60
+        panel_specs = [_bar_panel([row for row in figure_rows if row.panel == name], name, plot, letters) for name in panels]
     else:
-        drawn = [_ratios(found, plot, wide)]
+        panel_specs = [_ratio_panel(figure_rows, plot, two_columns)]
     return {
-        "hconcat" if wide else "vconcat": drawn,
+        "hconcat" if two_columns else "vconcat": panel_specs,
         "spacing": 12,
         "padding": {"left": EDGE, "right": EDGE, "top": 0, "bottom": 0},
         "config": _config(),
     }
 
 
-def as_bars(found: Sequence[FigureRow]) -> bool:
-    """Whether few numbers of few units and like size are drawn as bars; all others are drawn as ratios."""
-    panels = {row.panel for row in found}
-    sizes = {name: [number for row in found if row.panel == name for number in (row.ours, *(row.ends or ()))] for name in panels}
-    alike = all(min(numbers) > 0 and max(numbers) <= BAR_SPREAD * min(numbers) for numbers in sizes.values())
-    return len(found) <= BAR_ROWS and len(panels) <= BAR_PANELS and alike
+def as_bars(figure_rows: Sequence[FigureRow]) -> bool:
+    """Whether numbers are drawn as bars: few, of few units, of like size; else ratios."""
+    panels = {row.panel for row in figure_rows}
+    sizes = {
+        name: [number for row in figure_rows if row.panel == name for number in (row.ours, *(row.ends or ()))] for name in panels
+    }
+    like_sizes = all(min(numbers) > 0 and max(numbers) <= BAR_SPREAD * min(numbers) for numbers in sizes.values())
+    return len(figure_rows) <= BAR_ROWS and len(panels) <= BAR_PANELS and like_sizes
 
 
-def _bars(rows: Sequence[FigureRow], panel: str, plot: float, letters: int) -> Spec:
-    """Return one panel: two bars a row, the published one with its tolerance, each with its number at its end."""
+def _bar_panel(rows: Sequence[FigureRow], panel: str, plot: float, letters: int) -> Spec:
+    """Return one panel of bars: published with tolerance and ours, each with its number."""
     names = [wrap(row.label, letters) for row in rows]
-    values = [bar for name, row in zip(names, rows, strict=True) for bar in _bars_of(name, row)]
-    most = max(value["end"] for value in values)
+    values = [bar for name, row in zip(names, rows, strict=True) for bar in _row_bars(name, row)]
+    longest = max(bar["end"] for bar in values)
     places = {"y": _rows(names), "yOffset": nominal("whose", sort=list(COLOURS))}
-    ticks = _even_ticks(most, plot)
-    scale = {"domain": [0, most * plot / (plot - NUMBER)], "nice": False}
+    ticks = _even_ticks(longest, plot)
+    scale = {"domain": [0, longest * plot / (plot - NUMBER)], "nice": False}
     x = quantity("value", axis={"title": panel, "values": ticks}, scale=scale)
     end = quantity("end", axis=x["axis"])
     bar = layer(
@@ -138,8 +148,8 @@ def _bars(rows: Sequence[FigureRow], panel: str, plot: float, letters: int) -> S
     )
     tolerance = layer({"type": "rule", "color": TEXT}, {"filter": "isValid(datum.low)"}, x=quantity("low"), x2={"field": "high"})
     number = layer({"type": "text", "align": "left", "dx": 3}, x=end, text={"field": "words"})
-    for one in (bar, tolerance, number):
-        one["encoding"] |= places
+    for mark in (bar, tolerance, number):
+        mark["encoding"] |= places
     return {
         "data": {"values": values},
         "width": plot,
@@ -148,33 +158,42 @@ def _bars(rows: Sequence[FigureRow], panel: str, plot: float, letters: int) -> S
     }
 
 
-def _bars_of(name: list[str], row: FigureRow) -> list[dict[str, Any]]:
-    """Return the two bars of a row; without a published number the first is the words that ours stands alone."""
-    own = {"row": _key(name), "label": name, "lines": len(name)}
-    ours = {**own, "whose": OURS, "value": row.ours, "end": row.ours, "words": figure(row.ours)}
+def _row_bars(name: list[str], row: FigureRow) -> list[dict[str, Any]]:
+    """Return the two bars of a row; without published number the first is words."""
+    row_cells = {"row": _key(name), "label": name, "lines": len(name)}
+    our_bar = {**row_cells, "whose": OURS, "value": row.ours, "end": row.ours, "words": figure(row.ours)}
     if row.ends is None:
-        return [{**own, "whose": PUBLISHED, "end": 0, "words": "ours alone"}, ours]
+        return [{**row_cells, "whose": PUBLISHED, "end": 0, "words": "ours alone"}, our_bar]
     low, high = row.ends[0] - row.allowed, row.ends[1] + row.allowed
-    words = figure(row.ends[0]) if row.derived else _ends(row)
-    published: dict[str, Any] = {**own, "whose": PUBLISHED, "value": row.ends[1], "end": max(high, row.ends[1]), "words": words}
+    words = figure(row.ends[0]) if row.derived else _ends_text(row)
+    published_bar: dict[str, Any] = {
+        **row_cells,
+        "whose": PUBLISHED,
+        "value": row.ends[1],
+        "end": max(high, row.ends[1]),
+        "words": words,
+    }
     if high > low:
-        published |= {"low": low, "high": high}
-    return [published, ours]
+        published_bar |= {"low": low, "high": high}
+    return [published_bar, our_bar]
 
 
-def _ratios(rows: Sequence[FigureRow], plot: float, wide: bool) -> Spec:
-    """Return one panel of points: ours over published, in the band of the tolerance, with both numbers beside."""
-    numbers = [_numbers(row) for row in rows]
-    names = [wrap(row.label, 62) if wide else [*wrap(row.label, 30), said] for row, said in zip(rows, numbers, strict=True)]
+def _ratio_panel(rows: Sequence[FigureRow], plot: float, two_columns: bool) -> Spec:
+    """Return one panel of points: ours over published, in the tolerance's band, with both numbers."""
+    numbers = [_numbers_text(row) for row in rows]
+    names = [
+        wrap(row.label, 62) if two_columns else [*wrap(row.label, 30), number_text]
+        for row, number_text in zip(rows, numbers, strict=True)
+    ]
     values = _ratio_values(rows, names, numbers)
-    ends = [value[key] for value in values for key in ("low", "high", "ratio")]
+    ends = [point[key] for point in values for key in ("low", "high", "ratio")]
     domain = [min(ends) * 0.95, max(ends) * 1.05]
     axis = {"title": "Emberpool over published [×]", "values": _ratio_ticks(domain[0], domain[1], plot), "format": "~g"}
     x = {"scale": {"type": "log", "domain": domain, "nice": False}, "axis": axis}
     y = quantity("middle", scale=None, axis=None)
     edges = {"y": quantity("top", scale=None, axis=None), "y2": {"field": "bottom"}}
     band = layer({"type": "rect", "color": BAND}, x=quantity("low", **x), x2={"field": "high"}, **edges)
-    even = layer({"type": "rule", "color": TEXT}, x={"datum": 1, "type": "quantitative"})
+    unity_line = layer({"type": "rule", "color": TEXT}, x={"datum": 1, "type": "quantitative"})
     ratio = layer(
         {"type": "point", "filled": True, "size": 34, "opacity": 1},
         x=quantity("ratio", **x),
@@ -182,54 +201,57 @@ def _ratios(rows: Sequence[FigureRow], plot: float, wide: bool) -> Spec:
         color=_colour("verdict", MET),
         shape=nominal("verdict", scale={"domain": list(MET), "range": ["circle", "diamond"]}, legend=None),
     )
-    said = layer({"type": "text", "align": "left", "dx": 6}, x={"value": "width"}, y=y, text={"field": "words"})
+    number_labels = layer({"type": "text", "align": "left", "dx": 6}, x={"value": "width"}, y=y, text={"field": "words"})
     return {
         "data": {"values": values},
         "width": plot,
         "height": values[-1]["bottom"] + GAP,
-        "layer": [band, even, ratio, *([said] if wide else []), *_labels(names, y)],
+        "layer": [band, unity_line, ratio, *([number_labels] if two_columns else []), *_labels(names, y)],
     }
 
 
 def _ratio_values(rows: Sequence[FigureRow], names: Sequence[list[str]], numbers: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a value for each row: its place from the top in points, as high as its label, and its ratios."""
-    found: list[dict[str, Any]] = []
+    """Return the values of each row: its place from the top [points] and its ratios.
+
+    A row is as high as its label.
+    """
+    points: list[dict[str, Any]] = []
     top = 0.0
     for row, name, words in zip(rows, names, numbers, strict=True):
         low, high = row.ends or (row.ours, row.ours)
-        held = min(max(row.ours, low), high)
+        nearest_published = min(max(row.ours, low), high)
         bottom = top + LINE * len(name)
-        found.append(
+        points.append(
             {
                 "label": name,
                 "lines": len(name),
                 "top": top,
                 "bottom": bottom,
                 "middle": (top + bottom) / 2,
-                "ratio": row.ours / held,
-                "low": max(low - row.allowed, LEAST * held) / held,
-                "high": (high + row.allowed) / held,
+                "ratio": row.ours / nearest_published,
+                "low": max(low - row.allowed, LEAST * nearest_published) / nearest_published,
+                "high": (high + row.allowed) / nearest_published,
                 "verdict": OUTSIDE if row.met is False else WITHIN,
                 "words": words,
             }
         )
         top = bottom + GAP
-    return found
+    return points
 
 
-def _numbers(row: FigureRow) -> str:
+def _numbers_text(row: FigureRow) -> str:
     """Return the published number and ours, for beside a ratio: "94.4 → 93.4 %"."""
     unit = row.panel.partition("[")[2].rstrip("]").replace("×", "").strip()
-    return f"{_ends(row)} → {_plain(row.ours)} {unit}".rstrip()
+    return f"{_ends_text(row)} → {_number_text(row.ours)} {unit}".rstrip()
 
 
-def _plain(number: float) -> str:
-    """Return a number in three digits without a unit, as long as the published one beside it may be."""
+def _number_text(number: float) -> str:
+    """Return a number in three digits, without a unit or its prefix."""
     return exact(float(f"{number:.3g}")) if abs(number) >= MILLION else figure(number)
 
 
 def _rows(names: Sequence[Sequence[str]]) -> Spec:
-    """Return the channel of rows, in order; their labels are drawn as text, so that lines of one stand around its middle."""
+    """Return the channel of rows, in order; their labels are text layers of several lines."""
     return nominal("row", sort=[_key(name) for name in names], axis=None)
 
 
@@ -256,20 +278,20 @@ def _colour(field: str, colours: Mapping[str, str]) -> Spec:
     return nominal(field, scale=scale_of(colours), legend=None)
 
 
-def _even_ticks(most: float, plot: float) -> list[float]:
-    """Return ticks from 0 that reach no further than the longest bar, as many as have room."""
-    wanted = most / max(plot / TICK_WIDTH, 2)
-    step = next(one for one in ROUND if one >= wanted)
-    return [number * step for number in range(int(most / step) + 1)]
+def _even_ticks(longest: float, plot: float) -> list[float]:
+    """Return ticks from 0 to at most the longest bar, as many as have room."""
+    min_step = longest / max(plot / TICK_WIDTH, 2)
+    step = next(round_number for round_number in ROUND if round_number >= min_step)
+    return [number * step for number in range(int(longest / step) + 1)]
 
 
 def _ratio_ticks(low: float, high: float, plot: float) -> list[float]:
-    """Return ticks of 1, 2 and 5 x 10^n, and finer ones between, none nearer to another than a label needs."""
-    kept: list[float] = []
-    for one in (tick for tick in (1.0, *ROUND, *FINE) if low <= tick <= high):
-        if all(abs(log(one / other)) * plot >= TICK_WIDTH * log(high / low) for other in kept):
-            kept.append(one)
-    return sorted(kept)
+    """Return ticks of 1, 2 and 5 x 10^n and finer, with room for labels."""
+    ticks: list[float] = []
+    for tick in (tick for tick in (1.0, *ROUND, *FINE) if low <= tick <= high):
+        if all(abs(log(tick / other_tick)) * plot >= TICK_WIDTH * log(high / low) for other_tick in ticks):
+            ticks.append(tick)
+    return sorted(ticks)
 
 
 def _config() -> Spec:

@@ -12,36 +12,36 @@ from pages.ui import downloads
 from pages.ui.plain import plain
 
 
-def draw(paper: str, own: list[ClaimVerdict]) -> None:
-    """Draw a paper's charts and tables: its step times and energies where it has them, its headlines, its other claims."""
-    st.subheader(plain(figure_panel.name(paper, own)), anchor=False)
+def draw(paper: str, verdicts: list[ClaimVerdict]) -> None:
+    """Draw a paper's charts and tables: step times, energies, headlines, and other claims."""
+    st.subheader(plain(figure_panel.name(paper, verdicts)), anchor=False)
     st.caption(plain(paper))
-    stacks = list(verdict_tables.stacks(own).items())
-    for first in range(0, len(stacks), 2):
-        for column, (name, rows) in zip(st.columns(2), stacks[first : first + 2], strict=False):
+    stacks = list(verdict_tables.stacks(verdicts).items())
+    for offset in range(0, len(stacks), 2):
+        for column, (name, rows) in zip(st.columns(2), stacks[offset : offset + 2], strict=False):
             with column:
-                _stacks(name, rows, own, paper)
-    energies = verdict_tables.energies(own) if stacks else pd.DataFrame()
+                _draw_stacks(name, rows, verdicts, paper)
+    energies = verdict_tables.energies(verdicts) if stacks else pd.DataFrame()
     if len(energies):
         chart.draw(
             energies,
             verdict_charts.energies(tuple(dict.fromkeys(energies.system))),
-            key=f"energy {figure_panel.name(paper, own)}",
+            key=f"energy {figure_panel.name(paper, verdicts)}",
             title=verdict_tables.energy_finding(energies),
             subtitle="Energy of a batch by model and training system, PMEM on the same machine = 1; each model is a prediction",
             columns=verdict_tables.ENERGY_COLUMNS,
         )
-    known_for = headlines(own)
-    if known_for:
+    headline_claims = headlines(verdicts)
+    if headline_claims:
         st.markdown("**What the paper is known for**")
-        downloads.show(verdict_tables.shown(verdict_tables.table(known_for).drop(columns="Preset")))
-    others = [] if stacks else [verdict for verdict in own if verdict not in known_for]
-    if others:
-        st.markdown("**What else was held to it**" if known_for else "**What was held to it**")
-        downloads.show(verdict_tables.shown(verdict_tables.table(others)))
+        downloads.show(verdict_tables.shown(verdict_tables.table(headline_claims).drop(columns="Preset")))
+    other_claims = [] if stacks else [verdict for verdict in verdicts if verdict not in headline_claims]
+    if other_claims:
+        st.markdown("**What else was held to it**" if headline_claims else "**What was held to it**")
+        downloads.show(verdict_tables.shown(verdict_tables.table(other_claims)))
 
 
-def _stacks(name: str, rows: pd.DataFrame, own: list[ClaimVerdict], paper: str) -> None:
+def _draw_stacks(name: str, rows: pd.DataFrame, verdicts: list[ClaimVerdict], paper: str) -> None:
     """Draw a preset's step times by stage, published ones above ours."""
     published = "published" in set(rows.who)
     rest = "; the published bar's grey end is the part that no claim itemises" if published else ""
@@ -49,7 +49,7 @@ def _stacks(name: str, rows: pd.DataFrame, own: list[ClaimVerdict], paper: str) 
         rows,
         verdict_charts.stacks(float(rows.groupby(["system", "who"])["amount"].sum().max())),
         key=f"stacks {name}",
-        title=f"{preset(name).title}: {verdict_tables.distance(own, name)}",
+        title=f"{preset(name).title}: {verdict_tables.distance(verdicts, name)}",
         subtitle=f"Step time by stage of each training system [ms]{rest}",
         source=paper.partition(":")[0] if published else "",
         columns=verdict_tables.STACK_COLUMNS,

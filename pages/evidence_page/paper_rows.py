@@ -1,4 +1,7 @@
-"""The rows of a paper's figure: each published number beside ours; a mean over models is followed by the models."""
+"""The rows of a paper's figure: each published number beside ours.
+
+A mean over models is followed by its models.
+"""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +37,7 @@ class FigureRow:
     """A line of a figure.
 
     panel: quantity and unit, which rows of one panel share.
-    label: what the number is of.
+    label: the number's title.
     subject: the quantity in a word or two, for a title.
     ours: our number in that unit.
     ends: the published range, or None where ours stands alone.
@@ -58,9 +61,9 @@ class FigureRow:
 
 
 def short_name(paper: str, presets: Sequence[str]) -> str:
-    """Return the name that a paper is called by: its system's, or its authors'."""
-    named = (SHORT.match(preset(name).title) for name in presets)
-    return next((found[1] for found in named if found), paper.partition(":")[0].partition(";")[0])
+    """Return a paper's short name: its system's, or its authors'."""
+    matches = (SHORT.match(preset(name).title) for name in presets)
+    return next((match[1] for match in matches if match), paper.partition(":")[0].partition(";")[0])
 
 
 def has_figure(verdicts: Verdicts) -> bool:
@@ -69,43 +72,46 @@ def has_figure(verdicts: Verdicts) -> bool:
 
 
 def headlines(verdicts: Verdicts) -> list[ClaimVerdict]:
-    """Return the claims that a paper makes over several presets, or stakes its name on."""
+    """Return the claims over several presets, and the paper's headline claims."""
     return [verdict for verdict in verdicts if len(verdict.claim.presets) > 1 or verdict.claim.kind == "headline"]
 
 
 def rows(verdicts: Verdicts) -> list[FigureRow]:
-    """Return the rows of one paper's figure: its means with their models where it has means, else every published number."""
+    """Return a paper's rows: means with their models, else every published number."""
     means = [verdict for verdict in verdicts if len(verdict.claim.presets) > 1 and verdict.claim.ends]
     if means:
-        found = _mean_rows(verdicts, means)
+        figure_rows = _mean_rows(verdicts, means)
     else:
         published = [verdict for verdict in verdicts if verdict.claim.ends]
-        several = len({verdict.preset for verdict in published}) > 1
-        found = [_claim_row(verdict, several) for verdict in published]
-    return [row for kind in dict.fromkeys(row.panel for row in found) for row in found if row.panel == kind]
+        with_preset = len({verdict.preset for verdict in published}) > 1
+        figure_rows = [_claim_row(verdict, with_preset) for verdict in published]
+    return [row for kind in dict.fromkeys(row.panel for row in figure_rows) for row in figure_rows if row.panel == kind]
 
 
 def _mean_rows(verdicts: Verdicts, means: Verdicts) -> list[FigureRow]:
-    """Return the means, those of one comparison together, headlines first; the first of each result is followed by its models."""
+    """Return the means by comparison, headlines first.
+
+    The first mean of each result is followed by its models.
+    """
     groups: dict[tuple[str, ...], list[ClaimVerdict]] = {}
-    for verdict in sorted(means, key=lambda one: one.claim.kind != "headline"):
+    for verdict in sorted(means, key=lambda verdict: verdict.claim.kind != "headline"):
         claim = verdict.claim
         groups.setdefault((claim.metric, claim.form, claim.system, claim.baseline), []).append(verdict)
-    found: list[FigureRow] = []
-    split: set[str] = set()
+    figure_rows: list[FigureRow] = []
+    metrics_split: set[str] = set()
     for (metric, *_), group in groups.items():
-        found += [_claim_row(verdict, several=False) for verdict in group]
-        if metric not in split:
-            split.add(metric)
-            found += [_model_row(verdicts, group[0].claim, name) for name in group[0].claim.presets]
-    return sorted(found, key=lambda row: row.panel != PANELS["speed-up"])
+        figure_rows += [_claim_row(verdict, with_preset=False) for verdict in group]
+        if metric not in metrics_split:
+            metrics_split.add(metric)
+            figure_rows += [_model_row(verdicts, group[0].claim, name) for name in group[0].claim.presets]
+    return sorted(figure_rows, key=lambda row: row.panel != PANELS["speed-up"])
 
 
-def _claim_row(verdict: ClaimVerdict, several: bool) -> FigureRow:
+def _claim_row(verdict: ClaimVerdict, with_preset: bool) -> FigureRow:
     claim = verdict.claim
     return FigureRow(
         panel=panel(claim),
-        label=label(verdict, several),
+        label=label(verdict, with_preset),
         subject=subject(claim),
         ours=verdict.ours,
         ends=claim.ends,
@@ -126,16 +132,19 @@ def subject(claim: Claim) -> str:
     return claim.title.partition(" [")[0].partition(",")[0]
 
 
-def label(verdict: ClaimVerdict, several: bool) -> str:
-    """Return a claim's title without its unit, with the systems' own titles; `several` names the preset too."""
+def label(verdict: ClaimVerdict, with_preset: bool) -> str:
+    """Return a claim's title without its unit, with the systems' titles.
+
+    `with_preset` puts the preset before it.
+    """
     text = verdict.claim.title.partition(" [")[0]
     for slug, system in sorted(every("systems").items(), key=lambda pair: -len(pair[0])):
         text = re.sub(rf"(?<![\w-]){re.escape(slug)}(?![\w-])", system.title, text)
     text = text.removeprefix(f"{PANELS['speed-up'].partition(' [')[0]}, ") if len(verdict.claim.presets) > 1 else text
-    return f"{preset(verdict.preset).title.rpartition(' on ')[2]}: {text}" if several else text
+    return f"{preset(verdict.preset).title.rpartition(' on ')[2]}: {text}" if with_preset else text
 
 
-def frame(found: Sequence[FigureRow]) -> pd.DataFrame:
+def frame(figure_rows: Sequence[FigureRow]) -> pd.DataFrame:
     """Return a figure's numbers as a table, one row each."""
     cells = [
         {
@@ -149,14 +158,14 @@ def frame(found: Sequence[FigureRow]) -> pd.DataFrame:
             "derived": "from published step times" if row.derived else "",
             "source": row.source,
         }
-        for row in found
+        for row in figure_rows
     ]
     return pd.DataFrame(cells, columns=list(TITLES)).rename(columns=TITLES)
 
 
 def _model_row(verdicts: Verdicts, claim: Claim, name: str) -> FigureRow:
-    """Return one model's row under its mean: published where both step times are, else ours alone."""
-    ours = validate.measure(replace(claim, presets=(name,), aggregate="mean"))
+    """Return a model's row under its mean: published where both step times are."""
+    our_number = validate.measure(replace(claim, presets=(name,), aggregate="mean"))
     values = {
         verdict.claim.system: verdict.claim.published
         for verdict in verdicts
@@ -169,7 +178,7 @@ def _model_row(verdicts: Verdicts, claim: Claim, name: str) -> FigureRow:
         panel=panel(claim),
         label=words[-1],
         subject=subject(claim),
-        ours=ours,
+        ours=our_number,
         ends=None if number is None else (number, number),
         derived=number is not None,
         indented=True,

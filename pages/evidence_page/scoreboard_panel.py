@@ -1,4 +1,4 @@
-"""The scoreboard: each family's errors on published numbers that were not used, and all of them in one picture."""
+"""The scoreboard: each family's errors on unused published numbers, and one picture of all."""
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -54,72 +54,81 @@ READING = (
 
 
 def draw(verdicts: Sequence[ClaimVerdict]) -> None:
-    """Draw the families' table, what got worse since the accepted record, and the picture."""
-    found = scores(verdicts, ()) + figures(version.MODEL)
+    """Draw the families' table, numbers worse than the accepted record, and the picture."""
+    numbers = scores(verdicts, ()) + figures(version.MODEL)
     st.subheader("How far off is it where nothing was fitted?", anchor=False)
-    picture, families_of = st.columns(2)
-    drawn = points(found)
-    hidden = len(found) - len(drawn)
-    with picture:
+    chart_column, table_column = st.columns(2)
+    drawn_points = points(numbers)
+    num_hidden = len(numbers) - len(drawn_points)
+    with chart_column:
         chart.draw(
-            drawn,
-            spec(*decades(drawn)),
+            drawn_points,
+            spec(*decades(drawn_points)),
             key="scoreboard",
-            title=finding(found),
+            title=finding(numbers),
             subtitle="Published numbers against ours, each in its own unit, both axes logarithmic"
-            + f"; {figures_text.count(hidden, 'number')} of 0 or less not drawn" * (hidden > 0),
+            + f"; {figures_text.count(num_hidden, 'number')} of 0 or less not drawn" * (num_hidden > 0),
             columns=TITLES,
         )
-    with families_of:
-        st.table(table(found).set_index("Family"), border="horizontal")
+    with table_column:
+        st.table(table(numbers).set_index("Family"), border="horizontal")
     record = read()
-    lost = worse(record, found, every=True)
-    for sentence in lost:
+    regressions = worse(record, numbers, every=True)
+    for sentence in regressions:
         st.warning(plain(sentence))
     st.caption(plain(f"Accepted with model version {record.model} on {record.date}: {record.reason.rstrip('.')}."))
 
 
-def finding(found: Sequence[PublishedNumber]) -> str:
+def finding(numbers: Sequence[PublishedNumber]) -> str:
     """Return the sentence on the median error over all numbers that nothing was fitted to."""
-    whole = score_lines(found)[0]
-    if whole.median_percent is None:
+    overall_line = score_lines(numbers)[0]
+    if overall_line.median_percent is None:
         return "Every published number was used for fitting"
-    off = figures_text.percent(whole.median_percent / 100)
-    return f"Half of the {figures_text.count(whole.count, 'number')} that nothing was fitted to are within {off}"
+    error_text = figures_text.percent(overall_line.median_percent / 100)
+    return f"Half of the {figures_text.count(overall_line.count, 'number')} that nothing was fitted to are within {error_text}"
 
 
 @lru_cache(maxsize=1)
 def figures(model: str) -> tuple[PublishedNumber, ...]:
-    """Return the published numbers that no preset claims, kept as long as the model version lives."""
+    """Return the published numbers that no preset claims, cached by model version."""
     return scores((), published_figures())
 
 
-def table(found: Sequence[PublishedNumber]) -> pd.DataFrame:
-    """Return a row over all numbers and one a family, as text: a family without free numbers says so."""
-    published = {score.family for score in found}
+def table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
+    """Return a row over all numbers and one a family, as text.
+
+    A family without numbers out of sample says so.
+    """
+    published = {score.family for score in numbers}
     rows = []
-    for line in score_lines(found):
+    for line in score_lines(numbers):
         count = figures_text.count(line.count) if line.count else FITTED if line.family in published else UNPUBLISHED
         rest = (line.median_percent, line.roofline_percent, line.near_percent, line.rank, line.beside_percent)
-        cells = [NONE if number is None else _digits(number) for number in rest]
+        cells = [NONE if number is None else _three_digits(number) for number in rest]
         rows.append((line.family, count, *cells, figures_text.count(line.roofline_count) if line.roofline_count else NONE))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _digits(number: float) -> str:
+def _three_digits(number: float) -> str:
     return figures_text.exact(float(f"{number:.3g}"))
 
 
-def decades(drawn: pd.DataFrame) -> tuple[int, int]:
+def decades(frame: pd.DataFrame) -> tuple[int, int]:
     """Return the powers of ten around all numbers of the picture."""
-    numbers = [*drawn["published"], *drawn["ours"]] or [1.0]
+    numbers = [*frame["published"], *frame["ours"]] or [1.0]
     return floor(log10(min(numbers))), ceil(log10(max(numbers)))
 
 
-def points(found: Sequence[PublishedNumber]) -> pd.DataFrame:
-    """Return one row a published number that has a logarithm: name, family, sample, published, ours, error in percent, cause."""
-    drawn = [one for one in found if min(one.published, one.ours) > 0]
-    rows = [(one.name, one.family, one.sample, one.nearest, one.ours, one.error_percent, one.cause) for one in drawn]
+def points(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
+    """Return a row a published number above 0.
+
+    Columns: name, family, sample, published, ours, error [%], cause.
+    """
+    positive_numbers = [number for number in numbers if min(number.published, number.ours) > 0]
+    rows = [
+        (number.name, number.family, number.sample, number.nearest, number.ours, number.error_percent, number.cause)
+        for number in positive_numbers
+    ]
     return pd.DataFrame(rows, columns=["name", "family", "sample", "published", "ours", "error", "cause"])
 
 
@@ -131,8 +140,11 @@ MOST_TICKS = 5
 
 @cache
 def spec(low: int = -1, high: int = 8) -> Spec:
-    """Published against ours over these decades, both logarithmic; needs name, family, sample, published, ours, error, cause."""
-    named = families()
+    """Published against ours over decades, both logarithmic.
+
+    Needs name, family, sample, published, ours, error, cause.
+    """
+    family_names = families()
     step = ceil((high - low) / MOST_TICKS)
     ticks = {"values": [10.0**power for power in range(low, high + 1, step)], "labelExpr": POWER}
     scale = {**LOG, "domain": [10.0**low, 10.0**high]}
@@ -143,7 +155,7 @@ def spec(low: int = -1, high: int = 8) -> Spec:
         {"type": "point", "filled": True, "size": 90, "opacity": 0.8},
         x=x,
         y=y,
-        color=nominal("family", scale={"domain": named, "range": COLOURS[: len(named)]}, title="Family"),
+        color=nominal("family", scale={"domain": family_names, "range": COLOURS[: len(family_names)]}, title="Family"),
         shape=nominal("sample", scale={"domain": list(SAMPLES)}, legend=SAMPLE),
         tooltip=hover(
             ("name", "Number"),

@@ -1,4 +1,7 @@
-"""The accuracy study's stored result: the finding, what a stale MLP log costs at once and at the end, table and CSV file."""
+"""The accuracy study's stored result: finding, charts, table and CSV file.
+
+It shows the cost of a stale MLP log, right after recovery and at the end.
+"""
 
 from functools import cache
 from types import MappingProxyType
@@ -25,7 +28,7 @@ FORMATS = {"Difference": "%+.5f", "Low": "%+.5f", "High": "%+.5f", "Seed spread"
 
 
 def draw() -> None:
-    """Draw the study; a stored file in trouble shows its sentence and leaves the rest of the page."""
+    """Draw the study; a damaged file shows its error and leaves the rest."""
     st.subheader("What does an old MLP log cost in accuracy?", anchor=False)
     try:
         study = kept.read(kept.STORED)
@@ -35,13 +38,13 @@ def draw() -> None:
     st.markdown(f"**{plain(findings.sentence(study))}**")
     frame = rows(study)
     for column, moment in zip(st.columns(2), MOMENTS.values(), strict=True):
-        shown = drawn(frame[(frame["Moment"] == moment) & frame["Measure"].isin(DRAWN)])
+        moment_rows = drawn(frame[(frame["Moment"] == moment) & frame["Measure"].isin(DRAWN)])
         with column:
             chart.draw(
-                shown,
+                moment_rows,
                 spec(),
                 key=f"study {moment}",
-                title=f"{moment.capitalize()}{_after(study, moment)}: {_largest(shown)}",
+                title=f"{moment.capitalize()}{_batches_after(study, moment)}: {_loss_text(moment_rows)}",
                 subtitle=SUBTITLE,
                 alt=_alt(moment),
                 columns={"age": AGE, "measure": "Measure", "difference": "Difference", "low": "Low", "high": "High"},
@@ -54,7 +57,7 @@ def draw() -> None:
 
 
 def _many_faults() -> None:
-    """Draw what many recoveries add up to, each with an old MLP log."""
+    """Draw the sum of many recoveries, each with an old MLP log."""
     st.subheader("Do many recoveries add up?", anchor=False)
     try:
         study = kept.read(kept.STORED_ROLLBACKS)
@@ -62,7 +65,7 @@ def _many_faults() -> None:
         st.error(plain(str(error)))
         return
     st.markdown(f"**{plain(findings.many_faults_sentence(study))}**")
-    frame = pd.DataFrame([measured(one, {FAULTS: findings.label(one.variant)}) for one in findings.findings(study)])
+    frame = pd.DataFrame([measured(finding, {FAULTS: findings.label(finding.variant)}) for finding in findings.findings(study)])
     downloads.show(frame, FORMATS)
     downloads.rows(frame, "emberpool-many-recoveries", "Download the study of many recoveries as CSV")
     st.caption(
@@ -74,15 +77,23 @@ def _many_faults() -> None:
 
 
 def rows(study: kept.Study) -> pd.DataFrame:
-    """Return one row a moment, measure and staleness: the paired difference, its 95 % interval, the unpaired seed spread."""
-    return pd.DataFrame([{**measured(one, {AGE: one.variant}), "Seed spread": one.spread} for one in findings.findings(study)])
+    """Return a row a moment, measure and staleness.
+
+    Each has the paired difference, its 95 % interval, and the unpaired seed spread.
+    """
+    return pd.DataFrame(
+        [{**measured(finding, {AGE: finding.variant}), "Seed spread": finding.spread} for finding in findings.findings(study)]
+    )
 
 
-def measured(one: findings.Finding, of: Row = MappingProxyType({})) -> Row:
-    """Return a difference as a row: its moment and measure, `of` which variant, its mean and interval."""
-    title, _, unit = MEASURES[one.measure]
-    difference = {"Difference": one.difference.mean, "Low": one.difference.low, "High": one.difference.high}
-    return {"Moment": MOMENTS[one.moment], "Measure": title, "Unit": unit, **of, **difference}
+def measured(finding: findings.Finding, variant_cells: Row = MappingProxyType({})) -> Row:
+    """Return a difference as a row: moment, measure, variant, mean and interval.
+
+    `variant_cells` names the variant.
+    """
+    title, _, unit = MEASURES[finding.measure]
+    difference = {"Difference": finding.difference.mean, "Low": finding.difference.low, "High": finding.difference.high}
+    return {"Moment": MOMENTS[finding.moment], "Measure": title, "Unit": unit, **variant_cells, **difference}
 
 
 def drawn(frame: pd.DataFrame) -> pd.DataFrame:
@@ -96,20 +107,20 @@ def spec() -> dict[str, Any]:
     """Means with their intervals beside the paper's bound; needs age, measure, difference, low, high."""
     height = {"type": "quantitative", "axis": charts.axis("Difference [percentage points]")}
     colour = nominal("measure", legend=charts.below("Accuracy", title=None))
-    across = {
+    channels = {
         "x": {"field": "age", "type": "ordinal", "axis": charts.axis(AGE, labelAngle=0, format=",")},
         "xOffset": nominal("measure", sort=list(DRAWN)),
         "color": {**colour, "scale": scale_of(DRAWN)},
         "tooltip": _TOOLTIP,
     }
-    interval = layer(ruled(strokeWidth=2), **across, y={"field": "low", **height}, y2={"field": "high"})
+    interval = layer(ruled(strokeWidth=2), **channels, y={"field": "low", **height}, y2={"field": "high"})
     shape = {**colour, "scale": {"domain": list(DRAWN)}}
     mean = layer(
-        {"type": "point", "filled": True, "size": 60, "opacity": 1}, **across, y={"field": "difference", **height}, shape=shape
+        {"type": "point", "filled": True, "size": 60, "opacity": 1}, **channels, y={"field": "difference", **height}, shape=shape
     )
     return {
         "height": 260,
-        "layer": [_level(0.0, []), _level(-PAPER_POINTS, [5, 4]), interval, mean],
+        "layer": [_level_rule(0.0, []), _level_rule(-PAPER_POINTS, [5, 4]), interval, mean],
     }
 
 
@@ -122,21 +133,21 @@ _TOOLTIP = hover(
 )
 
 
-def _level(at: float, dash: list[int]) -> dict[str, Any]:
-    return layer(ruled(color=charts.INK, strokeDash=dash), y={"datum": at})
+def _level_rule(level: float, dash: list[int]) -> dict[str, Any]:
+    return layer(ruled(color=charts.INK, strokeDash=dash), y={"datum": level})
 
 
-def _after(study: kept.Study, moment: str) -> str:
+def _batches_after(study: kept.Study, moment: str) -> str:
     plan = study.plan
     return f", {figures.count(plan.batches - plan.crash_at, 'batch', 'batches')} later" if moment == MOMENTS["at_end"] else ""
 
 
-def _largest(shown: pd.DataFrame) -> str:
+def _loss_text(moment_rows: pd.DataFrame) -> str:
     """Return the largest loss of a picture in a few words."""
-    worst = shown.loc[shown["difference"].idxmin()]
-    if worst["difference"] >= 0:
+    largest_loss = moment_rows.loc[moment_rows["difference"].idxmin()]
+    if largest_loss["difference"] >= 0:
         return "no loss"
-    return f"at most {figures.figure(-worst['difference'])} points of {worst['measure']} lost"
+    return f"at most {figures.figure(-largest_loss['difference'])} points of {largest_loss['measure']} lost"
 
 
 def _alt(moment: str) -> str:

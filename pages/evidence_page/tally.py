@@ -1,4 +1,4 @@
-"""The count of published statements: how many are met, how many are missed, and which are missed by most."""
+"""The count of published statements: met, missed, and missed by most."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ NAMED = 3  # misses that the answer names
 
 @dataclass(frozen=True)
 class Miss:
-    """A published number that ours is outside of: its name, and ours as a multiple of it."""
+    """A published number that ours misses: its name, and ours as a multiple of it."""
 
     name: str
     ratio: float
 
     @property
     def size(self) -> float:
-        """How far off ours is, as the logarithm's absolute value; infinite for a ratio of 0 or less."""
+        """The absolute logarithm of the ratio; infinite for a ratio of 0 or less."""
         return abs(log(self.ratio)) if self.ratio > 0 else inf
 
 
@@ -35,7 +35,8 @@ class Tally:
     misses: published numbers that ours is outside of, the largest miss first.
     fitted: published numbers that a constant, a shape or a set-up was fitted to.
     predictions: claims with nothing published to compare.
-    limits_held, limits: our own limits on counterfactual runs that hold, and all of them.
+    limits_held: our own limits on counterfactual runs that hold.
+    limits: all of these limits.
     """
 
     met: int
@@ -52,7 +53,7 @@ class Tally:
 
 
 def tally(verdicts: Sequence[ClaimVerdict], numbers: Sequence[PublishedNumber]) -> Tally:
-    """Return the count over the verdicts of all claims and over the published numbers that no preset claims."""
+    """Return the count over all claims' verdicts and the numbers that no preset claims."""
     published = [verdict for verdict in verdicts if verdict.claim.ends is not None]
     limits = [verdict for verdict in verdicts if verdict.claim.kind == "counterfactual"]
     missed = [_claim_miss(verdict) for verdict in published if not verdict.passed]
@@ -68,36 +69,36 @@ def tally(verdicts: Sequence[ClaimVerdict], numbers: Sequence[PublishedNumber]) 
     )
 
 
-def finding(found: Tally) -> str:
-    """Return the sentence that counts the statements met and those that are not."""
-    if not found.published:
+def finding(counts: Tally) -> str:
+    """Return the sentence that counts the statements met and not met."""
+    if not counts.published:
         return "No published statement is held to this simulator."
-    missed = len(found.misses)
-    others = f"{count(missed)} {'is' if missed == 1 else 'are'} not" if missed else "none is missed"
-    verb = "is" if found.met == 1 else "are"
-    return f"{count(found.met)} of {count(found.published, 'published statement')} {verb} met, {others}."
+    num_missed = len(counts.misses)
+    missed_text = f"{count(num_missed)} {'is' if num_missed == 1 else 'are'} not" if num_missed else "none is missed"
+    verb = "is" if counts.met == 1 else "are"
+    return f"{count(counts.met)} of {count(counts.published, 'published statement')} {verb} met, {missed_text}."
 
 
-def reasons(found: Tally) -> list[str]:
+def reasons(counts: Tally) -> list[str]:
     """Return the sentences that name the worst misses."""
-    worst = found.misses[:NAMED]
-    if not worst:
+    worst_misses = counts.misses[:NAMED]
+    if not worst_misses:
         return []
-    named = "; ".join(f"{factor(miss.ratio)} in {miss.name}" for miss in worst)
-    return [f"{'The worst, ours over published' if len(worst) > 1 else 'The miss, ours over published'}: {named}."]
+    miss_texts = "; ".join(f"{factor(miss.ratio)} in {miss.name}" for miss in worst_misses)
+    return [f"{'The worst, ours over published' if len(worst_misses) > 1 else 'The miss, ours over published'}: {miss_texts}."]
 
 
-def notes(found: Tally) -> list[str]:
-    """Return the sentences on numbers that were fitted to, and on claims that no published number can be compared with."""
+def notes(counts: Tally) -> list[str]:
+    """Return the sentences on fitted numbers, on predictions, and on our own limits."""
     return [
-        *([f"{found.fitted} of the {found.published} were used for fitting."] if found.fitted else []),
-        f"{count(found.predictions, 'prediction')} cannot be compared: nothing is published.",
-        *([f"{found.limits_held} of {count(found.limits, 'limit')} of our own on what-if runs hold."] if found.limits else []),
+        *([f"{counts.fitted} of the {counts.published} were used for fitting."] if counts.fitted else []),
+        f"{count(counts.predictions, 'prediction')} cannot be compared: nothing is published.",
+        *([f"{counts.limits_held} of {count(counts.limits, 'limit')} of our own on what-if runs hold."] if counts.limits else []),
     ]
 
 
 def _claim_miss(verdict: ClaimVerdict) -> Miss:
     """Return a missed claim under its title and the short name of its paper."""
-    error, own = verdict.error_percent, preset(verdict.preset)
-    name = f"{paper_rows.label(verdict, several=False)} ({paper_rows.short_name(own.paper, [own.name])})"
+    error, claim_preset = verdict.error_percent, preset(verdict.preset)
+    name = f"{paper_rows.label(verdict, with_preset=False)} ({paper_rows.short_name(claim_preset.paper, [claim_preset.name])})"
     return Miss(name, inf if error is None else 1 + error / 100)

@@ -1,4 +1,4 @@
-"""The charts that set published step times and energies beside ours."""
+"""The charts of published step times and energies beside ours."""
 
 from functools import cache
 
@@ -16,7 +16,10 @@ TITLED = (
 
 @cache
 def stacks(longest: float) -> Spec:
-    """Two bars a training system, the published one above ours, with room for labels; needs system, who, part, amount."""
+    """Two bars a training system, published above ours; needs system, who, part, amount.
+
+    `longest` is the longest bar [ms], beside which labels have room.
+    """
     rows = {
         "y": nominal("system", sort=list(palette.systems()), axis=_systems_axis()),
         "yOffset": nominal("who", sort=[PUBLISHED, OURS]),
@@ -39,13 +42,16 @@ def stacks(longest: float) -> Spec:
         "autosize": {"type": "fit-x", "contains": "padding"},
         "transform": [{"calculate": f"indexof({list(STAGES)}, datum.part)", "as": "rank"}],
         "encoding": rows,
-        "layer": [stack, _totals()],
+        "layer": [stack, _total_labels()],
     }
 
 
 @cache
-def energies(shown: tuple[str, ...]) -> Spec:
-    """A group of bars a model, one a training system, published ones paler; needs preset, system, who, energy."""
+def energies(legend_systems: tuple[str, ...]) -> Spec:
+    """A group of bars a model, one a system; needs preset, system, who, energy.
+
+    Published bars are paler.
+    """
     systems = palette.systems()
     return {
         "height": {"step": 11, "for": "offset"},
@@ -58,7 +64,7 @@ def energies(shown: tuple[str, ...]) -> Spec:
             "color": nominal(
                 "system",
                 scale=palette.colours(systems),
-                legend=below("All in HBM, cached", title="Training system", values=list(shown), labelExpr=TITLED),
+                legend=below("All in HBM, cached", title="Training system", values=list(legend_systems), labelExpr=TITLED),
             ),
             "opacity": when(f"datum.who === '{OURS}'", 1, 0.6),
             "tooltip": hover(
@@ -72,7 +78,7 @@ def _systems_axis() -> Spec:
     return {**axis("", labelFontSize=13), "title": None, "labelExpr": TITLED}
 
 
-def _totals() -> Spec:
+def _total_labels() -> Spec:
     return layer(
         {"type": "text", "align": "left", "dx": 5, "color": INK},
         {"aggregate": [{"op": "sum", "field": "amount", "as": "total"}], "groupby": ["system", "who"]},

@@ -1,4 +1,4 @@
-"""Verdicts as plain tables: stacks beside each other, energies, every claim in one row."""
+"""Verdicts as plain tables: step times by stage, energies, and a row a claim."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -63,29 +63,32 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
 
 
 def shown(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of claims to read: numbers as text, a range in one cell, no column that is empty."""
+    """Return a table of claims to read.
+
+    Numbers are text, a range is one cell, and empty columns are left out.
+    """
     cells = {name: list(frame[name]) for name in frame.columns if name != "Published, to"}
     if "Published, to" in frame:
-        cells["Published"] = [_range(*ends) for ends in zip(frame["Published"], frame["Published, to"], strict=True)]
-    cells["Ours"] = [_number(number) for number in frame["Ours"]]
+        cells["Published"] = [_range_text(*ends) for ends in zip(frame["Published"], frame["Published, to"], strict=True)]
+    cells["Ours"] = [_number_text(number) for number in frame["Ours"]]
     cells["Error [%]"] = [NONE if pd.isna(number) else figures.signed(number) for number in frame["Error [%]"]]
-    cells["Tolerance"] = [_number(number) for number in frame.get("Tolerance", [])]
-    whole = pd.DataFrame(cells)
-    read = whole.where(whole.notna() & (whole != ""), NONE)
-    return read[[name for name in read.columns if (read[name] != NONE).any()]]
+    cells["Tolerance"] = [_number_text(number) for number in frame.get("Tolerance", [])]
+    text_frame = pd.DataFrame(cells)
+    filled_frame = text_frame.where(text_frame.notna() & (text_frame != ""), NONE)
+    return filled_frame[[name for name in filled_frame.columns if (filled_frame[name] != NONE).any()]]
 
 
-def _range(low: float, high: float) -> str:
+def _range_text(low: float, high: float) -> str:
     return NONE if pd.isna(low) else figures.exact(low) if pd.isna(high) else f"{figures.exact(low)} to {figures.exact(high)}"
 
 
-def _number(number: float) -> str:
+def _number_text(number: float) -> str:
     """Return three significant digits, long numbers in groups."""
     return NONE if pd.isna(number) else figures.exact(float(f"{number:.3g}"))
 
 
 def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
-    """Return one row a published number that no preset claims, in the columns of `table` that it has."""
+    """Return a row a published number that no preset claims, in columns of `table`."""
     rows = [
         {
             "Claim": number.name,
@@ -104,27 +107,31 @@ def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
 
 
 def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
-    """Return each preset's step times, published ones first: system, who, part, amount, in milliseconds.
+    """Return each preset's step times [ms], published ones first.
 
-    What the claims on stages leave of a published total counts as Other. A claim that changes knobs is no bar of its preset.
+    Columns: system, who, part, amount. The rest of a published total that no claim on a stage covers counts as Other.
+    A claim that changes knobs is no bar of its preset.
     """
-    own = [v for v in verdicts if v.claim.form == "value" and v.claim.presets == (v.preset,) and not v.claim.knobs]
-    found = {}
-    for name, group in groupby(own, key=lambda verdict: verdict.preset):
+    value_verdicts = [v for v in verdicts if v.claim.form == "value" and v.claim.presets == (v.preset,) and not v.claim.knobs]
+    stacks_by_preset = {}
+    for name, group in groupby(value_verdicts, key=lambda verdict: verdict.preset):
         members = list(group)
         systems = [verdict.claim.system for verdict in members if verdict.claim.metric == STEP]
         if systems:
-            ours = tables.by_stage({system: validate.run(validate.ClaimPoint(name, system)) for system in systems}, "").assign(
-                who=OURS
+            our_stages = tables.by_stage(
+                {system: validate.run(validate.ClaimPoint(name, system)) for system in systems}, ""
+            ).assign(who=OURS)
+            rows = [row for system in systems for row in _published_stages(members, system)]
+            stacks_by_preset[name] = (
+                pd.concat([pd.DataFrame(rows, columns=COLUMNS), our_stages[COLUMNS]]) if rows else our_stages[COLUMNS]
             )
-            rows = [row for system in systems for row in _published(members, system)]
-            found[name] = pd.concat([pd.DataFrame(rows, columns=COLUMNS), ours[COLUMNS]]) if rows else ours[COLUMNS]
-    return dict(sorted(found.items(), key=lambda item: set(item[1]["who"]) == {OURS}))
+    return dict(sorted(stacks_by_preset.items(), key=lambda pair: set(pair[1]["who"]) == {OURS}))
 
 
 def energies(verdicts: Verdicts) -> pd.DataFrame:
-    """Return each preset's energy of a batch by system, relative to the claims' baseline: preset, system, who, energy.
+    """Return each preset's energy of a batch by system, relative to the baseline.
 
+    Columns: preset, system, who, energy.
     A published bar is drawn where a saving is published for one preset.
     """
     rows = []
@@ -132,23 +139,31 @@ def energies(verdicts: Verdicts) -> pd.DataFrame:
         claim = verdict.claim
         if claim.metric == ENERGY and claim.form == "saving [%]" and claim.presets == (verdict.preset,):
             title = preset(verdict.preset).title.partition(",")[0]
-            of = {one.claim.system for one in verdicts if one.preset == verdict.preset and one.claim.metric == STEP}
-            joules = {system: validate.run(validate.ClaimPoint(verdict.preset, system)).results[ENERGY] or 0.0 for system in of}
+            claimed_systems = {
+                step_verdict.claim.system
+                for step_verdict in verdicts
+                if step_verdict.preset == verdict.preset and step_verdict.claim.metric == STEP
+            }
+            joules = {
+                system: validate.run(validate.ClaimPoint(verdict.preset, system)).results[ENERGY] or 0.0
+                for system in claimed_systems
+            }
             base = joules.get(claim.baseline) or 1.0
-            rows += [(title, system, OURS, joules[system] / base) for system in palette.systems() if system in of]
+            rows += [(title, system, OURS, joules[system] / base) for system in palette.systems() if system in claimed_systems]
             rows += [] if claim.published is None else [(title, claim.system, PUBLISHED, 1 - claim.published / 100)]
     return pd.DataFrame(rows, columns=["preset", "system", "who", "energy"])
 
 
 def energy_finding(rows: pd.DataFrame) -> str:
     """Return the sentence on the training system that needs least energy over the models."""
-    ours = rows[rows.who == OURS].groupby("system")["energy"]
-    best = ours.mean().idxmin()
-    low, high = ours.min()[best], ours.max()[best]
-    return f"{load('systems', str(best)).title} needs {figures.percent(low)} to {figures.percent(high)} of PMEM's energy a batch"
+    our_energies = rows[rows.who == OURS].groupby("system")["energy"]
+    best_system = our_energies.mean().idxmin()
+    low, high = our_energies.min()[best_system], our_energies.max()[best_system]
+    title = load("systems", str(best_system)).title
+    return f"{title} needs {figures.percent(low)} to {figures.percent(high)} of PMEM's energy a batch"
 
 
-def _published(verdicts: Verdicts, system: str) -> list[tuple[str, str, str, float]]:
+def _published_stages(verdicts: Verdicts, system: str) -> list[tuple[str, str, str, float]]:
     values = {v.claim.metric: v.claim.published for v in verdicts if v.claim.system == system and v.claim.published is not None}
     if STEP not in values:
         return []
@@ -158,7 +173,11 @@ def _published(verdicts: Verdicts, system: str) -> list[tuple[str, str, str, flo
 
 
 def distance(verdicts: Verdicts, name: str) -> str:
-    """Return how far a preset's totals are from the published ones, in a few words."""
+    """Return in a few words how far a preset's totals are from published ones."""
     errors = [v.error_percent for v in verdicts if v.preset == name and v.claim.metric == STEP and v.claim.presets == (name,)]
-    known = [abs(error) for error in errors if error is not None]
-    return f"step times within {figures.percent(max(known) / 100)} of the published" if known else "ours alone, a prediction"
+    known_errors = [abs(error) for error in errors if error is not None]
+    return (
+        f"step times within {figures.percent(max(known_errors) / 100)} of the published"
+        if known_errors
+        else "ours alone, a prediction"
+    )

@@ -1,4 +1,4 @@
-"""The verdicts on all claims, computed one run at a time and kept as long as the process and the model version live."""
+"""The verdicts on all claims, computed run by run, cached by process and model version."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -19,61 +19,69 @@ from pages.ui.plain import plain
 
 # Visitors of a cold server share one computation: the second waits for a preset, and finds it done.
 TURN = Lock()
-_KNOWN: dict[tuple[str, str], tuple[ClaimVerdict, ...]] = {}  # by preset and model version
+_VERDICTS: dict[tuple[str, str], tuple[ClaimVerdict, ...]] = {}  # by preset and model version
 
 
 def are_known() -> bool:
     """Whether every verdict of this model version has been computed in this process."""
-    return all((name, version.MODEL) in _KNOWN for name in _claiming())
+    return all((name, version.MODEL) in _VERDICTS for name in _claiming_presets())
 
 
 def known() -> tuple[ClaimVerdict, ...]:
     """Return every verdict, preset by preset; all must be known."""
-    return tuple(verdict for name in _claiming() for verdict in _KNOWN[name, version.MODEL])
+    return tuple(verdict for name in _claiming_presets() for verdict in _VERDICTS[name, version.MODEL])
 
 
 def compute() -> None:
-    """Compute the missing verdicts; draws progress, and the time left once one preset's time is known."""
-    names = _claiming()
-    work = _work(names)
-    bar, start, done = st.empty(), monotonic(), 0.0
+    """Compute the missing verdicts, with a progress bar and the time left."""
+    names = _claiming_presets()
+    work = _preset_seconds(names)
+    bar, start, done_seconds = st.empty(), monotonic(), 0.0
     for number, name in enumerate(names, 1):
-        left = f", about {duration((sum(work.values()) - done) * (monotonic() - start) / done)} left" if done else ""
-        bar.progress(done / sum(work.values()), f"{plain(preset(name).title)}: {number} of {len(names)} presets{left}")
+        time_left = (
+            f", about {duration((sum(work.values()) - done_seconds) * (monotonic() - start) / done_seconds)} left"
+            if done_seconds
+            else ""
+        )
+        bar.progress(
+            done_seconds / sum(work.values()), f"{plain(preset(name).title)}: {number} of {len(names)} presets{time_left}"
+        )
         with TURN:
-            if (name, version.MODEL) not in _KNOWN:
-                _KNOWN[name, version.MODEL] = tuple(later.worker_result(validate.validate, (name,)))
-        done += work[name]
+            if (name, version.MODEL) not in _VERDICTS:
+                _VERDICTS[name, version.MODEL] = tuple(later.worker_result(validate.validate, (name,)))
+        done_seconds += work[name]
     bar.empty()
 
 
 def forget() -> None:
     """Forget all verdicts."""
-    _KNOWN.clear()
+    _VERDICTS.clear()
 
 
-def _claiming() -> list[str]:
+def _claiming_presets() -> list[str]:
     return [name for name in preset_names() if claims(name)]
 
 
-def _work(names: Sequence[str]) -> dict[str, float]:
-    """Return the seconds that each preset is likely to take, points of a preset before it left out."""
-    seen: set[ClaimPoint] = set()
-    found = {}
+def _preset_seconds(names: Sequence[str]) -> dict[str, float]:
+    """Return each preset's likely seconds, points of earlier presets left out."""
+    counted_points: set[ClaimPoint] = set()
+    work_seconds = {}
     for name in names:
-        fresh = set(runs([name])) - seen
-        seen |= fresh
-        found[name] = sum(map(_seconds, fresh)) + forecast.ESTIMATE_SECONDS
-    return found
+        new_points = set(runs([name])) - counted_points
+        counted_points |= new_points
+        work_seconds[name] = sum(map(_point_seconds, new_points)) + forecast.ESTIMATE_SECONDS
+    return work_seconds
 
 
-def _seconds(point: ClaimPoint) -> float:
+def _point_seconds(point: ClaimPoint) -> float:
     batches = 0 if point.estimated else preset(point.preset).scenario.run.batches
     return forecast.POINT_SECONDS + batches * forecast.BATCH_SECONDS
 
 
 def runs(names: Sequence[str]) -> list[ClaimPoint]:
-    """Return what the claims of some presets need run, each point once."""
-    asked = (each for name in names for claim in claims(name) for each in (claim, with_cause(claim), *trials(name, claim)))
-    pairs = (pair for claim in asked for pair in validate.points(claim))
+    """Return the points that presets' claims need, each once."""
+    all_claims = (
+        variant for name in names for claim in claims(name) for variant in (claim, with_cause(claim), *trials(name, claim))
+    )
+    pairs = (pair for claim in all_claims for pair in validate.points(claim))
     return list(dict.fromkeys(point for pair in pairs for point in pair if point))

@@ -1,1 +1,1 @@
-"""The gate before the pages: under which names the server answers, and who has shown the token."""
+"""The gate before the pages: the server's names, and the visitors' token."""

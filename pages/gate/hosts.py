@@ -1,4 +1,7 @@
-"""The names under which the explorer answers: a page of another site may have its own name lead to this computer."""
+"""The names under which the explorer answers.
+
+A page of another site may have its own name lead to this computer.
+"""
 
 import re
 from collections.abc import Iterable
@@ -15,46 +18,49 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class HostNames:
-    """Names of a server, without ports; `*.lab.example` are all below it. With `addresses` each IP address is one, too."""
+    """Names of a server, without ports; `*.lab.example` means all names below.
+
+    names: the names. addresses: whether each IP address is a name, too.
+    """
 
     names: frozenset[str]
     addresses: bool = False
 
     def allow(self, host: str) -> bool:
-        """Return whether a request's Host is a name of the server."""
+        """Whether a request's Host is a name of the server."""
         name = hostname(host)
         if not name:
             return False
-        below = {f"*{name[dot:]}" for dot, letter in enumerate(name) if letter == "."}
-        return name in self.names or bool(below & self.names) or (self.addresses and is_address(name))
+        wildcards = {f"*{name[dot:]}" for dot, letter in enumerate(name) if letter == "."}
+        return name in self.names or bool(wildcards & self.names) or (self.addresses and is_address(name))
 
     def options(self) -> list[str]:
-        """Return the names as Streamlit's `server.allowedHosts` takes them, which cannot name all IP addresses."""
+        """Return the names for Streamlit's `server.allowedHosts`, which cannot name all IP addresses."""
         return ["*"] if self.addresses else sorted(self.names)
 
 
 def host_names(listens: Iterable[str], allowed: Iterable[str] = ()) -> HostNames:
-    """Return the names of a server that listens on some addresses, and of those `allowed`; raises BadInput for what is no name.
+    """Return a server's names by its addresses and `allowed`; raises BadInput for a bad name.
 
     All addresses of a computer include those that others have translated to it: any is a name then. A page of another site can
     have its name lead here, but not an address.
     """
-    own, every = {_canonical(address) for address in listens}, any(map(is_every_address, listens))
-    return HostNames(frozenset({*LOOPBACK, *own, *map(_checked, allowed)}), addresses=every)
+    listen_names, any_address = {_canonical(address) for address in listens}, any(map(is_every_address, listens))
+    return HostNames(frozenset({*LOOPBACK, *listen_names, *map(_checked, allowed)}), addresses=any_address)
 
 
 def is_every_address(address: str) -> bool:
-    """Return whether a server that listens on `address` is reached on all addresses of its computer."""
+    """Whether listening on `address` reaches all addresses of the computer."""
     return is_address(address) and ip_address(address).is_unspecified
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether a server that listens on the IP address `address` is reached from its own computer alone."""
+    """Whether listening on the IP address reaches this computer alone."""
     return ip_address(address).is_loopback
 
 
 def hostname(host: str) -> str:
-    """Return the name in a Host header, lower case and without its port; "" where it is none."""
+    """Return the name in a Host header, lower case, without port; "" if bad."""
     try:
         parts = urlsplit(f"//{host}")
         if parts.netloc != host or parts.port == 0 or parts.username is not None:
@@ -66,18 +72,18 @@ def hostname(host: str) -> str:
 
 
 def same_origin(origin: str, host: str) -> bool:
-    """Return whether a request's Origin is the site that its Host names, whatever stands between it and the server."""
+    """Whether a request's Origin is the site of its Host, also behind a proxy."""
     try:
-        parts, there = urlsplit(origin), urlsplit(f"//{host}")
+        parts, host_parts = urlsplit(origin), urlsplit(f"//{host}")
         default = DEFAULT_PORTS[parts.scheme]
-        ports = parts.port or default, there.port or default
+        ports = parts.port or default, host_parts.port or default
     except (ValueError, KeyError):
         return False
     return origin == f"{parts.scheme}://{parts.netloc}" and hostname(parts.netloc) == hostname(host) != "" and len({*ports}) == 1
 
 
 def is_address(name: str) -> bool:
-    """Return whether a name is an IP address."""
+    """Whether a name is an IP address."""
     try:
         return bool(ip_address(name))
     except ValueError:
@@ -90,7 +96,7 @@ def _canonical(name: str) -> str:
 
 
 def _checked(name: str) -> str:
-    found = _canonical(name.strip().removeprefix("[").removesuffix("]"))
-    if not is_address(found) and not NAME.fullmatch(found.removeprefix("*.")):
+    name_checked = _canonical(name.strip().removeprefix("[").removesuffix("]"))
+    if not is_address(name_checked) and not NAME.fullmatch(name_checked.removeprefix("*.")):
         raise BadInput(f"ALLOW={name} is no host's name; write one such as emberpool.example or *.lab.example, without a port.")
-    return found
+    return name_checked

@@ -1,4 +1,4 @@
-"""Starts the explorer behind its gate, and prints the address that carries the token."""
+"""Start the explorer behind its gate, and print the address with the token."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ BAD_INPUT, LAST_PORT = 2, 65_535
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until stopped; returns the exit status."""
+    """Serve until stopped; return the exit status."""
     open_streams()
     parser = ArgumentParser(description="Serve Emberpool's explorer, and print its address.", allow_abbrev=False)
     parser.add_argument("--address", default="127.0.0.1", help="listen on it (this computer only by default)")
@@ -36,13 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--allow", default="", metavar="NAMES", help="more names to answer to, between commas or blanks")
     parser.add_argument("--data", default="", metavar="PATH", help="a data file to train on, or a folder to choose from")
     parser.add_argument("--parts", default="", metavar="DIR", help="a folder of one's own parts, as in docs/parts.md")
-    given = parser.parse_args(arguments)
-    listens = given.address.strip().removeprefix("[").removesuffix("]") or LOOPBACK[1]
+    command_line = parser.parse_args(arguments)
+    listens = command_line.address.strip().removeprefix("[").removesuffix("]") or LOOPBACK[1]
     try:
-        numbers, port = _numbers(listens), _port(given.port)
-        names = host_names((listens, *numbers), given.allow.replace(",", " ").split())
-        _check_data(given.data)
-        _take_parts(given.parts)
+        numbers, port = _listen_addresses(listens), _port_number(command_line.port)
+        names = host_names((listens, *numbers), command_line.allow.replace(",", " ").split())
+        _check_data(command_line.data)
+        _take_parts(command_line.parts)
         token = access.begin(os.environ.pop(access.VARIABLE, ""))  # no process that is started from here has it
     except BadInput as error:
         print(error, file=sys.stderr)
@@ -72,14 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def address(listens: str, numbers: Collection[str], port: int, token: str) -> str:
-    """Return the address of the explorer as a browser on its own computer takes it, with a token."""
-    near = LOOPBACK[1] in numbers or any(map(is_every_address, numbers))
-    host = LOOPBACK[0] if near else f"[{listens}]" if ":" in listens else listens
+    """Return the explorer's address for a browser on this computer, with a token."""
+    is_local = LOOPBACK[1] in numbers or any(map(is_every_address, numbers))
+    host = LOOPBACK[0] if is_local else f"[{listens}]" if ":" in listens else listens
     return f"http://{host}:{port}/?{access.PARAMETER}={token}"
 
 
 def warning(listens: str, port: int) -> str:
-    """Return the sentence for whoever lets other computers reach the server."""
+    """Return the warning for a server that other computers can reach."""
     return (
         f"The server listens on {listens}: everyone who can reach port {port} may open links, upload files, start runs, and "
         "cancel or delete those of others; only files by path need the token."
@@ -87,14 +87,14 @@ def warning(listens: str, port: int) -> str:
 
 
 def _check_data(text: str) -> None:
-    """Raise BadInput where the data named at start cannot be read, before anyone waits for it."""
+    """Raise BadInput where the data named at start cannot be read."""
     path = expanded(text)
     if text.strip() and not (os.access(path, os.R_OK) and (path.is_dir() or path.is_file())):
         raise BadInput(f"DATA={text} cannot be read; give a data file, such as Criteo's, plain or .gz, or a folder of them.")
 
 
 def _take_parts(text: str) -> None:
-    """Take the parts of a folder, also in processes that are started from here; raises BadInput where one cannot be used."""
+    """Use a folder's parts, also in child processes; raises BadInput if unusable."""
     if text.strip():
         folder = expanded(text).absolute()
         use.use(folder)
@@ -103,16 +103,16 @@ def _take_parts(text: str) -> None:
         use.look()
 
 
-def _numbers(address: str) -> tuple[str, ...]:
-    """Return the IP addresses of this computer that an address means; raises BadInput where a server cannot listen on any."""
+def _listen_addresses(address: str) -> tuple[str, ...]:
+    """Return this computer's IP addresses of an address; raises BadInput without any to listen on."""
     try:
         places = getaddrinfo(address, None, type=SOCK_STREAM, flags=AI_PASSIVE)
-        return tuple(filter(None, (_bound(*place) for place in places))) or _not_here(address)
+        return tuple(filter(None, (_bindable_address(*place) for place in places))) or _not_here(address)
     except (OSError, UnicodeError):
         return _not_here(address)
 
 
-def _bound(family: int, kind: int, protocol: int, _: str, place: tuple[object, ...]) -> str:
+def _bindable_address(family: int, kind: int, protocol: int, _: str, place: tuple[object, ...]) -> str:
     """Return the IP address that a server can listen on, "" where it cannot."""
     try:
         with socket(family, kind, protocol) as probe:
@@ -126,7 +126,7 @@ def _not_here(address: str) -> NoReturn:
     raise BadInput(f"ADDRESS={address} is no address of this computer; leave it out, or write 0.0.0.0 for all that it has.")
 
 
-def _port(text: str) -> int:
+def _port_number(text: str) -> int:
     if not text.isdecimal() or int(text) > LAST_PORT:
         raise BadInput(f"PORT={text} is no port; write a number from 1 to {LAST_PORT}, or 0 for any that is free.")
     return int(text)

@@ -1,4 +1,4 @@
-"""Stands before every request and websocket: refuses other sites, also as frames, and takes the token into a cookie."""
+"""Check each request and websocket: refuse other sites and their frames, take the token."""
 
 from urllib.parse import parse_qsl, unquote_plus
 
@@ -17,7 +17,10 @@ FRAMES = {"Content-Security-Policy": "frame-ancestors 'self'", "X-Frame-Options"
 
 
 class Gate:
-    """An ASGI application around another one, which sees only requests to the server's own names from its own pages."""
+    """An ASGI application that passes on only requests from the server's own pages.
+
+    Requests must name the server by one of its own names.
+    """
 
     def __init__(self, app: ASGIApp, names: HostNames) -> None:
         self._app, self._names = app, names
@@ -44,7 +47,10 @@ class Gate:
         return ""
 
     def _without_token(self, scope: Scope) -> Response | None:
-        """Return the way to the same address without a token, which a cookie keeps if it is right; None where none is in it."""
+        """Return a redirect to the address without its token; None where there is none.
+
+        A cookie keeps the token if it is right.
+        """
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"].startswith(CORE):
             return None
         query = scope["query_string"].decode("latin-1")
@@ -61,11 +67,11 @@ class Gate:
 
 
 def _unframed(send: Send) -> Send:
-    """Return what sends answers that the explorer's own pages alone may show in a frame."""
+    """Return `send` with headers that forbid frames on other sites' pages."""
 
-    async def sent(message: Message) -> None:
+    async def send_unframed(message: Message) -> None:
         if message["type"] in ("http.response.start", "websocket.http.response.start"):
             MutableHeaders(scope=message).update(FRAMES)
         await send(message)
 
-    return sent
+    return send_unframed

@@ -21,8 +21,10 @@ ESCAPED = re.compile(r"\\([ \t'\"`()\[\]{}&;,|<>$!?*#~=%\\])")  # as a terminal 
 
 
 def expanded(text: str) -> Path:
-    """Return the path that a text means: without blanks, quotes and `file://` around it, `~` as a home folder.
+    """Return the path of a text, without surrounding blanks, quotes and `file:
 
+    `.
+    `~` is a home folder.
     Backslashes before blanks and marks fall away, but for a file whose name has them. Raises BadFile.
     """
     bare = text.strip()

@@ -1,1 +1,1 @@
-"""Charts: specifications as values, and the component that draws one with its words and saves it."""
+"""Charts: specifications as values, and the component that draws and saves one."""

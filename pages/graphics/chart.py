@@ -1,4 +1,4 @@
-"""A chart on a page: its title, subtitle and source are inside the picture, and it is saved as SVG, PNG or CSV."""
+"""A chart with title, subtitle and source in the picture, saved as SVG, PNG, CSV."""
 
 from collections.abc import Callable, Mapping
 from textwrap import wrap
@@ -40,8 +40,9 @@ def draw(
     columns: Saved = MappingProxyType({}),
     on_select: Callable[[], None] | None = None,
 ) -> None:
-    """Draw a chart with the words inside it, and the way to save it; a frame without rows draws a sentence and no axes.
+    """Draw a chart with its words and the menu that saves it.
 
+    A frame without rows draws a sentence and no axes.
     `title` is the finding, `subtitle` what is drawn and its unit, `source` whose numbers stand beside ours; `alt` is for those
     who hear the page, by default title and subtitle. `columns` are the frame's columns that a file has, with their titles.
     """
@@ -49,49 +50,59 @@ def draw(
         st.caption(f"{title}: nothing to draw.")
         return
     frame, spec = with_system_titles(frame, spec)
-    whole = titled(spec, title, subtitle, source, key)
+    full_spec = titled(spec, title, subtitle, source, key)
     with st.container(key=f"chart-{key}"):
         st.vega_lite_chart(
-            frame, whole, key=key, alt=alt or f"{title}. {subtitle}".strip(". "), on_select=on_select or "ignore", width="stretch"
+            frame,
+            full_spec,
+            key=key,
+            alt=alt or f"{title}. {subtitle}".strip(". "),
+            on_select=on_select or "ignore",
+            width="stretch",
         )
-        _save(frame, whole, key, columns)
+        _draw_save_menu(frame, full_spec, key, columns)
 
 
 def with_system_titles(frame: pd.DataFrame, spec: Spec) -> tuple[pd.DataFrame, Spec]:
-    """Return a frame and its specification with training systems under their titles, wherever a column holds nothing else."""
+    """Return a frame and its specification with training systems under their titles.
+
+    That holds for columns of nothing but systems.
+    """
     if not (columns := tables.system_columns(frame)):
         return frame, spec
     return tables.with_system_titles(frame, columns), _in_titles(spec, {*columns}, palette.system_titles())
 
 
-def _in_titles(part: Any, columns: set[str], titles: Mapping[str, str], within: bool = False) -> Any:
-    """Return a part of a specification in which the lists of a channel of these columns, domain and order, have titles.
+def _in_titles(part: Any, columns: set[str], titles: Mapping[str, str], in_channel: bool = False) -> Any:
+    """Return a part of a specification with titles in these columns' domains and orders.
 
     A channel of another column keeps its words: a device can have the name of a training system.
     """
     if isinstance(part, dict):
-        within = part["field"] in columns if isinstance(part.get("field"), str) else within
-        return {key: _in_titles(held, columns, titles, within) for key, held in part.items()}
+        in_channel = part["field"] in columns if isinstance(part.get("field"), str) else in_channel
+        return {key: _in_titles(subpart, columns, titles, in_channel) for key, subpart in part.items()}
     if isinstance(part, list):
         return [
-            titles.get(held, held) if within and isinstance(held, str) else _in_titles(held, columns, titles, within)
-            for held in part
+            titles.get(subpart, subpart)
+            if in_channel and isinstance(subpart, str)
+            else _in_titles(subpart, columns, titles, in_channel)
+            for subpart in part
         ]
     return part
 
 
 def titled(spec: Spec, title: str, subtitle: str = "", source: str = "", key: str = "") -> Spec:
-    """Return a specification with its words: title, subtitle, and in its last line source and model version."""
-    last = f"{source}; {SOURCE}" if source else SOURCE
-    words = f"{subtitle.rstrip('.')}. {last}" if subtitle else last
+    """Return a specification with title, subtitle, source and model version."""
+    source_line = f"{source}; {SOURCE}" if source else SOURCE
+    words = f"{subtitle.rstrip('.')}. {source_line}" if subtitle else source_line
     return {
         **FIT,
         "padding": PADDING,
         **spec,
         "config": {**AXES, **spec.get("config", {})},
         "title": {
-            "text": {"expr": _broken(title, TITLE_LETTER)},
-            "subtitle": {"expr": _broken(words, SUBTITLE_LETTER)},
+            "text": {"expr": _line_expression(title, TITLE_LETTER)},
+            "subtitle": {"expr": _line_expression(words, SUBTITLE_LETTER)},
             "anchor": "start",
             "frame": "bounds",
             "offset": 10,
@@ -105,22 +116,22 @@ def titled(spec: Spec, title: str, subtitle: str = "", source: str = "", key: st
     }
 
 
-def _broken(text: str, letter: float) -> str:
-    """Return the Vega expression for a text in lines that fit into the picture's width."""
+def _line_expression(text: str, letter: float) -> str:
+    """Return the Vega expression of a text in lines that fit the picture's width."""
     lines = {width: wrap(text, max(int(width / letter), 12)) or [""] for width in WIDTHS}
-    narrowest = _quoted(lines[WIDTHS[-1]])
-    chosen, shown = narrowest, narrowest
+    narrowest = _vega_list(lines[WIDTHS[-1]])
+    expression, narrower_lines = narrowest, narrowest
     for width in reversed(WIDTHS[:-1]):
-        if (now := _quoted(lines[width])) != shown:
-            chosen, shown = f"{OUTER} >= {width} ? {now} : {chosen}", now
-    return chosen
+        if (wider_lines := _vega_list(lines[width])) != narrower_lines:
+            expression, narrower_lines = f"{OUTER} >= {width} ? {wider_lines} : {expression}", wider_lines
+    return expression
 
 
-def _quoted(lines: list[str]) -> str:
+def _vega_list(lines: list[str]) -> str:
     return "[" + ", ".join("'" + line.replace("\\", "\\\\").replace("'", "\\'") + "'" for line in lines) + "]"
 
 
-def _save(frame: pd.DataFrame, spec: Spec, key: str, columns: Saved) -> None:
+def _draw_save_menu(frame: pd.DataFrame, spec: Spec, key: str, columns: Saved) -> None:
     """Draw the menu that saves a chart; its buttons are made once it is open."""
     with st.popover("Save", type="tertiary", key=f"save {key}", on_change="rerun") as menu:
         if not menu.open:

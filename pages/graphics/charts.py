@@ -1,8 +1,7 @@
-"""Charts as values: each is a Vega-Lite specification without data, built once; the page brings the table.
+"""Charts as values: Vega-Lite specifications without data, built once; the page brings the table.
 
-Here are the words that all are written in, and the curve of a training.
-
-A chart's title stands above it as text, because it is a finding and changes; the specification never does.
+Here are the parts that all charts use, and the curve of a training. A chart's title is no part of its specification, because a
+title is a finding and changes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,9 +41,9 @@ LEAST_PLOT, GAP, SYMBOL, BESIDE = 40, 8, 36, 110
 SMOOTH = 20  # batches on either side of the mean loss
 
 
-def axis(title: str, **more: Any) -> Spec:
-    """Return an axis under a plain title, with its unit: few ticks, and long numbers as 12.5k."""
-    return {"title": title, "titleFontWeight": "normal", "tickCount": TICKS, "labelExpr": SHORT, **more}
+def axis(title: str, **options: Any) -> Spec:
+    """Return an axis under a plain title with its unit: few ticks, numbers as 12.5k."""
+    return {"title": title, "titleFontWeight": "normal", "tickCount": TICKS, "labelExpr": SHORT, **options}
 
 
 def rows(pixels: int) -> Spec:
@@ -53,26 +52,32 @@ def rows(pixels: int) -> Spec:
 
 
 def ending(longest: str, size: float = 11) -> Spec:
-    """Return a scale whose bars end early enough for labels right of them, `longest` of which is given."""
+    """Return a scale whose bars end early enough for labels right of them.
+
+    `longest` is the longest label.
+    """
     room = ceil(length(longest, size, bold=True)) + GAP
     return {"range": [0, {"expr": f"max(width - {room}, {LEAST_PLOT})"}]}
 
 
-def below(longest: str, **more: Any) -> Spec:
-    """Return a legend under the plot in as many columns as the picture holds, of names of which `longest` is one."""
+def below(longest: str, **options: Any) -> Spec:
+    """Return a legend under the plot, in as many columns as fit.
+
+    `longest` is the longest name.
+    """
     column = ceil(length(longest, 12)) + SYMBOL
     columns = {"expr": f"max(floor(({OUTER} - {BESIDE}) / {column}), 1)"}
-    return {"orient": "bottom", "columns": columns, "titleFontWeight": "normal", "labelLimit": 0, **more}
+    return {"orient": "bottom", "columns": columns, "titleFontWeight": "normal", "labelLimit": 0, **options}
 
 
-def gradient(title: str, **more: Any) -> Spec:
-    """Return the legend of a colour scale, under the map and no longer than it is wide."""
-    long = {"gradientLength": {"expr": f"clamp({OUTER} - 250, 60, 200)"}, "titleLimit": 300, "labelOverlap": "greedy"}
-    return {"orient": "bottom", "title": title, "titleFontWeight": "normal", **long, **more}
+def gradient(title: str, **options: Any) -> Spec:
+    """Return the legend of a colour scale, under the map and no longer."""
+    size_options = {"gradientLength": {"expr": f"clamp({OUTER} - 250, 60, 200)"}, "titleLimit": 300, "labelOverlap": "greedy"}
+    return {"orient": "bottom", "title": title, "titleFontWeight": "normal", **size_options, **options}
 
 
 def turned(labels: Sequence[str]) -> Spec:
-    """Return what turns labels under an axis of words on a picture that is too narrow for them side by side."""
+    """Return axis options that turn word labels where a picture is too narrow."""
     longest = max((ceil(length(label, 12)) for label in labels), default=0) + GAP
     slanted = f"({OUTER} - {BESIDE}) / {max(len(labels), 1)} < {longest}"
     return {
@@ -83,24 +88,27 @@ def turned(labels: Sequence[str]) -> Spec:
     }
 
 
-def quantity(field: str, **more: Any) -> Spec:
+def quantity(field: str, **options: Any) -> Spec:
     """Return a channel that shows the numbers of a field."""
-    return {"field": field, "type": "quantitative", **more}
+    return {"field": field, "type": "quantitative", **options}
 
 
-def nominal(field: str, **more: Any) -> Spec:
+def nominal(field: str, **options: Any) -> Spec:
     """Return a channel that shows the words of a field."""
-    return {"field": field, "type": "nominal", **more}
+    return {"field": field, "type": "nominal", **options}
 
 
-def hover(*told: tuple[str, ...]) -> list[Spec]:
-    """Return what a mark tells under the pointer: each a field and its title, of a number its format too."""
-    numbers = ({"type": "quantitative", "format": form[0]} if form else {} for _, _, *form in told)
-    return [{"field": one[0], "title": one[1], **more} for one, more in zip(told, numbers, strict=True)]
+def hover(*field_titles: tuple[str, ...]) -> list[Spec]:
+    """Return a mark's tooltips: a field and its title each, with a number's format."""
+    numbers = ({"type": "quantitative", "format": form[0]} if form else {} for _, _, *form in field_titles)
+    return [
+        {"field": field_title[0], "title": field_title[1], **number_format}
+        for field_title, number_format in zip(field_titles, numbers, strict=True)
+    ]
 
 
 def where(test: str) -> Spec:
-    """Return what keeps a layer to the rows that pass a test."""
+    """Return the transform that keeps a layer to rows that pass a test."""
     return {"transform": [{"filter": test}]}
 
 
@@ -109,14 +117,14 @@ def layer(mark: Spec, *steps: Spec, **channels: Any) -> Spec:
     return {**({"transform": [*steps]} if steps else {}), "mark": mark, "encoding": channels}
 
 
-def when(test: str, value: Any, otherwise: Any) -> Spec:
-    """Return a channel with one value for rows that pass a test, and another for all others."""
-    return {"condition": {"test": test, "value": value}, "value": otherwise}
+def when(test: str, matching: Any, otherwise: Any) -> Spec:
+    """Return a channel with one value for rows that pass a test, else another."""
+    return {"condition": {"test": test, "value": matching}, "value": otherwise}
 
 
-def ruled(**more: Any) -> Spec:
-    """Return the mark of a rule, silent for those who hear the page: Vega gives it no name."""
-    return {"type": "rule", "aria": False, **more}
+def ruled(**options: Any) -> Spec:
+    """Return the mark of a rule, silent for screen readers: Vega gives it no name."""
+    return {"type": "rule", "aria": False, **options}
 
 
 def scale_of(colours: Mapping[str, str]) -> Spec:
@@ -125,36 +133,36 @@ def scale_of(colours: Mapping[str, str]) -> Spec:
 
 
 @lru_cache(maxsize=64)
-def curve(field: str, title: str, against: str, breaks: tuple[Break, ...] = (), beside: tuple[str, ...] = ()) -> Spec:
-    """Loss or AUC over one of AGAINST, with a numbered rule at each fault; needs the frame of tables.curve, and its breaks.
+def curve(field: str, title: str, x_field: str, breaks: tuple[Break, ...] = (), dashed_fields: tuple[str, ...] = ()) -> Spec:
+    """Loss or AUC over one of AGAINST, with a numbered rule at each fault.
 
-    A batch's loss is noisy: it is drawn pale, under the mean of the batches around it. An AUC has a rule of ± one standard
-    error, the frame's `error`. No line crosses an outage.
-    Columns `beside` it are drawn dashed, each under its own name.
+    Needs the frame of tables.curve, and its breaks. A batch's loss is noisy: it is drawn pale, under the mean of the batches
+    around it. An AUC has a rule of ± one standard error, the frame's `error`. No line crosses an outage.
+    Columns `dashed_fields` are drawn dashed, each under its own name.
     """
-    cut = breaks if against == "broken" else ()
-    labels = {"labelExpr": _elapsed(cut)} if cut else {}
-    time = quantity(against, axis=axis(AGAINST[against], **labels))
+    cut = breaks if x_field == "broken" else ()
+    labels = {"labelExpr": _elapsed_expression(cut)} if cut else {}
+    time = quantity(x_field, axis=axis(AGAINST[x_field], **labels))
     point = quantity(field, axis=axis(title), scale={"zero": False})
     tip = hover(("batch", "Batch"), ("elapsed", "Simulated time [s]", ".6~g"), (field, title, ".5f"))
-    layers = _noisy(time, point, tip) if field == "loss" else [*_errors(time, point), *_measured(time, point, tip)]
-    broken = [_break(*one, n) for n, one in enumerate(cut)]
-    others = [layer for name in beside for layer in _beside(name, time, point, tip)]
-    return {**FIT, "height": HEIGHT, "layer": [*layers, *others, *_events(time), *broken]}
+    layers = _smoothed_line(time, point, tip) if field == "loss" else [*_error_rules(time, point), *_auc_points(time, point, tip)]
+    broken = [_axis_break(*axis_break, n) for n, axis_break in enumerate(cut)]
+    dashed_layers = [layer for name in dashed_fields for layer in _dashed_line(name, time, point, tip)]
+    return {**FIT, "height": HEIGHT, "layer": [*layers, *dashed_layers, *_event_rules(time), *broken]}
 
 
-def _elapsed(breaks: tuple[Break, ...]) -> str:
-    """Return the expression that says the simulated time at a place on a broken axis, and nothing inside a break."""
+def _elapsed_expression(breaks: tuple[Break, ...]) -> str:
+    """Return the expression of simulated time on a broken axis, empty inside a break."""
     digits = max(ceil(-log10(min(end - start for start, end, _ in breaks))), 0)
     hidden = [0.0, *accumulate(seconds - (end - start) for start, end, seconds in breaks)]
-    *said, after = (f"format(datum.value + {shift!r}, ',.{digits}~f')" for shift in hidden)
-    for (start, end, _), before in reversed(list(zip(breaks, said, strict=True))):
-        after = f"(datum.value <= {start!r} ? {before} : datum.value < {end!r} ? '' : {after})"
-    return after
+    *segments, expression = (f"format(datum.value + {shift!r}, ',.{digits}~f')" for shift in hidden)
+    for (start, end, _), segment in reversed(list(zip(breaks, segments, strict=True))):
+        expression = f"(datum.value <= {start!r} ? {segment} : datum.value < {end!r} ? '' : {expression})"
+    return expression
 
 
-def _break(start: float, end: float, seconds: float, number: int) -> Spec:
-    """A toothed line down the middle of an outage that is drawn shorter than it is, with its length beside it."""
+def _axis_break(start: float, end: float, seconds: float, number: int) -> Spec:
+    """A toothed line in the middle of a shortened outage, with its length."""
     middle, tooth = (start + end) / 2, (end - start) / 8
     points = [{"x": middle + tooth * (-1) ** n, "y": y} for n, y in enumerate(range(0, HEIGHT + 1, TEETH))]
     x = quantity("x")
@@ -164,8 +172,8 @@ def _break(start: float, end: float, seconds: float, number: int) -> Spec:
         "encoding": {"x": x, "y": quantity("y", scale=None), "order": {"field": "y"}},
     }
     text = {"type": "text", "color": INK, "y": HEIGHT - 8 - 14 * (number % 3), "dx": 6, "align": "left", "fontSize": 11}
-    said = {"values": [{"x": middle, "says": f"{figure(seconds, 's')}"}]}
-    label = {"data": said, "mark": text, "encoding": {"x": x, "text": {"field": "says"}}}
+    label_data = {"values": [{"x": middle, "says": f"{figure(seconds, 's')}"}]}
+    label = {"data": label_data, "mark": text, "encoding": {"x": x, "text": {"field": "says"}}}
     return {"layer": [line, label]}
 
 
@@ -181,32 +189,32 @@ def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
     )
 
 
-def _beside(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
-    """A dashed line, and its name below its end, where the run's own line seldom is."""
-    of = {**y, "field": name}
-    line = _line(x, of, [*tip[:2], {**tip[2], "field": name, "title": name}], {"color": INK, "strokeDash": [5, 4]})
-    last = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed", "order": "descending"}]}
-    says = {"type": "text", "align": "right", "dy": 11, "color": INK, "fontSize": 11}
-    text = layer(says, *line["transform"], last, {"filter": "datum.nth === 1"}, x=x, y=of, text={"value": name})
+def _dashed_line(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
+    """A dashed line with its name below its end, away from the run's own line."""
+    y_channel = {**y, "field": name}
+    line = _line(x, y_channel, [*tip[:2], {**tip[2], "field": name, "title": name}], {"color": INK, "strokeDash": [5, 4]})
+    last_point = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed", "order": "descending"}]}
+    text_mark = {"type": "text", "align": "right", "dy": 11, "color": INK, "fontSize": 11}
+    text = layer(text_mark, *line["transform"], last_point, {"filter": "datum.nth === 1"}, x=x, y=y_channel, text={"value": name})
     return [line, text]
 
 
-def _measured(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
-    """A point an AUC, with its standard error under the pointer, and the line through them."""
+def _auc_points(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
+    """A point an AUC, its standard error in the tooltip, and the line."""
     return [_line(x, y, [*tip, *hover(("error", "± one standard error", ".2r"))], {"point": {"color": CURVE}})]
 
 
-def _errors(x: Spec, y: Spec) -> list[Spec]:
-    """A rule from one standard error below each AUC to one above it, where that is known."""
-    known = {"filter": f"isValid(datum['{y['field']}']) && isValid(datum.error)"}
+def _error_rules(x: Spec, y: Spec) -> list[Spec]:
+    """A rule of ± one standard error at each AUC, where that is known."""
+    has_error = {"filter": f"isValid(datum['{y['field']}']) && isValid(datum.error)"}
     ends = [
         {"calculate": f"datum['{y['field']}'] {sign} datum.error", "as": name} for sign, name in (("-", "low"), ("+", "high"))
     ]
     mark = ruled(color=CURVE, opacity=0.35, strokeWidth=2)
-    return [layer(mark, known, *ends, x=x, y={**y, "field": "low"}, y2={"field": "high"})]
+    return [layer(mark, has_error, *ends, x=x, y={**y, "field": "low"}, y2={"field": "high"})]
 
 
-def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
+def _smoothed_line(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
     """The single values, pale, under the mean of those around each."""
     pale = _line(x, y, tip, {"opacity": 0.3, "strokeWidth": 1})
     window = {
@@ -219,22 +227,30 @@ def _noisy(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
     return [pale, {**mean, "transform": [*pale["transform"], window]}]
 
 
-def _events(x: Spec) -> list[Spec]:
-    """A rule at each event, over each fault its number, and at the first of a kind its name, on the side that has room."""
+def _event_rules(x: Spec) -> list[Spec]:
+    """A rule at each event, a number a fault, a name a first event.
+
+    The words stand on the side that has room.
+    """
     colour = {"type": "nominal", "scale": scale_of(EVENTS), "legend": None}
     happened = {"field": "what", "title": "What happened"}
     tip = [{"field": "kind", "title": "Event"}, {"field": "elapsed", "title": "Simulated time [s]", "format": ".6~g"}, happened]
     sort = f"indexof({list(EVENTS)}, datum.kind)"
-    found: list[Spec] = [
+    steps: list[Spec] = [
         {"joinaggregate": [{"op": "max", "field": x["field"], "as": "end"}]},
         {"filter": "isValid(datum.kind)"},
         {"calculate": f"{sort} < 0 ? 'other event' : datum.kind", "as": "sort"},
     ]
-    rule = layer(ruled(strokeWidth=2, strokeDash=[4, 3]), *found, x=x, color={"field": "sort", **colour}, tooltip=tip)
-    first = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed"}], "groupby": ["sort"]}
-    says = "(isValid(datum.number) ? datum.number + ' ' : '') + (datum.nth === 1 ? datum.sort : '')"
+    rule = layer(ruled(strokeWidth=2, strokeDash=[4, 3]), *steps, x=x, color={"field": "sort", **colour}, tooltip=tip)
+    rank_in_kind = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed"}], "groupby": ["sort"]}
+    label_expression = "(isValid(datum.number) ? datum.number + ' ' : '') + (datum.nth === 1 ? datum.sort : '')"
     places = f"isValid(datum.number) ? 8 + 13 * ((datum.number - 1) % {ROWS}) : {HEIGHT + 4} - 13 * abs({sort})"
-    named: list[Spec] = [*found, first, {"calculate": says, "as": "says"}, {"calculate": places, "as": "row"}]
+    label_steps: list[Spec] = [
+        *steps,
+        rank_in_kind,
+        {"calculate": label_expression, "as": "says"},
+        {"calculate": places, "as": "row"},
+    ]
     words = {
         "x": x,
         "y": quantity("row", scale=None),
@@ -242,11 +258,17 @@ def _events(x: Spec) -> list[Spec]:
         "color": {"field": "sort", **colour},
         "tooltip": tip,
     }
-    return [rule, *(_side(named, words, late) for late in (False, True))]
+    return [rule, *(_side_words(label_steps, words, is_late) for is_late in (False, True))]
 
 
-def _side(named: list[Spec], words: Spec, late: bool) -> Spec:
-    """Words right of their place, or left of it where that is late on the axis."""
-    only = {"filter": f"{'' if late else '!'}(datum['{words['x']['field']}'] > 0.8 * datum.end)"}
-    text = {"type": "text", "align": "right" if late else "left", "dx": -4 if late else 4, "fontSize": 11, "fontWeight": 600}
-    return layer(text, *named, only, **words)
+def _side_words(label_steps: list[Spec], words: Spec, is_late: bool) -> Spec:
+    """Words right of their place, or left near the axis's end."""
+    on_side = {"filter": f"{'' if is_late else '!'}(datum['{words['x']['field']}'] > 0.8 * datum.end)"}
+    text = {
+        "type": "text",
+        "align": "right" if is_late else "left",
+        "dx": -4 if is_late else 4,
+        "fontSize": 11,
+        "fontWeight": 600,
+    }
+    return layer(text, *label_steps, on_side, **words)

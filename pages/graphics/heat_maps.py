@@ -1,4 +1,7 @@
-"""A heat map as a value: a number over two axes, a cell each, and what charts beside it share with it."""
+"""A heat map as a value: a number over two axes, a cell each.
+
+Charts beside it share its colours and formats.
+"""
 
 from functools import lru_cache
 from math import ceil
@@ -20,24 +23,24 @@ SPREAD = (("low", "Lowest there"), ("high", "Highest there"), ("count", "Points 
 
 
 def tips(*names: tuple[str, str]) -> list[Spec]:
-    """Return the tooltips: numbers in five digits, whatever else as it is."""
+    """Return the tooltips: numbers in five digits, other fields as they are."""
     return [
         {"field": field, "title": title, **({"format": ",.5~r"} if field in ("metric", "low", "high") else {})}
         for field, title in names
     ]
 
 
-def _labels(name: str, order: tuple[Any, ...], across: bool) -> Spec:
+def _labels(name: str, order: tuple[Any, ...], is_x_axis: bool) -> Spec:
     """Return an axis whose numbers are short and whose words stay."""
-    words = [figure(one) if isinstance(one, int | float) else str(one) for one in order]
-    side = turned(words) if across and words else {"labelAngle": 0, "labelLimit": 180}
+    words = [figure(coordinate) if isinstance(coordinate, int | float) else str(coordinate) for coordinate in order]
+    side = turned(words) if is_x_axis and words else {"labelAngle": 0, "labelLimit": 180}
     return axis(name, labelExpr=NUMBER, labelOverlap=True, **side)
 
 
 @lru_cache(maxsize=64)
 def heat_map(
-    first: str,
-    second: str,
+    x_title: str,
+    y_title: str,
     metric: str,
     *,
     low_is_good: bool = False,
@@ -46,32 +49,36 @@ def heat_map(
     spread: bool = False,
     orders: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ()),
 ) -> Spec:
-    """The metric over two axes; needs first, second, metric, each axis in its own order, or in one of the `orders`.
+    """The metric over two axes; needs first, second, metric.
 
-    With `columns`, the number of them, cells can be picked, the one with `best` is framed, and needs point, best; with
-    `spread` also low, high, count. Where low is good, the strong colour is the low one.
+    Each axis has its own order, or one of the `orders`. With `columns`, the number of them, cells can be picked, the one with
+    `best` is framed, and the frame needs point, best; with `spread` also low, high, count. Where low is good, the strong colour
+    is the low one.
     """
     encoding = {
         name: {"field": field, "type": "ordinal", "sort": list(order) or None, "axis": _labels(title, order, name == "x")}
-        for name, field, order, title in zip("xy", ("first", "second"), orders, (first, second), strict=True)
+        for name, field, order, title in zip("xy", ("first", "second"), orders, (x_title, y_title), strict=True)
     }
-    tip = tips(("first", first), ("second", second), ("metric", metric), *(SPREAD if spread else ()))
+    tip = tips(("first", x_title), ("second", y_title), ("metric", metric), *(SPREAD if spread else ()))
     scale: Spec = {"range": [STRONG, PALE] if low_is_good else [PALE, STRONG], **({"type": "log"} if log else {})}
     colour = quantity("metric", scale=scale, title=metric)
     if columns:
         colour["legend"] = gradient(metric, labelExpr=NUMBER)
     cells: Spec = layer({"type": "rect", "stroke": "white"}, color=colour, tooltip=tip)
-    drawn = [{**cells, "params": [PICK]}, BEST_CELL] if columns else [cells]
-    few = columns <= MOST_FIGURES
+    layers = [{**cells, "params": [PICK]}, BEST_CELL] if columns else [cells]
+    has_figures = columns <= MOST_FIGURES
     return {
-        **rows(row_height(52 if few else 22, len(orders[1]))),
+        **rows(row_height(52 if has_figures else 22, len(orders[1]))),
         "encoding": encoding,
-        "layer": [*drawn, *([IN_CELL] if few else [])],
+        "layer": [*layers, *([IN_CELL] if has_figures else [])],
     }
 
 
 def row_height(pixels: int, number: int) -> int:
-    """Return the height of a row: as given, or more where the map would be too low for its axis's title."""
+    """Return the height of a row: `pixels`, or more in a map of few rows.
+
+    The map must be as high as its axis's title is long.
+    """
     return max(pixels, ceil(LEAST_HEIGHT / number)) if number else pixels
 
 

@@ -40,23 +40,25 @@ def length(text: str, size: float, bold: bool = False) -> float:
     return sum(WIDTHS.get(letter, OTHER) for letter in text) / 1000 * size * (BOLD if bold else 1)
 
 
-def with_lengths(drawn: str) -> str:
-    """Return an SVG in which every text says how long it is."""
-    return TEXT.sub(_text, drawn)
+def with_lengths(svg: str) -> str:
+    """Return an SVG in which every text states its length."""
+    return TEXT.sub(_measured_text, svg)
 
 
-def _text(found: re.Match[str]) -> str:
-    attributes, inner = found["attributes"], found["inner"]
-    given = SIZE.search(attributes)
-    if given is None:
-        return found[0]
-    size, bold = float(given["size"]), 'font-weight="bold"' in attributes
+def _measured_text(match: re.Match[str]) -> str:
+    attributes, inner = match["attributes"], match["inner"]
+    size_match = SIZE.search(attributes)
+    if size_match is None:
+        return match[0]
+    size, bold = float(size_match["size"]), 'font-weight="bold"' in attributes
     if "<tspan" not in inner:
-        return f"<text {attributes}{_said(inner, size, bold)}>{inner}</text>"
-    spans = SPAN.sub(lambda span: f"<tspan{span['attributes']}{_said(span['text'], size, bold)}>{span['text']}</tspan>", inner)
+        return f"<text {attributes}{_length_attributes(inner, size, bold)}>{inner}</text>"
+    spans = SPAN.sub(
+        lambda span: f"<tspan{span['attributes']}{_length_attributes(span['text'], size, bold)}>{span['text']}</tspan>", inner
+    )
     return f"<text {attributes}>{spans}</text>"
 
 
-def _said(text: str, size: float, bold: bool) -> str:
-    said = unescape(text)
-    return f' textLength="{length(said, size, bold):.2f}" lengthAdjust="spacingAndGlyphs"' if said.strip() else ""
+def _length_attributes(text: str, size: float, bold: bool) -> str:
+    shown_text = unescape(text)
+    return f' textLength="{length(shown_text, size, bold):.2f}" lengthAdjust="spacingAndGlyphs"' if shown_text.strip() else ""

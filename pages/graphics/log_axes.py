@@ -1,4 +1,4 @@
-"""Logarithmic axes as values: when numbers want one, its scale, and its ticks at 1, 2 and 5 times the powers of ten."""
+"""Logarithmic axes as values: when to use one, its scale, ticks at 1, 2, 5."""
 
 from collections.abc import Iterable
 from math import ceil, floor, isfinite, log10
@@ -20,36 +20,36 @@ IS_POWER = f"abs({POWER} - round({POWER})) < 1e-9"
 
 
 def log_ticks(values: Iterable[float], steps: tuple[int, ...] = STEPS) -> tuple[float, ...]:
-    """Return the steps times powers of ten among positive values, from the least to the largest."""
-    known = [value for value in values if value > 0 and isfinite(value)]
-    if not known:
+    """Return the steps times powers of ten in the range of positive values."""
+    positive = [number for number in values if number > 0 and isfinite(number)]
+    if not positive:
         return ()
-    low, high = min(known) * (1 - 1e-9), max(known) * (1 + 1e-9)
+    low, high = min(positive) * (1 - 1e-9), max(positive) * (1 + 1e-9)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     return tuple(tick for power in powers for step in steps if low <= (tick := float(f"{step}e{power}")) <= high)
 
 
 def wants_log(values: Iterable[float]) -> bool:
-    """Return whether numbers, none of them 0 or less, span about a decade or more."""
-    known = [value for value in values if isfinite(value)]
-    return bool(known) and min(known) > 0 and max(known) >= WIDE * min(known)
+    """Whether numbers, none of them 0 or less, span about a decade or more."""
+    finite = [number for number in values if isfinite(number)]
+    return bool(finite) and min(finite) > 0 and max(finite) >= WIDE * min(finite)
 
 
 def fitted(log: bool) -> Spec:
-    """Return a scale that is fitted to its points, with room for the marks at its ends."""
+    """Return a scale fitted to its points, with room for marks at its ends."""
     return {"type": "log", **EDGES} if log else {**EDGES}
 
 
-def log_axis(title: str, channel: str, **more: Any) -> Spec:
-    """Return the axis of a logarithmic scale: ticks at 1, 2, 5 times powers of ten, of which a crowded one writes the powers.
+def log_axis(title: str, channel: str, **options: Any) -> Spec:
+    """Return a logarithmic axis: ticks at 1, 2, 5, or powers of ten where crowded.
 
     Where the powers are crowded too, labels that would overlap are left out.
     """
     ends = f"domain('{channel}')"
-    inside = f"inrange(datum.value, [{ends}[0] * (1 - 1e-9), {ends}[1] * (1 + 1e-9)])"  # a clamped scale draws all ticks
+    in_domain = f"inrange(datum.value, [{ends}[0] * (1 - 1e-9), {ends}[1] * (1 + 1e-9)])"  # a clamped scale draws all ticks
     decades = f"max(log({ends}[1] / {ends}[0]) / LN10, 0.01)"
     roomy = f"{decades} <= {MOST_DECADES} && {SIZES[channel]} / {decades} >= {ROOM[channel]}"
-    label = f"{inside} && ({IS_POWER} || {roomy}) ? ({SHORT}) : ''"
+    label = f"{in_domain} && ({IS_POWER} || {roomy}) ? ({SHORT}) : ''"
     return axis(
         title,
         **{
@@ -58,6 +58,6 @@ def log_axis(title: str, channel: str, **more: Any) -> Spec:
             "format": ",~r",
             "labelExpr": label,
             "labelOverlap": "greedy",
-            **more,
+            **options,
         },
     )

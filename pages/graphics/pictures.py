@@ -1,4 +1,4 @@
-"""A chart as a picture: SVG with the same bytes each time, PNG or PDF, drawn without a browser and without the network."""
+"""A chart as SVG, equal bytes each time, PNG or PDF, without browser or network."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,107 +22,109 @@ CLIP = re.compile(r"\b(clip|gradient_)\d+\b")
 
 
 def svg(spec: Spec, marks: pd.DataFrame, prefix: str = "chart") -> str:
-    """Draw a chart as SVG; names inside begin with `prefix`, so that several can stand in one page."""
+    """Draw a chart as SVG; names inside begin with `prefix`, unique in a page."""
     import vl_convert  # late: starting it takes a second
 
-    drawn: str = vl_convert.vegalite_to_svg(_whole(spec, marks), vl_version=VEGA_LITE)
+    svg_text: str = vl_convert.vegalite_to_svg(_with_rows(spec, marks), vl_version=VEGA_LITE)
     order: dict[str, str] = {}
-    return CLIP.sub(lambda found: order.setdefault(found[0], f"{prefix}-{len(order)}"), drawn)
+    return CLIP.sub(lambda match: order.setdefault(match[0], f"{prefix}-{len(order)}"), svg_text)
 
 
 def png(spec: Spec, marks: pd.DataFrame) -> bytes:
     """Draw a chart as PNG."""
     import vl_convert
 
-    drawn: bytes = vl_convert.vegalite_to_png(_whole(spec, marks), vl_version=VEGA_LITE, scale=SHARPNESS)
-    return drawn
+    png_bytes: bytes = vl_convert.vegalite_to_png(_with_rows(spec, marks), vl_version=VEGA_LITE, scale=SHARPNESS)
+    return png_bytes
 
 
 def printed(spec: Spec, width: float, title: Sequence[str], caption: Sequence[str], legend: Mapping[str, str]) -> str:
-    """Draw a figure that has its data as SVG of so many points, lines of a title and the legend above, of a caption below."""
-    inner, size = _bare(spec)
+    """Draw a figure as SVG of a width in points, with title, legend and caption."""
+    inner, size = _bare_svg(spec)
     keys = len(title) * HEAD * LEADING + HEAD * LEADING
-    above, below = keys + LETTERS, len(caption) * LETTERS * LEADING + LETTERS
-    height = above + size[1] + below
+    head_height, caption_height = keys + LETTERS, len(caption) * LETTERS * LEADING + LETTERS
+    height = head_height + size[1] + caption_height
     return letters.with_lengths(
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '
         f'width="{width / POINTS:.4g}in" height="{height / POINTS:.4g}in" viewBox="0 0 {width:g} {height:g}">'
         f"<title>{escape(' '.join(title))}</title><desc>{escape(' '.join(caption))}</desc>"
         f'<rect width="{width:g}" height="{height:g}" fill="white"/>'
-        f"{_lines(title, HEAD, HEAD * LEADING, 'bold')}"
-        f"{_keys(legend, keys)}"
-        f'<g transform="translate(0,{above:g})">{inner}</g>'
-        f"{_lines(caption, LETTERS, above + size[1] + LETTERS * LEADING, 'normal')}</svg>"
+        f"{_text_svg(title, HEAD, HEAD * LEADING, 'bold')}"
+        f"{_legend_svg(legend, keys)}"
+        f'<g transform="translate(0,{head_height:g})">{inner}</g>'
+        f"{_text_svg(caption, LETTERS, head_height + size[1] + LETTERS * LEADING, 'normal')}</svg>"
     )
 
 
 def bare_width(spec: Spec) -> float:
-    """Return the width in points that a figure has by itself."""
-    return _bare(spec)[1][0]
+    """Return the width in points of a figure without words."""
+    return _bare_svg(spec)[1][0]
 
 
-def _bare(spec: Spec) -> tuple[str, tuple[float, float]]:
-    """Return what is inside a figure's SVG, and its width and height."""
+def _bare_svg(spec: Spec) -> tuple[str, tuple[float, float]]:
+    """Return the content of a figure's SVG, and its width and height in points."""
     import vl_convert
 
-    whole = {**spec, "background": "white", "config": {**spec.get("config", {}), "font": FONT}}
-    drawn: str = vl_convert.vegalite_to_svg(whole, vl_version=VEGA_LITE)
+    full_spec = {**spec, "background": "white", "config": {**spec.get("config", {}), "font": FONT}}
+    svg_text: str = vl_convert.vegalite_to_svg(full_spec, vl_version=VEGA_LITE)
     order: dict[str, str] = {}
-    named = CLIP.sub(lambda found: order.setdefault(found[0], f"figure-{len(order)}"), drawn)
-    head, _, rest = named.partition(">")
-    found = SIZE.search(head)
-    assert found is not None, "an SVG without a size"
-    return rest.removesuffix("</svg>"), (float(found["width"]), float(found["height"]))
+    renamed_svg = CLIP.sub(lambda match: order.setdefault(match[0], f"figure-{len(order)}"), svg_text)
+    head, _, rest = renamed_svg.partition(">")
+    size_match = SIZE.search(head)
+    assert size_match is not None, "an SVG without a size"
+    return rest.removesuffix("</svg>"), (float(size_match["width"]), float(size_match["height"]))
 
 
-def _keys(legend: Mapping[str, str], y: float) -> str:
+def _legend_svg(legend: Mapping[str, str], y: float) -> str:
     """Return the legend as one line: a mark in its colour before each name."""
-    found, x = "", float(EDGE)
+    svg_text, x = "", float(EDGE)
     for name, colour in legend.items():
-        found += f'<rect x="{x:g}" y="{y - 7:g}" width="8" height="8" fill="{colour}"/>'
-        found += f'<text font-family="{FONT}" font-size="{LETTERS}px" fill="{INK}" x="{x + 11:g}" y="{y:g}">{escape(name)}</text>'
+        svg_text += f'<rect x="{x:g}" y="{y - 7:g}" width="8" height="8" fill="{colour}"/>'
+        svg_text += (
+            f'<text font-family="{FONT}" font-size="{LETTERS}px" fill="{INK}" x="{x + 11:g}" y="{y:g}">{escape(name)}</text>'
+        )
         x += 22 + 4 * len(name)
-    return found
+    return svg_text
 
 
-def _lines(lines: Sequence[str], size: float, first: float, weight: str) -> str:
+def _text_svg(lines: Sequence[str], size: float, first_y: float, weight: str) -> str:
     """Return lines of text from the figure's left edge as SVG."""
     spans = "".join(
-        f'<tspan x="{EDGE}" y="{first + number * size * LEADING:g}">{escape(line)}</tspan>' for number, line in enumerate(lines)
+        f'<tspan x="{EDGE}" y="{first_y + number * size * LEADING:g}">{escape(line)}</tspan>' for number, line in enumerate(lines)
     )
     return f'<text font-family="{FONT}" font-size="{size:g}px" font-weight="{weight}" fill="{INK}">{spans}</text>'
 
 
-def pdf(drawn: str) -> bytes:
+def pdf(svg_text: str) -> bytes:
     """Return an SVG as PDF."""
     import vl_convert
 
-    found: bytes = vl_convert.svg_to_pdf(_in_points(drawn))
-    return found
+    pdf_bytes: bytes = vl_convert.svg_to_pdf(_in_points(svg_text))
+    return pdf_bytes
 
 
-def bitmap(drawn: str) -> bytes:
-    """Return an SVG as PNG, as sharp as printers ask for."""
+def bitmap(svg_text: str) -> bytes:
+    """Return an SVG as PNG, in the resolution of print."""
     import vl_convert
 
-    found: bytes = vl_convert.svg_to_png(_in_points(drawn), ppi=PRINT_DOTS)
-    return found
+    png_bytes: bytes = vl_convert.svg_to_png(_in_points(svg_text), ppi=PRINT_DOTS)
+    return png_bytes
 
 
-def _in_points(drawn: str) -> str:
-    """Return a printed figure with its size in points, which the converter takes for an inch's 72nd part."""
+def _in_points(svg_text: str) -> str:
+    """Return a printed figure with its size in points, which the converter expects."""
     return INCHES.sub(
-        lambda found: f'width="{found["width"]}" height="{found["height"]}" viewBox="0 0 {found["box"]}"', drawn, count=1
+        lambda match: f'width="{match["width"]}" height="{match["height"]}" viewBox="0 0 {match["box"]}"', svg_text, count=1
     )
 
 
-def _whole(spec: Spec, marks: pd.DataFrame) -> Spec:
-    """Return the specification with its rows, its own width, and a light paper for any theme."""
-    held = marks.astype(object).where(marks.notna(), None)
+def _with_rows(spec: Spec, marks: pd.DataFrame) -> Spec:
+    """Return the specification with its rows, a fixed width, and a light background."""
+    rows = marks.astype(object).where(marks.notna(), None)
     return {
         **spec,
         **PAPER,
         "config": {**spec.get("config", {}), **PAPER["config"]},
         "width": WIDTH,
-        "data": {"values": held.to_dict("records")},
+        "data": {"values": rows.to_dict("records")},
     }

@@ -1,1 +1,1 @@
-"""Memory: what latency, requests in flight and near-data compute do to a step, a section of Design."""
+"""Memory: effects of latency, requests in flight and near-data compute; a section of Design."""

@@ -1,4 +1,4 @@
-"""What latency, near-data compute, load and table size cost: all findings, kept while scenarios repeat."""
+"""Effects of latency, near-data compute, load and table size, cached by scenario."""
 
 from functools import lru_cache
 

@@ -14,31 +14,34 @@ BEGIN = {"align": "left", "dx": 6, "dy": 14}
 
 
 def _tip(titles: dict[str, str], *words: str) -> list[Spec]:
-    return hover(*(one if one[0] in words else (*one, ",.4~r") for one in titles.items()))
+    return hover(*(title_pair if title_pair[0] in words else (*title_pair, ",.4~r") for title_pair in titles.items()))
 
 
 @cache
 def latency() -> Spec:
-    """Step time over CXL latency, a line a system in the band of its requests in flight, a dot where it begins to lose."""
+    """Step time over CXL latency: a line a system, a dot where it slows down.
+
+    The band spans fewest to most requests in flight.
+    """
     x = quantity("ns", scale=fitted(True), axis=log_axis(LATENCY["ns"], "x", grid=False))
     y = quantity("step", scale=fitted(True), axis=log_axis(LATENCY["step"], "y", grid=False))
     system = nominal("system", scale=palette.colours(palette.systems()), legend=None)
-    both = {"x": x, "y": y, "color": system}
-    curve, lost = (where(test) for test in ("!isValid(datum.loses)", "isValid(datum.loses)"))
-    band = {**both, "y": {**y, "field": "fewest"}, "y2": {"field": "most"}, "fill": system}
-    now = layer(ruled(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "ns"}]}, x=x)
+    channels = {"x": x, "y": y, "color": system}
+    curve, loss_points = (where(test) for test in ("!isValid(datum.loses)", "isValid(datum.loses)"))
+    band = {**channels, "y": {**y, "field": "fewest"}, "y2": {"field": "most"}, "fill": system}
+    present_rule = layer(ruled(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "ns"}]}, x=x)
     dot = {"type": "point", "aria": False, "filled": True, "size": 110, "opacity": 1}
     text = {"type": "text", "align": "right", "dx": -4, "dy": -11, "fontWeight": 600}
     tip = _tip(LATENCY, "system")
-    end = layer(END, {"filter": "isValid(datum.name)"}, **both, text={"field": "name"})
+    end = layer(END, {"filter": "isValid(datum.name)"}, **channels, text={"field": "name"})
     return {
         "height": 300,
         "layer": [
-            now,
+            present_rule,
             {**curve, "mark": {"type": "area", "aria": False, "opacity": 0.16, "strokeWidth": 0}, "encoding": band},
-            {**curve, "mark": {"type": "line", "aria": False}, "encoding": {**both, "tooltip": tip}},
-            {**lost, "mark": dot, "encoding": {**both, "tooltip": tip[:3]}},
-            {**lost, "mark": text, "encoding": {**both, "text": {"field": "loses"}}},
+            {**curve, "mark": {"type": "line", "aria": False}, "encoding": {**channels, "tooltip": tip}},
+            {**loss_points, "mark": dot, "encoding": {**channels, "tooltip": tip[:3]}},
+            {**loss_points, "mark": text, "encoding": {**channels, "text": {"field": "loses"}}},
             end,
         ],
     }
@@ -46,26 +49,26 @@ def latency() -> Spec:
 
 @cache
 def sizes() -> Spec:
-    """Step time over the size of all tables, a line a medium, with a rule where a cache is full."""
+    """Step time over the size of all tables: lines by medium, rules at full caches."""
     x = quantity("size", scale=fitted(True), axis=log_axis(SIZES["size"], "x", grid=False))
     y = quantity("step", scale=fitted(True), axis=log_axis(SIZES["step"], "y", grid=False))
-    both = {"x": x, "y": y, "color": nominal("memory", legend=None)}
-    full = layer(
+    channels = {"x": x, "y": y, "color": nominal("memory", legend=None)}
+    full_rule = layer(
         ruled(strokeDash=[4, 3], color=INK),
         {"filter": "isValid(datum.full)"},
         {"aggregate": [{"op": "max", "field": "full", "as": "size"}]},
         x=x,
     )
-    end = layer(END, {"filter": "isValid(datum.name)"}, **both, text={"field": "name"})
-    line = layer({"type": "line", "aria": False, "point": {"size": 25}}, **both, tooltip=_tip(SIZES, "memory"))
-    return {"height": 260, "layer": [full, line, end]}
+    end = layer(END, {"filter": "isValid(datum.name)"}, **channels, text={"field": "name"})
+    line = layer({"type": "line", "aria": False, "point": {"size": 25}}, **channels, tooltip=_tip(SIZES, "memory"))
+    return {"height": 260, "layer": [full_rule, line, end]}
 
 
 @cache
 def near_data() -> Spec:
-    """What near-data compute changes of a step: a row a memory, a column a number of controllers."""
-    across, lane = axis("Memory controllers", labelAngle=0), axis("", labelFontSize=12, labelLimit=120)
-    place = {"x": {"field": "controllers", "type": "ordinal", "axis": across}, "y": nominal("memory", sort=None, axis=lane)}
+    """Change of a step by near-data compute: rows by memory, columns by controllers."""
+    x_axis, lane = axis("Memory controllers", labelAngle=0), axis("", labelFontSize=12, labelLimit=120)
+    place = {"x": {"field": "controllers", "type": "ordinal", "axis": x_axis}, "y": nominal("memory", sort=None, axis=lane)}
     scale = {"domain": [-0.1, 0, 0.1], "range": [SAVES, SAME, COSTS], "clamp": True}
     colour = quantity("change", scale=scale, legend=None)
     cell = layer({"type": "rect", "stroke": "white"}, color=colour, tooltip=_tip(NEAR, "memory"))
@@ -75,15 +78,15 @@ def near_data() -> Spec:
 
 @cache
 def load() -> Spec:
-    """Latency over load, a line a part of the machine, and through what is published, which are the dots."""
+    """Latency over load: a line a part of the machine, dots where published."""
     x = quantity("load", axis=axis(LOAD["load"], **DRAWN))
     y = quantity("ns", axis=axis(LOAD["ns"], **DRAWN))
     part = nominal("part", sort=None, scale={"range": list(palette.OTHERS)}, legend=None)
-    both = {"x": x, "y": y, "color": part, "tooltip": _tip(LOAD, "part", "source")}
+    channels = {"x": x, "y": y, "color": part, "tooltip": _tip(LOAD, "part", "source")}
     curve, point = (where(test) for test in ("!datum.point", "datum.point"))
     dot = {"type": "point", "aria": False, "filled": True, "size": 80, "opacity": 1}
-    named = {"encoding": {**both, "text": {"field": "name"}}}
-    end = {**where("isValid(datum.name) && !datum.point"), "mark": END, **named}
-    begin = {**where("isValid(datum.name) && datum.point"), "mark": {**END, **BEGIN}, **named}
-    line = {**curve, "mark": {"type": "line", "aria": False}, "encoding": both}
-    return {"height": 240, "layer": [line, {**point, "mark": dot, "encoding": both}, end, begin]}
+    name_encoding = {"encoding": {**channels, "text": {"field": "name"}}}
+    end = {**where("isValid(datum.name) && !datum.point"), "mark": END, **name_encoding}
+    begin_labels = {**where("isValid(datum.name) && datum.point"), "mark": {**END, **BEGIN}, **name_encoding}
+    line = {**curve, "mark": {"type": "line", "aria": False}, "encoding": channels}
+    return {"height": 240, "layer": [line, {**point, "mark": dot, "encoding": channels}, end, begin_labels]}

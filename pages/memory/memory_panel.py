@@ -1,4 +1,4 @@
-"""What do latency, near-data compute and table size cost? Step time over each, and latency under load."""
+"""Step time over latency, near-data compute and table size, and latency under load."""
 
 import streamlit as st
 
@@ -17,51 +17,51 @@ from pages.ui.plain import plain
 def draw(scenario: Scenario) -> None:
     """Draw the pictures for this model on this machine."""
     with st.spinner("Estimating some six hundred machines"):
-        found = later.cached_result(findings.of, scenario)
-    if isinstance(found, str):
-        st.info(plain(found))
+        all_findings = later.cached_result(findings.of, scenario)
+    if isinstance(all_findings, str):
+        st.info(plain(all_findings))
         return
-    links, pairs, parts, sizes = found
-    _latency(links, scenario)
-    left, right = st.columns(2)
-    with left:
-        _near_data(pairs)
-    with right:
-        _load(parts)
-    _sizes(sizes)
+    links, pairs, parts, sizes = all_findings
+    _draw_latency(links, scenario)
+    left_column, right_column = st.columns(2)
+    with left_column:
+        _draw_near_data(pairs)
+    with right_column:
+        _draw_load(parts)
+    _draw_sizes(sizes)
 
 
-def _latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> None:
-    if any(one.own.seconds for one in found):
-        rows = memory_tables.latency(found, scenario)
+def _draw_latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> None:
+    if any(sensitivity.own.seconds for sensitivity in sensitivities):
+        rows = memory_tables.latency(sensitivities, scenario)
         subtitle = "Step time [ms]; a dot: 5 % slower; band: fewest to most requests in flight; dashed: this machine"
         chart.draw(rows, memory_charts.latency(), key="latency", title="Step time over CXL latency", subtitle=subtitle)
         curves = rows[rows.loses.isna()]
         downloads.rows(curves, "emberpool-latency", "Download the latencies as CSV", memory_tables.LATENCY)
-    st.markdown("\n".join(f"- {plain(memory_tables.loses(one))}" for one in found))
+    st.markdown("\n".join(f"- {plain(memory_tables.loses(sensitivity))}" for sensitivity in sensitivities))
 
 
-def _sizes(found: tuple[WorkingSet, ...]) -> None:
-    if not found:
+def _draw_sizes(working_sets: tuple[WorkingSet, ...]) -> None:
+    if not working_sets:
         return
-    rows = memory_tables.sizes(found)
+    rows = memory_tables.sizes(working_sets)
     subtitle = "Step time [ms]; each medium with as many modules as the tables take; dashed: a cache is full"
     chart.draw(rows, memory_charts.sizes(), key="sizes", title="Step time over the size of all tables", subtitle=subtitle)
     downloads.rows(rows, "emberpool-table-size", "Download step times over table size as CSV", memory_tables.SIZES)
 
 
-def _near_data(found: tuple[Pair, ...]) -> None:
-    if not found:
+def _draw_near_data(pairs: tuple[Pair, ...]) -> None:
+    if not pairs:
         return
-    rows = memory_tables.near_data(found)
+    rows = memory_tables.near_data(pairs)
     subtitle = "Change of the step [%] over PMEM modules, for DRAM over its channels; empty: too small"
     chart.draw(rows, memory_charts.near_data(), key="near-data", title="What near-data compute changes", subtitle=subtitle)
-    st.caption(plain(" ".join(memory_tables.sign(found))))
+    st.caption(plain(" ".join(memory_tables.sign(pairs))))
     downloads.rows(rows, "emberpool-near-data", "Download near-data on and off as CSV", memory_tables.NEAR)
 
 
-def _load(found: tuple[UnderLoad, ...]) -> None:
-    rows = memory_tables.load(found)
+def _draw_load(loads: tuple[UnderLoad, ...]) -> None:
+    rows = memory_tables.load(loads)
     subtitle = "Latency [ns] over load of this machine's parts and of measured ones; dots are published"
     chart.draw(rows, memory_charts.load(), key="load", title="Latency under load", subtitle=subtitle)
     st.caption(

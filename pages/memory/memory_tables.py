@@ -1,4 +1,4 @@
-"""What latency and near-data compute do, as plain tables and sentences: what the charts draw, and what the CSV files hold."""
+"""Latency, near-data compute and load as plain tables and sentences, for charts and CSV files."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -41,136 +41,165 @@ SIZES = {"memory": "Memory", "size": "Tables [GB]", "step": "Step time [ms]"}
 LOAD = {"part": "Part", "load": "Load [% of bandwidth]", "ns": "Latency [ns]", "source": "Published by"}
 
 
-def sizes(found: tuple[WorkingSet, ...]) -> pd.DataFrame:
-    """Return step times over table size: the columns of SIZES, full where a cache is, and name at a line's end."""
-    rows = [(one.memory, one.nbytes / GB, one.seconds / MS, one.cache / GB or None) for one in found]
+def sizes(working_sets: tuple[WorkingSet, ...]) -> pd.DataFrame:
+    """Return step times over table size: columns of SIZES, full, and name.
+
+    `full` is the size at which a cache is full; `name` stands at a line's end.
+    """
+    rows = [
+        (working_set.memory, working_set.nbytes / GB, working_set.seconds / MS, working_set.cache / GB or None)
+        for working_set in working_sets
+    ]
     frame = pd.DataFrame(rows, columns=["memory", "size", "step", "full"]).astype({"full": float})
-    last = frame.groupby("memory")["size"].idxmax()
+    last_rows = frame.groupby("memory")["size"].idxmax()
     low, high = frame.step.min(), frame.step.max()
-    ends = {frame.memory[at]: log(frame.step[at] / low) for at in last}
-    return frame.assign(name=frame.memory.map(named(ends, APART * log(high / low))).where(frame.index.isin(last)))
+    ends = {frame.memory[row]: log(frame.step[row] / low) for row in last_rows}
+    return frame.assign(name=frame.memory.map(named(ends, APART * log(high / low))).where(frame.index.isin(last_rows)))
 
 
-def latency(found: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:
-    """Return step times over latency: the columns of LATENCY, name at a line's end, loses and label where it begins to lose."""
+def latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:
+    """Return step times over latency: columns of LATENCY, name, loses, present.
+
+    `name` stands at a line's end, `loses` where a system begins to slow down.
+    """
     rows: list[dict[str, object]] = []
-    for one in found:
-        curves = (one.own.seconds, one.fewest.seconds, one.most.seconds)
-        for ns, *steps in zip(LATENCIES, *curves, strict=True) if one.own.seconds else ():
-            rows.append({"system": one.system, "ns": ns, **dict(zip(("step", "fewest", "most"), steps, strict=True))})
-        if one.own.loses:
-            start = (1 + LOSS) * one.own.seconds[0]
-            rows.append({"system": one.system, "ns": one.own.loses, "step": start, "loses": figure(one.own.loses, "ns")})
+    for sensitivity in sensitivities:
+        curves = (sensitivity.own.seconds, sensitivity.fewest.seconds, sensitivity.most.seconds)
+        for ns, *steps in zip(LATENCIES, *curves, strict=True) if sensitivity.own.seconds else ():
+            rows.append({"system": sensitivity.system, "ns": ns, **dict(zip(("step", "fewest", "most"), steps, strict=True))})
+        if sensitivity.own.loses:
+            start = (1 + LOSS) * sensitivity.own.seconds[0]
+            rows.append(
+                {
+                    "system": sensitivity.system,
+                    "ns": sensitivity.own.loses,
+                    "step": start,
+                    "loses": figure(sensitivity.own.loses, "ns"),
+                }
+            )
     frame = pd.DataFrame(rows, columns=["system", "ns", "step", "fewest", "most", "loses"])
     measures = ["step", "fewest", "most"]
     frame[measures] /= MS
     low, high = frame[measures].min().min(), frame[measures].max().max()
-    last = frame[(frame.ns == LATENCIES[-1]) & frame.loses.isna()]
-    ends = {system: log(step / low) for system, step in zip(last.system, last.step, strict=True)}
+    last_rows = frame[(frame.ns == LATENCIES[-1]) & frame.loses.isna()]
+    ends = {system: log(step / low) for system, step in zip(last_rows.system, last_rows.step, strict=True)}
     names = named(ends, APART * log(high / low))
-    frame["name"] = frame.system.map(names).where(frame.index.isin(last.index))
+    frame["name"] = frame.system.map(names).where(frame.index.isin(last_rows.index))
     return frame.assign(present=link_latency(sized_scenario(scenario).machine))
 
 
-def named(ends: Mapping[str, float], apart: float) -> dict[str, str]:
-    """Return a name for the end of each line that stands alone, and one for those too near to each other."""
+def named(ends: Mapping[str, float], min_distance: float) -> dict[str, str]:
+    """Return a name for each line's end; lines that end too close share one."""
     groups: list[list[str]] = []
-    for one in sorted(ends, key=ends.__getitem__):
-        if groups and ends[one] - ends[groups[-1][-1]] < apart:
-            groups[-1].append(one)
+    for line in sorted(ends, key=ends.__getitem__):
+        if groups and ends[line] - ends[groups[-1][-1]] < min_distance:
+            groups[-1].append(line)
         else:
-            groups.append([one])
+            groups.append([line])
     return {group[-1]: ", ".join(group) for group in groups}
 
 
-def loses(one: Sensitivity) -> str:
-    """Return from which latency on one system loses, and why, or what hides the link."""
-    if one.refused:
-        return f"{one.system} cannot run: {one.refused}"
-    if one.own.loses:
-        rate = one.in_flight * LINE / (one.fills * NS) / GB
+def loses(sensitivity: Sensitivity) -> str:
+    """Return the latency that slows a system down, and why; else its hidden work."""
+    if sensitivity.refused:
+        return f"{sensitivity.system} cannot run: {sensitivity.refused}"
+    if sensitivity.own.loses:
+        rate = sensitivity.in_flight * LINE / (sensitivity.fills * NS) / GB
         return (
-            f"{one.system} is {percent(LOSS)} slower from {figure(one.own.loses, 'ns')} on, with the fewest requests in flight "
-            f"{_at(one.fewest)}, with the most {_at(one.most)}: {one.work[0].task} waits for the link, which "
-            f"{exact(one.in_flight)} lines in flight keep at {figure(rate, 'GB/s')} only while an answer under load takes "
-            f"{figure(one.fills, 'ns')} at most."
+            f"{sensitivity.system} is {percent(LOSS)} slower from {figure(sensitivity.own.loses, 'ns')} on, with the fewest "
+            f"requests in flight {_loss_start(sensitivity.fewest)}, with the most {_loss_start(sensitivity.most)}: "
+            f"{sensitivity.work[0].task} waits for the link, which "
+            f"{exact(sensitivity.in_flight)} lines in flight keep at {figure(rate, 'GB/s')} only while an answer under load "
+            f"takes {figure(sensitivity.fills, 'ns')} at most."
         )
-    busy, waited = sum(task.busy for task in one.work), sum(task.exposed for task in one.work)
-    hidden = sorted(one.work, key=lambda task: task.exposed - task.busy)[:2]
+    busy, waited = sum(task.busy for task in sensitivity.work), sum(task.exposed for task in sensitivity.work)
+    hidden = sorted(sensitivity.work, key=lambda task: task.exposed - task.busy)[:2]
     parts = " and ".join(f"{milliseconds(task.busy - task.exposed)} of {task.task} {task.hidden_by}" for task in hidden)
     waits = f"waited for {milliseconds(waited)}" if waited else "nobody waits for it"
-    fewest = f", with the fewest requests in flight {_at(one.fewest)}" if one.fewest.loses else ""
+    fewest = f", with the fewest requests in flight {_loss_start(sensitivity.fewest)}" if sensitivity.fewest.loses else ""
     return (
-        f"{one.system} loses less than {percent(LOSS)} up to {exact(LATENCIES[-1])} ns{fewest}: its link is busy for "
+        f"{sensitivity.system} loses less than {percent(LOSS)} up to {exact(LATENCIES[-1])} ns{fewest}: its link is busy for "
         f"{milliseconds(busy)} a batch then and {waits}; hidden are {parts}."
     )
 
 
-def _at(curve: Curve) -> str:
+def _loss_start(curve: Curve) -> str:
     return f"from {figure(curve.loses, 'ns')}" if curve.loses else "never"
 
 
-def near_data(found: tuple[Pair, ...]) -> pd.DataFrame:
-    """Return a machine a row: the columns of NEAR, and change as a share with its label."""
+def near_data(pairs: tuple[Pair, ...]) -> pd.DataFrame:
+    """Return a row a machine: columns of NEAR, and change as a share with label."""
     return pd.DataFrame(
         [
             {
-                "memory": one.memory,
-                "controllers": one.controllers,
-                **{name: getattr(one, name) / MS for name in ("on", "off", "logic")},
-                "link_on": one.link[0] / MS,
-                "link_off": one.link[1] / MS,
-                "change": one.costs,
-                "label": change(one.on, one.off),
+                "memory": pair.memory,
+                "controllers": pair.controllers,
+                **{name: getattr(pair, name) / MS for name in ("on", "off", "logic")},
+                "link_on": pair.link[0] / MS,
+                "link_off": pair.link[1] / MS,
+                "change": pair.costs,
+                "label": change(pair.on, pair.off),
             }
-            for one in found
+            for pair in pairs
         ]
     )
 
 
-def sign(found: tuple[Pair, ...]) -> tuple[str, ...]:
-    """Return where near-data compute turns from a saving to a cost, and why it costs most where it does."""
-    best, worst = (pick(found, key=lambda one: round(one.costs, 6)) for pick in (min, max))
-    saves = f"saves at most {percent(-best.costs)} of a step, with {_machine(best)}" if best.costs < -TELLING else "saves nothing"
-    if worst.costs < TELLING:
+def sign(pairs: tuple[Pair, ...]) -> tuple[str, ...]:
+    """Return sentences: where near-data compute saves, where it costs most, and why."""
+    best_pair, worst_pair = (pick(pairs, key=lambda pair: round(pair.costs, 6)) for pick in (min, max))
+    saves = (
+        f"saves at most {percent(-best_pair.costs)} of a step, with {_memory_text(best_pair)}"
+        if best_pair.costs < -TELLING
+        else "saves nothing"
+    )
+    if worst_pair.costs < TELLING:
         return (f"Near-data compute {saves}, and costs nothing on any machine here.",)
-    why = (
-        f"pooled vectors and gradients keep the link busy for {milliseconds(worst.link[0])} a batch, each row sent once without "
-        f"it for {milliseconds(worst.link[1])}"
-        if worst.crosses
-        else f"logic at each controller passes every lookup, {milliseconds(worst.logic)} a batch, and the memory is faster"
+    reason = (
+        f"pooled vectors and gradients keep the link busy for {milliseconds(worst_pair.link[0])} a batch, each row sent once "
+        f"without it for {milliseconds(worst_pair.link[1])}"
+        if worst_pair.crosses
+        else f"logic at each controller passes every lookup, {milliseconds(worst_pair.logic)} a batch, and the memory is faster"
     )
-    whole = f"Near-data compute {saves}; it costs most, {percent(worst.costs)}, with {_machine(worst)}: {why}."
+    summary = f"Near-data compute {saves}; it costs most, {percent(worst_pair.costs)}, with {_memory_text(worst_pair)}: {reason}."
     turns = []
-    for memory in dict.fromkeys(one.memory for one in found):
-        telling = [one for one in found if one.memory == memory and abs(one.costs) > TELLING]
+    for memory in dict.fromkeys(pair.memory for pair in pairs):
+        telling = [pair for pair in pairs if pair.memory == memory and abs(pair.costs) > TELLING]
         turns += [
-            f"{memory} between {before.controllers} and {after.controllers}"
-            for before, after in pairwise(telling)
-            if before.costs * after.costs < 0
+            f"{memory} between {previous_pair.controllers} and {next_pair.controllers}"
+            for previous_pair, next_pair in pairwise(telling)
+            if previous_pair.costs * next_pair.costs < 0
         ]
-    return whole, f"Cost and saving change places over controllers of {', '.join(turns)}." if turns else ""
+    return summary, f"Cost and saving change places over controllers of {', '.join(turns)}." if turns else ""
 
 
-def _machine(one: Pair) -> str:
-    many = "s" * (one.controllers > 1)
-    return f"{one.controllers} " + (f"DRAM channel{many}" if one.memory == "expander-dram" else f"module{many} of {one.memory}")
+def _memory_text(pair: Pair) -> str:
+    plural = "s" * (pair.controllers > 1)
+    return f"{pair.controllers} " + (
+        f"DRAM channel{plural}" if pair.memory == "expander-dram" else f"module{plural} of {pair.memory}"
+    )
 
 
-def load(found: tuple[UnderLoad, ...]) -> pd.DataFrame:
-    """Return latencies over load: the columns of LOAD, point (whether it was published), name at a line's end."""
-    ends = {one.part: one.latencies[-1] for one in found if not one.published}
-    names = named(ends, APART * max(one.latencies[-1] for one in found))
+def load(loads: tuple[UnderLoad, ...]) -> pd.DataFrame:
+    """Return latencies over load: columns of LOAD, point (whether published), and name."""
+    ends = {part_curve.part: part_curve.latencies[-1] for part_curve in loads if not part_curve.published}
+    names = named(ends, APART * max(part_curve.latencies[-1] for part_curve in loads))
     rows: list[dict[str, object]] = []
-    for one in found:
-        rows += [{"part": one.part, "load": 100 * at, "ns": ns} for at, ns in zip(LOADS, one.latencies, strict=True)]
-        rows[-1]["name"] = names.get(one.part)
-        rows += [{"part": one.part, "load": 100 * at, "ns": ns, "source": one.source} for at, ns in one.published]
-        rows[-len(one.published)] |= {"name": one.part} if one.published else {}
+    for part_curve in loads:
+        rows += [
+            {"part": part_curve.part, "load": 100 * share, "ns": ns}
+            for share, ns in zip(LOADS, part_curve.latencies, strict=True)
+        ]
+        rows[-1]["name"] = names.get(part_curve.part)
+        rows += [
+            {"part": part_curve.part, "load": 100 * share, "ns": ns, "source": part_curve.source}
+            for share, ns in part_curve.published
+        ]
+        rows[-len(part_curve.published)] |= {"name": part_curve.part} if part_curve.published else {}
     frame = pd.DataFrame(rows, columns=["part", "load", "ns", "source", "name"])
     return frame.assign(point=frame.source.notna())
 
 
-def systems(found: tuple[Sensitivity, ...]) -> tuple[Sensitivity, ...]:
-    """Return them in the palette's order."""
-    return tuple(sorted(found, key=lambda one: palette.systems().index(one.system)))
+def systems(sensitivities: tuple[Sensitivity, ...]) -> tuple[Sensitivity, ...]:
+    """Return sensitivities in the palette's order."""
+    return tuple(sorted(sensitivities, key=lambda sensitivity: palette.systems().index(sensitivity.system)))

@@ -1,1 +1,1 @@
-"""One's own data: a file is given, its columns are described, and it is trained on or shown; on Start, Data and Failures."""
+"""One's own data on Start, Data, Failures: give a file, describe it, train."""

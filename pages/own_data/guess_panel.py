@@ -1,4 +1,4 @@
-"""A stranger's table: its first rows, a guess of what each column means to change or accept, and the mapping that comes of it."""
+"""An undescribed table: its first rows, a guess of its columns, and the accepted mapping."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -46,28 +46,29 @@ FAULT = "mapping fault"
 
 
 def first_look(path: str, digest: str) -> FileDescription:
-    """Return what the first rows of the file of this digest show; raises BadFile."""
+    """Return a description of the first rows of the file of this digest; raises BadFile."""
     with digest_check(Path(path), digest):
         return look(Path(path))
 
 
 def draw(file: DataFile, accepted: Callable[[], None]) -> None:
-    """Draw the first rows of a table that nobody has described, the guess, and the press that accepts it; raises BadFile.
+    """Draw an undescribed table's first rows, the guess, and a button to accept it.
 
+    Raises BadFile.
     `accepted` is called once a guess was accepted.
     """
     with data_file.refusals(file):
-        found = later.cached_result(first_look, str(file.path), file.digest)
+        description = later.cached_result(first_look, str(file.path), file.digest)
     _draw_fault()
-    st.markdown(f"**{plain(found.name)}** is a table that nobody has described. These are its first rows:")
-    names = [column.name for column in found.columns]
-    st.dataframe(pd.DataFrame(found.rows, columns=names), key="first rows", hide_index=True)
+    st.markdown(f"**{plain(description.name)}** is a table that nobody has described. These are its first rows:")
+    names = [column.name for column in description.columns]
+    st.dataframe(pd.DataFrame(description.rows, columns=names), key="first rows", hide_index=True)
     st.markdown("This is our guess of its columns; change what is wrong, then accept it.")
-    for note in found.notes:
+    for note in description.notes:
         st.caption(plain(note))
-    columns = _changed(found, file.digest)
-    text = mapping_of(columns, _dialect(found, file.digest))
-    fault = _fault(file, columns, text)
+    columns = _draw_guess(description, file.digest)
+    text = mapping_of(columns, _draw_dialect(description, file.digest))
+    fault = _mapping_fault(file, columns, text)
     if fault:
         st.warning(plain(fault))
     elif not has_label(text):
@@ -76,15 +77,15 @@ def draw(file: DataFile, accepted: Callable[[], None]) -> None:
         if _may_write(file):
             label, refused = "Accept, and read it so", bool(fault)
             st.button(label, key="accept guess", type="primary", on_click=_accept, args=(file, text, accepted), disabled=refused)
-            st.caption(_place(file), width="content")
+            st.caption(_place_sentence(file), width="content")
         else:
-            st.caption(f"{access.HOW} Until then, save the lines below as {plain(found.name)}.toml beside the file.")
+            st.caption(f"{access.HOW} Until then, save the lines below as {plain(description.name)}.toml beside the file.")
     with st.expander("The mapping", expanded=not _may_write(file)):
         st.code(text, language="toml")
 
 
-def _fault(file: DataFile, columns: Sequence[ColumnDescription], text: str) -> str:
-    """Return why a mapping could not be read with, "" where its first rows can."""
+def _mapping_fault(file: DataFile, columns: Sequence[ColumnDescription], text: str) -> str:
+    """Return why a mapping cannot be used, "" where the first rows can be read."""
     meanings = [column.guess for column in columns]
     if not {"id", "list"} & set(meanings):
         return "No column holds ids, which the tables are of; choose id or list of ids for one at least."
@@ -95,26 +96,26 @@ def _fault(file: DataFile, columns: Sequence[ColumnDescription], text: str) -> s
     if len(marks) > 1:
         return f"Lists are parted by {' and '.join(map(repr, marks))}, and a mapping names one mark; leave a column out."
     try:
-        later.cached_result(_tried, str(file.path), file.digest, text)
+        later.cached_result(_try_mapping, str(file.path), file.digest, text)
     except BadFile as error:
         return str(error)
     return ""
 
 
-def _tried(path: str, digest: str, text: str) -> bool:
+def _try_mapping(path: str, digest: str, text: str) -> bool:
     """Read the first rows of the file of this digest by a mapping; raises BadFile."""
     trial(path, text)
     return True
 
 
-def _changed(found: FileDescription, digest: str) -> list[ColumnDescription]:
-    """Draw the guess of each column, and return it with what the visitor has changed."""
+def _draw_guess(description: FileDescription, digest: str) -> list[ColumnDescription]:
+    """Draw the guess of each column, and return it with the visitor's changes."""
     table = pd.DataFrame(
         {
-            COLUMN: [column.name for column in found.columns],
-            MEANING: [MEANINGS[column.guess] for column in found.columns],
-            HOW: [column.rule or column.separator for column in found.columns],
-            VALUES: [", ".join(column.examples) for column in found.columns],
+            COLUMN: [column.name for column in description.columns],
+            MEANING: [MEANINGS[column.guess] for column in description.columns],
+            HOW: [column.rule or column.separator for column in description.columns],
+            VALUES: [", ".join(column.examples) for column in description.columns],
         }
     )
     config: Mapping[str, Any] = {
@@ -125,39 +126,39 @@ def _changed(found: FileDescription, digest: str) -> list[ColumnDescription]:
     }
     edited = st.data_editor(table, key=f"guess {digest}", hide_index=True, column_config=config, num_rows="fixed")
     return [
-        _as_edited(column, ROLES[meaning], how or "")
-        for column, meaning, how in zip(found.columns, edited[MEANING], edited[HOW], strict=True)
+        _as_edited(column, ROLES[meaning], rule or "")
+        for column, meaning, rule in zip(description.columns, edited[MEANING], edited[HOW], strict=True)
     ]
 
 
-def _dialect(found: FileDescription, digest: str) -> Dialect:
-    """Return how the table is read, in a text with the quotation marks that the visitor chose."""
-    assert found.dialect is not None
-    if found.dialect.format != TEXT:
-        return found.dialect
+def _draw_dialect(description: FileDescription, digest: str) -> Dialect:
+    """Return the table's dialect, in a text with the visitor's choice of quotation marks."""
+    assert description.dialect is not None
+    if description.dialect.format != TEXT:
+        return description.dialect
     quotes = st.selectbox(
         "Quotation marks",
         list(MARKS),
-        index=list(MARKS).index(found.dialect.quotes),
+        index=list(MARKS).index(description.dialect.quotes),
         format_func=MARKS.__getitem__,
         key=f"marks {digest}",
         help="What a quotation mark at the start of a cell means in this file.",
     )
-    return replace(found.dialect, quotes=quotes)
+    return replace(description.dialect, quotes=quotes)
 
 
-def _as_edited(column: ColumnDescription, role: str, how: str) -> ColumnDescription:
+def _as_edited(column: ColumnDescription, role: str, rule: str) -> ColumnDescription:
     """Return a column with the meaning that the visitor gave it."""
-    separator = how if role == "list" else ""
-    return replace(column, guess=role, separator=separator, rule=how if role in ("label", "time") else "")
+    separator = rule if role == "list" else ""
+    return replace(column, guess=role, separator=separator, rule=rule if role in ("label", "time") else "")
 
 
 def _may_write(file: DataFile) -> bool:
-    """Return whether this visitor may say what a file means: of uploads their own, of files on this computer with the token."""
+    """Whether this visitor may describe a file: an own upload, or with the token."""
     return file.origin == data_file.UPLOADED or access.is_trusted()
 
 
-def _place(file: DataFile) -> str:
+def _place_sentence(file: DataFile) -> str:
     if file.origin == data_file.UPLOADED:
         return "The mapping is kept with your upload."
     return f"Writes {plain(file.path.name)}.toml beside the file, or keeps it by the file's digest where that cannot be."
@@ -180,10 +181,10 @@ def _accept(file: DataFile, text: str, accepted: Callable[[], None]) -> None:
 
 
 def draw_accepted(file: DataFile) -> None:
-    """Draw that a file is read by a guess that was accepted here, and the press that takes it back; else draw nothing."""
+    """Draw that a guess was accepted here, with a button to undo it; else nothing."""
     _draw_fault()
-    there = mapping.place(file.path)
-    saved = there is not None and mapping.is_saved(there) and access.is_trusted()
+    mapping_file = mapping.place(file.path)
+    saved = mapping_file is not None and mapping.is_saved(mapping_file) and access.is_trusted()
     if (file.origin == data_file.UPLOADED and file.digest in st.session_state.get(OF, {})) or saved:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("Its columns mean what was accepted here.", width="content")
@@ -209,11 +210,14 @@ def _take_back(file: DataFile) -> None:
 
 
 def with_mapping(bare: DataFile, files: Sequence[tuple[str, bytes]]) -> DataFile:
-    """Return uploaded files kept with the mapping that was accepted for them; themselves where none was. Raises BadFile."""
+    """Return uploaded files with the mapping that was accepted for them, if any.
+
+    Raises BadFile.
+    """
     text = st.session_state.get(ACCEPTED, {}).get(bare.digest)
     if text is None:
         return bare
-    others = [(name, content) for name, content in files if not name.endswith(".toml")]  # a mapping there was empty
-    file = uploads.keep([*others, (f"{bare.path.name}.toml", text.encode())])
+    data_files = [(name, content) for name, content in files if not name.endswith(".toml")]  # a mapping there was empty
+    file = uploads.keep([*data_files, (f"{bare.path.name}.toml", text.encode())])
     st.session_state[OF] = {**st.session_state.get(OF, {}), file.digest: bare.digest}
     return file

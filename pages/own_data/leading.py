@@ -1,4 +1,7 @@
-"""Questions, each with the place that answers it, and the way there: a callback names the place, and the next run goes there."""
+"""Questions with their pages, and the way there.
+
+A callback names the page, and the next run goes there.
+"""
 
 from dataclasses import dataclass
 
@@ -16,7 +19,7 @@ GO = "go to"
 
 @dataclass(frozen=True)
 class Question:
-    """A question in words, the page that answers it, the system that it is about ("" keeps the model's)."""
+    """A question in words, its page, and its system ("" keeps the model's)."""
 
     words: str
     page: str
@@ -26,24 +29,27 @@ class Question:
 POPULARITY, FAILURES = Question("", "data"), Question("What do failures cost?", "failures")
 
 
-def put(asked: Question, base: str, scenario: Scenario) -> None:
-    """Put a variation of a preset and the question into the session; only in a callback."""
-    session.put(base, with_values(scenario, {"system": asked.system} if asked.system else {}))
+def put(question_asked: Question, base: str, scenario: Scenario) -> None:
+    """Put a preset's variation and a question into the session; only in a callback."""
+    session.put(base, with_values(scenario, {"system": question_asked.system} if question_asked.system else {}))
     question.reset_baseline()
-    st.session_state[GO] = asked.page
+    st.session_state[GO] = question_asked.page
 
 
 def train(base: str, scenario: Scenario, system: str = "") -> None:
-    """Lead to Design and start the full run there, with the step budget that it takes; only in a callback."""
+    """Lead to Design and start the full run there; only in a callback.
+
+    The step budget is raised to the run's need.
+    """
     put(Question("", "design", system), base, scenario)
     trained = with_larger_budget(session.scenario())
     session.show(trained)
     runs.start([trained], "full", link=links.link(trained, base, "design"))
 
 
-def go(here: str = "") -> None:
-    """Lead to the page that a callback of the last run has named, unless that is the page `here`."""
+def go(current_page: str = "") -> None:
+    """Lead to the page that a callback has named, unless that is `current_page`."""
     page = st.session_state.pop(GO, "")
-    if page and page != here:
+    if page and page != current_page:
         st.session_state[session.LANDED] = True
         st.switch_page(script(page))

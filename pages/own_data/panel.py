@@ -1,4 +1,4 @@
-"""The panel of one's own data: give a file, accept how its columns are read, then train on it or see how its rows are used."""
+"""The panel of one's own data: give a file, accept its columns, train on it."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -28,39 +28,39 @@ MOST_NAMES = 8
 
 @dataclass(frozen=True)
 class Setting:
-    """Where the panel stands: the page `here`, the question that the page asks about a file, what the file is put into."""
+    """The panel's setting: its page, the page's question, and the scenario that takes the file."""
 
     here: str
     asked: Question
     base: Scenario
 
 
-def draw(asked: Question, here: str, expanded: bool = False) -> None:
-    """Draw the panel on the page `here`: ways to give a file, what it is, and the presses that lead on."""
-    base = preset(session.base()).scenario if here == START else session.scenario()
-    setting = Setting(here, asked, base)
+def draw(page_question: Question, page: str, expanded: bool = False) -> None:
+    """Draw the panel on a page: ways to give a file, its content, and buttons."""
+    base = preset(session.base()).scenario if page == START else session.scenario()
+    setting = Setting(page, page_question, base)
     with st.expander(f"{LABEL}: {FORMATS}", expanded=expanded):
         try:
             ways.draw()
-            if file := _file(here):
+            if file := _given_file(page):
                 _draw_file(setting, file)
         except EmberpoolError as error:
-            _say(error)
+            _draw_error(error)
 
 
-def draw_apart(asked: Question, here: str) -> None:
-    """Draw the panel as a part of its page that is drawn again alone, for a page that takes long."""
+def draw_apart(page_question: Question, page: str) -> None:
+    """Draw the panel as a fragment of its page, for pages that take long."""
 
-    def alone() -> None:
-        leading.go(here)
-        draw(asked, here)
+    def draw_fragment() -> None:
+        leading.go(page)
+        draw(page_question, page)
 
-    st.fragment(alone)()
+    st.fragment(draw_fragment)()
 
 
-def _file(here: str) -> DataFile | None:
-    """Return the file that the visitor gives, else that of the scenario, where the visitor may see it; raises BadFile."""
-    if here != START and not ways.is_given() and session.scenario().data.digest:
+def _given_file(page: str) -> DataFile | None:
+    """Return the file of the fields, else the scenario's visible file; raises BadFile."""
+    if page != START and not ways.is_given() and session.scenario().data.digest:
         try:
             file = data_file.file_of(session.scenario())
         except BadFile:
@@ -70,35 +70,35 @@ def _file(here: str) -> DataFile | None:
 
 
 def _draw_file(setting: Setting, file: DataFile) -> None:
-    """Draw what a file is, or why it cannot be read."""
+    """Draw a file's description, or why the file cannot be read."""
     try:
         with data_file.refusals(file):
-            _offer(setting, file)
+            _draw_offer(setting, file)
     except Undescribed:
-        guess_panel.draw(file, partial(_accepted, setting, file))
+        guess_panel.draw(file, partial(_take_accepted, setting, file))
     except EmberpoolError as error:
-        _say(error)
+        _draw_error(error)
         guess_panel.draw_accepted(file)
 
 
-def _say(error: EmberpoolError) -> None:
+def _draw_error(error: EmberpoolError) -> None:
     remedy = error.remedy if isinstance(error, BadFile) else ""
     st.error(plain(str(error).removesuffix(remedy)))
     if remedy:
         st.code(remedy, language=None)
 
 
-def _offer(setting: Setting, file: DataFile) -> None:
+def _draw_offer(setting: Setting, file: DataFile) -> None:
     shape = None
-    known = f"Links know it by its SHA-256 {file.digest[:12]}."
+    digest_note = f"Links know it by its SHA-256 {file.digest[:12]}."
     if is_trace(file.path):
         st.markdown(f"**{plain(file.path.name)}** is a trace of lookups without labels: generated data can be fitted to it.")
     else:
         shape = shape_shown(file)
         if shape is None:
             return
-        own = " The model gets as many tables, with the rows that the file shows." if shape.changes(setting.base) else ""
-        st.markdown(f"**{plain(file.path.name)}** is ready: {plain(description(shape))}. {known}{own}")
+        shape_note = " The model gets as many tables, with the rows that the file shows." if shape.changes(setting.base) else ""
+        st.markdown(f"**{plain(file.path.name)}** is ready: {plain(description(shape))}. {digest_note}{shape_note}")
         guess_panel.draw_accepted(file)
         if shape.clicks is None:
             st.caption("Without labels no run can train on it: generated data can be fitted to it.")
@@ -109,13 +109,13 @@ def _offer(setting: Setting, file: DataFile) -> None:
 
 
 def shape_shown(file: DataFile) -> FileShape | None:
-    """Return a file's shape, drawing how far its reading is; None where the visitor has cancelled it. Raises BadFile."""
-    found: FileShape | None = reading.with_progress(file.path.name, shape_of, str(file.path), file.digest)
-    return found
+    """Return a file's shape, with progress; None if cancelled. Raises BadFile."""
+    shape: FileShape | None = reading.with_progress(file.path.name, shape_of, str(file.path), file.digest)
+    return shape
 
 
 def description(shape: FileShape) -> str:
-    """Return what a file is: its format, samples, columns of ids, dense features, clicks, and the order of training."""
+    """Return a file's format, samples, id columns, dense features, clicks and order."""
     clicks = "no labels" if shape.clicks is None else f"clicks: {percent(shape.clicks)}"
     names = ", ".join(shape.fields[:MOST_NAMES]) + (", ..." if len(shape.fields) > MOST_NAMES else "")
     ids = f"id fields: {len(shape.pooling)}{f' ({names})' if names else ''}"
@@ -123,37 +123,43 @@ def description(shape: FileShape) -> str:
 
 
 def scenario_of(base: Scenario, file: DataFile, shape: FileShape) -> Scenario:
-    """Return a scenario that trains on a file: `base`, with a model of the file's shape. Raises BadKnob."""
+    """Return `base` with the file and a model of its shape. Raises BadKnob."""
     return with_values(base, {**shape.changes(base), "data.digest": file.digest})
 
 
 def _is_shown(setting: Setting, file: DataFile, shape: FileShape | None) -> bool:
-    """Return whether the page draws the file's popularity already: it does for a model of the file's shape."""
+    """Whether the page draws the file's popularity already.
+
+    It does for a model of the file's shape.
+    """
     suits = shape is not None and not shape.changes(setting.base)
     return setting.here == DATA and suits and session.scenario().data.digest == file.digest
 
 
 def _presses(setting: Setting, file: DataFile, shape: FileShape) -> None:
-    """Draw how the file's ids become rows, the passes of a run, and the presses that train on it and show its popularity."""
+    """Draw the numbering of rows, the passes of a run, and the buttons."""
     scenario = scenario_of(setting.base, file, shape)
     if numbering := shape.numbering(scenario):
         st.caption(plain(numbering))
     st.caption(f"A run is {plain(passes_over(scenario, shape.training_samples))}.")
-    asked = setting.asked
-    ask = [("own data", asked.words, asked)] if asked.words else []
-    popularity = ("own popularity", "Show how its rows are used", Question("", DATA, asked.system))
+    page_question = setting.asked
+    ask = [("own data", page_question.words, page_question)] if page_question.words else []
+    popularity = ("own popularity", "Show how its rows are used", Question("", DATA, page_question.system))
     show = [] if _is_shown(setting, file, shape) else [popularity]
     with st.container(horizontal=True):
-        train = session.base(), scenario, asked.system
+        train = session.base(), scenario, page_question.system
         st.button("Train on this file", key="own training", on_click=leading.train, args=train)
         for key, words, question in (*ask, *show):
             st.button(words, key=key, on_click=leading.put, args=(question, session.base(), scenario))
 
 
-def _accepted(setting: Setting, file: DataFile) -> None:
-    """Put a file whose columns were accepted just now into the session where the page shows it; only in a callback."""
-    shown = session.scenario().data.digest == file.digest
-    if setting.here != DATA and not shown:
+def _take_accepted(setting: Setting, file: DataFile) -> None:
+    """Put a file with just accepted columns into the session; only in a callback.
+
+    It does so where the page shows the file.
+    """
+    is_session_file = session.scenario().data.digest == file.digest
+    if setting.here != DATA and not is_session_file:
         return
     try:
         described = ways.given() if ways.is_given() else data_file.register(file.path, file.origin)

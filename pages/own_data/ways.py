@@ -1,4 +1,7 @@
-"""The ways in which a visitor gives a data file: a path with the token, an upload, a name in the folder named at start."""
+"""The ways to give a data file: a path with token, an upload, a name.
+
+Names are those of the folder named at start.
+"""
 
 from collections.abc import Sequence
 
@@ -37,12 +40,15 @@ def draw() -> None:
 
 
 def given() -> DataFile | None:
-    """Return the file that the fields name, of several the first; else the one named at start, or None. Raises BadFile."""
+    """Return the first file that the fields name, else the one named at start.
+
+    None without any; raises BadFile.
+    """
     path, uploaded, name = _fields()
     if path:
         return data_file.register(expanded(path), data_file.TYPED)
     if uploaded:
-        return _kept(uploaded)
+        return _keep_upload(uploaded)
     return data_folder.chosen(name) if name else data_file.start_file()
 
 
@@ -52,14 +58,14 @@ def is_given() -> bool:
 
 
 def _fields() -> tuple[str, Sequence[UploadedFile], str]:
-    """Return what the fields hold that this visitor may use."""
-    held = st.session_state
-    path = str(held.get(PATH) or "").strip() if access.is_trusted() else ""
-    return path, held.get(UPLOAD) or (), str(held.get(NAME) or "")
+    """Return the contents of the fields that this visitor may use."""
+    state = st.session_state
+    path = str(state.get(PATH) or "").strip() if access.is_trusted() else ""
+    return path, state.get(UPLOAD) or (), str(state.get(NAME) or "")
 
 
-def _kept(uploaded: Sequence[UploadedFile]) -> DataFile:
-    """Keep what a visitor has uploaded, who may see it from now on; raises BadFile."""
+def _keep_upload(uploaded: Sequence[UploadedFile]) -> DataFile:
+    """Keep a visitor's upload, which the visitor may see from now on; raises BadFile."""
     if cut := next((file.name for file in uploaded if len(file.getvalue()) != file.size), ""):
         raise BadFile(f"{cut} did not arrive whole; upload it again.")
     contents = [(file.name, file.getvalue()) for file in uploaded]

@@ -1,1 +1,1 @@
-"""Runs: what was run; the page is `pages/runs.py`."""
+"""Runs: all past requests; the page is `pages/runs.py`."""

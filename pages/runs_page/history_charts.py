@@ -1,4 +1,4 @@
-"""The chart of the history as a value: a metric of several requests' points on one scale."""
+"""The chart of the history: a metric of several requests' points on one scale."""
 
 from functools import cache
 
@@ -7,12 +7,15 @@ from pages.ui import palette
 
 
 @cache
-def compared(metric: str, across: str, requests: tuple[str, ...], curve: bool) -> Spec:
-    """A colour a request: a curve by rank, or points against a knob; needs request, place, value."""
+def compared(metric: str, x_title: str, requests: tuple[str, ...], curve: bool) -> Spec:
+    """A colour a request: a curve by rank, or points against a knob.
+
+    Needs request, place, value.
+    """
     scale = {"domain": list(requests), "range": [palette.OTHERS[n % len(palette.OTHERS)] for n in range(len(requests))]}
     mark = {"type": "line", "strokeWidth": 2.5, "point": {"size": 28}} if curve else {"type": "point", "filled": True, "size": 45}
     legend = below(max(requests, key=len, default=""), title="Request", labelLimit=300)
-    place = quantity("place", axis=axis(across), scale={"zero": False, "nice": False, "padding": 12})
+    place = quantity("place", axis=axis(x_title), scale={"zero": False, "nice": False, "padding": 12})
     return {
         "height": 320,
         "mark": mark,
@@ -22,7 +25,7 @@ def compared(metric: str, across: str, requests: tuple[str, ...], curve: bool) -
             "color": nominal("request", scale=scale, legend=legend),
             "tooltip": [
                 {"field": "request", "title": "Request"},
-                {"field": "place", "title": across, "format": ".4~g"},
+                {"field": "place", "title": x_title, "format": ".4~g"},
                 {"field": "value", "title": metric, "format": ",.5~r"},
             ],
         },

@@ -27,7 +27,10 @@ MOST_WHOLE = 100_000  # points whose every knob is written at the press of a but
 
 
 def listing(entries: Sequence[Entry]) -> list[Entry]:
-    """Draw the requests as a table and return the chosen ones; another list of requests begins without a choice."""
+    """Draw the requests as a table, and return the chosen ones.
+
+    Another list of requests begins without a choice.
+    """
     columns = {
         "What": st.column_config.TextColumn(width="large"),
         "When": st.column_config.DatetimeColumn("When (UTC)", format="D MMM YY, HH:mm"),
@@ -42,82 +45,85 @@ def listing(entries: Sequence[Entry]) -> list[Entry]:
         height="content" if len(entries) <= 12 else 460,
         on_select="rerun",
         selection_mode="multi-row",
-        key=f"history {hash(tuple(entry.request for entry in entries))}",
+        key=f"history {hash(tuple(run.request for run in entries))}",
     )
     return [entries[row] for row in event["selection"]["rows"] if row < len(entries)]
 
 
-def draw(chosen: Sequence[Entry]) -> None:
-    """Draw what can be done with the chosen requests, and their points beside each other."""
-    if not chosen:
+def draw(chosen_runs: Sequence[Entry]) -> None:
+    """Draw the actions on the chosen requests, and their points beside each other."""
+    if not chosen_runs:
         st.caption("Tick rows at their left edge, or find them by their numbers, to reopen, compare, export, pin or delete them.")
         return
-    st.markdown(f"**{plain(chosen[0].title) if len(chosen) == 1 else f'{len(chosen)} requests chosen'}**")
-    for entry in chosen:
-        if entry.note:
-            st.warning(plain(f"#{entry.request}: {entry.note}"))
+    st.markdown(f"**{plain(chosen_runs[0].title) if len(chosen_runs) == 1 else f'{len(chosen_runs)} requests chosen'}**")
+    for run in chosen_runs:
+        if run.note:
+            st.warning(plain(f"#{run.request}: {run.note}"))
     with st.container(horizontal=True):
-        _actions(chosen)
-        _delete(chosen)
-    _points(chosen)
+        _draw_actions(chosen_runs)
+        _draw_delete(chosen_runs)
+    _draw_points(chosen_runs)
 
 
-def _actions(chosen: Sequence[Entry]) -> None:
-    for entry in chosen[:3]:
-        link = history.link(runs.STORE, entry.request)
+def _draw_actions(chosen_runs: Sequence[Entry]) -> None:
+    for run in chosen_runs[:3]:
+        link = history.link(runs.STORE, run.request)
         if link:
-            name = "Reopen" if len(chosen) == 1 else f"Reopen #{entry.request}"
+            name = "Reopen" if len(chosen_runs) == 1 else f"Reopen #{run.request}"
             st.link_button(
                 name,
-                host() + links.in_mode(link, entry.how),
+                host() + links.in_mode(link, run.how),
                 help="Opens a tab of its own; what has made room is computed again there.",
             )
-    numbers = [entry.request for entry in chosen]
-    pinned = all(entry.pinned for entry in chosen)
-    st.button("Unpin" if pinned else "Pin", key="pin", on_click=_told, args=(history.pin, numbers, not pinned))
-    live = [entry.request for entry in chosen if entry.state in LIVE]
+    numbers = [run.request for run in chosen_runs]
+    pinned = all(run.pinned for run in chosen_runs)
+    st.button("Unpin" if pinned else "Pin", key="pin", on_click=_change_store, args=(history.pin, numbers, not pinned))
+    live = [run.request for run in chosen_runs if run.state in LIVE]
     if live:
         st.button("Cancel", key="cancel", on_click=_cancel, args=(live,))
-    if any(entry.kept for entry in chosen):
-        _exports(chosen)
+    if any(run.kept for run in chosen_runs):
+        _draw_exports(chosen_runs)
 
 
-def _exports(chosen: Sequence[Entry]) -> None:
-    """Draw a CSV button for each way of computing among the chosen, and one for all as lines of JSON."""
-    numbers = "-".join(str(entry.request) for entry in chosen[:5])
-    ways = list(dict.fromkeys(entry.how for entry in chosen))
-    for how in ways:
-        of = [entry for entry in chosen if entry.how == how and entry.kept]
-        name = "CSV" if len(ways) == 1 else f"CSV, {'full runs' if how == 'full' else 'estimates'}"
-        _button(name, partial(_csv, of, how), f"emberpool-{how}-{numbers}.csv", "text/csv")
-    _button("JSON", partial(_json, chosen), f"emberpool-{numbers}.jsonl", "application/jsonl")
+def _draw_exports(chosen_runs: Sequence[Entry]) -> None:
+    """Draw a CSV button for each kind of run, and one for JSON lines."""
+    numbers = "-".join(str(run.request) for run in chosen_runs[:5])
+    ways = list(dict.fromkeys(run.how for run in chosen_runs))
+    for run_kind in ways:
+        runs_of_kind = [run for run in chosen_runs if run.how == run_kind and run.kept]
+        name = "CSV" if len(ways) == 1 else f"CSV, {'full runs' if run_kind == 'full' else 'estimates'}"
+        _draw_file_button(name, partial(_csv_text, runs_of_kind, run_kind), f"emberpool-{run_kind}-{numbers}.csv", "text/csv")
+    _draw_file_button("JSON", partial(_json_lines, chosen_runs), f"emberpool-{numbers}.jsonl", "application/jsonl")
 
 
-def _button(label: str, text: Callable[[], str], name: str, kind: str) -> None:
+def _draw_file_button(label: str, text: Callable[[], str], name: str, kind: str) -> None:
     st.download_button(label, text, name, kind, on_click="ignore", key=f"file {label}")
 
 
-def _csv(chosen: Sequence[Entry], how: How) -> str:
-    """Write every knob, result and constant; of more points than a page can ask for, only what varies and the results."""
-    if sum(entry.kept for entry in chosen) > MOST_WHOLE:
-        return downloads.frame_text(history_tables.points(runs.STORE, chosen))
-    return csv_table.csv_text((result for one in chosen for result in history.results(runs.STORE, one.request)), how)
+def _csv_text(chosen_runs: Sequence[Entry], run_kind: How) -> str:
+    """Return every knob, result and constant as CSV; fewer columns for many points.
+
+    Beyond MOST_WHOLE points it has the varied knobs and the results alone.
+    """
+    if sum(run.kept for run in chosen_runs) > MOST_WHOLE:
+        return downloads.frame_text(history_tables.points(runs.STORE, chosen_runs))
+    return csv_table.csv_text((result for run in chosen_runs for result in history.results(runs.STORE, run.request)), run_kind)
 
 
-def _json(chosen: Sequence[Entry]) -> str:
-    return "".join(line for one in chosen for line in history.lines(runs.STORE, one.request))
+def _json_lines(chosen_runs: Sequence[Entry]) -> str:
+    return "".join(line for run in chosen_runs for line in history.lines(runs.STORE, run.request))
 
 
-def _delete(chosen: Sequence[Entry]) -> None:
-    numbers = [entry.request for entry in chosen]
+def _draw_delete(chosen_runs: Sequence[Entry]) -> None:
+    numbers = [run.request for run in chosen_runs]
     with st.popover("Delete"):
-        gone, many = history.freed(runs.STORE, numbers), len(chosen) > 1
+        num_freed, is_plural = history.freed(runs.STORE, numbers), len(chosen_runs) > 1
         st.markdown(
-            f"{f'These {len(chosen)} requests' if many else 'This request'} and {count(gone)} results that no other request has "
-            f"go for good. {'One of them is pinned. ' if any(entry.pinned for entry in chosen) else ''}"
-            f"{'What runs for them alone stops.' if any(entry.state in LIVE for entry in chosen) else ''}"
+            f"{f'These {len(chosen_runs)} requests' if is_plural else 'This request'} and {count(num_freed)} results that no "
+            f"other request has go for good. {'One of them is pinned. ' if any(run.pinned for run in chosen_runs) else ''}"
+            f"{'What runs for them alone stops.' if any(run.state in LIVE for run in chosen_runs) else ''}"
         )
-        st.button("Delete for good", type="primary", key="delete", on_click=_told, args=(history.delete, numbers))
+        st.button("Delete for good", type="primary", key="delete", on_click=_change_store, args=(history.delete, numbers))
 
 
 def _cancel(requests: Sequence[int]) -> None:
@@ -125,36 +131,36 @@ def _cancel(requests: Sequence[int]) -> None:
         runs.cancel(request)
 
 
-def _told(change: Callable[..., None], *given: object) -> None:
-    """Do what a button asks; shows the engine's sentence if the store refuses."""
+def _change_store(change: Callable[..., None], *arguments: object) -> None:
+    """Do a button's work; show the engine's sentence if the store refuses."""
     try:
-        change(runs.STORE, *given)
+        change(runs.STORE, *arguments)
     except EmberpoolError as error:
         st.toast(plain(str(error)), duration="infinite")
 
 
-def _points(chosen: Sequence[Entry]) -> None:
-    frame = history_tables.points(runs.STORE, [entry for entry in chosen if entry.kept])
+def _draw_points(chosen_runs: Sequence[Entry]) -> None:
+    frame = history_tables.points(runs.STORE, [run for run in chosen_runs if run.kept])
     names = history_tables.metric_names(frame)
     if not names:
-        st.caption("None of its points has a result now; reopen it to compute them." if len(chosen) == 1 else "No results.")
+        st.caption("None of its points has a result now; reopen it to compute them." if len(chosen_runs) == 1 else "No results.")
         return
-    left, right = st.columns(2)
+    left_column, right_column = st.columns(2)
     session.offer(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
-    metric = left.selectbox("Metric", names, key=METRIC)
+    metric = left_column.selectbox("Metric", names, key=METRIC)
     ways = history_tables.against(frame)
-    across = right.selectbox("Against", ways, index=min(1, len(ways) - 1), key="history across")
+    x_name = right_column.selectbox("Against", ways, index=min(1, len(ways) - 1), key="history across")
     requests = tuple(dict.fromkeys(frame[history_tables.REQUEST]))
     if len(frame) > 1:
-        marks = history_tables.marks(frame, metric, across)
-        curve = across == RANK or not frame.duplicated([history_tables.REQUEST, across]).any()
-        spec = history_charts.compared(metric, across, requests, curve)
-        subtitle = f"{metric} of the chosen runs' points against {across}"
+        marks = history_tables.marks(frame, metric, x_name)
+        curve = x_name == RANK or not frame.duplicated([history_tables.REQUEST, x_name]).any()
+        spec = history_charts.compared(metric, x_name, requests, curve)
+        subtitle = f"{metric} of the chosen runs' points against {x_name}"
         chart.draw(marks, spec, key="compared", title=history_tables.finding(frame, metric), subtitle=subtitle)
     else:
         st.markdown(f"**{plain(history_tables.finding(frame, metric))}**")
     if len(frame) > MOST_ROWS:
         st.caption(f"The best {count(MOST_ROWS)} of {count(len(frame))} points; the CSV file has all.")
-    shown = history_tables.top(frame, metric, MOST_ROWS)
-    formats = {**dict.fromkeys(history_tables.metric_names(shown), "%.5g"), **error_formats(shown)}
-    downloads.show(shown, formats, pinned=history_tables.REQUEST)
+    best_points = history_tables.top(frame, metric, MOST_ROWS)
+    formats = {**dict.fromkeys(history_tables.metric_names(best_points), "%.5g"), **error_formats(best_points)}
+    downloads.show(best_points, formats, pinned=history_tables.REQUEST)

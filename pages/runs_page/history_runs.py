@@ -1,4 +1,7 @@
-"""Which requests History compares, as its link says them: how each was computed, and the link that reopens it anywhere."""
+"""The compared requests of History as its link names them.
+
+It names how each was computed, and the link that reopens it anywhere.
+"""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -27,56 +30,64 @@ Compared = tuple[tuple[How, str], ...]
 
 
 def from_link(link: Opened) -> None:
-    """Take over what a link looks for, compares and shows; before the page is drawn."""
-    asked = link.questions
-    st.session_state.update({ASKED: links.compared(asked), MISSING: (), SAID: asked.runs, WORDS: asked.find})
-    session.ask(METRIC, column(asked.metric) if asked.metric else "")
+    """Take over a link's search, compared runs and metric; before the page is drawn."""
+    questions = link.questions
+    st.session_state.update({ASKED: links.compared(questions), MISSING: (), SAID: questions.runs, WORDS: questions.find})
+    session.ask(METRIC, column(questions.metric) if questions.metric else "")
 
 
 def to_link() -> LinkPart:
-    """Return what the page is asked now; requests by number are this server's alone, `run=` is for all."""
+    """Return the page's part of a link: runs, search words, metric.
+
+    Requests by number are this server's alone, `run=` is for all.
+    """
     words = (word for word in st.session_state.get(WORDS, "").split() if not word.startswith("#"))
     metric = session.choice(METRIC)
-    shown = metric if metric != FIRST_METRIC else ""
-    return LinkPart(questions=Questions(runs=st.session_state.get(SAID, ()), find=" ".join(words), metric=shown))
+    link_metric = metric if metric != FIRST_METRIC else ""
+    return LinkPart(questions=Questions(runs=st.session_state.get(SAID, ()), find=" ".join(words), metric=link_metric))
 
 
 def find() -> None:
-    """Choose the requests that a new link compares among those of this store; before the page is drawn."""
-    asked: Compared = st.session_state.pop(ASKED, ())
-    if not asked:
+    """Find a new link's compared requests in this store; before the page is drawn."""
+    compared_runs: Compared = st.session_state.pop(ASKED, ())
+    if not compared_runs:
         return
-    found = {one: requests.by_link(runs.STORE, one[1], one[0]) for one in asked}
-    st.session_state[MISSING] = tuple(one for one, request in found.items() if request is None)
-    st.session_state[WORDS] = " ".join(f"#{request}" for request in found.values() if request is not None)
+    request_by_run = {
+        compared_run: requests.by_link(runs.STORE, compared_run[1], compared_run[0]) for compared_run in compared_runs
+    }
+    st.session_state[MISSING] = tuple(compared_run for compared_run, request in request_by_run.items() if request is None)
+    st.session_state[WORDS] = " ".join(f"#{request}" for request in request_by_run.values() if request is not None)
 
 
 def draw_missing() -> None:
-    """Say which compared requests this store does not have, each with the way to run it here."""
-    missing: Compared = st.session_state.get(MISSING, ())
-    if not missing:
+    """Draw which compared requests this store lacks, each with a link to run it."""
+    missing_runs: Compared = st.session_state.get(MISSING, ())
+    if not missing_runs:
         return
-    many = len(missing) > 1
+    is_plural = len(missing_runs) > 1
     st.warning(
-        f"{len(missing)} of the compared requests {'are' if many else 'is'} not in this server's history; open "
-        f"{'each' if many else 'it'}, run it, and open the link of this comparison again."
+        f"{len(missing_runs)} of the compared requests {'are' if is_plural else 'is'} not in this server's history; open "
+        f"{'each' if is_plural else 'it'}, run it, and open the link of this comparison again."
     )
-    for number, (how, link) in enumerate(missing, 1):
+    for number, (run_kind, link) in enumerate(missing_runs, 1):
         page = link.partition("?")[0].strip("/").capitalize()
-        st.link_button(f"Open {plain(page)}: {HOW[how]} ({number} of {len(missing)})", links.in_mode(link, how))
+        st.link_button(f"Open {plain(page)}: {HOW[run_kind]} ({number} of {len(missing_runs)})", links.in_mode(link, run_kind))
 
 
-def said(chosen: Sequence[Entry]) -> tuple[str, ...]:
-    """Return the chosen requests as a link says them; those that no link finds again, or beyond its room, are left out."""
-    named: list[str] = []
-    for entry in chosen[: links.MOST_RUNS]:
-        link = history.link(runs.STORE, entry.request)
-        text = f"{entry.how}:{link}"
-        if link and text not in named and requests.by_link(runs.STORE, link, entry.how) is not None:
-            named.append(text)
-    while len(quote("".join(named))) > ROOM:
-        named.pop()
-    return tuple(named)
+def said(chosen_runs: Sequence[Entry]) -> tuple[str, ...]:
+    """Return the chosen requests as a link names them.
+
+    Left out are those that no link finds again, and those beyond the link's room.
+    """
+    run_texts: list[str] = []
+    for run in chosen_runs[: links.MOST_RUNS]:
+        link = history.link(runs.STORE, run.request)
+        text = f"{run.how}:{link}"
+        if link and text not in run_texts and requests.by_link(runs.STORE, link, run.how) is not None:
+            run_texts.append(text)
+    while len(quote("".join(run_texts))) > ROOM:
+        run_texts.pop()
+    return tuple(run_texts)
 
 
 LINK = PageLink(to_link, from_link)

@@ -1,4 +1,4 @@
-"""The history as plain tables and sentences: what was run, how full the store is, and the points of chosen requests."""
+"""The history as tables and sentences: requests, the store's fullness, points of requests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -31,70 +31,79 @@ def listed(entries: Sequence[Entry]) -> pd.DataFrame:
     """Return one row a request, in the given order."""
     return pd.DataFrame(
         {
-            REQUEST: [f"#{entry.request}" for entry in entries],
-            "What": [entry.title for entry in entries],
-            "How": [HOW[entry.how] for entry in entries],
-            "State": [_state(entry) for entry in entries],
-            "Points": [_points(entry) for entry in entries],
-            "When": pd.to_datetime([entry.created for entry in entries], unit="s", utc=True),
-            "Took": ["" if entry.seconds is None else duration(entry.seconds) for entry in entries],
+            REQUEST: [f"#{past_run.request}" for past_run in entries],
+            "What": [past_run.title for past_run in entries],
+            "How": [HOW[past_run.how] for past_run in entries],
+            "State": [_state_text(past_run) for past_run in entries],
+            "Points": [_points_text(past_run) for past_run in entries],
+            "When": pd.to_datetime([past_run.created for past_run in entries], unit="s", utc=True),
+            "Took": ["" if past_run.seconds is None else duration(past_run.seconds) for past_run in entries],
         }
     )
 
 
-def _state(entry: Entry) -> str:
-    state = "made room" if entry.state == "done" and not entry.kept + entry.failed else entry.state
+def _state_text(past_run: Entry) -> str:
+    state = "made room" if past_run.state == "done" and not past_run.kept + past_run.failed else past_run.state
     if state == "running":
-        state = f"running, {percent((entry.kept + entry.failed) / entry.total)}"
-    return f"{state}, pinned" if entry.pinned else state
+        state = f"running, {percent((past_run.kept + past_run.failed) / past_run.total)}"
+    return f"{state}, pinned" if past_run.pinned else state
 
 
-def _points(entry: Entry) -> str:
-    failed = f", {count(entry.failed)} failed" if entry.failed else ""
-    return (f"{count(entry.kept)}" if entry.kept == entry.total else f"{count(entry.kept)} of {count(entry.total)}") + failed
+def _points_text(past_run: Entry) -> str:
+    failed = f", {count(past_run.failed)} failed" if past_run.failed else ""
+    return (
+        f"{count(past_run.kept)}" if past_run.kept == past_run.total else f"{count(past_run.kept)} of {count(past_run.total)}"
+    ) + failed
 
 
-def answer(entries: Sequence[Entry], known: int) -> str:
-    """Return how many runs are kept, and which is the newest, as a sentence."""
-    newest = f"; the newest: {entries[0].title}, {_state(entries[0])}" if entries else ""
-    return f"{count(known, 'run')} kept{newest}"
+def answer(entries: Sequence[Entry], num_requests: int) -> str:
+    """Return the sentence on the number of runs and the newest."""
+    newest = f"; the newest: {entries[0].title}, {_state_text(entries[0])}" if entries else ""
+    return f"{count(num_requests, 'run')} kept{newest}"
 
 
 def fullness(usage: Usage) -> str:
     """Return how full the store is, as a sentence."""
     return (
-        f"The store holds {count(usage.results)} results in {_size(usage.used)} of {_size(usage.quota)}; "
+        f"The store holds {count(usage.results)} results in {_size_text(usage.used)} of {_size_text(usage.quota)}; "
         "beyond that, what was used longest ago makes room, but nothing pinned."
     )
 
 
-def _size(nbytes: int) -> str:
+def _size_text(nbytes: int) -> str:
     return figure(nbytes / GiB, "GiB")
 
 
 def points(store: Path, entries: Sequence[Entry]) -> pd.DataFrame:
-    """Return the points of some requests that have results: the request, what varies in any of them, every metric."""
-    frames = [_points_of(store, entry.request, (entry.created, entry.kept, entry.failed)) for entry in entries]
-    every = dict.fromkeys(name for frame in frames for name in varied(frame))
-    frames = [_filled(store, entry.request, frame, every) for entry, frame in zip(entries, frames, strict=True)]
-    whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({REQUEST: []})
-    return whole.assign(**{name: _numbers(whole[name]) for name in varied(whole)}) if len(whole) else whole
+    """Return the requests' points: the request, the varied knobs, every metric."""
+    frames = [_points_of(store, past_run.request, (past_run.created, past_run.kept, past_run.failed)) for past_run in entries]
+    all_knobs = dict.fromkeys(name for frame in frames for name in varied(frame))
+    frames = [_with_knobs(store, past_run.request, frame, all_knobs) for past_run, frame in zip(entries, frames, strict=True)]
+    all_points = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({REQUEST: []})
+    return (
+        all_points.assign(**{name: _numbers(all_points[name]) for name in varied(all_points)}) if len(all_points) else all_points
+    )
 
 
 @lru_cache(maxsize=4)
 def _points_of(store: Path, request: int, state: tuple[float, int, int]) -> pd.DataFrame:
-    """Read a request's points; 100,000 take seconds, so the last few requests' stay until their `state` changes."""
-    found = columns.read(store, request)
-    done = np.flatnonzero(found.state == columns.RAN)
-    where = {title(path): np.array(texts, object)[done] for path, texts in history.places(store, request).items()}
-    return pd.DataFrame({REQUEST: f"#{request}", **where, **{name: held[done] for name, held in found.metrics.items()}})
+    """Return a request's points, cached until its `state` changes.
+
+    100,000 points take seconds to read.
+    """
+    stored_columns = columns.read(store, request)
+    ran_points = np.flatnonzero(stored_columns.state == columns.RAN)
+    knob_values = {title(path): np.array(texts, object)[ran_points] for path, texts in history.places(store, request).items()}
+    return pd.DataFrame(
+        {REQUEST: f"#{request}", **knob_values, **{name: column[ran_points] for name, column in stored_columns.metrics.items()}}
+    )
 
 
-def _filled(store: Path, request: int, frame: pd.DataFrame, every: Iterable[str]) -> pd.DataFrame:
-    """Return a request's points with the value that it holds of each knob that only others vary."""
-    missing = [name for name in every if name not in frame]
-    texts = {title(path): text for path, text in history.held(store, request).items()} if missing else {}
-    return frame.assign(**{name: texts.get(name) for name in missing})
+def _with_knobs(store: Path, request: int, frame: pd.DataFrame, knob_names: Iterable[str]) -> pd.DataFrame:
+    """Return a request's points with its values of knobs that only others vary."""
+    missing_knobs = [name for name in knob_names if name not in frame]
+    texts = {title(path): text for path, text in history.held(store, request).items()} if missing_knobs else {}
+    return frame.assign(**{name: texts.get(name) for name in missing_knobs})
 
 
 def title(path: str) -> str:
@@ -109,7 +118,7 @@ def varied(frame: pd.DataFrame) -> list[str]:
 
 
 def metric_names(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that are metrics and differ anywhere; all of them if none does."""
+    """Return the metric columns that differ anywhere; all of them if none does."""
     names = [name for name in frame.columns if name not in (REQUEST, *varied(frame)) and frame[name].notna().any()]
     return [name for name in names if frame[name].nunique() > 1] or names
 
@@ -121,52 +130,59 @@ def _numbers(texts: pd.Series) -> pd.Series:
 
 
 def against(frame: pd.DataFrame) -> list[str]:
-    """Return what a metric can be drawn against: its rank, or a knob that every request varies and that is a number."""
+    """Return the x axis's choices: rank, or a numeric knob that all requests vary."""
     numeric = [name for name in varied(frame) if pd.api.types.is_numeric_dtype(frame[name])]
     return [RANK, *(name for name in numeric if (frame.groupby(REQUEST, sort=False)[name].nunique() > 1).all())]
 
 
-def marks(frame: pd.DataFrame, metric: str, across: str) -> pd.DataFrame:
-    """Return request, place and value of each mark: every point against a knob, or each request's points by rank, thinned."""
+def marks(frame: pd.DataFrame, metric: str, x_name: str) -> pd.DataFrame:
+    """Return request, place and value of each mark.
+
+    Against a knob every point has one; by rank each request's points are thinned to MOST_MARKS.
+    """
     parts = []
     for name, group in frame[frame[metric].notna()].groupby(REQUEST, sort=False):
-        if across == RANK:
+        if x_name == RANK:
             values = np.sort(group[metric].to_numpy(float))[:: -1 if better(metric) == "higher" else 1]
-            some = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_MARKS)).astype(int))
-            part = {PLACE: 100 * some / max(len(values) - 1, 1), VALUE: values[some]}
+            positions = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_MARKS)).astype(int))
+            part = {PLACE: 100 * positions / max(len(values) - 1, 1), VALUE: values[positions]}
         else:
-            part = {PLACE: group[across].to_numpy(float), VALUE: group[metric].to_numpy(float)}
+            part = {PLACE: group[x_name].to_numpy(float), VALUE: group[metric].to_numpy(float)}
         parts.append(pd.DataFrame({"request": name, **part}))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["request", PLACE, VALUE])
 
 
 def best(frame: pd.DataFrame, metric: str) -> Mapping[str, float]:
-    """Return each request's best value of a metric: the highest where higher is better, else the lowest."""
+    """Return each request's best value of a metric, as the metric declares."""
     grouped = frame[frame[metric].notna()].groupby(REQUEST, sort=False)[metric]
-    found: Mapping[str, float] = (grouped.max() if better(metric) == "higher" else grouped.min()).to_dict()
-    return found
+    best_by_request: Mapping[str, float] = (grouped.max() if better(metric) == "higher" else grouped.min()).to_dict()
+    return best_by_request
 
 
 def finding(frame: pd.DataFrame, metric: str) -> str:
-    """Return the best value, whose it is and where, and how far the others' best are from it."""
-    found = best(frame, metric)
+    """Return the best value with its request and point, and the others' best."""
+    best_by_request = best(frame, metric)
     word = "highest" if better(metric) == "higher" else "lowest"
-    order = sorted(found, key=found.__getitem__, reverse=word == "highest")
+    order = sorted(best_by_request, key=best_by_request.__getitem__, reverse=word == "highest")
     if not order:
         return f"No point has a {label(metric)}"
-    errors = _errors(frame, metric)
-    said = {one: readable(found[one], unit(metric), errors.get(one)) for one in order}
-    where = top(frame, metric, 1).iloc[0]
-    at = ", ".join(_place(name, where[name]) for name in varied(frame) if pd.notna(where[name]))
-    whose = f"{order[0]} reaches the" if len(order) > 1 else "The"
+    errors = _best_errors(frame, metric)
+    value_texts = {request: readable(best_by_request[request], unit(metric), errors.get(request)) for request in order}
+    best_point = top(frame, metric, 1).iloc[0]
+    place_text = ", ".join(_knob_text(name, best_point[name]) for name in varied(frame) if pd.notna(best_point[name]))
+    subject = f"{order[0]} reaches the" if len(order) > 1 else "The"
     verb = "," if len(order) > 1 else " is"
-    first = f"{whose} {word} {_lower(label(metric))}{verb} {said[order[0]]}"
-    first = with_year(first, EACH)
-    return first + (f" with {at}" if at else "") + "".join(f"; {one} {said[one]}" for one in order[1:4])
+    start = f"{subject} {word} {_mid_sentence(label(metric))}{verb} {value_texts[order[0]]}"
+    start = with_year(start, EACH)
+    return (
+        start
+        + (f" with {place_text}" if place_text else "")
+        + "".join(f"; {request} {value_texts[request]}" for request in order[1:4])
+    )
 
 
-def _errors(frame: pd.DataFrame, metric: str) -> Mapping[str, float]:
-    """Return the standard error of each request's best value of a metric, which is its highest; {} where it has none."""
+def _best_errors(frame: pd.DataFrame, metric: str) -> Mapping[str, float]:
+    """Return the standard error of each request's highest value; {} where unknown."""
     error = ERRORS.get(metric, "")
     if error not in frame:
         return {}
@@ -174,17 +190,20 @@ def _errors(frame: pd.DataFrame, metric: str) -> Mapping[str, float]:
     return dict(zip(places.index, frame.loc[places, error], strict=True))
 
 
-def _place(name: str, value: object) -> str:
-    number = pd.to_numeric(value, errors="coerce")
-    return f"{label(name)} {value if pd.isna(number) else exact(number, unit(name))}"
+def _knob_text(name: str, knob_value: object) -> str:
+    number = pd.to_numeric(knob_value, errors="coerce")
+    return f"{label(name)} {knob_value if pd.isna(number) else exact(number, unit(name))}"
 
 
-def _lower(words: str) -> str:
+def _mid_sentence(words: str) -> str:
     """Return words for the middle of a sentence: AUC stays AUC."""
     return words if words[1:2].isupper() else words[:1].lower() + words[1:]
 
 
-def top(frame: pd.DataFrame, metric: str, most: int) -> pd.DataFrame:
-    """Return the best points by a metric, those of all requests together, with what varies and the metrics that differ."""
-    shown = [REQUEST, *varied(frame), *metric_names(frame)]
-    return frame[shown].sort_values(metric, ascending=better(metric) != "higher", kind="stable").head(most)
+def top(frame: pd.DataFrame, metric: str, max_rows: int) -> pd.DataFrame:
+    """Return the best points of all requests by a metric.
+
+    Columns are the varied knobs and the metrics that differ.
+    """
+    column_names = [REQUEST, *varied(frame), *metric_names(frame)]
+    return frame[column_names].sort_values(metric, ascending=better(metric) != "higher", kind="stable").head(max_rows)

@@ -1,1 +1,1 @@
-"""The frame around every page: address, bar, drawer, places, and the wait for kernels."""
+"""The frame around every page: address, bar, drawer, places, and compilation of kernels."""

@@ -1,4 +1,4 @@
-"""The address bar: opens the link it holds, and keeps it the link of what is on the page."""
+"""The address bar: opens its link, and keeps the link of the page current."""
 
 from time import monotonic
 
@@ -27,41 +27,47 @@ LOOPBACK = ("127.", "localhost", "[::1]")
 
 
 def open_link() -> None:
-    """Take over the link in the address bar if it is new to the session; what of it cannot be read is left out, and said."""
-    pairs = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
-    ours = st.session_state.pop(session.OURS, False)
-    if session.SCENARIO in st.session_state and (ours or not _went_back(pairs)):
+    """Take over the address's link if new; unreadable parts are left out, and said."""
+    pairs = [(key, text) for key in st.query_params for text in st.query_params.get_all(key)]
+    is_our_write = st.session_state.pop(session.OURS, False)
+    if session.SCENARIO in st.session_state and (is_our_write or not _went_back(pairs)):
         return
-    opened, left_out = _opened(pairs)
-    scenario = opened.scenario
+    opened_link, left_out = _open_pairs(pairs)
+    scenario = opened_link.scenario
     if not pairs:
         try:
             scenario = data_file.with_start_file(scenario)
         except BadInput as error:
             left_out = (*left_out, str(error))
-    session.put(opened.preset, scenario)
-    session.put_parts(opened.parts)
-    question.put(opened.questions)
+    session.put(opened_link.preset, scenario)
+    session.put_parts(opened_link.parts)
+    question.put(opened_link.questions)
     for page in PLACES.values():
-        page.from_link(opened)
-    st.session_state.update({BANNER: opened.banner, LEFT_OUT: left_out, WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
+        page.from_link(opened_link)
+    st.session_state.update({BANNER: opened_link.banner, LEFT_OUT: left_out, WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
 
 
-def _opened(pairs: Pairs) -> tuple[Opened, tuple[str, ...]]:
-    """Return as much of a link as can be opened, at the worst the first preset, and why the rest is left out."""
+def _open_pairs(pairs: Pairs) -> tuple[Opened, tuple[str, ...]]:
+    """Return as much of a link as can be opened, and why the rest cannot.
+
+    At the worst that is the first preset.
+    """
     if len(links.text_of(pairs)) > links.MOST_CHARACTERS:
         return links.open_pairs([]), (f"{_too_long(pairs)} The first preset is shown instead.",)
-    return linked.opened_in_part(pairs, lambda opened: next(filter(None, (page.refusal(opened) for page in PLACES.values())), ""))
+    return linked.opened_in_part(pairs, lambda link: next(filter(None, (page.refusal(link) for page in PLACES.values())), ""))
 
 
 def draw_left_out() -> None:
-    """Say which parameters of the link were left out, and why, until another link is opened or the sentence is put away."""
+    """Draw which parameters of the link were left out, and why.
+
+    It stays until another link is opened or the sentence is put away.
+    """
     if left_out := st.session_state.get(LEFT_OUT, ()):
         with st.container(key="left-out", horizontal=True, vertical_alignment="center"):
-            more = f" And {len(left_out) - 1} more." if len(left_out) > 1 else ""
-            st.error(plain(left_out[0] + more, code=True))
+            more_text = f" And {len(left_out) - 1} more." if len(left_out) > 1 else ""
+            st.error(plain(left_out[0] + more_text, code=True))
             st.button("Put away", key="put left out away", type="tertiary", on_click=_put_away)
-            if more:
+            if more_text:
                 with st.popover("All of them", type="tertiary"):
                     for sentence in left_out:
                         st.markdown(plain(sentence, code=True))
@@ -86,28 +92,28 @@ def _went_back(pairs: Pairs) -> bool:
     write or a changed widget is no journey.
     """
     settled = monotonic() - st.session_state[WRITE_TIME] > SETTLED_SECONDS
-    return bool(pairs) and pairs != st.session_state[WRITTEN_PAIRS] and settled and not _touched()
+    return bool(pairs) and pairs != st.session_state[WRITTEN_PAIRS] and settled and not _has_moved_knob()
 
 
-def _touched() -> bool:
+def _has_moved_knob() -> bool:
     try:
-        held = values(session.scenario())
-        return any(session.read(path) != held[path] for path in session.touched())
+        scenario_values = values(session.scenario())
+        return any(session.read(path) != scenario_values[path] for path in session.touched())
     except BadInput:
         return True
 
 
 def write(part: LinkPart) -> None:
-    """Put the link of the session's scenario, and of what a page adds to it, into the address bar."""
+    """Put the link of the session and of a page's part into the address bar."""
     pairs = links.query(session.scenario(), session.base(), part.axes, part.crash, question.link_questions(part.questions))
     if pairs == st.session_state.get(WRITTEN_PAIRS) and st.query_params:
         return
-    st.query_params.from_dict({key: [value for name, value in pairs if name == key] for key, _ in pairs})
+    st.query_params.from_dict({key: [text for name, text in pairs if name == key] for key, _ in pairs})
     st.session_state.update({WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
 
 
 def bar(place: str, caution: str = "") -> None:
-    """Keep the address current, and draw the link to copy in the scenario's bar, and a caution on the page's numbers."""
+    """Keep the address current; draw Share, and a caution on the page's numbers."""
     share(
         place, "It holds every knob and the seed; whoever opens it gets the same numbers, losses on the same kind of processor."
     )
@@ -126,16 +132,19 @@ def bar(place: str, caution: str = "") -> None:
 
 
 def share(place: str, contents: str) -> None:
-    """Keep the address current, and draw the link to copy in the scenario's bar; `contents` says what the link holds."""
+    """Keep the address current, and draw Share; `contents` describes the link."""
     part = PLACES[place].to_link()
     write(part)
     with scenario_bar.share_slot(), st.popover("Share"):
         st.caption(contents)
-        asked = question.link_questions(part.questions)
-        st.session_state[session.HERE] = links.link(session.scenario(), session.base(), place, part.axes, part.crash, asked)
+        questions = question.link_questions(part.questions)
+        st.session_state[session.HERE] = links.link(session.scenario(), session.base(), place, part.axes, part.crash, questions)
         if any(f"//{name}" in host() for name in LOOPBACK):
             st.caption("It opens on this computer alone; on another one, put its own explorer's address in front.")
         if len(st.session_state[session.HERE]) > links.MOST_CHARACTERS:
-            listed = any(isinstance(own, tuple) and len(own) > MOST_LISTED for own in vars(session.scenario().model).values())
-            st.caption(f"It is too long to be opened: {FEWER_TABLES if listed else FEWER_PARTS}.")
+            has_long_list = any(
+                isinstance(model_value, tuple) and len(model_value) > MOST_LISTED
+                for model_value in vars(session.scenario().model).values()
+            )
+            st.caption(f"It is too long to be opened: {FEWER_TABLES if has_long_list else FEWER_PARTS}.")
         st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)

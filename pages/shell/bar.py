@@ -1,4 +1,4 @@
-"""The scenario bar: model, training system, baseline and target, the knobs that differ from the preset, and undo."""
+"""The scenario bar: model, system, baseline, target, changed knobs, and undo."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -22,27 +22,27 @@ MOST_LETTERS = 20  # of a value
 MOST_VALUES = 4  # of a knob with one value a table
 
 
-def draw(refused: Mapping[str, str], whole: bool = True, keep_line: bool = False) -> None:
-    """Draw the bar, and say what was refused and so has not changed.
+def draw(refused: Mapping[str, str], full_bar: bool = True, keep_line: bool = False) -> None:
+    """Draw the bar, and the refused values that changed nothing.
 
     `keep_line` keeps the line of chips where there are none: fields below must not move under the pointer.
     """
     undo.record()
     projector.apply()
-    if not whole:  # a page that asks for all of this itself
+    if not full_bar:  # a page that asks for all of this itself
         st.session_state[session.PRESET] = st.session_state[session.PRESET]
         question.keep_target()
         _say_refused(refused)
         return
     with st.container(key="bar"):
-        model, system, against, target = st.columns((4, 4, 3, 2), vertical_alignment="bottom")
-        with model:
+        model_column, system_column, against_column, target_column = st.columns((4, 4, 3, 2), vertical_alignment="bottom")
+        with model_column:
             draw_model()
-        with system:
+        with system_column:
             knob_widgets.draw(KNOBS["system"], refused.get("system", ""))
-        with against:
+        with against_column:
             question.draw_against(session.scenario())
-        with target:
+        with target_column:
             question.draw_within()
         draw_chips()
         if keep_line and not changed_knobs():
@@ -52,16 +52,19 @@ def draw(refused: Mapping[str, str], whole: bool = True, keep_line: bool = False
 
 
 def _say_refused(refused: Mapping[str, str]) -> None:
-    """Say which values were refused, and that the page shows the last scenario without them."""
+    """Draw which values were refused; the page shows the last scenario without them."""
     if refused:
-        where = ", ".join(KNOBS[path].label for path in refused if path)
-        why = refused.get("", f"{where}: the value was refused, and the sentence beside the field says why.")
+        knob_names = ", ".join(KNOBS[path].label for path in refused if path)
+        reason = refused.get("", f"{knob_names}: the value was refused, and the sentence beside the field says why.")
         with st.container(key="refused"):
-            st.error(plain(f"{why} The charts below show the last scenario that could be read."))
+            st.error(plain(f"{reason} The charts below show the last scenario that could be read."))
 
 
 def draw_tail() -> None:
-    """Draw undo, a slot for what the page itself shares, and the words: seen on top, reached by the keyboard after the page."""
+    """Draw undo, a slot for Share, and the glossary.
+
+    They stand on top, but the keyboard reaches them after the page.
+    """
     with st.container(horizontal=True, vertical_alignment="center", key="tail"):
         st.button("↶ Undo", on_click=undo.undo, disabled=not undo.undo_steps(), key="undo", type="tertiary")
         st.session_state[SLOT] = st.container(width="content")
@@ -70,18 +73,18 @@ def draw_tail() -> None:
 
 def share_slot() -> DeltaGenerator:
     """Return the container in which a page draws Share."""
-    found: DeltaGenerator = st.session_state[SLOT]
-    return found
+    slot: DeltaGenerator = st.session_state[SLOT]
+    return slot
 
 
 def changed_knobs() -> list[str]:
-    """Return the knobs that differ from the session's preset, the system aside, which stands in the bar."""
-    start, now = values(preset(session.base()).scenario), values(session.scenario())
-    return [path for path in KNOBS if now[path] != start[path] and path not in knob_widgets.BAR_KNOBS]
+    """Return the knobs that differ from the preset, without those of the bar."""
+    start, scenario_values = values(preset(session.base()).scenario), values(session.scenario())
+    return [path for path in KNOBS if scenario_values[path] != start[path] and path not in knob_widgets.BAR_KNOBS]
 
 
 def draw_model(label: str = "Model and machine") -> None:
-    """Draw the choice of the preset, named after an own model that began from it.
+    """Draw the choice of the preset, labelled after an own model if there is one.
 
     The options keep their titles: a select box whose options are renamed would choose another preset by itself.
     """
@@ -96,36 +99,39 @@ def draw_model(label: str = "Model and machine") -> None:
     )
 
 
-def draw_chips(aside: Collection[str] = ()) -> None:
-    """Draw a chip for each knob that differs, those `aside` left out; pressing it takes the preset's value back."""
-    paths = [path for path in changed_knobs() if path not in aside]
+def draw_chips(omitted_knobs: Collection[str] = ()) -> None:
+    """Draw a chip for each changed knob; pressing it restores the preset's value.
+
+    Knobs of `omitted_knobs` have none.
+    """
+    paths = [path for path in changed_knobs() if path not in omitted_knobs]
     if not paths:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="chips"):
-        _each(paths)
+        _draw_chip_row(paths)
 
 
-def _each(paths: list[str]) -> None:
+def _draw_chip_row(paths: list[str]) -> None:
     st.caption("Differs:", width="content")
     for path in paths[:MOST_CHIPS]:
-        _chip(path)
-    if more := paths[MOST_CHIPS:]:
-        with st.popover(f"{len(more)} more", type="tertiary"):
-            for path in more:
-                _chip(path)
+        _draw_chip(path)
+    if hidden_paths := paths[MOST_CHIPS:]:
+        with st.popover(f"{len(hidden_paths)} more", type="tertiary"):
+            for path in hidden_paths:
+                _draw_chip(path)
     if len(paths) > 1:
         st.button("Reset all", on_click=session.to_preset, type="tertiary", key="reset")
 
 
-def _chip(path: str) -> None:
-    knob, was = KNOBS[path], values(preset(session.base()).scenario)[path]
-    now = values(session.scenario())[path]
-    many = isinstance(now, tuple) and len(now) > MOST_VALUES
-    text = f"{len(now)} values" if many else grouped(str(session.shown(knob, now)))
+def _draw_chip(path: str) -> None:
+    knob, preset_value = KNOBS[path], values(preset(session.base()).scenario)[path]
+    knob_value = values(session.scenario())[path]
+    is_long = isinstance(knob_value, tuple) and len(knob_value) > MOST_VALUES
+    text = f"{len(knob_value)} values" if is_long else grouped(str(session.shown(knob, knob_value)))
     text = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
     st.button(
         plain(f"{knob.title} {text} ×"),
         on_click=partial(session.take_back, path),
         key=f"chip {path}",
-        help=plain(f"Back to the preset's {session.shown(knob, was)!s}."),
+        help=plain(f"Back to the preset's {session.shown(knob, preset_value)!s}."),
     )

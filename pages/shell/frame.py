@@ -1,4 +1,4 @@
-"""The navigation between places, and the guard that gives a deep link to a cold server its frame."""
+"""The navigation between places, and the guard for a first deep link."""
 
 import gc
 import sys
@@ -26,19 +26,19 @@ def pages() -> list[StreamlitPage]:
     hidden = partial(st.Page, visibility="hidden")
     bare = hidden(_start, title="Emberpool", url_path="emberpool", default=True)
     places = [st.Page(script(name), title=name.capitalize(), url_path=name) for name in PLACES]
-    old = [hidden(script(name), title=new.capitalize(), url_path=name) for name, new in MOVED.items()]
-    return [bare, *places, *old]
+    old_name = [hidden(script(name), title=new_name.capitalize(), url_path=name) for name, new_name in MOVED.items()]
+    return [bare, *places, *old_name]
 
 
 def _start() -> None:
     st.switch_page(script("start"))
 
 
-def lead(old: str) -> None:
-    """Lead from an old address to where its page stands now, with its section open."""
-    if section := OPENED.get(old):
+def lead(old_address: str) -> None:
+    """Lead from an old address to its page's new place, with its section open."""
+    if section := OPENED.get(old_address):
         st.session_state[section] = True
-    st.switch_page(script(MOVED[old]))
+    st.switch_page(script(MOVED[old_address]))
 
 
 def mark() -> None:
@@ -47,21 +47,27 @@ def mark() -> None:
 
 
 def guard() -> None:
-    """Run app.py instead if Streamlit started a page file by itself, as it does for the first deep link."""
+    """Run app.py instead if Streamlit started a page file by itself.
+
+    Streamlit does so for the first deep link.
+    """
     if not st.session_state.pop(FRAMED, False):
         st.navigation(pages())
         st.rerun()
 
 
 def land() -> None:
-    """Put the keyboard at the start of a page to which a question has led."""
+    """Put the keyboard at the start of a page after a lead there."""
     if st.session_state.pop(session.LANDED, False):
         st.html(FOCUS, unsafe_allow_javascript=True)
 
 
 @st.cache_resource(show_spinner=False)
 def freeze_loaded(place: str) -> None:
-    """Freeze the objects that a place has loaded, once: Streamlit collects garbage after every run, of a timer too."""
+    """Freeze the objects that a place has loaded, once.
+
+    Streamlit collects garbage after every run, of a timer too.
+    """
     sys.setswitchinterval(SWITCH_SECONDS)
     single_thread()  # from now on: the sums of a page are short, and threads of one visitor's would wait for another's
     gc.collect()

@@ -1,4 +1,4 @@
-"""The glossary: how to get about, what the fields on top ask, and all the field's words."""
+"""The glossary: keys, the fields on top, and all the field's words."""
 
 import streamlit as st
 
@@ -11,25 +11,25 @@ from pages.ui.words import line, sections
 
 
 def draw() -> None:
-    """Draw the glossary: how to get about, and all words."""
+    """Draw the glossary: keys, the fields on top, and all words."""
     with st.popover("Glossary"):  # without help=: its tooltip swallows the click of a mouse
         st.markdown(
             "**Keys** Tab goes from field to field, arrows move a slider, Enter takes a typed value, Space presses a button. "
             "A number beside a slider takes any exact value."
         )
         projector.draw()
-        st.markdown(_bar())
+        st.markdown(_bar_text())
         for heading, words in sections().items():
             with st.expander(heading):
                 st.markdown("\n\n".join(line(word, meaning) for word, meaning in words.items()))
 
 
-def _bar() -> str:
-    """Return what the fields on top ask, and what the model in them is."""
-    told = (
+def _bar_text() -> str:
+    """Return the meanings of the fields on top, and the model's description."""
+    bar_words = (
         ("Model and machine", preset(session.base()).description),
         ("Training system", KNOBS["system"].help),
         ("Against", "the baseline: every number is told against this system, with its own memory, link and policies."),
         ("Target", "how much slower than the baseline a machine may be: what Design sizes memory and link for."),
     )
-    return "\n\n".join(f"**{name}** {plain(text)}" for name, text in told)
+    return "\n\n".join(f"**{name}** {plain(text)}" for name, text in bar_words)

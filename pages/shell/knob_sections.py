@@ -1,4 +1,4 @@
-"""The sections of a group of knobs: those of one fault, or of one device, stand together under its title."""
+"""Sections of a group of knobs: those of one fault or device together."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -10,15 +10,20 @@ OF_ALL = {"faults": "Every fault", "machine": "The whole machine"}
 
 
 def sections(paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the knobs by section title, what concerns everything first, else in the order of their first knob."""
+    """Return the knobs by section title, in the order of their first knob.
+
+    Knobs that concern the whole group come first.
+    """
     titles = [section(path) for path in paths]
     ordered = sorted(dict.fromkeys(titles), key=lambda title: title not in OF_ALL.values())
-    return {title: tuple(path for path, own in zip(paths, titles, strict=True) if own == title) for title in ordered}
+    return {
+        title: tuple(path for path, path_title in zip(paths, titles, strict=True) if path_title == title) for title in ordered
+    }
 
 
 @cache
 def section(path: str) -> str:
-    """Return the title of the fault or the device that a knob belongs to; "" in groups without such parts."""
+    """Return the title of a knob's fault or device; "" in groups without such."""
     group, _, name = path.rpartition(".")
     if group == "faults":
         owners = [fault.title for key, fault in every("faults").items() if name.startswith(f"{key.replace('-', '_')}_")]

@@ -1,4 +1,4 @@
-"""Parts of one's own on every page: a changed file is noticed, a broken one told, a sender's part shown with its file to save."""
+"""Parts of one's own on every page: changes, faults, and a sender's parts to save."""
 
 from tomllib import loads
 
@@ -18,27 +18,33 @@ FORMATS = {"value": "%.6g", "low": "%.6g", "high": "%.6g"}
 
 
 def look() -> None:
-    """Look at the folder of one's own parts; before the link is opened, which may name some."""
+    """Look at the folder of one's own parts; before the link is opened.
+
+    The link may name some of them.
+    """
     catalog.look_again()
 
 
 def renew() -> None:
-    """Take over files that have changed, and say so, and which cannot be used; before anything else is drawn."""
+    """Take over changed part files, and say which changed or cannot be used.
+
+    Before anything else is drawn.
+    """
     for name in session.renew_parts():
         st.toast(plain(f"The file of the part {name} has changed; numbers are of the file as it is now."))
     for refusal in catalog.own_folder().refusals:
-        st.warning(plain(_told(refusal)))
+        st.warning(plain(_refusal_text(refusal)))
 
 
-def _told(refusal: BadFile) -> str:
-    """Return a refusal; who has not shown the token reads none of the file, nor where it lies."""
+def _refusal_text(refusal: BadFile) -> str:
+    """Return a refusal; without the token it tells neither content nor place."""
     if access.is_trusted():
         return str(refusal)
     return f"A file in the folder of parts cannot be used and is left out; `{PROGRAM} list devices --check FILE` says why."
 
 
 def draw() -> None:
-    """Draw the parts that the link has brought: title, numbers, and the button that saves the file."""
+    """Draw the link's parts: title, numbers, and a button that saves the file."""
     for part in session.brought_parts():
         content = loads(part.text)
         with st.expander(plain(f"A part of the sender's: {part.kind} {part.name}, {content['title']}")):
@@ -58,8 +64,10 @@ def draw() -> None:
 
 
 def saved(part: OwnPart) -> str:
-    """Return a part's file: what it uses by name alone, as files write it."""
+    """Return a part's file text, with used parts by name alone, as files write them."""
     text = part.text
-    for used in part.uses:
-        text = text.replace(f'{used.kind} = "{used.name}{BETWEEN}{used.digest}"', f'{used.kind} = "{used.name}"', 1)
+    for used_part in part.uses:
+        text = text.replace(
+            f'{used_part.kind} = "{used_part.name}{BETWEEN}{used_part.digest}"', f'{used_part.kind} = "{used_part.name}"', 1
+        )
     return text

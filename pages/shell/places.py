@@ -1,4 +1,4 @@
-"""The explorer's places, the link that each registers, and the old addresses that lead there."""
+"""The explorer's places, their links, and the old addresses that lead there."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

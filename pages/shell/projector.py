@@ -1,4 +1,4 @@
-"""Projector mode: large type, in charts too, and nothing beside what one speaks about, for a lecture hall."""
+"""Projector mode for lecture halls: large type, charts included, and fewer widgets."""
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ html { font-size: 21px; }
 
 
 def apply() -> None:
-    """Set the page's type as the visitor chose."""
+    """Set the page's type by the visitor's choice."""
     if st.session_state.get(ON):
         st.html(STYLE)
 

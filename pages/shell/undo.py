@@ -11,27 +11,29 @@ State = tuple[str, Scenario, tuple[str, ...], str]  # preset, scenario, axes, sa
 
 
 def record() -> None:
-    """Remember the scenario and axes of the run before, if this run has others."""
-    now: State = (session.base(), session.scenario(), session.axes() or axes_panel.FIRST, session.sample())
-    before: State | None = st.session_state.get(LAST_STATE)
-    if before is not None and before[1:] != now[1:]:
-        moved = [path for path, value in values(now[1]).items() if value != values(before[1])[path]]
-        moved += [session.AXES] * (before[2:] != now[2:])
-        if moved != st.session_state.get(MOVED_KNOBS) or len(moved) > 1 or not undo_steps():  # a series on one knob is one step
-            st.session_state[UNDO_STEPS] = [*undo_steps(), before][-MOST_STEPS:]
-        st.session_state[MOVED_KNOBS] = moved
-    st.session_state[LAST_STATE] = now
+    """Remember the previous run's scenario and axes, if this run has others."""
+    current_state: State = (session.base(), session.scenario(), session.axes() or axes_panel.FIRST, session.sample())
+    last_state: State | None = st.session_state.get(LAST_STATE)
+    if last_state is not None and last_state[1:] != current_state[1:]:
+        moved_knobs = [path for path, knob_value in values(current_state[1]).items() if knob_value != values(last_state[1])[path]]
+        moved_knobs += [session.AXES] * (last_state[2:] != current_state[2:])
+        if (
+            moved_knobs != st.session_state.get(MOVED_KNOBS) or len(moved_knobs) > 1 or not undo_steps()
+        ):  # a series on one knob is one step
+            st.session_state[UNDO_STEPS] = [*undo_steps(), last_state][-MOST_STEPS:]
+        st.session_state[MOVED_KNOBS] = moved_knobs
+    st.session_state[LAST_STATE] = current_state
 
 
 def undo_steps() -> list[State]:
     """Return the states that can be restored, newest last."""
-    found: list[State] = st.session_state.get(UNDO_STEPS, [])
-    return found
+    states: list[State] = st.session_state.get(UNDO_STEPS, [])
+    return states
 
 
 def undo() -> None:
     """Go back to the scenario and axes before; only in a callback."""
-    *rest, last = undo_steps()
-    st.session_state[UNDO_STEPS], st.session_state[LAST_STATE], st.session_state[MOVED_KNOBS] = rest, last, []
-    session.put(*last[:2])
-    axes_panel.put(*last[2:])
+    *rest, state = undo_steps()
+    st.session_state[UNDO_STEPS], st.session_state[LAST_STATE], st.session_state[MOVED_KNOBS] = rest, state, []
+    session.put(*state[:2])
+    axes_panel.put(*state[2:])

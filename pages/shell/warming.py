@@ -1,4 +1,4 @@
-"""The compilation of the engine's kernels, once after an installation, and its progress on the page."""
+"""Compilation of the engine's kernels, once after an installation, with progress."""
 
 import sys
 from pathlib import Path
@@ -18,22 +18,22 @@ def _compiler() -> Compiling | None:
 
 
 def kernels_missing() -> bool:
-    """Whether the first page's kernels are still missing; the first call begins to compile them."""
-    found = _compiler()
-    return found is not None and not found.ready.is_set()
+    """Whether the first page's kernels are missing; the first call starts to compile them."""
+    compiler = _compiler()
+    return compiler is not None and not compiler.ready.is_set()
 
 
 def draw(title: str) -> None:
-    """Draw a page's title and the progress of compilation; the page is drawn anew at its end."""
+    """Draw a page's title and the compilation's progress; the page redraws in the end."""
     answer.show(f"{title} is being prepared", ["The engine's kernels are compiled once after an installation."])
 
     @st.fragment(run_every=REFRESH_SECONDS)
     def look() -> None:
-        found = _compiler()
-        if found is None or found.ready.is_set():
+        compiler = _compiler()
+        if compiler is None or compiler.ready.is_set():
             st.rerun()
-        counted = f", {found.done} of {found.total}" if found.total else ""
-        said = f"Compiling the engine's kernels{counted}; only now, after an installation, for some ten seconds."
-        st.progress(found.done / found.total if found.total else 0.0, said)
+        progress_text = f", {compiler.done} of {compiler.total}" if compiler.total else ""
+        label = f"Compiling the engine's kernels{progress_text}; only now, after an installation, for some ten seconds."
+        st.progress(compiler.done / compiler.total if compiler.total else 0.0, label)
 
     look()

@@ -1,1 +1,1 @@
-"""Start: the questions people come with, and the models to ask them about; the page is `pages/start.py`."""
+"""Start: common questions, and models to ask them about; the page is `pages/start.py`."""

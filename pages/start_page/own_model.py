@@ -1,4 +1,4 @@
-"""One's own model as a form: its size while it is written, each value checked by itself, all of them applied as one."""
+"""One's own model as a form with its size; fields checked singly, applied together."""
 
 import re
 
@@ -36,63 +36,64 @@ TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "bill
 NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*(million|billion|[kmgb])?", re.IGNORECASE)
 
 
-def draw(asked: Question) -> Scenario | None:
-    """Draw the fields, the size that they make, and the button that applies them; return the scenario, None if refused."""
-    wrong = False
+def draw(question: Question) -> Scenario | None:
+    """Draw the form and its button; return the scenario, None if a field is refused."""
+    is_refused = False
     changes: dict[str, object] = {}
-    *columns, last = st.columns(len(FIELDS) + 1)
-    with last:
+    *columns, last_column = st.columns(len(FIELDS) + 1)
+    with last_column:
         names = list(LIKE)
-        like = st.selectbox("Rows are popular as in", names, key="own like", format_func=LIKE.__getitem__, help=POPULAR)
-        changes["data.popularity"] = like
+        popularity = st.selectbox("Rows are popular as in", names, key="own like", format_func=LIKE.__getitem__, help=POPULAR)
+        changes["data.popularity"] = popularity
     for column, (path, (label, usual)) in zip(columns, FIELDS.items(), strict=True):
         with column:
-            written = st.text_input(
-                label, usual, key=f"own {path}", help=KNOBS[path].help + " 5 M, 5e6 and 5,000,000 are the same."
-            )
+            text = st.text_input(label, usual, key=f"own {path}", help=KNOBS[path].help + " 5 M, 5e6 and 5,000,000 are the same.")
             try:
-                changes[path] = knobs.parse(KNOBS[path], exact(written))
+                changes[path] = knobs.parse(KNOBS[path], exact(text))
             except BadKnob as error:
-                wrong = True
+                is_refused = True
                 st.caption(f":red[{plain(str(error))}]")
-    own = None if wrong else _scenario(changes)
+    own_scenario = None if is_refused else _scenario(changes)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if isinstance(own, Scenario):
-            st.markdown(f"**{plain(picture.told(own))}**", width="content")
-        elif own is not None:
-            st.caption(f":red[{plain(own)}]", width="content")
+        if isinstance(own_scenario, Scenario):
+            st.markdown(f"**{plain(picture.told(own_scenario))}**", width="content")
+        elif own_scenario is not None:
+            st.caption(f":red[{plain(own_scenario)}]", width="content")
         st.button(
             "Ask about my model",
             key="own",
             type="primary",
             on_click=questions.ask,
-            args=(asked, DEFAULT, whole(changes)),
-            disabled=not isinstance(own, Scenario),
+            args=(question, DEFAULT, whole(changes)),
+            disabled=not isinstance(own_scenario, Scenario),
         )
         st.caption("MLPs and machine as in the reference DLRM; every one is a knob later.", width="content")
-    return own if isinstance(own, Scenario) else None
+    return own_scenario if isinstance(own_scenario, Scenario) else None
 
 
-def exact(written: str) -> str:
-    """Return numbers as links write them: "5 M" and "5,000,000" as "5000000"; anything else as it is."""
-    return ";".join(_exact(part) for part in written.split(";"))
+def exact(text: str) -> str:
+    """Return numbers as links write them: "5 M" and "5,000,000" as "5000000"; others unchanged."""
+    return ";".join(_exact(part) for part in text.split(";"))
 
 
 def _exact(part: str) -> str:
-    found = NUMBER.fullmatch(part.strip())
-    if not found:
+    match = NUMBER.fullmatch(part.strip())
+    if not match:
         return part.strip()
-    number = float(found[1].replace(",", "").replace("_", "")) * TIMES.get((found[2] or "").lower(), 1)
+    number = float(match[1].replace(",", "").replace("_", "")) * TIMES.get((match[2] or "").lower(), 1)
     return str(int(number)) if number == int(number) and number < 1e15 else str(number)
 
 
 def whole(changes: dict[str, object]) -> dict[str, object]:
-    """Return the fields with what follows from them: the bottom MLP ends in the embedding's dim, and SGD trains, as in papers."""
+    """Return the fields with their consequences: the bottom MLP's last width, and training by SGD.
+
+    The bottom MLP ends in the embedding's dim; papers train with SGD.
+    """
     widths = preset(DEFAULT).scenario.model.bottom_mlp
     dim = changes.get("model.embedding_dim", widths[-1])
     widest = max(dim) if isinstance(dim, tuple) else dim  # to which dot products bring the others
-    trained = {f"model.{name}": KNOBS[f"model.{name}"].default for name in TRAINING}
-    return {**trained, **changes, "model.bottom_mlp": (*widths[:-1], widest)}
+    training_defaults = {f"model.{name}": KNOBS[f"model.{name}"].default for name in TRAINING}
+    return {**training_defaults, **changes, "model.bottom_mlp": (*widths[:-1], widest)}
 
 
 def _scenario(changes: dict[str, object]) -> Scenario | str:

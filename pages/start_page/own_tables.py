@@ -1,4 +1,4 @@
-"""One's own tables, unlike each other: a list that is pasted, uploaded or written, and the press that asks about it."""
+"""One's own tables: a list to paste, upload or write, and a button to ask."""
 
 from functools import partial
 
@@ -13,11 +13,11 @@ from pages.own_data.leading import Question
 OPEN = "own tables"
 
 
-def draw(asked: Question, own: Scenario | None) -> None:
-    """Draw the editor of tables; it begins with those of one's `own` model, where this can be read."""
+def draw(question: Question, own_scenario: Scenario | None) -> None:
+    """Draw the editor of tables; it begins with the tables of `own_scenario` if given."""
     label = "Your tables are unlike? Paste a TorchRec list or rows of a spreadsheet, or write them one by one"
     unfolded = st.expander(label, key=OPEN, on_change="rerun")
     if unfolded.open:
         with unfolded:
-            base = own or preset(DEFAULT).scenario
-            table_editor.draw("start", base, "Ask about these tables", partial(leading.put, asked, DEFAULT))
+            base = own_scenario or preset(DEFAULT).scenario
+            table_editor.draw("start", base, "Ask about these tables", partial(leading.put, question, DEFAULT))

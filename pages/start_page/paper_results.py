@@ -1,4 +1,4 @@
-"""The papers' results: the presets that claim a published number, each with its first one beside ours."""
+"""The papers' results: presets with a published number, each first number beside ours."""
 
 from functools import cache
 
@@ -16,38 +16,38 @@ from pages.ui.plain import plain
 
 @cache
 def first_numbers() -> dict[str, tuple[str, Accepted]]:
-    """Return the first published number of each preset that has one, by preset: its title, and what was accepted of it."""
-    found: dict[str, tuple[str, Accepted]] = {}
+    """Return each preset's first published number: its title and the accepted record."""
+    first_by_preset: dict[str, tuple[str, Accepted]] = {}
     try:
         numbers = read().numbers
     except BadFile:
-        return found
+        return first_by_preset
     for name, number in numbers.items():
         start, _, title = name.partition(": ")
         if start in preset_names():
-            found.setdefault(start, (title, number))
-    return found
+            first_by_preset.setdefault(start, (title, number))
+    return first_by_preset
 
 
-def draw(asked: Question) -> None:
-    """Draw a button for each preset of a paper, and under it a number of the paper's beside ours."""
-    found = first_numbers()
-    for first in range(0, len(found), 3):
-        for column, name in zip(st.columns(3), [*found][first : first + 3], strict=False):
+def draw(question: Question) -> None:
+    """Draw a button for each paper's preset, and below it a number beside ours."""
+    first_by_preset = first_numbers()
+    for offset in range(0, len(first_by_preset), 3):
+        for column, name in zip(st.columns(3), [*first_by_preset][offset : offset + 3], strict=False):
             with column, st.container(border=True, key=f"card-result-{name}"):
-                _card(asked, name, *found[name])
+                _card(question, name, *first_by_preset[name])
 
 
-def _ask(asked: Question, name: str) -> None:
+def _ask(question: Question, name: str) -> None:
     """Lead to Evidence with the figure of the preset's paper open."""
-    questions.ask(asked, name)
+    questions.ask(question, name)
     st.session_state[figure_panel.CHOSEN] = preset(name).paper
 
 
-def _card(asked: Question, name: str, title: str, number: Accepted) -> None:
-    own = preset(name)
-    st.button(plain(own.title), key=f"result {name}", on_click=_ask, args=(asked, name), width="stretch")
-    what, _, unit = title.rstrip("]").partition(" [")
+def _card(question: Question, name: str, title: str, number: Accepted) -> None:
+    card_preset = preset(name)
+    st.button(plain(card_preset.title), key=f"result {name}", on_click=_ask, args=(question, name), width="stretch")
+    subject, _, unit = title.rstrip("]").partition(" [")
     unit = "×" if unit == "x" else unit
-    ours, published = figure(number.ours, unit), exact(number.published, unit)
-    st.caption(plain(f"{what}: {published} published, {ours} here. {own.paper.partition('; ')[0]}."))
+    our_text, published_text = figure(number.ours, unit), exact(number.published, unit)
+    st.caption(plain(f"{subject}: {published_text} published, {our_text} here. {card_preset.paper.partition('; ')[0]}."))

@@ -1,4 +1,7 @@
-"""A model as a picture: a bar a table, as long as the logarithm of its rows, and how often a sample looks it up as its shade."""
+"""A model as a picture: a bar a table.
+
+A bar is as long as the logarithm of the table's rows, and its shade shows lookups a sample.
+"""
 
 from base64 import b64encode
 from functools import cache
@@ -23,20 +26,20 @@ def of_preset(name: str) -> str:
 
 @cache
 def element(name: str) -> str:
-    """Return that picture as an element of HTML, which says it in words, too."""
-    held = b64encode(of_preset(name).encode()).decode()
-    return f'<img src="data:image/svg+xml;base64,{held}" alt="{escape(told(preset(name).scenario))}" width="100%">'
+    """Return that picture as an HTML element with alternative text."""
+    encoded = b64encode(of_preset(name).encode()).decode()
+    return f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(told(preset(name).scenario))}" width="100%">'
 
 
 def svg(scenario: Scenario) -> str:
     """Return the picture as SVG; of many tables it draws quantiles by rows."""
-    rows = _each(scenario.model.num_embeddings, scenario.model.num_tables)
-    lookups = _each(scenario.model.pooling, scenario.model.num_tables)
+    rows = _by_table(scenario.model.num_embeddings, scenario.model.num_tables)
+    lookups = _by_table(scenario.model.pooling, scenario.model.num_tables)
     order = np.argsort(-rows, kind="stable")
-    drawn = order[np.linspace(0, len(order) - 1, min(len(order), MOST)).astype(int)]
-    step = WIDTH / len(drawn)
-    tall = np.maximum(np.log10(rows[drawn]) / 10.0, 0.04) * HEIGHT
-    shade = 0.35 + 0.65 * np.minimum(np.log10(lookups[drawn] + 1.0) / 2.0, 1.0)
+    tables_drawn = order[np.linspace(0, len(order) - 1, min(len(order), MOST)).astype(int)]
+    step = WIDTH / len(tables_drawn)
+    tall = np.maximum(np.log10(rows[tables_drawn]) / 10.0, 0.04) * HEIGHT
+    shade = 0.35 + 0.65 * np.minimum(np.log10(lookups[tables_drawn] + 1.0) / 2.0, 1.0)
     bars = "".join(
         f'<rect x="{place * step:.1f}" y="{HEIGHT - high:.1f}" width="{max(step - 1, 1):.1f}" height="{high:.1f}" '
         f'fill="{COLOUR}" fill-opacity="{dark:.2f}"/>'
@@ -47,11 +50,11 @@ def svg(scenario: Scenario) -> str:
 
 
 def told(scenario: Scenario) -> str:
-    """Return a model's size in a few words: "26 tables, 2.16 GB, 26 lookups a sample"."""
+    """Return a model's size: "26 tables, 2.16 GB, 26 lookups a sample"."""
     tables = scenario.model.num_tables
-    lookups = _each(scenario.model.pooling, tables).sum()
+    lookups = _by_table(scenario.model.pooling, tables).sum()
     return f"{count(tables, 'table')}, {figure(table_bytes(scenario), 'B')}, {count(lookups, 'lookup')} a sample"
 
 
-def _each(given: tuple[int, ...], tables: int) -> np.ndarray:
-    return np.resize(np.array(given, dtype=float), tables)
+def _by_table(table_values: tuple[int, ...], tables: int) -> np.ndarray:
+    return np.resize(np.array(table_values, dtype=float), tables)

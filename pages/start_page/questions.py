@@ -1,4 +1,4 @@
-"""The questions that people come with: each leads to the place that answers it."""
+"""The common questions, each leading to the page that answers it."""
 
 import streamlit as st
 
@@ -18,7 +18,7 @@ QUESTIONS = (
 
 
 def chosen() -> Question:
-    """Draw the questions and return the one that is asked."""
+    """Draw the questions, and return the chosen one."""
     place = st.radio(
         "What do you want to know?",
         range(len(QUESTIONS)),
@@ -29,6 +29,9 @@ def chosen() -> Question:
     return QUESTIONS[place]
 
 
-def ask(asked: Question, base: str, changes: dict[str, object] | None = None) -> None:
-    """Put the model of a preset, with changes, and the question into the session; only in a callback. BadKnob if refused."""
-    leading.put(asked, base, with_values(preset(base).scenario, changes or {}))
+def ask(question: Question, base: str, changes: dict[str, object] | None = None) -> None:
+    """Put a preset's changed model and a question into the session; only in a callback.
+
+    Raises BadKnob if refused.
+    """
+    leading.put(question, base, with_values(preset(base).scenario, changes or {}))

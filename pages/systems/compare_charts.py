@@ -1,4 +1,4 @@
-"""Charts of the page Compare as values: one batch of each training system on one time axis, and what it moves where."""
+"""Charts of compared systems: steady batches on one time axis, and bytes by device."""
 
 from functools import cache
 
@@ -43,7 +43,10 @@ TIP = hover(
 
 @cache
 def timelines() -> Spec:
-    """Under each system's own lane, as long as its step, a lane a device; needs the columns of compare_tables.LANES."""
+    """A lane a system as long as its step, and below a lane a device.
+
+    Needs the columns of compare_tables.LANES.
+    """
     words = f"{OWN_LANE.format('value')} ? '' : split(datum.value, '|')[1]"
     lane = axis("", labelExpr=words, labelFontSize=12, labelLimit=150, ticks=False, domain=False)
     time = axis("Time since the batch before ended [ms]")
@@ -68,7 +71,10 @@ def timelines() -> Spec:
 
 @cache
 def timeline() -> Spec:
-    """A lane per device, a bar per task; needs device, task, stage, batch, start, end, background. Drag and wheel zoom."""
+    """A lane a device, a bar a task; drag and wheel zoom.
+
+    Needs device, task, stage, batch, start, end, background.
+    """
     return {
         **rows(34),
         "params": [{"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
@@ -113,30 +119,33 @@ def utilisation() -> Spec:
 def bytes_moved() -> Spec:
     """Bytes of a batch by system and place; needs first, second, metric."""
     spec = heat_map("Training system", "Device and direction, or way", "Bytes per batch [B]")
-    across = {
+    x_channel = {
         **spec["encoding"]["x"],
         "axis": axis("Training system", **turned(palette.systems())),
         "sort": list(palette.systems()),
     }
-    up = {**spec["encoding"]["y"], "axis": axis("Device and direction, or way", labelLimit=150)}
+    y_channel = {**spec["encoding"]["y"], "axis": axis("Device and direction, or way", labelLimit=150)}
     cells, figures = spec["layer"]
-    plain = {**cells["encoding"], "color": {**cells["encoding"]["color"], "legend": None}}  # each cell says its figure
-    layers = [{**cells, "encoding": plain}, figures]
-    return {**spec, **rows(30), "encoding": {"x": across, "y": up}, "layer": layers}
+    encoding = {**cells["encoding"], "color": {**cells["encoding"]["color"], "legend": None}}  # each cell says its figure
+    layers = [{**cells, "encoding": encoding}, figures]
+    return {**spec, **rows(30), "encoding": {"x": x_channel, "y": y_channel}, "layer": layers}
 
 
 @cache
-def curves(field: str, title: str, against: str, names: tuple[str, ...]) -> Spec:
-    """Loss or AUC of each system over one of AGAINST, a triangle at each power loss; needs full_runs.CURVES."""
+def curves(field: str, title: str, x_field: str, names: tuple[str, ...]) -> Spec:
+    """Loss or AUC of each system over one of AGAINST; needs full_runs.CURVES.
+
+    A triangle marks each power loss.
+    """
     colour = nominal("system", scale=palette.colours(names), legend=_legend(names))
-    time = quantity(against, axis=axis(AGAINST[against]))
+    time = quantity(x_field, axis=axis(AGAINST[x_field]))
     tip = hover(("system", "Training system"), ("batch", "Batch"), ("elapsed", "Simulated time [s]", ",.4~r"))
-    value = quantity(field, axis=axis(title), scale={"zero": False})
+    y_channel = quantity(field, axis=axis(title), scale={"zero": False})
     line = layer(
         {"type": "line", "strokeWidth": 1.5, "point": {"size": 24} if field == "auc" else False},
         {"filter": f"isValid(datum.{field})"},
         x=time,
-        y=value,
+        y=y_channel,
         order={"field": "elapsed"},
         tooltip=[*tip, *hover((field, title, ".6f"))],
     )
@@ -146,16 +155,19 @@ def curves(field: str, title: str, against: str, names: tuple[str, ...]) -> Spec
         x=time,
         tooltip=[*tip, *hover(("what", "What happened"))],
     )
-    own = [line, fault, *_named(colour, names, against, field)]
-    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own}
+    layers = [line, fault, *_name_labels(colour, names, x_field, field)]
+    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": layers}
 
 
 def _legend(names: tuple[str, ...]) -> Spec:
     return below(max(names, key=len, default=""), title=None)
 
 
-def _named(colour: Spec, names: tuple[str, ...], x: str, y: str) -> list[Spec]:
-    """Where there are few lines, their names in their colours where there is room, in the order in which they end: no legend."""
+def _name_labels(colour: Spec, names: tuple[str, ...], x: str, y: str) -> list[Spec]:
+    """Return the names of few lines in their colours, in place of a legend.
+
+    They stand where there is room, in the order in which the lines end.
+    """
     if len(names) > MOST_NAMED:
         return []
     colour["legend"] = None
@@ -165,22 +177,22 @@ def _named(colour: Spec, names: tuple[str, ...], x: str, y: str) -> list[Spec]:
         {"calculate": f"datum.last['{y}']", "as": "end"},
         {"window": [{"op": "row_number", "as": "place"}], "sort": [{"field": "end", "order": "descending"}]},
     ]
-    at = "14 * datum.place" if y == "loss" else "height - 60 + 14 * datum.place"
-    text = {"type": "text", "align": "right", "fontWeight": 600, "x": {"expr": "width - 6"}, "y": {"expr": at}}
+    y_expression = "14 * datum.place" if y == "loss" else "height - 60 + 14 * datum.place"
+    text = {"type": "text", "align": "right", "fontWeight": 600, "x": {"expr": "width - 6"}, "y": {"expr": y_expression}}
     return [layer(text, *transform, text={"field": "system"})]
 
 
 @cache
 def lost(names: tuple[str, ...]) -> Spec:
     """Batches run again after power losses, a bar a system; needs system, amount."""
-    value = quantity("amount")
+    amount = quantity("amount")
     bar = layer(
         {"type": "bar", "height": {"band": 0.72}},
-        x={**value, "axis": axis("Lost batches"), "scale": ending("12.3k")},
+        x={**amount, "axis": axis("Lost batches"), "scale": ending("12.3k")},
         color=nominal("system", scale=palette.colours(names), legend=None),
-        tooltip=[{"field": "system", "title": "Training system"}, {**value, "title": "Lost batches", "format": ",.0f"}],
+        tooltip=[{"field": "system", "title": "Training system"}, {**amount, "title": "Lost batches", "format": ",.0f"}],
     )
-    figure = layer(LABEL, {"calculate": FIGURE.format("amount"), "as": "label"}, x=value, text={"field": "label"})
+    figure = layer(LABEL, {"calculate": FIGURE.format("amount"), "as": "label"}, x=amount, text={"field": "label"})
     system = nominal("system", sort=list(names), axis=axis("Training system", labelLimit=150))
     return {**rows(26), "encoding": {"y": system}, "layer": [bar, figure]}
 
@@ -196,5 +208,5 @@ def nodes(names: tuple[str, ...]) -> Spec:
         y=quantity("nodes", scale=fitted(True), axis=log_axis("Nodes", "y")),
         tooltip=tip,
     )
-    own = [line, *_named(colour, names, "target", "nodes")]
-    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": own}
+    layers = [line, *_name_labels(colour, names, "target", "nodes")]
+    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": layers}

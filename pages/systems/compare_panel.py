@@ -1,4 +1,4 @@
-"""Which system, for this model? Any training systems beside each other: time, energy, cost, learning, and what moves where."""
+"""Training systems side by side: time, energy, cost, learning, and bytes moved."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from pages.ui.plain import plain
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the choice of systems, and what each gives, costs and moves."""
+    """Draw the choice of systems, with each one's results, costs and moves."""
     systems = systems_panel.chosen()
     with st.spinner("Estimating; the very first time takes some seconds more"):
         results = estimates.estimates_by_system(scenario, systems)
@@ -32,7 +32,7 @@ def draw(scenario: Scenario) -> None:
     if not base:
         return
 
-    _stacks(results, scenario)
+    _draw_stacks(results, scenario)
     st.markdown(f"**What does each give, and what does it cost?** Changes are against {system_title(base)} with the same knobs")
     downloads.show(
         compare_tables.table(results, base),
@@ -47,22 +47,22 @@ def draw(scenario: Scenario) -> None:
     nodes_panel.draw(scenario, systems)
 
     full_runs_panel.draw(results)
-    _moves(results)
+    _draw_moves(results)
 
 
-def _stacks(results: Mapping[str, Result], scenario: Scenario) -> None:
-    left, right = st.columns(2)
-    with left:
+def _draw_stacks(results: Mapping[str, Result], scenario: Scenario) -> None:
+    left_column, right_column = st.columns(2)
+    with left_column:
         stages = tables.by_stage(results, scenario.system)
         spec = stack_charts.step_time(fade=1)
         chart.draw(stages, spec, key="all stages", title="Where a batch's time goes", subtitle="Step time by exposed stage [ms]")
-    with right:
+    with right_column:
         parts = tables.by_component(results, scenario.system)
         spec = stack_charts.energy(tables.drawn(parts), fade=1)
         chart.draw(parts, spec, key="all energy", title="Where the run's energy goes", subtitle="Energy by component [J]")
 
 
-def _moves(results: Mapping[str, Result]) -> None:
+def _draw_moves(results: Mapping[str, Result]) -> None:
     st.markdown("##### What moves where in one batch?")
     lanes = compare_tables.timelines(results)
     subtitle = "Time [ms]; a lane a device and direction, taken for as long as a task needs it"
@@ -72,10 +72,10 @@ def _moves(results: Mapping[str, Result]) -> None:
         st.caption(
             "A log that spans batches is written in some of them only, not always in the one drawn; its bytes are the mean."
         )
-    moved = compare_tables.bytes_moved(results)
+    bytes_frame = compare_tables.bytes_moved(results)
     subtitle = "What tasks ask to be moved [B]; lines and copies that a device makes of it are left out"
-    chart.draw(moved, compare_charts.bytes_moved(), key="moved", title="Bytes of a batch by device", subtitle=subtitle)
+    chart.draw(bytes_frame, compare_charts.bytes_moved(), key="moved", title="Bytes of a batch by device", subtitle=subtitle)
     with st.expander("What every task moves, in numbers"):
-        every = compare_tables.tasks_moved(results)
-        downloads.show(every, {"Bytes per batch [B]": "%,.0f"})
-        downloads.rows(every, "emberpool-moves", "Download the moves as CSV")
+        tasks_frame = compare_tables.tasks_moved(results)
+        downloads.show(tasks_frame, {"Bytes per batch [B]": "%,.0f"})
+        downloads.rows(tasks_frame, "emberpool-moves", "Download the moves as CSV")

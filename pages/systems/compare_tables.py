@@ -1,4 +1,4 @@
-"""A comparison as plain tables: what is read, drawn on aligned timelines, and moved in a batch of each training system."""
+"""A comparison as plain tables: results, aligned timelines, and bytes of a batch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -33,70 +33,74 @@ of = lru_cache(maxsize=512)(data_movement.data_moves)
 
 
 def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
-    """Return one row a system that runs: results, changes against `base`, what a power loss costs, how well it is known.
+    """Return a row a system that runs: results, changes against `base`, power loss.
 
-    Left out is what none of them has, and nodes where each has one.
+    "Known by" says how well a system is known. Columns without any number are left out, and nodes where each has one.
     """
-    before = results[base].results if base else {}
+    base_results = results[base].results if base else {}
     rows = []
     for system, result in that_ran(results).items():
         row: dict[str, object] = {"Training system": system}
         for name, compared in SHOWN.items():
             row[name] = result.results.get(name)
             if compared:
-                row[f"{label(name)}, change"] = change(result.results.get(name), before.get(name))
+                row[f"{label(name)}, change"] = change(result.results.get(name), base_results.get(name))
         rows.append(row | {POLICY: policies(result.scenario).loses, KNOWN: palette.known_by(system)})
     frame = pd.DataFrame(rows)
-    return frame.drop(columns=[name for name in frame if not _told(name, frame[name])])
+    return frame.drop(columns=[name for name in frame if not _is_shown(name, frame[name])])
 
 
-def _told(name: str, column: pd.Series) -> bool:
+def _is_shown(name: str, column: pd.Series) -> bool:
     return bool(column.notna().any()) and (name != "Nodes" or bool((column > 1).any()))
 
 
 def labels(base: str, money: str) -> dict[str, str]:
-    """Return the short titles under which changes against `base` stand beside their results, and the year of `money`."""
+    """Return short column titles: changes against `base`, and capital cost with its `money`."""
     changes = {f"{label(name)}, change": f"vs {base}" for name, compared in SHOWN.items() if compared}
     return {COST: f"{label(COST)} [{money}]", **changes}
 
 
 def timelines(results: Mapping[str, Result]) -> pd.DataFrame:
-    """Return one steady batch of each system, from the end of the batch before it, as rows of LANES.
+    """Return one steady batch of each system as rows of LANES.
 
-    A system has a lane that spans its step, then one for each device or direction that its tasks use; `part` is the
-    system itself or the task's stage, `says` is what stands in the system's own lane. A step that dwarfs all others is cut.
+    A system has a lane that spans its step, then a lane for each device or direction of its tasks.
+    `part` is the system itself or the task's stage, `says` is the text in the system's own lane.
+    A step that dwarfs all others is cut.
     """
     steps = {system: float(result.results[STEP] or 0.0) for system, result in that_ran(results).items()}
-    most = most_drawn(steps.values()) if steps else 0.0
+    max_step = most_drawn(steps.values()) if steps else 0.0
     rows: list[dict[str, object]] = []
     for system, step in steps.items():
-        cut = " (cut)" if step > most else ""
+        cut = " (cut)" if step > max_step else ""
         doubt = ", headline only" if "headline" in palette.known_by(system) else ""
-        says = f"{system}, {readable(step, 'ms')}{cut}{doubt}"
-        rows.append({"lane": system, "says": says, "system": system, "part": system, "start": 0.0, "end": min(step, most)})
-        rows += _sorted_lanes(_bars(results[system], of(results[system].scenario), min(step, most)))
+        lane_label = f"{system}, {readable(step, 'ms')}{cut}{doubt}"
+        rows.append(
+            {"lane": system, "says": lane_label, "system": system, "part": system, "start": 0.0, "end": min(step, max_step)}
+        )
+        rows += _sorted_lanes(_task_bars(results[system], of(results[system].scenario), min(step, max_step)))
     return pd.DataFrame(rows, columns=LANES)
 
 
-def _bars(result: Result, moved: Sequence[DataMove], until: float) -> Iterator[dict[str, object]]:
-    """Yield a bar for each device that each task uses within the first `until` ms."""
+def _task_bars(result: Result, moves: Sequence[DataMove], end_ms: float) -> Iterator[dict[str, object]]:
+    """Yield a bar for each device of each task until `end_ms`."""
     system = result.scenario.system
     for row in result.timeline:
-        mine = [one for one in moved if one.task == row["Task"]]
-        if row["Start [ms]"] >= until:
+        task_moves = [move for move in moves if move.task == row["Task"]]
+        if row["Start [ms]"] >= end_ms:
             continue
-        for where in dict.fromkeys(" ".join(filter(None, (one.device, one.lane))) for one in mine):
+        for device_lane in dict.fromkeys(" ".join(filter(None, (move.device, move.lane))) for move in task_moves):
             yield {
-                "lane": f"{system}|{where}",
+                "lane": f"{system}|{device_lane}",
                 "says": "",
                 "system": system,
                 "part": row["Stage"],
                 "task": row["Task"],
                 "batch": row["Batch"],
                 "start": row["Start [ms]"],
-                "end": min(row["End [ms]"], until),
+                "end": min(row["End [ms]"], end_ms),
                 "background": row["Background"],
-                "moves": ", ".join(f"{one.place} {readable(one.nbytes, 'B')}" for one in mine if one.nbytes) or "computes only",
+                "moves": ", ".join(f"{move.place} {readable(move.nbytes, 'B')}" for move in task_moves if move.nbytes)
+                or "computes only",
             }
 
 
@@ -105,12 +109,12 @@ def _sorted_lanes(bars: Iterator[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def bytes_moved(results: Mapping[str, Result]) -> pd.DataFrame:
-    """Return the bytes of a batch by system and place: first (system), second (place), metric (bytes)."""
+    """Return bytes of a batch by system and place: first, second and metric."""
     rows = [
-        {"first": system, "second": one.place, "metric": one.nbytes}
+        {"first": system, "second": move.place, "metric": move.nbytes}
         for system, result in that_ran(results).items()
-        for one in of(result.scenario)
-        if one.nbytes >= LEAST_BYTES
+        for move in of(result.scenario)
+        if move.nbytes >= LEAST_BYTES
     ]
     frame = pd.DataFrame(rows, columns=["first", "second", "metric"])
     order = {system: number for number, system in enumerate(palette.systems())}
@@ -119,12 +123,12 @@ def bytes_moved(results: Mapping[str, Result]) -> pd.DataFrame:
 
 
 def tasks_moved(results: Mapping[str, Result]) -> pd.DataFrame:
-    """Return what each task of each system moves on each device, in bytes of a batch."""
+    """Return the bytes of a batch that each system's tasks move on each device."""
     columns = ["Training system", "Task", "Stage", "Device", "Lane", "Way", "Bytes per batch [B]"]
     rows = [
-        (system, one.task, one.stage, one.device, one.lane, one.way, one.nbytes)
+        (system, move.task, move.stage, move.device, move.lane, move.way, move.nbytes)
         for system, result in that_ran(results).items()
-        for one in of(result.scenario)
-        if one.way
+        for move in of(result.scenario)
+        if move.way
     ]
     return pd.DataFrame(rows, columns=columns)

@@ -1,4 +1,4 @@
-"""What a comparison of training systems finds, in sentences: the fastest, by how much, and what else it costs."""
+"""A comparison of training systems in sentences: the fastest, by how much, at which cost."""
 
 from collections.abc import Iterable, Mapping
 
@@ -25,122 +25,148 @@ def that_ran(results: Results) -> dict[str, Result]:
 
 
 def against(results: Results, scenario: Scenario) -> str:
-    """Return the baseline that runs here: the sidebar system's own where it is compared, else the first of the compared."""
-    ran = that_ran(results)
-    return next((name for name in (question.baseline_system(scenario), *ran) if name in ran), "")
+    """Return the baseline: the scenario's own where it runs here, else the first system."""
+    ran_results = that_ran(results)
+    return next((name for name in (question.baseline_system(scenario), *ran_results) if name in ran_results), "")
 
 
 def headline(results: Results, scenario: Scenario) -> str:
-    """Return which system is fastest, and by how much over the named baseline; over the slowest if it is the baseline."""
-    ran = that_ran(results)
+    """Return which system is fastest, and by how much over the baseline.
+
+    Where the baseline is fastest, it is compared with the slowest.
+    """
+    ran_results = that_ran(results)
     model, base = model_name(scenario), against(results, scenario)
-    if not ran:
+    if not ran_results:
         return f"None of these {len(results)} systems can train {model} here" if len(results) > 1 else f"{model} cannot run here"
-    first, step = best(ran, STEP), min(values(ran, STEP).values())
-    if len(ran) == 1:
-        only = f", the only one of {len(results)} that can" if len(results) > 1 else ""
-        return f"{system_title(first[0])} trains {model} in {readable(step, 'ms')} a batch{only}"
-    if found := _by_nodes(ran, scenario):
-        return found
-    start = f"{_trains(first)} {model} fastest of {len(ran)}: {readable(step, 'ms')} a batch"
-    other = _beaten(ran, first, base)
-    most = ", the slowest" if base in first else ""
-    return (
-        f"{start}, {figures.factor(values(ran, STEP)[other] / step)} faster than {system_title(other)}{most}" if other else start
-    )
+    fastest_systems, step = best(ran_results, STEP), min(values(ran_results, STEP).values())
+    if len(ran_results) == 1:
+        only_text = f", the only one of {len(results)} that can" if len(results) > 1 else ""
+        return f"{system_title(fastest_systems[0])} trains {model} in {readable(step, 'ms')} a batch{only_text}"
+    if nodes_sentence := _nodes_sentence(ran_results, scenario):
+        return nodes_sentence
+    start = f"{_train_phrase(fastest_systems)} {model} fastest of {len(ran_results)}: {readable(step, 'ms')} a batch"
+    slower_system = _slower_system(ran_results, fastest_systems, base)
+    if not slower_system:
+        return start
+    slowest_text = ", the slowest" if base in fastest_systems else ""
+    ratio = figures.factor(values(ran_results, STEP)[slower_system] / step)
+    return f"{start}, {ratio} faster than {system_title(slower_system)}{slowest_text}"
 
 
-def _beaten(ran: Results, first: list[str], base: str) -> str:
-    """Return whom the fastest are compared with: the baseline, or the slowest where it is among them; "" if all are equal."""
-    other = max(ran, key=values(ran, STEP).__getitem__) if base in first else base
-    return "" if other in first else other
+def _slower_system(ran_results: Results, fastest_systems: list[str], base: str) -> str:
+    """Return the system that the fastest are compared with; "" if all are equal.
+
+    That is the baseline, or the slowest where the baseline is among the fastest.
+    """
+    slower_system = max(ran_results, key=values(ran_results, STEP).__getitem__) if base in fastest_systems else base
+    return "" if slower_system in fastest_systems else slower_system
 
 
 def why(results: Results, scenario: Scenario) -> str:
-    """Return for what the beaten system waits more than the fastest, and for what that one waits; "" for a single system."""
-    ran = that_ran(results)
-    first = best(ran, STEP)
-    other = _beaten(ran, first, against(results, scenario)) if len(ran) > 1 else ""
-    if not first:
+    """Return the waits that slow a system, and the fastest system's longest wait.
+
+    For a single system its longest wait alone.
+    """
+    ran_results = that_ran(results)
+    fastest_systems = best(ran_results, STEP)
+    slower_system = _slower_system(ran_results, fastest_systems, against(results, scenario)) if len(ran_results) > 1 else ""
+    if not fastest_systems:
         return ""
-    ours, step = _waits(ran[first[0]]), values(ran, STEP)[first[0]]
-    longest = max(ours, key=ours.__getitem__, default="")
+    fastest_waits, step = _waits(ran_results[fastest_systems[0]]), values(ran_results, STEP)[fastest_systems[0]]
+    longest = max(fastest_waits, key=fastest_waits.__getitem__, default="")
     itself = (
-        f"waits longest for {longest}, {readable(ours[longest], 'ms')} of its {readable(step, 'ms')}"
+        f"waits longest for {longest}, {readable(fastest_waits[longest], 'ms')} of its {readable(step, 'ms')}"
         if longest
         else "waits for nothing"
     )
-    if not other:
-        return f"{system_title(first[0])} {itself}."
-    more = {what: amount - ours.get(what, 0.0) for what, amount in _waits(ran[other]).items()}
-    lost = sorted((what for what, amount in more.items() if amount > TELLING * sum(more.values())), key=lambda what: -more[what])
-    told = listed(f"{readable(more[what], 'ms')} for {what}" for what in lost[:3])
+    if not slower_system:
+        return f"{system_title(fastest_systems[0])} {itself}."
+    extra_waits = {cause: amount - fastest_waits.get(cause, 0.0) for cause, amount in _waits(ran_results[slower_system]).items()}
+    main_causes = sorted(
+        (cause for cause, amount in extra_waits.items() if amount > TELLING * sum(extra_waits.values())),
+        key=lambda cause: -extra_waits[cause],
+    )
+    cause_texts = listed(f"{readable(extra_waits[cause], 'ms')} for {cause}" for cause in main_causes[:3])
     start = "Why" if scenario.machine.target_throughput is None else "In a batch on those nodes"
-    fastest = f"{system_title(first[0])} {itself}."
-    return f"{start}: {system_title(other)} waits longer, {told}; {fastest}" if told else fastest
+    fastest = f"{system_title(fastest_systems[0])} {itself}."
+    return f"{start}: {system_title(slower_system)} waits longer, {cause_texts}; {fastest}" if cause_texts else fastest
 
 
 def _waits(result: Result) -> dict[str, float]:
-    """Return the exposed milliseconds of a batch by what is waited for: a stage on a device, or a task of no stage."""
-    found: dict[str, float] = {}
+    """Return the exposed milliseconds of a batch by stage and device.
+
+    Tasks of no stage count by their own names.
+    """
+    waits: dict[str, float] = {}
     for row in result.breakdown:
         tasks = [
-            one["Task"] for one in result.timeline if one["Stage"] == row["Stage"] and one["Device"].startswith(row["Device"])
+            task_row["Task"]
+            for task_row in result.timeline
+            if task_row["Stage"] == row["Stage"] and task_row["Device"].startswith(row["Device"])
         ]
-        what = tasks[0] if row["Stage"] == "Other" and tasks else row["Stage"]
-        name = f"{what} on {row['Device']}"
-        found[name] = found.get(name, 0.0) + 1e3 * row["Exposed [s]"]
-    return {name: amount for name, amount in found.items() if amount > 0}
+        cause = tasks[0] if row["Stage"] == "Other" and tasks else row["Stage"]
+        name = f"{cause} on {row['Device']}"
+        waits[name] = waits.get(name, 0.0) + 1e3 * row["Exposed [s]"]
+    return {name: amount for name, amount in waits.items() if amount > 0}
 
 
-def _by_nodes(ran: dict[str, Result], scenario: Scenario) -> str:
-    """Return who reaches the throughput asked for on fewest nodes; "" where none is asked for."""
+def _nodes_sentence(ran_results: dict[str, Result], scenario: Scenario) -> str:
+    """Return which systems reach the target throughput on fewest nodes; "" without a target."""
     target = scenario.machine.target_throughput
-    able = {name: result for name, result in ran.items() if target and (result.results.get(RATE) or 0.0) >= target}
+    able = {name: result for name, result in ran_results.items() if target and (result.results.get(RATE) or 0.0) >= target}
     if target is None or len(able) < 2:
         return ""
-    first, count = best(able, NODES), values(able, NODES)
-    start = f"{_trains(first)} {model_name(scenario)} at {readable(target, 'samples/s')}"
-    if len(first) == len(able):
-        return f"{start} on {node_count(able[first[0]])}{' each' * (len(first) > 1)}: none of these {len(able)} needs fewer"
+    fewest_systems, count = best(able, NODES), values(able, NODES)
+    start = f"{_train_phrase(fewest_systems)} {model_name(scenario)} at {readable(target, 'samples/s')}"
+    if len(fewest_systems) == len(able):
+        each_text = " each" * (len(fewest_systems) > 1)
+        return f"{start} on {node_count(able[fewest_systems[0]])}{each_text}: none of these {len(able)} needs fewer"
     base = against(able, scenario)
-    other = base if base not in first else max(able, key=count.__getitem__)
-    compared = node_comparison(able[first[0]], able[other].results, other)
-    return f"{start} on the fewest nodes, {figures.count(count[first[0]])}: {compared}"
+    other_system = base if base not in fewest_systems else max(able, key=count.__getitem__)
+    compared = node_comparison(able[fewest_systems[0]], able[other_system].results, other_system)
+    return f"{start} on the fewest nodes, {figures.count(count[fewest_systems[0]])}: {compared}"
 
 
 def details(results: Results) -> list[str]:
-    """Return what the headline leaves out: how well the fastest is known, which survives a power loss, which is frugal."""
-    ran = that_ran(results)
-    sized = any(result.scenario.machine.target_throughput is not None for result in ran.values())
-    winners = best(ran, NODES if sized else STEP)
-    found = [f"{system_title(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
-    if len(ran) < 2:
-        return found
-    first, logged = best(ran, STEP), {name: result for name, result in ran.items() if policies(result.scenario).log}
-    if logged and not set(first) & set(logged):
+    """Return sentences on confidence, recovery after power losses, energy and price."""
+    ran_results = that_ran(results)
+    sized = any(result.scenario.machine.target_throughput is not None for result in ran_results.values())
+    winners = best(ran_results, NODES if sized else STEP)
+    sentences = [f"{system_title(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
+    if len(ran_results) < 2:
+        return sentences
+    fastest_systems, logged = (
+        best(ran_results, STEP),
+        {name: result for name, result in ran_results.items() if policies(result.scenario).log},
+    )
+    if logged and not set(fastest_systems) & set(logged):
         fastest = best(logged, STEP)
         step = readable(values(logged, STEP)[fastest[0]], "ms")
-        again = f"{titled(first)} start{'s' * (len(first) == 1)} again"
-        found.append(f"After a power loss {again}; fastest that recovers: {titled(fastest)}, {step}.")
+        restart_text = f"{titled(fastest_systems)} start{'s' * (len(fastest_systems) == 1)} again"
+        sentences.append(f"After a power loss {restart_text}; fastest that recovers: {titled(fastest)}, {step}.")
     for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "")):
-        names = best(ran, name)
-        unit = unit or running_costs.dollars(ran[names[0]].scenario if names else next(iter(ran.values())).scenario)
-        also = running_costs.static_energy(ran[names[0]].results) if name == ENERGY and names else ""
-        found += [f"{words}: {titled(names)}, {readable(values(ran, name)[names[0]], unit)}{also}."] if names else []
-    left = [system for system in ran if system not in values(ran, COST)]
-    return [*found, *([f"No price is published for a part of {titled(left)}: left out of Cheapest."] if left else [])]
+        names = best(ran_results, name)
+        unit = unit or running_costs.dollars(
+            ran_results[names[0]].scenario if names else next(iter(ran_results.values())).scenario
+        )
+        static_text = running_costs.static_energy(ran_results[names[0]].results) if name == ENERGY and names else ""
+        sentences += (
+            [f"{words}: {titled(names)}, {readable(values(ran_results, name)[names[0]], unit)}{static_text}."] if names else []
+        )
+    unpriced = [system for system in ran_results if system not in values(ran_results, COST)]
+    return [*sentences, *([f"No price is published for a part of {titled(unpriced)}: left out of Cheapest."] if unpriced else [])]
 
 
 def best(results: Results, name: str) -> list[str]:
-    """Return the systems whose result of that name is lowest, all of them where several are equal."""
-    known = values(results, name)
-    least = min(known.values(), default=0.0)
-    return [system for system, value in known.items() if value <= least * EQUAL]
+    """Return the systems whose result of that name is lowest; several where equal."""
+    amounts = values(results, name)
+    lowest = min(amounts.values(), default=0.0)
+    return [system for system, amount in amounts.items() if amount <= lowest * EQUAL]
 
 
 def policies(scenario: Scenario) -> LogPolicy:
-    """Return the policies in force under a scenario's system, which must be able to run."""
+    """Return the log policies of a scenario's system, which must be able to run."""
     return log_policy(scenario, load("systems", scenario.system))
 
 
@@ -151,15 +177,15 @@ def titled(names: Iterable[str]) -> str:
 
 def listed(names: Iterable[str]) -> str:
     """Return names as a sentence lists them."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+    *other_names, last_name = names
+    return f"{', '.join(other_names)} and {last_name}" if other_names else last_name
 
 
 def values(results: Results, name: str) -> dict[str, float]:
-    """Return a result by system, of those that have it."""
-    found = {system: result.results.get(name) for system, result in results.items()}
-    return {system: value for system, value in found.items() if value is not None}
+    """Return a result by system, without systems that lack it."""
+    amounts = {system: result.results.get(name) for system, result in results.items()}
+    return {system: amount for system, amount in amounts.items() if amount is not None}
 
 
-def _trains(names: list[str]) -> str:
+def _train_phrase(names: list[str]) -> str:
     return f"{titled(names)} {'train' if len(names) > 1 else 'trains'}"

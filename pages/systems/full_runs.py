@@ -1,4 +1,4 @@
-"""Full runs of several training systems as sentences and plain tables: what each learned, and what power losses took."""
+"""Full runs of several systems as sentences and tables: learning, and losses by power failures."""
 
 from collections.abc import Mapping, Sequence
 
@@ -36,7 +36,7 @@ Results = Mapping[str, Result]
 
 
 def table(results: Results) -> pd.DataFrame:
-    """Return one row a finished system: what it learned, what faults took, how it ended; without what none of them has."""
+    """Return a row a finished system: learning, faults and outcome, without empty columns."""
     rows = [
         {"Training system": system}
         | {name: result.results.get(name) for name in SHOWN}
@@ -47,70 +47,90 @@ def table(results: Results) -> pd.DataFrame:
 
 
 def finding(results: Results) -> str:
-    """Return what the finished runs show: how good the models are, and who loses least to faults or is done first."""
-    done = {system: result for system, result in results.items() if result.ran}
-    if not done:
+    """Return how good the finished models are, and which system loses least.
+
+    Without faults it says which system is done first.
+    """
+    finished_results = {system: result for system, result in results.items() if result.ran}
+    if not finished_results:
         return "None of them got to the end"
-    lost = values(done, LOST)
-    if any(lost.values()):
-        least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
-        told = [least, most] if lost[least] < lost[most] else [least]
-        taken = ", ".join(f"{system_title(name)} runs {count(lost[name], 'batch', 'batches')} again" for name in told)
-        taken += " and so do all others" * (len(told) == 1 < len(lost))
+    lost_batches = values(finished_results, LOST)
+    if any(lost_batches.values()):
+        least_system, most_system = (
+            min(lost_batches, key=lost_batches.__getitem__),
+            max(lost_batches, key=lost_batches.__getitem__),
+        )
+        named_systems = [least_system, most_system] if lost_batches[least_system] < lost_batches[most_system] else [least_system]
+        outcome_text = ", ".join(
+            f"{system_title(name)} runs {count(lost_batches[name], 'batch', 'batches')} again" for name in named_systems
+        )
+        outcome_text += " and so do all others" * (len(named_systems) == 1 < len(lost_batches))
     else:
-        taken = f"{titled(best(done, ELAPSED))} first, after {readable(min(values(done, ELAPSED).values()), 's')}"
-    return f"{_learned(done)}: {taken}" if values(done, AUC) else f"{len(done)} ran to the end: {taken}"
+        seconds = min(values(finished_results, ELAPSED).values())
+        outcome_text = f"{titled(best(finished_results, ELAPSED))} first, after {readable(seconds, 's')}"
+    return (
+        f"{_auc_sentence(finished_results)}: {outcome_text}"
+        if values(finished_results, AUC)
+        else f"{len(finished_results)} ran to the end: {outcome_text}"
+    )
 
 
-def _learned(done: Results) -> str:
-    reached = values(done, AUC)
+def _auc_sentence(finished_results: Results) -> str:
+    reached = values(finished_results, AUC)
     low, high = min(reached, key=reached.__getitem__), max(reached, key=reached.__getitem__)
-    least, most = (with_error(reached[name], error_of(AUC, done[name].results)) for name in (low, high))
+    lowest_auc, highest_auc = (with_error(reached[name], error_of(AUC, finished_results[name].results)) for name in (low, high))
     if len(reached) == 1:
-        return f"{system_title(low)} reaches an AUC of {least}"
-    if least != most:
-        return f"AUC {least} ({system_title(low)}) to {most} ({system_title(high)})"
-    apart = f", {figure(reached[high] - reached[low])} apart at most" if reached[high] > reached[low] else ""
-    return f"All {len(reached)} reach an AUC of {most}{apart}"
+        return f"{system_title(low)} reaches an AUC of {lowest_auc}"
+    if lowest_auc != highest_auc:
+        return f"AUC {lowest_auc} ({system_title(low)}) to {highest_auc} ({system_title(high)})"
+    spread_text = f", {figure(reached[high] - reached[low])} apart at most" if reached[high] > reached[low] else ""
+    return f"All {len(reached)} reach an AUC of {highest_auc}{spread_text}"
 
 
 def about_auc(results: Results) -> str:
-    """Return what ± is and from how many samples the models learned, a sentence each kind; "" where no AUC is known."""
-    said = dict.fromkeys(filter(None, map(samples_note, results.values())))
-    return " ".join([HELD_OUT_ERROR, *said]) if said else ""
+    """Return what ± is and how many samples the models learned from; "" without AUC."""
+    samples_notes = dict.fromkeys(filter(None, map(samples_note, results.values())))
+    return " ".join([HELD_OUT_ERROR, *samples_notes]) if samples_notes else ""
 
 
 def alike(results: Results) -> str:
-    """Return which systems train the same to the bit, and by how much the others' loss is off; "" with fewer than two."""
+    """Return which systems train bit by bit the same, and the others' loss differences.
+
+    "" with fewer than two systems.
+    """
     groups: dict[tuple[float | None, ...], list[str]] = {}
     for system in (losses := values(results, LOSS)):
         groups.setdefault(tuple(results[system].results.get(name) for name in SCORES), []).append(system)
     if len(losses) < 2:
         return ""
-    same, *others = sorted(groups.values(), key=len, reverse=True)
-    start = f"{titled(same)} train the same to the bit: losses, AUC and accuracy agree in every digit."
-    if len(same) == 1:
-        start = f"No two of them train the same to the bit; held-out losses are measured against {same[0]}'s."
-    off = [f"{titled(group)} {readable(_apart(results[group[0]], results[same[0]]))}" for group in others]
-    return f"{start} Loss apart from theirs: {'; '.join(off)}." if off else start
+    equal_group, *other_groups = sorted(groups.values(), key=len, reverse=True)
+    start = f"{titled(equal_group)} train the same to the bit: losses, AUC and accuracy agree in every digit."
+    if len(equal_group) == 1:
+        start = f"No two of them train the same to the bit; held-out losses are measured against {equal_group[0]}'s."
+    loss_differences = [
+        f"{titled(group)} {readable(_loss_distance(results[group[0]], results[equal_group[0]]))}" for group in other_groups
+    ]
+    return f"{start} Loss apart from theirs: {'; '.join(loss_differences)}." if loss_differences else start
 
 
-def _apart(one: Result, other: Result) -> float:
-    """Return how far two runs' losses are apart, held out or in training, whichever is more."""
-    pairs = [(one.results.get(name), other.results.get(name)) for name in (LOSS, TRAINING_LOSS)]
-    return max(abs(ours - theirs) for ours, theirs in pairs if ours is not None and theirs is not None)
+def _loss_distance(first_run: Result, second_run: Result) -> float:
+    """Return the larger of two runs' differences in held-out and in training loss."""
+    pairs = [(first_run.results.get(name), second_run.results.get(name)) for name in (LOSS, TRAINING_LOSS)]
+    return max(
+        abs(first_loss - second_loss) for first_loss, second_loss in pairs if first_loss is not None and second_loss is not None
+    )
 
 
 def curves(runs: Mapping[str, tuple[Sequence[Row], Sequence[Row], tuple[float, float]]]) -> pd.DataFrame:
-    """Return rows of CURVES: mean losses, AUCs and faults, told apart by what is empty.
+    """Return rows of CURVES: mean losses, AUCs and faults, told apart by empty columns.
 
-    Of each system are given its training rows, its events and its pace (`tables.pace`).
+    `runs` has a system's training rows, its events and its pace (`tables.pace`).
     """
-    frames = [_curve(tables.curve(*rows)).assign(system=system) for system, rows in runs.items() if rows[0]]
+    frames = [_curve_rows(tables.curve(*rows)).assign(system=system) for system, rows in runs.items() if rows[0]]
     return pd.concat(frames, ignore_index=True)[CURVES] if frames else pd.DataFrame(columns=CURVES)
 
 
-def _curve(frame: pd.DataFrame) -> pd.DataFrame:
+def _curve_rows(frame: pd.DataFrame) -> pd.DataFrame:
     trained = frame[frame["loss"].notna()]
     stretch = np.arange(len(trained)) * MOST_DRAWN // max(len(trained), MOST_DRAWN)
     ends = {name: (name, "last") for name in ("batch", "elapsed", "running", "joules")}
@@ -120,6 +140,6 @@ def _curve(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def lost(results: Results) -> pd.DataFrame:
-    """Return batches run again by system: system, amount; empty where power never failed."""
+    """Return repeated batches by system: system, amount; empty where power never failed."""
     rows = [(system, float(result.results.get(LOST) or 0.0)) for system, result in results.items() if result.results]
     return pd.DataFrame(rows if any(result.events for result in results.values()) else [], columns=["system", "amount"])

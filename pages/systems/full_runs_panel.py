@@ -1,4 +1,4 @@
-"""Full runs of the compared systems: lose power at the same instants, start them, watch them, read them."""
+"""Full runs of the compared systems: common power losses, start, progress and results."""
 
 from collections.abc import Mapping
 from math import floor, log10
@@ -32,37 +32,40 @@ Curve = tuple[tuple[Row, ...], tuple[Row, ...], tuple[float, float]]
 ALIKE = ("running", "joules", "batch")  # an axis cannot be broken for several systems' outages at once
 
 
-def draw(found: Mapping[str, Result]) -> None:
-    """Draw the faults that all runs share, and below them the runs of all systems that can run."""
-    points = {system: result.scenario for system, result in found.items() if result.ran}
+def draw(results: Mapping[str, Result]) -> None:
+    """Draw the common faults, and below them the runs of all systems that run."""
+    points = {system: result.scenario for system, result in results.items() if result.ran}
     st.subheader("What does each learn, and what do power losses take?", anchor=False)
-    _faults({system: float(found[system].results[ELAPSED] or 0.0) for system in points})
+    _draw_faults({system: float(results[system].results[ELAPSED] or 0.0) for system in points})
     if not next(iter(points.values())).run.training:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("Training is off here: batches are counted and timed, none is trained.", width="content")
-            st.button("Train real weights", on_click=_set, args=(TRAINING, True))
-    runs.follow(list(points.values()), "full", lambda status: _runs(points, status))
+            st.button("Train real weights", on_click=_set_knob, args=(TRAINING, True))
+    runs.follow(list(points.values()), "full", lambda status: _draw_runs(points, status))
 
 
-def _faults(seconds: Mapping[str, float]) -> None:
-    """Draw when power is lost: a second field for the knob, and the half of the shortest run as a choice."""
+def _draw_faults(seconds: Mapping[str, float]) -> None:
+    """Draw the instants of power losses: a field for the knob, and a button.
+
+    The button takes half of the shortest run.
+    """
     quickest = min(seconds, key=seconds.__getitem__)
-    half = _round(seconds[quickest] / 2)
-    once = knobs.write(KNOBS[FAULTS], (half,))
-    st.session_state[FIELD] = held = str(session.held(FAULTS))
+    half = _two_digits(seconds[quickest] / 2)
+    strike_text = knobs.write(KNOBS[FAULTS], (half,))
+    st.session_state[FIELD] = field_text = str(session.held(FAULTS))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Lose power at [s]",
             key=FIELD,
-            on_change=lambda: _set(FAULTS, st.session_state[FIELD]),
-            placeholder=f"never; {once} or {once};{knobs.write(KNOBS[FAULTS], (2 * half,))}",
+            on_change=lambda: _set_knob(FAULTS, st.session_state[FIELD]),
+            placeholder=f"never; {strike_text} or {strike_text};{knobs.write(KNOBS[FAULTS], (2 * half,))}",
             help="Simulated instants, ';' between them, the same for all systems; the knob of that name under Faults.",
             width=260,
         )
-        st.button(f"Lose it once, at {once} s", on_click=_set, args=(FAULTS, once))
-        st.button("Never", on_click=_set, args=(FAULTS, ""), disabled=not held)
+        st.button(f"Lose it once, at {strike_text} s", on_click=_set_knob, args=(FAULTS, strike_text))
+        st.button("Never", on_click=_set_knob, args=(FAULTS, ""), disabled=not field_text)
     try:
-        knobs.parse(KNOBS[FAULTS], held)
+        knobs.parse(KNOBS[FAULTS], field_text)
         st.caption(
             f"The shortest of these runs, {system_title(quickest)}'s, takes some {figure(seconds[quickest], 's')} of simulated "
             "time without faults."
@@ -71,61 +74,62 @@ def _faults(seconds: Mapping[str, float]) -> None:
         st.caption(f":red[{plain(str(error))}]")
 
 
-def _round(value: float) -> float:
-    """Return a value in two digits."""
-    return round(value, 1 - floor(log10(value))) if value > 0 else 0.0
+def _two_digits(seconds: float) -> float:
+    """Return seconds rounded to two digits."""
+    return round(seconds, 1 - floor(log10(seconds))) if seconds > 0 else 0.0
 
 
-def _set(path: str, value: str | bool) -> None:
-    st.session_state[session.widget(path)] = value
+def _set_knob(path: str, setting: str | bool) -> None:
+    st.session_state[session.widget(path)] = setting
 
 
-def _runs(points: Mapping[str, Scenario], status: Status | None) -> None:
-    asked = list(points.values())
-    found = {name: result for name, result in zip(points, runs.results(asked, "full"), strict=True) if result}
-    missing = [point for name, point in points.items() if not (name in found and found[name].results)]
-    if missing and status and not status.ended:
+def _draw_runs(points: Mapping[str, Scenario], status: Status | None) -> None:
+    scenarios = list(points.values())
+    results = {name: result for name, result in zip(points, runs.results(scenarios, "full"), strict=True) if result}
+    missing_points = [point for name, point in points.items() if not (name in results and results[name].results)]
+    if missing_points and status and not status.ended:
         runs.progress(status, WHAT)
-    elif missing:
-        wait = duration(forecast.sweep_seconds(missing, "full", cpu_count()))
-        rest = f"{'the other ' if len(missing) < len(points) else ''}{len(missing)} system{'s' if len(missing) > 1 else ''}"
-        does = f"Train {rest} in full" if asked[0].run.training else f"Run every batch of {rest}, without training"
-        st.button(f"{does}: about {wait}", type="primary", key="run all", on_click=runs.start, args=(asked, "full"))
+    elif missing_points:
+        wait = duration(forecast.sweep_seconds(missing_points, "full", cpu_count()))
+        article, plural = "the other " * (len(missing_points) < len(points)), "s" * (len(missing_points) > 1)
+        rest = f"{article}{len(missing_points)} system{plural}"
+        action = f"Train {rest} in full" if scenarios[0].run.training else f"Run every batch of {rest}, without training"
+        st.button(f"{action}: about {wait}", type="primary", key="run all", on_click=runs.start, args=(scenarios, "full"))
         runs.note(status, WHAT)
-    _learned(points, found, status)
+    _draw_results(points, results, status)
 
 
-def _learned(points: Mapping[str, Scenario], found: Mapping[str, Result], status: Status | None) -> None:
-    """Draw what is finished, and the curves of what still runs."""
-    done = {name: result for name, result in found.items() if result.ran}
-    if done:
-        st.markdown(f"**{plain(full_runs.finding(done))}**")
-        st.markdown(plain(full_runs.alike(done)))
-        if said := full_runs.about_auc(done):
-            st.caption(plain(said))
-    for outcome, names in tables.not_shown(found).items():
+def _draw_results(points: Mapping[str, Scenario], results: Mapping[str, Result], status: Status | None) -> None:
+    """Draw the finished runs, and curves of runs that are under way."""
+    finished_results = {name: result for name, result in results.items() if result.ran}
+    if finished_results:
+        st.markdown(f"**{plain(full_runs.finding(finished_results))}**")
+        st.markdown(plain(full_runs.alike(finished_results)))
+        if auc_note := full_runs.about_auc(finished_results):
+            st.caption(plain(auc_note))
+    for outcome, names in tables.not_shown(results).items():
         st.caption(f"No result: {', '.join(names)}. {plain(outcome)}")
-    live = _live(points, status)
+    live = _live_curves(points, status)
     curves = full_runs.curves(
-        {**live, **{name: (result.training, result.events, tables.pace(result)) for name, result in done.items()}}
+        {**live, **{name: (result.training, result.events, tables.pace(result)) for name, result in finished_results.items()}}
     )
     if len(curves):
-        _curves(curves, tuple(name for name in points if name in set(curves["system"])))
-    if done:
-        _table(done)
+        _draw_curves(curves, tuple(name for name in points if name in set(curves["system"])))
+    if finished_results:
+        _draw_table(finished_results)
 
 
-def _live(points: Mapping[str, Scenario], status: Status | None) -> dict[str, Curve]:
-    """Return the curves of systems that still run; with faults none, as a snapshot does not tell the outages."""
+def _live_curves(points: Mapping[str, Scenario], status: Status | None) -> dict[str, Curve]:
+    """Return curves of runs under way without faults; a snapshot tells no outages."""
     calm = {name: point for name, point in points.items() if next(strikes_of(point, "power-loss"), None) is None}
     names = {runs.key_of(point, "full"): name for name, point in calm.items()}
     running = status.running if status else ()
-    seen = {names[one.key]: one.progress.training for one in running if one.progress and one.key in names}
-    return {name: (rows, (), tables.pace(estimates.estimate_of(points[name]))) for name, rows in seen.items()}
+    training_rows = {names[run.key]: run.progress.training for run in running if run.progress and run.key in names}
+    return {name: (rows, (), tables.pace(estimates.estimate_of(points[name]))) for name, rows in training_rows.items()}
 
 
-def _curves(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
-    against = st.segmented_control(
+def _draw_curves(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
+    x_field = st.segmented_control(
         "Against", ALIKE, default="running", required=True, format_func=charts.CHOICES.__getitem__, key="curves against"
     )
     for column, field, title, words in zip(
@@ -136,21 +140,21 @@ def _curves(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
         strict=True,
     ):
         with column:
-            spec = compare_charts.curves(field, title, against, names)
-            subtitle = f"{title} over {charts.AGAINST[against]}; a triangle marks a power loss"
+            spec = compare_charts.curves(field, title, x_field, names)
+            subtitle = f"{title} over {charts.AGAINST[x_field]}; a triangle marks a power loss"
             chart.draw(frame, spec, key=f"full {field}", title=words, subtitle=subtitle)
 
 
-def _table(done: Mapping[str, Result]) -> None:
-    again = full_runs.lost(done)
-    if len(again):
-        spec = compare_charts.lost(tuple(again["system"]))
+def _draw_table(finished_results: Mapping[str, Result]) -> None:
+    lost_frame = full_runs.lost(finished_results)
+    if len(lost_frame):
+        spec = compare_charts.lost(tuple(lost_frame["system"]))
         subtitle = "Batches that had begun and were lost with the power"
-        chart.draw(again, spec, key="lost", title="How much is run again", subtitle=subtitle)
-    learned = full_runs.table(done)
+        chart.draw(lost_frame, spec, key="lost", title="How much is run again", subtitle=subtitle)
+    learned = full_runs.table(finished_results)
     downloads.show(learned, {**full_runs.SHOWN, **error_formats(learned)}, pinned="Training system")
-    notes = {name: caution.notes_below(result) for name, result in done.items()}
-    for warning in dict.fromkeys(warning for told in notes.values() for warning in told):
-        names = [name for name, told in notes.items() if warning in told]
+    notes = {name: caution.notes_below(result) for name, result in finished_results.items()}
+    for warning in dict.fromkeys(warning for run_notes in notes.values() for warning in run_notes):
+        names = [name for name, run_notes in notes.items() if warning in run_notes]
         st.caption(f"Note on {', '.join(names)}: {plain(warning)}")
-    downloads.csv(list(done.values()), "full", "emberpool-compare-full", "Download these runs as CSV")
+    downloads.csv(list(finished_results.values()), "full", "emberpool-compare-full", "Download these runs as CSV")

@@ -1,4 +1,4 @@
-"""How many nodes at which throughput? The count that each system needs, over the throughput asked for."""
+"""Nodes that each system needs over target throughputs."""
 
 from collections.abc import Sequence
 
@@ -35,17 +35,20 @@ def draw(scenario: Scenario, systems: Sequence[str]) -> None:
     if not st.toggle("How many nodes at which throughput?", key="nodes over throughput", help=help_):
         return
     with st.spinner("Searching the fewest nodes for each throughput"):
-        found = table(scenario, able)
+        nodes_frame = table(scenario, able)
     spec = compare_charts.nodes(able)
     subtitle = "Nodes that each training system needs, over the throughput asked for"
-    chart.draw(found, spec, key="nodes", title=finding(found, able), subtitle=subtitle)
-    titled = found.rename(columns=TITLES)
-    downloads.show(titled, {TITLES["target"]: "%,.0f", RATE: "%,.0f", NODES: "%.0f"})
-    downloads.rows(titled, "emberpool-nodes", "Download the nodes as CSV")
+    chart.draw(nodes_frame, spec, key="nodes", title=finding(nodes_frame, able), subtitle=subtitle)
+    titled_frame = nodes_frame.rename(columns=TITLES)
+    downloads.show(titled_frame, {TITLES["target"]: "%,.0f", RATE: "%,.0f", NODES: "%.0f"})
+    downloads.rows(titled_frame, "emberpool-nodes", "Download the nodes as CSV")
 
 
 def table(scenario: Scenario, systems: Sequence[str]) -> pd.DataFrame:
-    """Return one row a throughput and system: target, system, nodes and rate reached (None out of reach), note."""
+    """Return a row a throughput and system: target, system, nodes, rate, note.
+
+    Nodes and rate are None where the target is out of reach.
+    """
     rows = []
     for times in TIMES:
         target = times * float(scenario.machine.target_throughput or 0.0)
@@ -55,20 +58,21 @@ def table(scenario: Scenario, systems: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(TITLES))
 
 
-def finding(found: pd.DataFrame, systems: Sequence[str]) -> str:
-    """Return where the nodes of two systems are furthest apart, and from where on one saves none."""
-    wide = found.pivot(index="target", columns="system", values="nodes").dropna()
-    if len(systems) < 2 or wide.empty:
-        return f"{systems[0]} by the throughput asked for" if len(wide) else "No throughput is in reach of all of them"
-    frugal = wide.mean().idxmin()
-    ratio = wide.max(axis=1) / wide[frugal]
-    at = ratio.idxmax()
-    if ratio[at] <= 1:
+def finding(nodes_frame: pd.DataFrame, systems: Sequence[str]) -> str:
+    """Return where two systems' nodes differ most, and from which throughput on they agree."""
+    nodes_by_system = nodes_frame.pivot(index="target", columns="system", values="nodes").dropna()
+    if len(systems) < 2 or nodes_by_system.empty:
+        return f"{systems[0]} by the throughput asked for" if len(nodes_by_system) else "No throughput is in reach of all of them"
+    frugal = nodes_by_system.mean().idxmin()
+    ratio = nodes_by_system.max(axis=1) / nodes_by_system[frugal]
+    target = ratio.idxmax()
+    if ratio[target] <= 1:
         return "All of them need as many nodes, whatever throughput is asked for"
-    start = f"{frugal} needs up to {factor(ratio[at])} fewer nodes than {wide.loc[at].idxmax()}, at {readable(at, 'samples/s')}"
-    even = ratio[ratio <= 1].index
+    largest = nodes_by_system.loc[target].idxmax()
+    start = f"{frugal} needs up to {factor(ratio[target])} fewer nodes than {largest}, at {readable(target, 'samples/s')}"
+    equal_targets = ratio[ratio <= 1].index
     return (
-        f"{start}; from {readable(min(even))} on none fewer"
-        if len(even) and ratio[ratio.index >= min(even)].max() <= 1
+        f"{start}; from {readable(min(equal_targets))} on none fewer"
+        if len(equal_targets) and ratio[ratio.index >= min(equal_targets)].max() <= 1
         else start
     )

@@ -1,4 +1,4 @@
-"""The charts of parts: each one's time for its tables as a bar beside an even share, and the step of each way of sharding."""
+"""Charts of parts: each part's time for its tables, and steps by sharding."""
 
 from functools import cache
 
@@ -37,7 +37,10 @@ TIP = hover(
 
 @cache
 def parts() -> Spec:
-    """A bar a part, stacked by work; needs part, work, ms, whole, slowest, even, held, lookups, rows, sent."""
+    """A bar a part, stacked by work, beside an even share.
+
+    Needs part, work, ms, whole, slowest, even, held, lookups, rows, sent.
+    """
     part = nominal("part", sort=None, axis=axis("", labelFontSize=13, labelLimit=150))
     stack = layer(
         {"type": "bar", "height": {"band": 0.76}},
@@ -47,7 +50,7 @@ def parts() -> Spec:
         order=quantity("rank"),
         tooltip=TIP,
     )
-    whole = layer(
+    total_labels = layer(
         LABEL,
         {"filter": f"datum.work == '{WORK[0]}'"},
         {"calculate": FIGURE.format("whole") + " + (datum.slowest ? '  ◀ slowest' : '')", "as": "label"},
@@ -55,13 +58,13 @@ def parts() -> Spec:
         x=quantity("whole"),
         text={"field": "label"},
     )
-    even = layer(
+    even_rule = layer(
         ruled(strokeDash=[4, 3], strokeWidth=2, color=INK),
         {"aggregate": [{"op": "max", "field": "even", "as": "even"}]},
         x=quantity("even"),
     )
     ranked = {"calculate": f"indexof({list(WORK)}, datum.work)", "as": "rank"}
-    return {**rows(24), "transform": [ranked], "layer": [even, stack, whole]}
+    return {**rows(24), "transform": [ranked], "layer": [even_rule, stack, total_labels]}
 
 
 @cache

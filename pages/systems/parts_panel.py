@@ -1,4 +1,4 @@
-"""Is the work shared evenly? What each GPU, node, server or module has to do, and what other ways of sharding would take."""
+"""How evenly work is shared over GPUs, nodes, servers or modules, and other shardings."""
 
 import pandas as pd
 import streamlit as st
@@ -29,63 +29,63 @@ WAYS = {"way": "Sharding", "step": "Step time [ms]", "says": "What it is"}
 
 def draw(scenario: Scenario) -> None:
     """Draw the finding, the parts as bars, and the ways of sharding beside each other."""
-    found = later.cached_result(part_loads.part_loads, scenario)
-    if found is None:
+    all_loads = later.cached_result(part_loads.part_loads, scenario)
+    if all_loads is None:
         st.caption(f"System {scenario.system} has one part here, or shares its work evenly: there is nothing to divide.")
         return
-    st.markdown(f"**{plain(part_loads.sentence(found))}**")
-    if found.loads:
-        _bars(found)
-    table = ways(found)
-    title = f"Step time by way of sharding, now {found.in_force}"
+    st.markdown(f"**{plain(part_loads.sentence(all_loads))}**")
+    if all_loads.loads:
+        _draw_bars(all_loads)
+    table = ways(all_loads)
+    title = f"Step time by way of sharding, now {all_loads.in_force}"
     subtitle = "Step time [ms] by policy.sharding; a plan by hand is policy.plan"
     chart.draw(table, parts_charts.ways(), key="ways", title=title, subtitle=subtitle)
     for note in table[table.step.isna()].itertuples():
         st.caption(plain(f"{note.way}: {note.note}"))
 
 
-def _bars(found: PartLoads) -> None:
-    rows = bars(found)
-    few = f"; the {MOST} slowest of {found.number}" if found.number > MOST else ""
+def _draw_bars(all_loads: PartLoads) -> None:
+    rows = bars(all_loads)
+    limit_text = f"; the {MOST} slowest of {all_loads.number}" if all_loads.number > MOST else ""
     spec = parts_charts.parts()
-    title = f"What each {found.title} does for its tables in a batch"
-    subtitle = f"Time [ms], without launches and MLPs; dashed: an even share{few}"
+    title = f"What each {all_loads.title} does for its tables in a batch"
+    subtitle = f"Time [ms], without launches and MLPs; dashed: an even share{limit_text}"
     chart.draw(rows, spec, key="parts", title=title, subtitle=subtitle)
-    downloads.rows(bars(found, found.number), "emberpool-parts", "Download the parts as CSV", COLUMNS)
+    downloads.rows(bars(all_loads, all_loads.number), "emberpool-parts", "Download the parts as CSV", COLUMNS)
 
 
-def bars(found: PartLoads, most: int = MOST) -> pd.DataFrame:
-    """Return a row for each part and kind of work, of the slowest parts where there are more than `most`."""
-    loads = sorted(found.loads, key=lambda one: -sum(one.seconds))[:most]
+def bars(all_loads: PartLoads, max_parts: int = MOST) -> pd.DataFrame:
+    """Return a row a part and kind of work, for the `max_parts` slowest parts."""
+    loads = sorted(all_loads.loads, key=lambda part_load: -sum(part_load.seconds))[:max_parts]
     rows = [
         {
-            "part": f"{found.title} {one.part}",
+            "part": f"{all_loads.title} {part_load.part}",
             "work": work,
             "ms": seconds / MS,
-            "whole": sum(one.seconds) / MS,
-            "slowest": one is loads[0],
-            "even": found.even / MS,
-            "held": one.held / GB,
-            "lookups": one.lookups,
-            "rows": one.rows,
-            "sent": one.exchanged / 1e6,
+            "whole": sum(part_load.seconds) / MS,
+            "slowest": part_load is loads[0],
+            "even": all_loads.even / MS,
+            "held": part_load.held / GB,
+            "lookups": part_load.lookups,
+            "rows": part_load.rows,
+            "sent": part_load.exchanged / 1e6,
         }
-        for one in sorted(loads, key=lambda one: one.part)
-        for work, seconds in zip(part_loads.WORK, one.seconds, strict=True)
+        for part_load in sorted(loads, key=lambda part_load: part_load.part)
+        for work, seconds in zip(part_loads.WORK, part_load.seconds, strict=True)
     ]
     return pd.DataFrame(rows)
 
 
-def ways(found: PartLoads) -> pd.DataFrame:
+def ways(all_loads: PartLoads) -> pd.DataFrame:
     """Return a row for each way of sharding, the fastest first."""
     rows = [
         {
             "way": way.name,
             "step": way.step,
             "says": load("plans", way.name).summary if way.name != part_loads.PLAN else "The plan by hand.",
-            "chosen": way.name == found.in_force,
+            "chosen": way.name == all_loads.in_force,
             "note": way.outcome,
         }
-        for way in found.ways
+        for way in all_loads.ways
     ]
     return pd.DataFrame(rows).sort_values("step", kind="stable")

@@ -1,4 +1,4 @@
-"""Charts of what a batch or a run is made of: a bar a training system, stacked by stage or by component."""
+"""Charts of a batch or a run: a stacked bar for each training system."""
 
 from functools import cache
 
@@ -26,18 +26,18 @@ LONGEST = "0.123, bar cut  ◀ this one"
 
 
 @cache
-def stacked(unit: str, parts: tuple[str, ...], title: str, fade: float, drawn: tuple[str, ...] = ()) -> Spec:
-    """One bar a training system, stacked by part; needs system, known, part, amount, drawn, chosen, low, high.
+def stacked(unit: str, parts: tuple[str, ...], title: str, fade: float, legend_parts: tuple[str, ...] = ()) -> Spec:
+    """One bar a training system, stacked by part; the chosen system is marked.
 
-    The chosen one is marked, the others have opacity `fade`.
+    Needs system, known, part, amount, drawn, chosen, low, high. Other systems have opacity `fade`.
     """
-    order, across = list(palette.systems()), axis(unit, grid=False)
-    legend = below(max(drawn or parts, key=len), title=title, **({"values": list(drawn)} if drawn else {}))
+    order, x_axis = list(palette.systems()), axis(unit, grid=False)
+    legend = below(max(legend_parts or parts, key=len), title=title, **({"values": list(legend_parts)} if legend_parts else {}))
     lane = axis("", labelFontSize=13, labelLimit=150)
     bar = {"y": nominal("system", sort=order, axis=lane)}
     stack = layer(
         {"type": "bar", "height": {"band": 0.72}},
-        x=quantity("drawn", stack="zero", axis=across, scale=ending(LONGEST)),
+        x=quantity("drawn", stack="zero", axis=x_axis, scale=ending(LONGEST)),
         color=nominal("part", scale=palette.colours(parts), legend=legend),
         order=quantity("rank"),
         opacity=when("datum.chosen", 1, fade),
@@ -47,23 +47,23 @@ def stacked(unit: str, parts: tuple[str, ...], title: str, fade: float, drawn: t
         **rows(30),
         "transform": [{"calculate": f"indexof({list(parts)}, datum.part)", "as": "rank"}],
         "encoding": bar,
-        "layer": [stack, _whiskers(unit), _totals()],
+        "layer": [stack, _whiskers(unit), _total_labels()],
     }
 
 
 def _whiskers(unit: str) -> Spec:
-    """A line from the lowest to the highest plausible value of a whole bar, where both are known."""
+    """A line over a bar's plausible range, where both ends are known."""
     low, high = (quantity(end, title=unit) for end in ("low", "high"))
     tip = hover(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
-    only = where("isValid(datum.low)")
+    has_range = where("isValid(datum.low)")
     ends = {"x": low, "x2": {"field": "high"}, "tooltip": tip}
     halo = layer(ruled(strokeWidth=4, color="white", opacity=0.35), **ends)  # seen on any colour
     line = layer(ruled(strokeWidth=2, color=INK), **ends)
     cap: Spec = {"type": "tick", "aria": False, "thickness": 2, "size": 9, "color": INK}
-    return {**only, "layer": [halo, line, *(layer(cap, x=end) for end in (low, high))]}
+    return {**has_range, "layer": [halo, line, *(layer(cap, x=end) for end in (low, high))]}
 
 
-def _totals() -> Spec:
+def _total_labels() -> Spec:
     wholes = [{"op": "sum", "field": name, "as": f"{name}_total"} for name in ("amount", "drawn")]
     return layer(
         LABEL,
@@ -85,6 +85,6 @@ def step_time(fade: float = 0.5) -> Spec:
     return stacked("Step time [ms]", STAGES, "Stage", fade)
 
 
-def energy(drawn: tuple[str, ...], fade: float = 0.5) -> Spec:
-    """Energy of the whole run by component, all systems; the legend names the components that are `drawn`."""
-    return stacked("Energy of the run [J]", palette.devices(), "Component", fade, drawn)
+def energy(legend_parts: tuple[str, ...], fade: float = 0.5) -> Spec:
+    """Energy of the run by component; the legend names `legend_parts`."""
+    return stacked("Energy of the run [J]", palette.devices(), "Component", fade, legend_parts)

@@ -1,4 +1,4 @@
-"""Which training systems stand beside each other: the family of the chosen system, until some are chosen.
+"""The choice of systems to compare: the scenario's family, until some are chosen.
 
 A choice is kept, and travels in links, as an axis of the knob `system`: a comparison is the sweep over it.
 """
@@ -14,15 +14,15 @@ CHOICE, PATH = "systems to compare", "system"
 
 
 def from_link(link: Opened) -> None:
-    """Compare the systems that a link's axes name; the family where it has no axis of systems."""
+    """Compare the systems of a link's axes; the family without an axis of systems."""
     parsed = map(axes.parse, link.axes)
     st.session_state[session.SYSTEMS] = tuple(name for axis in parsed if axis.path == PATH for name in axis.values)
 
 
 def chosen() -> tuple[str, ...]:
     """Return the systems to compare, in the palette's order."""
-    held = st.session_state.get(session.SYSTEMS) or palette.family(session.scenario().system)
-    return tuple(name for name in palette.systems() if name in held)
+    chosen_names = st.session_state.get(session.SYSTEMS) or palette.family(session.scenario().system)
+    return tuple(name for name in palette.systems() if name in chosen_names)
 
 
 def axis(names: tuple[str, ...]) -> str:
@@ -31,7 +31,7 @@ def axis(names: tuple[str, ...]) -> str:
 
 
 def to_link() -> LinkPart:
-    """Return the axis that a link must carry: none while the family is what is compared."""
+    """Return the axis of chosen systems for a link; none for the family."""
     return LinkPart() if chosen() == palette.family(session.scenario().system) else LinkPart((axis(chosen()),))
 
 

@@ -1,4 +1,7 @@
-"""The answer of a page: its finding in one sentence, why in a few lines, and both as text to copy with the page's link."""
+"""The answer of a page: its finding, its reasons, and both as text to copy.
+
+The copied text ends with the page's link.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,19 +21,18 @@ MOST = 2000
 def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = (), below: Sequence[str] = ()) -> Iterator[None]:
     """Draw the box of a page's answer; within it a page adds its buttons.
 
-    `finding` is a sentence, `reasons` the lines under it, `notes` small print, `below` what the
-    page says under the box. A page draws one answer in every state: found,
-    running, empty, refused.
+    `finding` is a sentence, `reasons` the lines under it, `notes` small print, `below` sentences under the box. A page draws one
+    answer in every state: with a finding, running, empty, refused.
     """
     st.session_state[DRAWN] = True
     with _box():
         with st.container(horizontal=True, vertical_alignment="top", key="answer-finding"):
             st.header(plain(finding, most=MOST), anchor=False, width="stretch")
-            _copy([finding, *reasons, *below])
+            _draw_copy([finding, *reasons, *below])
         if reasons:
-            st.markdown(" ".join(plain(one, most=MOST) for one in reasons if one))
+            st.markdown(" ".join(plain(sentence, most=MOST) for sentence in reasons if sentence))
         if notes:
-            st.caption(" ".join(plain(one, most=MOST) for one in notes if one))
+            st.caption(" ".join(plain(sentence, most=MOST) for sentence in notes if sentence))
         with st.container(horizontal=True, vertical_alignment="center", key="answer-actions"):
             yield
 
@@ -44,7 +46,7 @@ def show(finding: str, reasons: Sequence[str] = (), below: Sequence[str] = ()) -
 
 
 def wait(finding: str, note: str) -> DeltaGenerator:
-    """Draw in the answer's box what is computed; return its place, to be emptied before the answer is drawn there."""
+    """Draw the current computation in the answer's box; return the place, to be emptied."""
     place = _box().empty()
     with place.container():
         st.header(plain(f"{finding} ..."), anchor=False)
@@ -53,7 +55,7 @@ def wait(finding: str, note: str) -> DeltaGenerator:
 
 
 def begin() -> None:
-    """Note that this run has drawn no answer yet."""
+    """Note that this run has drawn no answer so far."""
     st.session_state.update({BOX: None, DRAWN: False})
 
 
@@ -65,14 +67,14 @@ def _box() -> DeltaGenerator:
 
 
 def is_drawn() -> bool:
-    """Return whether this run has drawn an answer."""
+    """Whether this run has drawn an answer."""
     return bool(st.session_state.get(DRAWN))
 
 
-def _copy(sentences: Sequence[str]) -> None:
-    """Draw the popover with the answer's text and link; what it holds is made only once it is open."""
-    opened = st.popover("Copy", type="tertiary", key=COPY, on_change="rerun")
-    if opened.open:
-        text = "\n".join(one for one in sentences if one)
+def _draw_copy(sentences: Sequence[str]) -> None:
+    """Draw the popover with the answer's text and link, made once it is open."""
+    popover = st.popover("Copy", type="tertiary", key=COPY, on_change="rerun")
+    if popover.open:
+        text = "\n".join(sentence for sentence in sentences if sentence)
         link = host() + str(st.session_state.get(session.HERE, ""))
-        opened.code(f"{text}\n{link}", language=None, wrap_lines=True)
+        popover.code(f"{text}\n{link}", language=None, wrap_lines=True)

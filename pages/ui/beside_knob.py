@@ -1,4 +1,7 @@
-"""Beside a knob: the constants of its device that are in use, each with unit, range, how sure it is, and its source."""
+"""Beside a knob: its device's constants in use.
+
+Each has its unit, range, confidence and source.
+"""
 
 from collections import Counter
 from functools import cache
@@ -17,42 +20,44 @@ DOUBTFUL = {"unsourced": "orange", "calibrated": "violet"}
 
 
 def draw(path: str, scenario: Scenario, brief: bool = False) -> None:
-    """Draw, under the first knob of each device in use, the way to the device's constants; `brief` where there is little room."""
-    devices = _introduces()[path]
+    """Draw the constants under the first knob of each device; `brief` shortens the label."""
+    devices = _devices_by_first_knob()[path]
     for device in devices:
         title = every("devices")[device].title
-        found = [one for name, one in constants(scenario).items() if name.startswith(f"{device}.")]
-        if found:
-            whose = f"{title}: " if len(devices) > 1 else ""
+        device_constants = [constant for name, constant in constants(scenario).items() if name.startswith(f"{device}.")]
+        if device_constants:
+            device_prefix = f"{title}: " if len(devices) > 1 else ""
             with st.popover(
-                f"{len(found)} constants" if brief else whose + label(found), type="tertiary", key=f"constants {device}"
+                f"{len(device_constants)} constants" if brief else device_prefix + label(device_constants),
+                type="tertiary",
+                key=f"constants {device}",
             ):
-                st.markdown(text(title, found))
+                st.markdown(text(title, device_constants))
 
 
 @cache
-def _introduces() -> dict[str, tuple[str, ...]]:
-    """Return the devices whose first knob each knob is, in the sidebar's order: the main knobs come first."""
+def _devices_by_first_knob() -> dict[str, tuple[str, ...]]:
+    """Return devices by their first knob in the sidebar's order, main knobs first."""
     order = sorted(KNOBS, key=lambda path: not KNOBS[path].main)
-    first = {name: min(kind.knobs, key=order.index) for name, kind in every("devices").items() if kind.knobs}
-    return {path: tuple(name for name in first if first[name] == path) for path in KNOBS}
+    first_knobs = {name: min(kind.knobs, key=order.index) for name, kind in every("devices").items() if kind.knobs}
+    return {path: tuple(name for name in first_knobs if first_knobs[name] == path) for path in KNOBS}
 
 
-def label(found: list[Constant]) -> str:
-    """Return how many constants there are, and how many of them to doubt, in their colours."""
-    counts: Counter[str] = Counter(one.confidence for one in found)
+def label(device_constants: list[Constant]) -> str:
+    """Return the number of constants, and of doubtful ones, in their colours."""
+    counts: Counter[str] = Counter(constant.confidence for constant in device_constants)
     doubts = [f":{colour}[{counts[word]} {word}]" for word, colour in DOUBTFUL.items() if counts[word]]
-    return ", ".join([f"{len(found)} constant{'s' if len(found) > 1 else ''}", *doubts])
+    return ", ".join([f"{len(device_constants)} constant{'s' if len(device_constants) > 1 else ''}", *doubts])
 
 
-def text(title: str, found: list[Constant]) -> str:
+def text(title: str, device_constants: list[Constant]) -> str:
     """Return the constants as Markdown, one paragraph each."""
-    return "\n\n".join([f"**{title}: constants in use**", *map(_line, found)])
+    return "\n\n".join([f"**{title}: constants in use**", *map(_constant_line, device_constants)])
 
 
-def _line(one: Constant) -> str:
-    colour = DOUBTFUL.get(one.confidence)
-    sure = f":{colour}-badge[{one.confidence}]" if colour else one.confidence
-    source = f"{one.source}; {one.note}" if one.note else one.source
-    extent = f"{exact(one.low)} to {exact(one.high)}" if one.low < one.high else "no range"
-    return f"{plain(one.name)} **{plain(exact(one.value, one.unit))}** ({extent})  \n{sure}: {plain(source)}"
+def _constant_line(constant: Constant) -> str:
+    colour = DOUBTFUL.get(constant.confidence)
+    sure = f":{colour}-badge[{constant.confidence}]" if colour else constant.confidence
+    source = f"{constant.source}; {constant.note}" if constant.note else constant.source
+    extent = f"{exact(constant.low)} to {exact(constant.high)}" if constant.low < constant.high else "no range"
+    return f"{plain(constant.name)} **{plain(exact(constant.value, constant.unit))}** ({extent})  \n{sure}: {plain(source)}"

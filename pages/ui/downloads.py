@@ -1,4 +1,4 @@
-"""Tables with their CSV file beside them; the file is written by the engine, safe to open in a spreadsheet."""
+"""Tables with their CSV files, which the engine writes safe for spreadsheets."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,30 +21,41 @@ AT_ONCE = 50
 
 
 def csv(results: Sequence[Result], how: How, name: str, label: str = "Download CSV") -> None:
-    """Draw the button that saves results, one row each: knobs, results, key, model version, constants in use, outcome.
+    """Draw the button that saves results as CSV, one row each.
 
-    A long file is written when it is asked for, since thousands of rows take seconds; a short one at once.
+    A row has knobs, results, key, model version, constants in use, and outcome. A file of many rows is written on request,
+    since thousands of rows take seconds; a short one at once.
     """
-    found = tuple(results)
-    data: Any = partial(csv_table.csv_text, found, how)
+    all_results = tuple(results)
+    csv_text: Any = partial(csv_table.csv_text, all_results, how)
     st.download_button(
-        label, data if len(found) > AT_ONCE else data(), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}"
+        label,
+        csv_text if len(all_results) > AT_ONCE else csv_text(),
+        f"{name}.csv",
+        "text/csv",
+        on_click="ignore",
+        key=f"csv {name}",
     )
 
 
 def citations(scenario: Scenario) -> None:
-    """Draw the button that saves what to cite for a scenario's results."""
+    """Draw the button that saves the citations of a scenario's results."""
     tip = "Emberpool, and the works that the system, the model, the data and each constant in use come from."
     text = bibtex(scenario)
     st.download_button("Cite what this uses as BibTeX", text, "emberpool.bib", "text/plain", on_click="ignore", help=tip)
 
 
 def trace(result: Result) -> None:
-    """Draw the button that saves a timeline, and the way to Perfetto, which opens the file on the reader's own computer."""
-    left, right = st.columns((2, 3), vertical_alignment="center")
+    """Draw the button that saves a timeline, and the link to Perfetto.
+
+    Perfetto opens the file on the reader's own computer.
+    """
+    left_column, right_column = st.columns((2, 3), vertical_alignment="center")
     name = f"emberpool-{result.scenario.system}-trace.json"
-    left.download_button("Download the timeline for Perfetto", chrome_trace(result), name, "application/json", on_click="ignore")
-    right.caption("Then open it in [Perfetto](https://ui.perfetto.dev) with *Open trace file*: it stays on your computer.")
+    left_column.download_button(
+        "Download the timeline for Perfetto", chrome_trace(result), name, "application/json", on_click="ignore"
+    )
+    right_column.caption("Then open it in [Perfetto](https://ui.perfetto.dev) with *Open trace file*: it stays on your computer.")
 
 
 def frame_text(frame: pd.DataFrame) -> str:
@@ -54,7 +65,7 @@ def frame_text(frame: pd.DataFrame) -> str:
 
 
 def rows(frame: pd.DataFrame, name: str, label: str, titles: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Draw the button that saves a table as CSV; of what a chart draws only the columns that have `titles`, under these."""
+    """Draw the button that saves a table as CSV, or only its columns with `titles`."""
     frame = frame[[*titles]].rename(columns=titles) if titles else frame
     st.download_button(label, frame_text(frame), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
 
@@ -65,12 +76,12 @@ def show(
     pinned: str = "",
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Draw a table to read and sort; `formats` says how columns of numbers are written, as in printf.
+    """Draw a table to read and sort; `formats` are printf formats by column.
 
     The `pinned` column stays in sight while one scrolls to the side; `labels` are short titles of narrow columns.
     """
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
-    columns |= {name: st.column_config.Column(short, width="small") for name, short in labels.items()}
+    columns |= {name: st.column_config.Column(short_title, width="small") for name, short_title in labels.items()}
     columns |= {pinned: st.column_config.TextColumn(pinned=True)} if pinned else {}
     height: Literal["content", "auto"] = "content" if len(frame) <= MOST_ROWS else "auto"
     st.dataframe(tables.with_system_titles(frame), hide_index=True, width="stretch", height=height, column_config=columns)

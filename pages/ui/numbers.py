@@ -1,4 +1,4 @@
-"""Numbers of results on pages: `engine.core.figures` for a name, a unit, and a change against a baseline."""
+"""Numbers of results on pages: format by name and unit, change against a baseline."""
 
 import re
 from collections.abc import Mapping
@@ -36,26 +36,26 @@ def label(name: str) -> str:
     return name.split(" [")[0]
 
 
-def readable(value: float | None, unit: str = "", error: float | None = None) -> str:
-    """Return a result in three significant digits with the unit that fits, a count of things whole; "n/a" for None.
+def readable(number: float | None, unit: str = "", error: float | None = None) -> str:
+    """Return a result in three digits with its unit; counts whole; "n/a" for None.
 
     With a standard `error` it has the digits that this justifies: "0.7645 ± 0.0012".
     """
     if error:
-        return with_error(value, error)
-    if value is not None and not unit and abs(value) < MOST_WHOLE and value == round(value):
-        return count(value)
-    return percent(None if value is None else value / 100) if unit == "%" else figure(value, unit)
+        return with_error(number, error)
+    if number is not None and not unit and abs(number) < MOST_WHOLE and number == round(number):
+        return count(number)
+    return percent(None if number is None else number / 100) if unit == "%" else figure(number, unit)
 
 
 def error_formats(frame: pd.DataFrame) -> Mapping[str, str]:
-    """Return the printf formats of a table's AUCs and their errors, in the digits that the smallest error justifies."""
-    found: dict[str, str] = {}
+    """Return printf formats of a table's AUCs and errors, by the smallest error."""
+    formats: dict[str, str] = {}
     for name, error in ERRORS.items():
-        known = frame[error].dropna().astype(float) if error in frame and name in frame else ()
-        if len(known):
-            found |= dict.fromkeys((name, error), f"%.{max(decimals(min(known)), 0)}f")
-    return found
+        errors = frame[error].dropna().astype(float) if error in frame and name in frame else ()
+        if len(errors):
+            formats |= dict.fromkeys((name, error), f"%.{max(decimals(min(errors)), 0)}f")
+    return formats
 
 
 def size(nbytes: float) -> str:
@@ -63,18 +63,21 @@ def size(nbytes: float) -> str:
     return figure(nbytes, "B")
 
 
-def change(ours: float | None, other: float | None) -> str:
-    """Return the change against another value: "+0.53 %", from double on "4.28 ×", or "same"; "" without one."""
-    if ours is None or not other:
+def change(number: float | None, baseline: float | None) -> str:
+    """Return the change against a baseline: "+0.53 %", "4.28 ×" from double, "same", or ""."""
+    if number is None or not baseline:
         return ""
-    ratio = ours / other
+    ratio = number / baseline
     if abs(ratio - 1) < ALIKE:
         return "same"
     return factor(ratio) if ratio >= 2 else f"{'+' * (ratio > 1)}{percent(ratio - 1)}"
 
 
 def better(name: str) -> str:
-    """Return "lower", "higher" or "neither", as the metric or the number over weeks of that name declares."""
+    """Return "lower", "higher" or "neither", as the metric of that name declares.
+
+    Also of the numbers over weeks.
+    """
     if name in WEEKS:
         return "higher" if WEEKS[name].highest else "lower"
     return next((metric.better for metric in metrics() if metric.name == name), "neither")
@@ -82,9 +85,9 @@ def better(name: str) -> str:
 
 def grouped(text: str) -> str:
     """Return a text with its long whole numbers in groups of three digits: "5,000,000"."""
-    return re.sub(r"\b\d{5,15}\b", lambda found: count(int(found[0])), text)
+    return re.sub(r"\b\d{5,15}\b", lambda match: count(int(match[0])), text)
 
 
 def milliseconds(seconds: float) -> str:
-    """Return seconds as a time of a batch is told: in ms, or what fits."""
+    """Return seconds as the time of a batch: in ms, or a fitting unit."""
     return figure(seconds * 1e3, "ms")

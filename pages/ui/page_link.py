@@ -1,4 +1,4 @@
-"""Links of pages: the part that a page adds and restores, the host, the scripts' paths."""
+"""Links of pages: a page's own part, the host, and the scripts' paths."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from engine.sweep.questions import Questions
 
 @dataclass(frozen=True)
 class LinkPart:
-    """A page's part of a link: axes, questions as the page asks them, a crash state."""
+    """A page's part of a link: sweep axes, questions, and a crash state."""
 
     axes: tuple[str, ...] = ()
     questions: Questions = NOTHING_ASKED
@@ -20,7 +20,7 @@ class LinkPart:
 
 
 def _restore_nothing(link: Opened) -> None:
-    """Leave the session as it is: the page has no widgets of its own that links carry."""
+    """Restore nothing: links carry no widgets of the page."""
 
 
 def _refuse_nothing(link: Opened) -> str:
@@ -41,11 +41,11 @@ class PageLink:
 
 
 def script(place: str) -> str:
-    """Return the path of a place's script, by which Streamlit leads there."""
+    """Return the path of a page's script, by which Streamlit leads there."""
     return f"pages/{place}.py"
 
 
 def host() -> str:
-    """Return the scheme and host that the visitor's browser asked, or "" where there is no browser."""
-    asked = urlsplit(st.context.url or "")
-    return f"{asked.scheme}://{asked.netloc}" if asked.netloc else ""
+    """Return scheme and host of the visitor's address, "" without a browser."""
+    url = urlsplit(st.context.url or "")
+    return f"{url.scheme}://{url.netloc}" if url.netloc else ""

@@ -1,4 +1,7 @@
-"""One colour per training system, stage and device, the same on every chart, in light and dark."""
+"""One colour per training system, stage and device, the same on every chart.
+
+Colours suit light and dark.
+"""
 
 from functools import cache
 
@@ -34,39 +37,39 @@ STAGE_COLOURS: dict[str, str] = dict(zip(STAGES, ("#d9622b", "#e8b04a", "#5b7bb4
 
 
 def systems() -> tuple[str, ...]:
-    """Return all training systems: the known ones in the order of their papers, then any new file's."""
-    found = registry.names("systems")
-    return (*(name for name in SYSTEMS if name in found), *(name for name in found if name not in SYSTEMS))
+    """Return all training systems in the order of their papers, then new files'."""
+    names = registry.names("systems")
+    return (*(name for name in SYSTEMS if name in names), *(name for name in names if name not in SYSTEMS))
 
 
 @cache
 def system_titles() -> dict[str, str]:
-    """Return the title of each training system, under which pages and charts show it."""
+    """Return the title of each training system, for pages and charts."""
     return {name: str(registry.load("systems", name).title) for name in systems()}
 
 
 def family(system: str) -> tuple[str, ...]:
-    """Return the systems of one system's family, itself among them, in the same order."""
-    own = registry.load("systems", system).family
-    return tuple(name for name in systems() if registry.load("systems", name).family == own)
+    """Return the systems of one system's family, in the palette's order."""
+    family_name = registry.load("systems", system).family
+    return tuple(name for name in systems() if registry.load("systems", name).family == family_name)
 
 
 def known_by(system: str) -> str:
-    """Return how well a training system's inner workings are known, for wherever it is listed."""
+    """Return how well a training system's inner workings are known, for lists."""
     return "its headline only" if registry.load("systems", system).confidence == "headline only" else "its sources"
 
 
 def devices() -> tuple[str, ...]:
-    """Return all devices, so that a component keeps its colour whichever others are in use.
+    """Return all devices, so that each component keeps its colour in every chart.
 
-    The wall is none of them: what it adds is counted with each device.
+    The wall is none of them: its energy is counted with each device.
     """
     return tuple(name for name in registry.names("devices") if name != "wall")
 
 
 def colours(names: tuple[str, ...]) -> dict[str, list[str]]:
     """Return a Vega-Lite scale that gives each name its own colour, whatever the data holds."""
-    known = SYSTEMS | STAGE_COLOURS
-    spare = [name for name in names if name not in known]
-    own = known | {name: OTHERS[index % len(OTHERS)] for index, name in enumerate(spare)}
-    return {"domain": list(names), "range": [own[name] for name in names]}
+    known_colours = SYSTEMS | STAGE_COLOURS
+    spare = [name for name in names if name not in known_colours]
+    all_colours = known_colours | {name: OTHERS[index % len(OTHERS)] for index, name in enumerate(spare)}
+    return {"domain": list(names), "range": [all_colours[name] for name in names]}

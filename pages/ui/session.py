@@ -1,7 +1,7 @@
-"""What a session holds: the last good scenario, the preset under it, and the widgets of those knobs that are drawn.
+"""The session: its last good scenario, its preset, and the widgets of drawn knobs.
 
-Streamlit forgets a widget's value with the widget, and copies all that it holds for each one it draws: so that what is not
-drawn is held by the scenario alone.
+Streamlit forgets a widget's value with the widget, and copies all its state for each widget drawn: so a knob that is not
+drawn lives in the scenario alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +31,8 @@ def widget(path: str) -> str:
 
 def scenario() -> Scenario:
     """Return the last good scenario of this session."""
-    found: Scenario = st.session_state[SCENARIO]
-    return found
+    session_scenario: Scenario = st.session_state[SCENARIO]
+    return session_scenario
 
 
 def base() -> str:
@@ -46,7 +46,7 @@ def axes() -> tuple[str, ...]:
 
 
 def sample() -> str:
-    """Return which points of the box are swept, as links write it; "" is all of the grid."""
+    """Return the sample of the box's points, as links write it; "" is the grid."""
     return str(st.session_state.get(SAMPLE, ""))
 
 
@@ -55,14 +55,14 @@ def crash() -> str:
     return str(st.session_state.get(CRASH, ""))
 
 
-def put(start: str, new: Scenario) -> None:
-    """Hold `new`, a variation of preset `start`; only before widgets are drawn."""
+def put(start: str, variation: Scenario) -> None:
+    """Hold a variation of preset `start`; only before widgets are drawn."""
     st.session_state[PRESET] = start
-    show(new)
+    show(variation)
 
 
 def put_parts(brought: Iterable[OwnPart]) -> None:
-    """Hold the parts that a link has brought and the folder of this computer does not have as they are."""
+    """Hold a link's parts that this computer's folder lacks or has otherwise."""
     st.session_state[PARTS] = tuple(filter(is_foreign, brought))
 
 
@@ -71,86 +71,93 @@ def brought_parts() -> tuple[OwnPart, ...]:
     return tuple(st.session_state.get(PARTS, ()))
 
 
-def show(new: Scenario) -> None:
-    """Hold a scenario, and set the widgets there are to its values; only in a callback or before widgets are drawn."""
-    st.session_state[SCENARIO] = new
-    for path, value in values(new).items():
+def show(new_scenario: Scenario) -> None:
+    """Hold a scenario, and set its widgets; only in callbacks or before they are drawn."""
+    st.session_state[SCENARIO] = new_scenario
+    for path, knob_value in values(new_scenario).items():
         if widget(path) in st.session_state:
-            st.session_state[widget(path)] = shown(KNOBS[path], value)
+            st.session_state[widget(path)] = shown(KNOBS[path], knob_value)
 
 
-def shown(knob: Knob, value: Any) -> str | bool:
-    """Return what a knob's widget holds for `value`: a switch's bool, a part as lists name it, or the text of links."""
-    if isinstance(knob.choices, PartNames) and value is not None:
-        return knob.choices.shown(value)
-    return value if isinstance(value, bool) and not knob.optional else knobs.write(knob, value)
+def shown(knob: Knob, knob_value: Any) -> str | bool:
+    """Return the content of a knob's widget for a value.
+
+    That is a switch's bool, a part as lists name it, or the text of links.
+    """
+    if isinstance(knob.choices, PartNames) and knob_value is not None:
+        return knob.choices.shown(knob_value)
+    return knob_value if isinstance(knob_value, bool) and not knob.optional else knobs.write(knob, knob_value)
 
 
-def offer(name: str, options: Sequence[str], first: str) -> None:
-    """Set a widget that is about to be drawn to its last choice or a link's, to `first` where that is not on offer.
+def offer(name: str, options: Sequence[str], default: str) -> None:
+    """Set a widget before it is drawn to its last choice or a link's.
 
-    Streamlit forgets a widget's value with the widget, so that the choice is kept beside it.
+    `first` is taken where that choice is not on offer. Streamlit forgets a widget's value with the widget, so that the choice is
+    kept beside it.
     """
     if st.session_state.get(name) not in options:
-        wanted = st.session_state.get(_choice(name))
-        st.session_state[name] = wanted if wanted in options else first
-    st.session_state[_choice(name)] = st.session_state[name]
+        last_choice = st.session_state.get(_choice_key(name))
+        st.session_state[name] = last_choice if last_choice in options else default
+    st.session_state[_choice_key(name)] = st.session_state[name]
 
 
 def ask(name: str, choice: str) -> None:
     """Take over a choice from a link, "" for none; before its widget is drawn."""
     st.session_state.pop(name, None)
-    st.session_state[_choice(name)] = choice
+    st.session_state[_choice_key(name)] = choice
 
 
 def choice(name: str) -> str:
-    """Return what was chosen, or what a link asked for; "" for neither."""
-    return str(st.session_state.get(name) or st.session_state.get(_choice(name), ""))
+    """Return a widget's choice, or a link's; "" for neither."""
+    return str(st.session_state.get(name) or st.session_state.get(_choice_key(name), ""))
 
 
-def _choice(name: str) -> str:
+def _choice_key(name: str) -> str:
     return f"choice of {name}"
 
 
 def held(path: str) -> str | bool:
-    """Return what a knob's widget holds, or would hold if it were drawn."""
-    found: str | bool = st.session_state.get(widget(path), shown(KNOBS[path], values(scenario())[path]))
-    return found
+    """Return the content of a knob's widget, also where it is not drawn."""
+    widget_value: str | bool = st.session_state.get(widget(path), shown(KNOBS[path], values(scenario())[path]))
+    return widget_value
 
 
 def bring(path: str) -> str:
-    """Return the session key of a knob's widget that is about to be drawn, with its value there."""
+    """Return the key of a knob's widget to be drawn, after setting its value."""
     st.session_state[widget(path)] = held(path)
     return widget(path)
 
 
 def place(options: Sequence[str], key: str) -> int:
-    """Return where among its options the held value of a select box is.
+    """Return the index of a select box's value among its options.
 
     Every widget gets its held value as its default too: a browser that missed the run which set it would send another one.
     """
-    held = st.session_state.get(key)
-    return options.index(held) if held in options else 0
+    selected = st.session_state.get(key)
+    return options.index(selected) if selected in options else 0
 
 
 def read(path: str) -> Any:
     """Return the value of a knob's widget; raises BadKnob with the engine's sentence."""
-    found = st.session_state[widget(path)]
-    return found if isinstance(found, bool) else knobs.parse(KNOBS[path], found)
+    widget_value = st.session_state[widget(path)]
+    return widget_value if isinstance(widget_value, bool) else knobs.parse(KNOBS[path], widget_value)
 
 
 def to_preset() -> None:
-    """Set every knob to the chosen preset: the answer to a new preset, and to reset."""
+    """Set every knob to the chosen preset, for a new preset and for reset."""
     show(preset(base()).scenario)
 
 
 def take_back(path: str) -> None:
-    """Set one knob to the chosen preset's value, with its group, or all, where it cannot go alone; only in a callback."""
+    """Set one knob to the preset's value; only in a callback.
+
+    Its group, or all knobs, go with it where it cannot change alone.
+    """
     start = values(preset(base()).scenario)
-    group = {name: value for name, value in start.items() if name.partition(".")[0] == path.partition(".")[0]}
-    for taken in ({path: start[path]}, group, start):
+    group = {name: knob_value for name, knob_value in start.items() if name.partition(".")[0] == path.partition(".")[0]}
+    for changes in ({path: start[path]}, group, start):
         with suppress(BadKnob):
-            show(with_values(scenario(), taken))
+            show(with_values(scenario(), changes))
             return
 
 
@@ -160,71 +167,76 @@ def to_model() -> None:
     stale = stale_lists(scenario(), named_model(name)["model.num_tables"])
     show(with_values(scenario(), {"model.name": name, **stale}))
     if stale:
-        said = f"{', '.join(stale)} had a value for each table of the model before, and is as it is by default now."
-        st.session_state[DROPPED] = said  # shown by the run after this callback
+        notice = f"{', '.join(stale)} had a value for each table of the model before, and is as it is by default now."
+        st.session_state[DROPPED] = notice  # shown by the run after this callback
 
 
 def put_data(digest: str) -> None:
-    """Train on the data file of this digest, or on the generator with ""; only in a callback."""
+    """Train on this digest's data file, "" for the generator; only in a callback."""
     st.session_state[widget("data.digest")] = digest
 
 
 def renew_parts() -> list[str]:
-    """Take parts of one's own as their files are now; return the names of those that have changed. Before widgets are drawn.
+    """Take one's own parts as their files are now; return the names of changed ones.
 
-    What a link has brought stays as the link says, and known for as long as the session holds it.
+    Only before widgets are drawn. A link's parts stay as the link has them for as long as the session holds it.
     """
     add(brought := brought_parts())
-    changed: dict[str, str] = {}
+    references: dict[str, str] = {}
     for name, choices in machine.PARTS.items():
         if (part := find(choices.kinds, getattr(scenario().machine, name))) and part not in brought:
-            now = own_folder().parts.get((part.kind, part.name))
-            if now and now.digest != part.digest:
-                changed[f"machine.{name}"] = now.reference
-    if changed:
-        show(with_values(scenario(), changed))
-    return [reference.partition(BETWEEN)[0] for reference in changed.values()]
+            current_part = own_folder().parts.get((part.kind, part.name))
+            if current_part and current_part.digest != part.digest:
+                references[f"machine.{name}"] = current_part.reference
+    if references:
+        show(with_values(scenario(), references))
+    return [reference.partition(BETWEEN)[0] for reference in references.values()]
 
 
 def refusals() -> Mapping[str, str]:
-    """Take the widgets over into the scenario; return a sentence for each knob that was refused, by path.
+    """Take the widgets over into the scenario; return refusals by knob path.
 
     A refused knob keeps its last good value. A contradiction between knobs has the path "" and changes nothing.
     """
     if dropped := st.session_state.pop(DROPPED, ""):
         st.toast(dropped)
-    good, bad = {}, {}
+    parsed_values, refusal_by_path = {}, {}
     for path in touched():
         try:
-            good[path] = read(path)
+            parsed_values[path] = read(path)
         except BadKnob as error:
-            bad[path] = str(error)
-    held = values(scenario())
-    moved, said = mended(scenario(), {path: value for path, value in good.items() if value != held[path]})
+            refusal_by_path[path] = str(error)
+    scenario_values = values(scenario())
+    changes, notice = mended(
+        scenario(), {path: knob_value for path, knob_value in parsed_values.items() if knob_value != scenario_values[path]}
+    )
     try:
-        st.session_state[SCENARIO] = with_values(scenario(), moved)  # an unmoved model's name would bring its own knobs
+        st.session_state[SCENARIO] = with_values(scenario(), changes)  # an unmoved model's name would bring its own knobs
     except BadKnob as error:
-        bad[""] = str(error)
+        refusal_by_path[""] = str(error)
     else:
-        if said:
+        if notice:
             show(scenario())
-            st.toast(said)
-    st.session_state[REFUSED] = bad
-    return bad
+            st.toast(notice)
+    st.session_state[REFUSED] = refusal_by_path
+    return refusal_by_path
 
 
 def touched() -> list[str]:
-    """Return the knobs that have a widget, or a value that a press has set."""
+    """Return the knobs that have a widget, or a value set by a button."""
     return [path for path in KNOBS if widget(path) in st.session_state]
 
 
 def refused() -> Mapping[str, str]:
-    """Return what `refusals` found in this run."""
-    found: Mapping[str, str] = st.session_state.get(REFUSED, {})
-    return found
+    """Return the refusals that `refusals` found in this run."""
+    refusal_by_path: Mapping[str, str] = st.session_state.get(REFUSED, {})
+    return refusal_by_path
 
 
 def redraw() -> None:
-    """Draw the page once more by ourselves: the address that comes along may be from before our last write."""
+    """Draw the page again by ourselves.
+
+    The address that comes along may be from before our last write.
+    """
     st.session_state[OURS] = True
     st.rerun()

@@ -1,4 +1,4 @@
-"""Results as the plain tables that charts draw: fixed lower-case columns, one row per mark."""
+"""Results as plain tables for charts: fixed lower-case columns, one row per mark."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isnan
@@ -33,17 +33,19 @@ DEVICES = {"Device": "device", "Busy [%]": "busy", "Note": "note"}
 
 def renamed(rows: Sequence[Row], columns: Mapping[str, str]) -> pd.DataFrame:
     """Return rows as a frame with exactly the given columns, renamed."""
-    return pd.DataFrame([{new: row.get(old) for old, new in columns.items()} for row in rows], columns=list(columns.values()))
+    return pd.DataFrame(
+        [{column: row.get(key) for key, column in columns.items()} for row in rows], columns=list(columns.values())
+    )
 
 
 def system_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that hold nothing but names of training systems."""
+    """Return the columns that hold only names of training systems."""
     text_columns = (name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name]))
     return [name for name in text_columns if _only_systems(frame[name].tolist())]
 
 
 def _only_systems(cells: Iterable[object]) -> bool:
-    """Return whether all cells that are not empty name training systems, and at least one cell does."""
+    """Whether all non-empty cells name training systems, and at least one does."""
     titles, has_system = palette.system_titles(), False
     for cell in cells:
         if isinstance(cell, str):
@@ -56,7 +58,7 @@ def _only_systems(cells: Iterable[object]) -> bool:
 
 
 def with_system_titles(frame: pd.DataFrame, columns: Collection[str] | None = None) -> pd.DataFrame:
-    """Return a table with training systems under their titles, as people read it; files keep the names of links.
+    """Return a table with systems' titles, for reading; files keep link names.
 
     `columns` are the frame's `system_columns`, if the caller has them.
     """
@@ -64,50 +66,56 @@ def with_system_titles(frame: pd.DataFrame, columns: Collection[str] | None = No
     return frame.assign(**{name: frame[name].map(titles) for name in (system_columns(frame) if columns is None else columns)})
 
 
-def by_stage(results: Mapping[str, Result], chosen: str, ranges: Ranges | None = None) -> pd.DataFrame:
-    """Return exposed milliseconds: system, known (by what), part, amount, drawn (less where a bar is cut), chosen.
+def by_stage(results: Mapping[str, Result], chosen_system: str, ranges: Ranges | None = None) -> pd.DataFrame:
+    """Return exposed milliseconds: system, known, part, amount, drawn, chosen, low, high.
 
-    The first row of a system has in low and high between what its whole lies, as `ranges` say by system.
+    `drawn` is less than `amount` where a bar is cut; `known` says by what a system is known. A system's first row has in low and
+    high the range of its whole bar, from `ranges` by system.
     """
     rows = [
-        {"system": system, "part": row["Stage"], "amount": row["Exposed [s]"] * 1e3, "chosen": system == chosen}
+        {"system": system, "part": row["Stage"], "amount": row["Exposed [s]"] * 1e3, "chosen": system == chosen_system}
         for system, result in results.items()
         for row in result.breakdown
     ]
-    return _summed(rows, ranges)
+    return _bar_frame(rows, ranges)
 
 
-def by_component(results: Mapping[str, Result], chosen: str, ranges: Ranges | None = None) -> pd.DataFrame:
+def by_component(results: Mapping[str, Result], chosen_system: str, ranges: Ranges | None = None) -> pd.DataFrame:
     """Return joules of the whole run in the columns of `by_stage`."""
     rows = [
-        {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen}
+        {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen_system}
         for system, result in results.items()
         for row in result.devices
     ]
-    return _summed(rows, ranges)
+    return _bar_frame(rows, ranges)
 
 
 def drawn(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return the parts that a stacked chart of these rows draws, in the order of their names."""
+    """Return the parts that a stacked chart of these rows draws, sorted."""
     return tuple(sorted(set(rows["part"])))
 
 
-def _summed(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFrame:
-    """Return one row a system and part; in plain Python, as frames of ten rows take a tenth of a page's time to group."""
+def _bar_frame(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFrame:
+    """Return a row a system and part, grouped in plain Python.
+
+    Grouping a frame of ten rows takes a tenth of a page's time.
+    """
     amounts: dict[tuple[Any, Any, Any], float] = {}
     totals: dict[Any, float] = {}
-    for system, part, amount, chosen in (row.values() for row in rows):
-        amounts[system, part, chosen] = amounts.get((system, part, chosen), 0.0) + amount
+    for system, part, amount, is_chosen in (row.values() for row in rows):
+        amounts[system, part, is_chosen] = amounts.get((system, part, is_chosen), 0.0) + amount
         totals[system] = totals.get(system, 0.0) + amount
     longest = max(totals.values(), default=0.0)
     share = most_drawn(totals.values()) / longest if longest else 1.0
-    ends, found = dict(ranges or {}), []
-    for (system, part, chosen), amount in amounts.items():
-        whole = totals[system] != longest or share == 1
-        low, high = ends.pop(system, NO_ENDS) if whole else NO_ENDS
-        found.append((system, part, chosen, amount, palette.known_by(system), amount if whole else amount * share, low, high))
+    ends, bar_rows = dict(ranges or {}), []
+    for (system, part, is_chosen), amount in amounts.items():
+        is_uncut = totals[system] != longest or share == 1
+        low, high = ends.pop(system, NO_ENDS) if is_uncut else NO_ENDS
+        bar_rows.append(
+            (system, part, is_chosen, amount, palette.known_by(system), amount if is_uncut else amount * share, low, high)
+        )
     columns = ("system", "part", "chosen", "amount", "known", "drawn", "low", "high")
-    cells_by_column = zip(*found, strict=True) if found else ((),) * len(columns)
+    cells_by_column = zip(*bar_rows, strict=True) if bar_rows else ((),) * len(columns)
     numbers = {"amount", "drawn", "low", "high"}  # missing ends too
     return pd.DataFrame(
         {
@@ -118,15 +126,18 @@ def _summed(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFrame:
 
 
 def most_drawn(totals: Iterable[float]) -> float:
-    """Return the length at which bars are cut: the longest one's, but less where it dwarfs all others."""
-    *others, longest = sorted(totals)
-    if len(others) < 2:  # two bars are there to show how far apart they are
+    """Return the length at which bars are cut: the longest's, less where it dwarfs others."""
+    *other_totals, longest = sorted(totals)
+    if len(other_totals) < 2:  # two bars are there to show how far apart they are
         return longest
-    return CUT * others[-1] if others and longest > DWARFED * others[-1] > 0 else longest
+    return CUT * other_totals[-1] if other_totals and longest > DWARFED * other_totals[-1] > 0 else longest
 
 
 def pace(result: Result) -> tuple[float, float]:
-    """Return the watts that a run's machine always draws, and the joules that each batch adds: its mean, or the steady one."""
+    """Return the watts that a machine always draws, and joules that each batch adds.
+
+    Of a full run the mean over batches, else those of the steady state.
+    """
     elapsed, step = (result.results.get(name) or np.nan for name in ("Elapsed [s]", "Step time [ms]"))
     watts = sum(row["Static energy [J]"] for row in result.devices) / elapsed
     if result.training:
@@ -134,58 +145,75 @@ def pace(result: Result) -> tuple[float, float]:
     return watts, (result.results.get("Energy per batch [J]") or np.nan) - watts * step / 1e3
 
 
-def _batches(frame: pd.DataFrame) -> pd.Series:
-    """Return how many batches had been trained by each row, those run again counted again; rows may be left out."""
-    at, batch, trained = (frame[name].astype(float).to_numpy() for name in ("elapsed", "batch", "loss"))
-    known = ~np.isnan(trained)
-    if not known.any():
+def _trained_batches(frame: pd.DataFrame) -> pd.Series:
+    """Return the batches trained by each row, repeated ones counted again.
+
+    Rows may be left out.
+    """
+    seconds, batch, trained = (frame[name].astype(float).to_numpy() for name in ("elapsed", "batch", "loss"))
+    is_trained = ~np.isnan(trained)
+    if not is_trained.any():
         return pd.Series(0.0, frame.index)
-    steps = np.diff(batch[known], prepend=-1.0)
+    steps = np.diff(batch[is_trained], prepend=-1.0)
     run = np.where(steps > 0, steps, 1.0).cumsum()
-    found = np.interp(at, at[known], run)
-    found[known] = run  # two batches may end at one instant
-    return pd.Series(found, frame.index)
+    batches = np.interp(seconds, seconds[is_trained], run)
+    batches[is_trained] = run  # two batches may end at one instant
+    return pd.Series(batches, frame.index)
 
 
 def curve(training: Sequence[Row], events: Sequence[Row], pace: tuple[float, float] = (np.nan, np.nan)) -> pd.DataFrame:
-    """Return training points and events in one frame, told apart by their empty columns.
+    """Return training points and events in one frame, told apart by empty columns.
 
     `running` is the simulated time without outages, `broken` has each of them shortened, `joules` is the energy of `running`
     at a `pace`; `part` counts the outages that are over, `number` the faults.
     """
     frame = pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
-    at, down, over, part = frame["elapsed"].astype(float), 0.0 * frame["elapsed"], 0.0 * frame["elapsed"], 0
-    for began, ended in outages(events):
-        inside = at.clip(began, ended) - began
-        down, over, part = down + inside, over + inside / (ended - began), part + (at >= ended)
-    running = at - down
+    seconds, outage_seconds, outages_over, part = (
+        frame["elapsed"].astype(float),
+        0.0 * frame["elapsed"],
+        0.0 * frame["elapsed"],
+        0,
+    )
+    for begin_seconds, end_seconds in outages(events):
+        outage_part = seconds.clip(begin_seconds, end_seconds) - begin_seconds
+        outage_seconds, outages_over, part = (
+            outage_seconds + outage_part,
+            outages_over + outage_part / (end_seconds - begin_seconds),
+            part + (seconds >= end_seconds),
+        )
+    running = seconds - outage_seconds
     number = frame["kind"].isin(STRUCK).cumsum().where(frame["kind"].isin(STRUCK))
-    gap = running.max() * min(GAP, MOST_GAPS / max(over.max(), 1.0))
-    joules = pace[0] * running + pace[1] * _batches(frame)
-    return frame.assign(running=running, broken=running + gap * over, joules=joules, part=part, number=number)
+    gap = running.max() * min(GAP, MOST_GAPS / max(outages_over.max(), 1.0))
+    joules = pace[0] * running + pace[1] * _trained_batches(frame)
+    return frame.assign(running=running, broken=running + gap * outages_over, joules=joules, part=part, number=number)
 
 
 def outages(events: Iterable[Row]) -> list[tuple[float, float]]:
-    """Return when each outage began and ended, in simulated seconds; further faults before its end are part of it."""
-    found, began = [], None
+    """Return begin and end of each outage in simulated seconds.
+
+    Further faults before its end are part of it.
+    """
+    all_outages, begin_seconds = [], None
     for row in events:
-        at = float(row["Elapsed [s]"])
-        if row["Kind"] == STRUCK[0] and began is None:
-            began = at
-        elif row["Kind"] in ENDS and began is not None:
-            found += [(began, at)] if at > began else []
-            began = None
-    return found
+        seconds = float(row["Elapsed [s]"])
+        if row["Kind"] == STRUCK[0] and begin_seconds is None:
+            begin_seconds = seconds
+        elif row["Kind"] in ENDS and begin_seconds is not None:
+            all_outages += [(begin_seconds, seconds)] if seconds > begin_seconds else []
+            begin_seconds = None
+    return all_outages
 
 
 def breaks(frame: pd.DataFrame, events: Iterable[Row]) -> tuple[tuple[float, float, float], ...]:
-    """Return where a curve's axis is broken: for each outage both places on `broken`, and its seconds."""
+    """Return each outage's two places on `broken`, and its seconds."""
     place = dict(zip(frame["elapsed"], frame["broken"], strict=True))
-    return tuple((place[began], place[ended], ended - began) for began, ended in outages(events))
+    return tuple(
+        (place[begin_seconds], place[end_seconds], end_seconds - begin_seconds) for begin_seconds, end_seconds in outages(events)
+    )
 
 
 def beside(results: Mapping[str, Result]) -> pd.DataFrame:
-    """Return all results as they are, one row a result and one column a training system."""
+    """Return all results, one row a result and one column a training system."""
     names = dict.fromkeys(name for result in results.values() for name in result.results)
     return pd.DataFrame(
         [{"Result": name} | {system: result.results.get(name) for system, result in results.items()} for name in names]
@@ -193,7 +221,7 @@ def beside(results: Mapping[str, Result]) -> pd.DataFrame:
 
 
 def not_shown(results: Mapping[str, Result]) -> Mapping[str, list[str]]:
-    """Return the training systems that cannot run, by the sentence that says why."""
+    """Return the training systems that cannot run, by the reason."""
     refused: dict[str, list[str]] = {}
     for system, result in results.items():
         if not result.ran:

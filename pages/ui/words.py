@@ -1,4 +1,4 @@
-"""The glossary, read from docs/glossary.md: each word's meaning in a sentence, shown where a sentence uses the word."""
+"""The glossary of docs/glossary.md, shown where a sentence uses its words."""
 
 import re
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ BASIC = ("Models and data", "Training")  # words that every reader knows: a sent
 
 @cache
 def sections() -> Mapping[str, Mapping[str, str]]:
-    """Return meanings by word, by the heading that they stand under."""
+    """Return meanings by word, by heading."""
     meanings: dict[str, dict[str, str]] = {}
     for line in GLOSSARY.read_text(encoding="utf-8").splitlines():
         if heading := HEADING.match(line):
             meanings[heading[1]] = section = {}
-        elif entry := ENTRY.match(line):
-            section[entry[1]] = entry[2]
+        elif term_match := ENTRY.match(line):
+            section[term_match[1]] = term_match[2]
     return MappingProxyType(meanings)
 
 
 def used(text: str) -> str | None:
-    """Return the meanings of a text's words, basic ones apart, as Markdown; None where it uses none."""
+    """Return the meanings of a text's words as Markdown; None for basic words alone."""
     words = {
         word: meaning for heading, section in sections().items() if heading not in BASIC for word, meaning in section.items()
     }

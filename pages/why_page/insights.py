@@ -1,4 +1,4 @@
-"""Insights of a scenario, kept while scenarios repeat; one that cannot run comes back as its sentence."""
+"""Insights of a scenario, cached; a scenario that cannot run gives its sentence."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,7 +12,12 @@ from engine.scenario.scenario import Scenario
 
 @dataclass(frozen=True)
 class Insights:
-    """The steps from pmem to cxl, the MLP log against its bandwidth, and the CXL systems against theirs."""
+    """Insights of a scenario.
+
+    steps: the steps from pmem to cxl.
+    log: the MLP log over its bandwidth.
+    links: the CXL systems over the link's bandwidth.
+    """
 
     steps: Decomposition
     log: Relaxation
@@ -20,12 +25,15 @@ class Insights:
 
 
 def of(scenario: Scenario) -> Insights | str:
-    """Return the insights, the same whatever system the scenario names, or the sentence that says why there are none."""
-    return _of(replace(scenario, system="cxl"))
+    """Return the insights, or the sentence that says why there are none.
+
+    They are the same for all systems.
+    """
+    return _cached_insights(replace(scenario, system="cxl"))
 
 
 @lru_cache(maxsize=256)
-def _of(scenario: Scenario) -> Insights | str:
+def _cached_insights(scenario: Scenario) -> Insights | str:
     try:
         return Insights(decomposition(scenario), relaxation(scenario), saturation(scenario))
     except EmberpoolError as error:

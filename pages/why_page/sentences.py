@@ -1,4 +1,4 @@
-"""The insights in words: each sentence is made from the values it tells, and from nothing else."""
+"""The insights in words: each sentence is made from the values it tells."""
 
 from math import isinf
 
@@ -16,89 +16,111 @@ EITHER = 0.5  # of a saving: if the other order takes more away from a step, the
 LIMIT = {"pmem": "PMEM", "cxl": "the CXL link"}
 
 
-def headline(found: Decomposition) -> str:
-    """Return the finding: the whole, and the step that saves most of it, or the pair of which either would."""
-    most = max(found.steps, key=lambda step: step.saved.seconds)
-    if found.speedup < 1:
-        whole = f"CXL is {factor(1 / found.speedup)} slower than PMEM"
+def headline(decomposition: Decomposition) -> str:
+    """Return the finding: the speed-up, and the step or pair that saves most."""
+    largest_step = max(decomposition.steps, key=lambda step: step.saved.seconds)
+    if decomposition.speedup < 1:
+        speedup_text = f"CXL is {factor(1 / decomposition.speedup)} slower than PMEM"
     else:
-        whole = f"CXL is {factor(found.speedup)} faster than PMEM" if found.speedup >= 1.05 else "CXL is hardly faster than PMEM"
-    if most.saved.seconds <= 0:
-        return f"{whole}; no step saves time"
-    both = _pair(found, most) if most.apart > EITHER * most.saved.seconds else (most,)
-    saved, names = sum(step.saved.seconds for step in both), " and ".join(_lower(step.name) for step in both)
-    return f"{whole}; largest saving: {names}, {milliseconds(saved)} of {milliseconds(found.start.seconds)}"
+        speedup_text = (
+            f"CXL is {factor(decomposition.speedup)} faster than PMEM"
+            if decomposition.speedup >= 1.05
+            else "CXL is hardly faster than PMEM"
+        )
+    if largest_step.saved.seconds <= 0:
+        return f"{speedup_text}; no step saves time"
+    savers = (
+        _step_pair(decomposition, largest_step) if largest_step.apart > EITHER * largest_step.saved.seconds else (largest_step,)
+    )
+    saved, names = sum(step.saved.seconds for step in savers), " and ".join(_lower_first(step.name) for step in savers)
+    return f"{speedup_text}; largest saving: {names}, {milliseconds(saved)} of {milliseconds(decomposition.start.seconds)}"
 
 
-def order_matters(found: Decomposition) -> str:
-    """Return how much the steps' savings hang on their order."""
-    both = [step for step in found.steps if step.swapped]
-    if not both:
+def order_matters(decomposition: Decomposition) -> str:
+    """Return how far the steps' savings depend on their order."""
+    swappable = [step for step in decomposition.steps if step.swapped]
+    if not swappable:
         return "No two of these steps can be taken in another order on this machine."
     # Two steps that change places differ by the same; the last bits, which follow the processor, must not choose.
-    largest = max(both, key=lambda step: round(step.apart / found.start.seconds, 9))
-    if largest.apart <= HARDLY * found.start.seconds:
+    largest = max(swappable, key=lambda step: round(step.apart / decomposition.start.seconds, 9))
+    if largest.apart <= HARDLY * decomposition.start.seconds:
         return f"The other order of steps changes none of them by more than {percent(HARDLY)} of the step on PMEM."
-    pair = _pair(found, largest)
+    pair = _step_pair(decomposition, largest)
     neighbour = pair[1] if pair[0] is largest else pair[0]
-    other = (largest.swapped or largest).saved
-    first, then = (largest.saved, other) if pair[0] is largest else (other, largest.saved)
-    host = pair == found.steps[:2]
+    swapped_saving = (largest.swapped or largest).saved
+    saving_before, saving_after = (largest.saved, swapped_saving) if pair[0] is largest else (swapped_saving, largest.saved)
+    host = pair == decomposition.steps[:2]
     return (
-        f"Order matters: {_lower(largest.name)} saves {milliseconds(first.seconds)} before {_lower(neighbour.name)}, but "
-        f"{milliseconds(then.seconds)} after"
+        f"Order matters: {_lower_first(largest.name)} saves {milliseconds(saving_before.seconds)} before "
+        f"{_lower_first(neighbour.name)}, but {milliseconds(saving_after.seconds)} after"
         + (": whichever comes first also takes the embedding work off the host CPU." if host else " it.")
     )
 
 
-def _pair(found: Decomposition, step: Change) -> tuple[Change, ...]:
-    """Return the step and the neighbour with which it can change places, in the order they are taken."""
-    at = found.steps.index(step)
-    first = at if at in SWAPPED else at - 1
-    return found.steps[first : first + 2]
+def _step_pair(decomposition: Decomposition, step: Change) -> tuple[Change, ...]:
+    """Return the step and the neighbour that can trade places with it, in order."""
+    position = decomposition.steps.index(step)
+    first_position = position if position in SWAPPED else position - 1
+    return decomposition.steps[first_position : first_position + 2]
 
 
-def costs(found: Decomposition) -> tuple[str, ...]:
-    """Return a sentence for each step that makes a batch slower: which exposed stages grow and shrink."""
-    slower = (step for step in found.steps if step.saved.seconds < -NOTHING * found.start.seconds)
-    return tuple(f"{step.name} costs {milliseconds(-step.saved.seconds)} here: {_moved(step)}." for step in slower)
+def costs(decomposition: Decomposition) -> tuple[str, ...]:
+    """Return a sentence for each slower step: its exposed stages that grow and shrink."""
+    slower = (step for step in decomposition.steps if step.saved.seconds < -NOTHING * decomposition.start.seconds)
+    return tuple(f"{step.name} costs {milliseconds(-step.saved.seconds)} here: {_stage_changes_text(step)}." for step in slower)
 
 
-def refusals(found: Decomposition) -> tuple[str, ...]:
+def refusals(decomposition: Decomposition) -> tuple[str, ...]:
     """Return a sentence for each step that cannot be taken."""
-    return tuple(f"{step.name} is not taken: {step.refused}" for step in found.steps if step.refused)
+    return tuple(f"{step.name} is not taken: {step.refused}" for step in decomposition.steps if step.refused)
 
 
-def _moved(step: Change) -> str:
+def _stage_changes_text(step: Change) -> str:
     """Return the exposed stages that a step changes, largest first."""
-    moved = sorted(zip(STAGES, step.saved.stages, strict=True), key=lambda item: -abs(item[1]))
-    seen = [(stage, saved) for stage, saved in moved if abs(saved) > 0.05 * abs(moved[0][1])]
+    stage_changes = sorted(zip(STAGES, step.saved.stages, strict=True), key=lambda stage_change: -abs(stage_change[1]))
+    main_changes = [(stage, saved) for stage, saved in stage_changes if abs(saved) > 0.05 * abs(stage_changes[0][1])]
     return ", ".join(
-        f"exposed {stage} {'shrinks' if saved > 0 else 'grows'} by {milliseconds(abs(saved))}" for stage, saved in seen
+        f"exposed {stage} {'shrinks' if saved > 0 else 'grows'} by {milliseconds(abs(saved))}" for stage, saved in main_changes
     )
 
 
-def _lower(name: str) -> str:
+def _lower_first(name: str) -> str:
     return name[0].lower() + name[1:]
 
 
-def relaxation_sentence(found: Relaxation) -> tuple[str, ...]:
-    """Return the finding: what the log needs now, what relaxing it saves, and at which log bandwidths that changes."""
-    now, rate, limit = found.now, figure(found.now.rate / GB, "GB/s"), LIMIT[found.now.limit]
-    log = f"At the {rate} of {limit} an MLP log takes {milliseconds(now.writing)}"
-    needs = f"a staleness of {counted(now.needed)}"
-    if not now.pays:
-        first = f"{log}, and a strict one costs less than {percent(SLACK)} of a step: relaxing it pays nothing."
-    elif isinf(now.batches):
-        first = f"{log} and gets no time beside the top MLP, as {limit} is busy throughout; {needs} spreads it thin enough."
+def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
+    """Return the finding: the log's need, its saving by relaxing, and at which bandwidths.
+
+    The sentences stand in this order.
+    """
+    present, rate, limit = relaxation.now, figure(relaxation.now.rate / GB, "GB/s"), LIMIT[relaxation.now.limit]
+    log = f"At the {rate} of {limit} an MLP log takes {milliseconds(present.writing)}"
+    needs = f"a staleness of {counted(present.needed)}"
+    if not present.pays:
+        need_sentence = f"{log}, and a strict one costs less than {percent(SLACK)} of a step: relaxing it pays nothing."
+    elif isinf(present.batches):
+        need_sentence = (
+            f"{log} and gets no time beside the top MLP, as {limit} is busy throughout; {needs} spreads it thin enough."
+        )
     else:
-        first = f"{log} and gets {milliseconds(now.gate)} of each batch: it needs {needs}."
-    share = percent(abs(now.saved) / now.strict)
-    verb = "saves" if now.saved >= 0 else "costs"
-    own = f"The bound of {counted(found.bound)} {verb} {milliseconds(abs(now.saved))} ({share}) of a strict step."
-    below = found.hundreds_below
-    slower = f"Below {figure(below / GB, 'GB/s')} it needs {HUNDRED} batches and more." if below is not None else ""
-    return tuple(text for text in (first, own if found.bound and now.pays else "", _faster(found), slower) if text)
+        need_sentence = f"{log} and gets {milliseconds(present.gate)} of each batch: it needs {needs}."
+    share = percent(abs(present.saved) / present.strict)
+    verb = "saves" if present.saved >= 0 else "costs"
+    bound_sentence = (
+        f"The bound of {counted(relaxation.bound)} {verb} {milliseconds(abs(present.saved))} ({share}) of a strict step."
+    )
+    slow_rate = relaxation.hundreds_below
+    slower = f"Below {figure(slow_rate / GB, 'GB/s')} it needs {HUNDRED} batches and more." if slow_rate is not None else ""
+    return tuple(
+        text
+        for text in (
+            need_sentence,
+            bound_sentence if relaxation.bound and present.pays else "",
+            _fast_log_sentence(relaxation),
+            slower,
+        )
+        if text
+    )
 
 
 def counted(batches: int) -> str:
@@ -106,31 +128,42 @@ def counted(batches: int) -> str:
     return count(batches, "batch", "batches")
 
 
-def _faster(found: Relaxation) -> str:
-    if found.enough is None:
-        last = [one for one in found.curves if one.limit == found.now.limit][-1]
-        left = milliseconds(last.strict - last.unlimited)
-        return f"Even at {exact(FASTEST)} GB/s a strict log costs {left} a batch, as it can only begin after the row log."
+def _fast_log_sentence(relaxation: Relaxation) -> str:
+    if relaxation.enough is None:
+        last_point = [point for point in relaxation.curves if point.limit == relaxation.now.limit][-1]
+        loss_text = milliseconds(last_point.strict - last_point.unlimited)
+        return f"Even at {exact(FASTEST)} GB/s a strict log costs {loss_text} a batch, as it can only begin after the row log."
     return (
-        f"From {figure(found.enough / GB, 'GB/s')} on, a strict log is as fast and relaxing pays nothing."
-        if found.now.pays
+        f"From {figure(relaxation.enough / GB, 'GB/s')} on, a strict log is as fast and relaxing pays nothing."
+        if relaxation.now.pays
         else ""
     )
 
 
-def saturation_sentence(found: Saturation) -> str:
-    """Return the finding for one system: where the link stops to matter, what then does, and what hides the link."""
-    title = load("systems", found.system).title
-    if found.enough is None:
-        where, then = (
+def saturation_sentence(saturation: Saturation) -> str:
+    """Return the finding for a system: where the link stops to matter, and its successor.
+
+    It ends with the work that hides the link.
+    """
+    title = load("systems", saturation.system).title
+    if saturation.enough is None:
+        limit_text, start_text = (
             f"each doubling of the CXL link, as far as it goes, saves {percent(GAIN)} or more",
             f"At {exact(WIDEST)} GB/s",
         )
     else:
-        least = f"already at {exact(found.enough)} GB/s" if found.enough == LOWEST else f"from {figure(found.enough, 'GB/s')} on"
-        where, then = f"{least}, doubling the CXL link saves less than {percent(GAIN)}", "Then"
-    pace = f"{found.stage} on {found.device} is exposed for {milliseconds(found.exposed)} of {milliseconds(found.step)}"
-    waited = f"waited for {milliseconds(found.waits)}" if found.waits else "nobody waits for it"
-    link = f"the link is busy for {milliseconds(found.busy)} and {waited}"
-    parts = ", ".join(f"{milliseconds(one.busy - one.exposed)} of {one.task} {one.hidden_by}" for one in found.hidden[:2])
-    return f"{title}: {where}. {then} {pace}; {link}" + (f"; hidden are {parts}." if parts else ".")
+        enough_text = (
+            f"already at {exact(saturation.enough)} GB/s"
+            if saturation.enough == LOWEST
+            else f"from {figure(saturation.enough, 'GB/s')} on"
+        )
+        limit_text, start_text = f"{enough_text}, doubling the CXL link saves less than {percent(GAIN)}", "Then"
+    exposed = f"{milliseconds(saturation.exposed)} of {milliseconds(saturation.step)}"
+    pace = f"{saturation.stage} on {saturation.device} is exposed for {exposed}"
+    waited = f"waited for {milliseconds(saturation.waits)}" if saturation.waits else "nobody waits for it"
+    link = f"the link is busy for {milliseconds(saturation.busy)} and {waited}"
+    parts = ", ".join(
+        f"{milliseconds(link_task.busy - link_task.exposed)} of {link_task.task} {link_task.hidden_by}"
+        for link_task in saturation.hidden[:2]
+    )
+    return f"{title}: {limit_text}. {start_text} {pace}; {link}" + (f"; hidden are {parts}." if parts else ".")

@@ -1,4 +1,4 @@
-"""The charts of the page Why: a waterfall, and lines over bandwidths, as specifications without data."""
+"""Charts of why CXL is faster: a waterfall, and lines over bandwidths, without data."""
 
 from functools import cache
 
@@ -29,13 +29,13 @@ FORMAT, LINE = ".4~g", 15  # pixels from one line of labels to the next
 
 
 @cache
-def waterfall(of: str) -> Spec:
-    """A bar a change, from what a batch cost to what it costs then; needs the frame of why_tables.waterfall."""
-    unit = UNITS[of]
-    tip = hover(("name", "Change"), ("system", "Leads to"), ("says", "What changes"), ("label", of))
+def waterfall(metric: str) -> Spec:
+    """A bar a change of a batch's cost; needs the frame of why_tables.waterfall."""
+    unit = UNITS[metric]
+    tip = hover(("name", "Change"), ("system", "Leads to"), ("says", "What changes"), ("label", metric))
     bar = layer(
         {"type": "bar", "height": {"band": 0.72}, "strokeWidth": 2},
-        x=quantity("low", axis=axis(f"{of} of a batch [{unit}]", grid=False), scale=ending("+0.123 ms (+12.3 %)")),
+        x=quantity("low", axis=axis(f"{metric} of a batch [{unit}]", grid=False), scale=ending("+0.123 ms (+12.3 %)")),
         x2={"field": "high"},
         color={**SYSTEM, "legend": None},
         stroke=when("datum.costs", COSTS, None),
@@ -48,7 +48,7 @@ def waterfall(of: str) -> Spec:
 
 @cache
 def staleness() -> Spec:
-    """Needed staleness over log bandwidth, log-log, with this machine and its bound marked."""
+    """Needed staleness over log bandwidth, log-log; this machine and its bound are marked."""
     x = quantity("rate", scale=fitted(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
     y = quantity("needed", scale=fitted(True), axis=log_axis("Staleness needed [batches]", "y", grid=False))
     curves = {"domain": list(ENDS.values()), "range": [palette.OTHERS[1], palette.OTHERS[2]]}
@@ -61,15 +61,15 @@ def staleness() -> Spec:
         {"aggregate": [{"op": "max", "field": "bound", "as": "needed"}]},
         y=y,
     )
-    said = {**bound, "mark": {"type": "text", "align": "left", "x": 4, "dy": -7, "color": INK}}
-    said["encoding"] = {"y": y, "text": {"value": "the bound asked for"}}
-    here = {**where("datum.now && datum.needed > 0"), **_here(x, y, "this machine")}
-    return {"height": 280, "layer": [{**where("!datum.now"), **line}, bound, said, here]}
+    bound_label = {**bound, "mark": {"type": "text", "align": "left", "x": 4, "dy": -7, "color": INK}}
+    bound_label["encoding"] = {"y": y, "text": {"value": "the bound asked for"}}
+    machine_layer = {**where("datum.now && datum.needed > 0"), **_machine_point(x, y, "this machine")}
+    return {"height": 280, "layer": [{**where("!datum.now"), **line}, bound, bound_label, machine_layer]}
 
 
 @cache
 def strict_and_relaxed() -> Spec:
-    """Step time of cxl over log bandwidth, strict (dashed) and with the bound asked for."""
+    """Step time of cxl over log bandwidth, strict (dashed) and with the bound."""
     x = quantity("rate", scale=fitted(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
     y = quantity("step", scale=fitted(True), axis=log_axis("Step time [ms]", "y", grid=False))
     legend = below("relaxed, bound asked for", title=None)
@@ -82,41 +82,46 @@ def strict_and_relaxed() -> Spec:
         strokeDash=nominal("how", sort=None, scale={"range": [[5, 4], [1, 0]]}, legend=legend),
         tooltip=hover(("how", "MLP log"), ("rate", "Log bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT)),
     )
-    here = {**where("datum.now"), **_here(x, y, "")}
-    return {"height": 280, "layer": [line, here]}
+    machine_layer = {**where("datum.now"), **_machine_point(x, y, "")}
+    return {"height": 280, "layer": [line, machine_layer]}
 
 
 @cache
 def links() -> Spec:
-    """Step time over CXL bandwidth, a line a system, its saturation as a dot, this machine as a dashed line."""
+    """Step time over CXL bandwidth: a line a system, dots at saturation.
+
+    A dashed line marks this machine.
+    """
     x = quantity("bandwidth", scale=fitted(True), axis=log_axis("CXL bandwidth [GB/s]", "x", grid=False))
     y = quantity("step", scale=fitted(True), axis=log_axis("Step time [ms]", "y", grid=False))
     systems = ("cxl-d", "cxl-b", "cxl")
     colour = {**SYSTEM, "scale": palette.colours(systems), "legend": below("CXL-D", title=None, symbolType="stroke")}
     tip = hover(("system", "Training system"), ("bandwidth", "CXL bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT))
-    both = {"x": x, "y": y, "color": colour, "tooltip": tip}
-    line = layer({"type": "line"}, {"filter": "!datum.enough"}, **both)
-    dot = layer({"type": "point", "aria": False, "filled": True, "size": 110}, {"filter": "datum.enough"}, **both)
+    channels = {"x": x, "y": y, "color": colour, "tooltip": tip}
+    line = layer({"type": "line"}, {"filter": "!datum.enough"}, **channels)
+    dot = layer({"type": "point", "aria": False, "filled": True, "size": 110}, {"filter": "datum.enough"}, **channels)
     # Their names stand in rows of their own in the empty corner: no two saturations are too near to each other for that.
-    named = [_saturates(both, name, 10 + LINE * row) for row, name in enumerate(systems)]
-    now = layer(ruled(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "bandwidth"}]}, x=x)
-    return {"height": 320, "layer": [line, now, dot, *named]}
+    name_rules = [_saturation_rule(channels, name, 10 + LINE * row) for row, name in enumerate(systems)]
+    present_rule = layer(
+        ruled(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "bandwidth"}]}, x=x
+    )
+    return {"height": 320, "layer": [line, present_rule, dot, *name_rules]}
 
 
-def _saturates(both: Spec, system: str, y: int) -> Spec:
-    """A thin rule up from a saturation to its name, which stands on the side that has room."""
-    late = "scale('x', datum.bandwidth) > width / 2"
-    sides = {"align": {"expr": f"{late} ? 'right' : 'left'"}, "dx": {"expr": f"{late} ? -5 : 5"}}
+def _saturation_rule(channels: Spec, system: str, y: int) -> Spec:
+    """A thin rule up from a saturation to its name, on the side with room."""
+    is_late = "scale('x', datum.bandwidth) > width / 2"
+    sides = {"align": {"expr": f"{is_late} ? 'right' : 'left'"}, "dx": {"expr": f"{is_late} ? -5 : 5"}}
     words = {"calculate": f"datum.system + ' from ' + {FIGURE.format('bandwidth')} + ' GB/s'", "as": "label"}
     title = palette.system_titles()[system]  # under which a drawn frame has it
-    only = {"filter": f"datum.enough && datum.system === '{title}'"}
-    plain = {name: channel for name, channel in both.items() if name != "y"}
-    rule = layer(ruled(strokeWidth=1, opacity=0.6), only, **both, y2={"value": y})
-    text = layer({"type": "text", "fontWeight": 600, "y": y, **sides}, only, words, **plain, text={"field": "label"})
+    at_enough = {"filter": f"datum.enough && datum.system === '{title}'"}
+    without_y = {name: channel for name, channel in channels.items() if name != "y"}
+    rule = layer(ruled(strokeWidth=1, opacity=0.6), at_enough, **channels, y2={"value": y})
+    text = layer({"type": "text", "fontWeight": 600, "y": y, **sides}, at_enough, words, **without_y, text={"field": "label"})
     return {"layer": [rule, text]}
 
 
-def _here(x: Spec, y: Spec, label: str) -> Spec:
+def _machine_point(x: Spec, y: Spec, label: str) -> Spec:
     """A marked point, for this machine."""
     point = layer({"type": "point", "aria": False, "filled": True, "size": 130, "color": palette.SYSTEMS["cxl"]}, x=x, y=y)
     text = layer({"type": "text", "dy": -14, "fontWeight": 600, "color": INK}, x=x, y=y, text={"value": label})

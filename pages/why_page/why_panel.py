@@ -1,4 +1,4 @@
-"""Where does the speed-up come from? The steps from pmem to cxl, and when a relaxed log or a faster link pays."""
+"""The sources of the speed-up: steps from pmem to cxl, relaxed log, faster link."""
 
 import streamlit as st
 
@@ -12,28 +12,28 @@ from pages.why_page import insights, sentences, why_charts, why_tables
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the whole way from pmem to cxl for this model on this machine."""
+    """Draw all steps from pmem to cxl for this model on this machine."""
     with st.spinner("Estimating some two hundred machines"):
-        found = later.cached_result(insights.of, scenario)
-    if isinstance(found, str):
-        st.info(plain(found))
+        all_insights = later.cached_result(insights.of, scenario)
+    if isinstance(all_insights, str):
+        st.info(plain(all_insights))
         return
 
-    st.markdown(f"**{plain(sentences.headline(found.steps))}**")
+    st.markdown(f"**{plain(sentences.headline(all_insights.steps))}**")
     st.caption("The whole way from pmem to cxl for this model on this machine, whichever training system is chosen.")
     with st.container(horizontal=True):
-        of = st.segmented_control("What of a batch?", why_tables.OF, default=why_tables.OF[0], required=True, key="of")
+        metric = st.segmented_control("What of a batch?", why_tables.OF, default=why_tables.OF[0], required=True, key="of")
         order = st.segmented_control(
             "In which order?", why_tables.ORDERS, default=why_tables.ORDERS[0], required=True, key="order"
         )
-    way = found.steps if order == why_tables.ORDERS[0] else other_way(found.steps)
-    waterfall = why_tables.waterfall(way, of)
+    way = all_insights.steps if order == why_tables.ORDERS[0] else other_way(all_insights.steps)
+    waterfall = why_tables.waterfall(way, metric)
     title, subtitle = (
-        why_tables.finding(found.steps, of),
-        f"{of} from PMEM to CXL; each bar is one change on top of those above it",
+        why_tables.finding(all_insights.steps, metric),
+        f"{metric} from PMEM to CXL; each bar is one change on top of those above it",
     )
-    chart.draw(waterfall, why_charts.waterfall(of), key="waterfall", title=title, subtitle=subtitle)
-    for text in (sentences.order_matters(found.steps), *sentences.costs(way), *sentences.refusals(way)):
+    chart.draw(waterfall, why_charts.waterfall(metric), key="waterfall", title=title, subtitle=subtitle)
+    for text in (sentences.order_matters(all_insights.steps), *sentences.costs(way), *sentences.refusals(way)):
         st.caption(plain(text))
     with st.expander("Every step in numbers"):
         steps = why_tables.steps(way)
@@ -43,20 +43,20 @@ def draw(scenario: Scenario) -> None:
             "Other order: what the same change saves when it trades places with its neighbour, where a machine could be built so."
         )
 
-    _log(found)
-    _links(found, scenario)
+    _draw_log(all_insights)
+    _draw_links(all_insights, scenario)
 
 
-def _log(found: insights.Insights) -> None:
+def _draw_log(all_insights: insights.Insights) -> None:
     st.markdown("##### When does a relaxed log pay?")
-    st.markdown(plain(" ".join(sentences.relaxation_sentence(found.log))))
-    left, right = st.columns(2)
-    with left:
-        rows, spec = why_tables.staleness(found.log), why_charts.staleness()
+    st.markdown(plain(" ".join(sentences.relaxation_sentence(all_insights.log))))
+    left_column, right_column = st.columns(2)
+    with left_column:
+        rows, spec = why_tables.staleness(all_insights.log), why_charts.staleness()
         title = "How stale the MLP log must be to cost less than 1 %"
         chart.draw(rows, spec, key="staleness", title=title, subtitle="Staleness bound [batches] over the log's bandwidth")
-    with right:
-        rows, spec = why_tables.strict_and_relaxed(found.log), why_charts.strict_and_relaxed()
+    with right_column:
+        rows, spec = why_tables.strict_and_relaxed(all_insights.log), why_charts.strict_and_relaxed()
         title = "What relaxing the log saves"
         chart.draw(
             rows, spec, key="relaxed", title=title, subtitle="Step time of CXL over the log's bandwidth, strict and relaxed"
@@ -65,15 +65,15 @@ def _log(found: insights.Insights) -> None:
         "A line ends where a strict log is as fast. Varied is the named end of the log; the other is at least twice as fast."
     )
     with st.expander("Every log bandwidth in numbers"):
-        logs = why_tables.logs(found.log)
+        logs = why_tables.logs(all_insights.log)
         downloads.show(logs, why_tables.LOG_FORMATS)
         downloads.rows(logs, "emberpool-relaxation", "Download the log bandwidths as CSV")
 
 
-def _links(found: insights.Insights, scenario: Scenario) -> None:
+def _draw_links(all_insights: insights.Insights, scenario: Scenario) -> None:
     st.markdown("##### When does more CXL bandwidth stop helping?")
-    st.markdown("\n".join(f"- {plain(sentences.saturation_sentence(one))}" for one in found.links))
-    rows, spec = why_tables.links(found.links, scenario), why_charts.links()
+    st.markdown("\n".join(f"- {plain(sentences.saturation_sentence(saturation))}" for saturation in all_insights.links))
+    rows, spec = why_tables.links(all_insights.links, scenario), why_charts.links()
     chart.draw(
         rows,
         spec,
@@ -82,6 +82,6 @@ def _links(found: insights.Insights, scenario: Scenario) -> None:
         subtitle="A dot: doubling starts to save less than 1 %; dashed: this machine",
     )
     with st.expander("The link's work in numbers"):
-        carried = why_tables.carried(found.links)
+        carried = why_tables.carried(all_insights.links)
         downloads.show(carried, why_tables.CARRIED_FORMATS)
-        downloads.rows(why_tables.links(found.links, scenario), "emberpool-bandwidth", "Download the curves as CSV")
+        downloads.rows(why_tables.links(all_insights.links, scenario), "emberpool-bandwidth", "Download the curves as CSV")

@@ -1,4 +1,4 @@
-"""The insights as plain tables: what the charts of the page Why draw, and what its CSV files hold."""
+"""The insights as plain tables, for charts and CSV files."""
 
 from math import isinf
 
@@ -41,48 +41,51 @@ LOG_FORMATS = {"Log bandwidth [GB/s]": "%.3g", **dict.fromkeys(TIMES, "%.4g")}
 CARRIED_FORMATS = {"Busy [ms]": "%.4f", "Waited for [ms]": "%.4f", "From [GB/s]": "%.3g"}
 
 
-def _amount(cost: BatchCost, of: str) -> float:
-    return cost.seconds / MS if of == "Step time" else cost.joules
+def _amount(cost: BatchCost, metric: str) -> float:
+    return cost.seconds / MS if metric == "Step time" else cost.joules
 
 
-def finding(found: Decomposition, of: str) -> str:
-    """Return from how much to how much, and the change in percent."""
-    start, end, unit = _amount(found.start, of), _amount(found.end, of), UNITS[of]
+def finding(decomposition: Decomposition, metric: str) -> str:
+    """Return a batch's first and last amount, and the change in percent."""
+    start, end, unit = _amount(decomposition.start, metric), _amount(decomposition.end, metric), UNITS[metric]
     change = f"{percent(abs(1 - end / start))} {'less' if end <= start else 'more'}"
     return f"From {readable(start, unit)} to {readable(end, f'{unit} a batch')}, {change}."
 
 
-def waterfall(found: Decomposition, of: str) -> pd.DataFrame:
-    """Return a bar a row: name, system (that it leads to), low, high, label, says, costs (whether it adds)."""
-    total = _amount(found.start, of)
-    rows = [_whole("pmem", found.start, of, "Where the way begins")]
-    for step in found.steps:
-        before, after = _amount(step.before, of), _amount(step.after, of)
-        change = after - before
+def waterfall(decomposition: Decomposition, metric: str) -> pd.DataFrame:
+    """Return a bar a row: name, system, low, high, label, says, costs.
+
+    `system` is the system that a step leads to; `costs` says whether the step adds.
+    """
+    total = _amount(decomposition.start, metric)
+    rows = [_end_bar("pmem", decomposition.start, metric, "Where the way begins")]
+    for step in decomposition.steps:
+        cost_before, cost_after = _amount(step.before, metric), _amount(step.after, metric)
+        change = cost_after - cost_before
         share = f" ({'+' * (change > 0)}{percent(change / total)})" if abs(change) >= 0.005 * total else ""
-        label = "not taken" if step.refused else f"{signed(change, UNITS[of])}{share}"
+        label = "not taken" if step.refused else f"{signed(change, UNITS[metric])}{share}"
         rows.append(
             {
                 "name": step.name,
                 "system": step.scenario.system,
-                "low": min(before, after),
-                "high": max(before, after),
+                "low": min(cost_before, cost_after),
+                "high": max(cost_before, cost_after),
                 "label": label,
                 "says": step.refused or step.says,
-                "costs": after > before * (1 + 1e-9),
+                "costs": cost_after > cost_before * (1 + 1e-9),
             }
         )
-    return pd.DataFrame([*rows, _whole("cxl", found.end, of, "Where the way ends")])
+    return pd.DataFrame([*rows, _end_bar("cxl", decomposition.end, metric, "Where the way ends")])
 
 
-def _whole(system: str, cost: BatchCost, of: str, says: str) -> dict[str, object]:
-    high = _amount(cost, of)
-    label = f"{readable(high, UNITS[of])}"
-    return {"name": system, "system": system, "low": 0.0, "high": high, "label": label, "says": says, "costs": False}
+def _end_bar(system: str, cost: BatchCost, metric: str, description: str) -> dict[str, object]:
+    high = _amount(cost, metric)
+    label = f"{readable(high, UNITS[metric])}"
+    return {"name": system, "system": system, "low": 0.0, "high": high, "label": label, "says": description, "costs": False}
 
 
-def steps(found: Decomposition) -> pd.DataFrame:
-    """Return one row a step, time and energy, in this order and the other."""
+def steps(decomposition: Decomposition) -> pd.DataFrame:
+    """Return one row a step, time and energy, in both orders."""
     return pd.DataFrame(
         [
             {
@@ -91,7 +94,7 @@ def steps(found: Decomposition) -> pd.DataFrame:
                 "Before [ms]": step.before.seconds / MS,
                 "After [ms]": step.after.seconds / MS,
                 "Saved [ms]": step.saved.seconds / MS,
-                "Saved [% of pmem]": 100 * step.saved.seconds / found.start.seconds,
+                "Saved [% of pmem]": 100 * step.saved.seconds / decomposition.start.seconds,
                 "Factor": step.factor,
                 "Saved, other order [ms]": step.swapped.saved.seconds / MS if step.swapped else None,
                 "Saved, mean of orders [ms]": step.mean_seconds / MS,
@@ -99,73 +102,83 @@ def steps(found: Decomposition) -> pd.DataFrame:
                 "Saved, other order [J]": step.swapped.saved.joules if step.swapped else None,
                 "What changes": step.refused or step.says,
             }
-            for step in found.steps
+            for step in decomposition.steps
         ]
     )
 
 
-def logs(found: Relaxation) -> pd.DataFrame:
+def logs(relaxation: Relaxation) -> pd.DataFrame:
     """Return one row a log bandwidth: the present one first, then both curves."""
-    named = [("This machine", found.now), *((ENDS[one.limit], one) for one in found.curves)]
+    named_points = [("This machine", relaxation.now), *((ENDS[point.limit], point) for point in relaxation.curves)]
     return pd.DataFrame(
         [
             {
                 "Curve": curve,
-                "Log bandwidth [GB/s]": one.rate / GB,
-                "Staleness needed [batches]": one.needed,
-                "One log [ms]": one.writing / MS,
-                "Its time in a batch [ms]": one.gate / MS,
-                "One log [batches]": None if isinf(one.batches) else one.batches,
-                "Strict step [ms]": one.strict / MS,
-                "Step with the bound asked for [ms]": one.own / MS,
-                "Step at best [ms]": one.unlimited / MS,
+                "Log bandwidth [GB/s]": point.rate / GB,
+                "Staleness needed [batches]": point.needed,
+                "One log [ms]": point.writing / MS,
+                "Its time in a batch [ms]": point.gate / MS,
+                "One log [batches]": None if isinf(point.batches) else point.batches,
+                "Strict step [ms]": point.strict / MS,
+                "Step with the bound asked for [ms]": point.own / MS,
+                "Step at best [ms]": point.unlimited / MS,
             }
-            for curve, one in named
+            for curve, point in named_points
         ]
     )
 
 
-def staleness(found: Relaxation) -> pd.DataFrame:
-    """Return points of log bandwidth and needed staleness: curve, rate, needed, bound, now; without those that need none."""
-    rows = [(ENDS[one.limit], one.rate / GB, one.needed, False) for one in found.curves]
-    rows.append((ENDS[found.now.limit], found.now.rate / GB, found.now.needed, True))
+def staleness(relaxation: Relaxation) -> pd.DataFrame:
+    """Return points of log bandwidth and needed staleness, without those of none.
+
+    Columns: curve, rate, needed, bound, now.
+    """
+    rows = [(ENDS[point.limit], point.rate / GB, point.needed, False) for point in relaxation.curves]
+    rows.append((ENDS[relaxation.now.limit], relaxation.now.rate / GB, relaxation.now.needed, True))
     frame = pd.DataFrame(rows, columns=["curve", "rate", "needed", "now"])
-    return frame[frame.needed > 0].assign(bound=found.bound)
+    return frame[frame.needed > 0].assign(bound=relaxation.bound)
 
 
-def strict_and_relaxed(found: Relaxation) -> pd.DataFrame:
+def strict_and_relaxed(relaxation: Relaxation) -> pd.DataFrame:
     """Return step times of the present limit's curve: how, rate, step, now."""
-    points = [(one, False) for one in found.curves if one.limit == found.now.limit] + [(found.now, True)]
-    relaxed = f"bound {found.bound}"
+    points = [(point, False) for point in relaxation.curves if point.limit == relaxation.now.limit] + [(relaxation.now, True)]
+    relaxed = f"bound {relaxation.bound}"
     rows = [
-        {"how": how, "rate": one.rate / GB, "step": seconds / MS, "now": now}
-        for one, now in points
-        for how, seconds in (("strict", one.strict), (relaxed, one.own))[: 2 if found.bound else 1]
+        {"how": log_kind, "rate": point.rate / GB, "step": seconds / MS, "now": is_present}
+        for point, is_present in points
+        for log_kind, seconds in (("strict", point.strict), (relaxed, point.own))[: 2 if relaxation.bound else 1]
     ]
     return pd.DataFrame(rows)
 
 
-def links(found: tuple[Saturation, ...], scenario: Scenario) -> pd.DataFrame:
-    """Return step times over bandwidth: system, bandwidth, step, enough (the marked point), present (this machine's)."""
-    rows = [(one.system, *point, False) for one in found for point in one.curve]
-    rows += [(one.system, one.enough, one.at_enough, True) for one in found if one.enough is not None]
+def links(saturations: tuple[Saturation, ...], scenario: Scenario) -> pd.DataFrame:
+    """Return step times over bandwidth: system, bandwidth, step, enough, present.
+
+    `enough` marks the saturation, `present` is this machine's bandwidth.
+    """
+    rows = [(saturation.system, *point, False) for saturation in saturations for point in saturation.curve]
+    rows += [
+        (saturation.system, saturation.enough, saturation.at_enough, True)
+        for saturation in saturations
+        if saturation.enough is not None
+    ]
     frame = pd.DataFrame(rows, columns=["system", "bandwidth", "step", "enough"])
     return frame.assign(step=frame.step / MS, present=payload_rate(sized_scenario(scenario).machine) / GB)
 
 
-def carried(found: tuple[Saturation, ...]) -> pd.DataFrame:
-    """Return what each task does on the link once more bandwidth has stopped helping."""
+def carried(saturations: tuple[Saturation, ...]) -> pd.DataFrame:
+    """Return each task's time on the link, once more bandwidth has stopped helping."""
     return pd.DataFrame(
         [
             {
-                "Training system": one.system,
-                "From [GB/s]": one.enough,
+                "Training system": saturation.system,
+                "From [GB/s]": saturation.enough,
                 "Task on the link": task.task,
                 "Busy [ms]": task.busy / MS,
                 "Waited for [ms]": task.exposed / MS,
                 "Hidden": task.hidden_by,
             }
-            for one in found
-            for task in one.carried
+            for saturation in saturations
+            for task in saturation.carried
         ]
     )

@@ -52,7 +52,7 @@ def test_refused_direct_io_and_an_interrupt_leave_nothing_behind(tmp_path, monke
     (note,) = measure_drive(tmp_path, 2).notes
     assert "Direct I/O is refused in" in note and not list(tmp_path.iterdir())
     monkeypatch.undo()
-    monkeypatch.setattr(drive, "_impossible", lambda folder: "")
+    monkeypatch.setattr(drive, "_obstacle", lambda folder: "")
 
     def interrupted(*_):
         raise KeyboardInterrupt

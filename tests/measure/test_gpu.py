@@ -199,7 +199,7 @@ def host_alone(monkeypatch):
     monkeypatch.setattr("engine.commands.measure.measure_host", lambda *_: host)
     monkeypatch.setattr("engine.commands.measure.pytorch", a_cuda)
     monkeypatch.setattr(measured_gpu, "SETTLING", 0.0)
-    monkeypatch.setattr(measured_gpu, "_watts", lambda *_: {})
+    monkeypatch.setattr(measured_gpu, "_gpu_watts", lambda *_: {})
     monkeypatch.setattr(measured_gpu, "cuda_timer", lambda *_: None)
     return lambda timed: monkeypatch.setattr(measured_gpu, "timed_operators", timed)
 
@@ -229,10 +229,10 @@ def test_a_gpu_that_cannot_be_measured_leaves_the_host_measured(host_alone, tmp_
 
 def test_watts_are_those_of_nvidia_smi_or_none(monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="61.5, 400.00\n"))
-    watts = measured_gpu._watts(SimpleNamespace(uuid="1-2"), 0)
+    watts = measured_gpu._gpu_watts(SimpleNamespace(uuid="1-2"), 0)
     assert {key: one.value for key, one in watts.items()} == {"power-with-a-context-held": 61.5, "board-limit": 400.0}
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="[N/A], 400.00\n"))
-    assert measured_gpu._watts(SimpleNamespace(), 0) == {}
+    assert measured_gpu._gpu_watts(SimpleNamespace(), 0) == {}
 
 
 class Events:

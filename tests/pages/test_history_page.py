@@ -212,10 +212,10 @@ def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkey
     request = asked(range(1, 4))
     (entry,) = history.entries(DEFAULT)
     results = [result for _, result in kept.outcomes(DEFAULT, scenarios(range(1, 4)), "estimate") if result]
-    assert history_panel._csv([entry], "estimate") == csv_table.csv_text(results, "estimate")
-    assert history_panel._json([entry]).splitlines() == [kept.result_text(result) for result in results]
+    assert history_panel._csv_text([entry], "estimate") == csv_table.csv_text(results, "estimate")
+    assert history_panel._json_lines([entry]).splitlines() == [kept.result_text(result) for result in results]
     monkeypatch.setattr(history_panel, "MOST_WHOLE", 2)
-    short = list(csv.DictReader(io.StringIO(history_panel._csv([entry], "estimate"))))
+    short = list(csv.DictReader(io.StringIO(history_panel._csv_text([entry], "estimate"))))
     assert [(row["Request"], row["Data seed"], row[STEP]) for row in short] == [
         (f"#{request}", f"{n}", f"{n}.0") for n in (1, 2, 3)
     ]

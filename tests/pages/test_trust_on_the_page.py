@@ -118,7 +118,7 @@ def test_after_a_full_run_the_page_says_how_far_the_estimate_was():
 def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_gap(monkeypatch):
     made_up = {name: Gap(name, "cxl", 50, "Step time [ms]", 10.0 + n, 10.0, 1.0) for n, name in enumerate(preset_names())}
     monkeypatch.setattr(gap_panel.validate, "gaps", lambda name: (made_up[name],))
-    monkeypatch.setattr(gap_panel, "_DONE", {})
+    monkeypatch.setattr(gap_panel, "_GAPS_BY_PRESET", {})
     app = AppTest.from_string("from pages.evidence_page import gap_panel\ngap_panel.draw()").run()
     assert not app.dataframe and app.button[0].label.startswith(f"Run {len(made_up)} presets both ways")
     app = app.button[0].click().run()

@@ -1,1 +1,1 @@
-"""Measuring a GPU: its operators timed one by one, and constants of parts fitted to them."""
+"""Measuring a GPU: timings of single operators, and constants of parts fitted to them."""

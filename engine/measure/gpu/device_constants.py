@@ -1,4 +1,4 @@
-"""Constants of a GPU, of the software that drives it and of its copies, each fitted to operators, never to a training step."""
+"""Constants of a GPU, its software and copies, fitted to operators, never to steps."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,29 +21,29 @@ Constants = dict[str, MeasuredFigure]
 
 
 def device_constants(timed: Sequence[Timed]) -> dict[str, Constants]:
-    """Return the constants that the timings show by kind of part and key, in the units of the catalogue."""
-    gpu = _gpu(timed)
+    """Return the fitted constants by kind of part and key, in the catalogue's units."""
+    gpu = _gpu_constants(timed)
     copies = {
-        "software-hand-off": _per(of_kind(timed, "hand-off")[0], 1.0, US, "a tiny copy, queued and waited for"),
+        "software-hand-off": _figure_per_unit(of_kind(timed, "hand-off")[0], 1.0, US, "a tiny copy, queued and waited for"),
         "unpinned-copy-rate": _copy_rate(timed, PAGEABLE),
         "pinned-copy-rate": _copy_rate(timed, PINNED),
     }
-    fabric = {"fabric": {"fabric-bandwidth": _rate(timed, "to another GPU")}} if of_kind(timed, "to another GPU") else {}
-    return {"gpu": gpu, "framework": _driving(timed, gpu), "copy-path": copies, **fabric}
+    fabric = {"fabric": {"fabric-bandwidth": _rate_figure(timed, "to another GPU")}} if of_kind(timed, "to another GPU") else {}
+    return {"gpu": gpu, "framework": _framework_constants(timed, gpu), "copy-path": copies, **fabric}
 
 
-def _per(operator: Timed, count: float, unit: float, note: str) -> MeasuredFigure:
+def _figure_per_unit(operator: Timed, count: float, unit: float, note: str) -> MeasuredFigure:
     return uncertain(operator.timing.seconds / count / unit, operator.timing.spread, note)
 
 
-def _share(value: float, error: float, note: str) -> MeasuredFigure:
-    """Return a share that may be wrong by a share `error`; it is at most 1."""
-    shown = uncertain(min(value, 1.0), error, note)
-    return shown._replace(high=min(shown.high, 1.0))
+def _share_figure(share: float, error: float, note: str) -> MeasuredFigure:
+    """Return a share, at most 1, that may be wrong by a share `error`."""
+    figure = uncertain(min(share, 1.0), error, note)
+    return figure._replace(high=min(figure.high, 1.0))
 
 
-def _rate(timed: Sequence[Timed], kind: str) -> MeasuredFigure:
-    """Return the GB/s of copies whose fixed time is apart."""
+def _rate_figure(timed: Sequence[Timed], kind: str) -> MeasuredFigure:
+    """Return the GB/s of copies, their fixed time fitted separately."""
     copies = of_kind(timed, kind)
     seconds = unit_costs(copies, "calls", "bytes")[1]
     return uncertain(1 / max(seconds, 1e-14) / GB, median_spread(copies), f"copies {kind}, their fixed time apart")
@@ -51,27 +51,30 @@ def _rate(timed: Sequence[Timed], kind: str) -> MeasuredFigure:
 
 def _copy_rate(timed: Sequence[Timed], kind: str) -> MeasuredFigure:
     """Return the GB/s of copies between host and device by the slower of both ways."""
-    return min((_rate(timed, f"{way} the GPU, {kind}") for way in ("to", "from")), key=lambda figure: figure.value)
+    return min((_rate_figure(timed, f"{way} the GPU, {kind}") for way in ("to", "from")), key=lambda figure: figure.value)
 
 
-def _gpu(timed: Sequence[Timed]) -> Constants:
-    """Return the constants of the GPU: its memory, its kernels, and its products in every precision that it has."""
+def _gpu_constants(timed: Sequence[Timed]) -> Constants:
+    """Return the GPU's constants: memory, kernels, and products in every precision of the GPU."""
     copy, elementwise = of_kind(timed, "memory copy")[0], of_kind(timed, "elementwise")
     bandwidth = copy.amounts["bytes"] / copy.timing.seconds
     sustained = min(bandwidth, 1 / max(unit_costs(elementwise, "calls", "bytes")[1], 1e-14))
     launch = of_kind(timed, "tiny kernel")[0]
     constants = {
         "memory-bandwidth": uncertain(bandwidth / GB, copy.timing.spread, "a large copy within memory, read and written"),
-        "GEMM-share-of-bandwidth": _share(sustained / bandwidth, median_spread(elementwise), "elementwise kernels"),
-        "kernel-launch": _per(launch, 1.0, US, "tiny kernels that wait in a queue"),
+        "GEMM-share-of-bandwidth": _share_figure(sustained / bandwidth, median_spread(elementwise), "elementwise kernels"),
+        "kernel-launch": _figure_per_unit(launch, 1.0, US, "tiny kernels that wait in a queue"),
     }
     for graph in of_kind(timed, "graph"):
-        constants["kernel-in-a-graph"] = _per(graph, graph.amounts["kernels"], US, "tiny kernels of a graph")
-    return constants | _products(timed, sustained)
+        constants["kernel-in-a-graph"] = _figure_per_unit(graph, graph.amounts["kernels"], US, "tiny kernels of a graph")
+    return constants | _fit_products(timed, sustained)
 
 
-def _products(timed: Sequence[Timed], bandwidth: float) -> Constants:
-    """Fit products: a fixed time, rows by which each is padded, a rate in each precision; bytes at a known bandwidth."""
+def _fit_products(timed: Sequence[Timed], bandwidth: float) -> Constants:
+    """Fit products: a fixed time, rows of padding, and a rate in each precision.
+
+    Bytes move at the known bandwidth.
+    """
     kinds = [kind for kind in PRODUCTS if of_kind(timed, kind)]
     products = of_kind(timed, *kinds)
     m, k, n, word = (np.array([product.amounts[name] for product in products]) for name in ("m", "k", "n", "word"))
@@ -82,19 +85,19 @@ def _products(timed: Sequence[Timed], bandwidth: float) -> Constants:
     by_bytes, flop = word * (m * k + k * n + m * n) / bandwidth, 2 * m * k * n
     fastest = np.array([(flop / seconds)[np.array(precision) == number].max() for number in range(len(kinds))])
 
-    def wrong(logs: Floats) -> Floats:
+    def log_errors(logs: Floats) -> Floats:
         fixed, rows, *rates = np.exp(logs)
         by_flop = 2 * (m + rows) * k * n / np.array(rates)[precision]
         errors: Floats = np.log((fixed + np.maximum(by_flop, by_bytes)) / seconds)
         return errors
 
     starts = [np.log([0.8 * seconds.min(), rows, *fastest]) for rows in (16.0, 128.0)]
-    fits = [least_squares(wrong, start, loss="soft_l1", f_scale=0.1) for start in starts]
-    fit = min(fits, key=lambda tried: float(tried.cost))
+    fits = [least_squares(log_errors, start, loss="soft_l1", f_scale=0.1) for start in starts]
+    fit = min(fits, key=lambda solution: float(solution.cost))
     fixed, rows, *rates = np.exp(fit.x)
     error = float(np.median(np.abs(np.expm1(fit.fun))))
     note = f"{len(products)} products of layers, off by {percent(error)} in the median"
-    share = min(1.0, *(rate / best for rate, best in zip(rates, fastest, strict=True)))
+    share = min(1.0, *(rate / fastest_rate for rate, fastest_rate in zip(rates, fastest, strict=True)))
     peaks = {
         f"{kind.removeprefix('product ')}-peak": uncertain(
             rate / share / 1e12, median_spread(of_kind(timed, kind)), "so that the share of it is the rate of products"
@@ -103,16 +106,16 @@ def _products(timed: Sequence[Timed], bandwidth: float) -> Constants:
     }
     return {
         **peaks,
-        "GEMM-share-of-peak": _share(share, error, note),
+        "GEMM-share-of-peak": _share_figure(share, error, note),
         "GEMM-fixed-time": uncertain(fixed / US, error, note),
         "GEMM-extra-rows": uncertain(rows, error, note),
     }
 
 
-def _driving(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Constants:
-    """Return what driving costs the host, and what the GPU takes more for tables that are updated one by one."""
-    both, update = (of_kind(timed, kind)[0] for kind in ("layer calls", "update calls"))
-    layer = both.timing.seconds / both.amounts["layers"] + 2 * update.timing.seconds / update.amounts["parameters"]
+def _framework_constants(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Constants:
+    """Return the host's costs of driving the GPU, and the GPU's of updating single tables."""
+    layer_calls, update = (of_kind(timed, kind)[0] for kind in ("layer calls", "update calls"))
+    layer = layer_calls.timing.seconds / layer_calls.amounts["layers"] + 2 * update.timing.seconds / update.amounts["parameters"]
     call = layer / LAYER_KERNELS
     loss = of_kind(timed, "loss calls")[0]
     queued = [of_kind(timed, f"{kind} {QUEUED}") for kind in ("lookup", "gradient", "update SGD")]
@@ -120,30 +123,35 @@ def _driving(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Const
     fixed = max(0.0, loss.timing.seconds - LOSS_KERNELS * call)
     return {
         "training-loop": uncertain(fixed / MS, loss.timing.spread, "the loss of two samples, queued, less its kernels"),
-        "kernel-call": uncertain(call / US, both.timing.spread, "tiny layers forward, backward and update by SGD, queued"),
+        "kernel-call": uncertain(call / US, layer_calls.timing.spread, "tiny layers forward, backward and update by SGD, queued"),
         "table-in-Python": uncertain(
             table / US,
             median_spread([operator for kind in queued for operator in kind]),
             "lookup, gradient and SGD of a table, queued",
         ),
-        **_updates(timed, gpu),
+        **_fit_updates(timed, gpu),
     }
 
 
-def _updates(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Constants:
-    """Fit sparse updates with state: a table and a lookup, beyond the bytes that the model counts of gradients and rows."""
+def _fit_updates(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Constants:
+    """Fit stateful sparse updates: seconds a table and a lookup.
+
+    These come on top of the bytes that the model counts for gradients and rows.
+    """
     bandwidth = gpu["memory-bandwidth"].value * gpu["GEMM-share-of-bandwidth"].value * GB
     gradients, updates = of_kind(timed, "gradient"), of_kind(timed, UPDATE)
-    seconds = np.array([back.timing.seconds + update.timing.seconds for back, update in zip(gradients, updates, strict=True)])
+    seconds = np.array(
+        [gradient.timing.seconds + update.timing.seconds for gradient, update in zip(gradients, updates, strict=True)]
+    )
     lookups, nbytes = (np.array([update.amounts[name] for update in updates]) for name in ("lookups", "bytes"))
     row = nbytes / lookups
     rows = np.array([update.amounts["new lines"] for update in updates]) / (1 + row / FLOAT32 / 16)
-    moved = nbytes + SORT_PASSES * INDEX_BYTES * lookups + 2 * rows * SECTOR * np.ceil(2 * row / SECTOR)
-    more = np.maximum(seconds - moved / bandwidth - 2 * gpu["kernel-launch"].value * US, 0.0)
+    moved_bytes = nbytes + SORT_PASSES * INDEX_BYTES * lookups + 2 * rows * SECTOR * np.ceil(2 * row / SECTOR)
+    extra_seconds = np.maximum(seconds - moved_bytes / bandwidth - 2 * gpu["kernel-launch"].value * US, 0.0)
     counts = np.stack([np.ones_like(lookups), lookups / lookups.max()], axis=1)
-    table, most = nnls(counts / seconds[:, None], more / seconds)[0]
+    table, lookup_seconds = nnls(counts / seconds[:, None], extra_seconds / seconds)[0]
     note, spread = "gradient and Adagrad of tables, beyond the bytes that the model counts", median_spread(updates)
     return {
         "sparse-update-of-a-table": uncertain(table / US, spread, note),
-        "sparse-update-of-a-lookup": uncertain(most / lookups.max() * bandwidth, spread, note),
+        "sparse-update-of-a-lookup": uncertain(lookup_seconds / lookups.max() * bandwidth, spread, note),
     }

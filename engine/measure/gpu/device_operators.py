@@ -1,4 +1,4 @@
-"""Operators of PyTorch on a device, one by one: products, kernels, lookups and updates of tables, and copies.
+"""Single operators of PyTorch on a device: products, kernels, tables and copies.
 
 No training step is timed here. `OperatorSizes` says how large they are. A device other than a GPU captures no graph.
 """
@@ -18,10 +18,12 @@ PINNED, PAGEABLE = "pinned", "pageable"
 
 
 class OperatorSizes(NamedTuple):
-    """How large the operators are.
+    """Sizes of the operators.
 
-    samples: batches of products. layers: inputs and outputs of their layers.
-    nbytes: of elementwise kernels and of copies. memory: bytes of the copy that shows the memory's bandwidth.
+    samples: batches of products.
+    layers: inputs and outputs of their layers.
+    nbytes: bytes of elementwise kernels and of copies.
+    memory: bytes of the copy that shows the memory's bandwidth.
     tables: rows, dim, pooling and samples of each table.
     """
 
@@ -44,7 +46,10 @@ QUICK = OperatorSizes((64, 1024, 8192), ((32, 32), (512, 512), (64, 1024), (2048
 
 
 def precisions(torch: Any, device: str) -> tuple[str, ...]:
-    """Return the precisions of products that a device has units for, fp32 first; a device other than a GPU has fp32 and bf16."""
+    """Return the precisions of products that a device has units for, fp32 first.
+
+    A device other than a GPU has fp32 and bf16.
+    """
     if not device.startswith("cuda"):
         return "fp32", "bf16"
     capability = torch.cuda.get_device_capability(device)
@@ -54,10 +59,10 @@ def precisions(torch: Any, device: str) -> tuple[str, ...]:
 
 
 def device_operators(torch: Any, device: str, sizes: OperatorSizes, gpus: int = 1) -> Iterator[list[Operator]]:
-    """Yield groups of operators, each built when it is asked for; of several GPUs copies between two of them too."""
+    """Yield groups of operators, each built on demand; copies between GPUs where there are several."""
     random = np.random.default_rng(SEED)
     for precision in precisions(torch, device):
-        with _multiplying(torch, precision):
+        with _matmul_precision(torch, precision):
             yield list(_products(torch, device, precision, sizes))
     yield list(_kernels(torch, device, sizes))
     yield list(small_calls(torch, device))
@@ -66,39 +71,42 @@ def device_operators(torch: Any, device: str, sizes: OperatorSizes, gpus: int = 
         yield list(table_operators(torch, random, rows, dim, pooling, samples, device))
         yield list(_skewed(torch, random, rows, dim, pooling, samples, device))
     yield list(_copies(torch, device, sizes))
-    yield list(_between(torch, device, sizes)) if gpus > 1 else []
+    yield list(_gpu_to_gpu_copies(torch, device, sizes)) if gpus > 1 else []
 
 
 @contextmanager
-def _multiplying(torch: Any, precision: str) -> Iterator[None]:
+def _matmul_precision(torch: Any, precision: str) -> Iterator[None]:
     """Let fp32 tensors be multiplied in tf32, or not, until the block ends."""
-    before = torch.get_float32_matmul_precision()
+    previous_precision = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(previous_precision)
 
 
 def _products(torch: Any, device: str, precision: str, sizes: OperatorSizes) -> Iterator[Operator]:
-    """Products of a layer: its output, and the gradients of its weights and of its inputs, an m×k by k×n product each."""
+    """Products of a layer: its output and both gradients, each m×k by k×n.
+
+    The gradients are those of the layer's weights and of its inputs.
+    """
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
     for samples in sizes.samples:
         for inputs, outputs in sizes.layers:
             shapes = (samples, inputs), (outputs, inputs), (outputs,), (samples, outputs)
             x, w, b, g = (torch.randn(*size, device=device, dtype=kind) for size in shapes)
-            about = f"{precision} {samples} x {inputs} x {outputs}"
+            shape_text = f"{precision} {samples} x {inputs} x {outputs}"
             for name, (m, k, n), kernel in (
                 ("linear", (samples, inputs, outputs), partial(torch.nn.functional.linear, x, w, b)),
                 ("weights' gradient", (inputs, samples, outputs), partial(torch.mm, g.t(), x)),
                 ("inputs' gradient", (samples, outputs, inputs), partial(torch.mm, g, w)),
             ):
                 amounts = {"m": 1.0 * m, "k": 1.0 * k, "n": 1.0 * n, "word": 1.0 * x.element_size()}
-                yield Operator(f"{name} {about}", f"product {precision}", amounts, kernel)
+                yield Operator(f"{name} {shape_text}", f"product {precision}", amounts, kernel)
 
 
 def _kernels(torch: Any, device: str, sizes: OperatorSizes) -> Iterator[Operator]:
-    """A large copy within memory, kernels that read and write a tensor, and a kernel with next to nothing to do."""
+    """A large copy within memory, elementwise kernels, and a kernel that does almost nothing."""
     source = torch.ones(sizes.memory // 4, device=device)
     copied = torch.empty_like(source)
     yield Operator("copy within memory", "memory copy", {"bytes": 8.0 * source.numel()}, partial(copied.copy_, source))
@@ -110,7 +118,7 @@ def _kernels(torch: Any, device: str, sizes: OperatorSizes) -> Iterator[Operator
 
 
 def _graph(torch: Any, device: str) -> Iterator[Operator]:
-    """Tiny kernels captured in a graph; nothing where the device or this PyTorch cannot capture any."""
+    """Tiny kernels captured in a graph; none where device or PyTorch cannot capture any."""
     if device.startswith("cuda"):
         with suppress(RuntimeError, AttributeError):
             x, graph = torch.zeros(TINY, device=device), torch.cuda.CUDAGraph()
@@ -138,33 +146,33 @@ def _skewed(torch: Any, random: Any, rows: int, dim: int, pooling: int, samples:
     turn = cycle(zip(bags, ids, strict=True))
 
     def lookup() -> Any:
-        bag, own = next(turn)
-        return bag(own, offsets)
+        bag, bag_ids = next(turn)
+        return bag(bag_ids, offsets)
 
     amounts = {"calls": 1.0, "bytes": 4.0 * dim * (lookups + samples)}
     yield Operator(f"Zipf lookup {rows} x {dim}, {lookups} lookups", "Zipf lookup", amounts, lookup)
 
 
 def _copies(torch: Any, device: str, sizes: OperatorSizes) -> Iterator[Operator]:
-    """Copies between host and device, both ways, from and to pinned and pageable memory; and a tiny copy that is waited for."""
+    """Copies between host and device, both ways, pinned and pageable, and a waiting tiny copy."""
     for nbytes in sizes.nbytes:
         on_device, amounts = torch.ones(nbytes // 4, device=device), {"calls": 1.0, "bytes": 1.0 * (nbytes // 4 * 4)}
         for kind in (PINNED, PAGEABLE):
             on_host = torch.ones(nbytes // 4)
             if kind == PINNED and device.startswith("cuda"):
                 on_host = on_host.pin_memory()
-            away = partial(on_device.copy_, on_host, non_blocking=kind == PINNED)
-            back = partial(on_host.copy_, on_device, non_blocking=kind == PINNED)
-            yield Operator(f"to the GPU, {kind}, {nbytes}", f"to the GPU, {kind}", amounts, away)
-            yield Operator(f"from the GPU, {kind}, {nbytes}", f"from the GPU, {kind}", amounts, back)
+            host_to_device = partial(on_device.copy_, on_host, non_blocking=kind == PINNED)
+            device_to_host = partial(on_host.copy_, on_device, non_blocking=kind == PINNED)
+            yield Operator(f"to the GPU, {kind}, {nbytes}", f"to the GPU, {kind}", amounts, host_to_device)
+            yield Operator(f"from the GPU, {kind}, {nbytes}", f"from the GPU, {kind}", amounts, device_to_host)
             if kind == PINNED and nbytes == min(sizes.nbytes):
-                yield Operator("hand-off", "hand-off", amounts, away)
+                yield Operator("hand-off", "hand-off", amounts, host_to_device)
 
 
-def _between(torch: Any, device: str, sizes: OperatorSizes) -> Iterator[Operator]:
+def _gpu_to_gpu_copies(torch: Any, device: str, sizes: OperatorSizes) -> Iterator[Operator]:
     """Copies to another GPU."""
-    other = next(f"cuda:{number}" for number in range(2) if f"cuda:{number}" != device)
+    peer = next(f"cuda:{number}" for number in range(2) if f"cuda:{number}" != device)
     for nbytes in sizes.nbytes:
-        source, target = (torch.ones(nbytes // 4, device=place) for place in (device, other))
+        source, target = (torch.ones(nbytes // 4, device=place) for place in (device, peer))
         amounts = {"calls": 1.0, "bytes": 1.0 * (nbytes // 4 * 4)}
         yield Operator(f"to another GPU, {nbytes}", "to another GPU", amounts, partial(target.copy_, source, non_blocking=True))

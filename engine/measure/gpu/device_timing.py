@@ -1,4 +1,7 @@
-"""Timing of a device's operators: by its own clock around calls that are queued behind a long product, and by the host's."""
+"""Timing of a device's operators by the device's clock and by the host's.
+
+On the device's clock calls are queued behind a long product.
+"""
 
 from collections.abc import Callable
 from math import ceil
@@ -17,7 +20,8 @@ Rounds = Callable[[Operator, int], list[float]]  # seconds of a call, in each of
 class DeviceTimer(NamedTuple):
     """Functions that time an operator for some rounds.
 
-    working: seconds of the device. queueing: seconds of the host until a call is queued, the device not awaited.
+    working: seconds of the device.
+    queueing: seconds of the host until a call is queued, the device not awaited.
     waiting: seconds of the host until a call is done.
     """
 
@@ -27,17 +31,17 @@ class DeviceTimer(NamedTuple):
 
 
 def cuda_timer(torch: Any, device: str) -> DeviceTimer:
-    """Return the timer of a GPU, by CUDA events; the GPU has to be the current one."""
+    """Return the timer of the current GPU, by CUDA events."""
     factor = torch.randn(LONG, LONG, device=device)
     product = torch.empty_like(factor)
 
     def synchronise() -> None:
         torch.cuda.synchronize(device)
 
-    def between_events(work: Callable[[], object], before: int = 0) -> float:
+    def between_events(work: Callable[[], object], num_products: int = 0) -> float:
         """Return the seconds of some work on the device, queued behind so many long products."""
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        for _ in range(before):
+        for _ in range(num_products):
             torch.mm(factor, factor, out=product)
         start.record()
         work()
@@ -48,39 +52,42 @@ def cuda_timer(torch: Any, device: str) -> DeviceTimer:
     def working(operator: Operator, rounds: int) -> list[float]:
         operator.kernel()
         between_events(lambda: torch.mm(factor, factor, out=product))
-        ahead = between_events(lambda: torch.mm(factor, factor, out=product))
-        (call,) = _queued(operator, 1, synchronise)
+        product_seconds = between_events(lambda: torch.mm(factor, factor, out=product))
+        (call,) = _queueing_seconds(operator, 1, synchronise)
         calls = max(1, min(MOST_CALLS, round(LEAST / max(between_events(operator.kernel), 1e-7))))
-        before = min(MOST_LONG, ceil(2 * calls * call / max(ahead, 1e-5)))
+        num_products = min(MOST_LONG, ceil(2 * calls * call / max(product_seconds, 1e-5)))
 
         def repeated() -> None:
             for _ in range(calls):
                 operator.kernel()
 
-        return [between_events(repeated, before) / calls for _ in range(rounds)]
+        return [between_events(repeated, num_products) / calls for _ in range(rounds)]
 
     def queueing(operator: Operator, rounds: int) -> list[float]:
-        return _queued(operator, rounds, synchronise)
+        return _queueing_seconds(operator, rounds, synchronise)
 
     def waiting(operator: Operator, rounds: int) -> list[float]:
-        def done() -> None:
+        def synchronised_call() -> None:
             operator.kernel()
             synchronise()
 
-        return _queued(operator._replace(kernel=done), rounds, synchronise)
+        return _queueing_seconds(operator._replace(kernel=synchronised_call), rounds, synchronise)
 
     return DeviceTimer(working, queueing, waiting)
 
 
-def _queued(operator: Operator, rounds: int, synchronise: Callable[[], None]) -> list[float]:
-    """Return the host's seconds of a call in each round, after a call that warms up; the device is idle when a round begins."""
+def _queueing_seconds(operator: Operator, rounds: int, synchronise: Callable[[], None]) -> list[float]:
+    """Return the host's seconds of a call in each round, after a warm-up call.
+
+    The device is idle when a round begins.
+    """
     operator.kernel()
     times: list[float] = []
     for _ in range(rounds):
         synchronise()
-        begun = perf_counter()
+        start_time = perf_counter()
         for _ in range(QUEUED_CALLS):
             operator.kernel()
-        times.append((perf_counter() - begun) / QUEUED_CALLS)
+        times.append((perf_counter() - start_time) / QUEUED_CALLS)
     synchronise()
     return times

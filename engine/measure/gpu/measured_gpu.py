@@ -1,4 +1,4 @@
-"""Measuring a GPU that PyTorch sees: its operators timed in turn, and the constants of its parts with the nearest ones' names."""
+"""Measure a GPU that PyTorch sees: time its operators, and fit its parts' constants."""
 
 import re
 import subprocess
@@ -32,7 +32,7 @@ SETTLING = 2.0  # seconds before the watts of an idle context are read
 
 
 class MeasuredGpu(NamedTuple):
-    """Constants by kind of part and key, the nearest part by kind, the device in words, and notes."""
+    """A GPU's constants by kind and key, nearest parts, description, and notes."""
 
     parts: Mapping[str, Mapping[str, MeasuredFigure]]
     nearest: Mapping[str, str]
@@ -41,18 +41,30 @@ class MeasuredGpu(NamedTuple):
 
 
 def gpu_number(torch: Any, number: int | None) -> int | None:
-    """Return which GPU to measure: the one asked for, else the first; None without any. Raises BadInput for one not there."""
+    """Return the number of the GPU to measure; None without any.
+
+    That is the given one, else the first. Raises BadInput for a GPU that is not there.
+    """
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if number is None:
         return 0 if count else None
     if number < count:
         return number
-    seen = f"PyTorch sees GPUs 0 to {count - 1}" if count > 1 else "PyTorch sees GPU 0 alone" if count else "PyTorch sees no GPU"
-    raise BadInput(f"{seen}, and --gpu {number} asks for one; leave it out, or install a driver and a PyTorch for that GPU.")
+    visible_gpus = (
+        f"PyTorch sees GPUs 0 to {count - 1}" if count > 1 else "PyTorch sees GPU 0 alone" if count else "PyTorch sees no GPU"
+    )
+    raise BadInput(
+        f"{visible_gpus}, and --gpu {number} asks for one; leave it out, or install a driver and a PyTorch for that GPU."
+    )
 
 
-def measure_gpu(torch: Any, number: int, quick: bool = False, on_progress: OnProgress = lambda share, what: None) -> MeasuredGpu:
-    """Measure a GPU by its number; raises BadInput where PyTorch cannot, or its timings make no sense."""
+def measure_gpu(
+    torch: Any, number: int, quick: bool = False, on_progress: OnProgress = lambda share, activity: None
+) -> MeasuredGpu:
+    """Measure a GPU by its number.
+
+    Raises BadInput where PyTorch cannot, or timings make no sense.
+    """
     device, sizes, passes = f"cuda:{number}", QUICK if quick else FULL, QUICK_PASSES if quick else PASSES
     try:
         torch.cuda.set_device(device)
@@ -60,26 +72,26 @@ def measure_gpu(torch: Any, number: int, quick: bool = False, on_progress: OnPro
         torch.zeros(1, device=device)
         torch.cuda.synchronize(device)
         sleep(SETTLING)
-        watts, timer, gpus = _watts(properties, number), cuda_timer(torch, device), torch.cuda.device_count()
+        watts, timer, gpus = _gpu_watts(properties, number), cuda_timer(torch, device), torch.cuda.device_count()
         timed = timed_operators(torch, device, sizes, timer, passes=passes, gpus=gpus, on_progress=on_progress)
         memory = properties.total_memory / GB
-        own = {"memory": MeasuredFigure(memory, memory, memory, "as the device says"), **watts}
-        return described(properties.name, f"{properties.name}; PyTorch {torch.__version__}", timed, own)
+        reported_figures = {"memory": MeasuredFigure(memory, memory, memory, "as the device says"), **watts}
+        return described(properties.name, f"{properties.name}; PyTorch {torch.__version__}", timed, reported_figures)
     except torch.cuda.OutOfMemoryError:
-        why, remedy = "it has too little free memory", "end what else uses it, or add --quick"
+        reason, remedy = "it has too little free memory", "end what else uses it, or add --quick"
     except (RuntimeError, ValueError) as error:
-        why, remedy = str(error).partition("\n")[0].rstrip("."), "measure again, or go on without its parts"
-    raise BadInput(f"GPU {number} is not measured ({why}); {remedy}.")
+        reason, remedy = str(error).partition("\n")[0].rstrip("."), "measure again, or go on without its parts"
+    raise BadInput(f"GPU {number} is not measured ({reason}); {remedy}.")
 
 
-def described(name: str, about: str, timed: Sequence[Timed], own: Mapping[str, MeasuredFigure]) -> MeasuredGpu:
-    """Return the parts of a device by its name, timings, and what it says itself."""
+def described(name: str, description: str, timed: Sequence[Timed], reported_figures: Mapping[str, MeasuredFigure]) -> MeasuredGpu:
+    """Return a device's parts by its name, its timings, and the figures it reports."""
     parts: dict[str, Constants] = device_constants(timed)
-    parts["gpu"] |= own
-    near = nearest_gpu(name, parts["gpu"])
-    fabric = str(catalog.content("gpu", near)["fabric"])
-    nearest = {"gpu": near, "framework": "pytorch", "copy-path": "server", "fabric": fabric}
-    return MeasuredGpu(parts, nearest, about, (NOT_YET, *_notes(timed, parts["gpu"])))
+    parts["gpu"] |= reported_figures
+    nearest_name = nearest_gpu(name, parts["gpu"])
+    fabric = str(catalog.content("gpu", nearest_name)["fabric"])
+    nearest = {"gpu": nearest_name, "framework": "pytorch", "copy-path": "server", "fabric": fabric}
+    return MeasuredGpu(parts, nearest, description, (NOT_YET, *_gpu_notes(timed, parts["gpu"])))
 
 
 def timed_operators(
@@ -90,22 +102,25 @@ def timed_operators(
     rounds: int = ROUNDS,
     passes: int = 1,
     gpus: int = 1,
-    on_progress: OnProgress = lambda share, what: None,
+    on_progress: OnProgress = lambda share, activity: None,
 ) -> list[Timed]:
-    """Return every operator of a device with its timing, each over some passes some time apart."""
+    """Return each operator of a device with its timing over passes some time apart."""
     times: dict[str, tuple[str, dict[str, float], list[float]]] = {}
     groups = passes * (len(precisions(torch, device)) + 2 * len(sizes.tables) + 5)
-    for group in range(passes):
-        for done, operators in enumerate(device_operators(torch, device, sizes, gpus)):
+    for pass_number in range(passes):
+        for group_number, operators in enumerate(device_operators(torch, device, sizes, gpus)):
             for operator in operators:
-                for kind, seconds in _timed(operator, timer, rounds):
+                for kind, seconds in _operator_seconds(operator, timer, rounds):
                     times.setdefault(f"{operator.name} {kind}", (kind, operator.amounts, []))[2].extend(seconds)
-            on_progress(min(1.0, (group * groups / passes + done + 1) / groups), operators[0].kind if operators else "copies")
+            on_progress(
+                min(1.0, (pass_number * groups / passes + group_number + 1) / groups),
+                operators[0].kind if operators else "copies",
+            )
     return [Timed(kind, amounts, timing(seconds)) for kind, amounts, seconds in times.values()]
 
 
-def _timed(operator: Operator, timer: DeviceTimer, rounds: int) -> Iterator[tuple[str, list[float]]]:
-    """Yield an operator's kind with the seconds of each round, by the clock that its kind is about."""
+def _operator_seconds(operator: Operator, timer: DeviceTimer, rounds: int) -> Iterator[tuple[str, list[float]]]:
+    """Yield an operator's kind and the seconds of each round, by that kind's clock."""
     if operator.kind == "hand-off":
         yield operator.kind, timer.waiting(operator, rounds)
     elif operator.kind in HOST_CALLS:
@@ -117,23 +132,28 @@ def _timed(operator: Operator, timer: DeviceTimer, rounds: int) -> Iterator[tupl
 
 
 def nearest_gpu(name: str, constants: Mapping[str, MeasuredFigure]) -> str:
-    """Return the catalogue's GPU of a device's name, of several the one whose memory and rates are nearest; else by these."""
+    """Return the catalogue's GPU of a device's name, of several the nearest.
+
+    Nearest is by memory and rates; without a GPU of that name among all.
+    """
     words = re.split("[^a-z0-9]+", name.lower())
 
     def distance(part: str) -> float:
         gpu = ACCELERATORS[part]
-        theirs = {"memory": gpu.memory, "memory-bandwidth": gpu.bandwidth, "fp32-peak": gpu.peak}
-        apart = sum(abs(log(constants[key].value / constant.value)) for key, constant in theirs.items() if key in constants)
-        unlike = part.split("-")[0] not in words, ("mig" in part.split("-")) != ("mig" in words)
-        return apart + 100.0 * sum(unlike)
+        catalogue_constants = {"memory": gpu.memory, "memory-bandwidth": gpu.bandwidth, "fp32-peak": gpu.peak}
+        rate_distance = sum(
+            abs(log(constants[key].value / constant.value)) for key, constant in catalogue_constants.items() if key in constants
+        )
+        name_mismatches = part.split("-")[0] not in words, ("mig" in part.split("-")) != ("mig" in words)
+        return rate_distance + 100.0 * sum(name_mismatches)
 
     return min((part for part in catalog.names("gpu") if part in catalog.shipped("gpu")), key=distance)
 
 
-def _watts(properties: Any, number: int) -> dict[str, MeasuredFigure]:
-    """Return the watts of the idle context and the board's limit as nvidia-smi says them; nothing where it does not."""
-    which = f"GPU-{properties.uuid}" if hasattr(properties, "uuid") else str(number)
-    command = ["nvidia-smi", "--query-gpu=power.draw,power.limit", "--format=csv,noheader,nounits", "-i", which]
+def _gpu_watts(properties: Any, number: int) -> dict[str, MeasuredFigure]:
+    """Return nvidia-smi's watts of the idle context and the board's limit; none without nvidia-smi."""
+    gpu_id = f"GPU-{properties.uuid}" if hasattr(properties, "uuid") else str(number)
+    command = ["nvidia-smi", "--query-gpu=power.draw,power.limit", "--format=csv,noheader,nounits", "-i", gpu_id]
     with suppress(OSError, ValueError, subprocess.SubprocessError):
         answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
         draw, limit = (float(word) for word in answer.strip().split(","))
@@ -146,8 +166,8 @@ def _watts(properties: Any, number: int) -> dict[str, MeasuredFigure]:
     return {}
 
 
-def _notes(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Iterator[str]:
-    """Yield sentences on what was not measured, and on what lookups reach of the bandwidth that the model assumes for them."""
+def _gpu_notes(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Iterator[str]:
+    """Yield notes on figures that are missing, and on the bandwidth that lookups reach."""
     yield NO_ZERO_COPY
     if "kernel-in-a-graph" not in gpu:
         yield NO_GRAPH

@@ -1,4 +1,7 @@
-"""A real checkpoint on this machine: state of so many bytes written, flushed and read back, beside what the drive's part says."""
+"""A real checkpoint on this machine beside the prediction by the drive's part.
+
+A state is written, flushed and read back.
+"""
 
 import os
 from contextlib import suppress
@@ -21,9 +24,12 @@ LEAST_FREE = 2 * STATE
 
 
 class CheckpointTrial(NamedTuple):
-    """Seconds of writing with the flush, and of reading back: predicted by the drive's long rates, and measured.
+    """Seconds of writing and flushing a state, and of reading it back.
 
-    `past` the page cache, None where that is refused, and `through` it, as most software writes.
+    nbytes: bytes of the state.
+    predicted: seconds by the drive's long rates, write and read.
+    past: seconds past the page cache, None where that is refused.
+    through: seconds through the page cache, as most software writes.
     """
 
     nbytes: float
@@ -34,60 +40,68 @@ class CheckpointTrial(NamedTuple):
     @property
     def sentence(self) -> str:
         """The trial in a sentence."""
-        write, read = (self._words(way) for way in (0, 1))
-        return f"A checkpoint of {figure(self.nbytes / GB, 'GB')}: {write}; its restore: {read}."
+        write, restore = (self._words(way) for way in (0, 1))
+        return f"A checkpoint of {figure(self.nbytes / GB, 'GB')}: {write}; its restore: {restore}."
 
     def _words(self, way: int) -> str:
-        ours, through = self.predicted[way], self.through[way]
-        direct = f", {figure(self.past[way], 's')} past the page cache ({_off(ours, self.past[way])})" if self.past else ""
-        return f"{figure(ours, 's')} predicted{direct}, {figure(through, 's')} through the page cache ({_off(ours, through)})"
+        predicted_seconds, cached_seconds = self.predicted[way], self.through[way]
+        direct = (
+            f", {figure(self.past[way], 's')} past the page cache ({_error_text(predicted_seconds, self.past[way])})"
+            if self.past
+            else ""
+        )
+        cached = f"{figure(cached_seconds, 's')} through the page cache ({_error_text(predicted_seconds, cached_seconds)})"
+        return f"{figure(predicted_seconds, 's')} predicted{direct}, {cached}"
 
 
-def _off(ours: float, theirs: float) -> str:
-    return signed(100 * (ours / theirs - 1), "%")
+def _error_text(predicted_seconds: float, measured_seconds: float) -> str:
+    return signed(100 * (predicted_seconds / measured_seconds - 1), "%")
 
 
 def checkpoint_trial(folder: Path, nbytes: int = int(STATE)) -> CheckpointTrial | None:
-    """Write, flush and restore a state in a folder; None where no drive was measured, or the folder has too little room."""
-    room = os.statvfs(folder)
-    if NAME not in catalog.names("drive") or room.f_bavail * room.f_frsize < LEAST_FREE:
+    """Write, flush and restore a state in a folder.
+
+    None where no drive was measured, or the folder has too little room.
+    """
+    file_system = os.statvfs(folder)
+    if NAME not in catalog.names("drive") or file_system.f_bavail * file_system.f_frsize < LEAST_FREE:
         return None
     drive = DRIVES[NAME]
     predicted = nbytes / (drive.write.value * GB), nbytes / (drive.read.value * GB)
     state = np.random.default_rng(1).integers(0, 2**63, nbytes // 8, dtype=np.int64)
     path = folder / ".emberpool-checkpoint"
     try:
-        through = _written(path, state), _restored(path, state)
-        return CheckpointTrial(float(nbytes), predicted, _past(path, nbytes), through)
+        cached_seconds = _write_seconds(path, state), _restore_seconds(path, state)
+        return CheckpointTrial(float(nbytes), predicted, _direct_seconds(path, nbytes), cached_seconds)
     finally:
         with suppress(OSError):
             path.unlink(missing_ok=True)
 
 
-def _past(path: Path, nbytes: int) -> tuple[float, float] | None:
+def _direct_seconds(path: Path, nbytes: int) -> tuple[float, float] | None:
     try:
         return long_accesses(path, nbytes)
     except OSError:
         return None
 
 
-def _written(path: Path, state: Ints) -> float:
-    begun = perf_counter()
+def _write_seconds(path: Path, state: Ints) -> float:
+    start_time = perf_counter()
     with path.open("wb") as file:
         file.write(state.data)
         file.flush()
         os.fsync(file.fileno())
-    return perf_counter() - begun
+    return perf_counter() - start_time
 
 
-def _restored(path: Path, state: Ints) -> float:
+def _restore_seconds(path: Path, state: Ints) -> float:
     """Read the state back from the drive, not from pages that memory still holds."""
-    into = np.empty_like(state)
+    buffer = np.empty_like(state)
     with path.open("rb", buffering=0) as file:
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        begun = perf_counter()
-        view, at = into.data.cast("B"), 0
-        while at < len(view):
-            at += file.readinto(view[at:]) or len(view)
-        return perf_counter() - begun
+        start_time = perf_counter()
+        view, offset = buffer.data.cast("B"), 0
+        while offset < len(view):
+            offset += file.readinto(view[offset:]) or len(view)
+        return perf_counter() - start_time

@@ -1,4 +1,4 @@
-"""Rows of an embedding table in a file that is mapped into memory, behind a cache of rows in DRAM: predicted, then measured.
+"""Rows of a table in a memory-mapped file, behind a DRAM cache: predicted, then measured.
 
 The system is `ssd` with page faults (`machine.ssd_software=mmap`). Bookkeeping of the cache is not timed: the model has none.
 """
@@ -39,7 +39,14 @@ LEAST_FREE = 2 * 2**30  # bytes of the folder, and of memory
 
 
 class MappedTrial(NamedTuple):
-    """One cache size: hit rates as shares of lookups, and seconds of a batch's lookups and updates."""
+    """One cache size, predicted and measured.
+
+    share: the part of the rows that the cache holds.
+    predicted_hits: predicted hit rate, as a share of lookups.
+    measured_hits: measured hit rate.
+    predicted: predicted seconds of a batch's lookups and updates.
+    measured: measured seconds of them.
+    """
 
     share: float
     predicted_hits: float
@@ -58,7 +65,7 @@ class MappedTrial(NamedTuple):
 
 
 def mapped_scenario(share: float, rows: int = ROWS) -> Scenario:
-    """Return the scenario of a cache that holds a share of the rows, on the measured parts."""
+    """Return the scenario of a cache with a share of the rows, on measured parts."""
     knobs: dict[str, Any] = {
         "system": "ssd",
         "model.num_tables": 1,
@@ -82,23 +89,30 @@ def mapped_scenario(share: float, rows: int = ROWS) -> Scenario:
 
 
 def mapped_trials(folder: Path, rows: int = ROWS, steps: int = STEPS) -> Iterator[MappedTrial]:
-    """Yield a trial for each cache size, all predicted first; none without a measured drive, room or memory."""
-    room = os.statvfs(folder)
-    if NAME not in catalog.names("drive") or min(room.f_bavail * room.f_frsize, free_bytes()) < LEAST_FREE:
+    """Yield a trial for each cache size; all are predicted before the first is measured.
+
+    None without a measured drive, or with too little room or memory.
+    """
+    file_system = os.statvfs(folder)
+    if NAME not in catalog.names("drive") or min(file_system.f_bavail * file_system.f_frsize, free_bytes()) < LEAST_FREE:
         return
     scenarios = [mapped_scenario(share, rows) for share in SHARES]
-    results, steady = estimates(scenarios), steady_states(scenarios)
+    results, states = estimates(scenarios), steady_states(scenarios)
     with _table_file(folder, rows) as table:
-        for scenario, result, state in zip(scenarios, results, steady, strict=True):
+        for scenario, result, state in zip(scenarios, results, states, strict=True):
             if not isinstance(state, Steady):
                 continue
-            hits, seconds = _measured(scenario, table, steps)
+            hits, seconds = _measure_batches(scenario, table, steps)
             expected = (result.results["Cache hit rate [%]"] or 0.0) / 100
             yield MappedTrial(cached_rows(scenario) / rows, expected, hits, float(state.stage("Embedding")), seconds)
 
 
 class RowCache:
-    """The rows that a cache holds, least recently used out first: `slot_of` a row, (N,), -1 for none, `row_in` a slot, (C,)."""
+    """A row cache that evicts the least recently used rows first.
+
+    slot_of: the slot of each row, (N,), -1 for none.
+    row_in: the row in each slot, (C,), -1 for none.
+    """
 
     def __init__(self, rows: int, capacity: int) -> None:
         self.slot_of: Ints = np.full(rows, -1, dtype=np.int64)
@@ -106,67 +120,73 @@ class RowCache:
         self._last_use: Ints = np.full(capacity, -1, dtype=np.int64)
 
     def fill(self, batches: Iterator[tuple[int, Ints]]) -> None:
-        """Hold the rows that batches used, given from the newest back, until the cache is full."""
-        held = 0
+        """Admit rows of batches, the newest batch first, until the cache is full."""
+        filled_slots = 0
         for batch, unique in batches:
-            new = unique[self.slot_of[unique] < 0][: len(self.row_in) - held]
-            slots = np.arange(held, held + len(new))
-            self.slot_of[new], self.row_in[slots], self._last_use[slots] = slots, new, batch
-            held += len(new)
-            if held == len(self.row_in):
+            admitted_rows = unique[self.slot_of[unique] < 0][: len(self.row_in) - filled_slots]
+            slots = np.arange(filled_slots, filled_slots + len(admitted_rows))
+            self.slot_of[admitted_rows], self.row_in[slots], self._last_use[slots] = slots, admitted_rows, batch
+            filled_slots += len(admitted_rows)
+            if filled_slots == len(self.row_in):
                 return
 
     def admit(self, batch: int, unique: Ints) -> tuple[Ints, Ints, Ints]:
-        """Give a batch's unique rows a slot; return those that missed, their slots, and the rows evicted there, -1 for none."""
+        """Give a batch's unique rows slots; return missed rows, their slots, and evicted rows.
+
+        An evicted row is -1 where its slot was empty.
+        """
         slots = self.slot_of[unique]
         self._last_use[slots[slots >= 0]] = batch
-        missing = unique[slots < 0]
-        freed = np.argpartition(self._last_use, len(missing))[: len(missing)]
+        missed_rows = unique[slots < 0]
+        freed = np.argpartition(self._last_use, len(missed_rows))[: len(missed_rows)]
         evicted = self.row_in[freed]
         self.slot_of[evicted[evicted >= 0]] = -1
-        self.slot_of[missing], self.row_in[freed], self._last_use[freed] = freed, missing, batch
-        return missing, freed, evicted
+        self.slot_of[missed_rows], self.row_in[freed], self._last_use[freed] = freed, missed_rows, batch
+        return missed_rows, freed, evicted
 
 
 @entry
 def copy_rows(source: Singles, rows: Ints, target: Singles, places: Ints) -> None:
     """Copy rows of one array to places in another."""
-    for at in range(len(rows)):
+    for position in range(len(rows)):
         for column in range(source.shape[1]):
-            target[places[at], column] = source[rows[at], column]
+            target[places[position], column] = source[rows[position], column]
 
 
-def _measured(scenario: Scenario, table: "MappedTable", steps: int) -> tuple[float, float]:
-    """Return the share of lookups that the cache serves, and the median seconds of a batch's lookups and updates."""
+def _measure_batches(scenario: Scenario, table: "MappedTable", steps: int) -> tuple[float, float]:
+    """Return the cache's hit rate, and the median seconds of a batch's lookups and updates."""
     ids, rows = source(scenario).ids, round(num_rows(scenario))
     capacity = round(cached_rows(scenario))
-    cache, (cached, train) = RowCache(rows, capacity), _training(capacity)
+    cache, (cache_rows, train) = RowCache(rows, capacity), _embedding_trainer(capacity)
     cache.fill((batch, np.unique(ids(batch))) for batch in range(FIRST - 1, -1, -1))
     hits, times = [], []
     with ThreadPoolExecutor(cores()) as pool:
         for batch in range(FIRST, FIRST + UNTIMED + steps):
-            rows_used = ids(batch)
-            hits.append(float((cache.slot_of[rows_used] >= 0).mean()))
-            missing, slots, evicted = cache.admit(batch, np.unique(rows_used))
-            gone = evicted >= 0
-            begun = perf_counter()
-            _by_all(pool, cached, slots[gone], table.rows, evicted[gone])
-            _by_all(pool, table.rows, missing, cached, slots)
-            train(cache.slot_of[rows_used])
+            looked_up_rows = ids(batch)
+            hits.append(float((cache.slot_of[looked_up_rows] >= 0).mean()))
+            missed_rows, slots, evicted = cache.admit(batch, np.unique(looked_up_rows))
+            is_evicted = evicted >= 0
+            start_time = perf_counter()
+            _copy_by_all_cores(pool, cache_rows, slots[is_evicted], table.rows, evicted[is_evicted])
+            _copy_by_all_cores(pool, table.rows, missed_rows, cache_rows, slots)
+            train(cache.slot_of[looked_up_rows])
             table.file.flush()
-            times.append(perf_counter() - begun)
+            times.append(perf_counter() - start_time)
             table.forget()
     return float(np.mean(hits)), median(times[UNTIMED:])
 
 
-def _by_all(pool: ThreadPoolExecutor, source: Singles, rows: Ints, target: Singles, places: Ints) -> None:
+def _copy_by_all_cores(pool: ThreadPoolExecutor, source: Singles, rows: Ints, target: Singles, places: Ints) -> None:
     """Copy rows by all cores, each of which waits for its own page faults."""
-    parts = (np.array_split(each, cores()) for each in (rows, places))
+    parts = (np.array_split(row_numbers, cores()) for row_numbers in (rows, places))
     list(pool.map(lambda part: copy_rows(source, part[0], target, part[1]), zip(*parts, strict=True)))
 
 
-def _training(capacity: int) -> tuple[Singles, Callable[[Ints], None]]:
-    """Return the cache's rows, (C, DIM), and what looks up and updates slots of a batch, as a loop of PyTorch does."""
+def _embedding_trainer(capacity: int) -> tuple[Singles, Callable[[Ints], None]]:
+    """Return the cache's rows, (C, DIM), and a function that trains a batch's slots.
+
+    It looks them up and updates them as a loop of PyTorch does.
+    """
     torch = pytorch()
     torch.set_num_threads(cores())
     bag = torch.nn.EmbeddingBag(capacity, DIM, mode="sum", sparse=True)
@@ -196,13 +216,13 @@ class MappedTable(NamedTuple):
 
 @contextmanager
 def _table_file(folder: Path, rows: int) -> Iterator[MappedTable]:
-    """Give a table in a scratch file of random bytes, and delete it however the block ends."""
+    """Give a table in a scratch file of random bytes; delete the file at last."""
     path, nbytes = folder / ".emberpool-rows", 4 * rows * DIM
     random = np.random.default_rng(1)
     try:
         with path.open("w+b") as file:
-            for begin in range(0, rows, CHUNK):
-                file.write(random.standard_normal((min(CHUNK, rows - begin), DIM), dtype=np.float32).data)
+            for first_row in range(0, rows, CHUNK):
+                file.write(random.standard_normal((min(CHUNK, rows - first_row), DIM), dtype=np.float32).data)
             file.flush()
             os.fsync(file.fileno())
             mapped = mmap.mmap(file.fileno(), nbytes)

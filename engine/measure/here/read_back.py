@@ -1,4 +1,4 @@
-"""What `validate --here` wrote, read back: of the first machine that was measured, which is kept here, or of a visitor's own."""
+"""Read trials that `validate --here` wrote: the first machine's, shipped here, or a visitor's."""
 
 import json
 import re
@@ -19,7 +19,7 @@ MOST_BYTES, MOST_TRIALS, MOST_LETTERS = 2_000_000, 1000, 300
 
 
 class TrialRun(NamedTuple):
-    """The machine in words, the day, the seed, and trials of which each was trained."""
+    """A trial run: the machine in words, the day, the seed, and its trained trials."""
 
     machine: str
     day: str
@@ -34,13 +34,20 @@ def first_machine() -> TrialRun:
 
 
 def read(name: str, content: bytes) -> TrialRun:
-    """Return the trained trials of a file; raises BadFile where it is not what `validate --here --json` writes."""
+    """Return the trained trials of a file.
+
+    Raises BadFile for a file other than `validate --here --json` writes.
+    """
     if len(content) > MOST_BYTES:
         raise BadFile(f"{name} is larger than any that {PROGRAM} validate --here --json writes.", kind="too large")
     try:
-        found = json.loads(content)
-        trials = tuple(_trial(one) for one in found["rows"][:MOST_TRIALS] if one["measured"] is not None)
-        machine, day, seed = str(found["machine"])[:MOST_LETTERS], str(date.fromisoformat(found["date"])), int(found["seed"])
+        trial_file = json.loads(content)
+        trials = tuple(_trial(row) for row in trial_file["rows"][:MOST_TRIALS] if row["measured"] is not None)
+        machine, day, seed = (
+            str(trial_file["machine"])[:MOST_LETTERS],
+            str(date.fromisoformat(trial_file["date"])),
+            int(trial_file["seed"]),
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
         raise BadFile(
             f"{name} is not what {PROGRAM} validate --here --json FILE writes; upload that file.", kind="not a trial"
@@ -50,17 +57,17 @@ def read(name: str, content: bytes) -> TrialRun:
     return TrialRun(machine if machine.isprintable() else "a machine", day, seed, trials)
 
 
-def _trial(one: dict[str, Any]) -> Trial:
-    of = one["shape"]
-    tables, rows, dim, pooling, batch = (int(of[name]) for name in ("tables", "rows", "dim", "pooling", "batch"))
-    bottom, top = (tuple(int(width) for width in of[name]) for name in ("bottom", "top"))
-    optimizer = "adagrad" if of["optimizer"] == "adagrad" else "sgd"
+def _trial(row: dict[str, Any]) -> Trial:
+    shape_fields = row["shape"]
+    tables, rows, dim, pooling, batch = (int(shape_fields[name]) for name in ("tables", "rows", "dim", "pooling", "batch"))
+    bottom, top = (tuple(int(width) for width in shape_fields[name]) for name in ("bottom", "top"))
+    optimizer = "adagrad" if shape_fields["optimizer"] == "adagrad" else "sgd"
     shape = ModelShape(tables, rows, dim, pooling, batch, bottom, top, optimizer)
-    seconds = [float(one[name]) for name in ("predicted", "by_peaks", "measured")]
+    seconds = [float(row[name]) for name in ("predicted", "by_peaks", "measured")]
     numbers = (tables, rows, dim, pooling, batch, *bottom, *top, *seconds)
-    if not (bottom and top and all(isfinite(value) and value > 0 for value in numbers)):
-        raise ValueError(one)
-    system = str(one.get("system", CPU_ONLY))
+    if not (bottom and top and all(isfinite(number) and number > 0 for number in numbers)):
+        raise ValueError(row)
+    system = str(row.get("system", CPU_ONLY))
     if not SYSTEM.fullmatch(system):
-        raise ValueError(one)
+        raise ValueError(row)
     return Trial(shape, seconds[0], seconds[1], "", seconds[2], system)

@@ -1,4 +1,7 @@
-"""Shapes of models to train on this machine, drawn by a seed: log-uniform, what does not fit left out and counted."""
+"""Shapes of models to train here, drawn log-uniformly by a seed.
+
+Shapes that do not fit are left out and counted.
+"""
 
 from typing import Any, NamedTuple
 
@@ -26,7 +29,16 @@ MOST_SECONDS, SHARE_OF_MEMORY = 5.0, 0.5
 
 
 class ModelShape(NamedTuple):
-    """One model: alike tables, dense layers of some widths, an optimizer."""
+    """The shape of one model.
+
+    tables: how many tables, all alike.
+    rows: rows of a table.
+    dim: numbers of a row.
+    pooling: lookups of a sample in a table.
+    batch: samples of a batch.
+    bottom, top: widths of the dense layers.
+    optimizer: sgd or adagrad.
+    """
 
     tables: int
     rows: int
@@ -67,7 +79,7 @@ def drawn(seed: int, number: int) -> ModelShape:
 
 
 def scenario(shape: ModelShape, system: str = CPU_ONLY) -> Scenario:
-    """Return a shape as a scenario of a system on the measured parts, with uniform lookups."""
+    """Return the scenario of a shape and system on measured parts, with uniform lookups."""
     parts = _gpu_parts(system) if system in GPU_SYSTEMS else PARTS
     knobs = {
         "system": system,
@@ -90,14 +102,20 @@ def scenario(shape: ModelShape, system: str = CPU_ONLY) -> Scenario:
 
 
 def _gpu_parts(system: str) -> dict[str, Any]:
-    """Return the measured parts where a GPU computes, with the rate of copies: of all-hbm nothing crosses during a step."""
+    """Return the measured parts for systems with a GPU, with the rate of copies.
+
+    Nothing crosses the link during a step of all-hbm.
+    """
     parts = {**PARTS, "machine.gpu": NAME, "machine.framework": OF_GPU["framework"], "machine.assume": NO_INPUT}
     rate = NO_COPIES if system == ALL_HBM else measured_rate(NAME)
     return {**parts, "machine.pcie_bandwidth_GBps": rate} if rate else parts
 
 
-def refused(shape: ModelShape, memory: float, predicted: float, of: str = "memory") -> str:
-    """Return why a shape is left out, "" for none: it exceeds memory, or is predicted to take too long a step."""
+def refused(shape: ModelShape, memory: float, predicted: float, memory_name: str = "memory") -> str:
+    """Return why a shape is left out, "" for none.
+
+    It exceeds the memory, or a step is predicted to take too long.
+    """
     if shape.nbytes > SHARE_OF_MEMORY * memory:
-        return of
+        return memory_name
     return "time" if predicted > MOST_SECONDS else ""

@@ -1,5 +1,6 @@
-"""Real training of a shape in PyTorch on this machine: a plain loop of embedding bags, dense layers and sparse gradients.
+"""Real training of a shape in PyTorch on this machine, in a plain loop.
 
+The loop has embedding bags, dense layers and sparse gradients.
 `all-hbm` has all on a device. `cpu-gpu` has tables on the host and layers on the device: pooled vectors and their gradients
 cross in pinned memory.
 """
@@ -20,71 +21,77 @@ WARM, LEAST, MOST, SECONDS = 2, 5, 200, 1.5  # steps that warm up, that are time
 
 
 def step_seconds(shape: ModelShape, seed: int, system: str = CPU_ONLY, device: str = "cpu") -> float:
-    """Train a shape for a while as a system does, with a device as its GPU; return the median seconds of a step."""
+    """Train a shape for a while as a system; return the median step's seconds.
+
+    The device stands for the system's GPU.
+    """
     torch = pytorch()
     steady_memory()
     torch.set_num_threads(cores())
     torch.manual_seed(seed)
     dense, tables = device if system != CPU_ONLY else "cpu", device if system == ALL_HBM else "cpu"
-    step, batches = _loop(torch, shape, dense, tables, system == CPU_GPU), _batches(torch, shape, seed, dense, tables)
+    step, batches = _training_step(torch, shape, dense, tables, system == CPU_GPU), _batches(torch, shape, seed, dense, tables)
     times: list[float] = []
-    begun = perf_counter()
-    while len(times) < WARM + LEAST or (perf_counter() - begun < SECONDS and len(times) < MOST):
+    start_time = perf_counter()
+    while len(times) < WARM + LEAST or (perf_counter() - start_time < SECONDS and len(times) < MOST):
         start = perf_counter()
         step(*batches[len(times) % BATCHES])
-        _await(torch, dense)
+        _synchronise(torch, dense)
         times.append(perf_counter() - start)
     return median(times[WARM:])
 
 
-def _await(torch: Any, device: str) -> None:
-    """Wait until a GPU has done what is queued; a CPU has."""
+def _synchronise(torch: Any, device: str) -> None:
+    """Wait until a GPU has done its queued work; a CPU has nothing queued."""
     if device.startswith("cuda"):
         torch.cuda.synchronize(device)
 
 
-def _loop(torch: Any, shape: ModelShape, dense_on: str, tables_on: str, crosses: bool) -> Any:
-    """Return what trains a batch."""
+def _training_step(torch: Any, shape: ModelShape, dense_on: str, tables_on: str, crosses: bool) -> Any:
+    """Return a function that trains a batch."""
     nn = torch.nn
     tables = [nn.EmbeddingBag(shape.rows, shape.dim, mode="sum", sparse=True, device=tables_on) for _ in range(shape.tables)]
     bottom, vectors = _layers(nn, shape.bottom).to(dense_on), shape.tables + 1
     rows, columns = torch.tril_indices(vectors, vectors, -1, device=dense_on)
     top = _layers(nn, (shape.dim + len(rows), *shape.top))[:-1].to(dense_on)
-    parameters = [one for module in (*tables, bottom, top) for one in module.parameters()]
+    parameters = [parameter for module in (*tables, bottom, top) for parameter in module.parameters()]
     kinds = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad}
     optimizer, loss = kinds[shape.optimizer](parameters, lr=0.01), nn.functional.binary_cross_entropy_with_logits
-    crossing = _crossing(torch, shape, dense_on) if crosses else None
+    crossing = _pinned_crossing(torch, shape, dense_on) if crosses else None
 
     def step(dense: Any, ids: list[Any], offsets: Any, labels: Any) -> None:
         optimizer.zero_grad(set_to_none=True)
-        below = bottom(dense)
-        looked_up = [table(own, offsets) for table, own in zip(tables, ids, strict=True)]
-        arrived, back = crossing(looked_up) if crossing else (looked_up, None)
-        pooled = torch.stack([below, *arrived], 1)
+        bottom_output = bottom(dense)
+        looked_up = [table(table_ids, offsets) for table, table_ids in zip(tables, ids, strict=True)]
+        arrived, return_gradients = crossing(looked_up) if crossing else (looked_up, None)
+        pooled = torch.stack([bottom_output, *arrived], 1)
         products = torch.bmm(pooled, pooled.transpose(1, 2))[:, rows, columns]
-        loss(top(torch.cat([below, products], 1))[:, 0], labels).backward()
-        if back:
-            back()
+        loss(top(torch.cat([bottom_output, products], 1))[:, 0], labels).backward()
+        if return_gradients:
+            return_gradients()
         optimizer.step()
 
     return step
 
 
-def _crossing(torch: Any, shape: ModelShape, device: str) -> Any:
-    """Return what brings looked-up vectors to a device, and gives what brings their gradients back, each as one pinned copy."""
+def _pinned_crossing(torch: Any, shape: ModelShape, device: str) -> Any:
+    """Return a function that copies looked-up vectors to a device, pinned and at once.
+
+    It gives the vectors, and a function that copies their gradients back the same way.
+    """
     size, pinned = (shape.tables, shape.batch, shape.dim), device.startswith("cuda")
-    away, home = (torch.empty(size, pin_memory=pinned) for _ in range(2))
+    forward_buffer, gradient_buffer = (torch.empty(size, pin_memory=pinned) for _ in range(2))
 
     def cross(looked_up: list[Any]) -> Any:
-        torch.stack([vectors.detach() for vectors in looked_up], out=away)
-        arrived = away.to(device, non_blocking=True).detach().requires_grad_()
+        torch.stack([vectors.detach() for vectors in looked_up], out=forward_buffer)
+        arrived = forward_buffer.to(device, non_blocking=True).detach().requires_grad_()
 
-        def back() -> None:
-            home.copy_(arrived.grad, non_blocking=True)
-            _await(torch, device)
-            torch.autograd.backward(looked_up, list(home.unbind()))
+        def return_gradients() -> None:
+            gradient_buffer.copy_(arrived.grad, non_blocking=True)
+            _synchronise(torch, device)
+            torch.autograd.backward(looked_up, list(gradient_buffer.unbind()))
 
-        return arrived.unbind(), back
+        return arrived.unbind(), return_gradients
 
     return cross
 

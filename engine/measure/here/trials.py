@@ -1,4 +1,4 @@
-"""Trials: a shape's predicted step, what operations and bytes alone would predict, and the step that was measured."""
+"""Trials: a shape's predicted step, its step by peak rates alone, and its measured step."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,15 @@ MOST_DRAWN = 50  # times as many as are asked for: beyond, this machine is too s
 
 @dataclass(frozen=True)
 class Trial:
-    """One shape and system: seconds of a step as predicted, by operations and bytes alone, and as measured, None before."""
+    """One trial: a shape trained as a system.
+
+    shape: the model.
+    predicted: predicted seconds of a step.
+    by_peaks: seconds of a step by operations and bytes over peak rates.
+    link: the scenario's link.
+    measured: measured seconds of a step, None before.
+    system: the system's key.
+    """
 
     shape: ModelShape
     predicted: float
@@ -51,7 +59,12 @@ class Trial:
 
 
 class Predictions(NamedTuple):
-    """What is fixed before anything is trained: the digest of the measured parts, the trials, how many were left out and why."""
+    """The predictions, fixed before any training.
+
+    parts: the digest of the measured parts.
+    trials: a trial for each shape and system.
+    left_out: how many shapes were left out, by reason.
+    """
 
     parts: str
     trials: tuple[Trial, ...]
@@ -59,7 +72,10 @@ class Predictions(NamedTuple):
 
 
 def predictions(seed: int, count: int, systems: Sequence[str] = (CPU_ONLY,)) -> Predictions:
-    """Draw shapes by a seed and predict each by systems from the measured parts; raises BadInput where there are none."""
+    """Draw shapes by a seed, and predict each as each system.
+
+    Raises BadInput where there are no measured parts.
+    """
     digest = parts_digest(systems)
     trials: list[Trial] = []
     left_out: dict[str, int] = {}
@@ -67,7 +83,7 @@ def predictions(seed: int, count: int, systems: Sequence[str] = (CPU_ONLY,)) -> 
         if len(trials) >= count * len(systems):
             break
         for system in systems:
-            trial = _predicted(drawn(seed, number), system)
+            trial = _predict(drawn(seed, number), system)
             if isinstance(trial, Trial):
                 trials.append(trial)
             else:
@@ -75,46 +91,57 @@ def predictions(seed: int, count: int, systems: Sequence[str] = (CPU_ONLY,)) -> 
     return Predictions(digest, tuple(trials[: count * len(systems)]), left_out)
 
 
-def _predicted(shape: ModelShape, system: str) -> Trial | str:
-    """Return the prediction for a shape, or why it is left out: the tables' memory is the GPU's or the host's."""
-    memory, of = (float(ACCELERATORS[NAME].memory.value * GB), "GPU memory") if system == ALL_HBM else (memory_bytes(), "memory")
-    if why := refused(shape, memory, 0.0, of):
-        return why
-    asked = scenario(shape, system)
-    (result,) = estimates([asked])
+def _predict(shape: ModelShape, system: str) -> Trial | str:
+    """Return a shape's trial with its prediction, or why the shape is left out.
+
+    Tables lie in the GPU's memory or in the host's.
+    """
+    memory, memory_name = (
+        (float(ACCELERATORS[NAME].memory.value * GB), "GPU memory") if system == ALL_HBM else (memory_bytes(), "memory")
+    )
+    if reason := refused(shape, memory, 0.0, memory_name):
+        return reason
+    step_scenario = scenario(shape, system)
+    (result,) = estimates([step_scenario])
     step = result.results["Step time [ms]"] if result.ran else None
     if step is None:
         return "not possible"
-    if why := refused(shape, memory, step * MS, of):
-        return why
-    return Trial(shape, float(step) * MS, roofline.seconds(asked), links.link(asked), system=system)
+    if reason := refused(shape, memory, step * MS, memory_name):
+        return reason
+    return Trial(shape, float(step) * MS, roofline.seconds(step_scenario), links.link(step_scenario), system=system)
 
 
 def parts_digest(systems: Sequence[str] = (CPU_ONLY,)) -> str:
-    """Return the digest of the measured parts' files that systems need; raises BadInput where one is missing."""
+    """Return the digest of the measured part files that systems need; raises BadInput without one."""
     parts = [(kind, NAME) for kind in OF_TRAINING]
     gpu = [(kind, OF_GPU.get(kind, NAME)) for kind in ("copy-path", "framework", "gpu")] if systems != (CPU_ONLY,) else []
-    missing = [part for part in (*parts, *gpu) if part[1] not in catalog.names(part[0])]
-    if missing:
-        kind, name = missing[0]
-        more = " --gpu 0" if missing[0] in gpu else ""
+    absent_parts = [part for part in (*parts, *gpu) if part[1] not in catalog.names(part[0])]
+    if absent_parts:
+        kind, name = absent_parts[0]
+        gpu_option = " --gpu 0" if absent_parts[0] in gpu else ""
         raise BadInput(
-            f"There is no {kind} called {name}; run `{PROGRAM} measure --out DIR{more}` first, then add --parts-dir DIR."
+            f"There is no {kind} called {name}; run `{PROGRAM} measure --out DIR{gpu_option}` first, then add --parts-dir DIR."
         )
     folder = catalog.own_folder().path or Path()
-    found = b"".join((folder / kind / f"{name}.toml").read_bytes() for kind, name in (*sorted(parts), *gpu))
-    return blake2b(found, digest_size=8).hexdigest()
+    file_contents = b"".join((folder / kind / f"{name}.toml").read_bytes() for kind, name in (*sorted(parts), *gpu))
+    return blake2b(file_contents, digest_size=8).hexdigest()
 
 
-def trained(found: Predictions, seed: int, step_seconds: Callable[..., float], device: str = "") -> Iterator[Trial]:
-    """Yield each trial with its measured step, trained one after the other; those of a GPU on a device."""
-    for number, trial in enumerate(found.trials):
-        on = (trial.system, device) if device else ()
-        yield replace(trial, measured=step_seconds(trial.shape, seed + number, *on))
+def trained(prediction_set: Predictions, seed: int, step_seconds: Callable[..., float], device: str = "") -> Iterator[Trial]:
+    """Yield each trial with its measured step, trained in turn, GPU systems on a device."""
+    for number, trial in enumerate(prediction_set.trials):
+        system_and_device = (trial.system, device) if device else ()
+        yield replace(trial, measured=step_seconds(trial.shape, seed + number, *system_and_device))
 
 
 class TrialScore(NamedTuple):
-    """How good predictions are: median error, share within NEAR, rank correlation; and the median error by peaks alone."""
+    """How good predictions are.
+
+    median: median error, as a share.
+    near: share of trials within NEAR.
+    rank: rank correlation.
+    by_peaks: median error by peak rates alone.
+    """
 
     median: float
     near: float
@@ -124,66 +151,72 @@ class TrialScore(NamedTuple):
 
 def score(trials: Sequence[Trial]) -> TrialScore | None:
     """Return the score of the trials that were trained; None for fewer than two."""
-    done = [one for one in trials if one.measured]
-    if len(done) < 2:
+    trained_trials = [trial for trial in trials if trial.measured]
+    if len(trained_trials) < 2:
         return None
-    measured, predicted, peaks = (
-        np.array([getattr(one, name) for one in done], dtype=np.float64) for name in ("measured", "predicted", "by_peaks")
+    measured_seconds, predicted_seconds, peak_seconds = (
+        np.array([getattr(trial, name) for trial in trained_trials], dtype=np.float64)
+        for name in ("measured", "predicted", "by_peaks")
     )
-    errors = np.abs(predicted / measured - 1)
-    rank = float(spearmanr(predicted, measured).statistic)
+    errors = np.abs(predicted_seconds / measured_seconds - 1)
+    rank = float(spearmanr(predicted_seconds, measured_seconds).statistic)
     return TrialScore(
-        float(np.median(errors)), float((errors <= NEAR).mean()), rank, float(np.median(np.abs(peaks / measured - 1)))
+        float(np.median(errors)),
+        float((errors <= NEAR).mean()),
+        rank,
+        float(np.median(np.abs(peak_seconds / measured_seconds - 1))),
     )
 
 
 def table(trials: Sequence[Trial]) -> str:
-    """Write a line a trial: predicted, measured, how far off, by peaks alone, and the shape."""
+    """Write a line a trial: predicted, measured, error, by peaks alone, and the shape."""
     head = f"{'predicted [ms]':>15}{'measured [ms]':>15}{'error [%]':>11}{'at peak [ms]':>15}  model\n"
     return head + "".join(
-        f"{figure(one.predicted / MS):>15}{figure(one.measured / MS) if one.measured else '-':>15}"
-        f"{signed(100 * one.error) if one.measured else '-':>11}{figure(one.by_peaks / MS):>15}  {one.words}\n"
-        for one in trials
+        f"{figure(trial.predicted / MS):>15}{figure(trial.measured / MS) if trial.measured else '-':>15}"
+        f"{signed(100 * trial.error) if trial.measured else '-':>11}{figure(trial.by_peaks / MS):>15}  {trial.words}\n"
+        for trial in trials
     )
 
 
-def sentence(found: Predictions, trials: Sequence[Trial]) -> str:
-    """Return the score in a sentence, with what was left out."""
-    whys = ", ".join(f"{count} for {why}" for why, count in found.left_out.items())
-    beside = f" {sum(found.left_out.values())} drawn models were left out: {whys}." if whys else ""
-    scored = score(trials)
-    if scored is None:
-        return f"Too few models were trained for a score.{beside}"
+def sentence(prediction_set: Predictions, trials: Sequence[Trial]) -> str:
+    """Return the score in a sentence, and the shapes that were left out."""
+    left_out_reasons = ", ".join(f"{count} for {reason}" for reason, count in prediction_set.left_out.items())
+    left_out_note = (
+        f" {sum(prediction_set.left_out.values())} drawn models were left out: {left_out_reasons}." if left_out_reasons else ""
+    )
+    trial_score = score(trials)
+    if trial_score is None:
+        return f"Too few models were trained for a score.{left_out_note}"
     return (
-        f"Of {len(trials)} models the step is predicted within {percent(scored.median)} in the median, "
-        f"{percent(scored.near)} of them within {percent(NEAR)}, rank correlation {figure(scored.rank)}; "
-        f"operations and bytes over peak rates alone are off by {percent(scored.by_peaks)}.{beside}"
+        f"Of {len(trials)} models the step is predicted within {percent(trial_score.median)} in the median, "
+        f"{percent(trial_score.near)} of them within {percent(NEAR)}, rank correlation {figure(trial_score.rank)}; "
+        f"operations and bytes over peak rates alone are off by {percent(trial_score.by_peaks)}.{left_out_note}"
     )
 
 
-def content(found: Predictions, trials: Sequence[Trial], seed: int, about: str) -> dict[str, Any]:
-    """Return all for programs and for the page; predicted and measured are seconds of a step."""
-    scored = score(trials)
+def content(prediction_set: Predictions, trials: Sequence[Trial], seed: int, machine: str) -> dict[str, Any]:
+    """Return the trials for programs and the page; predicted and measured are seconds a step."""
+    trial_score = score(trials)
     return {
-        "machine": about,
+        "machine": machine,
         "date": date.today().isoformat(),
-        "parts": found.parts,
+        "parts": prediction_set.parts,
         "seed": seed,
-        "left_out": found.left_out,
+        "left_out": prediction_set.left_out,
         "rows": [
             {
-                "shape": one.shape._asdict(),
-                "system": one.system,
-                "predicted": one.predicted,
-                "measured": one.measured,
-                "error_percent": 100 * one.error if one.measured else None,
-                "by_peaks": one.by_peaks,
-                "link": one.link,
+                "shape": trial.shape._asdict(),
+                "system": trial.system,
+                "predicted": trial.predicted,
+                "measured": trial.measured,
+                "error_percent": 100 * trial.error if trial.measured else None,
+                "by_peaks": trial.by_peaks,
+                "link": trial.link,
             }
-            for one in trials
+            for trial in trials
         ],
-        "median_percent": 100 * scored.median if scored else None,
-        "within_25_percent": 100 * scored.near if scored else None,
-        "rank": scored.rank if scored else None,
-        "by_peaks_percent": 100 * scored.by_peaks if scored else None,
+        "median_percent": 100 * trial_score.median if trial_score else None,
+        "within_25_percent": 100 * trial_score.near if trial_score else None,
+        "rank": trial_score.rank if trial_score else None,
+        "by_peaks_percent": 100 * trial_score.by_peaks if trial_score else None,
     }

@@ -1,1 +1,1 @@
-"""A machine that was measured, and what was predicted for it."""
+"""A measured machine and the predictions for it."""

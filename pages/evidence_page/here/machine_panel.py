@@ -1,4 +1,4 @@
-"""Steps that were predicted from a machine's measured parts, beside those that PyTorch then took on it."""
+"""Predicted steps of a measured machine beside the steps that PyTorch took on it."""
 
 from functools import cache
 
@@ -29,62 +29,65 @@ COLUMNS = {
 def draw() -> None:
     """Draw predicted against measured steps of the uploaded machine, or of the first one."""
     st.subheader("Does it hold on a real machine?", anchor=False)
-    given = st.file_uploader("The file of your own machine, from validate --here --json", type="json", key=UPLOAD)
+    upload = st.file_uploader("The file of your own machine, from validate --here --json", type="json", key=UPLOAD)
     try:
-        found = read("The file", given.getvalue()) if given else first_machine()
+        trial_run = read("The file", upload.getvalue()) if upload else first_machine()
     except BadFile as error:
         st.error(plain(str(error)))
-        found = first_machine()
+        trial_run = first_machine()
     chart.draw(
-        rows(found),
+        rows(trial_run),
         spec(),
         key="here",
         columns=COLUMNS,
-        title=finding(found),
+        title=finding(trial_run),
         subtitle="Step time of a model [ms], each dot predicted before it was trained; band: within 25 %",
-        source=f"{found.machine}, {found.day}; seed {found.seed}",
+        source=f"{trial_run.machine}, {trial_run.day}; seed {trial_run.seed}",
     )
-    downloads.rows(rows(found), "emberpool-here", "Download these models as CSV", COLUMNS)
+    downloads.rows(rows(trial_run), "emberpool-here", "Download these models as CSV", COLUMNS)
     st.caption("Measure yours, let it predict, then train for real:")
     st.code(f"{PROGRAM} measure --out DIR\n{PROGRAM} validate --here --parts-dir DIR --json here.json", language=None)
 
 
-def finding(found: TrialRun) -> str:
+def finding(trial_run: TrialRun) -> str:
     """Return how good the predictions are, as a sentence."""
-    scored = score(found.trials)
-    if scored is None:
+    trial_score = score(trial_run.trials)
+    if trial_score is None:
         return "One model is too few for a score"
-    return f"{_headline(scored)}; operations and bytes over peak rates alone are off by {percent(scored.by_peaks)}"
+    return f"{_headline(trial_score)}; operations and bytes over peak rates alone are off by {percent(trial_score.by_peaks)}"
 
 
-def _headline(scored: TrialScore) -> str:
-    near = f"{percent(scored.near)} of them within {percent(NEAR)}"
-    return f"Steps are predicted within {percent(scored.median)} in the median, {near}"
+def _headline(trial_score: TrialScore) -> str:
+    share_text = f"{percent(trial_score.near)} of them within {percent(NEAR)}"
+    return f"Steps are predicted within {percent(trial_score.median)} in the median, {share_text}"
 
 
-def rows(found: TrialRun) -> pd.DataFrame:
+def rows(trial_run: TrialRun) -> pd.DataFrame:
     """Return a row a model."""
     return pd.DataFrame(
         [
             {
-                "model": one.words,
-                "predicted": one.predicted / MS,
-                "measured": (one.measured or 0.0) / MS,
-                "miss": 100 * one.error,
-                "peaks": one.by_peaks / MS,
-                "low": (one.measured or 0.0) / MS * (1 - NEAR),
-                "high": (one.measured or 0.0) / MS * (1 + NEAR),
+                "model": trial.words,
+                "predicted": trial.predicted / MS,
+                "measured": (trial.measured or 0.0) / MS,
+                "miss": 100 * trial.error,
+                "peaks": trial.by_peaks / MS,
+                "low": (trial.measured or 0.0) / MS * (1 - NEAR),
+                "high": (trial.measured or 0.0) / MS * (1 + NEAR),
             }
-            for one in found.trials
+            for trial in trial_run.trials
         ]
     )
 
 
 @cache
 def spec() -> Spec:
-    """A dot a model over a band of 25 % around what was measured, both axes logarithmic; needs model, predicted, measured."""
+    """A dot a model over a band of 25 % around measured steps, both logarithmic.
+
+    Needs model, predicted, measured, miss, low and high.
+    """
     x = quantity("measured", scale=LOG, axis=axis("Measured [ms]", grid=False))
-    told = hover(
+    tooltip = hover(
         ("model", "Model"),
         ("predicted", "Predicted [ms]", ".3g"),
         ("measured", "Measured [ms]", ".3g"),
@@ -105,7 +108,7 @@ def spec() -> Spec:
                 {"type": "point", "filled": True, "size": 60, "color": CURVE, "opacity": 0.9},
                 x=x,
                 y=quantity("predicted", scale=LOG, axis=axis("Predicted [ms]")),
-                tooltip=told,
+                tooltip=tooltip,
             ),
         ],
     }

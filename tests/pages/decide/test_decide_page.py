@@ -30,7 +30,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(questions, "tipping_of", lambda verdict: tuple(_tipping(verdict)))
     for module in (territory, map_panel, decide_tables):
         monkeypatch.setattr(module, "AXES", small)
-    monkeypatch.setattr(later, "_kept", type(later._kept)())
+    monkeypatch.setattr(later, "_futures", type(later._futures)())
 
 
 def _tipping(verdict: Verdict) -> Iterator[TippingPoint]:

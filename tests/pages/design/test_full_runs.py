@@ -170,7 +170,7 @@ def test_what_still_runs_is_drawn_from_its_snapshots_where_no_outage_is_to_come(
         )
         status = Status(1, "full", "running", 2, 0, 0, None, running, "")
         points = {name: result.scenario for name, result in results.items()}
-        assert set(full_runs_panel._live(points, status)) == drawn and full_runs_panel._live(points, None) == {}
+        assert set(full_runs_panel._live_curves(points, status)) == drawn and full_runs_panel._live_curves(points, None) == {}
 
 
 def test_lines_are_named_beside_them_and_not_in_a_legend_where_there_are_three_at_most(struck):

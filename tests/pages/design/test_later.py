@@ -78,6 +78,6 @@ def test_what_the_page_wants_is_found_in_another_process_and_again_where_that_on
         with pytest.raises(BrokenExecutor, match="ended twice; change a knob"):
             apps.ELSEWHERE(os.abort)
     finally:
-        for processes in later._beside.values():
+        for processes in later._workers.values():
             processes.shutdown(kill_workers=True)
-        later._beside.clear()
+        later._workers.clear()

@@ -37,11 +37,11 @@ def beside():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(later, "run_in_worker", apps.ELSEWHERE)
         patch.setattr(later, "worker_result", apps.WATCHED)
-        later._cached.cache_clear()
+        later._cached_answer.cache_clear()
         yield
-    for processes in later._beside.values():
+    for processes in later._workers.values():
         processes.shutdown(kill_workers=True)
-    later._beside.clear()
+    later._workers.clear()
 
 
 def here(*given, **named):
@@ -57,13 +57,13 @@ def test_a_heavy_page_is_computed_in_another_process(beside, monkeypatch, page, 
 
 
 def test_one_visitors_work_does_not_keep_another_from_a_heavy_page(beside):
-    slow = later._PAGES.submit(apps.ELSEWHERE, sleep, 600)
+    slow = later._PAGE_POOL.submit(apps.ELSEWHERE, sleep, 600)
     app = apps.opened("failures", {"preset": "tiny", "faults.power_loss_mtbf_hours": "20"})
     assert "of the time), failures" in apps.text(app.markdown) and not slow.done()
 
 
 def test_a_process_outlives_the_visit_that_began_it(beside, monkeypatch):
-    monkeypatch.setattr(later, "_PAGES", ThreadPoolExecutor(1))
+    monkeypatch.setattr(later, "_PAGE_POOL", ThreadPoolExecutor(1))
     visits = [ThreadPoolExecutor(1) for _ in range(2)]
     found = []
     for visit in visits:
@@ -78,7 +78,7 @@ def test_who_leaves_is_no_longer_waited_for(monkeypatch):
             raise InterruptedError
 
     queued = Future()
-    monkeypatch.setattr(later, "_PAGES", SimpleNamespace(submit=lambda *given: queued))
+    monkeypatch.setattr(later, "_PAGE_POOL", SimpleNamespace(submit=lambda *given: queued))
     monkeypatch.setattr(later.st, "session_state", Left())
     monkeypatch.setattr(later, "REFRESH_SECONDS", 0.01)
     with pytest.raises(InterruptedError):
@@ -89,6 +89,6 @@ def test_who_leaves_is_no_longer_waited_for(monkeypatch):
 def test_a_page_whose_process_dies_twice_says_so(monkeypatch):
     broken = Future()
     broken.set_exception(BrokenExecutor("ended twice"))
-    monkeypatch.setattr(later, "_PAGES", SimpleNamespace(submit=lambda *given: broken))
+    monkeypatch.setattr(later, "_PAGE_POOL", SimpleNamespace(submit=lambda *given: broken))
     with pytest.raises(CannotRun, match="ended twice"):
         apps.WATCHED(pow, 2, 3)

@@ -31,7 +31,7 @@ SECRET = "zebra_crossing"
 @pytest.fixture(autouse=True)
 def unknown(monkeypatch, tmp_path):
     """Let no file be known to the server, nothing be kept of other tests, no token be given, and no run begin."""
-    monkeypatch.setattr(data_file, "_KNOWN", {})
+    monkeypatch.setattr(data_file, "_FILES", {})
     monkeypatch.setattr(access, "_token", "")
     monkeypatch.setattr(uploads, "FOLDER", tmp_path / "own" / "uploads")
     monkeypatch.setattr(mapping, "KEPT", tmp_path / "own" / "mappings")

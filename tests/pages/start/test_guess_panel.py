@@ -27,7 +27,7 @@ MAPPING = {"label": "paid", "ids": ["shopper", "product"], "dense": ["price"]}
 @pytest.fixture(autouse=True)
 def unknown(monkeypatch, tmp_path):
     """Let no file be known to the server, nothing be kept of other tests, and no token be given."""
-    monkeypatch.setattr(data_file, "_KNOWN", {})
+    monkeypatch.setattr(data_file, "_FILES", {})
     monkeypatch.setattr(access, "_token", "")
     monkeypatch.setattr(uploads, "FOLDER", tmp_path / "own" / "uploads")
     monkeypatch.setattr(mapping, "KEPT", tmp_path / "own" / "mappings")
@@ -136,7 +136,7 @@ def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
     app.button(key="accept guess").click().run()
     app.button(key="own data").click().run()
     digest = app.session_state["scenario"].data.digest
-    kept = data_file._KNOWN[digest][data_file.UPLOADED].path
+    kept = data_file._FILES[digest][data_file.UPLOADED].path
     assert kept.read_text() == TABLE and tomllib.loads(Path(f"{kept}.toml").read_text()) == MAPPING
     stranger = apps.opened("start")
     stranger.file_uploader(key=ways.UPLOAD).set_value(field).run()
@@ -285,7 +285,7 @@ def test_followed_work_says_how_far_it_is_and_stops_once_nobody_waits(monkeypatc
 
 def test_a_long_reading_shows_its_share_and_is_cancelled_until_it_is_asked_for_again(path, trusted, monkeypatch):
     Path(f"{path}.toml").write_text('label = "paid"\nids = "shopper"\n')
-    reading._result.cache_clear()
+    reading._file_result.cache_clear()
     monkeypatch.setattr(reading, "BAR_AFTER", 0.0)
     bars = []
 

@@ -50,7 +50,7 @@ OUTLINE = re.compile(r": [a-z ,]+; `python -m engine run --data FILE` shows what
 @pytest.fixture(autouse=True)
 def unknown(monkeypatch):
     """Let no file be known to the server, and no token."""
-    monkeypatch.setattr(data_file, "_KNOWN", {})
+    monkeypatch.setattr(data_file, "_FILES", {})
     monkeypatch.setattr(access, "_token", "")
 
 
