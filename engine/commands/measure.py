@@ -70,7 +70,7 @@ def call(arguments: argparse.Namespace) -> int:
         host = measure_host(arguments.quick, lambda share, activity: paced(share, f"measuring {activity}"), arguments.drive)
         try:
             device = None if number is None else _measure_gpu(torch, number, arguments.quick)
-        except BadInput as error:  # the host is measured all the same
+        except BadInput as error:  # the host's figures are written all the same
             device, failure = None, str(error)
     of_gpu = device.parts if device else {}
     paths = written(arguments.out, host.about, host.parts, curves=host.curves, beside=of_gpu)

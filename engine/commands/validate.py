@@ -77,8 +77,8 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.gpu is not None:
         raise BadInput("--gpu says which GPU models are trained with; add --here, or leave out --gpu.")
     for name in arguments.names:
-        preset(name)  # raises for one that is not known, before the first of them is run
-    if arguments.gaps:  # facts about the estimate, which fail nothing
+        preset(name)  # raises for an unknown preset before any is run
+    if arguments.gaps:  # facts about the estimate, which never fail the command
         comparisons = [(name, *pair) for name in arguments.names or preset_names() for pair in pairs(name)]
         all_gaps = [gap for comparison in comparisons for gap in gaps(*comparison)]
         output.write_json_or(arguments.json, [gap.as_json() for gap in all_gaps], gap_table(all_gaps))

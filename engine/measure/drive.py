@@ -17,7 +17,7 @@ from .fitted import MeasuredFigure
 from .timing import Timing, timing
 
 BLOCK, LONG = 4096, 2**20  # bytes of an access at random, and of a long one
-SIZE, LEAST_FREE = 2**30, 3 * 2**30  # bytes of the scratch file, and of the room that there must be
+SIZE, LEAST_FREE = 2**30, 3 * 2**30  # bytes of the scratch file, and free bytes required
 DEPTHS = (1, 4, 16, 64)
 ACCESSES, ROUNDS = 2000, 3
 DIRECT = getattr(os, "O_DIRECT", 0)

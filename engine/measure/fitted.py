@@ -12,7 +12,7 @@ from ..core.figures import percent
 from ..units import GB, NS, US
 from .timing import Timing
 
-LAYER_KERNELS = 6  # of a layer with its update, as `hardware.layers` counts them
+LAYER_KERNELS = 6  # kernels of a layer with its update, as `hardware.layers` counts them
 STARTS = (16.0, 256.0)
 
 

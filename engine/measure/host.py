@@ -25,8 +25,8 @@ from .timing import Timing, busy_notes, cpu_times, measured, timing
 
 ROUNDS, QUICK_ROUNDS, PASSES, QUICK_PASSES = 7, 3, 3, 1
 POWER_SIZE = 2048  # rows and columns of the matrices that keep all cores busy
-GROUPS = {False: 24, True: 11}  # of operators, by whether the measurement is quick
-MMAP_MAX, TRIM_THRESHOLD = -4, -1  # of glibc's mallopt
+GROUPS = {False: 24, True: 11}  # groups of operators, by whether the measurement is quick
+MMAP_MAX, TRIM_THRESHOLD = -4, -1  # parameters of glibc's mallopt
 KINDS: Mapping[str, tuple[str, ...]] = {
     "host": ("fp32-peak-a-core", "embedding-software-per-lookup", "EmbeddingBag-rate"),
     "host-software": (
@@ -41,7 +41,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     ),
     "framework": ("training-loop",),
 }
-OnProgress = Callable[[float, str], None]  # the share that is done, and of what
+OnProgress = Callable[[float, str], None]  # takes the share that is done, and the activity
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def pytorch() -> Any:
         raise BadInput(
             "PyTorch is not installed, and it is what is measured; run `pip install -r requirements-measure.txt`."
         ) from None
-    torch.sparse.check_sparse_tensor_invariants.disable()  # it warns unless one says whether it shall check
+    torch.sparse.check_sparse_tensor_invariants.disable()  # PyTorch warns unless this is set
     return torch
 
 
@@ -83,7 +83,7 @@ def steady_memory() -> None:
         library = ctypes.CDLL(None)
         library.mallopt(MMAP_MAX, 0)
         library.mallopt(TRIM_THRESHOLD, 2**31 - 1)
-        import_module("torch").ones(2**27)  # let it ask for as much as operators take
+        import_module("torch").ones(2**27)  # reserve as much memory as operators take
 
 
 def measure_host(
@@ -97,7 +97,7 @@ def measure_host(
     times: dict[str, list[float]] = {}
     kinds_and_amounts: dict[str, tuple[str, dict[str, float]]] = {}
     num_groups = passes * GROUPS[quick]
-    for pass_number in range(passes):  # some time apart: a shared machine is faster in one minute than in the next
+    for pass_number in range(passes):  # passes some time apart: a shared machine changes by the minute
         for group_number, group in enumerate(operators(torch, num_cores, quick)):
             for name, seconds in measured({operator.name: operator.kernel for operator in group}, ROUNDS).items():
                 times.setdefault(name, []).extend(seconds)

@@ -15,7 +15,7 @@ from ..core.arrays import Floats, Ints
 from ..core.jit import entry
 from .timing import Kernel
 
-MEMORY_TIMES = 8  # an array over the last cache
+MEMORY_TIMES = 8  # size of an array over the last cache
 READS, ROWS, ROW = 200_000, 200_000, 512  # reads of a chain and rows of a call, and a row's bytes
 CHAIN, BY_ONE, BY_ALL = "chain of reads", "random rows by one core", "random rows by all cores"
 Placement = Callable[[NDArray[Any]], NDArray[Any]]
@@ -80,7 +80,7 @@ def memory_kernels(arrays: MemoryArrays) -> dict[str, tuple[Kernel, float]]:
     nbytes, pool, position = float(ROW * len(rows[0])), ThreadPoolExecutor(len(rows)), 0
 
     def follow() -> None:
-        nonlocal position  # it goes on where it ended: the same lines again would lie in a cache
+        nonlocal position  # the chain goes on where it ended: the same lines again would be cached
         position = chased(chain, position, READS)
 
     return {

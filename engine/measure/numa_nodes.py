@@ -49,11 +49,11 @@ from .timing import Timing, measured, timing
 NODES = Path("/sys/devices/system/node")
 MBIND, MOVE_PAGES = {"x86_64": 237, "aarch64": 235}, {"x86_64": 279, "aarch64": 239}  # system calls by processor
 BIND, MOST_NODES, WORD = 2, 1024, 64  # MPOL_BIND; bits of a mask of nodes, and of one of its words
-PAGES = 64  # that are asked where they lie
-SHARE, LEAST_CACHES = 0.25, 2.0  # of a node's free memory that is taken; the smallest array, over the last cache
-CHUNKS = 10  # of a reader's rows, between which it looks whether the chain has ended
-APART = 1.001  # how much further each point of a curve lies than the one before
-LEAST_NS = 1.0  # of a link
+PAGES = 64  # number of pages whose node is checked
+SHARE, LEAST_CACHES = 0.25, 2.0  # share of a node's free memory to use; the smallest array over the last cache
+CHUNKS = 10  # chunks of a reader's rows; after each the reader checks for the chain's end
+APART = 1.001  # least ratio of successive points of a curve
+LEAST_NS = 1.0  # least latency of a link
 
 
 class MemoryNode(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 from .timing import Kernel
 
 SEED = 20_261
-RING_BYTES, RINGS = 2.0**27, (4, 32)  # of the gradients of tables whose operators take turns, and how many there are
+RING_BYTES, RINGS = 2.0**27, (4, 32)  # bytes of gradients of tables that take turns; least and most tables
 
 
 class Operator(NamedTuple):

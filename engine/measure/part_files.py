@@ -26,10 +26,10 @@ NEAREST = {
     "drive": "pm9a3",
     "expander": "cmm-d-256",
 }
-OF_GPU = {"framework": "measured-gpu"}  # names of parts that differ where a GPU is driven: a call there costs a host nothing
-USES = {"host": ("dram", "copy-path"), "gpu": ("fabric",)}  # kinds that a part names, each this machine's where it was measured
+OF_GPU = {"framework": "measured-gpu"}  # names of parts that drive a GPU: a call of the host's framework costs nothing
+USES = {"host": ("dram", "copy-path"), "gpu": ("fabric",)}  # kinds of parts that a part names, this machine's where measured
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
-LEFT_OUT = ("availability", "price")  # of the nearest part
+LEFT_OUT = ("availability", "price")  # tables of the nearest part that are left out
 DIGITS = 6
 NO_CURVES: Mapping[str, LatencyPoints] = MappingProxyType({})
 
@@ -45,7 +45,7 @@ def written(
 ) -> list[Path]:
     """Write FOLDER/KIND/NAME.toml for each kind; return the paths.
 
-    about: machine and software in a line.
+    machine: machine and software in a line.
     nearest: the nearest part by kind.
     names: names by kind of parts that are not NAME.
     curves: latency curves by kind.

@@ -12,9 +12,9 @@ from .fitted import MeasuredFigure
 
 COUNTERS = Path("/sys/class/powercap")
 IDLE_SECONDS, ACTIVE_SECONDS, QUICK_SECONDS = 2.0, 3.0, 0.5
-SLICES = 4  # of those seconds, each a figure of its own
-MICROJOULES = 1e6  # in a joule
-WIDE = 0.02  # of a figure, each way, beside what slices spread
+SLICES = 4  # slices of those seconds, each with its own watts
+MICROJOULES = 1e6  # microjoules in a joule
+WIDE = 0.02  # share of a figure that is added to the slices' spread, each way
 UNREADABLE = "Watts are not measured: this system shows no readable energy counters; they are the nearest part's."
 
 
@@ -40,7 +40,7 @@ def energy_counters() -> list[EnergyCounter]:
     """Return a counter for each processor; none where any of them cannot be read."""
     counters = []
     try:
-        for folder in sorted(COUNTERS.glob("intel-rapl:*")):  # AMD's too
+        for folder in sorted(COUNTERS.glob("intel-rapl:*")):  # AMD's counters too
             if (folder / "name").read_text(encoding="ascii").startswith("package-"):
                 limit = int((folder / "max_energy_range_uj").read_text(encoding="ascii"))
                 counters.append(EnergyCounter(folder / "energy_uj", limit))
@@ -58,7 +58,7 @@ def measure_power(load: Callable[[], object], quick: bool = False) -> MeasuredPo
     counters = energy_counters()
     if not counters:
         return MeasuredPower({}, (UNREADABLE,))
-    load()  # it warms up, and is not idle
+    load()  # a warm-up, before the idle seconds begin
     idle_seconds, active_seconds = (QUICK_SECONDS,) * 2 if quick else (IDLE_SECONDS, ACTIVE_SECONDS)
     with suppress(OSError, ValueError):
         idle = [_mean_watts(counters, lambda: sleep(idle_seconds / SLICES)) for _ in range(SLICES)]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from ..core.figures import percent
 
 Kernel = Callable[[], object]
-LEAST = 1e-3  # seconds that a repeat takes: a call that is shorter is repeated within it
-WIDE = 0.25  # of the median: a spread beyond which a figure is said to be uncertain
-BUSY = 0.10  # of the cores' time that other work had
+LEAST = 1e-3  # least seconds of a repeat: shorter calls are repeated within it
+WIDE = 0.25  # share of the median: a larger spread makes a figure uncertain
+BUSY = 0.10  # share of the cores' time for other work
 
 
 class Timing(NamedTuple):

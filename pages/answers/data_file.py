@@ -22,7 +22,7 @@ from engine.workload.readers.formats import digest_of
 from pages.gate import access
 from pages.gate.typed_path import expanded
 
-START, TYPED, UPLOADED = "start", "typed", "uploaded"  # how a server comes to know a file, and whose its content thereby is
+START, TYPED, UPLOADED = "start", "typed", "uploaded"  # origins of a file, which decide who may see its content
 UPLOADS = "uploads"
 
 
@@ -35,7 +35,7 @@ class DataFile:
     origin: str = ""
 
 
-_FILES: dict[str, dict[str, DataFile]] = {}  # what this process may read, by digest and origin: a link never names a path
+_FILES: dict[str, dict[str, DataFile]] = {}  # files that this process may read, by digest and origin: a link never names a path
 
 
 def named_path() -> Path | None:

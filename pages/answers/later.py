@@ -26,11 +26,11 @@ from engine.service.worker import polite
 from pages.ui import session
 
 MOST, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
-STILL_SECONDS = 0.3  # in which the page is drawn and painted, and a visitor may move on
+STILL_SECONDS = 0.3  # seconds before work begins: the page is drawn, and a visitor may move on
 CACHED_RESULTS, VISITOR_LEFT = 64, "left"
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
 _SHORT_POOL = ThreadPoolExecutor(1, "later")
-_LONG_POOL = ThreadPoolExecutor(1, "long")  # what takes seconds, so that short answers need not wait
+_LONG_POOL = ThreadPoolExecutor(1, "long")  # for answers of seconds, so that short ones need not wait
 _PAGE_POOL = ThreadPoolExecutor(2, "pages")  # so that visitors need not wait for each other
 _workers: dict[int, ProcessPoolExecutor] = {}  # by thread
 _futures: OrderedDict[Hashable, Future[Any]] = OrderedDict()

@@ -11,7 +11,7 @@ from engine.sweep.questions import Questions
 from pages.ui import palette, session
 
 CHOSEN_BASELINE, SHOWN_BASELINE, TARGET = "baseline chosen", "told against", "target within"
-IDEAL = "dram"  # where a family has it: all tables in memory that is as fast as memory gets
+IDEAL = "dram"  # all tables in DRAM, the fastest system of its family
 TARGETS = ("0", "5", "10", "25", "50", "100", "200", "400")
 DEFAULT_TARGET = "10"
 

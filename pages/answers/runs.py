@@ -97,7 +97,7 @@ def follow(scenarios: Scenarios, run_kind: How, draw: Callable[[Status | None], 
     def look() -> None:
         try:
             _look()
-        except EmberpoolError as error:  # a fragment that draws itself again has no page around it
+        except EmberpoolError as error:  # no page around a redrawn fragment shows the error
             st.error(plain(str(error)))
 
     def _look() -> None:

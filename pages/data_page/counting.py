@@ -14,7 +14,7 @@ from pages.answers import later
 from pages.data_page import workload_tables
 from pages.ui import answer
 
-BOX_AFTER = 0.3  # seconds in which most profiles are there, without a box that comes and goes
+BOX_AFTER = 0.3  # seconds without a box: most profiles take less
 
 
 def expected(scenario: Scenario) -> Profile:

@@ -10,7 +10,7 @@ from pages.answers import data_file
 from pages.answers.data_file import DataFile
 
 MAPPING = ".toml"
-MOST_ENTRIES = 10_000  # of a folder and those in it; a list of more helps nobody
+MOST_ENTRIES = 10_000  # files of the folder and its subfolders that are listed at most
 
 
 def folder() -> Path | None:
@@ -50,11 +50,11 @@ def groups(paths: Collection[Path]) -> Mapping[Path, frozenset[Path]]:
     A data file is among its own paths.
     """
     members_by_file: dict[Path, frozenset[Path]] = {}
-    for path in sorted(paths, key=lambda path: ("sparse" not in path.name, path.name)):  # ids of arrays name the others
+    for path in sorted(paths, key=lambda path: ("sparse" not in path.name, path.name)):  # a file of ids names its arrays
         if not any(path in members for members in members_by_file.values()):
             try:
                 members_by_file[path] = frozenset({path, *(set(files_of(path)) & set(paths))})
-            except BadFile:  # one that belongs to it is missing
+            except BadFile:  # a file that belongs to this one is missing
                 members_by_file[path] = frozenset({path})
     return members_by_file
 

@@ -49,7 +49,7 @@ def reshape(scenario: Scenario) -> None:
         file = data_file.file_of(scenario)
         shape = later.cached_result(shape_of, str(file.path), file.digest)
     except EmberpoolError:
-        return  # the page has said it
+        return  # the page has shown the error
     if changes := shape.changes(scenario):
         tables = f"{len(shape.pooling)} tables, {count(sum(shape.rows))} rows, {shape.dense} numbers"
         suited = with_values(scenario, changes)

@@ -18,7 +18,7 @@ from pages.answers.data_file import DataFile
 from pages.data_page.data_folder import MAPPING, groups
 
 FOLDER = Path(".emberpool") / "uploads"
-OTHER, MOST_NAME = re.compile(r"[^A-Za-z0-9._-]"), 240  # letters, so that a reader can put a word behind a name
+OTHER, MOST_NAME = re.compile(r"[^A-Za-z0-9._-]"), 240  # characters of a name at most, with room for a suffix
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 
 

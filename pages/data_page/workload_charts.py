@@ -30,7 +30,7 @@ HOTTEST = "hottest rows"
 HALVES = "2 * log(datum.value) / LN10"
 HALF_DECADES = f"abs({HALVES} - round({HALVES})) < 0.01 ? format(datum.value, '.2~r') : ''"
 BESIDE = ": "
-PIXELS, TALL, MANY = 17, 44, 30  # of a row, the least and the most
+PIXELS, TALL, MANY = 17, 44, 30  # pixels of a row at least and at most; tables drawn at most
 EXACT = "format(datum.value, ',')"
 COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
 

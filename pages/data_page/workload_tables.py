@@ -77,7 +77,7 @@ def counted(scenario: Scenario, max_lookups: int = MOST_LOOKUPS, path: str = "")
     profile = data_profile.counted(scenario, [first_ids, *(origin.ids(n) for n in range(1, number))])
     if file is None:
         return profile
-    columns = file.fields * (len(profile.table_rows) // file.tables)  # copies of a field stand one behind the other
+    columns = file.fields * (len(profile.table_rows) // file.tables)  # copies of a field follow each other
     return replace(profile, numbering=numbering_note(scenario, file), columns=columns, samples=file.training_samples)
 
 
@@ -205,7 +205,7 @@ def on_tables(profile: Profile, share: float) -> str:
         return f"{start}, no lookup misses"
     small = rows <= SMALL_TABLE
     part = misses_by_table[small].sum() / misses_by_table.sum()
-    if part > 0.5 and 1 < small.sum() < len(rows):  # of all tables it would say nothing
+    if part > 0.5 and 1 < small.sum() < len(rows):  # where all tables are small the sentence says nothing
         small_bytes = figure(float((rows * profile.table_row_bytes)[small].sum()), "B")
         return f"{start}, {percent(part)} of the misses are in the {small.sum()} smallest tables; whole, they take {small_bytes}"
     worst_table = int(misses_by_table.argmax())

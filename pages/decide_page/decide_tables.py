@@ -21,9 +21,9 @@ from pages.decide_page.decide_charts import NOBODY
 from pages.ui.page_link import host
 from pages.ui.plain import worded
 
-MOST_TIMES = 6.0  # the best: a dearer family's bar would leave no room for the others
+MOST_TIMES = 6.0  # times the lowest cost: longer bars would leave no room for others
 WHISKER = 1.5  # times the longest bar: a longer line is cut there
-LEAST = 1e-4  # of a cost: a smaller part is not drawn
+LEAST = 1e-4  # share of a cost: smaller parts are not drawn
 NUMBERS = {
     "USD a billion samples": "%.4g",
     "Machine [USD]": "%,.0f",

@@ -54,7 +54,7 @@ def asked_of(state: Mapping[str, object]) -> Questions:
     """Return the questions of a form with such a session state."""
     form_values = {key: str(state[_kept_key(key)]) for key in FIRST}
     requirement, lose = form_values[MUST] if form_values[VALUE].strip() else "", form_values[LOSE]
-    lose = "" if lose in NUMBERED and not form_values[MOST].strip() else lose  # nothing is asked until its number is written
+    lose = "" if lose in NUMBERED and not form_values[MOST].strip() else lose  # without a number the loss is not limited
     require = [f"{requirement}={form_values[VALUE].strip()}"] * bool(requirement) + [
         f"budget={form_values[BUDGET].strip()}"
     ] * bool(form_values[BUDGET].strip())

@@ -20,7 +20,7 @@ from pages.ui import session
 from pages.ui.plain import plain
 
 NAMES = "names of tables"
-MOST_VISIBLE = 12  # rows; of more the grid scrolls
+MOST_VISIBLE = 12  # rows; the grid scrolls beyond them
 ROW_PIXELS = 35
 PASTE_HELP = (
     "A list of EmbeddingBagConfig as TorchRec prints it or as JSON, or rows copied from a spreadsheet or a CSV file. Their first "

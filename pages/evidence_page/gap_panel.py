@@ -34,7 +34,7 @@ def draw() -> None:
         bar.progress(index / len(pending_presets), f"{plain(preset(name).title)}: run {index + 1} of {len(pending_presets)}")
         _GAPS_BY_PRESET[name] = later.worker_result(validate.gaps, name)
     if pending_presets:
-        st.rerun()  # without the button
+        st.rerun()  # draw the page without the button
     gaps = [gap for name in preset_names() for gap in _GAPS_BY_PRESET[name]]
     st.markdown(f"**{plain(worst(gaps))}**")
     downloads.show(table(gaps), FORMATS)

@@ -22,11 +22,11 @@ MET = {WITHIN: "#2a7f62", OUTSIDE: "#c23b3b"}
 TEXT, SMALL, EDGE = pictures.INK, pictures.LETTERS, pictures.EDGE
 LETTER, BOLD_LETTER = 3.95, 5.3  # points of a letter in the mean, of small text and of the title
 STEP, LINE = 25, 10  # points of a row with two bars, and of a line of text
-BAR_ROWS, BAR_PANELS, BAR_SPREAD = 16, 2, 20.0  # the most that bars are drawn for; beyond them ratios are
+BAR_ROWS, BAR_PANELS, BAR_SPREAD = 16, 2, 20.0  # limits of bar charts; beyond them ratios are drawn
 NUMBER = 26  # points that a bar's number takes
 ROUND = [float(f"{part}e{power}") for power in range(-4, 9) for part in (1, 2, 5)]
 FINE = [1.5, 0.7, 1.2, 0.8, 1.1, 0.9]
-LEAST, MILLION, GAP, TICK_WIDTH = 1e-3, 1e6, 3, 22  # of a ratio; of numbers; points between rows and of a tick's label
+LEAST, MILLION, GAP, TICK_WIDTH = 1e-3, 1e6, 3, 22  # least ratio; a million; points between rows and of a tick's label
 SOURCE = f"Emberpool, model {version.MODEL}"
 
 

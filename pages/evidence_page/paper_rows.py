@@ -16,7 +16,7 @@ from engine.validation.claims import FORMS, Claim, Ends
 from engine.validation.validate import ClaimVerdict
 
 Verdicts = Sequence[ClaimVerdict]
-SHORT = re.compile(r"([A-Za-z][\w-]*)(?: RM\d| on | with | reads )")  # of a preset's title: the paper's own name for its system
+SHORT = re.compile(r"([A-Za-z][\w-]*)(?: RM\d| on | with | reads )")  # finds in a preset's title the paper's name for its system
 TIMES = "Times [×]"
 PANELS = {"speed-up": "Speed-up [×]", "saving [%]": "Saved [%]", "gain [%]": "Gain [%]", "ratio": "Ratio [×]"}
 TITLES = {

@@ -40,7 +40,7 @@ TITLES = {
     "ours": "Ours",
     "error": "Error [%]",
 }
-COLOURS = (*palette.OTHERS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # as many as there are families, and one
+COLOURS = (*palette.OTHERS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # one more than there are families
 
 
 READING = (

@@ -20,7 +20,7 @@ from pages.graphics.charts import hover, layer, nominal, ruled, scale_of
 from pages.ui import downloads
 from pages.ui.plain import plain
 
-DRAWN = {"Accuracy": "#c2557f", "AUC": "#3f8fd0"}  # no training system's colours
+DRAWN = {"Accuracy": "#c2557f", "AUC": "#3f8fd0"}  # colours that no training system has
 SUBTITLE = "Difference to the run without a fault [percentage points], with its 95 % interval; dashed: the paper's bound"
 FAULTS = "Recoveries"
 AGE = "Age of the MLP log [batches]"

@@ -23,7 +23,7 @@ from pages.gate.middleware import Gate
 from pages.gate.typed_path import expanded
 
 SCRIPT = "app.py"
-OPEN_SECONDS = 1.0  # until the server listens
+OPEN_SECONDS = 1.0  # seconds until the server listens
 BAD_INPUT, LAST_PORT = 2, 65_535
 
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = host_names((listens, *numbers), command_line.allow.replace(",", " ").split())
         _check_data(command_line.data)
         _take_parts(command_line.parts)
-        token = access.begin(os.environ.pop(access.VARIABLE, ""))  # no process that is started from here has it
+        token = access.begin(os.environ.pop(access.VARIABLE, ""))  # child processes do not get the token
     except BadInput as error:
         print(error, file=sys.stderr)
         return BAD_INPUT

@@ -12,7 +12,7 @@ from pages.gate.hosts import HostNames, same_origin
 
 POLICY_VIOLATION = 1008
 CORE = "/_stcore/"
-# Cookies know no ports: in a frame of another one's page the explorer would be trusted, and be clicked unseen.
+# Cookies ignore ports: framed in another site's page the explorer would be trusted, and clicked unseen.
 FRAMES = {"Content-Security-Policy": "frame-ancestors 'self'", "X-Frame-Options": "SAMEORIGIN"}
 
 
@@ -27,7 +27,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request or a websocket's handshake."""
-        if scope["type"] not in ("http", "websocket"):  # the server's own start and end
+        if scope["type"] not in ("http", "websocket"):  # lifespan events of the server
             return await self._app(scope, receive, send)
         send = _unframed(send)
         if refusal := self._refusal(Headers(scope=scope)):
@@ -58,7 +58,7 @@ class Gate:
         rest = [part for part in parts if unquote_plus(part.partition("=")[0]) != access.PARAMETER]
         if len(rest) == len(parts):
             return None
-        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").lstrip("/\\")  # "//host" would lead elsewhere
+        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").lstrip("/\\")  # "//host" is another host
         response = RedirectResponse(f"/{path}{'?' * bool(rest)}{'&'.join(rest)}", 303, {"Cache-Control": "no-store"})
         if token := access.redeemed(dict(parse_qsl(query)).get(access.PARAMETER, "")):
             name = access.cookie_name(Headers(scope=scope)["host"])

@@ -18,7 +18,7 @@ INK = "#797e87"  # as readable on white as on near-black
 # Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
 FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
 SHORT = "!isNumber(datum.value) || datum.label == '' || abs(datum.value) < 1e4 ? datum.label : format(datum.value, '.4~s')"
-TICKS = 6  # asked for; Vega draws a round number of them near it, never more than ten
+TICKS = 6  # number of ticks requested; Vega draws a round number near it, ten at most
 AGAINST = {
     "running": "Simulated time without outages [s]",
     "broken": "Simulated time, outages shortened [s]",
@@ -32,7 +32,7 @@ Break = tuple[float, float, float]
 FIT: Spec = {"autosize": {"type": "fit-x", "contains": "padding"}}  # the width is the page's, the height that of the plot itself
 CURVE = "#d9622b"
 LOG: Spec = {"type": "log", "nice": False}
-LABEL: Spec = {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK}  # right of where a bar ends
+LABEL: Spec = {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK}  # a label right of a bar's end
 # The page's room for a picture. A plot's own width changes once its labels are laid out, too late for lines of a title; it is
 # named because Vega looks again when it changes, and it stands in where there is no page.
 OUTER = "((width ? containerSize()[0] : 0) || width)"

@@ -29,7 +29,7 @@ GROUPS = {
     1015: "@",
 }
 WIDTHS = {letter: width for width, letters in GROUPS.items() for letter in letters}
-OTHER, BOLD = 556, 1.07  # of a letter that is not listed; of bold letters over normal ones
+OTHER, BOLD = 556, 1.07  # width of other letters; bold letters over normal ones
 TEXT = re.compile(r"<text (?P<attributes>[^>]*)>(?P<inner>.*?)</text>")
 SPAN = re.compile(r"<tspan(?P<attributes>[^>]*)>(?P<text>[^<]*)</tspan>")
 SIZE = re.compile(r'font-size="(?P<size>[\d.]+)px"')

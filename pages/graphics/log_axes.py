@@ -13,7 +13,7 @@ EVERY_TICK = [float(f"{step}e{power}") for power in range(LEAST_POWER, LARGEST_P
 EDGES = {"zero": False, "nice": False, "padding": 12}  # fitted to the points, which stay whole at the picture's edges
 # Pixels of a decade from which 2 and 5 are written too, and labels that fit into the axis at most.
 ROOM = {"x": 120, "y": 50}
-MOST_DECADES = 3  # of which all ticks are written: ten at most
+MOST_DECADES = 3  # decades of which all ticks are written, ten at most
 SIZES = {"x": "width", "y": "height"}
 POWER = "log(datum.value) / LN10"
 IS_POWER = f"abs({POWER} - round({POWER})) < 1e-9"

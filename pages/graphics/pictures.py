@@ -9,10 +9,10 @@ import pandas as pd
 from pages.graphics import letters
 from pages.graphics.charts import Spec
 
-VEGA_LITE = "6.1"  # the newest of the converter's versions that is not newer than the browser's
+VEGA_LITE = "6.1"  # the converter's newest version up to the browser's
 WIDTH, SHARPNESS = 900, 2
-PRINT_DOTS, POINTS = 300, 72  # an inch
-HEAD, LETTERS, LEADING, EDGE = 10, 8, 1.25, 4  # of print, in points: letters of title and caption, lines, the left edge
+PRINT_DOTS, POINTS = 300, 72  # dots and points an inch
+HEAD, LETTERS, LEADING, EDGE = 10, 8, 1.25, 4  # points in print: letters of title and caption, the left edge; LEADING is a factor
 INK = "#1b1e23"
 FONT = "Liberation Sans, Arial, sans-serif"
 PAPER: Spec = {"background": "white", "config": {"font": FONT, "axis": {"labelFontSize": 12}}}
@@ -23,7 +23,7 @@ CLIP = re.compile(r"\b(clip|gradient_)\d+\b")
 
 def svg(spec: Spec, marks: pd.DataFrame, prefix: str = "chart") -> str:
     """Draw a chart as SVG; names inside begin with `prefix`, unique in a page."""
-    import vl_convert  # late: starting it takes a second
+    import vl_convert  # imported late: starting it takes a second
 
     svg_text: str = vl_convert.vegalite_to_svg(_with_rows(spec, marks), vl_version=VEGA_LITE)
     order: dict[str, str] = {}

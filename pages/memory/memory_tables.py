@@ -19,8 +19,8 @@ from engine.units import GB, MS, NS
 from pages.ui import palette
 from pages.ui.numbers import change, milliseconds
 
-APART = 0.07  # of the axis: lines that end nearer to each other share one name
-TELLING = 0.005  # of a step: smaller changes have no sign
+APART = 0.07  # share of the axis: lines that end nearer to each other share one name
+TELLING = 0.005  # share of a step: smaller changes count as none
 LATENCY = {
     "system": "Training system",
     "ns": "CXL latency [ns]",

@@ -41,7 +41,7 @@ MARKS = {
     LITERAL: "are letters like others",
     MULTILINE: "stand around a cell, which may have several lines",
 }
-ACCEPTED, OF = "mappings of uploads", "uploads without their mappings"  # texts, and digests, by digest
+ACCEPTED, OF = "mappings of uploads", "uploads without their mappings"  # texts, and bare digests, by digest
 FAULT = "mapping fault"
 
 
@@ -217,7 +217,7 @@ def with_mapping(bare: DataFile, files: Sequence[tuple[str, bytes]]) -> DataFile
     text = st.session_state.get(ACCEPTED, {}).get(bare.digest)
     if text is None:
         return bare
-    data_files = [(name, content) for name, content in files if not name.endswith(".toml")]  # a mapping there was empty
+    data_files = [(name, content) for name, content in files if not name.endswith(".toml")]  # an uploaded mapping was empty
     file = uploads.keep([*data_files, (f"{bare.path.name}.toml", text.encode())])
     st.session_state[OF] = {**st.session_state.get(OF, {}), file.digest: bare.digest}
     return file

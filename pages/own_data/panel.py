@@ -104,7 +104,7 @@ def _draw_offer(setting: Setting, file: DataFile) -> None:
             st.caption("Without labels no run can train on it: generated data can be fitted to it.")
         else:
             _presses(setting, file, shape)
-    if not _is_shown(setting, file, shape):  # whose fit stands on the page
+    if not _is_shown(setting, file, shape):  # then the page shows the fit itself
         fit_view.draw(file, setting.base, partial(leading.put, setting.asked, session.base()))
 
 
@@ -167,4 +167,4 @@ def _take_accepted(setting: Setting, file: DataFile) -> None:
         if described and shape and shape.clicks is not None:
             leading.put(Question("", setting.here), session.base(), scenario_of(setting.base, described, shape))
     except (BadFile, BadKnob):
-        return  # the panel says so when it is drawn
+        return  # the panel shows the error when it is drawn

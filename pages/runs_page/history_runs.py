@@ -23,7 +23,7 @@ from pages.ui.plain import plain
 
 ASKED, MISSING, SAID, WORDS = "runs of the link", "runs that are not here", "runs in the link", "history words"
 METRIC, FIRST_METRIC = "history metric", "Step time [ms]"
-ROOM = links.MOST_CHARACTERS - 2000  # the rest is for the scenario
+ROOM = links.MOST_CHARACTERS - 2000  # characters for runs; the rest is for the scenario
 HOW: dict[How, str] = {"estimate": "an estimate", "full": "a full run"}
 SHARED = "This link opens the history with the chosen requests beside each other; where one was never run, it says how to run it."
 Compared = tuple[tuple[How, str], ...]

@@ -24,7 +24,7 @@ EACH = "USD of each run's machine.prices"
 RANK = "Rank, best first [%]"
 LIVE = ("queued", "running")
 HOW: dict[How, str] = {"estimate": "estimated", "full": "trained in full"}
-MOST_MARKS = 300  # of one request's curve; more could not be told apart
+MOST_MARKS = 300  # points of one request's curve; the eye tells no more apart
 
 
 def listed(entries: Sequence[Entry]) -> pd.DataFrame:

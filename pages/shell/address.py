@@ -123,7 +123,7 @@ def bar(place: str, caution: str = "") -> None:
         st.info(plain(st.session_state[BANNER]))
     own_parts.draw()
     if place == "data":
-        return  # its answer says what is wrong with the file
+        return  # the answer of Data says what is wrong with the file
     try:
         data_file.path_for(session.scenario())
     except BadInput as error:

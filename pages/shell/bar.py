@@ -18,8 +18,8 @@ from pages.ui.plain import plain
 SLOT = "slot of share"
 YOURS = "your"
 MOST_CHIPS = 12  # two lines of a window of 1440 pixels
-MOST_LETTERS = 20  # of a value
-MOST_VALUES = 4  # of a knob with one value a table
+MOST_LETTERS = 20  # characters of a value on a chip
+MOST_VALUES = 4  # values on a chip of a knob with a value for each table
 
 
 def draw(refused: Mapping[str, str], full_bar: bool = True, keep_line: bool = False) -> None:
@@ -29,7 +29,7 @@ def draw(refused: Mapping[str, str], full_bar: bool = True, keep_line: bool = Fa
     """
     undo.record()
     projector.apply()
-    if not full_bar:  # a page that asks for all of this itself
+    if not full_bar:  # the page has fields for all of this itself
         st.session_state[session.PRESET] = st.session_state[session.PRESET]
         question.keep_target()
         _say_refused(refused)

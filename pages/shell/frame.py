@@ -69,6 +69,6 @@ def freeze_loaded(place: str) -> None:
     Streamlit collects garbage after every run, of a timer too.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
-    single_thread()  # from now on: the sums of a page are short, and threads of one visitor's would wait for another's
+    single_thread()  # a page's sums are short, and one visitor's threads would wait for another's
     gc.collect()
     gc.freeze()

@@ -24,7 +24,7 @@ PLACES: Mapping[str, PageLink] = MappingProxyType(
         "runs": history_runs.LINK,
     }
 )
-# Where what stood at an old address stands now; the scenario of a link comes along.
+# New places of old addresses; the scenario of a link comes along.
 MOVED = {
     "explore": "design",
     "compare": "design",
@@ -35,5 +35,5 @@ MOVED = {
     "reproduce": "evidence",
     "history": "runs",
 }
-# What is open on the place that an old address leads to.
+# Sections to open on the new place of an old address.
 OPENED = {"compare": details.SYSTEMS, "why": details.WHY}

@@ -67,7 +67,7 @@ def _draw_group(group: str, refused: Mapping[str, str], elsewhere: Collection[st
 
 
 def _draw_knob(path: str, refused: Mapping[str, str]) -> None:
-    knob_effect = None if warming.kernels_missing() else effect(session.scenario(), path)  # which is estimated
+    knob_effect = None if warming.kernels_missing() else effect(session.scenario(), path)  # an effect needs estimates
     knob_widgets.draw(KNOBS[path], refused.get(path, ""), "" if knob_effect is None or knob_effect.acts else knob_effect.sentence)
     beside_knob.draw(path, session.scenario())
 

@@ -19,7 +19,7 @@ def record() -> None:
         moved_knobs += [session.AXES] * (last_state[2:] != current_state[2:])
         if (
             moved_knobs != st.session_state.get(MOVED_KNOBS) or len(moved_knobs) > 1 or not undo_steps()
-        ):  # a series on one knob is one step
+        ):  # successive moves of one knob are one step
             st.session_state[UNDO_STEPS] = [*undo_steps(), last_state][-MOST_STEPS:]
         st.session_state[MOVED_KNOBS] = moved_knobs
     st.session_state[LAST_STATE] = current_state

@@ -19,7 +19,7 @@ FIELDS = {
     "model.pooling": ("Pooling factor (lookups)", "20"),
     "data.batch_size": ("Batch size", "4096"),
 }
-# How lookups spread over rows decides which machine is cheapest: so it is asked for.
+# Popularity decides which machine is cheapest, so the form has it.
 LIKE = {
     "kaggle": "Criteo Kaggle",
     "terabyte": "Criteo Terabyte",
@@ -91,7 +91,7 @@ def whole(changes: dict[str, object]) -> dict[str, object]:
     """
     widths = preset(DEFAULT).scenario.model.bottom_mlp
     dim = changes.get("model.embedding_dim", widths[-1])
-    widest = max(dim) if isinstance(dim, tuple) else dim  # to which dot products bring the others
+    widest = max(dim) if isinstance(dim, tuple) else dim  # dot products bring the other tables to this dim
     training_defaults = {f"model.{name}": KNOBS[f"model.{name}"].default for name in TRAINING}
     return {**training_defaults, **changes, "model.bottom_mlp": (*widths[:-1], widest)}
 

@@ -14,7 +14,7 @@ from pages.ui.numbers import change, label, readable
 from pages.ui.tables import most_drawn
 
 STEP, COST = "Step time [ms]", "Capital cost [USD]"
-# Each result that is read, the weightiest first, and whether its change against the baseline stands beside it.
+# Results of the table, the most important first, and whether the change against the baseline stands beside them.
 SHOWN = {
     STEP: True,
     "Throughput [samples/s]": False,
@@ -28,7 +28,7 @@ SHOWN = {
 POLICY, KNOWN = "A power loss", "Known by"
 FORMATS = {**dict.fromkeys(SHOWN, "%.4g"), COST: "%,.0f", "Throughput [samples/s]": "%,.0f"}
 LANES = ["lane", "says", "system", "part", "task", "batch", "start", "end", "background", "moves"]
-LEAST_BYTES = 0.5  # an expected part of a byte is none
+LEAST_BYTES = 0.5  # expected values below half a byte count as none
 of = lru_cache(maxsize=512)(data_movement.data_moves)
 
 
@@ -81,11 +81,11 @@ def timelines(results: Mapping[str, Result]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=LANES)
 
 
-def _task_bars(result: Result, moves: Sequence[DataMove], end_ms: float) -> Iterator[dict[str, object]]:
+def _task_bars(result: Result, device_moves: Sequence[DataMove], end_ms: float) -> Iterator[dict[str, object]]:
     """Yield a bar for each device of each task until `end_ms`."""
     system = result.scenario.system
     for row in result.timeline:
-        task_moves = [move for move in moves if move.task == row["Task"]]
+        task_moves = [move for move in device_moves if move.task == row["Task"]]
         if row["Start [ms]"] >= end_ms:
             continue
         for device_lane in dict.fromkeys(" ".join(filter(None, (move.device, move.lane))) for move in task_moves):

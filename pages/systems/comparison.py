@@ -15,7 +15,7 @@ from pages.ui.palette import known_by
 
 STEP, ENERGY, COST = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
 EQUAL = 1 + 5e-4
-TELLING = 0.1  # of a difference: what is less is not worth a word
+TELLING = 0.1  # share of a difference: smaller parts are not mentioned
 Results = Mapping[str, Result]
 
 

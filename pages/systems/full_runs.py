@@ -31,7 +31,7 @@ SHOWN = {
     "MLP staleness [batches]": "%,.0f",
 }
 CURVES = ["system", "batch", "elapsed", "running", "joules", "loss", "auc", "kind", "what"]
-MOST_DRAWN = 20  # a system's losses are drawn as the means of so many stretches
+MOST_DRAWN = 20  # number of means by which a system's losses are drawn
 Results = Mapping[str, Result]
 
 

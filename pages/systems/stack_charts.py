@@ -57,7 +57,7 @@ def _whiskers(unit: str) -> Spec:
     tip = hover(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
     has_range = where("isValid(datum.low)")
     ends = {"x": low, "x2": {"field": "high"}, "tooltip": tip}
-    halo = layer(ruled(strokeWidth=4, color="white", opacity=0.35), **ends)  # seen on any colour
+    halo = layer(ruled(strokeWidth=4, color="white", opacity=0.35), **ends)  # white, so that the line is seen on any colour
     line = layer(ruled(strokeWidth=2, color=INK), **ends)
     cap: Spec = {"type": "tick", "aria": False, "thickness": 2, "size": 9, "color": INK}
     return {**has_range, "layer": [halo, line, *(layer(cap, x=end) for end in (low, high))]}

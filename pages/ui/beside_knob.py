@@ -15,7 +15,7 @@ from engine.scenario.scenario import KNOBS, Scenario
 from engine.systems.system import constants
 from pages.ui.plain import plain
 
-# What a reader must not overlook, with the colour that marks it.
+# Confidences that a reader must not overlook, with their colours.
 DOUBTFUL = {"unsourced": "orange", "calibrated": "violet"}
 
 

@@ -20,14 +20,14 @@ MOST_ROWS = 30
 AT_ONCE = 50
 
 
-def csv(results: Sequence[Result], how: How, name: str, label: str = "Download CSV") -> None:
+def csv(results: Sequence[Result], run_kind: How, name: str, label: str = "Download CSV") -> None:
     """Draw the button that saves results as CSV, one row each.
 
     A row has knobs, results, key, model version, constants in use, and outcome. A file of many rows is written on request,
     since thousands of rows take seconds; a short one at once.
     """
     all_results = tuple(results)
-    csv_text: Any = partial(csv_table.csv_text, all_results, how)
+    csv_text: Any = partial(csv_table.csv_text, all_results, run_kind)
     st.download_button(
         label,
         csv_text if len(all_results) > AT_ONCE else csv_text(),

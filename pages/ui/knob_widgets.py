@@ -80,7 +80,7 @@ def _draw_choice(knob: Knob) -> None:
         options,
         session.place(options, key),
         key=key,
-        help=None if knob.path == "system" else _help_text(knob),  # stands in the bar, whose words are in the glossary
+        help=None if knob.path == "system" else _help_text(knob),  # the system stands in the bar, which the glossary explains
         on_change=callback,
         format_func=title if knob.path == "system" else str,
     )
@@ -189,4 +189,4 @@ def _range_sentence(knob: Knob) -> str:
 
 MAIN = tuple(knob for knob in KNOBS.values() if knob.main)
 EXACT_WIDTH = 110  # pixels of the field for the exact value
-BAR_KNOBS = ("system",)  # those that stand in the bar on top
+BAR_KNOBS = ("system",)  # knobs in the bar on top

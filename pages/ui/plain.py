@@ -7,7 +7,7 @@ from engine.scenario.scenario import KNOBS
 from pages.ui import palette
 
 MARKUP = re.compile(r"([\\`*_{}\[\]<>()#~|$:!&@])")
-# What the browser makes of finished text, escaped or not: links of bare addresses, and icons; a word joiner parts them.
+# The browser makes links of bare addresses, and icons, also of escaped text; a word joiner prevents that.
 ALIVE = re.compile(r"(?<=:)(?=//|[a-z]+[:/])|(?<=www)(?=\.)|(?<=@)(?=[\w-])", re.IGNORECASE)
 JOINER = "\u2060"
 BLOCK = re.compile(r"^([0-9]{1,9})(?=\.(?: |$))|^(?=[+-](?:[ +-]|$))")  # at the start it would be a list or a rule
@@ -21,7 +21,7 @@ def plain(text: str, code: bool = False, most: int = MOST_CHARACTERS) -> str:
     """
     line = " ".join((text if code else worded(text)).split())
     short_text = line if len(line) <= most else f"{line[: most // 2]} ... {line[-most // 2 :]}"
-    printable = "".join(letter if letter.isprintable() else "\ufffd" for letter in short_text)  # nothing turns the line around
+    printable = "".join(letter if letter.isprintable() else "\ufffd" for letter in short_text)  # nothing reverses the line
     return BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", ALIVE.sub(JOINER, printable)), count=1)
 
 

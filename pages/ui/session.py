@@ -92,7 +92,7 @@ def shown(knob: Knob, knob_value: Any) -> str | bool:
 def offer(name: str, options: Sequence[str], default: str) -> None:
     """Set a widget before it is drawn to its last choice or a link's.
 
-    `first` is taken where that choice is not on offer. Streamlit forgets a widget's value with the widget, so that the choice is
+    `default` is taken where that choice is not on offer. Streamlit forgets a widget's value with the widget, so the choice is
     kept beside it.
     """
     if st.session_state.get(name) not in options:
@@ -168,7 +168,7 @@ def to_model() -> None:
     show(with_values(scenario(), {"model.name": name, **stale}))
     if stale:
         notice = f"{', '.join(stale)} had a value for each table of the model before, and is as it is by default now."
-        st.session_state[DROPPED] = notice  # shown by the run after this callback
+        st.session_state[DROPPED] = notice  # the run after this callback shows the notice
 
 
 def put_data(digest: str) -> None:
@@ -211,7 +211,7 @@ def refusals() -> Mapping[str, str]:
         scenario(), {path: knob_value for path, knob_value in parsed_values.items() if knob_value != scenario_values[path]}
     )
     try:
-        st.session_state[SCENARIO] = with_values(scenario(), changes)  # an unmoved model's name would bring its own knobs
+        st.session_state[SCENARIO] = with_values(scenario(), changes)  # else the model's name would set its knobs
     except BadKnob as error:
         refusal_by_path[""] = str(error)
     else:

@@ -25,7 +25,7 @@ TIMELINE = {
 TRAINING = {"Batch": "batch", "Elapsed [s]": "elapsed", "Loss": "loss", "AUC": "auc", "AUC error": "error"}
 EVENTS = {"Elapsed [s]": "elapsed", "Kind": "kind", "Batch": "batch", "What": "what"}
 STRUCK, ENDS = ("fault", "fault in recovery"), ("recovered", "unrecoverable")
-GAP, MOST_GAPS = 0.08, 0.5  # shares of a broken axis that one outage has, and all of them together at most
+GAP, MOST_GAPS = 0.08, 0.5  # shares of a broken axis for one outage, and for all outages at most
 # A bar that dwarfs all others by this factor is cut, and says so, to this multiple of the next.
 DWARFED, CUT = 4.0, 1.3
 DEVICES = {"Device": "device", "Busy [%]": "busy", "Note": "note"}
@@ -128,7 +128,7 @@ def _bar_frame(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFram
 def most_drawn(totals: Iterable[float]) -> float:
     """Return the length at which bars are cut: the longest's, less where it dwarfs others."""
     *other_totals, longest = sorted(totals)
-    if len(other_totals) < 2:  # two bars are there to show how far apart they are
+    if len(other_totals) < 2:  # of two bars none is cut: their ratio is the message
         return longest
     return CUT * other_totals[-1] if other_totals and longest > DWARFED * other_totals[-1] > 0 else longest
 

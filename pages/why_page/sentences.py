@@ -11,7 +11,7 @@ from engine.registry import load
 from engine.units import GB
 from pages.ui.numbers import milliseconds
 
-HARDLY, NOTHING = 0.005, 1e-6  # shares of the pmem step: below them an order is not told, a loss is rounding
+HARDLY, NOTHING = 0.005, 1e-6  # shares of the pmem step: smaller effects of order are left out, smaller losses are rounding
 EITHER = 0.5  # of a saving: if the other order takes more away from a step, the saving is its pair's
 LIMIT = {"pmem": "PMEM", "cxl": "the CXL link"}
 

@@ -13,8 +13,8 @@ from ...units import FLOAT32, GB, MS, US
 from ..fitted import LAYER_KERNELS, MeasuredFigure, Timed, median_spread, of_kind, uncertain, unit_costs
 from .device_operators import PAGEABLE, PINNED
 
-LOSS_KERNELS = 3  # as `hardware.layers` counts them
-QUEUED = "queued"  # kinds of operators whose queueing is timed: their own kind and this word
+LOSS_KERNELS = 3  # kernels of the loss, as `hardware.layers` counts them
+QUEUED = "queued"  # suffix of the kind of operators whose queueing is timed
 UPDATE = "update Adagrad"
 PRODUCTS = tuple(f"product {precision}" for precision in ("fp32", "tf32", "bf16", "fp16"))
 Constants = dict[str, MeasuredFigure]

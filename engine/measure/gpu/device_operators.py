@@ -53,7 +53,7 @@ def precisions(torch: Any, device: str) -> tuple[str, ...]:
     if not device.startswith("cuda"):
         return "fp32", "bf16"
     capability = torch.cuda.get_device_capability(device)
-    if torch.version.hip:  # AMD's units for tf32 are not PyTorch's to choose
+    if torch.version.hip:  # PyTorch cannot choose AMD's units for tf32
         return "fp32", "bf16", "fp16"
     return ("fp32", *["tf32"] * (capability >= (8, 0)), *["bf16"] * (capability >= (8, 0)), *["fp16"] * (capability >= (7, 0)))
 

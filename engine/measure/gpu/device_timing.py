@@ -13,7 +13,7 @@ from ..timing import LEAST
 
 LONG = 4096  # rows and columns of the product behind which calls are queued
 MOST_CALLS, MOST_LONG = 100, 50  # calls between two events, fewer than a stream takes; products that they wait for
-QUEUED_CALLS = 10  # so few that no queue fills
+QUEUED_CALLS = 10  # calls of a round, few enough that no queue fills
 Rounds = Callable[[Operator, int], list[float]]  # seconds of a call, in each of so many rounds
 
 

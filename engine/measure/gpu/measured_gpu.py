@@ -23,7 +23,7 @@ from .device_timing import DeviceTimer, cuda_timer
 
 ROUNDS, PASSES, QUICK_PASSES = 7, 3, 1
 HOST_CALLS = ("layer calls", "update calls", "loss calls")  # kinds of operators whose queueing alone is timed
-BOTH = ("lookup", "gradient", "update SGD")  # and those timed on the device too
+BOTH = ("lookup", "gradient", "update SGD")  # kinds that are timed on the device too
 NOT_YET = "The GPU path of this command has not yet run on silicon: check its figures against another tool's."
 NO_ZERO_COPY = "Zero-copy reads of host memory are not measured: plain PyTorch has none."
 NO_GRAPH = "No graph could be captured: a kernel in a graph takes what the nearest part says."

@@ -50,8 +50,8 @@ class CheckpointTrial(NamedTuple):
             if self.past
             else ""
         )
-        cached = f"{figure(cached_seconds, 's')} through the page cache ({_error_text(predicted_seconds, cached_seconds)})"
-        return f"{figure(predicted_seconds, 's')} predicted{direct}, {cached}"
+        cached_text = f"{figure(cached_seconds, 's')} through the page cache ({_error_text(predicted_seconds, cached_seconds)})"
+        return f"{figure(predicted_seconds, 's')} predicted{direct}, {cached_text}"
 
 
 def _error_text(predicted_seconds: float, measured_seconds: float) -> str:

@@ -32,10 +32,10 @@ from ..part_files import NAME
 from .shapes import PARTS
 
 ROWS, DIM, BATCH, POOLING = 2**21, 64, 256, 16
-SHARES = (0.05, 0.2, 0.5)  # of the rows that the cache holds
-FIRST, STEPS, UNTIMED = 100_000, 15, 3  # the first batch, so that rows were used before it; batches that are timed, and before
+SHARES = (0.05, 0.2, 0.5)  # shares of the rows that the cache holds
+FIRST, STEPS, UNTIMED = 100_000, 15, 3  # first batch, when rows have a history; timed batches; warm-up batches
 CHUNK = 2**14  # rows that are written at a time
-LEAST_FREE = 2 * 2**30  # bytes of the folder, and of memory
+LEAST_FREE = 2 * 2**30  # free bytes required in the folder, and in memory
 
 
 class MappedTrial(NamedTuple):

@@ -21,8 +21,8 @@ PARTS = {
     "machine.host_software": "measured",
     "machine.framework": "measured",
 }
-NO_INPUT = (("host.input-a-value", 0.0),)  # batches lie where they are used before a step begins
-NO_COPIES = 1000.0  # GB/s, the most that the knob takes
+NO_INPUT = (("host.input-a-value", 0.0),)  # batches are on their device before a step begins
+NO_COPIES = 1000.0  # GB/s, the knob's maximum
 CPU_ONLY, ALL_HBM, CPU_GPU = "cpu-only", "all-hbm", "cpu-gpu"
 GPU_SYSTEMS = (ALL_HBM, CPU_GPU)
 MOST_SECONDS, SHARE_OF_MEMORY = 5.0, 0.5

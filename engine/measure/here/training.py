@@ -16,8 +16,8 @@ from ..host import pytorch, steady_memory
 from ..machine_limits import cores
 from .shapes import ALL_HBM, CPU_GPU, CPU_ONLY, ModelShape
 
-BATCHES = 4  # drawn before: bringing data in is no part of a step
-WARM, LEAST, MOST, SECONDS = 2, 5, 200, 1.5  # steps that warm up, that are timed, and the seconds for these
+BATCHES = 4  # batches drawn in advance: loading data is no part of a step
+WARM, LEAST, MOST, SECONDS = 2, 5, 200, 1.5  # warm-up steps; timed steps at least, at most, and their seconds
 
 
 def step_seconds(shape: ModelShape, seed: int, system: str = CPU_ONLY, device: str = "cpu") -> float:

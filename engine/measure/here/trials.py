@@ -25,7 +25,7 @@ from .shapes import ALL_HBM, CPU_ONLY, ModelShape, drawn, refused, scenario
 
 NEAR = 0.25
 OF_TRAINING = ("host", "dram", "host-software", "framework")  # kinds of parts that a step depends on
-MOST_DRAWN = 50  # times as many as are asked for: beyond, this machine is too small for them
+MOST_DRAWN = 50  # shapes drawn for each requested one; beyond, this machine is too small
 
 
 @dataclass(frozen=True)
