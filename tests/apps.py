@@ -58,9 +58,9 @@ def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = N
     app.query_params.update(query or {})
     for key, value in state.items():
         app.session_state[key] = value
-    if page in places.OPENED:  # an old page that is a section of a new one
-        app.session_state[places.OPENED[page]] = True
-    place = places.MOVED.get(page, page)
+    if page in places.OPEN_SECTIONS:  # an old page that is a section of a new one
+        app.session_state[places.OPEN_SECTIONS[page]] = True
+    place = places.NEW_PLACES.get(page, page)
     return (app if place == "start" else app.switch_page(script(place))).run()
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.errors import CannotRun
 from engine.persistence import protocol, records, recovery
-from engine.persistence.layout import DATA
-from engine.persistence.media import HEALTH, WORD, octets, put
+from engine.persistence.layout import TABLE_START
+from engine.persistence.media import HEALTH, WORD, flat_bytes, store_and_flush
 from tests.seeded_bugs import bug
 
 
@@ -17,9 +17,9 @@ def low(value, bits):
 
 
 seal, read, superseded, log_rows, write_rows, logged = (
-    records.seal, records.read, records.superseded, protocol.log_rows, protocol.write_rows, recovery.logged,
+    records.seal, records.read_record, records.superseded_slots, protocol.log_rows, protocol.write_rows, recovery.logged_rows,
 )  # fmt: skip
-survey, verify, repaired = recovery.survey, protocol.verify, recovery.repaired
+survey, verify, repaired = recovery.intact_records, protocol.verify, recovery.repair_state
 
 
 @bug("records.seal", on="undo-past8", evidence="I2")
@@ -88,9 +88,9 @@ def row_numbers_are_read_as_signed_32_bits(layout, record):
 @bug("protocol.write_rows", on="redo-checked-far", evidence="I2")
 def addresses_have_32_bits(media, layout, rows, values):
     span = layout.spans[0]
-    stored = protocol._stored_rows(layout, span, rows, octets(values).reshape(rows.size, span.row_bytes))
+    stored = protocol._stored_rows(layout, span, rows, flat_bytes(values).reshape(rows.size, span.row_bytes))
     for row, value in zip(rows.tolist(), stored, strict=True):
-        put(media, low(DATA + row * span.stride, 32), value)
+        store_and_flush(media, low(TABLE_START + row * span.stride, 32), value)
 
 
 @bug("recovery.logged", on="undo-large", evidence="I2")
@@ -107,7 +107,7 @@ def a_log_has_at_most_65535_rows(layout, record):
 
 @bug("protocol.write_rows", on="undo-wide", evidence="I2")
 def only_64_KiB_of_a_row_are_written(media, layout, rows, values):
-    kept = octets(values).reshape(rows.size, layout.row_bytes).copy()
+    kept = flat_bytes(values).reshape(rows.size, layout.row_bytes).copy()
     for row, value in zip(rows.tolist(), kept, strict=True):
         home = np.frombuffer(media.load(layout.row(row), layout.row_bytes), np.uint8)
         value[low(layout.row_bytes, 16) or layout.row_bytes :] = home[low(layout.row_bytes, 16) or layout.row_bytes :]
@@ -135,4 +135,4 @@ def a_dirty_shutdown_is_dealt_with_before_the_table_is_verified(media, layout, l
 
 @bug("protocol.accept_dirty", evidence="I5")
 def the_counter_of_dirty_shutdowns_is_copied_in_a_byte(media):
-    put(media, protocol.SEEN, octets(bytes([media.load(HEALTH, WORD)[0], *7 * [0]])))
+    store_and_flush(media, protocol.HANDLED_SHUTDOWNS, flat_bytes(bytes([media.load(HEALTH, WORD)[0], *7 * [0]])))

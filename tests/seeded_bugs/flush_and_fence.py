@@ -3,7 +3,7 @@
 from engine.persistence import protocol, records
 from engine.persistence.media import LINE
 from engine.persistence.protocol import write_rows
-from engine.persistence.recovery import logged
+from engine.persistence.recovery import logged_rows
 from tests.seeded_bugs import bug
 
 
@@ -58,22 +58,22 @@ def near_data_writes_are_not_awaited(media, layout, rows, mlp, stamp):
 
 @bug("protocol.release", evidence="I5")
 def release_is_not_fenced(media, layout, rows, mlp):
-    protocol.clear(media, records.superseded(media, layout.row_slots, rows))
+    protocol.clear(media, records.superseded_slots(media, layout.row_slots, rows))
     if mlp:
-        protocol.clear(media, records.superseded(media, layout.mlp_slots, mlp))
+        protocol.clear(media, records.superseded_slots(media, layout.mlp_slots, mlp))
 
 
 @bug("recovery.repair", on="redo-late", evidence="I2")
 def replay_is_not_fenced(media, layout, logs):
     for record in logs:
-        protocol.write_rows(media, layout, *logged(layout, record))
+        protocol.write_rows(media, layout, *logged_rows(layout, record))
     return 0
 
 
 @bug("recovery.repair", evidence="I2")
 def rollback_is_not_flushed(media, layout, logs):
     for record in logs:
-        rows, values = logged(layout, record)
+        rows, values = logged_rows(layout, record)
         for row, value in zip(rows.tolist(), values, strict=True):
             media.store(layout.row(row), value)
     media.fence()

@@ -32,7 +32,7 @@ def test_a_figure_outside_its_tolerance_ends_with_3_and_its_name(monkeypatch, ca
 def test_the_shares_count_what_a_drawn_data_set_holds():
     law, samples, least = Popularity((0.2,), 0.8, 1.1, 2.0, 30_000, 30_001), 40_000, 2
     key = hashing.key(3, hashing.Purpose.IDS)
-    drawn = sampling.draw(sampling.sampler((law,)), key, np.array([0, samples]), np.array([0, law.rows]))
+    drawn = sampling.draw_ids(sampling.sampler((law,)), key, np.array([0, samples]), np.array([0, law.rows]))
     counts = np.bincount(drawn, minlength=law.rows)
     kept = np.where(counts >= least, counts, 0)  # by rank: the hottest rank is row 0
     ids, mass = np.cumsum(kept > 0), np.cumsum(kept) / kept.sum()
