@@ -21,7 +21,7 @@ APP = ROOT / "app.py"
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 with chdir(ROOT):  # tests of pages stand in folders of their own; the app is what its own configuration makes it
     config.get_config_options(force_reparse=True)
-warming.compiled = lambda: True  # type: ignore[attr-defined]  # kernels that are missing are compiled where a test needs them
+warming.all_compiled = lambda: True  # type: ignore[attr-defined]  # kernels that are missing are compiled where a test needs them
 
 
 class Unhurried:

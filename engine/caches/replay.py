@@ -120,7 +120,7 @@ def _server(s: Scenario, cache: Cache, source: Source | IdsOfTables, batches: in
         policy_module = POLICY_MODULES[policy]
         return _serving(
             policy_module.no_rows(int(capacity)),
-            lambda cache_state, n, ids: _serve_counted(policy_module.served, cache_state, ids),
+            lambda cache_state, n, ids: _serve_counted(policy_module.serve_batch, cache_state, ids),
         )
     if policy == "lru in sets":
         return _serving(

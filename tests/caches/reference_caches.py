@@ -99,7 +99,7 @@ def followed(policy, cache, batches: Iterable[Ints]):
     """Yield the cache after each batch, and what the batch did."""
     for ids in batches:
         counts = np.zeros(COUNTS, dtype=np.int64)
-        cache = policy.served(cache, ids, counts)
+        cache = policy.serve_batch(cache, ids, counts)
         yield cache, counts
 
 

@@ -65,7 +65,7 @@ def test_a_bug_that_only_raises_is_missed_where_an_invariant_should_catch_it(cap
     bug = replace(seeded_bugs.BUGS["TheFortiethOperationRaises"], evidence="I2")
     monkeypatch.setitem(seeded_bugs.BUGS, "TheFortiethOperationRaises", bug)
     monkeypatch.setattr(bugs, "STEPS", (Effort(20, 1, 0, 0, 0),))
-    monkeypatch.setattr(bugs, "AT_SCALE", ())
+    monkeypatch.setattr(bugs, "SCALED_CONFIGURATIONS", ())
     monkeypatch.setattr(bugs, "configurations", lambda: ())
     assert main(["crashcheck", "--broken", "TheFortiethOperationRaises"]) == 3
     said = capsys.readouterr().out

@@ -285,7 +285,7 @@ def test_the_loop_trains_alike_on_devices(monkeypatch, system, optimizer):
     """On the CPU as a device, tables and layers apart or together: the loss falls as it does on the host alone."""
     torch = pytest.importorskip("torch")
     monkeypatch.setattr("engine.measure.here.training.SECONDS", 0.0)
-    monkeypatch.setattr("engine.measure.here.training.steady_memory", lambda: None)
+    monkeypatch.setattr("engine.measure.here.training.keep_freed_memory", lambda: None)
     losses = {}
     loss = torch.nn.functional.binary_cross_entropy_with_logits
 

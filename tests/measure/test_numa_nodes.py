@@ -131,7 +131,7 @@ def test_more_readers_wait_longer_for_no_less(machine, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(numa_nodes, "chased", interrupted)
+    monkeypatch.setattr(numa_nodes, "follow_chain", interrupted)
     with pytest.raises(KeyboardInterrupt):
         numa_nodes.beside_readers(arrays, 2, 0)
 

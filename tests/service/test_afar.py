@@ -78,7 +78,7 @@ def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkey
         shelf["class"] = shared_training.Training(losses=(0.5,))
         return tuple((name, "kept", "{}") for name in wanted)
 
-    monkeypatch.setattr(dask_pool, "endings", computing)
+    monkeypatch.setattr(dask_pool, "point_endings", computing)
     there = owner(submit=submit)
     for seed, known in ((1, None), (2, shared_training.Training(losses=(0.5,)))):
         one = chunk(store, seed)

@@ -88,7 +88,7 @@ def test_memory_that_runs_out_anywhere_is_a_sentence_of_the_command(
     def hungry(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("engine.commands.run.computed", hungry)
+    monkeypatch.setattr("engine.commands.run.compute_point", hungry)
     assert main(["run", "--preset", "tiny"]) == 3 and capsys.readouterr().err == f"{process.TOO_LARGE}\n"
 
 

@@ -128,7 +128,7 @@ def test_a_disk_that_is_full_or_slow_leaves_the_earlier_file(trouble, file, run,
     elif trouble == "slow":
         monkeypatch.setattr(stopped_runs, "MOST_SECONDS", -1.0)
     else:
-        monkeypatch.setattr(stopped_runs, "make_private", full)
+        monkeypatch.setattr(stopped_runs, "make_private_folder", full)
     assert file.save(run) == stopped_runs.NO_ROOM
     assert file.batch() == 2 and [path.suffix for path in file.folder.iterdir()] == [".npz"]
 

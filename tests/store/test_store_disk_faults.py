@@ -126,5 +126,5 @@ def test_an_owner_whose_number_cannot_be_written_still_owns(call: str, tmp_path:
 
     with ExitStack() as stack:
         monkeypatch.setattr(os, call, full)
-        stack.enter_context(service.owning(tmp_path / "store.sqlite"))
+        stack.enter_context(service.own_store(tmp_path / "store.sqlite"))
         assert service.is_owned(tmp_path / "store.sqlite")

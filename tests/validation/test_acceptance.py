@@ -24,7 +24,7 @@ def test_the_command_meets_every_figure(capsys):
 @pytest.mark.parametrize(("ours", "status", "word"), [(70.0, 0, "pass"), (75.1, 3, "FAIL")])
 def test_a_figure_outside_its_tolerance_ends_with_3_and_its_name(monkeypatch, capsys, ours, status, word):
     figure = Figure("Rows", "hot", ours, "72 ± 3", 69.0, 75.0)
-    monkeypatch.setattr("engine.commands.workload.acceptance", lambda: iter([figure]))
+    monkeypatch.setattr("engine.commands.workload.acceptance_figures", lambda: iter([figure]))
     assert main(["workload"]) == status
     assert f"hot                  ours {ours:8.2f}   published 72 ± 3         {word}" in capsys.readouterr().out
 

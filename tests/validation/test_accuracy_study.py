@@ -53,7 +53,7 @@ def test_the_control_sees_a_single_wrong_bit(monkeypatch):
     def careless(weights, places, rows):
         weights.blocks[0].vectors[places[0][1:]] = rows[0].vectors[1:]
 
-    monkeypatch.setattr(accuracy, "revert", careless)
+    monkeypatch.setattr(accuracy, "restore_rows", careless)
     with pytest.raises(RuntimeError, match="Seed 1: after a strict recovery `vectors` differs from the run without a fault"):
         accuracy.one_seed(SMALL, 1)
 

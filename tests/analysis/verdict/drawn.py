@@ -16,7 +16,7 @@ from engine.analysis.verdict.space import (
     GPUS,
     GPUS_PER_NODE,
     HOT_ROWS,
-    NUMBER,
+    NUM_EXPANDERS,
     RESET_KNOBS,
     SERVERS,
     Stops,
@@ -33,13 +33,13 @@ LADDERS: Mapping[str, tuple[float, float]] = {
     GPUS_PER_NODE: (1, 16),  # more than any chassis takes
     SERVERS: (1, 64),
     CAPACITY: (128, 16_000),
-    NUMBER: (1, 16),
+    NUM_EXPANDERS: (1, 16),
     DRIVES: (1, 16),
     CACHE_SHARE: (0.001, 0.9),
     HOT_ROWS: (16, 65_536),
     BOUND: (0, 1000),
 }
-AUTOMATIC = (CAPACITY, NUMBER, DRIVES)
+AUTOMATIC = (CAPACITY, NUM_EXPANDERS, DRIVES)
 
 
 def amount(random: Random, low: float, high: float) -> float:

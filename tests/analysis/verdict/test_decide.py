@@ -174,7 +174,7 @@ def test_search_finds_the_least_of_a_space_with_a_ladder_that_is_not_monotone() 
 
 
 def test_a_requirement_beyond_all_machines_is_named_with_the_nearest(tmp_path, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("engine.commands.decide.decisions", partial(verdicts, systems=SOME))
+    monkeypatch.setattr("engine.commands.decide.verdicts", partial(verdicts, systems=SOME))
     words = ["decide", "--preset", "tiny", "--parts", FEW, "--require", "throughput=1e12", "--json", str(tmp_path / "out.json")]
     assert main(words) == 3
     found = json.loads((tmp_path / "out.json").read_text())

@@ -133,7 +133,7 @@ def test_multi_hot_ids_are_the_same_stored_and_compressed(tmp_path: Path) -> Non
 
 
 def test_an_archive_of_zeros_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zipped, "temporary", lambda: pytest.fail("something is unpacked"))
+    monkeypatch.setattr(zipped, "temporary_file", lambda: pytest.fail("something is unpacked"))
     path, zeros = tmp_path / "own.npz", np.zeros((700_000, 13), np.int32)
     np.savez_compressed(path, X_int=zeros, X_cat=np.zeros((700_000, 26), np.int32), y=zeros[:, 0])
     tracemalloc.start()
