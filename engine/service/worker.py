@@ -36,7 +36,7 @@ from .kernels import await_compiled
 from .queue import LiveRequest, OpenPoint
 from .stopped_runs import StoppedRunFile
 
-COMPUTE = f"{__name__}:computed"
+COMPUTE = f"{__name__}:compute_point"
 CODE_CHANGED = "Emberpool's files have changed while it ran; start it again. Finished points are kept."
 NOT_KEPT = "what it had learned is not kept by workers on other computers"
 CHUNK_SECONDS = 0.25  # a worker asks for its next chunk after so long

@@ -40,7 +40,7 @@ MAX_PENDING_IDS = 1 << 22  # limit of ids that are gathered before they are merg
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowIndex:
+class SortedRowIndex:
     """An index of sorted rows: bucket b begins at place `first[b]`.
 
     An id is in bucket `id >> shift`.
@@ -50,12 +50,12 @@ class RowIndex:
     shift: int
 
 
-def row_index(rows: Ints) -> RowIndex:
+def row_index(rows: Ints) -> SortedRowIndex:
     """Return the guide of sorted, distinct `rows`, with about as many buckets as rows."""
     span = int(rows[-1]) + 1 if len(rows) else 1
     shift = max(0, (span // max(len(rows), MIN_BUCKETS)).bit_length())
     edges = np.arange((span >> shift) + 2, dtype=np.int64) << shift
-    return RowIndex(np.searchsorted(rows, edges).astype(np.uint32), shift)
+    return SortedRowIndex(np.searchsorted(rows, edges).astype(np.uint32), shift)
 
 
 @entry_kernel
@@ -122,7 +122,7 @@ class Weights:
     """
 
     rows: Ints
-    guide: RowIndex
+    guide: SortedRowIndex
     blocks: tuple[RowBlock, ...]
     mlp: Singles
     mlp_state: Singles

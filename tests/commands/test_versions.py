@@ -66,7 +66,7 @@ def test_a_checkout_says_its_module_and_the_version_of_its_project(capsys: pytes
 
 def test_an_installed_package_says_its_command_and_the_version_of_its_metadata(tmp_path: Path) -> None:
     code = "from emberpool.engine import errors, version;"
-    code += "print(version.PROGRAM, version.release(), errors.nearest('?', ['x'] * 13, 'presets'))"
+    code += "print(version.PROGRAM, version.release(), errors.nearest_hint('?', ['x'] * 13, 'presets'))"
     assert said(installed(tmp_path), code) == "emberpool 9.8.7 there are 13; `emberpool list presets` names them all.\n"
 
 

@@ -36,7 +36,7 @@ def test_a_small_file_is_measured_or_the_reason_is_said_and_nothing_is_left(tmp_
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"), [("LEAST_FREE", 2**80, "free: its drive"), ("DIRECT", 0, "has no direct I/O")]
+    ("name", "value", "said"), [("MIN_FREE_BYTES", 2**80, "free: its drive"), ("DIRECT", 0, "has no direct I/O")]
 )
 def test_what_cannot_be_measured_is_said(tmp_path, monkeypatch, name, value, said):
     monkeypatch.setattr(drive, name, value)

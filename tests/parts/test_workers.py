@@ -33,7 +33,7 @@ worker = SimpleNamespace(get_current_task=lambda: "one", log_event=lambda *_: No
 sys.modules["distributed"] = SimpleNamespace(get_worker=lambda: worker)
 from engine.service import dask_pool
 chunk = pickle.load(sys.stdin.buffer)
-sys.stdout.buffer.write(pickle.dumps(dask_pool.compute_afar(chunk, chunk.keys, "").endings))
+sys.stdout.buffer.write(pickle.dumps(dask_pool.compute_on_cluster(chunk, chunk.keys, "").endings))
 """
 
 

@@ -100,7 +100,7 @@ def test_points_that_are_struck_train_or_are_refused_go_their_own_way():
 def test_ids_are_drawn_once_for_all_machines(monkeypatch):
     calls = []
     monkeypatch.setattr(counted, "tally_batch", lambda near, ids: calls.append(len(ids)) or tally(near, ids))
-    tally = counted.recent.__globals__["tally"]
+    tally = counted.recent.__globals__["tally_batch"]
     base = with_values(TINY, {**SHORT, "data.seed": 77})
     full_runs([with_values(base, {"machine.cxl_bandwidth_GBps": 1.0 + n}) for n in range(20)])
     assert len(calls) == SHORT["run.batches"]

@@ -161,7 +161,7 @@ def test_a_run_that_comes_to_no_end_is_trained_by_itself(trained: list[int]) -> 
 
 def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     memo.clear_memos()
-    tallied, followed = watched(monkeypatch, "tally"), watched(monkeypatch, "served")
+    tallied, followed = watched(monkeypatch, "tally_batch"), watched(monkeypatch, "cache_traffic")
     smaller = {"policy.cache_load_factor": 0.3, "policy.hot_rows_MiB": 0.02, "machine.host_dram_GiB": 8.0}
     near = [name for name in variant_names("systems") if (s := load_variant("systems", name)).cache or s.hot]
     short = {"run.training": False, "run.batches": 3}

@@ -59,6 +59,6 @@ def rows_that_the_batch_before_changed_too_are_not_logged(log, media, layout, ba
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[new], values[new])
 
 
-@bug("checksums.moved", evidence="I1")
+@bug("checksums.digest_after_change", evidence="I1")
 def digest_of_the_table_is_never_moved(layout, digest, rows, before, after):
     return digest

@@ -52,7 +52,7 @@ def live_slots_look_free(media, slot):
     return True
 
 
-@bug("records.begin", evidence="I1")
+@bug("records.claim_slot", evidence="I1")
 def mlp_log_overwrites_the_only_complete_one(media, slots, kind, batch):
     return (
         replace(claim_slot(media, slots, kind, batch), slot=slots[0])
@@ -71,13 +71,13 @@ def random_state_is_not_kept(media, pending, stamp):
     seal(media, pending, replace(stamp, seed=(0, 0)))
 
 
-@bug("records.read", evidence="I4")
+@bug("records.read_record", evidence="I4")
 def stale_mlp_is_taken_for_the_newest(media, slot):
     found = read_record(media, slot)
     return replace(found, batch=found.batch + 1) if found and found.kind == 3 else found
 
 
-@bug("records.read", evidence="I2")
+@bug("records.read_record", evidence="I2")
 def a_torn_flag_is_taken_for_whole(media, slot):
     found, header = read_record(media, slot), media.load(slot.header, 64)
     if found or not any(header[:24]):
@@ -89,14 +89,14 @@ def a_torn_flag_is_taken_for_whole(media, slot):
     return Record(slot, RecordKind(what >> KIND_SHIFT), batch, Stamp(reader, SEED, 0), payload)
 
 
-@bug("records.read", evidence="I4")
+@bug("records.read_record", evidence="I4")
 def a_log_of_zeros_is_accepted(media, slot):
     found = read_record(media, slot)
     free = found is None and not any(media.load(slot.header, 64))
     return Record(slot, RecordKind.MLP, 0, Stamp(0, SEED, 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
 
 
-@bug("records.begin", evidence="I1")
+@bug("records.claim_slot", evidence="I1")
 def mlp_is_written_in_place_of_its_newest_log(media, slots, kind, batch):
     live = [slot for slot in slots if not is_free(media, slot)]
     pending = claim_slot(media, slots, kind, batch)

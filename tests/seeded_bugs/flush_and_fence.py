@@ -7,12 +7,12 @@ from engine.persistence.recovery import logged_rows
 from tests.seeded_bugs import bug
 
 
-@bug("records.put", evidence="I2")
+@bug("records.store_and_flush", evidence="I2")
 def log_is_never_flushed(media, address, data):
     media.store(address, data)
 
 
-@bug("records.put", evidence="I1")
+@bug("records.store_and_flush", evidence="I1")
 def only_the_first_line_of_a_log_piece_is_flushed(media, address, data):
     media.store(address, data)
     media.flush(address, min(data.size, LINE - address % LINE))
@@ -80,7 +80,7 @@ def rollback_is_not_flushed(media, layout, logs):
     return 0
 
 
-@bug("records.put", evidence="I2")
+@bug("records.store_and_flush", evidence="I2")
 def flag_is_never_flushed(media, address, data):
     media.store(address, data)
     if data.size != LINE:

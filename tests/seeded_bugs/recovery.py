@@ -20,28 +20,28 @@ from engine.persistence.recovery import (
 from tests.seeded_bugs import bug
 
 
-@bug("recovery.to_replay", evidence="I2")
+@bug("recovery.logs_to_replay", evidence="I2")
 def only_the_newest_log_is_rolled_back(rows, batch, log):
     return list(rows[-1:])
 
 
-@bug("recovery.to_replay", evidence="I2")
+@bug("recovery.logs_to_replay", evidence="I2")
 def logs_are_rolled_back_oldest_first(rows, batch, log):
     return [record for record in rows if record.batch >= batch]
 
 
-@bug("recovery.choose", evidence="I4")
+@bug("recovery.choose_checkpoint", evidence="I4")
 def one_flag_is_enough(rows, mlps, bound):
     return (rows[-1], mlps[-1]) if rows and mlps else choose_checkpoint(rows, mlps, bound)
 
 
-@bug("recovery.choose", on="undo-relaxed", evidence="I4")
+@bug("recovery.choose_checkpoint", on="undo-relaxed", evidence="I4")
 def staleness_is_reported_as_zero(rows, mlps, bound):
     row, mlp = choose_checkpoint(rows, mlps, bound)
     return row, replace(mlp, batch=row.batch)
 
 
-@bug("recovery.choose", on="undo-relaxed", evidence="I4")
+@bug("recovery.choose_checkpoint", on="undo-relaxed", evidence="I4")
 def staleness_bound_is_not_enforced(rows, mlps, bound):
     return choose_checkpoint(rows, mlps, 2**64)
 
@@ -78,12 +78,12 @@ def lost_rows_are_read_as_zeros(media, layout):
     return None
 
 
-@bug("recovery.settle", evidence="I3")
+@bug("recovery.write_checkpoint", evidence="I3")
 def recovered_state_is_not_made_a_checkpoint(media, layout, rows, mlp):
     return None
 
 
-@bug("recovery.settle", evidence="I1")
+@bug("recovery.write_checkpoint", evidence="I1")
 def logs_are_released_before_the_new_checkpoint(media, layout, rows, mlp):
     protocol.clear(media, [slot for slot in layout.slots if slot != mlp.slot])
     media.fence()
@@ -109,7 +109,7 @@ def permanent_loss_is_reported_as_success(media, layout, log, bound=0, scan="dir
         return RestoredState(0, 0, 0, SEED, table, mlp)
 
 
-@bug("recovery.survey", on="undo", evidence="I2")
+@bug("recovery.intact_records", on="undo", evidence="I2")
 def the_oldest_checkpoint_is_taken(found, kinds):
     return intact_records(found, kinds)[:1]
 

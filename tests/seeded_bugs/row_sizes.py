@@ -35,7 +35,7 @@ def of_each_row_as_much_is_logged_as_the_first_one_has(media, layout, kind, batc
     return log_rows(media, layout, kind, batch, rows, short)
 
 
-@bug("recovery.logged", on="redo-mixed", evidence="I2")
+@bug("recovery.logged_rows", on="redo-mixed", evidence="I2")
 def a_log_is_read_with_the_size_of_the_next_row(layout, record):
     rows, values = logged(layout, record)
     lengths = sizes(layout, rows)

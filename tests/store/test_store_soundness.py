@@ -104,7 +104,7 @@ def test_a_store_that_others_have_changed_is_looked_at_again_and_one_that_has_no
     path: Path, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[object] = []
-    monkeypatch.setattr(database.soundness, "check", looks.append)
+    monkeypatch.setattr(database.soundness, "check_store", looks.append)
     monkeypatch.setattr(database, "TICK_NS", 0)
     database._CHECKED_STATES.clear()
     for _ in range(3):

@@ -175,5 +175,5 @@ def _text(path: Path, name: str, layout: Layout, watch: Watch) -> Recording:
 
     with open_regular(path) as file:
         blocks = Blocks(name, file, os.fstat(file.fileno()).st_size, watch=watch)
-        recording = text_table.read_text(blocks, layout)
+        recording = text_table.text_recording(blocks, layout)
     return recording if mapping.place(path) else replace(recording, digest=blocks.digest())

@@ -26,7 +26,7 @@ from .records import LITERAL, MULTILINE, QUOTED, records, stray_mark
 from .samples import unwatched
 
 
-def read_text(blocks: Blocks, layout: Layout) -> Recording:
+def text_recording(blocks: Blocks, layout: Layout) -> Recording:
     """Read a text of rows and columns; raises BadFile with file and line."""
     return read_samples(blocks.name, layout, rows_of(blocks, layout), blocks.watch or unwatched)
 

@@ -207,9 +207,9 @@ def test_the_energy_of_a_curve_is_that_of_the_run_and_one_that_runs_is_on_the_wa
     assert list(live) == pytest.approx([trained.iloc[row["Batch"]] for row in calm.training[::3]], rel=0.1)
 
 
-@pytest.mark.parametrize("name", ["curves", "lost"])
+@pytest.mark.parametrize("name", ["curves", "lost_batches_chart"])
 def test_a_chart_is_valid_and_colours_each_system_as_everywhere(name, struck):
-    asked = {"curves": ("auc", "AUC", "running", SYSTEMS), "lost": (SYSTEMS,)}[name]
+    asked = {"curves": ("auc", "AUC", "running", SYSTEMS), "lost_batches_chart": (SYSTEMS,)}[name]
     spec = getattr(compare_charts, name)(*asked)
     altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
     assert "#d9622b" in str(spec) and "#8c8c8c" not in str(spec)

@@ -329,7 +329,7 @@ def test_lists_of_uneven_length_keep_their_own_in_any_order_beyond_memory_too(
     monkeypatch.setattr(readers.parquet, "ROWS", 128)  # blocks are small
     monkeypatch.setattr(blocks, "READ_NBYTES", 2048)
     if spilled:
-        monkeypatch.setattr(readers.samples, "most_nbytes", lambda: 3000)
+        monkeypatch.setattr(readers.samples, "max_nbytes", lambda: 3000)
     found, rows = read_file(path), np.argsort(WHEN, kind="stable") if order else np.arange(900)
     assert isinstance(found.tokens.base, np.memmap) == spilled or isinstance(found.tokens, np.memmap) == spilled
     assert found.bag_lengths(1).tolist() == [len(lists[row]) for row in rows] and found.bag_lengths(0).tolist() == [1] * 900
