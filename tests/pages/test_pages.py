@@ -72,7 +72,8 @@ def test_every_knob_has_a_widget_that_shows_its_value(opened):
     assert app.run().text_input(key="knob data.locality").value == "0.25"
     drawn = {widget.key for kind in (app.text_input, app.selectbox, app.toggle) for widget in kind}
     assert {f"knob {path}" for path in KNOBS} <= drawn
-    assert [expander.label for expander in app.expander if expander.label.lower() in GROUPS] == [g.capitalize() for g in GROUPS]
+    folded = [expander.label for expander in app.sidebar.expander if expander.label.lower() in GROUPS]
+    assert folded == [group.capitalize() for group in GROUPS]
 
 
 def test_a_knob_whose_widget_streamlit_forgot_keeps_its_value(opened):
