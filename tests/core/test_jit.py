@@ -17,9 +17,8 @@ from tests import ROOT
 
 INNER = "from engine.core.jit import inner_kernel\n\nTIMES = {times}\n\n\n@inner_kernel\ndef scaled(x):\n"
 INNER += "    if x < 0:\n        raise ValueError('less than nothing')\n    return TIMES * x + {more}\n"
-BETWEEN = (
-    "from engine.core.jit import inner_kernel\nfrom made_up.inside import scaled\n\n\n@inner_kernel\ndef twice(x):\n    return 2 * scaled(x)\n"
-)
+BETWEEN = "from engine.core.jit import inner_kernel\nfrom made_up.inside import scaled\n\n\n"
+BETWEEN += "@inner_kernel\ndef twice(x):\n    return 2 * scaled(x)\n"
 ENTRY = """import numpy as np
 from engine.core.jit import entry_kernel, entry_kernel_by_zero
 from made_up import between

@@ -161,10 +161,10 @@ def test_a_wrapper_that_asks_for_ever_does_not_end_and_one_that_asks_nothing_has
 
 
 @each("judge", [judge, judge_resumed, judge_damaged])
-@each(("name", "problem"), [("read", "it does not end"), ("choose", "")])
+@each(("name", "problem"), [("read_record", "it does not end"), ("choose_checkpoint", "")])
 def test_a_recovery_that_never_ends_is_told_by_its_operations_alone(judge, name, problem, monkeypatch):
     """The first asks the medium again and again, the other turns in a circle."""
-    impatient(monkeypatch, *([0.05] if name == "choose" else []))
+    impatient(monkeypatch, *([0.05] if name == "choose_checkpoint" else []))
     reference = reference_run(configuration("undo"))
     last = crash_points(reference, "adr", 8, None)[0][-1]
     image = last.image(last.sizes)
@@ -174,7 +174,8 @@ def test_a_recovery_that_never_ends_is_told_by_its_operations_alone(judge, name,
             pass
 
     with monkeypatch.context() as patched:
-        patched.setattr(records if name == "read" else recovery, name, read if name == "read" else spin)
+        reads = name == "read_record"
+        patched.setattr(records if reads else recovery, name, read if reads else spin)
         verdict = judge(reference, image, last.acknowledged)
     assert problem in verdict.problem and bool(verdict.problem) == bool(problem) != bool(verdict.no_verdict)
 
