@@ -14,46 +14,46 @@ from pages.shell import address, bar, frame, own_parts, sidebar  # noqa: E402
 from pages.shell.places import PLACES  # noqa: E402
 from pages.ui import answer, session  # noqa: E402
 from pages.ui.knob_widgets import BAR_KNOBS  # noqa: E402
-from pages.ui.plain import plain  # noqa: E402
+from pages.ui.plain import escape_markdown  # noqa: E402
 
 st.set_page_config(page_title="Emberpool", page_icon="🔥", layout="wide", initial_sidebar_state="collapsed")
 st.html(frame.STYLE)
-own_parts.look()
+own_parts.look_at_folder()
 address.open_link()
 page = st.navigation(frame.pages(), position="top")
-own_parts.renew()
+own_parts.renew_parts()
 refused = session.refusals()
 whole = page.url_path not in ("start", "decide", "evidence")  # which ask for the model, or have none
 bar.draw(refused, whole, keep_line=page.url_path == "failures")
 address.draw_left_out()
 content = st.container(key="stale" if refused else "content")  # what is not of the fields' values is drawn grey
 bar.draw_tail()
-frame.land()
+frame.focus_page()
 design = page.url_path == "design"
 
 
 def drawer() -> None:
     """Draw the knobs that stand nowhere else."""
     with st.sidebar:
-        elsewhere = strips.shown() if design else form.SHOWN if page.url_path == "decide" else ()
+        elsewhere = strips.strip_knobs() if design else form.SHOWN_KNOBS if page.url_path == "decide" else ()
         sidebar.draw(refused, {*BAR_KNOBS, *elsewhere})
 
 
 if page.url_path != "evidence" and not design:  # where no knob acts; a page may stop, and draw nothing after it
     drawer()
-answer.begin()
+answer.reset()
 try:
     with content:
         if warming.kernels_missing() and page.url_path in {*PLACES} - {"start"}:  # start needs no kernel
             warming.draw(page.title)
         else:
-            frame.mark()
+            frame.mark_framed()
             page.run()
             frame.freeze_loaded(page.url_path)
 except EmberpoolError as error:
     if not answer.is_drawn():
         with content:
             answer.show(f"{page.title} cannot be shown now")
-    content.error(plain(data_file.sentence(error, session.scenario())))
+    content.error(escape_markdown(data_file.sentence(error, session.scenario())))
 if design:  # where a moved knob waits for its charts, not for what is behind a closed drawer
     drawer()

@@ -18,13 +18,13 @@ from engine.errors import CannotRun
 from engine.persistence import records
 from engine.persistence.checksums import MODULUS, row_digests, table_digest
 from engine.persistence.crash_media import CrashMedia
-from engine.persistence.layout import DATA, Slot
+from engine.persistence.layout import TABLE_START, Slot
 from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE, Media
 from engine.persistence.models import Write
 from engine.persistence.protocol import read_table
 from engine.persistence.records import Record, RecordKind
-from engine.persistence.recovery import choose, logged, survey, to_replay
+from engine.persistence.recovery import choose_checkpoint, intact_records, logged_rows, logs_to_replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Trace:
         peek = Peek(media.durable)
         self.said = tuple(table_digest(place, self.reference.values(batch)) for batch in range(len(self.reference.tables)))
         self.media, self.masked = media, np.zeros(place.num_rows, np.bool_)
-        self.live = {slot: record for slot in place.slots if (record := records.read(_media(peek), slot))}
+        self.live = {slot: record for slot in place.slots if (record := records.read_record(_media(peek), slot))}
         self.kept = table_digest(place, read_table(media, place))
         self._settle()
 
@@ -101,7 +101,7 @@ class Trace:
         for write in draining:
             slot = flags[write.address]
             peek.flags[write.address] = write.data.tobytes()
-            found = records.read(_media(peek), slot)
+            found = records.read_record(_media(peek), slot)
             self.live.pop(slot, None)
             self.live |= {slot: found} if found else {}
             self._settle()
@@ -116,7 +116,7 @@ class Trace:
         sizes = np.fromiter((write.data.size for write in draining), np.int64, count)
         self.points += int(((starts + sizes - 1) // LINE - starts // LINE + 1).sum())
         home = starts < place.row_slots[0].header
-        rows = (starts[home] - DATA) // place.spans[0].stride
+        rows = (starts[home] - TABLE_START) // place.spans[0].stride
         if not self.masked[rows].all():
             row = rows[~self.masked[rows]][0]
             self.problem = self.problem or f"row {row} changes at home, and no log that would be replayed holds it"
@@ -127,14 +127,14 @@ class Trace:
     def _settle(self) -> None:
         """Choose the records as recovery does, and take the rows that enter or leave the logs' set into account."""
         reference = self.reference
-        rows = survey(self.live.values(), (LOGS[reference.log].kind, RecordKind.ROWS_CHECKPOINT))
-        mlps = survey(self.live.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
+        rows = intact_records(self.live.values(), (LOGS[reference.log].kind, RecordKind.ROWS_CHECKPOINT))
+        mlps = intact_records(self.live.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
         try:
-            chosen, mlp = choose(rows, mlps, reference.bound)
+            chosen, mlp = choose_checkpoint(rows, mlps, reference.bound)
         except CannotRun:
             self.state = None
             return
-        replayed = to_replay(rows, chosen.batch, reference.log)
+        replayed = logs_to_replay(rows, chosen.batch, reference.log)
         if replayed != self.replayed:
             self.replayed = replayed
             self._replay(replayed)
@@ -153,7 +153,7 @@ class Trace:
     def _move(self, masked: NDArray[np.bool_]) -> None:
         assert self.media is not None
         (span,) = self.reference.layout.spans
-        homes = self.media.durable[DATA:][: span.num_rows * span.stride].reshape(span.num_rows, span.stride)
+        homes = self.media.durable[TABLE_START:][: span.num_rows * span.stride].reshape(span.num_rows, span.stride)
         for rows, sign in ((np.flatnonzero(masked & ~self.masked), -1), (np.flatnonzero(self.masked & ~masked), 1)):
             if rows.size:
                 sums = row_digests(span, rows, homes[rows, : span.row_bytes])
@@ -164,7 +164,7 @@ class Trace:
         name = (record.kind, record.batch)
         if name not in self.digests:
             self.digests = dict(list(self.digests.items())[-3:])
-            numbers, values = logged(self.reference.layout, record)
+            numbers, values = logged_rows(self.reference.layout, record)
             self.digests[name] = (numbers, row_digests(self.reference.layout.spans[0], numbers, values))
         return self.digests[name]
 

@@ -8,7 +8,7 @@ from benchmarks.benchmark import Benchmark, interleaved
 from engine.training.lookup import localise
 from engine.training.shape import Shape, TableSpan
 from engine.training.step import step
-from engine.training.weights import initial
+from engine.training.weights import initial_weights
 from engine.workload.batch import Batch
 
 RATES = {"sgd": 0.05, "adagrad": 0.01}
@@ -37,7 +37,7 @@ def _beside(name: str, optimizer: str) -> tuple[float, float, bool]:
     spans = (TableSpan(dim, "fp32", optimizer, tables),)
     shape = Shape((rows,) * tables, (pooling,) * tables, spans, bottom, top, "dot", optimizer, RATES[optimizer])
     given = _batches(np.random.default_rng(1), shape, samples, steps)
-    start = initial(shape, np.concatenate([batch.ids for batch in given]), 1)
+    start = initial_weights(shape, np.concatenate([batch.ids for batch in given]), 1)
     places = [localise(shape, start, batch) for batch in given]
     peer = TorchDlrm(shape, start)
     ours, theirs = step(shape, start, places[0]).loss, peer.step(places[0])

@@ -6,12 +6,12 @@ import numpy as np
 
 from benchmarks.benchmark import Benchmark, interleaved
 from engine.core.graph import Demand, Task, TaskGraph
-from engine.core.jit import entry
+from engine.core.jit import entry_kernel
 from engine.core.work import Move
 from engine.hardware.device import Device
-from engine.schedule.averages import start_over
+from engine.schedule.averages import reset_state
 from engine.schedule.kernels.events import advance
-from engine.schedule.kernels.template import ScheduleState, Template, begin
+from engine.schedule.kernels.template import ScheduleState, Template, initial_state
 from engine.schedule.timeline import Timeline, timeline
 
 TASKS, DEVICES, BATCHES = 50, 8, 1000
@@ -56,14 +56,14 @@ def by_simpy(tasks: TaskGraph) -> np.ndarray:
 
 def schedule(line: Timeline) -> ScheduleState:
     """Schedule a timeline's machine once more; like the peer, without averaging what it did."""
-    graph, state = line.template, begin(line.template)
+    graph, state = line.template, initial_state(line.template)
     _schedule(graph, state, line.kind, line.layout.accounts, line.taken)
     return state
 
 
-@entry
+@entry_kernel
 def _schedule(graph: Template, state: ScheduleState, kind: Any, accounts: Any, taken: Any) -> None:
-    start_over(graph, state, kind, accounts, taken, 0)
+    reset_state(graph, state, kind, accounts, taken, 0)
     advance(graph, state)
 
 

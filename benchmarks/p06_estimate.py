@@ -9,7 +9,7 @@ from benchmarks.benchmark import ROUNDS, Benchmark
 from engine.core import memo
 from engine.estimate import estimate
 from engine.estimates import estimates
-from engine.registry import names
+from engine.registry import variant_names
 from engine.results.csv_table import csv_text
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
@@ -17,7 +17,7 @@ from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
 
 MADMAX_POINTS_PER_SECOND = 2406.0  # stated by its authors, arXiv 2310.02784; not run here
-SYSTEMS = Axis("system", tuple(names("systems"))[:16])
+SYSTEMS = Axis("system", tuple(variant_names("systems"))[:16])
 CXL = Axis("machine.cxl_bandwidth_GBps", tuple(np.geomspace(1, 100, 8).tolist()))
 PCIE = Axis("machine.pcie_bandwidth_GBps", tuple(np.geomspace(4, 60, 8).tolist()))
 ALONE = 16  # points that are estimated alone too, from nothing
@@ -33,7 +33,7 @@ def run() -> tuple[float, float, bool]:
     equal = equal and all(_anew(one.scenario) == one.results for one in found)
     times = []
     for _ in range(ROUNDS):
-        memo.forget()
+        memo.clear_memos()
         start = process_time()
         _table(tuple(Sweep(scenario, (SYSTEMS, CXL, PCIE))))
         times.append(process_time() - start)
@@ -45,7 +45,7 @@ def _table(points: tuple[Scenario, ...]) -> str:
 
 
 def _anew(scenario: Scenario) -> object:
-    memo.forget()
+    memo.clear_memos()
     return estimate(scenario).results
 
 

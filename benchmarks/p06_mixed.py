@@ -38,7 +38,7 @@ def run() -> tuple[float, float, bool]:
 
 def _estimated(scenario: Scenario) -> Result:
     """Estimate a scenario that nothing is known of."""
-    memo.forget()
+    memo.clear_memos()
     return estimate(with_values(scenario, {"data.seed": next(SEEDS)}))
 
 

@@ -12,7 +12,7 @@ from benchmarks.libcachesim_peer import misses, write
 from benchmarks.simpy_peer import ends
 from engine.amounts.counted import counted_traffic
 from engine.core import memo
-from engine.full_runs import runs
+from engine.full_runs import full_runs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, schedule, settle
@@ -51,10 +51,10 @@ def points() -> tuple[Scenario, ...]:
 def measure() -> Measured:
     """Run all points ourselves, from nothing, and some of them by the peers."""
     asked = points()
-    runs(asked[:20])
-    memo.forget()
+    full_runs(asked[:20])
+    memo.clear_memos()
     start = process_time()
-    found = runs(asked)
+    found = full_runs(asked)
     ours = process_time() - start
     given = source(asked[0])
     import simpy  # noqa: F401  # not in the peer's time

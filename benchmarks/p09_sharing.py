@@ -16,8 +16,8 @@ from engine.service.dispatch import Dispatcher
 from engine.service.worker import COMPUTE, compute_chunk
 from engine.simulate import simulate
 from engine.store import requests
-from engine.store.database import opened
-from engine.store.kept import outcomes, result_text
+from engine.store.database import open_store
+from engine.store.kept import result_text, stored_results
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
 from engine.training import loop
@@ -40,7 +40,7 @@ class Steps:
 def swept(store: Path, points: Sequence[Scenario]) -> None:
     """Compute the points as one worker would, in this process, so that its steps can be counted."""
     requests.submit(store, points, "full")
-    with opened(store) as connection:
+    with open_store(store) as connection:
         feed = Dispatcher(connection, store, COMPUTE)
         for chunk, _ in feed.due(1):
             feed.note(compute_chunk(chunk))
@@ -56,7 +56,7 @@ def run() -> tuple[float, float, bool]:
             swept(store, points)
         with patch.object(loop, "step", Steps()) as alone:
             apart = [simulate(point) for point in points[::EVERY]]
-        together = [result for _, result in outcomes(store, points, "full")][::EVERY]
+        together = [result for _, result in stored_results(store, points, "full")][::EVERY]
     equal = all(other and result_text(one) == result_text(other) for one, other in zip(apart, together, strict=True))
     return shared.count, alone.count / len(apart) * len(points), equal and len(points) == 1000
 

@@ -8,7 +8,7 @@ from time import process_time
 from benchmarks.benchmark import Benchmark
 from benchmarks.crash_trace import Trace
 from engine.crashcheck.judge import mismatch
-from engine.crashcheck.reference_run import Configuration, Journal, ReferenceRun, Size, begin, reference_run, train
+from engine.crashcheck.reference_run import Configuration, Journal, ReferenceRun, Size, reference_run, train, write_start
 from engine.persistence.crash_media import CrashMedia
 from engine.persistence.media import FunctionalMedia
 from engine.persistence.recovery import recover
@@ -40,7 +40,7 @@ class Stopwatch:
 def train_through(traced: bool) -> tuple[float, float, Trace, CrashMedia]:
     """Train without a crash; returns CPU seconds of the run and of following it, and what was followed."""
     start = FunctionalMedia(reference().layout.nbytes)
-    begin(reference(), start)
+    write_start(reference(), start)
     journal = Journal()
     trace = Trace(reference(), journal)
     watch = Stopwatch(trace)

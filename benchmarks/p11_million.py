@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.benchmark import Benchmark
 from engine.amounts.expected import expected_traffic
 from engine.scenario.presets import preset
-from engine.schedule.machine import ready, schedule
+from engine.schedule.machine import ready_machine, schedule
 from engine.schedule.timeline import Timeline
 
 LIMIT_SECONDS, BATCHES, ROUNDS = 1.0, 1_000_000, 5
@@ -17,7 +17,7 @@ FEW, SAME = 2000, 1900  # a run that is short, and how many of its batches end a
 
 def run() -> tuple[float, float, bool]:
     """Schedule them; seconds are without their amounts, which are a mean batch's. The first ones are those of a short run."""
-    m = ready(preset("dlrm-kaggle").scenario)
+    m = ready_machine(preset("dlrm-kaggle").scenario)
 
     def line(batches: int) -> Timeline:
         return schedule(m, expected_traffic(m.settled, batches))

@@ -6,7 +6,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import Scenario
 from engine.service import service
 from engine.store import kept, requests
@@ -14,17 +14,17 @@ from engine.store import kept, requests
 ROUNDS = 3
 
 
-def sweep(scenarios: Sequence[Scenario], how: How, jobs: int) -> tuple[float, list[str]]:
+def sweep(scenarios: Sequence[Scenario], how: Fidelity, jobs: int) -> tuple[float, list[str]]:
     """Return the seconds on the clock from asking to the last row, start of the workers included, and what was kept."""
     with TemporaryDirectory() as folder:
         store, start = Path(folder) / "store.sqlite", monotonic()
         request = requests.submit(store, scenarios, how, sharing=False, keeps_on=True)  # however busy the computer
         service.serve(store, jobs, 0.0, request=request)
         took = monotonic() - start
-        return took, [kept.result_text(result) for _, result in kept.outcomes(store, scenarios, how) if result]
+        return took, [kept.result_text(result) for _, result in kept.stored_results(store, scenarios, how) if result]
 
 
-def efficiency(scenarios: Sequence[Scenario], how: How) -> Callable[[], tuple[float, float, bool]]:
+def efficiency(scenarios: Sequence[Scenario], how: Fidelity) -> Callable[[], tuple[float, float, bool]]:
     """Return the run of a benchmark: two workers beside half of what one takes, in turns, by the median."""
 
     def run() -> tuple[float, float, bool]:

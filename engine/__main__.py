@@ -11,7 +11,7 @@ from importlib import import_module
 
 from .commands import output
 from .commands.parser import BAD_INPUT, FAILED, INTERRUPTED, Parser
-from .core.part_files.use import used
+from .core.part_files.use import folder_in_use
 from .core.process import TOO_LARGE
 from .errors import BadFile, BadInput, CannotRun, NoRoom
 from .version import LINK, MODEL, PROGRAM, release
@@ -70,7 +70,7 @@ def main(words: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if words is None else words
         arguments = parser(words).parse_args(words)
         output.check(arguments)
-        with used(vars(arguments).get("parts_dir")):
+        with folder_in_use(vars(arguments).get("parts_dir")):
             return int(arguments.call(arguments))
     except BadInput as error:
         return _complain(error, BAD_INPUT)

@@ -14,7 +14,7 @@ from .core.arithmetic import arithmetic
 from .errors import BadFile
 from .results.csv_table import csv_text
 from .results.result import Result
-from .scenario.keys import How
+from .scenario.keys import Fidelity
 from .version import LINK, MODEL, release
 
 RESULT, ENVIRONMENT, LINK_FILE, TABLE = "result.json", "environment.json", "link.txt", "result.csv"
@@ -33,12 +33,12 @@ class Artefact(NamedTuple):
     """
 
     link: str
-    how: How
+    how: Fidelity
     content: Mapping[str, Any]
     environment: Mapping[str, str]
 
 
-def packed(result: Result, how: How) -> bytes:
+def packed(result: Result, how: Fidelity) -> bytes:
     """Return a run's artefact as a zip; equal results on one machine give equal bytes."""
     content = result.as_json()
     members = {
@@ -110,7 +110,7 @@ def _member(archive: ZipFile, name: str) -> str:
     return text.decode("utf-8")
 
 
-def _environment(result: Result, how: How) -> dict[str, str]:
+def _environment(result: Result, how: Fidelity) -> dict[str, str]:
     return {
         "how": how,
         "emberpool": release(),

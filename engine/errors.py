@@ -96,7 +96,7 @@ class BadFile(BadInput):
         return f"{place}: {kind}; `{PROGRAM} run --data FILE` shows what it holds there."
 
 
-class Undescribed(BadFile):
+class UndescribedTable(BadFile):
     """A table has no description of its `columns`.
 
     The remedy is a guess of its mapping.
@@ -136,7 +136,7 @@ class Cancelled(EmberpoolError):
     """The progress callback asked the computation to stop; no result exists."""
 
 
-def nearest(name: str, known_words: list[str] | tuple[str, ...], listing: str = "") -> str:
+def nearest_hint(name: str, known_words: list[str] | tuple[str, ...], listing: str = "") -> str:
     """Return a hint with the known word closest to `name`, or all if few.
 
     `listing` is the argument of the command `list` that prints them all.

@@ -10,15 +10,15 @@ from math import nan
 
 import numpy as np
 
-from .amounts.expected import dealt, expected_amounts, unlike
-from .core.memo import remembered
-from .hardware.prices import unpriced
-from .results.explanation import ESTIMATED, passes, report_results, rounded_up, too_late, unscheduled_result
+from .amounts.expected import deal_batches, expected_amounts, unlike_batch_shares
+from .core.memo import memoised
+from .hardware.prices import unpriced_sentences
+from .results.explanation import ESTIMATED, passes_note, report_results, rounded_up_note, too_late_notes, unscheduled_result
 from .results.report import undisturbed_report
 from .results.result import Result
 from .scenario.scenario import Scenario
 from .scenario.sequences import sequence_notes
-from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observed, PlannedBatches, design_point, evaluate, plan
+from .schedule.evaluate import RUNS, DesignPoint, NotScheduled, Observations, PlannedBatches, design_point, evaluate, plan
 from .schedule.steady_state import Steady
 from .schedule.window import run_window
 from .systems.system import Settled, system_of
@@ -47,10 +47,10 @@ def design_points(scenarios: Iterable[Scenario]) -> Iterator[DesignPoint | NotSc
 
 def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
     """Return each scenario's averages in the steady state, or why there are none."""
-    return evaluate(design_points(scenarios), averages)
+    return evaluate(design_points(scenarios), averages_of_points)
 
 
-def averages(points: Sequence[DesignPoint], observed: Observed) -> list[Steady]:
+def averages_of_points(points: Sequence[DesignPoint], observed: Observations) -> list[Steady]:
     """Return the averages of points that were observed together, one for each point."""
     return [observed.average.at(i) for i in range(len(points))]
 
@@ -61,7 +61,7 @@ def step_seconds(scenarios: Iterable[Scenario]) -> list[float]:
     return [nan if isinstance(seconds, NotScheduled) else float(seconds) for seconds in steps]
 
 
-def _results(points: Sequence[DesignPoint], observed: Observed) -> list[Result]:
+def _results(points: Sequence[DesignPoint], observed: Observations) -> list[Result]:
     if observed.whole is None:
         raise ValueError("whole runs have to be observed.")
     scenarios = [point.scenario for point in points]
@@ -83,10 +83,10 @@ def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
     guessed = f"Estimated with the generator's popularity {s.data.popularity!r}; a full run counts the file's own ids."
     return (
         *((guessed,) if s.data.digest else ()),
-        *passes(s),
-        *rounded_up(s, point.machine),
-        *unpriced(s.machine, point.machine.devices),
-        *too_late(s, elapsed),
+        *passes_note(s),
+        *rounded_up_note(s, point.machine),
+        *unpriced_sentences(s.machine, point.machine.devices),
+        *too_late_notes(s, elapsed),
     )
 
 
@@ -101,8 +101,8 @@ def _planned_batches(settled: Settled) -> PlannedBatches:
     return _laid_out(settled)
 
 
-@remembered(most=256, by=system_of)
+@memoised(most=256, by=system_of)
 def _laid_out(settled: Settled) -> PlannedBatches:
     amounts, samples = expected_amounts(settled), settled.scenario.data.batch_size
-    batches, stretch = run_window(settled.log_policy, settled.scenario.run.batches, unlike(amounts, samples))
-    return plan(settled, amounts, dealt(amounts, samples, batches), stretch)
+    batches, stretch = run_window(settled.log_policy, settled.scenario.run.batches, unlike_batch_shares(amounts, samples))
+    return plan(settled, amounts, deal_batches(amounts, samples, batches), stretch)

@@ -10,14 +10,14 @@ from .core.process import single_thread
 from .errors import Cancelled, EmberpoolError
 from .results.explanation import unscheduled_result
 from .results.result import Result
-from .results.undisturbed import planned, undisturbed_results
+from .results.undisturbed import planned_batches, undisturbed_results
 from .run.progress import Meter, Watcher
 from .scenario.scenario import Scenario
-from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observed, design_point, evaluate
+from .schedule.evaluate import RUNS, TIMELINES, DesignPoint, NotScheduled, Observations, design_point, evaluate
 from .simulate import simulate
 
 
-def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher | None = None) -> list[Result]:
+def full_runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher | None = None) -> list[Result]:
     """Run many scenarios in full, in order, with the results of `simulate` to the bit.
 
     Results have tables if `tables`. A scenario that is refused gives a result that did not run, without numbers, and with the
@@ -28,15 +28,15 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
 
     def planned_or_run(scenario: Scenario) -> DesignPoint | Result | NotScheduled:
         try:
-            if goes_along(scenario):
-                return design_point(scenario, lambda settled: planned(settled, on_progress=meter.step))
+            if can_run_together(scenario):
+                return design_point(scenario, lambda settled: planned_batches(settled, on_progress=meter.step))
             return simulate(scenario, progress=progress)
         except Cancelled:
             raise
         except EmberpoolError as error:
             return NotScheduled(scenario, error=error)
 
-    def render(points: Sequence[DesignPoint], observed: Observed) -> Iterator[Result]:
+    def render(points: Sequence[DesignPoint], observed: Observations) -> Iterator[Result]:
         for point, result in zip(points, undisturbed_results(points, observed), strict=True):
             yield result or simulate(point.scenario, progress=progress)
 
@@ -46,6 +46,6 @@ def runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher 
     return [unscheduled_result(outcome) if isinstance(outcome, NotScheduled) else outcome for outcome in outcomes]
 
 
-def goes_along(scenario: Scenario) -> bool:
+def can_run_together(scenario: Scenario) -> bool:
     """Return whether a scenario's full run can be computed together with others."""
     return not scenario.run.training and not scenario.data.digest

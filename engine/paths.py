@@ -6,7 +6,7 @@ from pathlib import Path
 FileState = tuple[int, ...]
 
 
-def written_path(text: str | Path) -> Path:
+def user_path(text: str | Path) -> Path:
     """Return the path of a user's text: `~` expanded, blanks around it removed.
 
     Blanks stay if a file has them in its name.

@@ -11,11 +11,11 @@ from typing import Any
 
 from .errors import BadFile
 
-HERE = Path(__file__).parent
+ENGINE_FOLDER = Path(__file__).parent
 NO_RATES = "none"
 # The constant that each file of a kind exports, and the folder of the files; systems have a folder for each family, beside
 # their shared steps.
-CONSTANT = {
+CONSTANT_BY_KIND = {
     "systems": ("SYSTEM", "systems/*"),
     "devices": ("DEVICE", "hardware/devices"),
     "protections": ("PROTECTION", "campaign/protections"),
@@ -41,7 +41,7 @@ def rows(kind: str) -> Mapping[str, Any]:
 
 
 @cache
-def names(kind: str) -> tuple[str, ...]:
+def variant_names(kind: str) -> tuple[str, ...]:
     """Return the names of all variants of a kind, sorted.
 
     `kind` is `models` or a key of CONSTANT or TABLES.
@@ -49,51 +49,53 @@ def names(kind: str) -> tuple[str, ...]:
     if kind in TABLES:
         return tuple(sorted(rows(kind)))
     if kind == "models":
-        return tuple(sorted(path.stem for path in (HERE / "scenario" / "models").glob("*.toml")))
-    return tuple(sorted(files(kind)))
+        return tuple(sorted(path.stem for path in (ENGINE_FOLDER / "scenario" / "models").glob("*.toml")))
+    return tuple(sorted(module_paths(kind)))
 
 
 @cache
-def files(kind: str) -> Mapping[str, str]:
+def module_paths(kind: str) -> Mapping[str, str]:
     """Return the dotted module path of each variant's file by name."""
     other_folders = NO_FAMILY if kind == "systems" else ()
-    folders = [folder for folder in HERE.glob(CONSTANT[kind][1]) if folder.is_dir() and folder.name not in other_folders]
+    folders = [
+        folder for folder in ENGINE_FOLDER.glob(CONSTANT_BY_KIND[kind][1]) if folder.is_dir() and folder.name not in other_folders
+    ]
     modules = ((folder, module_info.name) for folder in folders for module_info in iter_modules([str(folder)]))
-    return {name.replace("_", "-"): ".".join((*folder.relative_to(HERE).parts, name)) for folder, name in modules}
+    return {name.replace("_", "-"): ".".join((*folder.relative_to(ENGINE_FOLDER).parts, name)) for folder, name in modules}
 
 
 def domain_names() -> tuple[str, ...]:
     """Return the names of all persistence models, as knobs and commands write them."""
-    return tuple(name.replace("-", "_") for name in names("domains"))
+    return tuple(name.replace("-", "_") for name in variant_names("domains"))
 
 
 @cache
 def rate_names() -> tuple[str, ...]:
     """Return the choices of `faults.rates`: none, or the name of a file of published rates."""
-    return (NO_RATES, *sorted(path.stem for path in (HERE / "faults" / "rates").glob("*.toml")))
+    return (NO_RATES, *sorted(path.stem for path in (ENGINE_FOLDER / "faults" / "rates").glob("*.toml")))
 
 
 @cache
-def load(kind: str, name: str) -> Any:
+def load_variant(kind: str, name: str) -> Any:
     """Return a table's row, or the one constant that the variant's file exports."""
     if kind in TABLES:
         return rows(kind)[name]
-    return getattr(module(kind, name), CONSTANT[kind][0])
+    return getattr(variant_module(kind, name), CONSTANT_BY_KIND[kind][0])
 
 
-def module(kind: str, name: str) -> ModuleType:
+def variant_module(kind: str, name: str) -> ModuleType:
     """Return a variant's module."""
-    return import_module(f"{__package__}.{files(kind)[name]}")
+    return import_module(f"{__package__}.{module_paths(kind)[name]}")
 
 
-def every(kind: str) -> Mapping[str, Any]:
+def all_variants(kind: str) -> Mapping[str, Any]:
     """Return all variants of a kind by name, sorted."""
-    return {name: load(kind, name) for name in names(kind)}
+    return {name: load_variant(kind, name) for name in variant_names(kind)}
 
 
 def model_file(name: str) -> dict[str, Any]:
     """Return the knobs that a named model sets, by dotted path."""
-    return {"model.name": name, **read_toml(HERE / "scenario" / "models" / f"{name}.toml")["knobs"]}
+    return {"model.name": name, **read_toml(ENGINE_FOLDER / "scenario" / "models" / f"{name}.toml")["knobs"]}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -10,19 +10,19 @@ from .amounts.counted import counted_traffic
 from .core.process import single_thread
 from .errors import CannotRun
 from .results.explanation import infeasible_result, run_result
-from .results.report import report
+from .results.report import run_report
 from .results.result import Result
-from .results.undisturbed import planned, undisturbed_results
-from .run.progress import Meter, Watcher, reading
-from .run.shared_training import TrainingShelf, run_and_learn, trains
+from .results.undisturbed import planned_batches, undisturbed_results
+from .run.progress import Meter, Watcher, reading_watcher
+from .run.shared_training import TrainingShelf, run_and_learn, trains_itself
 from .run.training_curve import StoppedRun
 from .scenario.scenario import Scenario, with_values
 from .schedule.evaluate import TIMELINES, DesignPoint, evaluate
 from .schedule.machine import Machine, machine_of, settle
 from .workload.readers.file_tables import numbering_note
-from .workload.readers.formats import read
+from .workload.readers.formats import read_file
 from .workload.readers.recording import Recording
-from .workload.source import num_batches, repeats, source
+from .workload.source import num_batches, repeats_warning, source
 
 
 def simulate(
@@ -39,7 +39,7 @@ def simulate(
     A run that is stopped while it trains raises RunStopped, whose `run` continues as `resume`, to the byte.
     A scenario that cannot run gives a result that says why; BadInput is raised for input that cannot be read.
     """
-    file = read(data, reading(progress)) if data else None
+    file = read_file(data, reading_watcher(progress)) if data else None
     if file and not scenario.data.digest:
         scenario = with_values(scenario, {"data.digest": file.digest})
     settled = settle(scenario)  # its system, policies and placement of tables; automatic knobs are chosen
@@ -62,18 +62,18 @@ def _simulate(
     resume: StoppedRun | None,
 ) -> Result:
     settled, s = machine.settled, machine.scenario
-    batches, origin, training = num_batches(s, file), source(s, file), trains(s, shelf)
+    batches, origin, training = num_batches(s, file), source(s, file), trains_itself(s, shelf)
     meter = Meter(progress, batches)
     if resume and training:
         meter.resume(resume.rows, resume.done)  # the progress until training goes on
-    notes = tuple(filter(None, (repeats(s, origin), numbering_note(s, file) if file else "")))
+    notes = tuple(filter(None, (repeats_warning(s, origin), numbering_note(s, file) if file else "")))
     lengths = file.mean_lengths * s.model.field_copies if file else ()
 
     def on_progress(step_name: str, finishes: bool) -> None:
         meter.step(step_name, counts=finishes and not training)
 
     if not s.run.training:  # without a fault either, arrays of times are enough
-        plan = planned(settled, file=file, on_progress=on_progress)
+        plan = planned_batches(settled, file=file, on_progress=on_progress)
         points = [DesignPoint(scenario, machine, plan)]
         (outcome,) = evaluate(points, lambda points, observed: undisturbed_results(points, observed, notes, lengths), TIMELINES)
         if isinstance(outcome, Result):
@@ -81,4 +81,4 @@ def _simulate(
     traffic = counted_traffic(settled, file=file, on_progress=on_progress)  # rows and bytes by batch
     run, learned = run_and_learn(machine, traffic, origin, file, meter, shelf, resume)  # tasks on a timeline, cut by faults
     all_notes = tuple(filter(None, (learned.note, *notes)))
-    return run_result(scenario, run, report(run, traffic, learned.scores), learned, all_notes, lengths)
+    return run_result(scenario, run, run_report(run, traffic, learned.scores), learned, all_notes, lengths)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 MODEL = "0.17"
 LINK = 8
-COUNTED = (".py", ".toml", ".json")  # files that results can depend on, unlike caches and finished studies
+CODE_SUFFIXES = (".py", ".toml", ".json")  # files that results can depend on, unlike caches and finished studies
 PACKAGE = str(__package__)  # "engine" in a checkout, "emberpool.engine" where it is installed
 IMPORTED_FROM = Path(str(sys.modules[PACKAGE.partition(".")[0]].__file__)).parents[1]
 _ROOT = str(Path(__file__).parent)
@@ -63,7 +63,7 @@ PROGRAM = _program()
 def _files() -> Iterator[str]:
     for folder, folders, names in os.walk(_ROOT):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
-        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(COUNTED))
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(CODE_SUFFIXES))
 
 
 def _stamps() -> list[tuple[str, int, int, int]]:

@@ -10,7 +10,7 @@ from pages.data_page import cache_size, counting, fit_view, lock_charts, profile
 from pages.own_data import leading, panel
 from pages.shell import address, frame
 from pages.ui import answer, session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 COUNT_TOO, COUNTED_PREFIX, GENERATOR_PREFIX, MAX_LOOKUPS = "count", "counted: ", "generator: ", "lookups to count"
 AMOUNTS = {
@@ -19,10 +19,10 @@ AMOUNTS = {
 }
 
 frame.guard()
-leading.go("data")
+leading.go_to_page("data")
 scenario = session.scenario()
 address.bar("data")
-profile_scenario, file = workload_tables.asked(scenario), bool(scenario.data.digest)
+profile_scenario, file = workload_tables.profile_scenario(scenario), bool(scenario.data.digest)
 share = scenario.policy.cache_load_factor
 max_lookups = st.session_state.get(MAX_LOOKUPS) or workload_tables.MOST_LOOKUPS
 shown_file = None
@@ -31,10 +31,10 @@ try:
         shown_file = data_file.file_of(profile_scenario)
         with data_file.refusals(shown_file):
             profile = workload_tables.without_columns(
-                counting.counted(profile_scenario, max_lookups, shown_file.path), data_file.is_visible(shown_file)
+                counting.counted_profile(profile_scenario, max_lookups, shown_file.path), data_file.is_visible(shown_file)
             )
     else:
-        profile = counting.expected(profile_scenario)
+        profile = counting.expected_profile(profile_scenario)
 except EmberpoolError as error:
     with answer.draw(f"{shown_file.path.name if shown_file else 'This data'} cannot be counted for this model", [str(error)]):
         fit_view.reshape(scenario)
@@ -48,7 +48,9 @@ with answer.draw(workload_tables.answer(profile, share), reasons):
         st.button("Train on this file", key="train shown", on_click=leading.train, args=(session.base(), scenario))
         st.button("Expect of the generator", key="generator", on_click=session.put_data, args=("",))
     elif start_file := data_file.start_file():
-        st.button(f"Count {plain(start_file.path.name)}", key="served", on_click=session.put_data, args=(start_file.digest,))
+        st.button(
+            f"Count {escape_markdown(start_file.path.name)}", key="served", on_click=session.put_data, args=(start_file.digest,)
+        )
 panel.draw(leading.POPULARITY, "data")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cache_size.draw(profile, share)
@@ -60,17 +62,19 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             "How much to count", AMOUNTS, default=max_lookups, required=True, format_func=AMOUNTS.__getitem__, key=MAX_LOOKUPS
         )
 if file:
-    st.caption(plain(workload_tables.first_uses(profile)))
+    st.caption(escape_markdown(workload_tables.first_uses(profile)))
 other_profiles = {}
 if counting_too and not file:
     with st.spinner("Drawing and counting"):
-        other_profiles = {COUNTED_PREFIX: later.cached_result(workload_tables.counted, profile_scenario, max_lookups)}
+        other_profiles = {COUNTED_PREFIX: later.cached_result(workload_tables.counted_profile, profile_scenario, max_lookups)}
     counted_profile = other_profiles[COUNTED_PREFIX]
-    st.caption(plain(f"{workload_tables.provenance(counted_profile, file)} {workload_tables.first_uses(counted_profile)}"))
+    st.caption(
+        escape_markdown(f"{workload_tables.provenance(counted_profile, file)} {workload_tables.first_uses(counted_profile)}")
+    )
 if file:
     generator = with_values(profile_scenario, {"data.digest": ""})
     with st.spinner("Drawing and counting as many lookups of the generator"):
-        other_profiles = {GENERATOR_PREFIX: later.cached_result(workload_tables.counted, generator, max_lookups)}
+        other_profiles = {GENERATOR_PREFIX: later.cached_result(workload_tables.counted_profile, generator, max_lookups)}
 misses = profile_charts.misses(profile, share, other_profiles)
 if not file:
     lock_charts.draw(scenario)
@@ -79,14 +83,14 @@ with left_column:
     profile_charts.popularity(profile, other_profiles)
 with right_column:
     profile_charts.batches(profile, other_profiles, file)
-if not file and (bags := workload_tables.on_bags(profile_scenario)):
-    st.caption(plain(bags))
+if not file and (bags := workload_tables.bags_sentence(profile_scenario)):
+    st.caption(escape_markdown(bags))
 profile_charts.tables(profile, share)
 if share > 0:
     profile_charts.planner(profile, share)
 profile_charts.numbers(misses, profile)
 if shown_file:
     st.subheader("How well can generated data follow this file?", anchor=False)
-    fit_view.draw(shown_file, scenario, lambda fitted: session.put(session.base(), fitted))
+    fit_view.draw(shown_file, scenario, lambda fitted: session.hold_variation(session.base(), fitted))
 st.caption("How close the generator comes to real click logs, figure by figure:")
 st.code("python -m engine workload", language=None)

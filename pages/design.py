@@ -10,21 +10,24 @@ from pages.answers.headline import headline
 from pages.design_page import bars, constants_panel, details, enough_panel, fault_axis, questions, strips, tiles, training_panel
 from pages.shell import address, frame
 from pages.ui import answer, session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 frame.guard()
 scenario = session.scenario()
 address.bar("design", caution.sequence_caution(scenario))
 baseline_system = question.baseline_system(scenario)
 with st.spinner("Estimating; the very first time takes some seconds more"):
-    results = dict(estimates.estimates_by_system(scenario, bars.wanted(scenario)))
+    results = dict(estimates.estimates_by_system(scenario, bars.systems_to_estimate(scenario)))
     if baseline_system != scenario.system:  # a system compared with itself keeps its knobs
         results[baseline_system] = estimates.estimate_of(question.baseline_scenario(scenario))
 result, base = results[scenario.system], results[baseline_system]
-bar_results = bars.shown(scenario, baseline_system, results)
-sure, ranges = later.answer("sure", questions.sure, scenario, question.baseline_scenario(scenario)), bars.ranges(bar_results)
-smallest, its_bands = enough_panel.asked(scenario)
-cheaper = enough_panel.cheaper(scenario, smallest)
+bar_results = bars.results_with_bars(scenario, baseline_system, results)
+sure, ranges = (
+    later.answer("sure", questions.result_bands, scenario, question.baseline_scenario(scenario)),
+    bars.range_future(bar_results),
+)
+smallest, its_bands = enough_panel.ask_smallest(scenario)
+cheaper = enough_panel.ask_cheaper_system(scenario, smallest)
 
 answer.show(headline(result, results), [result.finding])
 with st.container(key="first-screen"):
@@ -32,15 +35,15 @@ with st.container(key="first-screen"):
 with machine:  # before the strips, which take longer: the browser draws one while the other is computed
     enough_panel.draw(scenario, smallest, its_bands, cheaper)
     if result.ran:
-        tiles.of_estimate(result, results, sure)
+        tiles.draw_estimate(result, results, sure)
         training_panel.draw(scenario, result)
     bars.draw(scenario, baseline_system, bar_results, ranges)
     if result.ran:
         fault_axis.draw(scenario, result)
 with knobs:
-    strips.draw(scenario, session.refused())
+    strips.draw(scenario, session.refused_knobs())
 for warning in caution.notes_below(result):
-    st.caption(f"Note: {plain(warning)}")
-constants_panel.note(scenario)
+    st.caption(f"Note: {escape_markdown(warning)}")
+constants_panel.draw_calibration_note(scenario)
 details.draw(scenario, result, base)
 later.redraw_after((sure, ranges), (smallest,), (its_bands,), *([(cheaper,)] if cheaper else []))

@@ -19,7 +19,7 @@ from pages.evidence_page import (
 from pages.evidence_page.here import machine_panel
 from pages.shell import address, frame
 from pages.ui import answer, downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 REFUSAL = "evidence refused"
 READING = (
@@ -48,16 +48,16 @@ if not verdicts.are_known():
         st.session_state[REFUSAL] = str(error)
     st.rerun()
 
-all_verdicts = verdicts.known()
+all_verdicts = verdicts.all_verdicts()
 numbers = scoreboard_panel.figures(version.MODEL)
-counts = tally.tally(all_verdicts, numbers)
+counts = tally.count_statements(all_verdicts, numbers)
 answer.show(tally.finding(counts), tally.reasons(counts), tally.notes(counts))
 papers = verdict_tables.by_paper(all_verdicts)
 figure_panel.draw(papers)
 try:
     scoreboard_panel.draw(all_verdicts)
 except EmberpoolError as error:  # a damaged record leaves the claims
-    st.error(plain(str(error)))
+    st.error(escape_markdown(str(error)))
 for paper, paper_verdicts in sorted(papers.items(), key=lambda pair: not verdict_tables.stacks(pair[1])):
     paper_panel.draw(paper, paper_verdicts)
 machine_panel.draw()
@@ -67,9 +67,9 @@ gap_panel.draw()
 
 st.subheader("Every claim", anchor=False)
 claim_table = pd.concat([verdict_tables.table(all_verdicts), verdict_tables.figures_table(numbers)], ignore_index=True)
-downloads.show(verdict_tables.shown(claim_table))
+downloads.show(verdict_tables.readable_table(claim_table))
 downloads.rows(claim_table, "emberpool-claims", "Download all claims as CSV")
 st.subheader("How to read this page", anchor=False)
-st.markdown("\n".join(f"- {plain(sentence)}" for sentence in (*READING, *scoreboard_panel.READING)))
+st.markdown("\n".join(f"- {escape_markdown(sentence)}" for sentence in (*READING, *scoreboard_panel.READING_NOTES)))
 st.caption("The same without a browser, and with exit status 3 when a claim got worse than the accepted record:")
 st.code("python -m engine validate", language=None)

@@ -3,4 +3,4 @@
 from pages.shell import frame
 
 frame.guard()
-frame.lead("explore")
+frame.lead_to_new_place("explore")

@@ -20,28 +20,28 @@ from pages.graphics import chart
 from pages.own_data import leading, panel
 from pages.shell import address, frame
 from pages.ui import answer, downloads, session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 frame.guard()
 session_scenario = session.scenario()
 address.bar("failures", caution.sequence_caution(session_scenario))
-scenario = campaigns.supposed(session_scenario)
-refused, simulated_campaigns, running = failure_settings.refusal(scenario), None, None
+scenario = campaigns.with_example_fault(session_scenario)
+refused, simulated_campaigns, running = failure_settings.written_refusal(scenario), None, None
 month, crowded = None, ""
 if refused:  # the numbers of another machine would be taken for those of the one that is written
     finding, _, remedy = refused.partition(". ")
     answer.show(finding, [remedy or losses_panel.REMEDY])
     failure_settings.draw(session_scenario, scenario)
-    panel.draw_apart(leading.FAILURES, "failures")
+    panel.draw_as_fragment(leading.FAILURES, "failures")
     st.stop()
 try:
-    crowded = campaigns.too_many(scenario)
-    month = losses_panel.of(scenario)
+    crowded = campaigns.too_many_faults(scenario)
+    month = losses_panel.monthly_losses(scenario)
     if month is None and not crowded:
-        running = later.answer("campaigns", campaigns.of, scenario, long=True)
+        running = later.answer("campaigns", campaigns.simulate_campaigns, scenario, long=True)
         simulated_campaigns = running.result() if running.done() else None
-        month = losses_panel.of_campaigns(scenario, simulated_campaigns) if simulated_campaigns else None
-    refused = crowded if month is None else losses_panel.nowhere(month)
+        month = losses_panel.losses_by_campaigns(scenario, simulated_campaigns) if simulated_campaigns else None
+    refused = crowded if month is None else losses_panel.all_refused(month)
 except EmberpoolError as error:
     refused, month, running = str(error), None, None
 if month is None or refused:
@@ -52,7 +52,7 @@ if month is None or refused:
         answer.show(refused, [losses_panel.REMEDY])
     failure_settings.draw(session_scenario, scenario)
     failure_settings.draw_presses(scenario, None, None)
-    panel.draw_apart(leading.FAILURES, "failures")
+    panel.draw_as_fragment(leading.FAILURES, "failures")
     st.stop()
 
 losses_panel.draw_answer(month, scenario is not session_scenario)
@@ -66,19 +66,19 @@ period_panel.draw(scenario, month.chosen)
 st.subheader("What do the same weeks look like, fault by fault?", anchor=False)
 if simulated_campaigns is None and not crowded:
     with st.spinner("Training for weeks, once with every protection"):
-        simulated_campaigns = later.cached_result(campaigns.of, scenario)
+        simulated_campaigns = later.cached_result(campaigns.simulate_campaigns, scenario)
 chosen_campaigns = simulated_campaigns.of(scenario.policy.protection) if simulated_campaigns else None
 if simulated_campaigns is None:
-    st.info(plain(crowded))
+    st.info(escape_markdown(crowded))
 else:
     ratio = estimates.estimate_of(scenario).results.get("Effective training time ratio")
-    st.caption(plain(fault_tables.simulated(simulated_campaigns, scenario, ratio), most=1000))
+    st.caption(escape_markdown(fault_tables.simulation_sentences(simulated_campaigns, scenario, ratio), most=1000))
     with st.expander("Every protection in simulated numbers"):
-        means = fault_tables.means(simulated_campaigns)
+        means = fault_tables.means_table(simulated_campaigns)
         downloads.show(means, fault_tables.FORMATS, pinned="Protection")
         downloads.rows(means, "emberpool-protections", "Download the protections as CSV")
         st.caption("What comes back when a fault destroys what the column names; of several at once, the worst counts.")
-        downloads.show(fault_tables.survives(), pinned="Protection")
+        downloads.show(fault_tables.survival_table(), pinned="Protection")
 run = chosen_campaigns.runs[0] if chosen_campaigns and chosen_campaigns.runs else None
 if simulated_campaigns is not None and (run is None or not run.recoveries):
     st.info("No fault struck this protection's first campaign." if run else "Choose a protection that is possible here.")
@@ -89,12 +89,12 @@ elif run is not None:
             f"Fault, of {count(len(run.recoveries))} in the first campaign", 1, len(run.recoveries), key="fault number"
         )
     recovery = run.recoveries[number - 1]
-    timeline = fault_tables.around(run, recovery)
+    timeline = fault_tables.fault_timeline(run, recovery)
     chart.draw(
         timeline,
-        fault_charts.around(),
+        fault_charts.fault_timeline(),
         key="around",
-        title=fault_tables.on_recovery(run, recovery),
+        title=fault_tables.recovery_sentence(run, recovery),
         subtitle="Training, recovery and checkpoints around one fault, seconds from it",
         columns={"lane": "Lane", "what": "What", "start": "Start [s]", "end": "End [s]"},
     )
@@ -108,4 +108,4 @@ close_up_panel.draw(scenario)
 
 st.subheader("What can a power loss leave behind?", anchor=False)
 crash_viewer.draw()
-panel.draw_apart(leading.FAILURES, "failures")
+panel.draw_as_fragment(leading.FAILURES, "failures")

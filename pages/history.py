@@ -3,4 +3,4 @@
 from pages.shell import frame
 
 frame.guard()
-frame.lead("history")
+frame.lead_to_new_place("history")

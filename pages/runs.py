@@ -17,9 +17,9 @@ MAX_LISTED = 100
 REFRESH_SECONDS = 2.0
 
 frame.guard()
-history_runs.find()
+history_runs.find_runs()
 part = history_runs.to_link()
-address.share("runs", history_runs.SHARED)
+address.share("runs", history_runs.SHARE_NOTE)
 usage = quota.usage(runs.STORE)
 num_requests = usage.requests
 if not num_requests:
@@ -29,7 +29,7 @@ if not num_requests:
             st.page_link(script(page), label=page.capitalize())
     history_runs.draw_missing()
     st.stop()
-answer.show(history_tables.answer(history.entries(runs.STORE, "", MAX_LISTED), num_requests), [fullness(usage)])
+answer.show(history_tables.answer(history.past_requests(runs.STORE, "", MAX_LISTED), num_requests), [fullness(usage)])
 history_runs.draw_missing()
 hint = "words of a title; done, running, failed or pinned; #7 #12"
 words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, max_chars=MOST_WORDS)
@@ -39,7 +39,7 @@ def draw() -> None:
     """Draw the requests and the chosen ones; other choices change the link above."""
     if history_runs.to_link() != part:
         st.rerun()
-    entries = history.entries(runs.STORE, words, MAX_LISTED)
+    entries = history.past_requests(runs.STORE, words, MAX_LISTED)
     if not entries and not words:
         st.rerun()  # the last one has just been deleted
     if not entries:
@@ -47,13 +47,13 @@ def draw() -> None:
         return
     if len(entries) == MAX_LISTED < num_requests:
         st.caption(f"The newest {MAX_LISTED} of {count(num_requests)}; write words to find older ones.")
-    is_single = len(entries) == 1 or history.numbered(words)
-    chosen_runs = history_panel.listing(entries) or (entries if is_single else [])
-    if (link_runs := history_runs.said(chosen_runs)) != st.session_state.get(history_runs.SAID, ()):
-        st.session_state[history_runs.SAID] = link_runs
+    is_single = len(entries) == 1 or history.request_numbers(words)
+    chosen_runs = history_panel.draw_requests(entries) or (entries if is_single else [])
+    if (link_runs := history_runs.runs_for_link(chosen_runs)) != st.session_state.get(history_runs.SAID_RUNS_KEY, ()):
+        st.session_state[history_runs.SAID_RUNS_KEY] = link_runs
         st.rerun()
     history_panel.draw(chosen_runs)
 
 
-live = any(run.state in LIVE for run in history.entries(runs.STORE, "", MAX_LISTED))
+live = any(run.state in LIVE for run in history.past_requests(runs.STORE, "", MAX_LISTED))
 st.fragment(draw, run_every=REFRESH_SECONDS if live else None)()

@@ -6,28 +6,28 @@ from joblib import cpu_count
 from engine.core.figures import count
 from engine.errors import BadInput
 from engine.results.result import Result
-from engine.store.status import Status
+from engine.store.status import RequestStatus
 from engine.sweep import links
-from engine.sweep.questions import Questions
+from engine.sweep.questions import LinkQuestions
 from pages.answers import estimates, later, runs
 from pages.search_page import axes_panel, search_link, sweep_panel, sweep_runs
 from pages.shell import address, frame
 from pages.ui import answer, session
 from pages.ui.numbers import duration
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 frame.guard()
 scenario = session.scenario()
 address_bar, top = st.container(), st.container()
-axes, sample = axes_panel.asked()
+axes, sample = axes_panel.panel_axes()
 outcome = axes_panel.swept_or_error(scenario, axes, sample)
-mode = axes_panel.how()
+mode = axes_panel.mode()
 
 
 def draw_axes(label: str, unfolded: bool, caution: str) -> None:
     """Draw the axes of the sweep, at first folded or `unfolded`, and the page's link above."""
-    st.session_state.setdefault(axes_panel.OPEN, unfolded)
-    with st.expander(f"**{plain(label)}**", key=axes_panel.OPEN, on_change="rerun"):
+    st.session_state.setdefault(axes_panel.AXES_UNFOLDED, unfolded)
+    with st.expander(f"**{escape_markdown(label)}**", key=axes_panel.AXES_UNFOLDED, on_change="rerun"):
         st.caption("Some knobs run against each other; everything else stays as the bar and the drawer say.")
         axes_panel.draw(axes)
     with address_bar:
@@ -43,17 +43,17 @@ if isinstance(outcome, BadInput):
             answer.show("Which design?", ["Choose a knob and write its values to see how many points there are."])
     st.stop()
 sweep = outcome
-link = links.link(scenario, session.base(), "search", axes, questions=Questions(sample))
-results_exist = sweep_runs.status(sweep, mode, link) is not None or sweep_runs.at_once(sweep, mode)
+link = links.link(scenario, session.base(), "search", axes, questions=LinkQuestions(sample))
+results_exist = sweep_runs.status(sweep, mode, link) is not None or sweep_runs.estimate_small_sweep(sweep, mode)
 draw_axes(axes_panel.summary(sweep), not results_exist, sweep.sequence_note)
 part = search_link.to_link()
 
 
 def start() -> None:
     """Start a run of the sweep's missing points, and fold the axes away."""
-    st.session_state[axes_panel.OPEN] = False
+    st.session_state[axes_panel.AXES_UNFOLDED] = False
     title = f"{axes_panel.summary(sweep)}, preset {session.base()}"
-    if len(sweep) > sweep_runs.MANY:
+    if len(sweep) > sweep_runs.MANY_POINTS:
         runs.start(sweep, mode, title, link, later.worker_result)
     else:
         runs.start(sweep, mode, title, link)
@@ -64,24 +64,25 @@ def base() -> Result | None:
     return estimates.estimate_of(scenario) if mode == "estimate" else runs.results([scenario], mode)[0]
 
 
-def progress(status: Status | None) -> None:
+def progress(status: RequestStatus | None) -> None:
     """Draw the run's progress, or the button that starts the missing points."""
     if status and not status.ended:
         sweep_runs.draw_progress(status)
         return
-    missing_points = sweep_runs.missing(sweep, mode, status)
-    time_left = duration(sweep_runs.seconds(sweep, mode, missing_points, cpu_count())) if missing_points else ""
+    missing_points = sweep_runs.missing_points(sweep, mode, status)
+    time_left = duration(sweep_runs.forecast_seconds(sweep, mode, missing_points, cpu_count())) if missing_points else ""
     wait = f"{'about ' * time_left[0].isdecimal()}{time_left} to go" if missing_points else "all done"
-    sharing_sentence = sweep_runs.shared(sweep, mode)
+    sharing_sentence = sweep_runs.sharing_sentence(sweep, mode)
     st.markdown(
-        f"{count(len(sweep) - missing_points)} of **{count(len(sweep), 'point')}** finished, {wait}. {plain(sharing_sentence)}"
+        f"{count(len(sweep) - missing_points)} of **{count(len(sweep), 'point')}** finished, {wait}. "
+        f"{escape_markdown(sharing_sentence)}"
     )
     if missing_points:
         st.button(f"Run {count(missing_points, 'point')}", type="primary", key="run", on_click=start)
-        runs.note(status)
+        runs.draw_end_note(status)
 
 
-def results(status: Status | None) -> None:
+def results(status: RequestStatus | None) -> None:
     """Draw finished points.
 
     A changed filter, pin, metric or view redraws the page, as its link changes.
@@ -93,9 +94,9 @@ def results(status: Status | None) -> None:
     sweep_panel.draw(sweep, table, mode, results_link, base(), run_ended=status is None or status.ended)
 
 
-def draw_answer(status: Status | None) -> None:
+def draw_answer(status: RequestStatus | None) -> None:
     """Draw the best point so far, or the state of the sweep without one."""
-    missing_points = sweep_runs.missing(sweep, mode, status)
+    missing_points = sweep_runs.missing_points(sweep, mode, status)
     finding, reason = sweep_panel.answer(sweep, sweep_runs.table(sweep, mode, status), base(), missing_points == 0)
     running = status is not None and not status.ended
     size_text = count(len(sweep), "point")
@@ -121,4 +122,4 @@ def draw_answer(status: Status | None) -> None:
 
 with top:
     draw_answer(sweep_runs.status(sweep, mode, link))
-sweep_runs.follow(lambda: sweep_runs.status(sweep, mode, link), len(sweep), progress, results)
+sweep_runs.draw_and_follow(lambda: sweep_runs.status(sweep, mode, link), len(sweep), progress, results)

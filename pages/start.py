@@ -7,7 +7,7 @@ from pages.shell import address, frame
 from pages.start_page import models, own_model, own_tables, paper_results, questions
 
 frame.guard()
-leading.go()
+leading.go_to_page()
 address.bar("start")
 with st.container(key="answer"):
     st.title("Emberpool", anchor=False)
@@ -16,7 +16,7 @@ with st.container(key="answer"):
         "Emberpool trains a recommendation model row by row, with real gradients, on a simulated machine of GPU, CXL link, "
         "persistent memory and log, loses power when you say so, and charts time, energy, cost and accuracy."
     )
-question = questions.chosen()
+question = questions.draw_questions()
 if question is questions.PAPERS:
     st.markdown("**Which result?** The first number of each paper beside ours; Evidence has all of them.")
     paper_results.draw(question)

@@ -3,4 +3,4 @@
 from pages.shell import frame
 
 frame.guard()
-frame.lead("why")
+frame.lead_to_new_place("why")

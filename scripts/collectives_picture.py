@@ -21,7 +21,7 @@ def main() -> None:
     for number, comparison in enumerate(collectives.collectives()):
         title, name = collectives_panel.finding(comparison), comparison.name
         bare = collectives_panel.spec(*collectives_panel.spec_arguments(comparison))
-        spec = chart.titled(bare, title, collectives_panel.SUBTITLES[name], collectives_panel.SOURCES[name])
+        spec = chart.add_titles(bare, title, collectives_panel.SUBTITLES[name], collectives_panel.SOURCES[name])
         drawn = pictures.svg(spec, collectives_panel.rows(comparison), f"chart{number}")
         size = pictures.SIZE.search(drawn)
         assert size is not None, "an SVG without a size"

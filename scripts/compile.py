@@ -22,7 +22,7 @@ def uses() -> Iterator[None]:
     import numpy as np
 
     from engine.analysis.pareto import fronts
-    from engine.full_runs import runs
+    from engine.full_runs import full_runs
     from engine.simulate import simulate
 
     tiny = with_values(preset("tiny").scenario, {"run.batches": 40})
@@ -37,7 +37,7 @@ def uses() -> Iterator[None]:
         simulate(scenario)
     hbm = with_values(tiny, {"system": "all-hbm", "run.training": False})
     estimate(with_values(hbm, {"machine.num_gpus": 2}))  # a plan of tables
-    runs([with_values(hbm, {"machine.pcie_bandwidth_GBps": 1.0 + n}) for n in range(10)], tables=True)
+    full_runs([with_values(hbm, {"machine.pcie_bandwidth_GBps": 1.0 + n}) for n in range(10)], tables=True)
     fronts(np.zeros((1, 2)))
 
 

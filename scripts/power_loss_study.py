@@ -12,7 +12,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from engine.registry import names
+from engine.registry import variant_names
 from engine.results.result import Result
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     print(HEAD)
-    for system in names("systems"):
+    for system in variant_names("systems"):
         for optimizer in OPTIMIZERS:
             knobs = {"system": system, "model.optimizer": optimizer, **QUICK}
             print(study(with_values(preset(options.preset).scenario, knobs), options.instants, options.seed), flush=True)

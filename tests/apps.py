@@ -21,7 +21,7 @@ APP = ROOT / "app.py"
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 with chdir(ROOT):  # tests of pages stand in folders of their own; the app is what its own configuration makes it
     config.get_config_options(force_reparse=True)
-warming.compiled = lambda: True  # type: ignore[attr-defined]  # kernels that are missing are compiled where a test needs them
+warming.all_compiled = lambda: True  # type: ignore[attr-defined]  # kernels that are missing are compiled where a test needs them
 
 
 class Unhurried:
@@ -58,9 +58,9 @@ def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = N
     app.query_params.update(query or {})
     for key, value in state.items():
         app.session_state[key] = value
-    if page in places.OPENED:  # an old page that is a section of a new one
-        app.session_state[places.OPENED[page]] = True
-    place = places.MOVED.get(page, page)
+    if page in places.OPEN_SECTIONS:  # an old page that is a section of a new one
+        app.session_state[places.OPEN_SECTIONS[page]] = True
+    place = places.NEW_PLACES.get(page, page)
     return (app if place == "start" else app.switch_page(script(place))).run()
 
 

@@ -47,12 +47,13 @@ def named(name: str) -> tuple[frozenset[str], bool]:
     """Return the words that mean a name in tests, and whether it is a device's."""
     from engine.caches.policy import POLICIES
     from engine.core.catalog import summaries
-    from engine.registry import CONSTANT, TABLES, every
+    from engine.registry import CONSTANT_BY_KIND, TABLES, all_variants
     from engine.scenario.presets import preset_names
     from engine.scenario.scenario import KNOBS
 
     known = {
-        kind: {key: {key, getattr(value, "name", key)} for key, value in every(kind).items()} for kind in (*CONSTANT, *TABLES)
+        kind: {key: {key, getattr(value, "name", key)} for key, value in all_variants(kind).items()}
+        for kind in (*CONSTANT_BY_KIND, *TABLES)
     }
     known |= {
         "caches": {policy: {policy} for policy in POLICIES},

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.results.csv_table import csv_text
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import service, worker
 from engine.store import kept, owner, requests
@@ -33,7 +33,7 @@ from tests.service_fakes import COMPUTE, ask, finished, lives, scenarios
 
 MARK = "EMBERPOOL_STORM"
 FULL_SECONDS, ALIKE = 0.02, 4
-SLICES: dict[How, int] = {"full": 200, "estimate": 400}
+SLICES: dict[Fidelity, int] = {"full": 200, "estimate": 400}
 FIRST_SEED = 10_000
 VICTIMS = ("worker", "service", "app", "command")
 GAP_SECONDS, LOOK_SECONDS = 0.2, 0.05
@@ -60,10 +60,10 @@ import functools; service.serve = functools.partial(service.serve, compute=sys.a
 request = requests.submit(store, asked(how, number, sys.argv[4]), how, session="command")
 sweep._until_ended(store, request, 2)
 """
-ASKING: tuple[tuple[str, str, How], ...] = (("app", APP, "full"), ("command", COMMAND, "estimate"))
+ASKING: tuple[tuple[str, str, Fidelity], ...] = (("app", APP, "full"), ("command", COMMAND, "estimate"))
 
 
-def asked(how: How, number: int, compute: str) -> Sequence[Scenario]:
+def asked(how: Fidelity, number: int, compute: str) -> Sequence[Scenario]:
     """The points of one slice of the sweep."""
     first = FIRST_SEED + number * SLICES[how]
     seeds = range(first, first + SLICES[how])
@@ -81,7 +81,7 @@ class Storm:
         self.living: dict[str, subprocess.Popen[bytes]] = {}
         self.killed: Counter[str] = Counter()  # with points at stake
         self.early = self.points_at_stake = self.safe = 0  # kills without any; points; those finished at the last kill
-        self.slice: dict[How, int] = dict.fromkeys(SLICES, 0)
+        self.slice: dict[Fidelity, int] = dict.fromkeys(SLICES, 0)
         self.finished: dict[object, object] = {}
         self.orphans: dict[int, int] = {}  # looks since their owner was killed
         self.longest = 0
@@ -191,7 +191,7 @@ def left_over(store: Path) -> list[int]:
     return found
 
 
-def tables(store: Path, slices: dict[How, int], compute: str) -> list[str]:
+def tables(store: Path, slices: dict[Fidelity, int], compute: str) -> list[str]:
     """Ask for every slice once more, compute what is missing, and return the tables."""
     found = []
     for how, number in slices.items():
@@ -199,7 +199,7 @@ def tables(store: Path, slices: dict[How, int], compute: str) -> list[str]:
             points = asked(how, one, compute)
             requests.submit(store, points, how, keeps_on=True)
             service.serve(store, 2, 0.0, compute)
-            found.append(csv_text([result for _, result in kept.outcomes(store, points, how) if result], how))
+            found.append(csv_text([result for _, result in kept.stored_results(store, points, how) if result], how))
     return found
 
 

@@ -11,21 +11,21 @@ from engine.amounts.counted import counted_traffic
 from engine.core.graph import TaskGraph
 from engine.core.work import Work
 from engine.hardware.device import Device, stored_bytes
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import Machine, machine_of, schedule
 from engine.schedule.timeline import Timeline
 from engine.systems.capacity import fit
-from engine.systems.placement import levels
-from engine.systems.traffic import Traffic, steady, traffic
-from engine.workload.accesses import expected
+from engine.systems.placement import level_shares
+from engine.systems.traffic import Traffic, repeat_batch, traffic
+from engine.workload.accesses import expected_accesses
 
 # Preset tiny as most tests want it: of few batches, by plain SGD.
 TINY = with_values(preset("tiny").scenario, {"model.name": "tiny", "run.batches": 40, "data.held_out_samples": 256})
-SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
+SYSTEMS = tuple(name for name in variant_names("systems") if load_variant("systems", name).family == "TrainingCXL")
 PRESETS = tuple(name for name in preset_names() if preset(name).scenario.system in SYSTEMS)
-LOGGING = tuple(name for name in SYSTEMS if load("systems", name).log_policy.log)
+LOGGING = tuple(name for name in SYSTEMS if load_variant("systems", name).log_policy.log)
 STRICT = tuple(name for name in LOGGING if name != "cxl")
 # What stresses a schedule: slow and torn-apart logs, slow links, work on the GPU instead of beside the memory.
 KNOBS: tuple[dict[str, Any], ...] = (
@@ -48,7 +48,7 @@ def scenario(name: str, system: str, **knobs: Any) -> Scenario:
 
 @cache
 def _rows(asked: Scenario) -> tuple[float, float]:
-    accesses = expected(asked)
+    accesses = expected_accesses(asked)
     return float(accesses.unique_rows.sum()), float(accesses.raw_lookups.sum() / accesses.lookups.sum())
 
 
@@ -56,9 +56,9 @@ def flow(asked: Scenario, batches: int) -> Traffic:
     """Return equal batches of what a batch is expected to touch; a third of its rows miss system ssd's cache."""
     rows, raw_share = _rows(Scenario(model=asked.model, data=asked.data))
     amounts = {"rows": rows, "raw_share": raw_share, "misses": rows / 3, "cold": rows / 4, "popular": 0.4}
-    found, caches = {name: np.array([amount]) for name, amount in amounts.items()}, load("systems", asked.system).caches
-    found |= {"levels": np.array([[rows * share for share in levels(asked, *caches(asked))]])} if caches else {}
-    return steady(traffic(asked, **found), batches)
+    found, caches = {name: np.array([amount]) for name, amount in amounts.items()}, load_variant("systems", asked.system).caches
+    found |= {"levels": np.array([[rows * share for share in level_shares(asked, *caches(asked))]])} if caches else {}
+    return repeat_batch(traffic(asked, **found), batches)
 
 
 def counted(asked: Scenario, batches: int) -> Traffic:

@@ -24,14 +24,14 @@ from engine.results.result import Result
 from engine.run.progress import Progress, Watcher
 from engine.run.shared_training import Training, TrainingShelf, functional_class
 from engine.scenario.fault_knobs import Faults
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import Scenario, with_values
 from engine.service.pool import LocalPool
-from engine.service.queue import open_points, turns
-from engine.service.worker import Chunk, ChunkEnd, compute_chunk
+from engine.service.queue import live_requests, open_points
+from engine.service.worker import Chunk, ChunkAnswer, compute_chunk
 from engine.store import requests
-from engine.store.database import opened
-from engine.store.kept import outcomes
+from engine.store.database import open_store
+from engine.store.kept import stored_results
 from tests import ROOT
 
 COMPUTE = "tests.service_fakes:compute"
@@ -48,7 +48,9 @@ service.serve = functools.partial(service.serve, compute="{COMPUTE}"); sys.exit(
 """
 
 
-def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None) -> Result:
+def compute(
+    scenario: Scenario, how: Fidelity, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None
+) -> Result:
     """Take `faults.detect_seconds`, telling progress; die, break, refuse or not fit where the seed says so."""
     seed = scenario.data.seed
     if seed == KILLER:
@@ -73,8 +75,8 @@ def compute(scenario: Scenario, how: How, data: Path | None, progress: Watcher, 
 def chunk(store: Path, *seeds: int) -> Chunk:
     """The open points of a new request as the feed would send them."""
     request = requests.submit(store, scenarios(seeds), "full")
-    with opened(store) as connection:
-        (turn,) = turns(connection, {})
+    with open_store(store) as connection:
+        (turn,) = live_requests(connection, {})
         return Chunk(str(store), turn, tuple(open_points(connection, request, -1, 99)), COMPUTE)
 
 
@@ -82,14 +84,16 @@ def computing_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of the service are this very process: a chunk is computed when it is sent."""
 
     def send(self: LocalPool, store: sqlite3.Connection, chunk: Chunk, beside: bool) -> None:
-        done: Future[ChunkEnd] = Future()
+        done: Future[ChunkAnswer] = Future()
         done.set_result(compute_chunk(chunk))
         self.answers.put(done)
 
     monkeypatch.setattr(LocalPool, "send", send)
 
 
-def learning(scenario: Scenario, how: How, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None) -> Result:
+def learning(
+    scenario: Scenario, how: Fidelity, data: Path | None, progress: Watcher, shelf: TrainingShelf | None = None
+) -> Result:
     """Take `faults.detect_seconds` unless the class is on the shelf; then leave it there, and note it in LEARNED_IN."""
     one = functional_class(scenario)
     if shelf is not None and one and not shelf.get(one.name):
@@ -137,7 +141,7 @@ def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
 
 def ask(store: Path, query: str, *values: object) -> list[tuple[object, ...]]:
     """Rows of a query on the store."""
-    with opened(store) as connection:
+    with open_store(store) as connection:
         return connection.execute(query, values).fetchall()
 
 
@@ -148,14 +152,14 @@ def finished(store: Path) -> int:
 
 def table(store: Path, asked: Sequence[Scenario]) -> str:
     """The table of full runs, all of which must have a result."""
-    found = [result for _, result in outcomes(store, asked, "full")]
+    found = [result for _, result in stored_results(store, asked, "full")]
     assert None not in found
     return csv_text([result for result in found if result], "full")
 
 
-def kept_result(store: Path, scenario: Scenario, how: How) -> Result | None:
+def kept_result(store: Path, scenario: Scenario, how: Fidelity) -> Result | None:
     """Return what the store knows of one scenario."""
-    ((_, found),) = outcomes(store, [scenario], how)
+    ((_, found),) = stored_results(store, [scenario], how)
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from engine.errors import EmberpoolError
-from engine.registry import names
+from engine.registry import variant_names
 from engine.scenario.knobs import LISTING, NAME, Knob
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
@@ -52,7 +52,7 @@ def changes(paths: Sequence[str] = sorted(KNOBS)) -> st.SearchStrategy[dict[str,
 def under_any_system(paths: Sequence[str] = sorted(KNOBS), **knobs: Any) -> st.SearchStrategy[Scenario]:
     """Return the smallest preset under any system, with some changes."""
     tiny = with_values(TINY, knobs)
-    bases = st.sampled_from(names("systems")).map(lambda system: with_values(tiny, {"system": system}))
+    bases = st.sampled_from(variant_names("systems")).map(lambda system: with_values(tiny, {"system": system}))
     return st.builds(_changed, bases, changes(paths))
 
 

@@ -12,17 +12,17 @@ from engine.core.work import BottomMLP, HomeWrites, RowLog, RowReads, TopPart
 from engine.faults.fault import Strike
 from engine.hardware.device import Device, seconds
 from engine.hardware.devices import host
-from engine.persistence.replay import PersistEvent, Start
-from engine.registry import load
-from engine.run.corruption import poisoned
+from engine.persistence.replay import PersistEvent, StartState
+from engine.registry import load_variant
+from engine.run.corruption import damage_of
 from engine.run.crash_recovery import recovered_batches
 from engine.run.cut import cut
-from engine.run.learner import crash
+from engine.run.learner import crash_and_recover
 from engine.run.outage import Outage
 from engine.run.progress import Meter
-from engine.run.run import Resumption, run
+from engine.run.run import Resumption, follow_run
 from engine.run.segment import Segment
-from engine.run.shared_training import untrained
+from engine.run.shared_training import untrained_resolve
 from engine.run.training_curve import initial_state
 from engine.scenario.keys import key
 from engine.scenario.machine import MachineKnobs
@@ -31,19 +31,19 @@ from engine.schedule.machine import Machine
 from engine.schedule.timeline import timeline
 from engine.service import computations
 from engine.service.dispatch import Dispatcher
-from engine.store.database import opened
-from engine.store.requests import submit, tend
+from engine.store.database import open_store
+from engine.store.requests import end_requests, submit
 from engine.store.status import status
 from engine.systems.steps import shared
 from engine.systems.system import RecoveryWork, log_policy
 from engine.systems.traffic import Traffic, mlp_bytes, num_rows, top_widths
-from engine.training.shape import cross_size, full, mlp_size, scale_note, scaled, step_flop
+from engine.training.shape import cross_size, full_shape, mlp_size, scale_note, scaled_shape, step_flop
 from engine.training.weights import first_mlp
 from engine.workload.source import source
 from tests.machines import SYSTEMS, flow, line, ready, scenario, uneven
 
-REDO = [name for name in SYSTEMS if load("systems", name).log_policy.log == "redo"]
-LOGGING = [name for name in SYSTEMS if load("systems", name).log_policy.log]
+REDO = [name for name in SYSTEMS if load_variant("systems", name).log_policy.log == "redo"]
+LOGGING = [name for name in SYSTEMS if load_variant("systems", name).log_policy.log]
 
 
 def test_the_hosts_mlp_costs_two_operations_a_weight_forward_and_four_backward() -> None:
@@ -79,7 +79,7 @@ def kaggle(**model: object) -> Scenario:
 )
 def test_the_top_mlp_takes_the_dense_vector_and_what_the_interaction_makes(model: dict[str, object], inputs: int) -> None:
     asked = kaggle(**model)
-    assert top_widths(asked) == scaled(asked, np.arange(1)).widths("top") == (inputs, 512, 256, 1)
+    assert top_widths(asked) == scaled_shape(asked, np.arange(1)).widths("top") == (inputs, 512, 256, 1)
     work = shared.top(asked, ()).demands[0].work
     vectors, pairs = asked.model.num_tables + 1, asked.model.interaction == "dot"  # the dense one too
     assert work == TopPart(asked.data.batch_size, (inputs, 512, 256, 1), vectors * 16, pairs=pairs, vectors=vectors * pairs)
@@ -89,14 +89,14 @@ def test_the_top_mlp_takes_the_dense_vector_and_what_the_interaction_makes(model
 def test_a_cross_network_takes_all_features_and_its_parameters_are_logged_timed_and_trained(rank: int | None, each: int) -> None:
     asked = kaggle(interaction="cross", cross_rank=rank, cross_layers=3)
     features = 16 + 26 * 16
-    shape = full(asked)
+    shape = full_shape(asked)
     assert top_widths(asked) == shape.widths("top") == (features, 512, 256, 1)
     assert mlp_bytes(asked) == mlp_bytes(kaggle(interaction="concat")) + 4 * 3 * each
     assert mlp_bytes(asked) == 4 * (mlp_size(shape) + cross_size(shape)) == 4 * first_mlp(shape, 1).size
-    assert step_flop(shape, 1) == step_flop(full(kaggle(interaction="concat")), 1) + 6 * 3 * each
+    assert step_flop(shape, 1) == step_flop(full_shape(kaggle(interaction="concat")), 1) + 6 * 3 * each
     work = shared.top(asked, ()).demands[0].work
     assert isinstance(work, TopPart) and work.ranks == (rank or 0,) * 3
-    twin = scaled(with_values(asked, {"run.step_budget_GFLOP": 0.6}), np.arange(1))
+    twin = scaled_shape(with_values(asked, {"run.step_budget_GFLOP": 0.6}), np.arange(1))
     assert twin.width_divisor > 1 and twin.ranks == ((rank or 0) // twin.width_divisor,) * 3
     assert ("and cross ranks" in scale_note(twin)) == bool(rank)
 
@@ -111,14 +111,14 @@ def test_the_mlp_log_holds_a_word_for_each_weight_and_those_that_its_optimizer_k
 def test_trainingcxl_lets_the_mlp_log_be_100_batches_old_and_looks_up_early() -> None:
     asked = Scenario(system="cxl")
     assert (
-        log_policy(asked, load("systems", "cxl")).mlp_staleness_bound,
-        log_policy(asked, load("systems", "cxl")).relaxed_lookup,
+        log_policy(asked, load_variant("systems", "cxl")).mlp_staleness_bound,
+        log_policy(asked, load_variant("systems", "cxl")).relaxed_lookup,
     ) == (
         100,
         True,
     )
     for strict in ("cxl-b", "cxl-d", "pcie"):
-        assert log_policy(replace(asked, system=strict), load("systems", strict)).strict
+        assert log_policy(replace(asked, system=strict), load_variant("systems", strict)).strict
 
 
 @pytest.mark.parametrize("system", REDO)
@@ -171,7 +171,7 @@ def struck(name: str, **knobs: object) -> tuple[Machine, Segment, Outage]:
     """Return a run of 8 batches that loses power as the fifth ends: its machine, the stretch that was cut, the outage."""
     asked = scenario(name, "cxl-b", **{"run.batches": 8, **knobs})
     m = ready(with_values(asked, {"faults.power_loss_at_seconds": (float(line(asked, 8).batch_ends[4]),)}))
-    done, _ = run(m, flow(m.scenario, 8), None, untrained(m))
+    done, _ = follow_run(m, flow(m.scenario, 8), None, untrained_resolve(m))
     return m, done.segments[0], done.crashes[0].outage
 
 
@@ -182,7 +182,9 @@ def test_a_batch_of_which_anything_was_persisted_is_trained_before_the_fault_str
     assert segment.cut
     ahead = segment.first + segment.cut.started  # the first batch that had not begun
     events = (*segment.cut.events, PersistEvent("embedding log", segment.cut.started, 0.5))
-    _, found, trained = crash(pupil, m, replace(segment, cut=replace(segment.cut, events=events)), down, lambda *_: None)
+    _, found, trained = crash_and_recover(
+        pupil, m, replace(segment, cut=replace(segment.cut, events=events)), down, lambda *_: None
+    )
     assert len(trained.losses) == ahead + 1 and found.fatal == ""
 
 
@@ -193,9 +195,9 @@ def test_a_recovery_in_miniature_writes_as_much_as_a_failing_flush_can_lose(
 ) -> None:
     """With less written than the 16 KiB that can be lost, the loss would reach back to what was written before, which is safe."""
     m, segment, down = struck(name, **{"machine.persistence_model": model})
-    seen: list[Start] = []
+    seen: list[StartState] = []
 
-    def survived(m: object, segment: object, down: object, before: Start, *more: object) -> Resumption:
+    def survived(m: object, segment: object, down: object, before: StartState, *more: object) -> Resumption:
         seen.append(before)
         return Resumption(0, 0)
 
@@ -216,10 +218,10 @@ def test_a_request_is_done_if_it_has_a_result_and_failed_if_every_point_failed(
     asked = [with_values(Scenario(), {"data.seed": seed}) for seed in (1, 2)]
     request = submit(path, asked, "estimate")
     names = [key(one, "estimate") for one in asked]
-    with opened(path) as store:
-        assert computations.claim(store, request, names) == names
-        computations.close(store, [(name, how, "{}") for name, how in zip(names, endings, strict=True)])
-        tend(store)
+    with open_store(path) as store:
+        assert computations.claim_points(store, request, names) == names
+        computations.close_claims(store, [(name, how, "{}") for name, how in zip(names, endings, strict=True)])
+        end_requests(store)
     assert status(path, request).state == state
 
 
@@ -227,11 +229,11 @@ def test_estimates_during_which_a_worker_died_go_on_64_together_and_after_a_seco
     path = tmp_path / "store.sqlite"
     asked = [with_values(Scenario(), {"data.seed": seed}) for seed in range(100)]
     request = submit(path, asked, "estimate")
-    with opened(path) as store:
+    with open_store(path) as store:
         feed, names = Dispatcher(store, path, ""), [key(one, "estimate") for one in asked]
         for together in (64, 1):
-            assert computations.claim(store, request, names) == names
-            computations.bury(store, "died")
+            assert computations.claim_points(store, request, names) == names
+            computations.close_open_claims(store, "died")
             chunk = feed.next()
             assert chunk and len(chunk.keys) == together
 
@@ -242,7 +244,7 @@ def test_a_media_error_anywhere_strikes_tables_row_log_and_mlp_log_by_their_byte
     rows = num_rows(asked)
     down = Outage((), (), RecoveryWork(rows, 16, 0.0, 16 * rows / 3), line(asked, 2), 0.0)
     strikes = (Strike(float(second), "media-error", 0, 0.0, 0.0) for second in range(1000))
-    where = [poisoned(asked, strike, down).where for strike in strikes]
+    where = [damage_of(asked, strike, down).where for strike in strikes]
     assert where.count("row log") == pytest.approx(600, abs=60)
     assert where.count("mlp log") == pytest.approx(200, abs=50)
     assert where.count("logged row") == pytest.approx(200, abs=50)  # a batch that touches every row

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..caches.inclusive_lru import no_rows, serve
+from ..caches.inclusive_lru import no_rows, serve_batch
 from ..caches.lines import counted_lines
-from ..caches.replay import served, warm
-from ..caches.row_index import with_room
-from ..caches.stack_distance import MOST_LOOKUPS, Distances, distances, moved
-from ..caches.warm_start import before, stays
+from ..caches.replay import cache_traffic, starts_warm
+from ..caches.row_index import ensure_slots
+from ..caches.stack_distance import MAX_LOOKUPS, StackDistances, moved_rows, stack_distances
+from ..caches.warm_start import stay_lookups, warm_guess
 from ..core.arrays import Floats, Ints
-from ..core.memo import remembered
+from ..core.memo import memoised
 from ..hardware.line_cache import LineCache
 from ..scenario.scenario import Scenario, per_table
 from ..systems.placement import Tables, placement
@@ -29,28 +29,28 @@ from ..systems.steps.repeated import scratchpad_rows
 from ..systems.system import Cache, Settled, cache_policy, system_of
 from ..systems.table_placement import Weight, skew
 from ..systems.traffic import BY_BATCH, SKEWS, Traffic, traffic
-from ..workload.batch import Recent, offsets, recent, table_ends, tally
+from ..workload.batch import RecentRows, offsets, recent, table_ends, tally_batch
 from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
 from .expected import batch_row_sizes
-from .hot_rows import hot_set, hot_shares, popular
-from .kernel_groups import Groups, in_groups, with_groups
-from .part_counts import counter
-from .repeats import counted_again
+from .hot_rows import hot_set, hot_shares, popular_shares_counted
+from .kernel_groups import Groups, add_group_traffic, sum_by_group
+from .part_counts import part_counter
+from .repeats import counted_repeats
 
 OnProgress = Callable[[str, bool], None]  # gets a note, and whether the note finishes a batch; the function may raise Cancelled
 # From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
 Finder = Callable[[int, Ints, Ints], Floats]
-MOST_DRAWN = 2_000_000  # lookups whose ids are kept for the next count
-MOST_NUMBERS = 4_000_000  # kept numbers of each kind of count, 8 bytes each
-of_amounts = remembered(MOST_NUMBERS, lambda amounts: amounts.size)
+MAX_KEPT_LOOKUPS = 2_000_000  # lookups whose ids are kept for the next count
+MAX_KEPT_NUMBERS = 4_000_000  # kept numbers of each kind of count, 8 bytes each
+remember_amounts = memoised(MAX_KEPT_NUMBERS, lambda amounts: amounts.size)
 
 
 def ignore_progress(note: str, finishes: bool) -> None:
     """Ignore the progress of a count."""
 
 
-@remembered(MOST_NUMBERS, lambda run_traffic: run_traffic.batches * (len(BY_BATCH) + LEVELS), by=system_of)
+@memoised(MAX_KEPT_NUMBERS, lambda run_traffic: run_traffic.batches * (len(BY_BATCH) + LEVELS), by=system_of)
 def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress) -> Traffic:
     """Return the traffic of a run's batches, counted from their ids.
 
@@ -96,14 +96,14 @@ def _in_groups(
     """Return a run's traffic with the traffic of each kernel's tables added."""
     s = settled.scenario
     rows, looked_up = np.split(_by_group(s, tuple(groups.values()), file=file, on_progress=on_progress), 2)
-    return with_groups(settled, run_traffic, groups, rows, looked_up, _unique(s, file=file, on_progress=on_progress))
+    return add_group_traffic(settled, run_traffic, groups, rows, looked_up, _unique(s, file=file, on_progress=on_progress))
 
 
-@remembered(2)
+@memoised(2)
 def _run_batches(s: Scenario, *, file: Recording | None) -> Source:
     """Return the source of the run's batches; up to MOST_DRAWN lookups keep their ids in memory."""
     origin, batches = source(s, file), num_batches(s, file)
-    if _lookups(s, batches) > MOST_DRAWN:
+    if _lookups(s, batches) > MAX_KEPT_LOOKUPS:
         return origin
     return replace(origin, drawn=tuple(origin.ids(n) for n in range(batches)))
 
@@ -113,7 +113,7 @@ def _ids(s: Scenario, file: Recording | None) -> Iterator[Ints]:
     return map(_run_batches(s, file=file).ids, range(num_batches(s, file)))
 
 
-def _recent_rows(s: Scenario, file: Recording | None) -> Recent:
+def _recent_rows(s: Scenario, file: Recording | None) -> RecentRows:
     """Return the hash sets that hold the rows of the latest two batches."""
     return recent(s.model, s.data.batch_size, _run_batches(s, file=file).room)
 
@@ -135,7 +135,7 @@ def _collect_amounts(
     return np.ascontiguousarray(np.fromiter(reported_amounts(), np.dtype((np.float64, (rows,)))).T)
 
 
-@of_amounts
+@remember_amounts
 def _tallied(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (4, N) unique rows, share of repeated lookups, cold rows, and lookups.
 
@@ -144,68 +144,68 @@ def _tallied(s: Scenario, *, file: Recording | None, on_progress: OnProgress) ->
     recent_rows = _recent_rows(s, file)
 
     def tally_ids(ids: Ints) -> tuple[float, ...]:
-        unique, shared_rows, raw = tally(recent_rows, ids)
+        unique, shared_rows, raw = tally_batch(recent_rows, ids)
         return unique.sum(), raw.sum() / max(ids.size, 1), unique.sum() - shared_rows.sum(), ids.size
 
     return _collect_amounts(4, map(tally_ids, _ids(s, file)), "counted rows of", on_progress, finishes=True)
 
 
-@of_amounts
+@remember_amounts
 def _unique(s: Scenario, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the unique rows of each table over all batches, each batch's counted anew, (T,)."""
     recent_rows, total = _recent_rows(s, file), np.zeros(s.model.num_tables)
     for n, ids in enumerate(_ids(s, file)):
-        total += tally(recent_rows, ids)[0]
+        total += tally_batch(recent_rows, ids)[0]
         on_progress(f"counted rows by table of batch {n}", False)
     return total
 
 
-@of_amounts
+@remember_amounts
 def _by_group(s: Scenario, groups: tuple[Tables, ...], *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return the unique rows and the lookups of each group of tables, (2 G, N)."""
     recent_rows, first_rows = _recent_rows(s, file), offsets(s.model)
 
     def tally_groups(ids: Ints) -> Iterator[float]:
-        by_table = tally(recent_rows, ids)[0], np.diff(table_ends(ids, first_rows))
-        yield from in_groups(groups, np.array(by_table)).T.reshape(-1)
+        by_table = tally_batch(recent_rows, ids)[0], np.diff(table_ends(ids, first_rows))
+        yield from sum_by_group(groups, np.array(by_table)).T.reshape(-1)
 
     return _collect_amounts(2 * len(groups), map(tally_groups, _ids(s, file)), "counted tables by kernel of", on_progress)
 
 
-@of_amounts
+@remember_amounts
 def _skews(s: Scenario, parts: int, pieces: Pieces, weight: Weight, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (2, N) the largest part's lookups and unique rows, over the mean part's, by a plan.
 
     A table's lookups and rows count `weight` times, where unlike rows take unlike time.
     """
-    recent_rows, count = _recent_rows(s, file), counter(s.model, parts, pieces, weight)
-    batch_skews = (map(skew, count(ids, tally(recent_rows, ids)[0])) for ids in _ids(s, file))
+    recent_rows, count = _recent_rows(s, file), part_counter(s.model, parts, pieces, weight)
+    batch_skews = (map(skew, count(ids, tally_batch(recent_rows, ids)[0])) for ids in _ids(s, file))
     return _collect_amounts(2, batch_skews, "counted the parts of", on_progress)
 
 
-@of_amounts
+@remember_amounts
 def _cache_moves(s: Scenario, cache: Cache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (4, N) missed rows, evicted rows, missed lookups and refused rows of the cache."""
     batches = num_batches(s, file)
-    by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not warm(s, cache) and not cache.tables
-    if by_distance and _lookups(s, batches) <= MOST_LOOKUPS:
-        misses, evicted, missed = moved(_distances(s, file=file), max(0, int(cache.rows(s))))
+    by_distance = cache_policy(s, cache) == "lru" and cache.at_once(s) == 1 and not starts_warm(s, cache) and not cache.tables
+    if by_distance and _lookups(s, batches) <= MAX_LOOKUPS:
+        misses, evicted, missed = moved_rows(_distances(s, file=file), max(0, int(cache.rows(s))))
         return np.array([misses, evicted, missed, np.zeros_like(misses)])
-    batch_moves = served(s, cache, _run_batches(s, file=file), batches)
+    batch_moves = cache_traffic(s, cache, _run_batches(s, file=file), batches)
     amounts = ((move.misses, move.evicted, move.missed_lookups, move.refused) for move in batch_moves)
     return _collect_amounts(4, amounts, "followed the cache through", on_progress)
 
 
-@remembered(2)
-def _distances(s: Scenario, *, file: Recording | None) -> Distances:
+@memoised(2)
+def _distances(s: Scenario, *, file: Recording | None) -> StackDistances:
     """Return the stack distances of the run's lookups, which serve LRU caches of every size."""
-    return distances([*_ids(s, file)])
+    return stack_distances([*_ids(s, file)])
 
 
 def _rows_by_memory(s: Scenario, cache_rows: tuple[float, float], file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (N, LEVELS) unique rows by the memory that holds them."""
-    recent_rows, find = _recent_rows(s, file), finder(s, cache_rows, bool(_run_batches(s, file=file).digest))
-    rows_by_level = (find(n, tally(recent_rows, ids)[0], ids) for n, ids in enumerate(_ids(s, file)))
+    recent_rows, find = _recent_rows(s, file), row_finder(s, cache_rows, bool(_run_batches(s, file=file).digest))
+    rows_by_level = (find(n, tally_batch(recent_rows, ids)[0], ids) for n, ids in enumerate(_ids(s, file)))
     return _collect_amounts(LEVELS, rows_by_level, "found the rows of", on_progress).T
 
 
@@ -213,11 +213,11 @@ def _popular(s: Scenario, rows: float, file: Recording | None, on_progress: OnPr
     """Return (2, N) the share of samples with hot rows alone, and their share of lookups."""
     batches = _run_batches(s, file=file)
     hot = hot_set(s, rows, batches)
-    shares = (popular(hot, ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))
+    shares = (popular_shares_counted(hot, ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))
     return _collect_amounts(2, shares, "counted popular samples of", on_progress)
 
 
-@of_amounts
+@remember_amounts
 def _replicated(s: Scenario, rows: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (3, N) shares of lookups and pooled vectors on replicated rows, and those rows' number."""
     batches = _run_batches(s, file=file)
@@ -226,20 +226,20 @@ def _replicated(s: Scenario, rows: float, *, file: Recording | None, on_progress
     return _collect_amounts(3, shares, "counted replicated rows of", on_progress)
 
 
-@of_amounts
+@remember_amounts
 def _repeated_lookups(s: Scenario, room: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (1, N) lookups that come back to a row for which near-data logic had no place."""
-    return _collect_amounts(1, ((counted_again(ids, room),) for ids in _ids(s, file)), "counted repeated rows of", on_progress)
+    return _collect_amounts(1, ((counted_repeats(ids, room),) for ids in _ids(s, file)), "counted repeated rows of", on_progress)
 
 
-@of_amounts
+@remember_amounts
 def _lines(s: Scenario, medium: LineCache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (3, N) lines that a medium's own cache fetches, returns and fetches again."""
     line_counts = counted_lines(s, medium, _run_batches(s, file=file), num_batches(s, file))
     return _collect_amounts(3, line_counts, "followed the medium's cache through", on_progress)
 
 
-def finder(s: Scenario, cache_rows: tuple[float, float], recorded: bool) -> Finder:
+def row_finder(s: Scenario, cache_rows: tuple[float, float], recorded: bool) -> Finder:
     """Return a function that counts a batch's rows by memory, to be called batch after batch.
 
     `cache_rows` are the rows of the caches in DRAM and SCM. The popularity of a `recorded` file is not known, so its caches are
@@ -248,7 +248,7 @@ def finder(s: Scenario, cache_rows: tuple[float, float], recorded: bool) -> Find
     dense = placement(s, cache_rows[0] * row_bytes(s))
     first_rows, cached_tables, caches = offsets(s.model), tuple(sorted(dense.below)), no_rows(cache_rows)
     guess_levels = (
-        before(s, cached_tables, stays(s, cached_tables, cache_rows))
+        warm_guess(s, cached_tables, stay_lookups(s, cached_tables, cache_rows))
         if cached_tables and s.policy.warm_caches and not recorded
         else lambda _, new_rows: np.full(len(new_rows), LEVELS - 2)
     )
@@ -257,8 +257,8 @@ def finder(s: Scenario, cache_rows: tuple[float, float], recorded: bool) -> Find
         nonlocal caches
         layout = table_ends(ids, first_rows)
         cached_ids = np.concatenate([ids[layout[t] : layout[t + 1]] for t in cached_tables]) if cached_tables else ids[:0]
-        caches, row_counts = with_room(caches, len(cached_ids)), np.zeros(LEVELS - 1, dtype=np.int64)
-        new_rows = serve(*caches, cached_ids, row_counts)
+        caches, row_counts = ensure_slots(caches, len(cached_ids)), np.zeros(LEVELS - 1, dtype=np.int64)
+        new_rows = serve_batch(*caches, cached_ids, row_counts)
         row_counts += np.bincount(guess_levels(n, new_rows), minlength=LEVELS - 1)
         return np.concatenate(([unique[list(dense.dram)].sum()], row_counts))
 

@@ -7,28 +7,28 @@ import numpy as np
 
 from ..caches.lines import expected_lines
 from ..core.arrays import Floats, Ints
-from ..core.memo import remembered
+from ..core.memo import memoised
 from ..scenario.scenario import Scenario
-from ..systems.placement import levels, table_levels
+from ..systems.placement import level_shares, table_levels
 from ..systems.row_kinds import LEVELS, RowSizes, row_kinds, row_sizes
 from ..systems.steps.repeated import scratchpad_rows
 from ..systems.system import Settled, System, cache_policy, cached_tables, system_of
 from ..systems.traffic import Traffic, traffic
-from ..systems.traffic import steady as repeated
-from ..workload.accesses import expected
-from ..workload.caching.expected_cache import NOTHING, expected_moves, hot_unique, missed_rows, popular_shares
-from .kernel_groups import in_groups, with_groups
-from .repeats import expected_again
+from ..systems.traffic import repeat_batch as repeated
+from ..workload.accesses import expected_accesses
+from ..workload.caching.expected_cache import NO_MOVES, expected_moves, hot_unique, missed_rows, popular_shares
+from .kernel_groups import add_group_traffic, sum_by_group
+from .repeats import expected_repeats
 
-RARE = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
+RARE_MEAN = 5.0  # misses, or popular samples: of so many expected ones, 1 batch in 148 has none
 
 
 def expected_traffic(settled: Settled, batches: int) -> Traffic:
     """Return the expected traffic of a run's first `batches` batches."""
-    return dealt(expected_amounts(settled), settled.scenario.data.batch_size, batches)
+    return deal_batches(expected_amounts(settled), settled.scenario.data.batch_size, batches)
 
 
-def dealt(steady_batch: Traffic, samples: int, batches: int) -> Traffic:
+def deal_batches(steady_batch: Traffic, samples: int, batches: int) -> Traffic:
     """Return the traffic of a run's batches, each like the expected steady batch.
 
     The first batch has no batch before it. Where a cache misses rarely, or few samples are popular, some batches have no miss or
@@ -49,17 +49,17 @@ def dealt(steady_batch: Traffic, samples: int, batches: int) -> Traffic:
     )
 
 
-def unlike(steady_batch: Traffic, samples: int) -> tuple[float, ...]:
+def unlike_batch_shares(steady_batch: Traffic, samples: int) -> tuple[float, ...]:
     """Return the shares of the batches that differ from the others.
 
     These are batches with a miss or with a popular sample, where either is rare, and batches full of popular samples.
     """
     popular = float(steady_batch.popular[0])
-    rare = (-np.expm1(-mean) for mean in (float(steady_batch.misses[0]), popular * samples) if 0 < mean < RARE)
+    rare = (-np.expm1(-mean) for mean in (float(steady_batch.misses[0]), popular * samples) if 0 < mean < RARE_MEAN)
     return (*map(float, rare), *((popular,) if 0 < popular < 1 else ()))
 
 
-def spread(share: float, batches: Ints | int) -> Ints:
+def evenly_spread(share: float, batches: Ints | int) -> Ints:
     """Return how many of the first batches fall into a `share` of all, spread evenly."""
     counts: Ints = np.floor(share * np.asarray(batches)).astype(np.int64)
     return counts
@@ -67,14 +67,14 @@ def spread(share: float, batches: Ints | int) -> Ints:
 
 def _share(expected: float, batches: int) -> Floats:
     """Return each batch's factor on a Poisson mean: 0, or above 1 as a balance."""
-    if not 0 < expected < RARE:
+    if not 0 < expected < RARE_MEAN:
         return np.ones(batches)
     nonzero_share = float(-np.expm1(-expected))
-    share: Floats = np.diff(spread(nonzero_share, np.arange(batches + 1))) / nonzero_share
+    share: Floats = np.diff(evenly_spread(nonzero_share, np.arange(batches + 1))) / nonzero_share
     return share
 
 
-@remembered(most=64)
+@memoised(most=64)
 def batch_row_sizes(s: Scenario, system: System, replicated: float = 0.0, unique: bytes = b"") -> RowSizes:
     """Return the bytes of a batch's rows, in the mix of row sizes that the popularity gives.
 
@@ -100,28 +100,34 @@ def far_tables(s: Scenario, system: System) -> Any:
     if system.tiers:
         far_rows = system.tiers(s).far
     elif system.hbm_rows:
-        far_rows = np.maximum(expected(s).unique_rows - hot_unique(s, system.hbm_rows(s)), 0.0)[None]
+        far_rows = np.maximum(expected_accesses(s).unique_rows - hot_unique(s, system.hbm_rows(s)), 0.0)[None]
     else:
         return ()
     return np.concatenate([far_rows, np.zeros((LEVELS - len(far_rows), far_rows.shape[1]))])
 
 
-@remembered(by=system_of)
+@memoised(by=system_of)
 def expected_amounts(settled: Settled) -> Traffic:
     """Return the expected traffic of one batch of the steady state.
 
     A cache, a hot set and the medium's own cache count only where the system has them.
     """
     s, system, medium, skews = settled.scenario, settled.system, settled.medium, settled.placement.skews
-    cache, hot, caches, accesses, copies = system.cache, system.hot, system.caches, expected(s), settled.placement.replicas
+    cache, hot, caches, accesses, copies = (
+        system.cache,
+        system.hot,
+        system.caches,
+        expected_accesses(s),
+        settled.placement.replicas,
+    )
     rows = np.array([accesses.unique_rows.sum()])
     room = scratchpad_rows(s, "near-data" in system.devices)
-    repeated_lookups = 0.0 if room is None or room >= rows[0] else expected_again(s, room)
+    repeated_lookups = 0.0 if room is None or room >= rows[0] else expected_repeats(s, room)
     popular = popular_shares(s, hot(s)) if hot else (0.0, 0.0)
-    cache_moves = NOTHING
+    cache_moves = NO_MOVES
     if cache:
         cache_moves = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_tables(s, cache))
-    optional_amounts: dict[str, Any] = {"levels": rows[:, None] * levels(s, *caches(s))} if caches else {}
+    optional_amounts: dict[str, Any] = {"levels": rows[:, None] * level_shares(s, *caches(s))} if caches else {}
     if medium.lines:
         optional_amounts |= {name: np.array([lines]) for name, lines in expected_lines(s, medium)._asdict().items()}
     if medium.dirty:
@@ -148,5 +154,5 @@ def expected_amounts(settled: Settled) -> Traffic:
     if not system.groups:
         return batch_traffic
     groups = system.groups(s)
-    unique, looked_up = (in_groups(groups.values(), amounts)[:, None] for amounts in (accesses.unique_rows, accesses.lookups))
-    return with_groups(settled, batch_traffic, groups, unique, looked_up, accesses.unique_rows)
+    unique, looked_up = (sum_by_group(groups.values(), amounts)[:, None] for amounts in (accesses.unique_rows, accesses.lookups))
+    return add_group_traffic(settled, batch_traffic, groups, unique, looked_up, accesses.unique_rows)

@@ -10,12 +10,12 @@ from ..core.arrays import Flags, Ints
 from ..core.hashing import Purpose, stream
 from ..scenario.scenario import Scenario, per_table
 from ..workload.batch import bag_layout, offsets
-from ..workload.caching.expected_cache import hottest
+from ..workload.caching.expected_cache import hottest_by_table
 from ..workload.popularity import popularities
 from ..workload.source import Source
 from ..workload.spectrum import EXACT_ROWS, row_shares
 
-SAMPLED = 0.05  # share of a file's batches that is counted to find its hot rows; FAE samples at this rate
+SAMPLED_SHARE = 0.05  # share of a file's batches that is counted to find its hot rows; FAE samples at this rate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,7 @@ def hot_set(s: Scenario, capacity: float, origin: Source) -> HotSet:
     )
 
 
-def popular(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
+def popular_shares_counted(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
     """Return the share of popular samples of a batch, and these samples' share of its lookups.
 
     `starts` are the positions of uneven bags, as in a Batch.
@@ -104,7 +104,7 @@ def _count_hot_rows(s: Scenario, capacity: int, origin: Source) -> Ints:
     Ties go to the lower row number.
     """
     batches = -(-(origin.training_samples or 0) // s.data.batch_size)
-    sampled_batches = stream(s.data.seed, Purpose.PROFILE).permutation(batches)[: max(1, round(SAMPLED * batches))]
+    sampled_batches = stream(s.data.seed, Purpose.PROFILE).permutation(batches)[: max(1, round(SAMPLED_SHARE * batches))]
     rows, count = np.unique(np.concatenate([origin.ids(int(n)) for n in sampled_batches]), return_counts=True)
     hot: Ints = np.sort(rows[np.argsort(-count, kind="stable")[:capacity]])
     return hot
@@ -115,7 +115,7 @@ def _expected_hot_rows(s: Scenario, capacity: float, first_rows: Ints) -> tuple[
 
     In small tables the folding of ranks disturbs the order, so that hot rows are no run.
     """
-    hot_counts = np.rint(hottest(s, capacity)[0]).astype(np.int64)
+    hot_counts = np.rint(hottest_by_table(s, capacity)[0]).astype(np.int64)
     run_ends, scattered_rows = first_rows[:-1] + hot_counts, [np.empty(0, dtype=np.int64)]
     for table, law in enumerate(popularities(s)):
         if law.rows <= EXACT_ROWS and hot_counts[table] < law.rows:

@@ -14,7 +14,7 @@ from ..systems.system import Settled
 from ..systems.table_placement import Skews, skew
 from ..systems.traffic import Traffic, stateful_lookups, table_states
 from ..units import FLOAT32
-from ..workload.accesses import lookups
+from ..workload.accesses import table_lookups
 from ..workload.row_spread import spreads
 
 Groups = Mapping[str, tuple[int, ...]]
@@ -35,12 +35,12 @@ def _skews(settled: Settled, in_group: Flags, by_node: bool) -> Skews:
     return Skews(*map(skew, amounts))
 
 
-def in_groups(groups: Iterable[Sequence[int]], by_table: Floats) -> Floats:
+def sum_by_group(groups: Iterable[Sequence[int]], by_table: Floats) -> Floats:
     """Return sums over the tables of each group of numbers by table, (..., T) to (G, ...)."""
     return np.array([by_table[..., list(tables)].sum(axis=-1) for tables in groups])
 
 
-def with_groups(
+def add_group_traffic(
     settled: Settled, total_traffic: Traffic, groups: Groups, rows: Floats, looked_up: Floats, unique: Floats
 ) -> Traffic:
     """Return the total traffic with the traffic of each group of tables added.
@@ -64,7 +64,7 @@ def with_groups(
             rows=rows[number],
             lookups=float(looked_up[number, 0]) if (looked_up[number] == looked_up[number, 0]).all() else looked_up[number],
             length_bytes=total_traffic.length_bytes * float(in_group.mean()),
-            sizes=row_sizes(s, np.where(in_group, unique, 0.0), by_lookup=np.where(in_group, lookups(s), 0.0)),
+            sizes=row_sizes(s, np.where(in_group, unique, 0.0), by_lookup=np.where(in_group, table_lookups(s), 0.0)),
             pooled_bytes=float(pooled[in_group].sum()),
             stateful=stateful_lookups(s, in_group),
             whole_tables=float(in_group.sum()),

@@ -14,7 +14,7 @@ from ..workload.row_spread import counted_spread
 Counter = Callable[[Ints, Ints], Floats]
 
 
-def counter(model: Model, parts: int, pieces: Pieces, weight: Weight = None) -> Counter:
+def part_counter(model: Model, parts: int, pieces: Pieces, weight: Weight = None) -> Counter:
     """Return a function that counts the lookups and unique rows of each part in a batch.
 
     The function maps a batch's ids and its unique rows by table to (2, parts). Lookups and rows of a table count `weight` (2, T)

@@ -7,31 +7,31 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..scenario.scenario import Scenario
-from ..workload.popularity import alike
-from ..workload.spectrum import spectra
+from ..workload.popularity import table_kinds
+from ..workload.spectrum import table_spectra
 
-OFTEN = 64  # uses of a row in a batch; the few rows with more uses are taken as used equally often
+MAX_USES = 64  # uses of a row in a batch; the few rows with more uses are taken as used equally often
 
 
-def expected_again(s: Scenario, room: float) -> float:
+def expected_repeats(s: Scenario, room: float) -> float:
     """Return a batch's expected lookups of rows read before that had no place among `room` rows.
 
     Uses of a row in a batch are taken as Poisson; locality is left out.
     """
-    kinds = alike(s)
-    tables, lookups = spectra(kinds.laws), s.data.batch_size * np.array(kinds.pooling, dtype=np.float64)
+    kinds = table_kinds(s)
+    tables, lookups = table_spectra(kinds.laws), s.data.batch_size * np.array(kinds.pooling, dtype=np.float64)
     classes = np.diff(tables.start, append=len(tables.p))
     mean, rows = np.repeat(lookups, classes) * tables.p, np.repeat(kinds.tables, classes) * tables.rows
-    chance, rows_by_uses = np.exp(-mean), np.zeros(OFTEN + 1)
+    chance, rows_by_uses = np.exp(-mean), np.zeros(MAX_USES + 1)
     used_rows, uses = rows @ -np.expm1(-mean), float(rows @ mean)
-    for times in range(1, OFTEN):
+    for times in range(1, MAX_USES):
         chance = chance * mean / times
         rows_by_uses[times] = rows @ chance
     frequent_rows = max(used_rows - rows_by_uses.sum(), 0.0)
-    return _repeats_without_room(rows_by_uses, frequent_rows, uses - float(np.arange(OFTEN + 1) @ rows_by_uses), room)
+    return _repeats_without_room(rows_by_uses, frequent_rows, uses - float(np.arange(MAX_USES + 1) @ rows_by_uses), room)
 
 
-def counted_again(ids: Ints, room: float) -> float:
+def counted_repeats(ids: Ints, room: float) -> float:
     """Return a batch's lookups of rows read before that had no place, counted from `ids`."""
     rows_by_uses = np.bincount(np.unique(ids, return_counts=True)[1]).astype(np.float64)
     return _repeats_without_room(rows_by_uses, 0.0, 0.0, room)

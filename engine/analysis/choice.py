@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.figures import count, exact
-from .objective import Array, Columns, Constraint, Objective, error_at, formatted, numbers, short, unit_of
+from .objective import Array, Columns, Constraint, Objective, error_at, float_column, number_text, short_name, unit_of
 
 COST = "Capital cost [USD]"
 
@@ -19,7 +19,7 @@ class Choice:
     sentence: str
 
 
-def kept(columns: Columns, constraints: Sequence[Constraint]) -> Array:
+def keeps_bounds(columns: Columns, constraints: Sequence[Constraint]) -> Array:
     """Return for each point whether it keeps every bound; without bounds all do."""
     size = len(next(iter(columns.values()), ()))
     feasible: Array = np.logical_and.reduce(
@@ -33,16 +33,16 @@ def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = CO
 
     Of equally cheap points the best by the bounds, in their order, is chosen.
     """
-    feasible = kept(columns, constraints) & np.isfinite(numbers(columns, cost))
+    feasible = keeps_bounds(columns, constraints) & np.isfinite(float_column(columns, cost))
     num_points = len(feasible)
     if not feasible.any():
         return Choice(None, _no_choice_sentence(columns, constraints, num_points))
     losses = [Objective(constraint.name, ">" in constraint.sign).losses(columns) for constraint in constraints]
-    order = np.lexsort([*reversed(losses), numbers(columns, cost)])
+    order = np.lexsort([*reversed(losses), float_column(columns, cost)])
     cheapest_point = int(order[feasible[order]][0])
-    bounds_text = ", ".join(_bound_text(constraint) for constraint in constraints) or f"a {short(cost).lower()}"
-    price = formatted(cost, float(numbers(columns, cost)[cheapest_point]))
-    unpriced = int((kept(columns, constraints) & ~np.isfinite(numbers(columns, cost))).sum())
+    bounds_text = ", ".join(_bound_text(constraint) for constraint in constraints) or f"a {short_name(cost).lower()}"
+    price = number_text(cost, float(float_column(columns, cost)[cheapest_point]))
+    unpriced = int((keeps_bounds(columns, constraints) & ~np.isfinite(float_column(columns, cost))).sum())
     unpriced_note = f" {count(unpriced)} more have no price and are left out." if unpriced else ""
     return Choice(
         cheapest_point,
@@ -54,12 +54,14 @@ def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = CO
 def _no_choice_sentence(columns: Columns, constraints: Sequence[Constraint], num_points: int) -> str:
     """Return a sentence on a bound that no point keeps, or on all bounds together."""
     for constraint in constraints:
-        column_numbers = numbers(columns, constraint.name)
+        column_numbers = float_column(columns, constraint.name)
         if not np.isfinite(column_numbers).any():
-            return f"None of {count(num_points, 'point')} has a {short(constraint.name).lower()}, so none keeps {constraint}."
+            return (
+                f"None of {count(num_points, 'point')} has a {short_name(constraint.name).lower()}, so none keeps {constraint}."
+            )
         if not constraint.holds(columns).any():
             nearest_point = int(np.nanargmin(constraint.excess(columns)))
-            number = formatted(
+            number = number_text(
                 constraint.name, float(column_numbers[nearest_point]), error_at(columns, constraint.name, nearest_point)
             )
             return f"None of {count(num_points, 'point')} has {_bound_text(constraint)}: the nearest has {number}."
@@ -68,4 +70,4 @@ def _no_choice_sentence(columns: Columns, constraints: Sequence[Constraint], num
 
 
 def _bound_text(constraint: Constraint) -> str:
-    return f"{short(constraint.name)} {constraint.sign} {exact(constraint.bound, unit_of(constraint.name))}"
+    return f"{short_name(constraint.name)} {constraint.sign} {exact(constraint.bound, unit_of(constraint.name))}"

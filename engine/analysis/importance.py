@@ -10,18 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core import figures
-from ..scenario.scenario import KNOBS, known
+from ..scenario.scenario import KNOBS, declaration
 from ..sweep.sweep import Sweep
-from .objective import Array, short
+from .objective import Array, short_name
 
 PURPOSE = 107
 DRAWS = 200
 QUANTILES = (0.025, 0.975)
-MOST_BINS = 16
+MAX_BINS = 16
 
 
 @dataclass(frozen=True)
-class Share:
+class VarianceShare:
     """An axis's share of a metric's variance, 0 to 1.
 
     path: dotted path of the knob.
@@ -41,11 +41,11 @@ class Share:
         """Return a sentence on the share that the knob explains; `points_text` names the points if not all."""
         total = self.alone if self.total is None else self.total
         interaction_clause = f", and with other knobs together {_percent(total)}" if total >= self.alone + 0.05 else ""
-        variance_clause = f"of the variance of {short(metric).lower()}{' ' * bool(points_text)}{points_text}"
-        return f"{known(self.path).label} explains {_percent(self.alone)} {variance_clause}{interaction_clause}."
+        variance_clause = f"of the variance of {short_name(metric).lower()}{' ' * bool(points_text)}{points_text}"
+        return f"{declaration(self.path).label} explains {_percent(self.alone)} {variance_clause}{interaction_clause}."
 
 
-def shares(sweep: Sweep, values: Sequence[float | None] | Array) -> tuple[Share, ...]:
+def variance_shares(sweep: Sweep, values: Sequence[float | None] | Array) -> tuple[VarianceShare, ...]:
     """Return each axis's share of a metric's variance over the points of a sweep, the largest first.
 
     Points without a number are left out. Shares of a grid are exact, with totals. For a sampling, ranges are cut into bins
@@ -53,12 +53,12 @@ def shares(sweep: Sweep, values: Sequence[float | None] | Array) -> tuple[Share,
     """
     numbers = np.asarray(values, dtype=float)
     finite = np.isfinite(numbers)
-    numbers, levels = numbers[finite], sweep.levels(MOST_BINS)[finite]
+    numbers, levels = numbers[finite], sweep.levels(MAX_BINS)[finite]
     if len(numbers) < 2 or np.ptp(numbers) <= 1e-12 * np.abs(numbers).max():
-        return tuple(Share(axis.path, 0.0, 0.0, 0.0, 0.0) for axis in sweep.axes)
+        return tuple(VarianceShare(axis.path, 0.0, 0.0, 0.0, 0.0) for axis in sweep.axes)
     is_full_grid = sweep.sampling.kind == "grid" and sweep.sampling.count is None
     axis_shares = (_grid_shares if is_full_grid else _sampled_shares)(levels, numbers, sweep.base.data.seed)
-    rows = (Share(axis.path, *part) for axis, part in zip(sweep.axes, axis_shares, strict=True))
+    rows = (VarianceShare(axis.path, *part) for axis, part in zip(sweep.axes, axis_shares, strict=True))
     return tuple(sorted(rows, key=lambda row: (-row.alone, list(KNOBS).index(row.path))))
 
 

@@ -5,89 +5,91 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..campaign import fault_stream
-from ..campaign.simulate import terms_of
+from ..campaign.simulate import campaign_terms
 from ..core import figures
-from ..core.catalog import content
+from ..core.catalog import part_content
 from ..errors import BadKnob, EmberpoolError
-from ..faults.fault import mtbf
+from ..faults.fault import class_mtbf
 from ..hardware.device import expanders, nodes
 from ..hardware.devices.cxl import link_latency, payload_rate
 from ..hardware.devices.expander_dram import dram_controllers
-from ..hardware.devices.pmem import own_link, read_rate, told_modules
+from ..hardware.devices.pmem import modules_in_words, own_link, read_rate
 from ..hardware.hosts import host_channels
 from ..hardware.prices import electricity
 from ..insight.decomposition import BOUND, RELAXED
-from ..insight.knob_effect import devices_named
-from ..insight.knob_stops import AUTOMATIC, CACHE, CAPACITY, LOG, MODULE, SHARDING, THREADS
+from ..insight.knob_effect import device_titles
+from ..insight.knob_stops import CACHE, CAPACITY, LOG, MODULE, RESOLVED_VALUES, SHARDING, THREADS
 from ..insight.knob_strips import four_digits
 from ..insight.relaxation import LINK
-from ..registry import load
+from ..registry import load_variant
 from ..scenario import knobs
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import KNOBS, Scenario, dense_optimizer, has_like_vectors, projection_dim, values, with_values
 from ..schedule.machine import settle, sized_scenario
-from ..systems.exchange.replicas import planned
+from ..systems.exchange.replicas import is_planned
 from ..systems.kernels.in_force import system_in_force
 from ..systems.parts import kind_of
-from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, NUMBER, SERVER, WAY, modules_by_reason
-from ..systems.system import KEEPS, named, readers
+from ..systems.sizing import CHASSIS, DRIVES, EXPANDER, HOST, LINK_LATENCY, NUM_EXPANDERS, SERVER, modules_by_reason
+from ..systems.system import LOG_CLAUSES, device_names, readers
 from ..systems.traffic import hottest_bytes, log_bytes, table_bytes
 from ..units import GB, HOUR, MINUTE, GiB, MiB
 
-RATES = "_mtbf_hours"
+RATE_SUFFIX = "_mtbf_hours"
 CHANNELS, EXPANDER_CHANNELS = "machine.host_dram_channels", "machine.expander_dram_channels"
 CARD, GRADE = "machine.expander", "machine.host_dram"
 
 
 @dataclass(frozen=True)
-class InForce:
+class AutomaticValue:
     """A value that the knob could be set to with the same result, or None; `why` is the reason, a clause."""
 
     value: Any
     why: str
 
 
-def in_force(scenario: Scenario, path: str) -> InForce:
+def find_automatic_value(scenario: Scenario, path: str) -> AutomaticValue:
     """Return the automatic value of a knob in a scenario, regardless of the knob's setting."""
     automatic_scenario, knob = with_values(scenario, {path: None}), KNOBS[path]
     owners = readers(path)
-    if owners and not set(owners) & set(named(scenario.system, scenario.machine)):
-        return InForce(None, f"system {scenario.system} uses no {devices_named(owners)}")
+    if owners and not set(owners) & set(device_names(scenario.system, scenario.machine)):
+        return AutomaticValue(None, f"system {scenario.system} uses no {device_titles(owners)}")
     try:
-        automatic_value = _fault(automatic_scenario, path) if path.endswith(RATES) else OF[path](automatic_scenario)
+        automatic_value = (
+            _fault(automatic_scenario, path) if path.endswith(RATE_SUFFIX) else AUTOMATIC_VALUES[path](automatic_scenario)
+        )
     except EmberpoolError as error:
-        return InForce(None, f"none, since {str(error).rstrip('.')}")
+        return AutomaticValue(None, f"none, since {str(error).rstrip('.')}")
     try:
-        return InForce(knobs.check(knob, automatic_value.value), automatic_value.why)
+        return AutomaticValue(knobs.check(knob, automatic_value.value), automatic_value.why)
     except BadKnob:
-        return InForce(
+        return AutomaticValue(
             None, f"{_value_text(knob, automatic_value.value)}, which the knob itself cannot be given: {automatic_value.why}"
         )
 
 
-def caption(scenario: Scenario, path: str) -> str:
+def automatic_caption(scenario: Scenario, path: str) -> str:
     """Return a line for an optional knob: the value under auto, the modules that it brings; may be ""."""
     knob, setting = KNOBS[path], values(scenario)[path]
     if setting is not None:
-        text = brought(scenario) if path == CAPACITY else ""
+        text = modules_text(scenario) if path == CAPACITY else ""
         return f"{text}." if text else ""
-    automatic_value = in_force(scenario, path)
+    automatic_value = find_automatic_value(scenario, path)
     if automatic_value.value is None:
         return f"auto: {automatic_value.why}."
-    text = brought(scenario) if path == CAPACITY else _value_text(knob, automatic_value.value)
+    text = modules_text(scenario) if path == CAPACITY else _value_text(knob, automatic_value.value)
     return f"auto: {text}; {automatic_value.why}."
 
 
-def brought(scenario: Scenario) -> str:
+def modules_text(scenario: Scenario) -> str:
     """Return a text on a node's PMEM modules: number, capacity, bandwidth, idle power; "" without PMEM."""
-    if "pmem" not in named(scenario.system, scenario.machine):
+    if "pmem" not in device_names(scenario.system, scenario.machine):
         return ""
     settled, requested_GB = sized_scenario(scenario).machine, scenario.machine.pmem_capacity_GB
-    capacity, watts = settled.pmem_capacity_GB or 0.0, load("devices", "pmem").build(settled).idle_watts
+    capacity, watts = settled.pmem_capacity_GB or 0.0, load_variant("devices", "pmem").build(settled).idle_watts
     rounded = f"{figures.exact(requested_GB)} GB rounded up to " if requested_GB not in (None, capacity) else ""
     node_clause = f" in each of {nodes(settled)} nodes" if nodes(settled) > 1 else ""
     rate = f"{figures.figure(read_rate(settled) / GB, 'GB/s')} read, {figures.figure(watts, 'W')} idle"
-    return f"{rounded}{told_modules(settled)} = {figures.exact(capacity)} GB{node_clause}, {rate}"
+    return f"{rounded}{modules_in_words(settled)} = {figures.exact(capacity)} GB{node_clause}, {rate}"
 
 
 def _value_text(knob: knobs.Knob, setting: Any) -> str:
@@ -100,27 +102,31 @@ def _bytes(nbytes: float) -> str:
     return f"{four_digits(nbytes / size)} {unit}"
 
 
-def _capacity(s: Scenario) -> InForce:
-    settled, system = sized_scenario(s), load("systems", s.system)
+def _capacity(s: Scenario) -> AutomaticValue:
+    settled, system = sized_scenario(s), load_variant("systems", s.system)
     need, count = table_bytes(settled) + log_bytes(settled), modules_by_reason(settled, system)
     tables_clause = f"{_bytes(need)} of tables and logs take {_module_count(count.hold)}"
     if "cxl" in system.devices and own_link(settled.machine):
-        return InForce(settled.machine.pmem_capacity_GB, f"{tables_clause}, {'each ' * (count.hold > 1)}with a link of its own")
+        return AutomaticValue(
+            settled.machine.pmem_capacity_GB, f"{tables_clause}, {'each ' * (count.hold > 1)}with a link of its own"
+        )
     lanes_clause = f"the link's lanes can feed {_module_count(count.feed)}, " if count.feed else ""
-    return InForce(settled.machine.pmem_capacity_GB, f"{tables_clause}; {lanes_clause}an interleave set has {count.interleave}")
+    return AutomaticValue(
+        settled.machine.pmem_capacity_GB, f"{tables_clause}; {lanes_clause}an interleave set has {count.interleave}"
+    )
 
 
 def _module_count(count: int) -> str:
     return figures.count(count, "module")
 
 
-def _dram(path: str, contents: str, channels: Callable[[MachineKnobs], int]) -> Callable[[Scenario], InForce]:
+def _dram(path: str, contents: str, channels: Callable[[MachineKnobs], int]) -> Callable[[Scenario], AutomaticValue]:
     """Return a function that finds the automatic size of a DRAM that holds `contents`."""
 
-    def automatic_size(s: Scenario) -> InForce:
+    def automatic_size(s: Scenario) -> AutomaticValue:
         machine = sized_scenario(s).machine
         size, number = getattr(machine, path.partition(".")[2]), channels(machine)
-        return InForce(
+        return AutomaticValue(
             size, f"{number} × {figures.exact(size / number)} GiB, the smallest like DIMMs in all channels that hold {contents}"
         )
 
@@ -129,145 +135,157 @@ def _dram(path: str, contents: str, channels: Callable[[MachineKnobs], int]) -> 
 
 def _link_part(s: Scenario) -> str:
     """Return the part that brings the links of the expanders, "" where knobs describe them."""
-    memory, m = load("systems", s.system).memory, s.machine
+    memory, m = load_variant("systems", s.system).memory, s.machine
     if memory == "expander-dram" and m.expander:
         return f"card {m.expander}"
     return f"a module of {m.pmem}" if memory == "pmem" and own_link(m) else ""
 
 
-def _link_rate(s: Scenario) -> InForce:
+def _link_rate(s: Scenario) -> AutomaticValue:
     part, m = _link_part(s), s.machine
     reason = f"the link of {part}" if part else f"what {m.cxl_lanes} lanes of generation {m.cxl_generation} carry"
-    return InForce(payload_rate(sized_scenario(s).machine) / GB, reason)
+    return AutomaticValue(payload_rate(sized_scenario(s).machine) / GB, reason)
 
 
-def _link_latency(s: Scenario) -> InForce:
+def _link_latency(s: Scenario) -> AutomaticValue:
     part = _link_part(s)
-    return InForce(link_latency(sized_scenario(s).machine), f"the link of {part}" if part else "the usual one, without a card")
+    return AutomaticValue(
+        link_latency(sized_scenario(s).machine), f"the link of {part}" if part else "the usual one, without a card"
+    )
 
 
-def _num_expanders(s: Scenario) -> InForce:
+def _num_expanders(s: Scenario) -> AutomaticValue:
     part, count = _link_part(s), expanders(sized_scenario(s).machine)
     if not part:
-        return InForce(count, "the usual one, without a card")
-    return InForce(count, "as many cards as hold the tables" if part.startswith("card ") else f"{part} has a link of its own")
+        return AutomaticValue(count, "the usual one, without a card")
+    return AutomaticValue(
+        count, "as many cards as hold the tables" if part.startswith("card ") else f"{part} has a link of its own"
+    )
 
 
-def _card_size(s: Scenario) -> InForce:
+def _card_size(s: Scenario) -> AutomaticValue:
     machine = sized_scenario(s).machine
     count, size = expanders(machine), machine.expander_dram_GiB or 0.0
-    return InForce(size, f"{count} × {figures.exact(size / count * GiB / GB)} GB of {_link_part(s)}, as many as hold the tables")
+    return AutomaticValue(
+        size, f"{count} × {figures.exact(size / count * GiB / GB)} GB of {_link_part(s)}, as many as hold the tables"
+    )
 
 
-def _no_target(s: Scenario) -> InForce:
+def _no_target(s: Scenario) -> AutomaticValue:
     machine: MachineKnobs = s.machine
-    return InForce(None, f"no target, trains on the {machine.num_gpus} GPU{'s' if machine.num_gpus > 1 else ''} given")
+    return AutomaticValue(None, f"no target, trains on the {machine.num_gpus} GPU{'s' if machine.num_gpus > 1 else ''} given")
 
 
-def _policy(path: str) -> Callable[[Scenario], InForce]:
+def _policy(path: str) -> Callable[[Scenario], AutomaticValue]:
     """Return a function that finds a policy of the system.
 
     A system without a log has none of the log's policies but relaxed lookup.
     """
 
-    def automatic_policy(s: Scenario) -> InForce:
-        setting = AUTOMATIC[path](s)
+    def automatic_policy(s: Scenario) -> AutomaticValue:
+        setting = RESOLVED_VALUES[path](s)
         if path == CACHE and setting is None:
-            return InForce(None, f"system {s.system} has no cache of this kind")
-        if path in (LOG, BOUND) and not AUTOMATIC[LOG](s):
-            return InForce(None, f"system {s.system} {KEEPS['']}")
-        return InForce(setting, f"as system {s.system} has it")
+            return AutomaticValue(None, f"system {s.system} has no cache of this kind")
+        if path in (LOG, BOUND) and not RESOLVED_VALUES[LOG](s):
+            return AutomaticValue(None, f"system {s.system} {LOG_CLAUSES['']}")
+        return AutomaticValue(setting, f"as system {s.system} has it")
 
     return automatic_policy
 
 
-def _sharding(s: Scenario) -> InForce:
+def _sharding(s: Scenario) -> AutomaticValue:
     kind = kind_of(system_in_force(s))
     reason = (
         f"divides the tables of system {s.system} among its {kind.title}s"
         if kind
         else f"system {s.system} shares all work evenly"
     )
-    return InForce(AUTOMATIC[SHARDING](s), f"{reason}, where policy.plan gives no other" if kind else reason)
+    return AutomaticValue(RESOLVED_VALUES[SHARDING](s), f"{reason}, where policy.plan gives no other" if kind else reason)
 
 
-def _period(s: Scenario) -> InForce:
-    if not load("protections", s.policy.protection).periodic:
-        return InForce(None, f"protection {s.policy.protection} has no period")
+def _period(s: Scenario) -> AutomaticValue:
+    if not load_variant("protections", s.policy.protection).periodic:
+        return AutomaticValue(None, f"protection {s.policy.protection} has no period")
     mean = fault_stream.rollback_mtbf(fault_stream.hazards_of(s))
-    plan = terms_of(s, s.policy.protection, mean)[0].plan
+    plan = campaign_terms(s, s.policy.protection, mean)[0].plan
     reason = (
         f"best where a fault undoes work every {four_digits(mean / HOUR)} h"
         if mean
         else "customary, since no fault strikes at random"
     )
-    return InForce(plan.every * plan.step / MINUTE, reason)
+    return AutomaticValue(plan.every * plan.step / MINUTE, reason)
 
 
-def _fault(s: Scenario, path: str) -> InForce:
-    name = path.removeprefix("faults.").removesuffix(RATES).replace("_", "-")
-    mean = mtbf(s, name)
+def _fault(s: Scenario, path: str) -> AutomaticValue:
+    name = path.removeprefix("faults.").removesuffix(RATE_SUFFIX).replace("_", "-")
+    mean = class_mtbf(s, name)
     if mean is None:
-        return InForce(
+        return AutomaticValue(
             None, "never, unless at listed times" if s.faults.rates == "none" else f"{s.faults.rates} has no rate of it"
         )
-    return InForce(mean / HOUR, f"published rate {s.faults.rates}")
+    return AutomaticValue(mean / HOUR, f"published rate {s.faults.rates}")
 
 
-def _replicated(s: Scenario) -> InForce:
+def _replicated(s: Scenario) -> AutomaticValue:
     if not system_in_force(s).replicates:
-        return InForce(None, f"system {s.system} replicates no rows{', with kernels by table' * bool(system_in_force(s).groups)}")
+        return AutomaticValue(
+            None, f"system {s.system} replicates no rows{', with kernels by table' * bool(system_in_force(s).groups)}"
+        )
     if s.machine.num_gpus == 1:
-        return InForce(None, "one GPU needs no copies")
-    if not planned(s):
-        return InForce(0.0, "tables are not sharded by the planner, which automatic copies need")
+        return AutomaticValue(None, "one GPU needs no copies")
+    if not is_planned(s):
+        return AutomaticValue(0.0, "tables are not sharded by the planner, which automatic copies need")
     rows = settle(s).placement.replicas.rows
     if not rows:
-        return InForce(0.0, "copies would save less than they cost")
+        return AutomaticValue(0.0, "copies would save less than they cost")
     # Half a row more, so that rounding loses no row.
-    return InForce(
+    return AutomaticValue(
         hottest_bytes(s, rows + 0.5) / MiB, f"{figures.count(rows, 'row')} on every GPU, with which a step is shortest"
     )
 
 
-def _projection(s: Scenario) -> InForce:
+def _projection(s: Scenario) -> AutomaticValue:
     if s.model.interaction != "dot":
-        return InForce(None, f"interaction {s.model.interaction} takes vectors of any width")
-    return InForce(projection_dim(s.model), "that of all tables" if has_like_vectors(s.model) else "that of the widest table")
+        return AutomaticValue(None, f"interaction {s.model.interaction} takes vectors of any width")
+    return AutomaticValue(
+        projection_dim(s.model), "that of all tables" if has_like_vectors(s.model) else "that of the widest table"
+    )
 
 
-def _dense_optimizer(s: Scenario) -> InForce:
+def _dense_optimizer(s: Scenario) -> AutomaticValue:
     has_several = isinstance(s.model.optimizer, tuple)
-    return InForce(dense_optimizer(s.model), "that of the first table" if has_several else "that of the tables")
+    return AutomaticValue(dense_optimizer(s.model), "that of the first table" if has_several else "that of the tables")
 
 
-OF: Mapping[str, Callable[[Scenario], InForce]] = {
+AUTOMATIC_VALUES: Mapping[str, Callable[[Scenario], AutomaticValue]] = {
     CAPACITY: _capacity,
-    MODULE: lambda s: InForce(AUTOMATIC[MODULE](s), f"a module of {s.machine.pmem}"),
+    MODULE: lambda s: AutomaticValue(RESOLVED_VALUES[MODULE](s), f"a module of {s.machine.pmem}"),
     LINK: _link_rate,
     HOST: _dram(HOST, "what the system keeps there, and twice the GPUs' memory", host_channels),
     EXPANDER: lambda s: _card_size(s) if s.machine.expander else _dram(EXPANDER, "the tables", dram_controllers)(s),
     SERVER: _dram(SERVER, "a server's share of the tables", host_channels),
-    CHANNELS: lambda s: InForce(host_channels(s.machine), f"the channels of host {s.machine.host}"),
-    EXPANDER_CHANNELS: lambda s: InForce(
+    CHANNELS: lambda s: AutomaticValue(host_channels(s.machine), f"the channels of host {s.machine.host}"),
+    EXPANDER_CHANNELS: lambda s: AutomaticValue(
         dram_controllers(sized_scenario(s).machine), f"those of {_link_part(s) or 'an expander of six channels, without a card'}"
     ),
-    NUMBER: _num_expanders,
-    WAY: _link_latency,
-    GRADE: lambda s: InForce(str(content("host", s.machine.host)["dram"]), f"that of host {s.machine.host}"),
-    CARD: lambda s: InForce(None, "no card; link and channels are as their knobs say"),
-    CHASSIS: lambda s: InForce(sized_scenario(s).machine.chassis, "the smallest of two sockets with places for a node's GPUs"),
-    DRIVES: lambda s: InForce(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),
-    THREADS: lambda s: InForce(AUTOMATIC[THREADS](s), f"the physical cores of host {s.machine.host}"),
+    NUM_EXPANDERS: _num_expanders,
+    LINK_LATENCY: _link_latency,
+    GRADE: lambda s: AutomaticValue(str(part_content("host", s.machine.host)["dram"]), f"that of host {s.machine.host}"),
+    CARD: lambda s: AutomaticValue(None, "no card; link and channels are as their knobs say"),
+    CHASSIS: lambda s: AutomaticValue(
+        sized_scenario(s).machine.chassis, "the smallest of two sockets with places for a node's GPUs"
+    ),
+    DRIVES: lambda s: AutomaticValue(sized_scenario(s).machine.num_ssds, "as many as hold what the system keeps on drives"),
+    THREADS: lambda s: AutomaticValue(RESOLVED_VALUES[THREADS](s), f"the physical cores of host {s.machine.host}"),
     "machine.target_throughput": _no_target,
-    "machine.electricity_USD_per_kWh": lambda s: InForce(electricity(s.machine).value, electricity(s.machine).source),
+    "machine.electricity_USD_per_kWh": lambda s: AutomaticValue(electricity(s.machine).value, electricity(s.machine).source),
     **{path: _policy(path) for path in (LOG, BOUND, RELAXED, CACHE)},
     SHARDING: _sharding,
     "policy.replicated_rows": _replicated,
     "policy.checkpoint_minutes": _period,
-    "run.passes": lambda s: InForce(None, f"the run is counted in batches, {figures.count(s.run.batches)}"),
+    "run.passes": lambda s: AutomaticValue(None, f"the run is counted in batches, {figures.count(s.run.batches)}"),
     "model.projection_dim": _projection,
     "model.dense_optimizer": _dense_optimizer,
-    "model.cross_rank": lambda s: InForce(None, "each cross layer has a full matrix"),
-    "model.embedding_learning_rate": lambda s: InForce(s.model.learning_rate, "the learning rate of the MLPs"),
+    "model.cross_rank": lambda s: AutomaticValue(None, "each cross layer has a full matrix"),
+    "model.embedding_learning_rate": lambda s: AutomaticValue(s.model.learning_rate, "the learning rate of the MLPs"),
 }

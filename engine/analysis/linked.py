@@ -6,52 +6,52 @@
 from collections.abc import Callable
 from itertools import chain
 
-from ..crashcheck.view import view
+from ..crashcheck.view import view_state
 from ..errors import BadInput
 from ..scenario.scenario import KNOBS
 from ..sweep import links
 from ..sweep.questions import Pairs
-from .objective import column, constraint, objectives
-from .verdict.report.asked import question_of
+from .objective import column_name, read_constraint, read_objectives
+from .verdict.report.asked import read_question
 
-Refusal = Callable[[links.Opened], str]
+Refusal = Callable[[links.OpenedLink], str]
 
 
-def read(url: str) -> links.Opened:
+def read_link(url: str) -> links.OpenedLink:
     """Open a whole link, or the part behind its question mark; raises BadInput with the sentence that refuses it."""
-    return checked(links.read(url))
+    return check_link(links.open_link(url))
 
 
-def checked(opened_link: links.Opened) -> links.Opened:
+def check_link(opened_link: links.OpenedLink) -> links.OpenedLink:
     """Return an opened link if all its parts, and all links that it compares, are valid; raises BadInput."""
-    compared = (links.read(link).questions for _, link in links.compared(opened_link.questions))
+    compared = (links.open_link(link).questions for _, link in links.compared_runs(opened_link.questions))
     for questions in chain((opened_link.questions,), compared):
         if questions.pareto:
-            objectives(questions.pareto)
+            read_objectives(questions.pareto)
         for bound in questions.where:
-            constraint(bound)
+            read_constraint(bound)
         if questions.metric:
             _check_metric(questions.metric)
-        question_of(opened_link.scenario, questions)
+        read_question(opened_link.scenario, questions)
     if opened_link.crash:
-        view(opened_link.crash)
+        view_state(opened_link.crash)
     return opened_link
 
 
 def _check_metric(metric: str) -> None:
-    if column(metric) in KNOBS:
+    if column_name(metric) in KNOBS:
         raise BadInput(f"The link shows metric={metric[:80]!r}, which is a knob; write a result, such as metric=Step time [ms].")
 
 
-def opened_or_error(pairs: Pairs) -> links.Opened | BadInput:
+def open_or_error(pairs: Pairs) -> links.OpenedLink | BadInput:
     """Open decoded parameters, or return the error whose sentence a page shows instead."""
     try:
-        return checked(links.open_pairs(pairs))
+        return check_link(links.open_pairs(pairs))
     except BadInput as error:
         return error
 
 
-def opened_in_part(pairs: Pairs, refusal: Refusal = lambda opened_link: "") -> tuple[links.Opened, tuple[str, ...]]:
+def open_in_part(pairs: Pairs, refusal: Refusal = lambda opened_link: "") -> tuple[links.OpenedLink, tuple[str, ...]]:
     """Open decoded parameters without those that refuse the link; return a sentence for each one that is left out.
 
     `refusal` returns a further sentence that refuses the opened link, or "". A parameter that alone refuses the link is found
@@ -59,17 +59,17 @@ def opened_in_part(pairs: Pairs, refusal: Refusal = lambda opened_link: "") -> t
     rounds, as some are only valid together: three attempts a parameter at most.
     """
 
-    def attempt(subset: Pairs) -> links.Opened | BadInput:
-        opened_link = opened_or_error(subset)
-        sentence = refusal(opened_link) if isinstance(opened_link, links.Opened) else ""
+    def attempt(subset: Pairs) -> links.OpenedLink | BadInput:
+        opened_link = open_or_error(subset)
+        sentence = refusal(opened_link) if isinstance(opened_link, links.OpenedLink) else ""
         return BadInput(sentence) if sentence else opened_link
 
     full_attempt = attempt(pairs)
-    if isinstance(full_attempt, links.Opened):
+    if isinstance(full_attempt, links.OpenedLink):
         return full_attempt, ()
     for index, pair in enumerate(pairs):
         attempt_without = attempt([*pairs[:index], *pairs[index + 1 :]])
-        if isinstance(attempt_without, links.Opened):
+        if isinstance(attempt_without, links.OpenedLink):
             return attempt_without, (_left_out_sentence(pair, full_attempt),)
     kept_pairs: Pairs = []
     refused_pairs, refusals = _in_dependency_order(pairs), [full_attempt]

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..core.figures import exact, figure, percent, with_error
-from ..errors import BadInput, nearest
-from ..results.metrics import ERRORS, metrics
+from ..errors import BadInput, nearest_hint
+from ..results.metrics import ERRORS, all_metrics
 from ..scenario.scenario import KNOBS
-from .over_weeks import WEEKS
+from .over_weeks import CAMPAIGN_METRICS
 
 Array = np.ndarray
 Columns = Mapping[str, Sequence[float | None] | Array]  # numbers of many points by name; None and NaN are none
-MOST_OBJECTIVES = 5
+MAX_OBJECTIVES = 5
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -25,9 +25,9 @@ SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     "=": operator.eq,
 }
-WAYS = {"min": False, "max": True}
+DIRECTIONS = {"min": False, "max": True}
 BOUND = re.compile(r"([^<>=≤≥]*)(<=|>=|<|>|=|≤|≥)([^<>=≤≥]*)")
-COUNTED = ("", "batches")  # units of results that may be whole things
+COUNT_UNITS = ("", "batches")  # units of results that may be whole things
 NUMERIC = ("float", "int")
 
 
@@ -44,7 +44,7 @@ class Objective:
 
     def losses(self, columns: Columns) -> Array:
         """Return the column such that smaller is better, NaN where a point has no number."""
-        return -numbers(columns, self.name) if self.highest else numbers(columns, self.name)
+        return -float_column(columns, self.name) if self.highest else float_column(columns, self.name)
 
 
 @dataclass(frozen=True)
@@ -61,37 +61,37 @@ class Constraint:
 
     def holds(self, columns: Columns) -> Array:
         """Return for each point whether it keeps the bound."""
-        holding: Array = SIGNS[self.sign](numbers(columns, self.name), self.bound)
+        holding: Array = SIGNS[self.sign](float_column(columns, self.name), self.bound)
         return holding
 
     def excess(self, columns: Columns) -> Array:
         """Return the excess of each point over the bound, 0 where the bound holds, NaN without a number."""
-        distance = (numbers(columns, self.name) - self.bound) * (-1 if ">" in self.sign else 1)
+        distance = (float_column(columns, self.name) - self.bound) * (-1 if ">" in self.sign else 1)
         bound_excess: Array = np.where(
             self.holds(columns), 0.0, np.maximum(np.abs(distance) if self.sign == "=" else distance, 1e-12)
         )
         return bound_excess
 
 
-def objective(text: str) -> Objective:
+def read_objective(text: str) -> Objective:
     """Read an objective: a metric or knob, in its metric's own direction or with :min or :max; raises BadInput."""
     name, colon, way = text.strip().rpartition(":")
-    if not colon or way not in WAYS:
-        full_name = column(text)
+    if not colon or way not in DIRECTIONS:
+        full_name = column_name(text)
         return Objective(full_name, _highest(full_name))
-    return Objective(column(name), WAYS[way])
+    return Objective(column_name(name), DIRECTIONS[way])
 
 
-def objectives(text: str) -> tuple[Objective, ...]:
+def read_objectives(text: str) -> tuple[Objective, ...]:
     """Read several objectives with commas between them; raises BadInput."""
-    parsed_objectives = tuple(objective(word) for word in text[:2000].split(","))
+    parsed_objectives = tuple(read_objective(word) for word in text[:2000].split(","))
     names = [parsed_objective.name for parsed_objective in parsed_objectives]
-    if len(set(names)) < len(names) or len(names) > MOST_OBJECTIVES:
-        raise BadInput(f"The objectives {', '.join(names)[:200]} are {len(names)}; name up to {MOST_OBJECTIVES} different ones.")
+    if len(set(names)) < len(names) or len(names) > MAX_OBJECTIVES:
+        raise BadInput(f"The objectives {', '.join(names)[:200]} are {len(names)}; name up to {MAX_OBJECTIVES} different ones.")
     return parsed_objectives
 
 
-def constraint(text: str) -> Constraint:
+def read_constraint(text: str) -> Constraint:
     """Read a constraint such as "Step time [ms]<=5"; raises BadInput with a sentence."""
     match = BOUND.fullmatch(text)
     if not match:
@@ -105,26 +105,26 @@ def constraint(text: str) -> Constraint:
         bound = float("nan")
     if not isfinite(bound):
         raise BadInput(f"The constraint {text[:80]!r} has the bound {match[3][:40]!r}; write one number.")
-    return Constraint(column(match[1]), sign, bound)
+    return Constraint(column_name(match[1]), sign, bound)
 
 
-def column(text: str) -> str:
+def column_name(text: str) -> str:
     """Return the full name of a result, or the path of a numeric knob; raises BadInput.
 
     A result is named with or without its unit.
     """
     word = text.strip()
-    names = (*(metric.name for metric in metrics()), *WEEKS)
+    names = (*(metric.name for metric in all_metrics()), *CAMPAIGN_METRICS)
     full_names = {name.split(" [")[0].lower(): name for name in names} | {name: name for name in names}
     if word in KNOBS and KNOBS[word].kind in NUMERIC:
         return word
     if word in full_names or word.lower() in full_names:
         return full_names.get(word) or full_names[word.lower()]
-    hint = nearest(word[:80], names)
+    hint = nearest_hint(word[:80], names)
     raise BadInput(f"{word[:80]!r} is neither a result nor a knob with a number; {hint}")
 
 
-def numbers(columns: Columns, name: str) -> Array:
+def float_column(columns: Columns, name: str) -> Array:
     """Return a column as floats, NaN for none; an absent column is all NaN."""
     size = len(next(iter(columns.values()), ()))
     column_numbers: Array = np.asarray(columns[name], dtype=float) if name in columns else np.full(size, np.nan)
@@ -134,10 +134,10 @@ def numbers(columns: Columns, name: str) -> Array:
 def error_at(columns: Columns, name: str, point: int) -> float | None:
     """Return the standard error of a point's result, None or NaN where it has none."""
     error = ERRORS.get(name, "")
-    return float(numbers(columns, error)[point]) if error in columns else None
+    return float(float_column(columns, error)[point]) if error in columns else None
 
 
-def short(name: str) -> str:
+def short_name(name: str) -> str:
     """Return a column's name in sentences: a result's without its unit, a knob's label."""
     return KNOBS[name].label if name in KNOBS else name.split(" [")[0]
 
@@ -147,18 +147,18 @@ def unit_of(name: str) -> str:
     return KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
 
 
-def formatted(name: str, number: float, error: float | None = None) -> str:
+def number_text(name: str, number: float, error: float | None = None) -> str:
     """Return a number of a column as text, with its unit, or with its standard error where known."""
     unit = unit_of(name)
     if name in ERRORS:
         return with_error(number, error)
     if unit == "%":
         return percent(number / 100)
-    is_whole = unit in COUNTED and number == round(number, 0)
+    is_whole = unit in COUNT_UNITS and number == round(number, 0)
     return exact(number, unit) if is_whole or name in KNOBS else figure(number, unit)
 
 
 def _highest(name: str) -> bool:
-    if name in WEEKS:
-        return WEEKS[name].highest
-    return any(metric.name == name and metric.better == "higher" for metric in metrics())
+    if name in CAMPAIGN_METRICS:
+        return CAMPAIGN_METRICS[name].highest
+    return any(metric.name == name and metric.better == "higher" for metric in all_metrics())

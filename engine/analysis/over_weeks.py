@@ -10,37 +10,38 @@ from math import nan
 from typing import NamedTuple
 
 from ..campaign import fault_stream
-from ..campaign.simulate import Campaign, campaign
+from ..campaign.simulate import Campaign, run_campaign
 from ..errors import EmberpoolError
 from ..results.result import Result
 from ..scenario.scenario import KNOBS, Scenario, values
 from ..units import DAY, HOUR, MINUTE
 
 
-class Week(NamedTuple):
+class CampaignMetric(NamedTuple):
     """A metric of a campaign: whether more is better, and the function that reads the number."""
 
     highest: bool
     of: Callable[[Campaign], float]
 
 
-WEEKS: Mapping[str, Week] = {
-    "Effective training time ratio over weeks": Week(True, lambda run: run.ettr),
-    "Goodput over weeks [samples/s]": Week(True, lambda run: run.goodput),
-    "Lost work over weeks [h]": Week(False, lambda run: (run.seconds["lost"] + run.seconds["replay"]) / HOUR),
+CAMPAIGN_METRICS: Mapping[str, CampaignMetric] = {
+    "Effective training time ratio over weeks": CampaignMetric(True, lambda run: run.ettr),
+    "Goodput over weeks [samples/s]": CampaignMetric(True, lambda run: run.goodput),
+    "Lost work over weeks [h]": CampaignMetric(False, lambda run: (run.seconds["lost"] + run.seconds["replay"]) / HOUR),
 }
 
 
-def over_weeks(scenario: Scenario, name: str) -> float | None:
+def campaign_metric(scenario: Scenario, name: str) -> float | None:
     """Return a number of the scenario's campaign; None where no fault can strike, or the protection cannot be had."""
     campaign_run = _campaign(scenario)
-    return None if campaign_run is None else WEEKS[name].of(campaign_run)
+    return None if campaign_run is None else CAMPAIGN_METRICS[name].of(campaign_run)
 
 
-def all_over_weeks(scenarios: Iterable[Scenario]) -> tuple[tuple[float, ...], ...]:
+def campaign_metrics(scenarios: Iterable[Scenario]) -> tuple[tuple[float, ...], ...]:
     """Return all numbers of each scenario's campaign, NaN for None."""
     return tuple(
-        tuple(nan if (campaign_number := over_weeks(s, name)) is None else campaign_number for name in WEEKS) for s in scenarios
+        tuple(nan if (campaign_number := campaign_metric(s, name)) is None else campaign_number for name in CAMPAIGN_METRICS)
+        for s in scenarios
     )
 
 
@@ -50,16 +51,18 @@ def _campaign(scenario: Scenario) -> Campaign | None:
     period = None if minutes is None else minutes * MINUTE
     hours = scenario.faults.campaign_days * DAY / HOUR
     try:
-        return campaign(scenario, scenario.policy.protection, hazards, hours, scenario.faults.seed, period) if hazards else None
+        return (
+            run_campaign(scenario, scenario.policy.protection, hazards, hours, scenario.faults.seed, period) if hazards else None
+        )
     except EmberpoolError:
         return None
 
 
-def number(result: Result, name: str) -> float | None:
+def result_number(result: Result, name: str) -> float | None:
     """Return a number of a result, of its scenario's knobs or its campaign, by name; None without one."""
     if name in KNOBS:
         setting = values(result.scenario)[name]
         return None if setting is None or isinstance(setting, tuple) else float(setting)
-    if name in WEEKS:
-        return over_weeks(result.scenario, name) if result.ran else None
+    if name in CAMPAIGN_METRICS:
+        return campaign_metric(result.scenario, name) if result.ran else None
     return result.results.get(name)

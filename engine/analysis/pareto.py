@@ -11,11 +11,11 @@ import numpy as np
 
 from ..core.arrays import Floats, Index, Ints, Words
 from ..core.figures import count
-from ..core.jit import entry, inner
-from .choice import COST, kept
-from .objective import Array, Columns, Constraint, Objective, error_at, formatted, numbers, short
+from ..core.jit import entry_kernel, inner_kernel
+from .choice import COST, keeps_bounds
+from .objective import Array, Columns, Constraint, Objective, error_at, float_column, number_text, short_name
 
-DIGITS = 12
+EQUAL_DIGITS = 12
 
 
 def ranks(columns: Columns, objectives: Sequence[Objective], bounds: Sequence[Constraint] = ()) -> Array:
@@ -25,7 +25,7 @@ def ranks(columns: Columns, objectives: Sequence[Objective], bounds: Sequence[Co
     DIGITS digits are equal, so that the order of additions makes no front.
     """
     losses = np.column_stack([_rounded(objective.losses(columns)) for objective in objectives])
-    rankable = np.isfinite(losses).all(axis=1) & kept(columns, bounds)
+    rankable = np.isfinite(losses).all(axis=1) & keeps_bounds(columns, bounds)
     rank = np.zeros(len(losses), dtype=np.int64)
     if rankable.any():
         distinct_losses, inverse = np.unique(losses[rankable], axis=0, return_inverse=True)
@@ -47,20 +47,20 @@ def knee(columns: Columns, objectives: Sequence[Objective], rank: Array) -> int 
     return int(front[np.argmin((scaled**2).sum(axis=1))])
 
 
-def finding(columns: Columns, objectives: Sequence[Objective], rank: Array) -> str:
+def front_sentence(columns: Columns, objectives: Sequence[Objective], rank: Array) -> str:
     """Return a sentence on the front: its size, its ends and its knee."""
     knee_point, num_ranked = knee(columns, objectives, rank), int((rank > 0).sum())
-    names = [short(objective.name) for objective in objectives]
+    names = [short_name(objective.name) for objective in objectives]
     if knee_point is None:
         return f"No point has {_join_words(names)}, so there is no Pareto front."
     front = np.flatnonzero(rank == 1)
     end_points = [front[np.argmin(objective.losses(columns)[front])] for objective in objectives]
     end_texts = [
-        f"{short(objective.name)} from {_point_text(columns, objective, end_point)}"
+        f"{short_name(objective.name)} from {_point_text(columns, objective, end_point)}"
         for objective, end_point in zip(objectives, end_points, strict=True)
     ]
     knee_texts = [_point_text(columns, objective, knee_point) for objective in objectives]
-    num_distinct = len(different(columns, objectives, rank))
+    num_distinct = len(distinct_front(columns, objectives, rank))
     distinct_note = f", {count(num_distinct)} of them different," if num_distinct < len(front) else ""
     subject = (
         f"{count(len(front))} of {count(num_ranked, 'point')}{distinct_note} are"
@@ -79,7 +79,7 @@ def _unpriced_note(columns: Columns, objectives: Sequence[Objective]) -> str:
     return f" {count(num_unpriced)} more have no price and are left out." if num_unpriced and with_numbers else ""
 
 
-def different(columns: Columns, objectives: Sequence[Objective], rank: Array) -> Array:
+def distinct_front(columns: Columns, objectives: Sequence[Objective], rank: Array) -> Array:
     """Return the indices of the front, sorted by the first objective, only one of equal points."""
     front = np.flatnonzero(rank == 1)
     losses = np.column_stack([_rounded(objective.losses(columns)[front]) for objective in objectives])
@@ -89,12 +89,14 @@ def different(columns: Columns, objectives: Sequence[Objective], rank: Array) ->
 
 def _rounded(losses: Array) -> Array:
     size = np.abs(losses)
-    scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.where(size > 0, size, 1))))
+    scale = 10.0 ** (EQUAL_DIGITS - 1 - np.floor(np.log10(np.where(size > 0, size, 1))))
     return np.round(losses * scale) / scale
 
 
 def _point_text(columns: Columns, objective: Objective, point: int) -> str:
-    return formatted(objective.name, float(numbers(columns, objective.name)[point]), error_at(columns, objective.name, point))
+    return number_text(
+        objective.name, float(float_column(columns, objective.name)[point]), error_at(columns, objective.name, point)
+    )
 
 
 def _join_words(words: Sequence[str]) -> str:
@@ -102,8 +104,8 @@ def _join_words(words: Sequence[str]) -> str:
 
 
 BLOCK = 512
-MOST_SETS = 2000  # fronts whose members are also kept as bits: 12.5 MB for 50,000 points
-ONE = np.uint64(1)
+MAX_MEMBER_SETS = 2000  # fronts whose members are also kept as bits: 12.5 MB for 50,000 points
+ONE_BIT = np.uint64(1)
 
 
 def fronts(points: Floats) -> Ints:
@@ -119,13 +121,13 @@ def fronts(points: Floats) -> Ints:
     upto = np.array([np.searchsorted(np.sort(values), values, side="right") for values in rest], np.int64).reshape(order.shape)
     prefixes = np.zeros((len(order), size // BLOCK + 1, words), np.uint64)
     rank, previous_member, newest_member = np.zeros(size, np.int64), np.full(size, -1, np.int64), np.full(size + 1, -1, np.int64)
-    members = np.zeros((min(size, MOST_SETS) + 1 if width > 2 else 1, words), np.uint64)
+    members = np.zeros((min(size, MAX_MEMBER_SETS) + 1 if width > 2 else 1, words), np.uint64)
     _mark(order, prefixes)
     _rank(points, (order, upto), prefixes, members, rank, previous_member, newest_member, *np.zeros((2, words), np.uint64))
     return rank
 
 
-@entry
+@entry_kernel
 def _rank(
     points: Floats,
     places: tuple[Ints, Ints],
@@ -154,10 +156,10 @@ def _rank(
             low, high = (middle + 1, high) if beaten else (low, middle)
         rank[point], previous_member[point], newest_member[low], num_fronts = low, newest_member[low], point, max(num_fronts, low)
         if width > 2 and low < len(members):
-            members[low, point // 64] |= ONE << np.uint64(point % 64)
+            members[low, point // 64] |= ONE_BIT << np.uint64(point % 64)
 
 
-@entry
+@entry_kernel
 def _mark(order: Ints, prefixes: Words) -> None:
     """Mark the points of every BLOCK-th prefix of each column but the first; `order` has a column's points by value."""
     for column in range(len(order)):
@@ -166,17 +168,17 @@ def _mark(order: Ints, prefixes: Words) -> None:
                 prefixes[column, block, word] = prefixes[column, block - 1, word]
             for place in range((block - 1) * BLOCK, block * BLOCK):
                 point = order[column, place]
-                prefixes[column, block, point // 64] |= ONE << np.uint64(point % 64)
+                prefixes[column, block, point // 64] |= ONE_BIT << np.uint64(point % 64)
 
 
-@inner
+@inner_kernel
 def _find_rivals(point: int, places: tuple[Ints, Ints], prefixes: Words, rivals: Words, scratch: Words) -> None:
     """Write into `rivals` the earlier points that are nowhere worse: those up to `upto` in every column's `order`."""
     order, upto = places
     words = point // 64 + 1
     for word in range(words):
         rivals[word] = ~np.uint64(0)
-    rivals[words - 1] = (ONE << np.uint64(point % 64)) - ONE
+    rivals[words - 1] = (ONE_BIT << np.uint64(point % 64)) - ONE_BIT
     for column in range(len(order)):
         block = upto[column, point] // BLOCK
         for word in range(words):
@@ -184,12 +186,12 @@ def _find_rivals(point: int, places: tuple[Ints, Ints], prefixes: Words, rivals:
         for place in range(block * BLOCK, upto[column, point]):
             candidate = order[column, place]
             if candidate < point:
-                scratch[candidate // 64] |= ONE << np.uint64(candidate % 64)
+                scratch[candidate // 64] |= ONE_BIT << np.uint64(candidate % 64)
         for word in range(words):
             rivals[word] &= scratch[word]
 
 
-@inner
+@inner_kernel
 def _intersect(members: Words, rivals: Words, words: int) -> bool:
     for word in range(words):  # noqa: SIM110 (any is no part of numba)
         if members[word] & rivals[word]:
@@ -197,10 +199,10 @@ def _intersect(members: Words, rivals: Words, words: int) -> bool:
     return False
 
 
-@inner
+@inner_kernel
 def _any_member_beats(member: Index, previous_member: Ints, rivals: Words) -> bool:
     while member >= 0:
-        if rivals[member // 64] >> np.uint64(member % 64) & ONE:
+        if rivals[member // 64] >> np.uint64(member % 64) & ONE_BIT:
             return True
         member = previous_member[member]
     return False

@@ -9,19 +9,19 @@ import numpy as np
 
 from ..core.figures import figure, percent
 from ..estimates import estimates
-from ..registry import names
+from ..registry import variant_names
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.machine import settle, sized_scenario
-from ..systems.exchange.crossing import Crossing, even, index_routes, vector_routes
+from ..systems.exchange.crossing import Crossing, even_crossing, index_routes, vector_routes
 from ..systems.kernels.in_force import system_in_force
-from ..systems.parts import EVEN, Kind, Units, kind_of, table_units
+from ..systems.parts import EVEN_SHARES, Kind, Units, kind_of, table_units
 from ..systems.system import Settled
 from ..systems.traffic import index_bytes, sent_bytes, vector_nbytes
 from ..units import MS
-from ..workload.accesses import expected
+from ..workload.accesses import expected_accesses
 
-WAY, PLAN, STEP = "policy.sharding", "policy.plan", "Step time [ms]"
-WORK = ("Lookups and gradients", "Row updates", "Exchange")
+SHARDING, PLAN, STEP = "policy.sharding", "policy.plan", "Step time [ms]"
+WORK_KINDS = ("Lookups and gradients", "Row updates", "Exchange")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PartLoad:
 
 
 @dataclass(frozen=True)
-class Way:
+class ShardingWay:
     """A way of sharding: its step [ms], or None and the sentence that refuses the way."""
 
     name: str
@@ -69,7 +69,7 @@ class PartLoads:
     number: int
     loads: tuple[PartLoad, ...]
     even: float
-    ways: tuple[Way, ...]
+    ways: tuple[ShardingWay, ...]
     in_force: str
 
     @property
@@ -87,7 +87,7 @@ class PartLoads:
         return next(way.step for way in self.ways if way.name == name)
 
 
-def divided(scenario: Scenario) -> bool:
+def has_divided_tables(scenario: Scenario) -> bool:
     """Return whether the system divides its tables among several parts."""
     return _parts(scenario)[1] > 1
 
@@ -98,10 +98,10 @@ def part_loads(scenario: Scenario) -> PartLoads | None:
     if kind is None or number == 1:
         return None
     way_in_force = PLAN if scenario.policy.plan else scenario.policy.sharding or kind.default
-    scenarios = {name: with_values(scenario, {WAY: name, PLAN: ""}) for name in names("plans")}
+    scenarios = {name: with_values(scenario, {SHARDING: name, PLAN: ""}) for name in variant_names("plans")}
     scenarios |= {way_in_force: scenario} if way_in_force not in scenarios else {}
     ways = tuple(
-        Way(name, result.results.get(STEP) if result.ran else None, "" if result.ran else result.outcome)
+        ShardingWay(name, result.results.get(STEP) if result.ran else None, "" if result.ran else result.outcome)
         for name, result in zip(scenarios, estimates(list(scenarios.values())), strict=True)
     )
     loads, even_seconds = (
@@ -132,8 +132,8 @@ def _loads(settled: Settled, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
     nbytes = (2 * vectors + indices).sum(axis=0) * (rate.sum() > 0)
     seconds = np.array([work.lookups * units.lookup, work.rows * units.row + work.far.sum(axis=0) * units.far, exchange])
     even_vectors, even_indices = (
-        even(balance.parts, s.model.num_tables * sent_bytes(s)),
-        even(balance.parts, index_bytes(s) * float(expected(s).lookups.sum())),
+        even_crossing(balance.parts, s.model.num_tables * sent_bytes(s)),
+        even_crossing(balance.parts, index_bytes(s) * float(expected_accesses(s).lookups.sum())),
     )
     even_seconds = (
         float(seconds[:2].sum() / balance.parts.number)
@@ -154,9 +154,9 @@ def _crossing_seconds(crossing: Crossing, units: Units) -> float:
     return max(crossing.fabric * units.fabric, crossing.network * units.network)
 
 
-def sentence(parts: PartLoads) -> str:
+def balance_sentence(parts: PartLoads) -> str:
     """Return a sentence on the time of the slowest part, and on the gain of perfect balance."""
-    step, even_step = parts.step(parts.in_force), parts.step(EVEN)
+    step, even_step = parts.step(parts.in_force), parts.step(EVEN_SHARES)
     if step is None:
         return next(way.outcome for way in parts.ways if way.name == parts.in_force)
     if not parts.loads:

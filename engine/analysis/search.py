@@ -16,19 +16,19 @@ import numpy as np
 from ..errors import BadInput
 from ..estimates import estimates
 from ..results.result import Result
-from ..scenario.scenario import Scenario, known
+from ..scenario.scenario import Scenario, declaration
 from ..sweep.axes import Axis
-from ..sweep.sweep import RefusedPlace, made
+from ..sweep.sweep import RefusedPlace, scenario_at
 from .objective import NUMERIC, Array, Constraint, Objective
-from .over_weeks import number
-from .pareto import different, ranks
+from .over_weeks import result_number
+from .pareto import distinct_front, ranks
 
 GENERATIONS = 12  # approximate number of generations, of LEAST to MOST points each
-LEAST, MOST = 16, 100
-MOST_IN_VAIN = 20  # generations without a new point, after which the box counts as known
-WORST = 1e30  # loss by every objective and excess over every bound of a point that cannot run
-Watch = Callable[[int], None]
-Place = tuple[float, ...]  # per axis the index of a listed value, or a number of its range
+MIN_POPULATION, MAX_POPULATION = 16, 100
+MAX_IDLE_GENERATIONS = 20  # generations without a new point, after which the box counts as known
+WORST_LOSS = 1e30  # loss by every objective and excess over every bound of a point that cannot run
+ProgressCallback = Callable[[int], None]
+AxisPositions = tuple[float, ...]  # per axis the index of a listed value, or a number of its range
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SearchedPoints:
     @property
     def front(self) -> tuple[Result, ...]:
         """The points that no point beats, sorted by the first objective; of equal points the earliest."""
-        return tuple(self.results[index] for index in different(self.columns, self.wanted, self.rank))
+        return tuple(self.results[index] for index in distinct_front(self.columns, self.wanted, self.rank))
 
 
 def search(
@@ -63,7 +63,7 @@ def search(
     bounds: Sequence[Constraint] = (),
     evaluations: int = 500,
     settings: Sequence[tuple[str, Any]] = (),
-    watch: Watch | None = None,
+    watch: ProgressCallback | None = None,
 ) -> SearchedPoints:
     """Search the box of the axes for its Pareto front; raises BadInput.
 
@@ -74,11 +74,11 @@ def search(
     if not axes or not objectives:
         raise BadInput("A search needs an axis to move along and an objective; give --axis and --objective.")
     seed = int(dict(settings).get("data.seed", base.data.seed))
-    outcomes: dict[Place, Result | RefusedPlace] = {}
-    generation = min(max(evaluations // GENERATIONS, LEAST), MOST)
+    outcomes: dict[AxisPositions, Result | RefusedPlace] = {}
+    generation = min(max(evaluations // GENERATIONS, MIN_POPULATION), MAX_POPULATION)
     study, idle_generations, interrupted = _study(len(objectives), generation, seed), 0, False
     try:
-        while (budget := evaluations - _num_estimates(outcomes)) > 0 and idle_generations < MOST_IN_VAIN:
+        while (budget := evaluations - _num_estimates(outcomes)) > 0 and idle_generations < MAX_IDLE_GENERATIONS:
             trials = [study.ask() for _ in range(generation)]
             places = [tuple(_suggest_position(trial, axis) for axis in axes) for trial in trials]
             new_places = [place for place in dict.fromkeys(places) if place not in outcomes][:budget]
@@ -114,7 +114,7 @@ def _suggest_position(trial: Any, axis: Axis) -> float:
 
     Words are categories, lists of numbers are ordered, ranges follow their scale.
     """
-    if axis.span is None and known(axis.path).kind not in NUMERIC:
+    if axis.span is None and declaration(axis.path).kind not in NUMERIC:
         return float(trial.suggest_categorical(axis.path, list(range(len(axis.values)))))
     if axis.span is None:
         return float(trial.suggest_int(axis.path, 0, len(axis.values) - 1))
@@ -124,19 +124,19 @@ def _suggest_position(trial: Any, axis: Axis) -> float:
 
 
 def _estimate_places(
-    base: Scenario, axes: Sequence[Axis], settings: Sequence[tuple[str, Any]], places: Sequence[Place]
-) -> dict[Place, Result | RefusedPlace]:
+    base: Scenario, axes: Sequence[Axis], settings: Sequence[tuple[str, Any]], places: Sequence[AxisPositions]
+) -> dict[AxisPositions, Result | RefusedPlace]:
     """Estimate the places together; two that round to one scenario are one estimate."""
     values_by_place = {
         place: {axis.path: axis.value(position) for axis, position in zip(axes, place, strict=True)} for place in places
     }
-    points = {place: made(base, values, settings) for place, values in values_by_place.items()}
+    points = {place: scenario_at(base, values, settings) for place, values in values_by_place.items()}
     scenarios = list(dict.fromkeys(point for point in points.values() if isinstance(point, Scenario)))
     results = dict(zip(scenarios, estimates(scenarios), strict=True))
     return {place: results[point] if isinstance(point, Scenario) else point for place, point in points.items()}
 
 
-def _num_estimates(outcomes: dict[Place, Result | RefusedPlace]) -> int:
+def _num_estimates(outcomes: dict[AxisPositions, Result | RefusedPlace]) -> int:
     return sum(isinstance(outcome, Result) for outcome in outcomes.values())
 
 
@@ -153,9 +153,9 @@ def _tell(
 
 
 def _finite_or_worst(numbers: Array) -> float:
-    return float(numbers[0]) if len(numbers) and isfinite(numbers[0]) else WORST
+    return float(numbers[0]) if len(numbers) and isfinite(numbers[0]) else WORST_LOSS
 
 
 def _columns(results: Sequence[Result], objectives: Sequence[Objective], bounds: Sequence[Constraint]) -> dict[str, Array]:
     names = (*(objective.name for objective in objectives), *(constraint.name for constraint in bounds))
-    return {name: np.array([number(result, name) for result in results], dtype=float) for name in names}
+    return {name: np.array([result_number(result, name) for result in results], dtype=float) for name in names}

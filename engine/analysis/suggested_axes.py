@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from ..estimates import estimates
-from ..registry import every
+from ..registry import all_variants
 from ..scenario import knobs
-from ..scenario.scenario import Scenario, known, values
+from ..scenario.scenario import Scenario, declaration, values
 from ..sweep.axes import Axis
-from ..sweep.sweep import RefusedPlace, made
+from ..sweep.sweep import RefusedPlace, scenario_at
 from .choice import COST
 
-MOST_POINTS = 2048
+MAX_POINTS = 2048
 TIME = "Step time [ms]"
 # In order of preference, while the grid has room: parts that one buys first, then their use.
-WORTH_ASKING = (
+SUGGESTED_KNOBS = (
     ("machine.pmem", "optane-100,optane-200,battery-dram,cxl-flash"),
     ("machine.pmem_capacity_GB", "auto,512,2048"),
     ("machine.gpu", "v100,a100-80,h100-sxm"),
@@ -36,13 +36,13 @@ WORTH_ASKING = (
 )
 
 
-def axes(base: Scenario, max_points: int = MOST_POINTS) -> tuple[Axis, ...]:
+def suggested_axes(base: Scenario, max_points: int = MAX_POINTS) -> tuple[Axis, ...]:
     """Return axes of the base's family of systems, then of the knobs that change time or cost.
 
     Each axis has the base's own value too; an axis that would make more than `max_points` is left out.
     """
-    family = every("systems")[base.system].family
-    chosen_axes = [Axis("system", tuple(name for name, system in every("systems").items() if system.family == family))]
+    family = all_variants("systems")[base.system].family
+    chosen_axes = [Axis("system", tuple(name for name, system in all_variants("systems").items() if system.family == family))]
     points = len(chosen_axes[0].values)
     for axis in _candidates(base):
         if points * len(axis.values) <= max_points and _acts(base, chosen_axes[0].values, axis):
@@ -52,8 +52,8 @@ def axes(base: Scenario, max_points: int = MOST_POINTS) -> tuple[Axis, ...]:
 
 
 def _candidates(base: Scenario) -> Iterator[Axis]:
-    for path, text in WORTH_ASKING:
-        listed_values = [knobs.parse(known(path), word) for word in text.split(",")]
+    for path, text in SUGGESTED_KNOBS:
+        listed_values = [knobs.parse(declaration(path), word) for word in text.split(",")]
         base_value = values(base)[path]
         yield Axis(path, tuple(listed_values) if base_value in listed_values else (base_value, *listed_values))
 
@@ -61,7 +61,7 @@ def _candidates(base: Scenario) -> Iterator[Axis]:
 def _acts(base: Scenario, systems: tuple[str, ...], axis: Axis) -> bool:
     """Return whether, under any of the systems, the knob's values give different times or costs."""
     for system in systems:
-        points = [made(base, {"system": system, axis.path: setting}) for setting in axis.values]
+        points = [scenario_at(base, {"system": system, axis.path: setting}) for setting in axis.values]
         results = estimates([point for point in points if not isinstance(point, RefusedPlace)])
         if len({(result.results[TIME], result.results[COST]) for result in results if result.ran}) > 1:
             return True

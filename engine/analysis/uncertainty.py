@@ -13,13 +13,13 @@ from ..errors import CannotRun
 from ..estimates import estimates
 from ..scenario.scenario import Scenario, with_values
 from ..systems.kernels.in_force import system_in_force
-from ..systems.sizing import sized
+from ..systems.sizing import with_sizes_chosen
 from ..systems.system import constants
 
 PURPOSE = 103
 SAMPLES = 64
 QUANTILES = (0.05, 0.95)
-STEPS = 12  # halvings of a range: to a four-thousandth
+HALVINGS = 12  # halvings of a range: to a four-thousandth
 Results = Mapping[str, float | None]
 
 
@@ -38,7 +38,7 @@ class Swing:
         return abs(self.at_high - self.at_low)
 
 
-def uncertain(scenario: Scenario) -> dict[str, Constant]:
+def uncertain_constants(scenario: Scenario) -> dict[str, Constant]:
     """Return the uncertain constants of the scenario's machine, without those that the scenario assumes.
 
     A constant that vendors offer several of, such as a capacity or a number of lanes, is a choice: it is left out.
@@ -63,7 +63,7 @@ def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
 @lru_cache(maxsize=64)
 def _results_at_ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, Results], ...]:
     """Return every result at the low and the high end of each constant, for all metrics."""
-    ranges = uncertain(scenario)
+    ranges = uncertain_constants(scenario)
     lows, highs = (
         _results(scenario, [{name: getattr(constant, end)} for name, constant in ranges.items()]) for end in ("low", "high")
     )
@@ -85,26 +85,28 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[floa
 
 def draws(scenario: Scenario, samples: int = SAMPLES, *other_scenarios: Scenario) -> list[dict[str, float]]:
     """Return draws of the scenario's constants by name; `other_scenarios` add the constants that it lacks."""
-    other_ranges = {name: constant for other_scenario in other_scenarios for name, constant in uncertain(other_scenario).items()}
-    own_ranges = uncertain(scenario)
+    other_ranges = {
+        name: constant for other_scenario in other_scenarios for name, constant in uncertain_constants(other_scenario).items()
+    }
+    own_ranges = uncertain_constants(scenario)
     added_ranges = {name: constant for name, constant in other_ranges.items() if name not in own_ranges}
     streams = ((own_ranges, (scenario.data.seed, PURPOSE)), (added_ranges, (scenario.data.seed, PURPOSE, 1)))
     sample_draws: list[dict[str, float]] = [{} for _ in range(samples)]
     for ranges, seed in streams:
         rng = np.random.default_rng(seed)
         for draw in sample_draws:
-            draw.update({name: drawn(constant, rng.uniform(-1, 1)) for name, constant in ranges.items()})
+            draw.update({name: drawn_constant(constant, rng.uniform(-1, 1)) for name, constant in ranges.items()})
     return sample_draws
 
 
-def drawn(constant: Constant, direction: float) -> float:
+def drawn_constant(constant: Constant, direction: float) -> float:
     """Return a value in a constant's range: at `direction` -1 the lower end, at 0 the constant, at 1 the upper."""
     return constant.value + abs(direction) * ((constant.high if direction > 0 else constant.low) - constant.value)
 
 
 def _results(scenario: Scenario, draws: Sequence[Mapping[str, float]]) -> list[Results]:
     """Return the estimate's results for each draw of constants; the machine keeps its settled sizes."""
-    settled, assumptions = sized(scenario, system_in_force(scenario)), scenario.machine.assume
+    settled, assumptions = with_sizes_chosen(scenario, system_in_force(scenario)), scenario.machine.assume
     results = estimates([with_values(settled, {"machine.assume": (*assumptions, *values.items())}) for values in draws])
     for result in results:
         if not result.ran:
@@ -130,7 +132,7 @@ class TurningPoint(NamedTuple):
     above: bool
 
 
-def turns(first_scenario: Scenario, second_scenario: Scenario, metric: str) -> tuple[TurningPoint, ...]:
+def find_turning_points(first_scenario: Scenario, second_scenario: Scenario, metric: str) -> tuple[TurningPoint, ...]:
     """Return the constants that alone turn which of two scenarios has less of a metric.
 
     There are none where both have the same. Raises CannotRun where an end of some range cannot run.
@@ -163,7 +165,7 @@ def _turning_value(
 ) -> float:
     """Return a constant's value at which the verdict turns, by halving between two values."""
     difference = _difference(first_scenario, second_scenario, metric, {})
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         middle = (holding_value + turned_value) / 2
         verdict_holds = _difference(first_scenario, second_scenario, metric, {name: middle}) * difference > 0
         holding_value, turned_value = (middle, turned_value) if verdict_holds else (holding_value, middle)

@@ -12,10 +12,10 @@ import numpy as np
 
 from ..analysis.enough.question import Target
 from ..core import figures
-from ..errors import BadInput, nearest
-from ..registry import names
+from ..errors import BadInput, nearest_hint
+from ..registry import variant_names
 from ..sweep.sweep import Sampling, sampling
-from .knob_values import shown
+from .knob_values import short_text
 
 MOST_WORKERS, EVERY_CORE = 1024, -1
 USUAL_PERCENT = 10.0
@@ -29,7 +29,7 @@ def workers(jobs: Any) -> int:
         count = 0
     if isinstance(jobs, bool) or not (count == EVERY_CORE or 1 <= count <= MOST_WORKERS):
         raise BadInput(
-            f"jobs={shown(jobs)} is no number of workers; write one from 1 to {figures.count(MOST_WORKERS)}, "
+            f"jobs={short_text(jobs)} is no number of workers; write one from 1 to {figures.count(MOST_WORKERS)}, "
             "or -1 for one per core."
         )
     return count
@@ -48,7 +48,7 @@ def target(within_percent: Any, within_share: Any, step_ms: Any, stacklevel: int
         return Target(number("within_percent", percent, "percent, such as within_percent=10", percent=1.0) / 100)
     share = number("within", within_share, "a share, or better within_percent=10", percent=100.0)
     warnings.warn(
-        f"within={shown(within_share)} is a share, {figures.exact(100 * share)} %, and goes in the next minor version; "
+        f"within={short_text(within_share)} is a share, {figures.exact(100 * share)} %, and goes in the next minor version; "
         f"write within_percent={100 * share:.6g}.",
         DeprecationWarning,
         stacklevel=stacklevel,
@@ -56,17 +56,19 @@ def target(within_percent: Any, within_share: Any, step_ms: Any, stacklevel: int
     return Target(share)
 
 
-def switch(name: str, argument: Any) -> bool:
+def switch_of(name: str, argument: Any) -> bool:
     """Return an argument that is True or False; raises BadInput for all other types."""
     if not isinstance(argument, bool | np.bool_):
-        raise BadInput(f"{name}={shown(argument)} is neither True nor False; write one of them.")
+        raise BadInput(f"{name}={short_text(argument)} is neither True nor False; write one of them.")
     return bool(argument)
 
 
 def system(name: str, argument: Any) -> str:
     """Return the name of a system; raises BadInput."""
-    if not isinstance(argument, str) or argument not in names("systems"):
-        raise BadInput(f"{name}={shown(argument)} is no system; {nearest(str(argument), names('systems'), 'systems')}")
+    if not isinstance(argument, str) or argument not in variant_names("systems"):
+        raise BadInput(
+            f"{name}={short_text(argument)} is no system; {nearest_hint(str(argument), variant_names('systems'), 'systems')}"
+        )
     return str(argument)
 
 
@@ -82,19 +84,19 @@ def number(name: str, argument: Any, unit: str, percent: float | None = None) ->
         except ValueError:
             pass
     if np.ma.is_masked(argument):
-        raise BadInput(f"{name}={shown(argument)} is masked, and no number; write {unit}.")
+        raise BadInput(f"{name}={short_text(argument)} is masked, and no number; write {unit}.")
     scalar = argument.item() if hasattr(argument, "item") and getattr(argument, "ndim", 1) == 0 else argument
     if isinstance(scalar, bool) or not isinstance(scalar, int | float | Decimal | Fraction):
-        raise BadInput(f"{name}={shown(argument)} is no number; write {unit}.")
+        raise BadInput(f"{name}={short_text(argument)} is no number; write {unit}.")
     try:
         return float(scalar)
     except OverflowError:
-        raise BadInput(f"{name}={shown(argument)} is too large; write {unit}.") from None
+        raise BadInput(f"{name}={short_text(argument)} is too large; write {unit}.") from None
     except ValueError:  # a signalling NaN
-        raise BadInput(f"{name}={shown(argument)} is no number; write {unit}.") from None
+        raise BadInput(f"{name}={short_text(argument)} is no number; write {unit}.") from None
 
 
-def sampled(sample: Any) -> Sampling:
+def sampling_of(sample: Any) -> Sampling:
     """Return the sampling of the axes' grid; raises BadInput."""
     if sample is None:
         return Sampling()
@@ -104,6 +106,6 @@ def sampled(sample: Any) -> Sampling:
         count = 0 if isinstance(sample, bool) else index(sample)
     except TypeError:
         raise BadInput(
-            f"sample={shown(sample)} is no sampling; write a number of points, or a kind with it, such as sobol:64."
+            f"sample={short_text(sample)} is no sampling; write a number of points, or a kind with it, such as sobol:64."
         ) from None
     return Sampling("grid", count)

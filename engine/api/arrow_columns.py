@@ -34,7 +34,7 @@ def is_list(kind: Any) -> bool:
     return any(getattr(types, f"is_{name}")(kind) for name in kinds)
 
 
-def plain(column: Any) -> Any:
+def plain_column(column: Any) -> Any:
     """Return an array in the type in which it is written.
 
     Arrow's own casts of list views and categories give wrong arrays.
@@ -47,11 +47,11 @@ def plain(column: Any) -> Any:
     if kind == written_type:
         return column
     if isinstance(kind, pyarrow.BaseExtensionType):
-        return plain(column.storage)
+        return plain_column(column.storage)
     if types.is_dictionary(kind):
-        return plain(column.dictionary).take(column.indices)
+        return plain_column(column.dictionary).take(column.indices)
     if is_list(kind):
         lengths = compute.fill_null(compute.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         ends = pyarrow.array(numpy.concatenate(([0], numpy.cumsum(lengths, dtype=numpy.int64))))
-        return pyarrow.LargeListArray.from_arrays(ends, plain(column.flatten()), mask=column.is_null())
+        return pyarrow.LargeListArray.from_arrays(ends, plain_column(column.flatten()), mask=column.is_null())
     return column.cast(written_type)

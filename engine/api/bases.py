@@ -14,22 +14,22 @@ from typing import Any
 
 from ..analysis import linked
 from ..core.figures import count
-from ..core.part_files.use import changed
+from ..core.part_files.use import changed_part_notes
 from ..errors import BadInput
-from ..paths import written_path
+from ..paths import user_path
 from ..results.metrics import METRICS
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.keys import texts
 from ..scenario.machine import own_parts
 from ..scenario.presets import DEFAULT, preset, scenario_file
-from ..scenario.scenario import KNOBS, Scenario, known, with_values
-from .knob_values import TITLES, by_path, plain, settings, shown
+from ..scenario.scenario import KNOBS, Scenario, declaration, with_values
+from .knob_values import TITLES, by_path, plain_setting, settings, short_text
 
 Base = Any  # the types that `scenario_of` takes
-ATTRS = "emberpool"  # the key of a frame's attrs for its varied knobs, in plain JSON, as files of frames keep it
+FRAME_KEY = "emberpool"  # the key of a frame's attrs for its varied knobs, in plain JSON, as files of frames keep it
 ADDRESS = ("Outcome", "outcome", "scenario key", "model version", "arithmetic")
-MEASURED = frozenset((*ADDRESS, *(metric.name for metric in METRICS.values())))
+RESULT_COLUMNS = frozenset((*ADDRESS, *(metric.name for metric in METRICS.values())))
 EXPECTED = "give a preset's name, a scenario, a result, a row of table.frame, or a link"
 
 
@@ -39,7 +39,7 @@ def scenario_of(base: Base, stacklevel: int = 3) -> Scenario:
     Warns of notes in a link, and of own parts whose file has changed since.
     """
     scenario = _scenario_of(base, stacklevel + 1)
-    for sentence in changed(own_parts(scenario.machine)):
+    for sentence in changed_part_notes(own_parts(scenario.machine)):
         warnings.warn(sentence, stacklevel=stacklevel)
     return scenario
 
@@ -52,28 +52,28 @@ def _scenario_of(base: Base, stacklevel: int) -> Scenario:
     if isinstance(base, str):
         return _scenario_by_name(str.__str__(base).strip(), stacklevel + 1)
     if isinstance(base, os.PathLike):
-        return scenario_file(written_path(Path(base)))
+        return scenario_file(user_path(Path(base)))
     if hasattr(base, "iterrows"):
         raise BadInput(f"A frame of {count(len(base), 'row')} is no scenario; take one, such as frame.iloc[0].")
     if isinstance(base, Mapping) or (hasattr(base, "index") and hasattr(base, "attrs")):  # a dict or a row of pandas
-        return _scenario_of_row(dict(base.items()), getattr(base, "attrs", {}).get(ATTRS))
+        return _scenario_of_row(dict(base.items()), getattr(base, "attrs", {}).get(FRAME_KEY))
     if isinstance(base, Sequence) and not isinstance(base, bytes) and all(isinstance(result, Result) for result in base):
         if len(base) == 1:
             return base[0].scenario  # type: ignore[no-any-return]
         raise BadInput(f"A table of {count(len(base), 'point')} is no one scenario; take a point, such as table[0].")
-    raise BadInput(f"{shown(base)} is no scenario; {EXPECTED}.")
+    raise BadInput(f"{short_text(base)} is no scenario; {EXPECTED}.")
 
 
-def opened(address: Any, stacklevel: int = 3) -> Scenario:
+def open_link(address: Any, stacklevel: int = 3) -> Scenario:
     """Return the scenario of a link.
 
     Warns of the link's notes, such as another model version.
     """
     if not isinstance(address, str):
         raise BadInput(
-            f"{shown(address)} is no link, which is a text such as /design?preset={DEFAULT}; copy one from the explorer."
+            f"{short_text(address)} is no link, which is a text such as /design?preset={DEFAULT}; copy one from the explorer."
         )
-    opened_link = linked.read(address.strip())
+    opened_link = linked.read_link(address.strip())
     if opened_link.banner:
         warnings.warn(opened_link.banner, stacklevel=stacklevel)
     if opened_link.axes:
@@ -91,15 +91,15 @@ def row_attrs(base: Scenario, varied: Sequence[str], set_knobs: Mapping[str, Any
     shared_knobs = model | {path: text for path, text in texts(base).items() if text != usual[path]}
     if "model.name" in varied:
         shared_knobs = {path: text for path, text in shared_knobs.items() if not path.startswith("model.")}
-        shared_knobs |= {path: knobs.write(known(path), setting) for path, setting in set_knobs.items()}
+        shared_knobs |= {path: knobs.write(declaration(path), setting) for path, setting in set_knobs.items()}
     return {"knobs": {path: text for path, text in shared_knobs.items() if path not in varied}, "varied": list(varied)}
 
 
 def _scenario_by_name(text: str, stacklevel: int) -> Scenario:
     if text.endswith(".toml") and "?" not in text:
-        return scenario_file(written_path(text))
+        return scenario_file(user_path(text))
     if "?" in text or "://" in text or text.startswith("/"):
-        return opened(text, stacklevel + 1)
+        return open_link(text, stacklevel + 1)
     if not text:
         raise BadInput(f"An empty text is no scenario; {EXPECTED}.")
     return preset(text).scenario
@@ -116,14 +116,14 @@ def _scenario_of_row(row: dict[Any, Any], attrs: Mapping[str, Any] | None) -> Sc
     if attrs:
         return _scenario_of_frame_row(cells, attrs)
     start = cells.pop("preset", None)
-    result_names = [name for name in cells if name in MEASURED]
+    result_names = [name for name in cells if name in RESULT_COLUMNS]
     if result_names and start is None:
         raise BadInput(
             f"A row with {result_names[0]!r}, but without the table's attrs, does not say which scenario it varies; "
             "give table[0], a row of table.frame itself, or the knobs alone."
         )
     if len(cells) < len(row) - (start is not None):
-        raise BadInput(f"{shown(row)} is no scenario: its keys are not all texts; name knobs by path or title.")
+        raise BadInput(f"{short_text(row)} is no scenario: its keys are not all texts; name knobs by path or title.")
     _check_ends(row)
     changes = {name: cell for name, cell in cells.items() if name not in result_names}
     return with_values(scenario_of(DEFAULT if start is None else start), settings(changes))
@@ -146,7 +146,7 @@ def _scenario_of_frame_row(cells: Mapping[str, Any], attrs: Mapping[str, Any]) -
     for path in attrs["varied"]:
         if path not in row_knobs:
             raise BadInput(f"The row lacks {KNOBS[path].title!r}, which its table varies; keep that column, or give table[0].")
-    table_knobs = {path: knobs.parse(known(path), text) for path, text in attrs["knobs"].items()}
+    table_knobs = {path: knobs.parse(declaration(path), text) for path, text in attrs["knobs"].items()}
     return with_values(Scenario(), table_knobs | {path: _cell(path, cell) for path, cell in row_knobs.items()})
 
 
@@ -155,7 +155,7 @@ def _cell(path: str, cell: Any, from_csv: bool = False) -> Any:
 
     Raises BadKnob.
     """
-    knob, setting = KNOBS[path], plain(cell, path)
+    knob, setting = KNOBS[path], plain_setting(cell, path)
     if isinstance(setting, float) and setting != setting:  # NaN: pandas' form of an empty cell, or of "auto" among numbers
         setting = "" if from_csv else None if knob.optional else setting
     if isinstance(setting, str):

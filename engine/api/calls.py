@@ -8,44 +8,44 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.enough.question import ask, baseline_of
-from ..analysis.enough.smallest import enough as smallest
-from ..analysis.enough.told import told
-from ..analysis.verdict.allowed import narrowed
+from ..analysis.enough.question import baseline_of, make_question
+from ..analysis.enough.smallest import find_smallest as smallest
+from ..analysis.enough.told import answer_sentences
+from ..analysis.verdict.allowed import narrow_parts
 from ..analysis.verdict.decide import decide as decided
-from ..analysis.verdict.report.asked import question_of
-from ..analysis.verdict.report.content import content
-from ..core.part_files.use import look
+from ..analysis.verdict.report.asked import read_question
+from ..analysis.verdict.report.content import verdict_content
+from ..core.part_files.use import look_at_folder
 from ..core.process import open_streams
 from ..errors import BadInput, BadKnob
 from ..estimate import estimate as estimated
 from ..estimates import estimates
-from ..full_runs import runs
+from ..full_runs import full_runs
 from ..insight.fitting.fit import fit_file, lookups_of
-from ..insight.fitting.told import warnings as told_of_fit
+from ..insight.fitting.told import fit_warnings as told_of_fit
 from ..results.citations import bibtex
 from ..results.result import Result
 from ..run.shared_training import TrainingShelf, functional_class
 from ..scenario import knobs as knob
-from ..scenario.keys import How
+from ..scenario.keys import Fidelity
 from ..scenario.presets import DEFAULT, preset, preset_names
-from ..scenario.scenario import KNOBS, Scenario, mended, with_values
+from ..scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, with_values
 from ..scenario.sequences import sequence_notes
 from ..simulate import simulate
 from ..sweep import links
 from ..sweep.axes import Axis, parse
-from ..sweep.questions import Questions
+from ..sweep.questions import LinkQuestions
 from ..sweep.sweep import Sweep
 from . import amounts
-from .bases import Base, opened, scenario_of
+from .bases import Base, open_link, scenario_of
 from .data_files import data_file
-from .knob_values import path_of, settings, shown, split
+from .knob_values import path_of, settings, short_text, split_axes
 from .table import Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Data = Any  # a path, a pandas.DataFrame, or an object with Arrow's interface
+ClickData = Any  # a path, a pandas.DataFrame, or an object with Arrow's interface
 MappingOfColumns = Mapping[str, Any] | None
 
 
@@ -55,7 +55,7 @@ def scenario(base: Base = DEFAULT, /, **knobs: Any) -> Scenario:
     >>> scenario("tiny", batches=20).run.batches
     20
     """
-    look()
+    look_at_folder()
     return _with_settings(scenario_of(base), settings(knobs))
 
 
@@ -64,7 +64,7 @@ def _with_settings(start: Scenario, changes: Mapping[str, Any]) -> Scenario:
 
     Warns if the bottom MLP follows a new embedding dim.
     """
-    mended_changes, note = mended(start, changes)
+    mended_changes, note = fit_bottom_mlp(start, changes)
     if note:
         warnings.warn(note, stacklevel=3)
     return with_values(start, mended_changes)
@@ -82,7 +82,9 @@ def estimate(base: Base = DEFAULT, /, **knobs: Any) -> Table:
     return _compute_table(_swept(base, knobs), "estimate", None, 1)
 
 
-def run(base: Base = DEFAULT, /, *, data: Data = None, mapping: MappingOfColumns = None, jobs: int = 1, **knobs: Any) -> Table:
+def run(
+    base: Base = DEFAULT, /, *, data: ClickData = None, mapping: MappingOfColumns = None, jobs: int = 1, **knobs: Any
+) -> Table:
     """Run scenarios in full, with real ids, gradients and faults.
 
     `jobs` are processes at once (joblib), -1 for one per core. `data` is a file or a frame of clicks to train on; `mapping`
@@ -105,7 +107,7 @@ def sweep(
     *axes: str | Mapping[str, Any],
     sample: str | int = "grid",
     full: bool = False,
-    data: Data = None,
+    data: ClickData = None,
     mapping: MappingOfColumns = None,
     jobs: int = 1,
     **knobs: Any,
@@ -119,13 +121,13 @@ def sweep(
     >>> len(sweep("tiny", "cxl_bandwidth_GBps=8:64", "system=pmem,cxl", sample="sobol:16"))
     16
     """
-    look()
-    in_full = amounts.switch("full", full)
+    look_at_folder()
+    in_full = amounts.switch_of("full", full)
     if data is not None and not in_full:
         raise BadInput("An estimate trains on no data; write full=True, or take ep.fit(FILE) as the base.")
-    values, spanned = split(knobs, flat_lists=False)
+    values, spanned = split_axes(knobs, flat_lists=False)
     argument_axes = tuple(axis for argument in axes for axis in _axes(argument))
-    points = Sweep(scenario_of(base), (*argument_axes, *spanned), tuple(values.items()), amounts.sampled(sample))
+    points = Sweep(scenario_of(base), (*argument_axes, *spanned), tuple(values.items()), amounts.sampling_of(sample))
     count = amounts.workers(jobs)
     with data_file(data, mapping) as file:
         return _compute_table(points, "full" if in_full else "estimate", file, count)
@@ -152,8 +154,8 @@ def enough(
     base_scenario, target = scenario(base, **knobs), amounts.target(within_percent, within, step_ms)
     for sentence in sequence_notes(base_scenario):
         warnings.warn(sentence, stacklevel=2)
-    answer = smallest(ask(base_scenario, baseline_of(base_scenario, amounts.system("baseline", baseline)), target))
-    return {name: sentence for name, sentence in vars(told(answer)).items() if sentence}
+    answer = smallest(make_question(base_scenario, baseline_of(base_scenario, amounts.system("baseline", baseline)), target))
+    return {name: sentence for name, sentence in vars(answer_sentences(answer)).items() if sentence}
 
 
 def decide(
@@ -176,21 +178,21 @@ def decide(
     True
     """
     changes = settings(knobs)
-    questions = Questions(
+    questions = LinkQuestions(
         require=(require,) if isinstance(require, str) else tuple(require),
         lose=lose,
         objective=objective,
-        parts=narrowed(parts, changes),
+        parts=narrow_parts(parts, changes),
         prices=str(prices),
     )
-    look()
+    look_at_folder()
     start = scenario_of(base)
     for sentence in sequence_notes(start):
         warnings.warn(sentence, stacklevel=2)
-    return content(decided(question_of(_with_settings(start, changes), questions)), DEFAULT)
+    return verdict_content(decided(read_question(_with_settings(start, changes), questions)), DEFAULT)
 
 
-def fit(file: Data, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None, **knobs: Any) -> Scenario:
+def fit(file: ClickData, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None, **knobs: Any) -> Scenario:
     """Return a scenario with tables and data like a file's, a frame's or a trace's.
 
     Warns of doubts about the fit.
@@ -219,8 +221,8 @@ def load(address: str) -> Scenario:
     >>> load(link(scenario("tiny", batches=20))) == scenario("tiny", batches=20)
     True
     """
-    look()
-    return opened(address)
+    look_at_folder()
+    return open_link(address)
 
 
 def link(base: Base, /, **knobs: Any) -> str:
@@ -261,7 +263,7 @@ def knobs() -> DataFrame:
     """
     from pandas import DataFrame
 
-    look()
+    look_at_folder()
     rows = (
         (path, definition.title, knob.write(definition, definition.default), ", ".join(definition.allowed), definition.help)
         for path, definition in KNOBS.items()
@@ -271,8 +273,8 @@ def knobs() -> DataFrame:
 
 def _swept(base: Base, knobs: Mapping[str, Any]) -> Sweep:
     """Return the sweep of a base over the axes that lists among the knobs span."""
-    look()
-    values, axes = split(knobs)
+    look_at_folder()
+    values, axes = split_axes(knobs)
     return Sweep(scenario_of(base, 4), axes, tuple(values.items()))
 
 
@@ -282,19 +284,19 @@ def _axes(argument: Any) -> tuple[Axis, ...]:
     It is a text as on the command line, a dict of lists, or a list of texts.
     """
     if isinstance(argument, Mapping):
-        values, axes = split(argument)
+        values, axes = split_axes(argument)
         if values:
             raise BadKnob(f"The axis {next(iter(values))} has one value; give a list, or set the knob as a keyword.")
         return axes
     if isinstance(argument, list | tuple) and all(isinstance(text, str) for text in argument):
         return tuple(axis for text in argument for axis in _axes(text))
     if not isinstance(argument, str):
-        raise BadInput(f"{shown(argument)} is no axis; write a text such as 'system=pmem,cxl', or system=['pmem', 'cxl'].")
+        raise BadInput(f"{short_text(argument)} is no axis; write a text such as 'system=pmem,cxl', or system=['pmem', 'cxl'].")
     name, sign, rest = re.match(r"([^=:]*)([=:]?)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
     return (parse(f"{path_of(name.strip())}={rest}" if sign else argument),)
 
 
-def _compute_table(points: Sweep, method: How, data_path: Path | None, jobs: int) -> Table:
+def _compute_table(points: Sweep, method: Fidelity, data_path: Path | None, jobs: int) -> Table:
     for refused in points.refused:
         raise BadKnob(refused.sentence)
     points_list = tuple(points)
@@ -324,6 +326,6 @@ def _compute_table(points: Sweep, method: How, data_path: Path | None, jobs: int
 def _run_group(scenarios: Sequence[Scenario], data_path: Path | None) -> list[Result]:
     """Return the results of full runs that may share a training."""
     if data_path is None and functional_class(scenarios[0]) is None:
-        return runs(scenarios, tables=True)
+        return full_runs(scenarios, tables=True)
     shelf: TrainingShelf = {}
     return [simulate(point, data_path, shelf=shelf) for point in scenarios]

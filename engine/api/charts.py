@@ -16,8 +16,10 @@ from typing import Any
 
 VEGA_LITE = "application/vnd.vegalite.v6+json"
 MOST_DRAWN = 500_000  # characters of a drawing
-MISSING = "A chart in Vega-Lite. `pip install vl-convert-python` shows it as a picture without a network; .to_dict() is its text."
-TOGETHER = ("__add__", "__and__", "__or__", "facet", "repeat")  # make a chart of another kind
+NO_CONVERTER = (
+    "A chart in Vega-Lite. `pip install vl-convert-python` shows it as a picture without a network; .to_dict() is its text."
+)
+COMPOSITIONS = ("__add__", "__and__", "__or__", "facet", "repeat")  # make a chart of another kind
 
 
 def chart(spec: Mapping[str, Any]) -> Any:
@@ -28,7 +30,7 @@ def chart(spec: Mapping[str, Any]) -> Any:
 
 def bundle(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents that a notebook shows for a specification, by media type."""
-    contents = {VEGA_LITE: dict(spec), "text/plain": MISSING}
+    contents = {VEGA_LITE: dict(spec), "text/plain": NO_CONVERTER}
     if _converter():
         contents |= {**_picture(dict(spec)), "text/plain": "A chart in Vega-Lite."}
     return contents
@@ -71,7 +73,7 @@ def _offline_class(kind: Any) -> Any:
         return _chart_copy, (kind, vars(self))
 
     methods: dict[str, Any] = {"__reduce__": parts}  # a class that is made here has no name under which pickle finds it
-    methods |= {name: writer(name) for name in ("to_html", "save")} | {name: composition(name) for name in TOGETHER}
+    methods |= {name: writer(name) for name in ("to_html", "save")} | {name: composition(name) for name in COMPOSITIONS}
     return type(kind.__name__, (kind,), {"_repr_mimebundle_": mime_bundle, **methods})
 
 

@@ -9,18 +9,18 @@ from itertools import islice
 from typing import Any
 
 from ..core.figures import count
-from ..errors import BadInput, nearest
+from ..errors import BadInput, nearest_hint
 from ..workload.readers.guess import WORDS, Guess
 from ..workload.readers.mapping import MOST_COLUMNS
-from ..workload.readers.mapping_text import columns_of as guessed_columns
+from ..workload.readers.mapping_text import guess_roles as guessed_columns
 from .arrow_columns import is_list, plain_type
-from .knob_values import shown
+from .knob_values import short_text
 
 LABELS = ("label", "labels", "click", "clicks", "clicked", "clk", "is_click", "is_clicked", "target", "y")
 KEYS = ("label", "ids", "dense", "time")  # of a mapping that name columns, in the order in which they are written
-SEVERAL = ("ids", "dense", "columns")  # keys whose values are lists
+LIST_KEYS = ("ids", "dense", "columns")  # keys whose values are lists
 EXAMPLE = 'mapping={"label": "clicked", "ids": ["user", "item"], "dense": ["age"]}'
-EARLIEST = 10**8  # seconds since 1970, the least of a column of times: smaller numbers are hours, or days of a month
+EARLIEST_SECONDS = 10**8  # seconds since 1970, the least of a column of times: smaller numbers are hours, or days of a month
 Columns = Mapping[str, Any]
 
 
@@ -32,12 +32,12 @@ def mapping_of(mapping: Any) -> Columns | None:
     if mapping is None:
         return None
     if not isinstance(mapping, Mapping):
-        raise BadInput(f"mapping={shown(mapping)} is no mapping; write a dict such as {EXAMPLE}.")
+        raise BadInput(f"mapping={short_text(mapping)} is no mapping; write a dict such as {EXAMPLE}.")
     return {str(key): _mapping_setting(str(key), setting) for key, setting in mapping.items()}
 
 
 def _mapping_setting(key: str, setting: Any) -> Any:
-    if key not in SEVERAL or isinstance(setting, str | bytes | Mapping) or not isinstance(setting, Iterable):
+    if key not in LIST_KEYS or isinstance(setting, str | bytes | Mapping) or not isinstance(setting, Iterable):
         return _single_setting(key, setting)
     if hasattr(setting, "iterrows") or getattr(setting, "ndim", 1) > 1:
         raise _unusable_error(key, setting)
@@ -60,7 +60,7 @@ def _single_setting(key: str, setting: Any) -> str | bool | int | float:
 
 
 def _unusable_error(key: str, setting: Any) -> BadInput:
-    return BadInput(f"mapping gives {key!r} {shown(setting)}; write a text, or a list of texts.")
+    return BadInput(f"mapping gives {key!r} {short_text(setting)}; write a text, or a list of texts.")
 
 
 def columns_of(mapping: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -78,11 +78,11 @@ def columns_of(mapping: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
         column_names += map(str, key_names if isinstance(key_names, list | tuple) else [key_names])
     for name in column_names:
         if name not in names:
-            raise BadInput(f"mapping names the column {name!r}, which data lacks; {nearest(name, names)}")
+            raise BadInput(f"mapping names the column {name!r}, which data lacks; {nearest_hint(name, names)}")
     label = str(mapping.get("label", ""))
     ruled = max((name for name in names if re.match(rf"{re.escape(name)}\s*([<>=!]|$)", label)), key=len, default=None)
     if label and ruled is None:
-        raise BadInput(f"mapping names the label {label!r}, which data lacks; {nearest(label, names)}")
+        raise BadInput(f"mapping names the label {label!r}, which data lacks; {nearest_hint(label, names)}")
     return tuple(dict.fromkeys([*([ruled] if ruled is not None else []), *column_names]))
 
 
@@ -115,7 +115,7 @@ def guess(head: Any) -> Columns:
     The label is found by its name. Types decide where they can: texts, categories and lists are ids, truth values and numbers
     with a point are dense. Whole numbers and times are read as in a file.
     """
-    label, seem = _label(head.schema.names), {column.name: column for column in guessed(head)}
+    label, seem = _label(head.schema.names), {column.name: column for column in guess_columns(head)}
     roles = {field.name: _role(field, seem[field.name], head.column(field.name)) for field in head.schema if field.name != label}
     mapping: dict[str, Any] = {"label": label}
     mapping |= {key: [name for name, role in roles.items() if role == key] for key in ("ids", "dense")}
@@ -124,12 +124,12 @@ def guess(head: Any) -> Columns:
         raise BadInput(f"{' and '.join(times[:2])} of data could each be the time; say what counts: {EXAMPLE}.")
     if not mapping["ids"]:
         raise BadInput(
-            f"data has no column of ids beside {label!r}; its columns are {listed(head.schema.names)}. Write {EXAMPLE}."
+            f"data has no column of ids beside {label!r}; its columns are {names_text(head.schema.names)}. Write {EXAMPLE}."
         )
     return {key: names for key, names in (mapping | {"time": (times or [""])[0]}).items() if names}
 
 
-def guessed(head: Any) -> list[Guess]:
+def guess_columns(head: Any) -> list[Guess]:
     """Return the guesses for a frame's columns as in a file, by its first rows."""
     cells = {name: ["" if cell is None else str(cell) for cell in head.column(name).to_pylist()] for name in head.schema.names}
     return guessed_columns(cells, [field.name for field in head.schema if is_list(field.type)])
@@ -144,7 +144,7 @@ def _label(names: list[str]) -> str:
     labels = labels or [name for name in names if WORDS["label"].search(name.lower())]
     if len(labels) != 1:
         doubt = f"{' and '.join(labels)} could each be the label" if labels else f"No column of data is named like {LABELS[0]}"
-        raise BadInput(f"{doubt}; its columns are {listed(names)}. Say what they mean: {EXAMPLE}.")
+        raise BadInput(f"{doubt}; its columns are {names_text(names)}. Say what they mean: {EXAMPLE}.")
     return labels[0]
 
 
@@ -168,11 +168,11 @@ def _role(field: Any, seems: Guess, column: Any) -> str:
             f"Column {field.name!r} of data is of type {field.type}, neither ids nor numbers; say what counts: {EXAMPLE}."
         )
     # The guess is by the hour of the first rows; later times look like text.
-    if seems.role in ("time", "text") and (compute.min(column).as_py() or 0) >= EARLIEST:
+    if seems.role in ("time", "text") and (compute.min(column).as_py() or 0) >= EARLIEST_SECONDS:
         return "time"
     return "dense" if seems.role == "number" else "ids"
 
 
-def listed(names: list[str]) -> str:
+def names_text(names: list[str]) -> str:
     """Return names as text, at most 12 of them."""
     return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

@@ -15,14 +15,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import BadFile, BadInput, UnlikeModel
-from ..paths import written_path
-from ..workload.readers.blocks import opened
-from ..workload.readers.blocks import shown as shown_path
+from ..paths import user_path
+from ..workload.readers.blocks import open_regular
+from ..workload.readers.blocks import short_path as shown_path
 from ..workload.readers.file_tables import MOST_SETTINGS
 from ..workload.readers.mapping import place
 from . import frames
 from .column_mapping import Columns, mapping_of, toml
-from .knob_values import keyword, shown
+from .knob_values import keyword, short_text
 
 NAME = "data.parquet"
 
@@ -42,7 +42,7 @@ def data_file(clicks: Any, mapping: Any = None) -> Iterator[Path | None]:
     try:
         path = _path(clicks)
         if path is not None:
-            opened(path).close()
+            open_regular(path).close()
         if path is not None and columns is None:
             yield path
             return
@@ -106,7 +106,7 @@ def _path(clicks: Any) -> Path | None:
     if isinstance(clicks, str) and not clicks.strip():
         raise BadInput(f"data={clicks!r} names no file; give a path, or leave data= out.")
     if isinstance(clicks, str | os.PathLike):
-        return written_path(clicks if isinstance(clicks, str) else Path(os.fsdecode(clicks)))
+        return user_path(clicks if isinstance(clicks, str) else Path(os.fsdecode(clicks)))
     if hasattr(clicks, "iterrows") or hasattr(clicks, "__arrow_c_stream__") or hasattr(clicks, "__arrow_c_array__"):
         return None
     hint = "give a path, a pandas.DataFrame or an Arrow table"
@@ -118,4 +118,4 @@ def _path(clicks: Any) -> Path | None:
         hint = "give the path of the file, not the open file"
     elif isinstance(clicks, list | tuple | set):
         hint = "give one path, or one pandas.DataFrame"
-    raise BadInput(f"data={shown(clicks)}, of type {type(clicks).__name__}, is no data; {hint}.")
+    raise BadInput(f"data={short_text(clicks)}, of type {type(clicks).__name__}, is no data; {hint}.")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadFile, BadInput
-from .arrow_columns import plain, plain_type
+from .arrow_columns import plain_column, plain_type
 from .column_mapping import EXAMPLE, columns_of, guess
 
 ROWS = 1 << 16  # rows of a row group
-LOOKED_AT = 1000  # rows from which the columns' meaning is guessed
+GUESS_ROWS = 1000  # rows from which the columns' meaning is guessed
 NO_TABLE = (TypeError, ValueError, OverflowError)  # errors of a frame that is no table, beside Arrow's own
 
 
@@ -34,7 +34,7 @@ def write(frame: Any, mapping: Mapping[str, Any] | None, file_path: Path) -> Map
         if mapping is None:
             first_batches = _read_first_batches(reader)
             mapping, batches = (
-                guess(pyarrow.Table.from_batches(first_batches, reader.schema).slice(0, LOOKED_AT)),
+                guess(pyarrow.Table.from_batches(first_batches, reader.schema).slice(0, GUESS_ROWS)),
                 chain(first_batches, reader),
             )
         column_names = columns_of(mapping, tuple(reader.schema.names))
@@ -107,7 +107,7 @@ def _read_first_batches(reader: Any) -> list[Any]:
     """Return the first batches of a reader, with LOOKED_AT rows or all."""
     batches: list[Any] = []
     with suppress(StopIteration):
-        while sum(batch.num_rows for batch in batches) < LOOKED_AT:
+        while sum(batch.num_rows for batch in batches) < GUESS_ROWS:
             batches.append(reader.read_next_batch())
     return batches
 
@@ -118,7 +118,7 @@ def _even_tables(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
 
     tables, rows = [], 0
     for batch in batches:
-        columns = [plain(batch.column(name)) for name in schema.names]
+        columns = [plain_column(batch.column(name)) for name in schema.names]
         tables.append(pyarrow.Table.from_arrays(columns, schema=schema))
         rows += batch.num_rows
         while rows >= ROWS:

@@ -21,21 +21,21 @@ from ..core.figures import count
 from ..errors import BadInput, BadKnob
 from ..scenario import knobs
 from ..scenario.knobs import Knob
-from ..scenario.scenario import KNOBS, known
+from ..scenario.scenario import KNOBS, declaration
 from ..sweep.axes import MOST_POINTS, Axis
 
-FIRST = "is the first argument, without a name: ep.estimate('tiny', ...)."
+BASE_ARGUMENT = "is the first argument, without a name: ep.estimate('tiny', ...)."
 COLUMNS = "is a key of mapping=, beside data=."
-ELSEWHERE = {  # names that are no knob, and where they belong
+OTHER_ARGUMENTS = {  # names that are no knob, and where they belong
     "data": "is read by ep.run(data=FILE) to train on it, by ep.fit(FILE) for a scenario like it; an estimate reads no file.",
     "mapping": "goes with the data of ep.run, ep.sweep or ep.fit.",
     "jobs": "is of ep.run and ep.sweep, which compute with several processes.",
     "within_percent": "is of ep.enough, which has a target.",
-    **dict.fromkeys(("base", "preset", "scenario", "link"), FIRST),
+    **dict.fromkeys(("base", "preset", "scenario", "link"), BASE_ARGUMENT),
     **dict.fromkeys(("label", "ids", "dense"), COLUMNS),
 }
 TITLES = {knob.title: path for path, knob in KNOBS.items()}
-SHOWN = 60  # characters of a value in a sentence
+VALUE_CHARACTERS = 60  # characters of a value in a sentence
 
 
 def path_of(name: str) -> str:
@@ -51,9 +51,9 @@ def path_of(name: str) -> str:
     paths = [path for path in KNOBS if path.rpartition(".")[2] == dotted]
     if len(paths) > 1:
         raise BadKnob(f"{name!r} is the last part of {' and '.join(paths)}; write one of them, with __ for the point.")
-    if not paths and name in ELSEWHERE:
-        raise BadInput(f"{name}= is no knob; it {ELSEWHERE[name]}")
-    return paths[0] if paths else known(dotted).path
+    if not paths and name in OTHER_ARGUMENTS:
+        raise BadInput(f"{name}= is no knob; it {OTHER_ARGUMENTS[name]}")
+    return paths[0] if paths else declaration(dotted).path
 
 
 def keyword(path: str) -> str:
@@ -86,16 +86,17 @@ def settings(changes: Mapping[str, Any]) -> dict[str, Any]:
     """
     setting_by_path: dict[str, Any] = {}
     for path, argument in by_path(changes).items():
-        setting = plain(argument, path)
+        setting = plain_setting(argument, path)
         if isinstance(setting, list | tuple) and not _takes_several(KNOBS[path]):
             raise BadKnob(
-                f"{path}={shown(argument)} gives several values where one is needed; a list is an axis of ep.estimate and ep.run."
+                f"{path}={short_text(argument)} gives several values where one is needed; "
+                "a list is an axis of ep.estimate and ep.run."
             )
         setting_by_path[path] = _one_setting(KNOBS[path], setting, argument)
     return setting_by_path
 
 
-def split(changes: Mapping[str, Any], flat_lists: bool = True) -> tuple[dict[str, Any], tuple[Axis, ...]]:
+def split_axes(changes: Mapping[str, Any], flat_lists: bool = True) -> tuple[dict[str, Any], tuple[Axis, ...]]:
     """Return the knobs with one setting, and the axes of all others; raises BadKnob.
 
     Without `flat_lists`, a flat list for a knob that takes several numbers is refused, as the list could be one setting too.
@@ -103,7 +104,7 @@ def split(changes: Mapping[str, Any], flat_lists: bool = True) -> tuple[dict[str
     values: dict[str, Any] = {}
     axes: list[Axis] = []
     for path, argument in by_path(changes).items():
-        setting = plain(argument, path)
+        setting = plain_setting(argument, path)
         if _spans(KNOBS[path], setting, flat_lists):
             axes.append(_axis(KNOBS[path], setting, isinstance(argument, set | frozenset)))
         else:
@@ -111,7 +112,7 @@ def split(changes: Mapping[str, Any], flat_lists: bool = True) -> tuple[dict[str
     return values, tuple(axes)
 
 
-def plain(setting: Any, path: str) -> Any:
+def plain_setting(setting: Any, path: str) -> Any:
     """Return a setting in Python's own types; raises BadKnob.
 
     Numbers of numpy and decimals become numbers, any iterable becomes a list or tuple.
@@ -124,39 +125,41 @@ def plain(setting: Any, path: str) -> Any:
         return _number(path, setting)
     if np.ma.is_masked(setting):
         raise BadKnob(
-            f"{path}={shown(setting)} has a masked cell, which is no value; fill it, as with .filled(), or take it away."
+            f"{path}={short_text(setting)} has a masked cell, which is no value; fill it, as with .filled(), or take it away."
         )
     if isinstance(setting, bytes | bytearray | os.PathLike) or hasattr(setting, "iterrows"):
         raise _strange_type(path, setting)
     if hasattr(setting, "as_py"):  # a scalar of Arrow
-        return plain(setting.as_py(), path)
+        return plain_setting(setting.as_py(), path)
     if hasattr(setting, "tolist") and getattr(setting, "size", 1) <= MOST_POINTS:  # numpy, pandas, Arrow
         array_members = setting.tolist()
         return (
-            [plain(member, path) for member in array_members] if isinstance(array_members, list) else plain(array_members, path)
+            [plain_setting(member, path) for member in array_members]
+            if isinstance(array_members, list)
+            else plain_setting(array_members, path)
         )
     if not isinstance(setting, Iterable):
         raise _strange_type(path, setting)
     items = list(islice(setting, MOST_POINTS + 1))
     if len(items) > MOST_POINTS:
         raise BadKnob(f"{path} gets more than {count(MOST_POINTS)} values; take fewer.")
-    members = [plain(member, path) for member in items]
+    members = [plain_setting(member, path) for member in items]
     return tuple(members) if isinstance(setting, tuple) else members
 
 
-def shown(argument: Any) -> str:
+def short_text(argument: Any) -> str:
     """Return an argument as short text on one line, for a sentence."""
     try:
         text = " ".join(repr(argument).split())
     except Exception:  # a repr of another library may raise any error
         text = f"<{type(argument).__name__}>"
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 20]}...{text[-17:]}"
+    return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 20]}...{text[-17:]}"
 
 
 def _strange_type(path: str, setting: Any) -> BadKnob:
     kind = type(setting).__name__
     return BadKnob(
-        f"{path}={shown(setting)} is no value of a knob, but of type {kind}; write a number, a text or a list of them."
+        f"{path}={short_text(setting)} is no value of a knob, but of type {kind}; write a number, a text or a list of them."
     )
 
 
@@ -179,7 +182,7 @@ def _one_setting(knob: Knob, setting: Any, argument: Any) -> Any:
     Raises BadKnob, also for a set, which has no order.
     """
     if isinstance(argument, set | frozenset):
-        raise BadKnob(f"{knob.path}={shown(argument)} is a set, which has no order; write a tuple.")
+        raise BadKnob(f"{knob.path}={short_text(argument)} is a set, which has no order; write a tuple.")
     return _typed_setting(knob, tuple(setting) if isinstance(setting, list) else setting)
 
 
@@ -196,10 +199,10 @@ def _spans(knob: Knob, setting: Any, flat_lists: bool) -> bool:
     ]
     if knob.kind == "widths" or isinstance(setting, tuple):
         if any(numbers) and not all(numbers):
-            raise BadKnob(f"{knob.path}={shown(setting)} mixes numbers and lists; {_both_forms(knob)}")
+            raise BadKnob(f"{knob.path}={short_text(setting)} mixes numbers and lists; {_both_forms(knob)}")
         return bool(setting) and not numbers[0]
     if setting and all(numbers) and not (flat_lists or knob.by_table):
-        raise BadKnob(f"{knob.path}={shown(setting)} can be one value or an axis; {_both_forms(knob)}")
+        raise BadKnob(f"{knob.path}={short_text(setting)} can be one value or an axis; {_both_forms(knob)}")
     return True
 
 
@@ -207,7 +210,8 @@ def _spans_assumptions(knob: Knob, setting: list[Any] | tuple[Any, ...]) -> bool
     pairs = [isinstance(member, list | tuple) and len(member) == 2 and isinstance(member[0], str) for member in setting]
     if isinstance(setting, list) and any(pairs):
         raise BadKnob(
-            f"{knob.path}={shown(setting)} can be one value or an axis; write a dict for one value, a list of dicts for an axis."
+            f"{knob.path}={short_text(setting)} can be one value or an axis; "
+            "write a dict for one value, a list of dicts for an axis."
         )
     return isinstance(setting, list)
 
@@ -224,7 +228,7 @@ def _axis(knob: Knob, items: list[Any] | tuple[Any, ...], unordered: bool) -> Ax
     seen_settings: set[Any] = set()
     for setting in values:
         if setting in seen_settings:
-            raise BadKnob(f"axis {knob.path} gives {knobs.write(knob, setting)[:SHOWN]} twice; name each value once.")
+            raise BadKnob(f"axis {knob.path} gives {knobs.write(knob, setting)[:VALUE_CHARACTERS]} twice; name each value once.")
         seen_settings.add(setting)
     ordered = sorted(values, key=lambda member: (member is not None, isinstance(member, tuple), member)) if unordered else values
     return Axis(knob.path, tuple(ordered))
@@ -234,7 +238,9 @@ def _axis_member(knob: Knob, member: Any) -> Any:
     if not isinstance(member, list | tuple):
         return member
     if not _takes_several(knob):
-        raise BadKnob(f"{knob.path} takes one value at each point, and {shown(member)} is a list in a list; write one flat list.")
+        raise BadKnob(
+            f"{knob.path} takes one value at each point, and {short_text(member)} is a list in a list; write one flat list."
+        )
     return tuple(member)
 
 
@@ -242,13 +248,16 @@ def _typed_setting(knob: Knob, setting: Any) -> Any:
     """Return a setting in its knob's own type; texts are read as in links. Raises BadKnob."""
     if isinstance(setting, dict):
         if knob.kind != "assumptions":
-            raise BadKnob(f"{knob.path}={shown(setting)} is a dict; write one value, or a list of values for an axis.")
+            raise BadKnob(f"{knob.path}={short_text(setting)} is a dict; write one value, or a list of values for an axis.")
         return knobs.check(knob, tuple(setting.items()))
     if not isinstance(setting, str):
         return knobs.check(knob, setting)
     if knob.kind in ("float", "int", "choice", "switch") and "," in setting:
         name = knob.path.rpartition(".")[2]
-        raise BadKnob(f"{knob.path}={shown(setting)} is a text of several values; write a list for an axis: {name}=[...].")
+        raise BadKnob(f"{knob.path}={short_text(setting)} is a text of several values; write a list for an axis: {name}=[...].")
     if knob.kind in ("float", "int") and ":" in setting:
-        raise BadKnob(f"{knob.path}={shown(setting)} is a range; write it as ep.sweep(BASE, '{knob.path}={setting[:SHOWN]}').")
+        raise BadKnob(
+            f"{knob.path}={short_text(setting)} is a range; "
+            f"write it as ep.sweep(BASE, '{knob.path}={setting[:VALUE_CHARACTERS]}')."
+        )
     return knobs.parse(knob, setting)

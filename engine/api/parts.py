@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..core import catalog
 from ..core.part_files import use
 from ..errors import BadInput
-from ..paths import written_path
-from .knob_values import shown
+from ..paths import user_path
+from .knob_values import short_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -31,11 +31,11 @@ def parts(folder: str | os.PathLike[str] | None = AS_BEFORE, /) -> DataFrame:
     from pandas import DataFrame
 
     if folder is AS_BEFORE:
-        use.look()
+        use.look_at_folder()
     elif folder is None or isinstance(folder, str | os.PathLike):
-        use.use(None if folder is None else written_path(Path(folder)))
+        use.use_folder(None if folder is None else user_path(Path(folder)))
     else:
-        raise BadInput(f"{shown(folder)} is no folder; give its path, or None for the catalogue's parts alone.")
+        raise BadInput(f"{short_text(folder)} is no folder; give its path, or None for the catalogue's parts alone.")
     own_parts = sorted(catalog.own_folder().parts.values(), key=lambda part: (part.kind, part.name))
-    rows = [(part.kind, part.name, catalog.content(part.kind, part.name)["title"], part.where) for part in own_parts]
+    rows = [(part.kind, part.name, catalog.part_content(part.kind, part.name)["title"], part.where) for part in own_parts]
     return DataFrame(rows, columns=["kind", "name", "title", "file"])

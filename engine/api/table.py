@@ -9,23 +9,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from ..core.figures import count, figure
-from ..errors import BadInput, nearest
+from ..errors import BadInput, nearest_hint
 from ..results.csv_table import csv_text
 from ..results.result import Result
 from ..scenario import knobs
-from ..scenario.keys import How
-from ..scenario.knobs import brief
+from ..scenario.keys import Fidelity
+from ..scenario.knobs import shorten
 from ..scenario.scenario import KNOBS, values
 from ..sweep.links import link
-from .bases import ATTRS, row_attrs
+from .bases import FRAME_KEY, row_attrs
 from .charts import chart
-from .knob_values import shown
+from .knob_values import short_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 STEP = "Step time [ms]"
-SHOWN, MOST_SHOWN = 20, 60  # a notebook shows SHOWN rows of a table with more than MOST_SHOWN
+SHOWN_ROWS, MOST_SHOWN = 20, 60  # a notebook shows SHOWN rows of a table with more than MOST_SHOWN
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
@@ -40,7 +40,7 @@ class Table(Sequence[Result]):
     """
 
     results: tuple[Result, ...]
-    how: How
+    how: Fidelity
     varied: tuple[str, ...] = ()
     around: tuple[tuple[str, Any], ...] = ()
 
@@ -55,7 +55,7 @@ class Table(Sequence[Result]):
     def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
         """Return a point's result."""
         if not (isinstance(index, slice) or hasattr(index, "__index__")):
-            raise BadInput(f"table[{shown(index)}]: a table is indexed by a point's number; a column is of table.frame.")
+            raise BadInput(f"table[{short_text(index)}]: a table is indexed by a point's number; a column is of table.frame.")
         return self.results[index]
 
     @cached_property
@@ -76,7 +76,7 @@ class Table(Sequence[Result]):
             for result in self
         ]
         frame = DataFrame(rows)
-        frame.attrs[ATTRS] = row_attrs(self[0].scenario, self.varied, dict(self.around))
+        frame.attrs[FRAME_KEY] = row_attrs(self[0].scenario, self.varied, dict(self.around))
         return frame
 
     @property
@@ -102,7 +102,7 @@ class Table(Sequence[Result]):
             if not isinstance(name, str):
                 raise BadInput(f"{name!r} is no column; a chart shows one, named by a text such as {STEP!r}.")
             if name not in columns:
-                raise BadInput(f"{name!r} is no column; {nearest(name, tuple(columns))}")
+                raise BadInput(f"{name!r} is no column; {nearest_hint(name, tuple(columns))}")
         other_titles = [title for title in titles if title != x_title]
         numeric = self.frame[x_title].dtype.kind in "if"
         chart_frame = self.frame[list(dict.fromkeys((x_title, y, *other_titles)))]
@@ -137,14 +137,14 @@ class Table(Sequence[Result]):
             if ran_count == len(self)
             else [f"{count(ran_count)} ran; the first other: {next(result.outcome for result in self if not result.ran)}"]
         )
-        return brief(f"Table({'; '.join(phrases)})")
+        return shorten(f"Table({'; '.join(phrases)})")
 
     def _repr_html_(self) -> str:
         """Return the frame as HTML.
 
         A long one is cut to its first rows and its last.
         """
-        rows = SHOWN if len(self) > MOST_SHOWN else None
+        rows = SHOWN_ROWS if len(self) > MOST_SHOWN else None
         return str(self.frame.to_html(max_rows=rows, show_dimensions=rows is not None))
 
 

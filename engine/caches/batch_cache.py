@@ -14,12 +14,12 @@ from ..core.arrays import Ints
 from ..core.hashing import GOLDEN, mix
 from ..scenario.scenario import Scenario, per_table
 from ..workload.batch import offsets
-from ..workload.popularity import cells, popularities
+from ..workload.popularity import popularities, rank_cells
 
 Relabel = Callable[[Ints], Ints]
 
 
-class CacheMoves(NamedTuple):
+class CacheTraffic(NamedTuple):
     """Rows that a cache moved for one batch.
 
     missed_lookups: lookups of rows that the cache did not hold when the batch began.
@@ -47,12 +47,12 @@ class HeldRows:
     used: Ints
 
 
-def most_frequent(rows: int) -> HeldRows:
+def most_popular_rows(rows: int) -> HeldRows:
     """Return a shelf with the `rows` most popular ranks; an empty shelf for 0."""
     return HeldRows(np.arange(rows), np.zeros(rows, dtype=np.int64))
 
 
-def by_frequency(shelf: HeldRows, capacity: float, ranks: Ints) -> tuple[HeldRows, CacheMoves]:
+def serve_by_frequency(shelf: HeldRows, capacity: float, ranks: Ints) -> tuple[HeldRows, CacheTraffic]:
     """Serve a batch of ranks; the rarest row is evicted first.
 
     The cache has `capacity` rows.
@@ -62,12 +62,12 @@ def by_frequency(shelf: HeldRows, capacity: float, ranks: Ints) -> tuple[HeldRow
     excess = max(0, len(shelf.rows) + len(missing_rows) - int(capacity))
     evicted_slots = spare[max(0, len(spare) - excess) :]
     remaining = HeldRows(np.delete(shelf.rows, evicted_slots), np.delete(shelf.used, evicted_slots))
-    return _with_rows(remaining, missing_rows[: len(missing_rows) - (excess - len(evicted_slots))], 0), CacheMoves(
+    return _with_rows(remaining, missing_rows[: len(missing_rows) - (excess - len(evicted_slots))], 0), CacheTraffic(
         missed, len(missing_rows), excess, unique
     )
 
 
-def look_ahead(shelf: HeldRows, batches: int, turn: int, ids: Ints) -> tuple[HeldRows, CacheMoves]:
+def serve_looking_ahead(shelf: HeldRows, batches: int, turn: int, ids: Ints) -> tuple[HeldRows, CacheTraffic]:
     """Serve a batch with a cache that knows the next `batches` batches.
 
     A row is still held if one of the last `batches` batches has used it.
@@ -76,11 +76,11 @@ def look_ahead(shelf: HeldRows, batches: int, turn: int, ids: Ints) -> tuple[Hel
     window = HeldRows(shelf.rows[retained], shelf.used[retained])
     hit_slots, missing_rows, missed, unique = _find(window, ids)
     window.used[hit_slots] = turn
-    traffic = CacheMoves(missed, len(missing_rows), len(retained) - int(retained.sum()), unique)
+    traffic = CacheTraffic(missed, len(missing_rows), len(retained) - int(retained.sum()), unique)
     return _with_rows(window, missing_rows, turn), traffic
 
 
-def by_hash(share: float, ids: Ints) -> CacheMoves:
+def serve_by_hash(share: float, ids: Ints) -> CacheTraffic:
     """Serve a batch where the cache holds a fixed `share` of all rows.
 
     A hash of the row number says whether the row is held; no other row comes in.
@@ -88,7 +88,7 @@ def by_hash(share: float, ids: Ints) -> CacheMoves:
     rows, times = np.unique(ids, return_counts=True)
     missing_mask = (mix(rows.astype(np.uint64) + GOLDEN) >> np.uint64(11)) * 2.0**-53 >= share
     misses = float(missing_mask.sum())
-    return CacheMoves(float(times[missing_mask].sum()), misses, misses, len(rows), misses)
+    return CacheTraffic(float(times[missing_mask].sum()), misses, misses, len(rows), misses)
 
 
 def _find(shelf: HeldRows, ids: Ints) -> tuple[Ints, Ints, float, int]:
@@ -114,7 +114,7 @@ def ranks_by_popularity(s: Scenario) -> Relabel:
     """
     cell_starts, row_sizes, lookup_rates = [], [], []
     for popularity, offset, pooling in zip(popularities(s), offsets(s.model), per_table(s.model, "pooling"), strict=False):
-        table_cells = cells(popularity)
+        table_cells = rank_cells(popularity)
         row_counts = np.clip(popularity.rows - table_cells.first, 0, table_cells.width)
         occupied = row_counts > 0
         cell_starts.append(offset + table_cells.first[occupied])

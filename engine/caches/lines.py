@@ -14,26 +14,26 @@ import numpy as np
 
 from ..core.arrays import Index, Ints
 from ..core.hashing import GOLDEN, Purpose, stream
-from ..core.jit import entry, inner
+from ..core.jit import entry_kernel, inner_kernel
 from ..hardware.line_cache import LineCache
 from ..scenario.scenario import Scenario, per_table
 from ..systems.row_kinds import kind_bytes
-from ..workload.accesses import lookups
+from ..workload.accesses import table_lookups
 from ..workload.batch import offsets
-from ..workload.expected import HALVINGS, gap_rate, unused
-from ..workload.popularity import Popularity, alike, popularities
+from ..workload.expected import HALVINGS, gap_rate, unused_chance
+from ..workload.popularity import Popularity, popularities, table_kinds
 from ..workload.source import Source
 from ..workload.spectrum import spectrum
-from .inclusive_lru import no_rows, serve
-from .row_index import with_room
-from .warm_start import before
+from .inclusive_lru import no_rows, serve_batch
+from .row_index import ensure_slots
+from .warm_start import warm_guess
 
 # (batch number, its rows, their lines; sorted by line) -> how many of these lines the cache held before the run.
-Known = Callable[[int, Ints, Ints], int]
+WarmLineCount = Callable[[int, Ints, Ints], int]
 ODD, MORE_ODD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-class LineMoves(NamedTuple):
+class LineTraffic(NamedTuple):
     """Lines that a batch fetches, returns to their home, and fetches again.
 
     A line is fetched again for the batch's log or its update; `returned` lines are changed ones that fetched lines evict.
@@ -67,21 +67,21 @@ def packing(s: Scenario, cache: LineCache) -> Packing:
     return Packing(rows, lines // piece_lines, float(piece_lines), max(1, cache.lines // piece_lines))
 
 
-def expected_lines(s: Scenario, cache: LineCache) -> LineMoves:
+def expected_lines(s: Scenario, cache: LineCache) -> LineTraffic:
     """Return the expected line traffic of a steady batch.
 
     By Che's approximation, each line stays for the same time after its last use.
     """
     rows, pieces, lines, room = packing(s, cache)
-    expected_used, batch = _expected_used(s, rows, pieces), float(lookups(s).sum())
+    expected_used, batch = _expected_used(s, rows, pieces), float(table_lookups(s).sum())
     if room >= expected_used(np.inf):
-        return LineMoves(0.0, 0.0, 0.0)
+        return LineTraffic(0.0, 0.0, 0.0)
     time = _stay(expected_used, room)
     fetched = lines * (expected_used(time + batch) - expected_used(time))
-    return LineMoves(fetched, fetched, lines * max(expected_used(batch) - room, 0.0))
+    return LineTraffic(fetched, fetched, lines * max(expected_used(batch) - room, 0.0))
 
 
-def counted_lines(s: Scenario, cache: LineCache, source: Source, batches: int) -> Iterator[LineMoves]:
+def counted_lines(s: Scenario, cache: LineCache, source: Source, batches: int) -> Iterator[LineTraffic]:
     """Yield the line traffic of each batch of a run.
 
     Each line of a batch is looked up once, when the batch begins.
@@ -95,12 +95,12 @@ def counted_lines(s: Scenario, cache: LineCache, source: Source, batches: int) -
         ids = np.unique(source.ids(n))
         ids, line = in_pieces(ids, lines_of(ids, tables, first_lines, rows, pieces), tables, pieces)
         unique_lines = np.unique(line)
-        line_cache, hits_by_memory = with_room(line_cache, len(unique_lines)), np.zeros(2, dtype=np.int64)
-        new_lines = serve(*line_cache, unique_lines, hits_by_memory)
+        line_cache, hits_by_memory = ensure_slots(line_cache, len(unique_lines)), np.zeros(2, dtype=np.int64)
+        new_lines = serve_batch(*line_cache, unique_lines, hits_by_memory)
         fetched = int(hits_by_memory[1]) + len(new_lines) - count_warm_lines(n, *_first_used(ids, line, new_lines))
         filling, occupied = min(room - occupied, fetched), min(room, occupied + fetched)
         evicted = fetched if warm else fetched - filling
-        yield LineMoves(lines * fetched, lines * evicted, lines * max(len(unique_lines) - room, 0))
+        yield LineTraffic(lines * fetched, lines * evicted, lines * max(len(unique_lines) - room, 0))
 
 
 def _first_used(ids: Ints, line: Ints, new_lines: Ints) -> tuple[Ints, Ints]:
@@ -124,7 +124,7 @@ def in_pieces(ids: Ints, line: Ints, tables: Ints, pieces: Ints) -> tuple[Ints, 
 
 def _expected_used(s: Scenario, rows: Ints, pieces: Ints) -> Callable[[float], float]:
     """Return a function from lookups over all tables to expected used lines or pieces."""
-    table_groups, total = alike(s), sum(per_table(s.model, "pooling"))
+    table_groups, total = table_kinds(s), sum(per_table(s.model, "pooling"))
     kinds = Counter[tuple[int, int]]()
     for key, piece_count in zip(zip(table_groups.kind.tolist(), rows.tolist(), strict=True), pieces.tolist(), strict=True):
         kinds[key] += piece_count
@@ -150,7 +150,7 @@ def _log_unused(s: Scenario, law: Popularity, weight: float, time: float) -> flo
     `weight`: the table's share of all lookups.
     """
     part = spectrum(law)
-    void = unused(time * gap_rate(weight * part.p), s.data.locality)
+    void = unused_chance(time * gap_rate(weight * part.p), s.data.locality)
     return float(np.log1p(np.maximum(-(part.rows @ (1 - void)) / law.rows, -1 + 1e-16)))
 
 
@@ -168,15 +168,15 @@ def _stay(expected_used: Callable[[float], float], room: int) -> float:
     return float(np.exp(high))
 
 
-def _warm_line_counter(s: Scenario, rows: Ints, pieces: Ints, room: int) -> Known:
+def _warm_line_counter(s: Scenario, rows: Ints, pieces: Ints, room: int) -> WarmLineCount:
     """Return a counter of first used lines that long training left in the cache.
 
     It counts for batch n. A line is missing if each of its rows that the batch uses was unused for as long as lines stay
     (`warm_start`), and so were its other rows.
     """
-    time, batch = _stay(_expected_used(s, rows, pieces), room), float(lookups(s).sum())
+    time, batch = _stay(_expected_used(s, rows, pieces), room), float(table_lookups(s).sum())
     tables, table_offsets = range(s.model.num_tables), offsets(s.model)
-    row_found, laws, pooling = before(s, tables, (time,)), popularities(s), per_table(s.model, "pooling")
+    row_found, laws, pooling = warm_guess(s, tables, (time,)), popularities(s), per_table(s.model, "pooling")
     in_line = np.array([_rows_in_line(law, line_rows) for law, line_rows in zip(laws, rows.tolist(), strict=True)])
 
     def log_missing(t: int, idle_lookups: float) -> float:
@@ -196,7 +196,7 @@ def _warm_line_counter(s: Scenario, rows: Ints, pieces: Ints, room: int) -> Know
     return count_warm_lines
 
 
-@entry
+@entry_kernel
 def lines_of(ids: Ints, tables: Ints, first_lines: Ints, rows: Ints, pieces: Ints) -> Ints:
     """Return the line of each sorted row, or the first piece of the row.
 
@@ -213,7 +213,7 @@ def lines_of(ids: Ints, tables: Ints, first_lines: Ints, rows: Ints, pieces: Int
     return lines
 
 
-@inner
+@inner_kernel
 def _place(row: Index, rows: Index) -> Index:
     """Return the position of a row in its table, by a hash permutation."""
     bits = 1

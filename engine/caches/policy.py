@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..registry import every
+from ..registry import all_variants
 from ..systems.system import Cache
 
 
@@ -33,11 +33,11 @@ POLICIES = {
 }
 
 
-def kept_by(cache: Cache) -> tuple[str, ...]:
+def policies_of(cache: Cache) -> tuple[str, ...]:
     """Return the names of the policies that a system's cache can have."""
     return tuple(f"{name} in sets" if cache.in_sets else name for name in (cache.policy, *cache.others))
 
 
 def systems_with(policy: str) -> tuple[str, ...]:
     """Return the names of the systems that can have a policy."""
-    return tuple(name for name, system in every("systems").items() if system.cache and policy in kept_by(system.cache))
+    return tuple(name for name, system in all_variants("systems").items() if system.cache and policy in policies_of(system.cache))

@@ -9,26 +9,26 @@ import numpy as np
 from ..core.arrays import Flags, Ints
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
-from ..systems.capacity import too_small
+from ..systems.capacity import cache_refusal
 from ..systems.system import Cache, cache_policy, cached_tables
-from ..workload.accesses import lookups
+from ..workload.accesses import table_lookups
 from ..workload.batch import offsets, table_ends
 from ..workload.caching.locked_sets import locked_sets
 from ..workload.source import Source
 from ..workload.spectrum import id_space
 from . import batch_cache
-from .batch_cache import CacheMoves
+from .batch_cache import CacheTraffic
 from .inclusive_lru import no_rows
-from .inclusive_lru import serve as use
+from .inclusive_lru import serve_batch as use
 from .policies import lfu, lru, set_associative, set_associative_lfu
-from .row_index import COUNTS, with_room
-from .warm_start import before, stays
+from .row_index import COUNTS, ensure_slots
+from .warm_start import stay_lookups, warm_guess
 
-Server = Callable[[int, Ints], CacheMoves]
-NOTHING = CacheMoves(0, 0, 0, 0)
-RECENT = ("lru", "lru in sets", "look-ahead")  # held rows follow from the time of each row's last use
+Server = Callable[[int, Ints], CacheTraffic]
+NO_TRAFFIC = CacheTraffic(0, 0, 0, 0)
+RECENCY_POLICIES = ("lru", "lru in sets", "look-ahead")  # held rows follow from the time of each row's last use
 # Policies whose cache is empty at first, and that count each batch's moves.
-BY_COUNTS: Mapping[str, ModuleType] = {"lru": lru, "lfu in sets": set_associative_lfu}
+POLICY_MODULES: Mapping[str, ModuleType] = {"lru": lru, "lfu in sets": set_associative_lfu}
 PRELOADED = 0.7  # share of the cache filled by frequency before the first batch (hpcaitech/CachedEmbedding)
 
 
@@ -54,7 +54,7 @@ class IdsOfTables(NamedTuple):
         return table_ids
 
 
-def served(s: Scenario, cache: Cache, batch_source: Source, batches: int) -> Iterator[CacheMoves]:
+def cache_traffic(s: Scenario, cache: Cache, batch_source: Source, batches: int) -> Iterator[CacheTraffic]:
     """Yield the cache traffic of each batch.
 
     Batches fetched together move all their rows with the first of them.
@@ -64,20 +64,20 @@ def served(s: Scenario, cache: Cache, batch_source: Source, batches: int) -> Ite
     if cache.tables:
         source = IdsOfTables(batch_source, offsets(s.model), np.isin(np.arange(s.model.num_tables), cache.tables(s)))
     serve, at_once, capacity = _server(s, cache, source, batches), cache.at_once(s), int(cache.rows(s))
-    if warm(s, cache) and not source.digest and cache_policy(s, cache) in RECENT:
+    if starts_warm(s, cache) and not source.digest and cache_policy(s, cache) in RECENCY_POLICIES:
         serve = _warmed(s, cache, serve, at_once)
     for n in range(batches):
         if n % at_once:
-            yield NOTHING
+            yield NO_TRAFFIC
             continue
         end = min(n + at_once, batches)
         traffic = serve(n, np.concatenate([source.ids(k) for k in range(n, end)]))
         if cache.window(s) and traffic.unique > capacity:
-            raise CannotRun(too_small(s, capacity, traffic.unique, f"batches {n} to {end - 1} have"))
+            raise CannotRun(cache_refusal(s, capacity, traffic.unique, f"batches {n} to {end - 1} have"))
         yield traffic
 
 
-def warm(s: Scenario, cache: Cache) -> bool:
+def starts_warm(s: Scenario, cache: Cache) -> bool:
     """Return whether a full run begins with the cache as long training filled it.
 
     Only generated batches can; LFU counts in sets cannot begin warm.
@@ -92,19 +92,19 @@ def _warmed(s: Scenario, cache: Cache, serve: Server, at_once: int) -> Server:
     """
     table_indices, row_history = cached_tables(s, cache) or tuple(range(s.model.num_tables)), no_rows(())
     looks_ahead = cache_policy(s, cache) == "look-ahead"
-    times: tuple[float, ...] = (s.policy.look_ahead_batches * float(lookups(s).sum()),)
+    times: tuple[float, ...] = (s.policy.look_ahead_batches * float(table_lookups(s).sum()),)
     admitted = 1.0
     if not looks_ahead:
-        times = stays(s, table_indices, (float(int(cache.rows(s))),))
+        times = stay_lookups(s, table_indices, (float(int(cache.rows(s))),))
     if cache.in_sets:
-        lookups_per_step = at_once * float(lookups(s)[list(table_indices)].sum())
+        lookups_per_step = at_once * float(table_lookups(s)[list(table_indices)].sum())
         state = locked_sets(id_space(s, table_indices), lookups_per_step, float(int(cache.rows(s))), s.data.locality)
         times, admitted = (state.stays,), state.admitted
-    guess = before(s, table_indices, times, at_once, admitted)
+    guess = warm_guess(s, table_indices, times, at_once, admitted)
 
-    def serve_warm(n: int, ids: Ints) -> CacheMoves:
+    def serve_warm(n: int, ids: Ints) -> CacheTraffic:
         nonlocal row_history
-        row_history = with_room(row_history, len(ids))
+        row_history = ensure_slots(row_history, len(ids))
         new_rows = use(*row_history, ids, np.zeros(1, dtype=np.int64))
         serve(n, new_rows[guess(n, new_rows) == 0])
         traffic = serve(n, ids)
@@ -116,42 +116,45 @@ def _warmed(s: Scenario, cache: Cache, serve: Server, at_once: int) -> Server:
 def _server(s: Scenario, cache: Cache, source: Source | IdsOfTables, batches: int) -> Server:
     """Return the function that serves one batch with the system's cache policy."""
     policy, capacity = cache_policy(s, cache), cache.rows(s)
-    if policy in BY_COUNTS:
-        policy_module = BY_COUNTS[policy]
+    if policy in POLICY_MODULES:
+        policy_module = POLICY_MODULES[policy]
         return _serving(
             policy_module.no_rows(int(capacity)),
-            lambda cache_state, n, ids: _serve_counted(policy_module.served, cache_state, ids),
+            lambda cache_state, n, ids: _serve_counted(policy_module.serve_batch, cache_state, ids),
         )
     if policy == "lru in sets":
         return _serving(
             set_associative.no_rows(int(capacity)),
             lambda cache_state, n, ids: _serve_counted(
-                lambda cache, rows, counts: set_associative.served(cache, n, rows, counts), cache_state, ids
+                lambda cache, rows, counts: set_associative.serve_batch(cache, n, rows, counts), cache_state, ids
             ),
         )
     if policy == "hash":
         share = capacity / sum(per_table(s.model, "num_embeddings"))
-        return lambda n, ids: batch_cache.by_hash(share, ids)
+        return lambda n, ids: batch_cache.serve_by_hash(share, ids)
     if policy == "look-ahead":
         window = s.policy.look_ahead_batches
         return _serving(
-            batch_cache.most_frequent(0), lambda cache_state, n, ids: batch_cache.look_ahead(cache_state, window, n, ids)
+            batch_cache.most_popular_rows(0),
+            lambda cache_state, n, ids: batch_cache.serve_looking_ahead(cache_state, window, n, ids),
         )
-    preloaded = int(capacity * (1.0 if warm(s, cache) and not source.digest else PRELOADED))
+    preloaded = int(capacity * (1.0 if starts_warm(s, cache) and not source.digest else PRELOADED))
     id_batches = (source.ids(n) for n in range(batches))
     relabel = batch_cache.ranks_by_count(id_batches) if source.digest else batch_cache.ranks_by_popularity(s)
     if policy == "lfu":
         rarest_first = np.arange(preloaded)[::-1].copy()
-        preloaded_cache = _serve_counted(lfu.served, lfu.no_rows(int(capacity)), rarest_first)[0]
-        return _serving(preloaded_cache, lambda cache_state, n, ids: _serve_counted(lfu.served, cache_state, relabel(ids)))
-    preloaded_shelf = batch_cache.most_frequent(preloaded)
-    return _serving(preloaded_shelf, lambda cache_state, n, ids: batch_cache.by_frequency(cache_state, capacity, relabel(ids)))
+        preloaded_cache = _serve_counted(lfu.serve_batch, lfu.no_rows(int(capacity)), rarest_first)[0]
+        return _serving(preloaded_cache, lambda cache_state, n, ids: _serve_counted(lfu.serve_batch, cache_state, relabel(ids)))
+    preloaded_shelf = batch_cache.most_popular_rows(preloaded)
+    return _serving(
+        preloaded_shelf, lambda cache_state, n, ids: batch_cache.serve_by_frequency(cache_state, capacity, relabel(ids))
+    )
 
 
-def _serving(cache_state: Any, step: Callable[[Any, int, Ints], tuple[Any, CacheMoves]]) -> Server:
+def _serving(cache_state: Any, step: Callable[[Any, int, Ints], tuple[Any, CacheTraffic]]) -> Server:
     """Return a server that hands the cache state from each batch to the next."""
 
-    def serve(n: int, ids: Ints) -> CacheMoves:
+    def serve(n: int, ids: Ints) -> CacheTraffic:
         nonlocal cache_state
         cache_state, traffic = step(cache_state, n, ids)
         return traffic
@@ -159,7 +162,7 @@ def _serving(cache_state: Any, step: Callable[[Any, int, Ints], tuple[Any, Cache
     return serve
 
 
-def _serve_counted(serve_batch: Callable[[Any, Ints, Ints], Any], cache_state: Any, ids: Ints) -> tuple[Any, CacheMoves]:
+def _serve_counted(serve_batch: Callable[[Any, Ints, Ints], Any], cache_state: Any, ids: Ints) -> tuple[Any, CacheTraffic]:
     """Serve a batch with `serve_batch`; return the new cache state and its moves."""
     counts = np.zeros(COUNTS, dtype=np.int64)
-    return serve_batch(cache_state, ids, counts), CacheMoves(*counts)
+    return serve_batch(cache_state, ids, counts), CacheTraffic(*counts)

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Floats, Index, Ints, Slots, Words
-from ..core.jit import entry, inner
-from ..workload.batch import EMPTY, find
+from ..core.jit import entry_kernel, inner_kernel
+from ..workload.batch import EMPTY_SLOT, find_slot
 
-MOST_LOOKUPS = 10_000_000
-MOST_IDS = 2**18  # beyond, used rows are renumbered, so that they lie close together
-NEVER = 2**31 - 1
+MAX_LOOKUPS = 10_000_000
+MAX_DENSE_ID = 2**18  # beyond, used rows are renumbered, so that they lie close together
+NEVER_USED = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +51,12 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
     num_counted = sum(map(len, all_batches[unseen:]))
     if not any(map(len, all_batches)):
         return HitCurve(0, np.zeros(1, dtype=np.int64))
-    stack = distances(all_batches)
+    stack = stack_distances(all_batches)
     depths = stack.now[len(stack.now) - num_counted :]
-    return HitCurve(num_counted, np.cumsum(np.bincount(depths[depths != NEVER], minlength=int(stack.rows[-1]) + 1)))
+    return HitCurve(num_counted, np.cumsum(np.bincount(depths[depths != NEVER_USED], minlength=int(stack.rows[-1]) + 1)))
 
 
-class Distances(NamedTuple):
+class StackDistances(NamedTuple):
     """Stack distances of each lookup, and where batches begin.
 
     now: rows that a cache must hold so that the lookup hits.
@@ -71,13 +71,13 @@ class Distances(NamedTuple):
     rows: Ints
 
 
-def distances(batches: Sequence[Ints]) -> Distances:
+def stack_distances(batches: Sequence[Ints]) -> StackDistances:
     """Return the stack distances of every lookup; at least one batch must have lookups."""
     ids = np.concatenate(batches)
-    if ids.max() > MOST_IDS:
+    if ids.max() > MAX_DENSE_ID:
         slots = 2 * min(len(ids), int(ids.max()) + 1)
         bits = (slots - 1).bit_length()
-        room = np.full(1 << bits, EMPTY), np.empty(1 << bits, dtype=np.int32), np.uint64(64 - bits)
+        room = np.full(1 << bits, EMPTY_SLOT), np.empty(1 << bits, dtype=np.int32), np.uint64(64 - bits)
         ids = _numbered(ids, *room, np.empty_like(ids))
     starts = np.cumsum([0, *map(len, batches)])
     depths, batch_depths = np.empty((2, len(ids)), dtype=np.int32)
@@ -87,10 +87,10 @@ def distances(batches: Sequence[Ints]) -> Distances:
     _measure(
         ids, starts, last_use, np.zeros(words, dtype=np.uint64), np.zeros(words + 1, dtype=np.int64), depths, batch_depths, rows
     )
-    return Distances(depths, batch_depths, starts[:-1], rows)
+    return StackDistances(depths, batch_depths, starts[:-1], rows)
 
 
-def moved(stack: Distances, capacity: int) -> Floats:
+def moved_rows(stack: StackDistances, capacity: int) -> Floats:
     """Return missed lookups, evicted rows, and lookups of rows absent when the batch began, (3, N).
 
     No batch may be empty.
@@ -101,7 +101,7 @@ def moved(stack: Distances, capacity: int) -> Floats:
     return np.array([misses, misses - fetched if capacity else misses, missed_lookups], dtype=np.float64)
 
 
-@entry
+@entry_kernel
 def _numbered(ids: Ints, slots: Ints, row_numbers: Slots, shift: np.uint64, numbers: Ints) -> Ints:
     """Number the different ids from 0 in the order of their first use.
 
@@ -109,15 +109,15 @@ def _numbered(ids: Ints, slots: Ints, row_numbers: Slots, shift: np.uint64, numb
     """
     num_unique = 0
     for i in range(len(ids)):
-        slot = find(slots, ids[i], shift)
-        if slots[slot] == EMPTY:
+        slot = find_slot(slots, ids[i], shift)
+        if slots[slot] == EMPTY_SLOT:
             slots[slot], row_numbers[slot] = ids[i], num_unique
             num_unique += 1
         numbers[i] = row_numbers[slot]
     return numbers
 
 
-@entry
+@entry_kernel
 def _measure(
     ids: Ints, starts: Ints, last_use: Slots, word: Words, tree: Ints, depths: Slots, batch_depths: Slots, rows: Ints
 ) -> None:
@@ -128,7 +128,7 @@ def _measure(
     num_unique = 0
     for n in range(len(starts) - 1):
         for i in range(starts[n], starts[n + 1]):
-            last_time, depths[i] = np.int64(last_use[0, ids[i]]) - 1, NEVER
+            last_time, depths[i] = np.int64(last_use[0, ids[i]]) - 1, NEVER_USED
             if last_time < 0:
                 num_unique += 1
             else:
@@ -140,7 +140,7 @@ def _measure(
         rows[n] = num_unique
 
 
-@inner
+@inner_kernel
 def _marked_before(place: Index, word: Words, tree: Ints) -> Any:
     """Return how many marked places lie before this place."""
     word_index = place >> 6
@@ -152,7 +152,7 @@ def _marked_before(place: Index, word: Words, tree: Ints) -> Any:
     return total
 
 
-@inner
+@inner_kernel
 def _count_ones(word: np.uint64) -> Any:
     """Return how many bits of a word are 1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -161,7 +161,7 @@ def _count_ones(word: np.uint64) -> Any:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@inner
+@inner_kernel
 def _flip(place: Index, change: int, word: Words, tree: Ints) -> None:
     """Mark a place (change 1) or remove its mark (-1)."""
     word_index = place >> 6

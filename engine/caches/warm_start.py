@@ -10,11 +10,11 @@ import numpy as np
 from ..core.arrays import Floats, Ints
 from ..core.hashing import Purpose, stream
 from ..scenario.scenario import Scenario, per_table
-from ..workload.accesses import lookups
+from ..workload.accesses import table_lookups
 from ..workload.batch import offsets
-from ..workload.expected import gap_rate, refused_share, stay, unused
+from ..workload.expected import gap_rate, refused_share, stay_time, unused_chance
 from ..workload.generator import prepare
-from ..workload.locality import law, shares_of
+from ..workload.locality import locality_law, row_shares_of
 from ..workload.sampling import recipe
 from ..workload.spectrum import id_space
 
@@ -22,18 +22,20 @@ from ..workload.spectrum import id_space
 Guess = Callable[[int, Ints], Ints]
 
 
-def stays(s: Scenario, table_indices: Sequence[int], cache_rows: tuple[float, ...]) -> tuple[float, ...]:
+def stay_lookups(s: Scenario, table_indices: Sequence[int], cache_rows: tuple[float, ...]) -> tuple[float, ...]:
     """Return for how many lookups each of some nested LRU caches keeps an unused row.
 
     The caches hold so many rows of these tables.
     """
     space = id_space(s, table_indices)
     all_rows, larger = float(space.rows.sum()), np.maximum.accumulate(cache_rows)
-    times = [float(stay(space, rows, s.data.locality)) if rows < all_rows else np.inf for rows in larger]
+    times = [float(stay_time(space, rows, s.data.locality)) if rows < all_rows else np.inf for rows in larger]
     return tuple(time if rows >= 1 else 0.0 for time, rows in zip(times, cache_rows, strict=True))
 
 
-def before(s: Scenario, table_indices: Sequence[int], times: tuple[float, ...], at_once: int = 1, admitted: float = 1.0) -> Guess:
+def warm_guess(
+    s: Scenario, table_indices: Sequence[int], times: tuple[float, ...], at_once: int = 1, admitted: float = 1.0
+) -> Guess:
     """Return a function that guesses which cache held each row used before the run.
 
     Of the uses of a row unused for t lookups, those of one unused even for the longer one of `times` T that a memory keeps it
@@ -41,19 +43,19 @@ def before(s: Scenario, table_indices: Sequence[int], times: tuple[float, ...], 
     uses, those miss whose row was refused each time, where the memory has `admitted` only a share of missing rows.
     """
     pooling, locality = np.array(per_table(s.model, "pooling"), dtype=np.float64), s.data.locality
-    batch = float(lookups(s)[list(table_indices)].sum())
+    batch = float(table_lookups(s)[list(table_indices)].sum())
     lookups_per_step = at_once * batch
     table_offsets, prepared = offsets(s.model), prepare(recipe(s))
-    parts = [law(prepared, t)[1:] for t in table_indices]
+    parts = [locality_law(prepared, t)[1:] for t in table_indices]
 
     def used_chance(x: Floats, idle_lookups: float) -> Floats:
-        return unused(idle_lookups * x, locality) - unused((idle_lookups + lookups_per_step) * x, locality)
+        return unused_chance(idle_lookups * x, locality) - unused_chance((idle_lookups + lookups_per_step) * x, locality)
 
     def miss_chance(x: Floats, time: float, due: Floats) -> Floats:
         return_chance = used_chance(x, time)
         if admitted == 1:
             return return_chance
-        return return_chance + np.maximum(due - return_chance, 0.0) * refused_share(unused(time * x, locality), admitted)
+        return return_chance + np.maximum(due - return_chance, 0.0) * refused_share(unused_chance(time * x, locality), admitted)
 
     def guess(n: int, new_rows: Ints) -> Ints:
         x, table = np.empty(len(new_rows)), np.searchsorted(table_offsets, new_rows, side="right") - 1
@@ -61,7 +63,7 @@ def before(s: Scenario, table_indices: Sequence[int], times: tuple[float, ...], 
         for t, part in zip(table_indices, parts, strict=True):
             positions = order[slice(*np.searchsorted(table, (t, t + 1), sorter=order))]
             x[positions] = gap_rate(
-                shares_of(new_rows[positions] - table_offsets[t], *part) * (pooling[t] / pooling[list(table_indices)].sum())
+                row_shares_of(new_rows[positions] - table_offsets[t], *part) * (pooling[t] / pooling[list(table_indices)].sum())
             )
         random_levels = stream(s.data.seed, Purpose.CACHES, n).random(len(new_rows)) * np.maximum(
             used_chance(x, n * batch), 1e-300

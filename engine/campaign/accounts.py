@@ -35,6 +35,6 @@ class CampaignLedger:
             getattr(self, way).setdefault(medium, []).append(nbytes * times)
 
 
-def closed(parts: Mapping[str, list[float]]) -> Mapping[str, float]:
+def exact_sums(parts: Mapping[str, list[float]]) -> Mapping[str, float]:
     """Return the exactly rounded sum of each list."""
     return {name: fsum(amounts) for name, amounts in parts.items()}

@@ -5,10 +5,10 @@ from functools import cache
 from math import log
 
 from ..core import figures
-from ..registry import load
+from ..registry import load_variant
 from ..validation.studies import kept
-from ..validation.studies.findings import Finding, findings, label
-from ..validation.studies.protections import parsed
+from ..validation.studies.findings import Finding, findings, variant_label
+from ..validation.studies.protections import parse_variant
 from ..validation.studies.rollbacks import fault_batches
 from .protection import Protection, ProtectionPlan
 
@@ -34,7 +34,7 @@ def accuracy_effect(protection: str, plan: ProtectionPlan | None = None) -> Accu
 
     With a plan, the measured variant nearest to the plan's recovery stands for it.
     """
-    definition: Protection = load("protections", protection)
+    definition: Protection = load_variant("protections", protection)
     if "lossy" not in definition.keeps.values():
         return AccuracyEffect(True, "What comes back is exact, so one recovery changes no later result.")
     if protection in ("relaxed", "relaxed-backup"):
@@ -45,12 +45,12 @@ def accuracy_effect(protection: str, plan: ProtectionPlan | None = None) -> Accu
 
 
 @cache
-def stored() -> tuple[Finding, ...]:
+def stored_findings() -> tuple[Finding, ...]:
     """Return the findings of the stored study of lossy protections; raises BadFile."""
-    return findings(kept.read(kept.STORED_PROTECTIONS))
+    return findings(kept.read_study(kept.STORED_PROTECTIONS))
 
 
-def over_many_faults(recoveries: float, batches: float, taken_back: float) -> str:
+def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -> str:
     """Return a sentence on the accuracy cost of a campaign's many relaxed recoveries.
 
     taken_back: the batches of the MLPs' training that all recoveries undo. The measured run with the nearest undone share
@@ -58,7 +58,7 @@ def over_many_faults(recoveries: float, batches: float, taken_back: float) -> st
     """
     if not (recoveries and batches and taken_back > 0):
         return ""
-    study = kept.read(kept.STORED_ROLLBACKS)
+    study = kept.read_study(kept.STORED_ROLLBACKS)
     plan, share = study.plan, taken_back / batches
     spread = {name: len(fault_batches(plan, name)) for name in plan.changed if name.startswith("spread")}
     shares = {name: recovered * plan.age / plan.crash_at for name, recovered in spread.items()}
@@ -79,21 +79,23 @@ def over_many_faults(recoveries: float, batches: float, taken_back: float) -> st
 
 def _nearest_effect(kind: str, amount: float, unit: str) -> AccuracyEffect:
     """Return the effect of the measured variant of a kind with the nearest amount."""
-    measured_amounts = {parsed(finding.variant)[1] for finding in stored() if parsed(finding.variant)[0] == kind}
+    measured_amounts = {
+        parse_variant(finding.variant)[1] for finding in stored_findings() if parse_variant(finding.variant)[0] == kind
+    }
     nearest_amount = min(measured_amounts, key=lambda candidate: abs(candidate - amount))
-    effects = tuple(finding for finding in stored() if finding.variant == f"{kind}-{nearest_amount}")
+    effects = tuple(finding for finding in stored_findings() if finding.variant == f"{kind}-{nearest_amount}")
     note = (
         f" A recovery here is about {figures.count(amount)} {unit}, more than was measured."
         if amount > 2 * max(measured_amounts)
         else ""
     )
-    return AccuracyEffect(False, f"Measured: {label(f'{kind}-{nearest_amount}')}.{note}", effects)
+    return AccuracyEffect(False, f"Measured: {variant_label(f'{kind}-{nearest_amount}')}.{note}", effects)
 
 
 def _stale_effect(age: int) -> AccuracyEffect:
     """Return the accuracy study's effect for the age nearest to that of the MLP log."""
-    study = kept.read(kept.STORED)
+    study = kept.read_study(kept.STORED_ACCURACY)
     nearest_age = min(study.plan.changed, key=lambda candidate: abs(candidate - age))
     name = f"mlp-{nearest_age}"
     effects = tuple(replace(finding, variant=name) for finding in findings(study) if finding.variant == nearest_age)
-    return AccuracyEffect(False, f"Measured: {label(name)}; the log here is up to {figures.count(age)} old.", effects)
+    return AccuracyEffect(False, f"Measured: {variant_label(name)}; the log here is up to {figures.count(age)} old.", effects)

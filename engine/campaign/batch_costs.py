@@ -11,18 +11,18 @@ from ..estimates import steady_states
 from ..scenario.scenario import Scenario, with_values
 from ..schedule.evaluate import NotScheduled
 from ..schedule.fail_slow import slow_devices
-from ..schedule.machine import Machine, expected_line, ready
+from ..schedule.machine import Machine, expected_timeline, ready_machine
 from ..schedule.steady_state import Steady
 from ..schedule.timeline import timeline, work_done
 from ..systems.row_kinds import row_sizes, unique_row_bytes
 from ..systems.steps.recovery import recover
 from ..systems.system import RecoveryWork, Settled
 from ..systems.traffic import INDEX_BYTES, Traffic, mlp_bytes
-from ..workload.accesses import expected
+from ..workload.accesses import expected_accesses
 from .protection import Pace
 
 
-def without_log(plan: tuple[Task, ...]) -> tuple[Task, ...]:
+def tasks_without_log(plan: tuple[Task, ...]) -> tuple[Task, ...]:
     """Return the tasks of a batch without its log.
 
     A task after a task of the log comes after that task's predecessors instead.
@@ -91,10 +91,10 @@ def _unlogged_pace(scenario: Scenario) -> Pace:
 
 def _unlogged_machine(scenario: Scenario) -> Machine:
     """Return the machine with its policies, but without tasks that only the log needs."""
-    m = ready(scenario)
+    m = ready_machine(scenario)
 
     def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-        return without_log(m.system.plan(replace(settled, log_policy=m.log_policy), t))
+        return tasks_without_log(m.system.plan(replace(settled, log_policy=m.log_policy), t))
 
     unlogged = replace(m.settled, system=replace(m.system, plan=plan), log_policy=replace(m.log_policy, log=""))
     return replace(m, settled=unlogged)
@@ -103,9 +103,9 @@ def _unlogged_machine(scenario: Scenario) -> Machine:
 @lru_cache(maxsize=256)
 def _logged_pace(scenario: Scenario) -> Pace:
     """Return the pace with a recovery's cost and the MLP's largest age."""
-    m = ready(scenario)
-    line, paced = expected_line(m), _pace(m)
-    rows = float(expected(m.scenario).unique_rows.sum())
+    m = ready_machine(scenario)
+    line, paced = expected_timeline(m), _pace(m)
+    rows = float(expected_accesses(m.scenario).unique_rows.sum())
     logs = rows * (unique_row_bytes(m.scenario) + INDEX_BYTES)
     work = RecoveryWork(rows, row_sizes(m.scenario).unique.row, logs, mlp_bytes(m.scenario))
     recovery = timeline(recover(m.settled, work), m.devices, 1)
@@ -115,5 +115,5 @@ def _logged_pace(scenario: Scenario) -> Pace:
 
 
 def _pace(m: Machine) -> Pace:
-    average = expected_line(m).steady
+    average = expected_timeline(m).steady
     return Pace(average.step, average.energy, average.busy.get("network", 0.0), average.media_written)

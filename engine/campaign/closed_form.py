@@ -15,17 +15,17 @@ from .protection import ProtectionPlan, Site
 CUSTOMARY = 1800.0
 
 
-def young(pause: float, mtbf: float) -> float:
+def young_period(pause: float, mtbf: float) -> float:
     """Return Young's best seconds of training between checkpoints that take `pause` seconds."""
     return sqrt(2 * pause * mtbf)
 
 
-def daly(pause: float, mtbf: float) -> float:
+def daly_period(pause: float, mtbf: float) -> float:
     """Return Daly's best seconds of training between checkpoints, an estimate of higher order."""
     if pause >= 2 * mtbf:
         return mtbf
     half = pause / (2 * mtbf)
-    return young(pause, mtbf) * (1 + sqrt(half) / 3 + half / 9) - pause
+    return young_period(pause, mtbf) * (1 + sqrt(half) / 3 + half / 9) - pause
 
 
 def batches_between(site: Site, step: float, pause: float, drain: float) -> int:
@@ -33,7 +33,7 @@ def batches_between(site: Site, step: float, pause: float, drain: float) -> int:
 
     One checkpoint has drained before the next starts.
     """
-    best_period = CUSTOMARY if site.mtbf is None else daly(pause, site.mtbf)
+    best_period = CUSTOMARY if site.mtbf is None else daly_period(pause, site.mtbf)
     return max(1, round((best_period if site.period is None else site.period) / step), -int(-drain // step))
 
 
@@ -64,7 +64,7 @@ def kept_share(rate: float, cycle: float, wait: float, downtime: float, seconds:
     - before the first fault, where no downtime came before: C (exp(-L (x - D)) - exp(-L T)).
     With T far above C the share is that of `effective`.
     """
-    share = restarted(rate, downtime, seconds)
+    share = restarted_share(rate, downtime, seconds)
     if not rate or cycle == inf:
         return share
     no_fault_chance, time_left = exp(-rate * seconds), seconds - wait - downtime
@@ -83,7 +83,7 @@ def _sums(decay: float, count: int) -> tuple[float, float]:
     return ratio * count_complement / complement, ratio * (count_complement - count * end * complement) / complement**2
 
 
-def restarted(rate: float, downtime: float, seconds: float) -> float:
+def restarted_share(rate: float, downtime: float, seconds: float) -> float:
     """Return the mean share of a campaign that counts where each fault starts training again.
 
     Training starts `downtime` seconds after the fault.
@@ -97,7 +97,7 @@ def restarted(rate: float, downtime: float, seconds: float) -> float:
     return (downtime * exp(-rate * seconds) + uptime) / seconds
 
 
-def slowed(rate: float, lasts: float, factor: float) -> float:
+def slowed_share(rate: float, lasts: float, factor: float) -> float:
     """Return the share of speed left under faults that slow batches by `factor`.
 
     Each slow-down lasts `lasts` seconds.
@@ -106,7 +106,7 @@ def slowed(rate: float, lasts: float, factor: float) -> float:
 
 
 # A share of a batch or a cycle that is only a rounding error.
-GRAIN = 1e-9
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class StretchProgress:
     @property
     def whole(self) -> int:
         """The completed batches."""
-        return floor(self.batches + GRAIN)
+        return floor(self.batches + ROUNDING)
 
     def less(self, start: "StretchProgress") -> "StretchProgress":
         """Return the progress since an earlier moment of the stretch."""
@@ -138,10 +138,10 @@ def progress_after(plan: ProtectionPlan, seconds: float) -> StretchProgress:
     """Return the progress of `seconds` of training under a plan, from a restored checkpoint on."""
     if not plan.every:
         return StretchProgress(seconds / plan.step, 0.0, 0, 0.0)
-    cycles = floor(seconds / plan.cycle + GRAIN)
+    cycles = floor(seconds / plan.cycle + ROUNDING)
     rest = max(seconds - cycles * plan.cycle, 0.0)
     trained = min(rest, plan.every * plan.step)
-    counts = max(floor((seconds - plan.drain) / plan.cycle + GRAIN), 0)
+    counts = max(floor((seconds - plan.drain) / plan.cycle + ROUNDING), 0)
     lasts, copy_seconds = plan.pause + plan.drain, seconds - (counts + 1) * plan.cycle + plan.pause
     under_way = min(max(copy_seconds / lasts, 0.0), 1.0) if lasts else 0.0
     return StretchProgress(
@@ -154,7 +154,7 @@ def completed_seconds(plan: ProtectionPlan, stretch: StretchProgress, seconds: f
 
     That part has to start again.
     """
-    pauses = floor(stretch.stood / plan.pause + GRAIN) if plan.pause else 0
+    pauses = floor(stretch.stood / plan.pause + ROUNDING) if plan.pause else 0
     return min(stretch.whole * plan.step + pauses * plan.pause, seconds)
 
 

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from ..errors import BadKnob, CannotRun
 from ..faults.fault import Hazard
 from ..hardware.devices.pmem import ENDURANCE, MEDIA
-from ..registry import load
+from ..registry import load_variant
 from ..scenario.scenario import Scenario
 from ..units import DAY, GB, HOUR
-from ..validation.studies.paired import quantile
+from ..validation.studies.paired import student_quantile
 from . import fault_stream
-from .closed_form import daly, young
+from .closed_form import daly_period, young_period
 from .expectation import expectation, useful_time
-from .fold import Terms
+from .fold import CampaignTerms
 from .protection import Site
-from .simulate import Campaign, campaign, campaign_under, terms_of
+from .simulate import Campaign, campaign_terms, run_campaign, run_campaign_under
 
 Row = Mapping[str, Any]
 NORMAL = 1.959964  # encloses 95 % of a normal distribution
@@ -37,12 +37,12 @@ def compare_protections(
 
     A protection that the scenario cannot have gives the reason under `Refused`.
     """
-    fault_stream.check(hazards)
+    fault_stream.check_hazards(hazards)
     rows = []
     for name in protections:
-        row = {"Protection": name, "Title": load("protections", name).title}
+        row = {"Protection": name, "Title": load_variant("protections", name).title}
         try:
-            runs = [campaign(scenario, name, hazards, hours, seed, period) for seed in seeds]
+            runs = [run_campaign(scenario, name, hazards, hours, seed, period) for seed in seeds]
         except (BadKnob, CannotRun) as error:
             rows.append({**row, "Refused": str(error)})
         else:
@@ -50,7 +50,7 @@ def compare_protections(
                 {
                     **row,
                     "Refused": "",
-                    **summary(runs),
+                    **campaign_means(runs),
                     **_closed_form_columns(scenario, name, hazards, hours * HOUR / DAY, period),
                 }
             )
@@ -69,12 +69,12 @@ def _closed_form_columns(
     return {"Closed form": share, "closed_form": {**columns, "price_usd": price}}
 
 
-def summary(runs: Sequence[Campaign]) -> Row:
+def campaign_means(runs: Sequence[Campaign]) -> Row:
     """Return the means of campaigns with unlike seeds, some with 95 % intervals."""
     shares = [run.ettr for run in runs]
-    half = quantile(len(runs) - 1) * stdev(shares) / sqrt(len(runs)) if len(runs) > 1 else None
+    half = student_quantile(len(runs) - 1) * stdev(shares) / sqrt(len(runs)) if len(runs) > 1 else None
     fatal = sum(run.unrecoverable > 0 for run in runs)
-    low, high = wilson(fatal, len(runs))
+    low, high = wilson_interval(fatal, len(runs))
     return {
         "Effective training time ratio": fmean(shares),
         "Half width of its 95 % interval": half,
@@ -116,7 +116,7 @@ def _bytes(runs: Sequence[Campaign]) -> Row:
     days = runs[0].elapsed / (24 * HOUR)
     media = ("pmem", "ssd", "remote", "network")
     daily = {f"Written to {name} [GB/day]": fmean(run.written.get(name, 0.0) for run in runs) / GB / days for name in media}
-    worn = fmean((run.written.get("pmem", 0.0) + run.trained_written) / endurance(run.site) for run in runs)
+    worn = fmean((run.written.get("pmem", 0.0) + run.trained_written) / pmem_endurance(run.site) for run in runs)
     return {**daily, "PMEM wear [% of endurance a year]": 100 * worn * 365 / days if runs[0].site.pmem else None}
 
 
@@ -137,7 +137,7 @@ def _energy(runs: Sequence[Campaign]) -> Row:
     return {"Energy per sample [J]": total_joules / samples if samples else None, **shares}
 
 
-def wilson(hits: int, trials: int) -> tuple[float, float]:
+def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
     """Return the 95 % interval of a share of `hits` in `trials`.
 
     Source: Wilson, JASA 22, 1927.
@@ -175,21 +175,21 @@ def period_curve(
     scenario: Scenario, protection: str, hazards: Mapping[str, Hazard], periods: Sequence[float], seed: int = 1
 ) -> PeriodCurve:
     """Return the share of useful time at each period, all under the same faults."""
-    if not load("protections", protection).periodic:
+    if not load_variant("protections", protection).periodic:
         raise BadKnob(f"protection={protection} has no checkpoint period; choose periodic-full, check-n-run or cpr.")
     mtbf = fault_stream.rollback_mtbf(hazards)
     end = CURVE_FAULTS * (mtbf or max(periods, default=1.0))
     arrivals = fault_stream.fault_arrivals(scenario, hazards, seed, end)
     points = []
     for period in periods:
-        terms, site = terms_of(scenario, protection, mtbf, period)
-        share = campaign_under(terms, site, arrivals, end).ettr
+        terms, site = campaign_terms(scenario, protection, mtbf, period)
+        share = run_campaign_under(terms, site, arrivals, end).ettr
         points.append(PeriodPoint(terms.plan.every * terms.plan.step, share, closed_form(scenario, terms, hazards, end)))
     pause = terms.plan.pause
-    return PeriodCurve(tuple(points), young(pause, mtbf) if mtbf else None, daly(pause, mtbf) if mtbf else None)
+    return PeriodCurve(tuple(points), young_period(pause, mtbf) if mtbf else None, daly_period(pause, mtbf) if mtbf else None)
 
 
-def closed_form(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> float | None:
+def closed_form(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> float | None:
     """Return the share of useful time by the closed form.
 
     None for listed or non-exponential faults.
@@ -200,7 +200,7 @@ def closed_form(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard],
         return None
 
 
-def endurance(site: Site) -> float:
+def pmem_endurance(site: Site) -> float:
     """Return the bytes that a site's persistent memory can store until worn out."""
     machine = site.scenario.machine
     capacity = (machine.pmem_capacity_GB or 0.0) * GB * site.nodes

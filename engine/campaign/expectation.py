@@ -19,16 +19,16 @@ from typing import NamedTuple
 from ..core.figures import exact
 from ..errors import BadKnob
 from ..faults.fault import Hazard
-from ..registry import load
+from ..registry import load_variant
 from ..scenario.scenario import Scenario
 from ..units import DAY, MINUTE
 from . import batch_costs, fault_stream
-from .closed_form import GRAIN, effective, kept_share, progress_after, restarted, seconds_for, slowed
-from .fold import Terms
+from .closed_form import ROUNDING, effective, kept_share, progress_after, restarted_share, seconds_for, slowed_share
+from .fold import CampaignTerms
 from .protection import Protection, ProtectionPlan, Site
-from .simulate import terms_of
+from .simulate import campaign_terms
 
-ROLLBACK, PARTIAL, RARER, RESTART = GROUPS = ("rollback", "partial", "rarer copy", "restart")
+ROLLBACK, PARTIAL, RARE_COPY, RESTART = GROUPS = ("rollback", "partial", "rarer copy", "restart")
 
 
 class Expectation(NamedTuple):
@@ -71,11 +71,13 @@ def expectation(
 
     Raises CannotRun, and BadKnob for faults without a formula.
     """
-    terms, site = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
+    terms, site = campaign_terms(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     return expectation_of(scenario, terms, site, hazards, days * DAY)
 
 
-def expectation_of(scenario: Scenario, terms: Terms, site: Site, hazards: Mapping[str, Hazard], seconds: float) -> Expectation:
+def expectation_of(
+    scenario: Scenario, terms: CampaignTerms, site: Site, hazards: Mapping[str, Hazard], seconds: float
+) -> Expectation:
     """Return the expectation of a campaign of some seconds with known terms."""
     plan, estimated = terms.plan, batch_costs.estimated_costs(scenario)
     useful = useful_time(scenario, terms, hazards, seconds)
@@ -86,7 +88,7 @@ def expectation_of(scenario: Scenario, terms: Terms, site: Site, hazards: Mappin
     return Expectation(share, worst_class.batches, worst_class.name, lost_minutes, terms.protection.price(site), watts, useful)
 
 
-def useful_time(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> float:
+def useful_time(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> float:
     """Return the mean share of time in batches that count: `Campaign.ettr`."""
     check_exponential(hazards)
     plan, faults, rates = terms.plan, scenario.faults, _rates(terms, hazards)
@@ -94,15 +96,19 @@ def useful_time(scenario: Scenario, terms: Terms, hazards: Mapping[str, Hazard],
     share = effective(plan, terms.useful, inf, 0.0)
     share *= kept_share(rates[ROLLBACK], plan.cycle, plan.drain, downtime + plan.restore, seconds)
     share *= exp(-rates[PARTIAL] * (downtime + plan.restore))
-    share *= kept_share(rates[RARER], seconds_for(plan, plan.backup_every), plan.backup_drain, downtime + backup_restore, seconds)
-    share *= restarted(rates[RESTART], downtime + terms.fresh, seconds)
-    slow = sum(1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and load("faults", name).kind == "fail-slow")
-    return share * slowed(slow, faults.fail_slow_seconds, batch_costs.slowdown(scenario)) if slow else share
+    share *= kept_share(
+        rates[RARE_COPY], seconds_for(plan, plan.backup_every), plan.backup_drain, downtime + backup_restore, seconds
+    )
+    share *= restarted_share(rates[RESTART], downtime + terms.fresh, seconds)
+    slow = sum(
+        1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and load_variant("faults", name).kind == "fail-slow"
+    )
+    return share * slowed_share(slow, faults.fail_slow_seconds, batch_costs.slowdown(scenario)) if slow else share
 
 
 def check_exponential(hazards: Mapping[str, Hazard]) -> None:
     """Raise BadKnob for faults without a closed form: listed instants, non-exponential intervals."""
-    fault_stream.check(hazards)
+    fault_stream.check_hazards(hazards)
     for name, hazard in hazards.items():
         if hazard.at:
             raise BadKnob(
@@ -115,34 +121,34 @@ def check_exponential(hazards: Mapping[str, Hazard]) -> None:
             )
 
 
-def worst_fault(terms: Terms, hazards: Mapping[str, Hazard], seconds: float) -> WorstFault:
+def worst_fault(terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> WorstFault:
     """Return the class of faults that loses most batches in its worst instant.
 
     Interrupted copies of earlier faults are left out.
     """
     losses = [WorstFault(0.0, 0.0, None)]
     for name, hazard in hazards.items():
-        if hazard.mtbf and (destroyed := fault_stream.destroyed(name)):
+        if hazard.mtbf and (destroyed := fault_stream.destroyed_parts(name)):
             losses.append(WorstFault(_most_lost(terms, destroyed, seconds), 1 / hazard.mtbf, name))
     return max(losses, key=lambda fault: (fault.batches, fault.rate))
 
 
-def _most_lost(terms: Terms, destroyed: frozenset[str], seconds: float) -> float:
+def _most_lost(terms: CampaignTerms, destroyed: frozenset[str], seconds: float) -> float:
     """Return the completed batches lost just before the next checkpoint counts."""
     plan, fidelity = terms.plan, terms.protection.gives_back(destroyed)
     if _fault_group(terms.protection, plan, destroyed) == RESTART:
         return float(progress_after(plan, seconds).whole)
     if fidelity == "older":
-        return plan.backup_every + ceil(plan.backup_drain / plan.step - GRAIN) - 1.0
-    drain_batches = ceil(plan.drain / plan.step - GRAIN) - 1 if plan.drain or not plan.pause else 0
+        return plan.backup_every + ceil(plan.backup_drain / plan.step - ROUNDING) - 1.0
+    drain_batches = ceil(plan.drain / plan.step - ROUNDING) - 1 if plan.drain or not plan.pause else 0
     return float(plan.every + drain_batches + (plan.stale if fidelity == "lossy" else 0))
 
 
-def _rates(terms: Terms, hazards: Mapping[str, Hazard]) -> Mapping[str, float]:
+def _rates(terms: CampaignTerms, hazards: Mapping[str, Hazard]) -> Mapping[str, float]:
     """Return the faults a second by group."""
     rates = dict.fromkeys(GROUPS, 0.0)
     for name, hazard in hazards.items():
-        if hazard.mtbf and (destroyed := fault_stream.destroyed(name)):
+        if hazard.mtbf and (destroyed := fault_stream.destroyed_parts(name)):
             rates[_fault_group(terms.protection, terms.plan, destroyed)] += 1 / hazard.mtbf
     return rates
 
@@ -153,10 +159,10 @@ def _fault_group(protection: Protection, plan: ProtectionPlan, destroyed: frozen
     if fidelity == "lossy" and plan.partial:
         return PARTIAL
     copies = {"lost": 0, "older": plan.backup_every}.get(fidelity, plan.every)
-    return RESTART if not copies else RARER if fidelity == "older" else ROLLBACK
+    return RESTART if not copies else RARE_COPY if fidelity == "older" else ROLLBACK
 
 
-def _watts(terms: Terms, site: Site) -> float:
+def _watts(terms: CampaignTerms, site: Site) -> float:
     """Return the mean power of a campaign without faults."""
     plan = terms.plan
     cycle, batches = (plan.cycle, plan.every) if plan.every else (plan.step, 1)

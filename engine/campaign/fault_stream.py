@@ -5,18 +5,18 @@ from heapq import merge
 from itertools import takewhile
 
 from ..core import figures
-from ..errors import BadKnob, nearest
-from ..faults.fault import Hazard, instants, mtbf
+from ..errors import BadKnob, nearest_hint
+from ..faults.fault import Hazard, class_mtbf, instants
 from ..hardware.device import gpus_in_node, nodes
-from ..registry import load, names
-from ..scenario.fault_knobs import replay
+from ..registry import load_variant, variant_names
+from ..scenario.fault_knobs import read_trace
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import batch_costs
 from .fold import FaultArrival
 
 MOST_ARRIVALS = 200_000
-SITE = frozenset({"gpu", "host"})
+SITE_PARTS = frozenset({"gpu", "host"})
 POWER_LOSS, FLUSH_FAILURE = "power-loss", "flush-failure"
 
 
@@ -25,7 +25,7 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
 
     Hazards are those of the whole machine.
     """
-    check(hazards)
+    check_hazards(hazards)
     expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     if expected > MOST_ARRIVALS:
         raise BadKnob(
@@ -37,19 +37,19 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
     return list(takewhile(lambda arrival: arrival.at < seconds, merge(*streams)))
 
 
-def destroyed(name: str) -> frozenset[str]:
+def destroyed_parts(name: str) -> frozenset[str]:
     """Return the parts that a fault destroys.
 
     A fault of hosts and GPUs destroys the whole site.
     """
-    destroys = frozenset(load("faults", name).destroys)
-    return destroys | {"site"} if destroys >= SITE else destroys
+    destroys = frozenset(load_variant("faults", name).destroys)
+    return destroys | {"site"} if destroys >= SITE_PARTS else destroys
 
 
 def rollback_mtbf(hazards: Mapping[str, Hazard]) -> float | None:
     """Return the mean seconds between random faults that destroy state; None without such faults."""
-    check(hazards)
-    rate = sum(1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and destroyed(name))
+    check_hazards(hazards)
+    rate = sum(1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and destroyed_parts(name))
     return 1 / rate if rate else None
 
 
@@ -60,11 +60,11 @@ def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
     for a single unit only.
     """
     faults, hazards = scenario.faults, {}
-    for name in struck_by():
-        knob_name, count, unit_mtbf = name.replace("-", "_"), struck_units(scenario, name), mtbf(scenario, name)
+    for name in campaign_faults():
+        knob_name, count, unit_mtbf = name.replace("-", "_"), unit_count(scenario, name), class_mtbf(scenario, name)
         fault_seconds = (
             *getattr(faults, f"{knob_name}_at_seconds", ()),
-            *(listed_fault.at for listed_fault in replay(faults.trace) if listed_fault.fault == name),
+            *(listed_fault.at for listed_fault in read_trace(faults.trace) if listed_fault.fault == name),
         )
         if unit_mtbf or fault_seconds:
             hazards[name] = Hazard(
@@ -80,35 +80,37 @@ def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
     return hazards
 
 
-def struck_by() -> tuple[str, ...]:
+def campaign_faults() -> tuple[str, ...]:
     """Return the names of the faults that can strike a campaign."""
-    return tuple(name for name in names("faults") if load("faults", name).kind != "report" and name != "fault-in-recovery")
+    return tuple(
+        name for name in variant_names("faults") if load_variant("faults", name).kind != "report" and name != "fault-in-recovery"
+    )
 
 
-def struck_units(scenario: Scenario, name: str) -> float:
+def unit_count(scenario: Scenario, name: str) -> float:
     """Return the number of units that a fault can strike.
 
     A lemon node counts `lemon_factor` times.
     """
-    machine, unit = scenario.machine, load("faults", name).unit
+    machine, unit = scenario.machine, load_variant("faults", name).unit
     if unit == "site":
         return 1.0
     count, first_units = (machine.num_gpus, gpus_in_node(machine)) if unit == "gpu" else (nodes(machine), 1)
     return scenario.faults.machines * (count + (scenario.faults.lemon_factor - 1) * first_units)
 
 
-def check(hazards: Mapping[str, Hazard]) -> None:
+def check_hazards(hazards: Mapping[str, Hazard]) -> None:
     """Raise BadKnob for a hazard of an unknown fault, or of one without strikes."""
     for name in hazards:
-        if name not in names("faults"):
-            raise BadKnob(f"hazards name the fault {name!r}; {nearest(name, names('faults'), 'faults')}")
-        if name not in struck_by():
+        if name not in variant_names("faults"):
+            raise BadKnob(f"hazards name the fault {name!r}; {nearest_hint(name, variant_names('faults'), 'faults')}")
+        if name not in campaign_faults():
             raise BadKnob(f"hazards name {name!r}, which a campaign cannot be struck by; leave it out.")
 
 
 def _stream(scenario: Scenario, name: str, hazard: Hazard, seed: int) -> Iterator[FaultArrival]:
-    destroys, slow, factor = destroyed(name), 0.0, 1.0
-    if load("faults", name).kind == "fail-slow":
+    destroys, slow, factor = destroyed_parts(name), 0.0, 1.0
+    if load_variant("faults", name).kind == "fail-slow":
         slow, factor = scenario.faults.fail_slow_seconds, batch_costs.slowdown(scenario)
     for seconds in instants(hazard, seed, name):
         yield FaultArrival(seconds, name, destroys, slow, factor)

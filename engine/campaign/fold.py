@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .accounts import CampaignLedger
 from .closed_form import StretchProgress, completed_seconds, progress_after, seconds_for
-from .protection import KEEPS, Keeps, Protection, ProtectionPlan
+from .protection import FIDELITIES, Fidelity, Protection, ProtectionPlan
 
 
 class FaultArrival(NamedTuple):
@@ -43,7 +43,7 @@ class CampaignRecovery(NamedTuple):
 
     at: float
     fault: str
-    keeps: Keeps
+    keeps: Fidelity
     embedding_batches: int
     mlp_batches: int
     detect: float
@@ -54,7 +54,7 @@ class CampaignRecovery(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Terms:
+class CampaignTerms:
     """The terms of a campaign.
 
     protection: the protection.
@@ -93,7 +93,7 @@ class CampaignOutage:
 
     at: float
     fault: str
-    keeps: Keeps
+    keeps: Fidelity
     reached: int
     did: StretchProgress
     rewinds: bool = False
@@ -130,7 +130,7 @@ class CampaignState:
     recoveries: list[CampaignRecovery] = field(default_factory=list)
 
 
-def fold(terms: Terms, arrivals: Iterable[FaultArrival], end: float) -> tuple[CampaignState, float]:
+def run_faults(terms: CampaignTerms, arrivals: Iterable[FaultArrival], end: float) -> tuple[CampaignState, float]:
     """Run a campaign of `end` seconds over faults in rising order.
 
     Returns the last state and the batches that count at the end.
@@ -149,7 +149,7 @@ def fold(terms: Terms, arrivals: Iterable[FaultArrival], end: float) -> tuple[Ca
     return state, _finish(terms, state)
 
 
-def _advance(terms: Terms, state: CampaignState, end: float) -> None:
+def _advance(terms: CampaignTerms, state: CampaignState, end: float) -> None:
     """Advance the state to `end` [s]: first a recovery under way, then training."""
     if state.outage and not _book_recovery(terms, state, state.outage, end):
         return
@@ -162,7 +162,7 @@ def _advance(terms: Terms, state: CampaignState, end: float) -> None:
             state.now = segment_end
 
 
-def _book_recovery(terms: Terms, state: CampaignState, outage: CampaignOutage, end: float) -> bool:
+def _book_recovery(terms: CampaignTerms, state: CampaignState, outage: CampaignOutage, end: float) -> bool:
     """Book detection, restart and restore up to `end` [s]; return whether training can go on."""
     plan = terms.plan
     restore = {"lost": terms.fresh, "older": max(plan.restore, plan.backup_drain)}.get(outage.keeps, plan.restore)
@@ -187,11 +187,11 @@ def _book_recovery(terms: Terms, state: CampaignState, outage: CampaignOutage, e
     return True
 
 
-def _strike(terms: Terms, state: CampaignState, arrival: FaultArrival) -> None:
+def _strike(terms: CampaignTerms, state: CampaignState, arrival: FaultArrival) -> None:
     """Interrupt the batch or pause under way and start a recovery anew."""
     fidelity = terms.protection.gives_back(arrival.destroys)
     if state.outage:
-        worst_fidelity = max(fidelity, state.outage.keeps, key=KEEPS.index)
+        worst_fidelity = max(fidelity, state.outage.keeps, key=FIDELITIES.index)
         state.outage.keeps, state.outage.again = worst_fidelity, state.outage.again + 1
     else:
         seconds, stretch = state.trained, progress_after(terms.plan, state.trained)
@@ -204,7 +204,7 @@ def _strike(terms: Terms, state: CampaignState, arrival: FaultArrival) -> None:
     state.outage.rewinds |= not (terms.plan.partial and fidelity == "lossy")
 
 
-def _rewind(terms: Terms, state: CampaignState, outage: CampaignOutage) -> None:
+def _rewind(terms: CampaignTerms, state: CampaignState, outage: CampaignOutage) -> None:
     """Set the state back to the newest checkpoint or the first batch.
 
     A partial recovery keeps it.
@@ -226,7 +226,7 @@ def _backup(plan: ProtectionPlan, state: CampaignState, seconds: float) -> int:
     return newest if newest >= state.batch else 0  # an interrupted copy cannot start again from a later batch
 
 
-def _book(terms: Terms, state: CampaignState, stretch: StretchProgress, counted_batches: float) -> None:
+def _book(terms: CampaignTerms, state: CampaignState, stretch: StretchProgress, counted_batches: float) -> None:
     """Book a stretch: new batches, repeated batches, the interrupted batch, logs and checkpoints."""
     plan, ledger = terms.plan, state.ledger
     replayed_batches = min(max(state.furthest - state.batch, 0.0), counted_batches)
@@ -245,7 +245,7 @@ def _book(terms: Terms, state: CampaignState, stretch: StretchProgress, counted_
     state.furthest = max(state.furthest, state.batch + int(counted_batches))
 
 
-def _finish(terms: Terms, state: CampaignState) -> float:
+def _finish(terms: CampaignTerms, state: CampaignState) -> float:
     """Book the last stretch, and undone batches as lost; return the batches that count."""
     if state.outage:
         _rewind(terms, state, state.outage)

@@ -11,11 +11,11 @@ from ..scenario.scenario import Scenario
 
 # exact: the state is restored exactly; lossy: training goes on with old or rounded parts; older: training goes back to a rarer
 # copy; lost: training starts again at batch 0.
-Keeps = Literal["exact", "lossy", "older", "lost"]
-KEEPS: tuple[Keeps, ...] = ("exact", "lossy", "older", "lost")
+Fidelity = Literal["exact", "lossy", "older", "lost"]
+FIDELITIES: tuple[Fidelity, ...] = ("exact", "lossy", "older", "lost")
 # The parts that a fault can destroy, in the words of `engine/faults/fault.py`; "site" is all nodes at once.
 LOSSES = ("gpu", "host", "device", "fenced", "media", "line", "bits", "link", "site")
-ONE_NODE = frozenset({"gpu", "host", "device", "link"})
+NODE_LOSSES = frozenset({"gpu", "host", "device", "link"})
 # Meta's file system for Llama 3: 2 TB/s sustained, 7 TB/s at its peak, for 2,048 nodes of 8 GPUs.
 STORE = Constant(
     "remote storage rate", 1.0, "GB/s", 0.25, 3.4, "derived", "Llama 3 (arXiv 2407.21783)", "of one node, each direction"
@@ -79,7 +79,7 @@ class StoragePrices(NamedTuple):
     store: float | None = 0.0
 
 
-FREE = StoragePrices()
+NO_PRICES = StoragePrices()
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Site:
     drive_bytes: float = 1.0
     drive_watts: float = 0.0
     drive_room: float = 0.0
-    prices: StoragePrices = FREE
+    prices: StoragePrices = NO_PRICES
 
     @property
     def state(self) -> float:
@@ -195,7 +195,7 @@ class Protection:
 
     title: str
     summary: str
-    keeps: Mapping[str, Keeps]
+    keeps: Mapping[str, Fidelity]
     plan: Callable[[Site], ProtectionPlan]
     log: Callable[[Scenario], Mapping[str, Any]] | None = None
     periodic: bool = False
@@ -203,13 +203,13 @@ class Protection:
     cites: tuple[str, ...] = ()
     takes: Callable[[Site], Mapping[str, float]] = lambda site: {}
 
-    def gives_back(self, destroyed: frozenset[str]) -> Keeps:
+    def gives_back(self, destroyed: frozenset[str]) -> Fidelity:
         """Return the fidelity after the loss of all these parts: the worst one.
 
         "site" replaces the parts of one node.
         """
-        parts = destroyed - ONE_NODE if "site" in destroyed else destroyed
-        return max((self.keeps[loss] for loss in parts), key=KEEPS.index, default="exact")
+        parts = destroyed - NODE_LOSSES if "site" in destroyed else destroyed
+        return max((self.keeps[loss] for loss in parts), key=FIDELITIES.index, default="exact")
 
     def price(self, site: Site) -> float | None:
         """Return the USD of the storage that the protection needs.

@@ -13,13 +13,13 @@ from ..core.constants import Constant
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
 from ..units import HOUR
-from ..validation.causes import cause_text, implausible, unexplained
+from ..validation.causes import cause_text, implausible_knobs, unexplained_share
 from ..validation.claims import FAULTS, OUT_OF_SAMPLE
-from ..validation.workload_figures import Figure, scored
+from ..validation.workload_figures import Figure, scored_figures
 from ..workload.expected import HALVINGS
-from .closed_form import daly, effective
+from .closed_form import daly_period, effective
 from .protection import ProtectionPlan
-from .simulate import terms_of
+from .simulate import campaign_terms
 
 
 @dataclass(frozen=True)
@@ -90,17 +90,17 @@ class Prediction:
         )
 
 
-def llama() -> Prediction:
+def llama_prediction() -> Prediction:
     """Return the predicted useful time of Llama 3: blocking checkpoints at Daly's period, exponential faults."""
     pause = LLAMA_STATE / LLAMA_STORE
-    period = daly(pause, LLAMA_MTBF)
+    period = daly_period(pause, LLAMA_MTBF)
     plan = ProtectionPlan(1.0, 1.0, max(1, round(period)), pause)
     downs = (DETECT.value + RESTART.value, DETECT.low + RESTART.low, DETECT.high + RESTART.high)
     usual, best_share, worst_share = (effective(plan, 1.0, LLAMA_MTBF, downtime + pause) for downtime in downs)
     return Prediction(usual, best_share, worst_share, pause, period)
 
 
-def protections() -> Iterator[Figure]:
+def protection_figures() -> Iterator[Figure]:
     """Yield the figures of protections with their published ranges."""
     meta = preset("meta-856").scenario
     plans = [_plan(meta, name, None) for name in ("periodic-full", "check-n-run")]
@@ -109,8 +109,8 @@ def protections() -> Iterator[Figure]:
     name, knobs = "CPR on 8 GPUs, where full checkpoints take 8.35 %", (("machine.num_gpus", MORE_PARTS),)
     cpr_percent, more_parts_percent = (_cpr_overhead(gpus) for gpus in (8, MORE_PARTS))
     objected = (
-        *implausible(preset("torchrec-terabyte").scenario, knobs, name),
-        *unexplained(cpr_percent, more_parts_percent, CPR_PARTIAL),
+        *implausible_knobs(preset("torchrec-terabyte").scenario, knobs, name),
+        *unexplained_share(cpr_percent, more_parts_percent, CPR_PARTIAL),
     )
     figure = _range_figure(name, "of the time [%]", cpr_percent, CPR_PARTIAL)
     yield replace(figure, cause=cause_text(knobs, more_parts_percent, objected), cause_counts=not objected)
@@ -142,7 +142,7 @@ def _range_figure(group: str, name: str, simulated_value: float, ends: tuple[flo
 
 
 def _plan(scenario: Scenario, protection: str, mtbf: float | None) -> ProtectionPlan:
-    return terms_of(scenario, protection, mtbf)[0].plan
+    return campaign_terms(scenario, protection, mtbf)[0].plan
 
 
 def overhead_percent(plan: ProtectionPlan) -> float:
@@ -162,4 +162,4 @@ def mtbf_where_full_costs(scenario: Scenario, percent: float) -> float:
 
 def published_figures() -> tuple[Figure, ...]:
     """Return the published numbers that no preset claims: those of the workload and of protections."""
-    return (*scored(), *protections())
+    return (*scored_figures(), *protection_figures())

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from math import exp
 
 from ..core.figures import exact, figure
-from ..errors import BadKnob, nearest
+from ..errors import BadKnob, nearest_hint
 from ..faults.fault import Hazard
-from ..registry import load, names
+from ..registry import load_variant, variant_names
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from . import batch_costs, fault_stream
-from .accounts import closed
-from .fold import CampaignRecovery, FaultArrival, Terms, fold
+from .accounts import exact_sums
+from .fold import CampaignRecovery, CampaignTerms, FaultArrival, run_faults
 from .protection import Protection, ProtectionPlan, Site
 from .site import site
 
@@ -72,7 +72,7 @@ class Campaign:
         return sum(self.joules.values())
 
 
-def campaign(
+def run_campaign(
     scenario: Scenario,
     protection: str,
     hazards: Mapping[str, Hazard],
@@ -84,40 +84,44 @@ def campaign(
 
     period: seconds between checkpoints; None for the best.
     """
-    terms, campaign_site = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
+    terms, campaign_site = campaign_terms(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     if not 0 < hours <= MOST_HOURS:
         raise BadKnob(f"A campaign of {figure(hours, 'h')} is not possible; give more than 0 and at most {exact(MOST_HOURS)} h.")
     arrivals = fault_stream.fault_arrivals(scenario, hazards, seed, hours * HOUR)
-    return campaign_under(terms, campaign_site, arrivals, hours * HOUR)
+    return run_campaign_under(terms, campaign_site, arrivals, hours * HOUR)
 
 
-def campaign_under(terms: Terms, campaign_site: Site, arrivals: list[FaultArrival], end: float) -> Campaign:
+def run_campaign_under(terms: CampaignTerms, campaign_site: Site, arrivals: list[FaultArrival], end: float) -> Campaign:
     """Simulate `end` seconds of training under given faults."""
-    state, batches = fold(terms, arrivals, end)
+    state, batches = run_faults(terms, arrivals, end)
     ledger = state.ledger
     return Campaign(
         plan=terms.plan,
         site=campaign_site,
         elapsed=state.now,
         batches=batches,
-        seconds=closed(ledger.seconds),
-        joules=closed(ledger.joules),
-        written=closed(ledger.written),
-        trained_written=closed(ledger.trained).get("pmem", 0.0),
+        seconds=exact_sums(ledger.seconds),
+        joules=exact_sums(ledger.joules),
+        written=exact_sums(ledger.written),
+        trained_written=exact_sums(ledger.trained).get("pmem", 0.0),
         recoveries=tuple(state.recoveries),
         faults=len(arrivals),
     )
 
 
-def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: float | None = None) -> tuple[Terms, Site]:
+def campaign_terms(
+    scenario: Scenario, protection: str, mtbf: float | None, period: float | None = None
+) -> tuple[CampaignTerms, Site]:
     """Return the terms and the site of a campaign; raises BadKnob and CannotRun."""
-    if protection not in names("protections"):
-        raise BadKnob(f"protection={protection!r} is not known; {nearest(protection, names('protections'), 'protections')}")
+    if protection not in variant_names("protections"):
+        raise BadKnob(
+            f"protection={protection!r} is not known; {nearest_hint(protection, variant_names('protections'), 'protections')}"
+        )
     if period is not None and not 0 < period < MOST_HOURS * HOUR:
         raise BadKnob(
             f"A checkpoint period of {figure(period, 's')} is not possible; give more than 0 s, or nothing for the best one."
         )
-    definition: Protection = load("protections", protection)
+    definition: Protection = load_variant("protections", protection)
     logged = batch_costs.logged_costs(scenario, definition.log(scenario)) if definition.log else None
     campaign_site = site(scenario, logged, mtbf, period)
     plan = definition.plan(campaign_site)
@@ -130,6 +134,6 @@ def terms_of(scenario: Scenario, protection: str, mtbf: float | None, period: fl
     detect_seconds = faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late_seconds
     restart_seconds = faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds
     stored_bytes = {"pmem": campaign_site.bare.written}
-    return Terms(
+    return CampaignTerms(
         definition, plan, useful, joules, campaign_site.watts, detect_seconds, restart_seconds, initial_seconds, stored_bytes
     ), campaign_site

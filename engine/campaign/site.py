@@ -3,14 +3,14 @@
 import numpy as np
 
 from ..core.work import Copy, Move, Stream, Work
-from ..hardware.device import Device, amount_price, assumed, assumed_value, gpus_in_node, joules, nodes, seconds
+from ..hardware.device import Device, amount_price, assumed_part, assumed_value, gpus_in_node, joules, nodes, seconds
 from ..hardware.devices.dram import grade
 from ..hardware.devices.network import FABRICS
 from ..hardware.devices.ssd import DRIVES, Drive
 from ..hardware.hosts import host_channels
 from ..scenario.scenario import Scenario
-from ..schedule.machine import Machine, ready
-from ..systems.sizing import most_dimms
+from ..schedule.machine import Machine, ready_machine
+from ..systems.sizing import max_dram_GiB
 from ..systems.steps.stashing import stashed_bytes
 from ..systems.traffic import mlp_bytes, table_bytes
 from ..units import GB, GiB
@@ -25,12 +25,12 @@ def site(scenario: Scenario, log_pace: Pace | None, mtbf: float | None, period: 
 
     log_pace: the pace under the protection's log, None without one.
     """
-    m = ready(scenario)
+    m = ready_machine(scenario)
     machine, bare = m.scenario.machine, batch_costs.unlogged_costs(scenario)
     keepers = machine.embedding_servers if m.system.memory == "servers" else nodes(machine)
     card = gpus_in_node(machine) * machine.network_bandwidth_GBps * GB
-    wire = 8 * 2 * assumed(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn_per_joule(m)
-    drive = assumed(machine, "ssd", DRIVES[machine.ssd])
+    wire = 8 * 2 * assumed_part(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn_per_joule(m)
+    drive = assumed_part(machine, "ssd", DRIVES[machine.ssd])
     drives, idle_watts = _drives(m, drive)
     owned, on_drives = (machine.num_ssds or 1) if "ssd" in m.devices else 0, m.system.held(m.scenario).get("ssd", 0.0)
     remote, network = keepers * min(STORE.value * GB, card), keepers * card
@@ -67,7 +67,7 @@ def _host_dram(scenario: Scenario, m: Machine) -> float:
     The largest possible where automatic, as copies may need more.
     """
     machine = m.scenario.machine
-    return most_dimms(host_channels(machine)) if scenario.machine.host_dram_GiB is None else machine.host_dram_GiB or 0.0
+    return max_dram_GiB(host_channels(machine)) if scenario.machine.host_dram_GiB is None else machine.host_dram_GiB or 0.0
 
 
 def _drawn_per_joule(m: Machine) -> float:
@@ -90,7 +90,7 @@ def _drives(m: Machine, drive: Drive) -> tuple[StatePath, float]:
 def _prices(m: Machine, drive: Drive) -> StoragePrices:
     """Return the prices of protections' storage, in the machine's price year."""
     machine = m.scenario.machine
-    dram, store = assumed(machine, "dram", grade(machine)).price, assumed_value(machine, "store", STORE_PRICE)
+    dram, store = assumed_part(machine, "dram", grade(machine)).price, assumed_value(machine, "store", STORE_PRICE)
     return StoragePrices(amount_price(drive.price, drive.capacity.value), amount_price(dram, 1 / GB), store / GB)
 
 

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Any
 
-from ..errors import BadInput, nearest
+from ..errors import BadInput, nearest_hint
 from . import output
 from .parser import Subparsers
 
 Row = dict[str, Any]
-MEASURED = ("ours", "peer", "ratio", "passed", "equal_results")
+MEASURED_FIELDS = ("ours", "peer", "ratio", "passed", "equal_results")
 
 
 def add(commands: Subparsers) -> None:
@@ -28,8 +28,8 @@ def call(arguments: argparse.Namespace) -> int:
     known_benchmarks = benchmarks()
     for name in arguments.names:
         if name not in known_benchmarks:
-            raise BadInput(f"benchmark {name!r} is not known; {nearest(name, tuple(known_benchmarks))}")
-    rows = [measured(known_benchmarks[name]) for name in arguments.names or known_benchmarks]
+            raise BadInput(f"benchmark {name!r} is not known; {nearest_hint(name, tuple(known_benchmarks))}")
+    rows = [benchmark_row(known_benchmarks[name]) for name in arguments.names or known_benchmarks]
     output.write_json_or(arguments.json, rows, table(rows))
     return 0
 
@@ -43,15 +43,17 @@ def benchmarks() -> dict[str, Any]:
     return {benchmark.name: benchmark for benchmark in declared}
 
 
-def measured(benchmark: Any) -> Row:
+def benchmark_row(benchmark: Any) -> Row:
     """Return the row of one benchmark, which this runs; without its peer, measured fields are null."""
     row = {field: getattr(benchmark, field) for field in ("name", "title", "peer_name", "target", "stretch")}
     if benchmark.needs and find_spec(benchmark.needs) is None:
-        return row | dict.fromkeys(MEASURED)
+        return row | dict.fromkeys(MEASURED_FIELDS)
     own_figure, peer_figure, equal = benchmark.run()
     ratio = peer_figure / own_figure
     return row | dict(
-        zip(MEASURED, (own_figure, peer_figure, ratio, bool(equal and ratio >= benchmark.target), bool(equal)), strict=True)
+        zip(
+            MEASURED_FIELDS, (own_figure, peer_figure, ratio, bool(equal and ratio >= benchmark.target), bool(equal)), strict=True
+        )
     )
 
 

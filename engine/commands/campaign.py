@@ -11,11 +11,11 @@ from typing import Any
 from .. import version
 from ..campaign import fault_stream
 from ..campaign.compare import compare_protections
-from ..campaign.reference_points import YARDSTICKS, llama
-from ..errors import BadInput, nearest
+from ..campaign.reference_points import YARDSTICKS, llama_prediction
+from ..errors import BadInput, nearest_hint
 from ..faults.fault import Hazard
-from ..insight.running_costs import dollars
-from ..registry import names
+from ..insight.running_costs import price_unit
+from ..registry import variant_names
 from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
 from ..units import HOUR, MINUTE
@@ -39,7 +39,7 @@ def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("campaign", help="weeks of training under faults, protections beside each other")
     scenario_arguments.add(parser)
-    parser.add_argument("--protection", metavar="NAME,...", help=f"of {', '.join(names('protections'))} (all)")
+    parser.add_argument("--protection", metavar="NAME,...", help=f"of {', '.join(variant_names('protections'))} (all)")
     parser.add_argument(
         "--mtbf", action="append", default=[], metavar="FAULT=HOURS", help="of the whole machine; otherwise the fault knobs hold"
     )
@@ -58,14 +58,16 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Simulate the campaigns and write their table."""
-    scenario = scenario_arguments.chosen(arguments).scenario
+    scenario = scenario_arguments.selected_scenario(arguments).scenario
     hazards = dict(map(_hazard, arguments.mtbf)) or fault_stream.hazards_of(scenario)
     if not hazards:
         raise BadInput("No fault can strike; give --mtbf gpu-crash=24, or --set faults.rates=llama3.")
-    protections = arguments.protection.split(",") if arguments.protection else names("protections")
+    protections = arguments.protection.split(",") if arguments.protection else variant_names("protections")
     for name in protections:
-        if name not in names("protections"):
-            raise BadInput(f"--protection {name!r} is not known; {nearest(name, names('protections'), 'protections')}")
+        if name not in variant_names("protections"):
+            raise BadInput(
+                f"--protection {name!r} is not known; {nearest_hint(name, variant_names('protections'), 'protections')}"
+            )
     seeds, minutes = range(1, arguments.seeds + 1), scenario.policy.checkpoint_minutes
     days = arguments.days or scenario.faults.campaign_days
     period = arguments.period or (None if minutes is None else minutes * MINUTE)
@@ -76,14 +78,14 @@ def call(arguments: argparse.Namespace) -> int:
             "model_version": version.MODEL,
             "days": days,
             "seeds": arguments.seeds,
-            "usd_of": dollars(scenario),
+            "usd_of": price_unit(scenario),
             "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},
             "rows": rows,
             "yardsticks": [asdict(yardstick) for yardstick in YARDSTICKS],
-            "llama3": {**asdict(llama()), "sentence": llama().sentence},
+            "llama3": {**asdict(llama_prediction()), "sentence": llama_prediction().sentence},
         }
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
-    output.say(table(rows), arguments.json)
+    output.write_for_people(table(rows), arguments.json)
     output.note(sequence_note_of_points([scenario]))
     return 0
 

@@ -17,5 +17,5 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Write the entries; returns 0."""
-    output.write(arguments.bib, bibtex(scenario_arguments.chosen(arguments).scenario))
+    output.write(arguments.bib, bibtex(scenario_arguments.selected_scenario(arguments).scenario))
     return 0

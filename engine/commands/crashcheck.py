@@ -12,15 +12,17 @@ from ..persistence.models import domain
 from . import output, progress_bar
 from .parser import FAILED, INTERRUPTED, NO_VERDICT, Subparsers, whole_number
 
-STATES = 40_000
-SHOWN = 10
+DEFAULT_STATES = 40_000
+MAX_SHOWN = 10
 
 
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("crashcheck", help="explore the crash states of the log protocol")
     states = partial(whole_number, what="states", most=100_000_000)
-    parser.add_argument("--states", type=states, default=STATES, metavar="N", help=f"unique states to visit, about ({STATES})")
+    parser.add_argument(
+        "--states", type=states, default=DEFAULT_STATES, metavar="N", help=f"unique states to visit, about ({DEFAULT_STATES})"
+    )
     parser.add_argument("--model", metavar="NAME", help="one persistence model; without it, all that are safe")
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--broken", metavar="BUG", help="a seeded bug, or FILE.py:FUNCTION from a medium to a broken one")
@@ -40,13 +42,13 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.replay:
         return _replay(arguments)
     if arguments.ladder:
-        ladder = bugs.of_checkout("crashcheck.ladder")
+        ladder = bugs.checkout_module("crashcheck.ladder")
         rows = [row.as_json() for row in ladder.ladder(tuple(bugs.seeded().values()), progress_bar.draw)]
         progress_bar.wipe()
         output.write_json_or(arguments.json, rows, ladder.table(rows))
         return 0
     if arguments.broken:
-        bug = bugs.broken(arguments.broken)
+        bug = bugs.broken_protocol(arguments.broken)
         report = bugs.hunt(bug, models, seed=arguments.seed, on_progress=progress_bar.draw)
         evidence = report.caught_by(bug.evidence)
         catch = {"caught": bool(evidence), "expected": bug.evidence or None, "caught_by": evidence or None}
@@ -77,12 +79,12 @@ def report_text(report: CrashReport, bug_fields: dict[str, Any]) -> str:
         lines.append(
             f"{report.no_verdict} states have no verdict: it is not known whether their runs or recoveries end. Replay them:"
         )
-        lines += [f"{state.line}\n    {state.problem}" for state in report.no_verdict_states[:SHOWN]]
+        lines += [f"{state.line}\n    {state.problem}" for state in report.no_verdict_states[:MAX_SHOWN]]
     if report.interrupted:
         lines.append("Interrupted; run it again for the rest: the order of states is always the same.")
-    lines += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:SHOWN]]
-    if len(report.failures) > SHOWN:
-        lines.append(f"and {len(report.failures) - SHOWN} more lines in --json FILE.")
+    lines += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:MAX_SHOWN]]
+    if len(report.failures) > MAX_SHOWN:
+        lines.append(f"and {len(report.failures) - MAX_SHOWN} more lines in --json FILE.")
     return "\n".join(lines) + "\n"
 
 
@@ -96,8 +98,8 @@ def _catch(report: CrashReport, bug_fields: dict[str, Any]) -> str:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    name = arguments.broken or replay_line.read(arguments.replay).bug
-    bug = bugs.broken(name) if name else bugs.Broken("")
+    name = arguments.broken or replay_line.read_line(arguments.replay).bug
+    bug = bugs.broken_protocol(name) if name else bugs.BrokenProtocol("")
     with bug.install():
         verdict = replay_line.replay(arguments.replay, bug.wrap)
     ending = "refused, which is honest here" if verdict.refused else f"consistent, at batch {verdict.batch}"

@@ -7,25 +7,25 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ..analysis.verdict.allowed import SEARCHED, narrowed
-from ..analysis.verdict.decide import Row, Verdict, VerdictQuestion, decisions
+from ..analysis.verdict.allowed import SEARCHED_KINDS, narrow_parts
+from ..analysis.verdict.decide import SystemRow, Verdict, VerdictQuestion, verdicts
 from ..analysis.verdict.outlook.outlook import NO_OUTLOOK, Outlook, outlook
-from ..analysis.verdict.report.asked import link_of, question_of
-from ..analysis.verdict.report.content import content, table
+from ..analysis.verdict.report.asked import link_of, read_question
+from ..analysis.verdict.report.content import verdict_content, verdict_table
 from ..analysis.verdict.report.sentences import (
+    draw_share_sentence,
     headline,
-    inputs,
+    inputs_sentence,
     machine_words,
-    not_on_sale,
     notes,
     popularity_words,
-    sureness,
+    reason_sentence,
     tipping_words,
+    unavailable_sentence,
     unstruck_words,
-    why,
 )
 from ..analysis.verdict.requirement import OBJECTIVES
-from ..analysis.verdict.space import KNOBS, RESET
+from ..analysis.verdict.space import KNOBS, RESET_KNOBS
 from ..core.figures import figure
 from ..insight.running_costs import assumptions
 from ..results import csv_table
@@ -62,18 +62,18 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Write the verdict; returns 0, or 3 where nothing meets the requirement."""
-    selection = scenario_arguments.chosen(arguments)
+    selection = scenario_arguments.selected_scenario(arguments)
     question, base = _question(arguments, selection), selection.start.preset or DEFAULT
     verdict = _decided(question)
     if not verdict.whole:
         output.note(f"Interrupted after {verdict.done} of {len(verdict.space)} systems: the others were searched quickly alone.")
     verdict_outlook = _outlook(arguments, verdict)
     if arguments.json:
-        output.write(arguments.json, json.dumps(content(verdict, base, verdict_outlook), indent=1) + "\n")
+        output.write(arguments.json, json.dumps(verdict_content(verdict, base, verdict_outlook), indent=1) + "\n")
     if arguments.csv:
-        rows = table(verdict, base)
+        rows = verdict_table(verdict, base)
         output.write(arguments.csv, csv_table.rows_text(list(rows[0]), (list(row.values()) for row in rows)))
-    output.say(_text(verdict, base, verdict_outlook), arguments.json, arguments.csv)
+    output.write_for_people(_text(verdict, base, verdict_outlook), arguments.json, arguments.csv)
     output.note(_ignored(selection.settings))
     output.note(sequence_note_of_points([question.scenario]))
     return 0 if verdict.best else FAILED
@@ -81,9 +81,9 @@ def call(arguments: argparse.Namespace) -> int:
 
 def _decided(question: VerdictQuestion) -> Verdict:
     """Return the verdict; after an interruption, the verdict on the systems that were searched until then."""
-    waiting = decisions(question)
-    verdict, paced = next(waiting), progress_bar.Paced()
-    with progress_bar.shown(), suppress(KeyboardInterrupt):
+    waiting = verdicts(question)
+    verdict, paced = next(waiting), progress_bar.PacedBar()
+    with progress_bar.visible_bar(), suppress(KeyboardInterrupt):
         for verdict in waiting:
             paced(verdict.done / len(verdict.space), f"{verdict.done} of {len(verdict.space)} systems")
     return verdict
@@ -94,14 +94,14 @@ def _outlook(arguments: argparse.Namespace, verdict: Verdict) -> Outlook:
     if not verdict.whole or verdict.best is None or (arguments.quick and not arguments.map):
         return NO_OUTLOOK
     try:
-        with progress_bar.shown():
-            return outlook(verdict, arguments.map, progress_bar.Paced())
+        with progress_bar.visible_bar():
+            return outlook(verdict, arguments.map, progress_bar.PacedBar())
     except KeyboardInterrupt:
         output.note("Interrupted: draws, tipping points and map are left out.")
         return NO_OUTLOOK
 
 
-def _question(arguments: argparse.Namespace, selection: scenario_arguments.Chosen) -> VerdictQuestion:
+def _question(arguments: argparse.Namespace, selection: scenario_arguments.ScenarioSelection) -> VerdictQuestion:
     """Return the question of a link, as changed by arguments."""
     linked = selection.start.questions
     parts = arguments.parts or linked.parts
@@ -110,16 +110,16 @@ def _question(arguments: argparse.Namespace, selection: scenario_arguments.Chose
         require=tuple(arguments.require) or linked.require,
         lose=arguments.lose or linked.lose,
         objective=arguments.objective or linked.objective,
-        parts=narrowed(parts, selection.settings),
+        parts=narrow_parts(parts, selection.settings),
         prices=arguments.prices or linked.prices,
     )
-    return question_of(selection.scenario, questions)
+    return read_question(selection.scenario, questions)
 
 
 def _ignored(settings: Mapping[str, Any]) -> str:
     """Return a sentence about settings that a verdict searches itself and ignores; "" without any."""
-    parts = {f"machine.{knob}" for knob in SEARCHED}
-    searched = {*RESET, *KNOBS} - parts
+    parts = {f"machine.{knob}" for knob in SEARCHED_KINDS}
+    searched = {*RESET_KNOBS, *KNOBS} - parts
     ignored_paths = [path for path in settings if path in searched]
     verb = "is" if len(ignored_paths) == 1 else "are"
     return f"{' and '.join(ignored_paths)} {verb} searched by a verdict: what was set is not kept." if ignored_paths else ""
@@ -127,9 +127,9 @@ def _ignored(settings: Mapping[str, Any]) -> str:
 
 def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
     """Return sentence, reason, table, outlook and notes for people."""
-    sure = sureness(verdict, verdict_outlook.bands) if verdict_outlook.bands else ""
+    sure = draw_share_sentence(verdict, verdict_outlook.bands) if verdict_outlook.bands else ""
     lines = [
-        *filter(None, (headline(verdict), why(verdict), sure, unstruck_words(verdict))),
+        *filter(None, (headline(verdict), reason_sentence(verdict), sure, unstruck_words(verdict))),
         "",
         HEAD,
         *map(_line, verdict.rows),
@@ -140,7 +140,7 @@ def _text(verdict: Verdict, base: str, verdict_outlook: Outlook) -> str:
         *tipping_words(verdict_outlook.tipping),
         *notes(verdict),
     ]
-    lines += [inputs(verdict.question), assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
+    lines += [inputs_sentence(verdict.question), assumptions(verdict.question.base), f"Link: {link_of(verdict.question, base)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -148,7 +148,7 @@ NUMBERS = f"{'USD/10^9 samples':>17}{'USD':>12}{'samples/s':>15}{'W':>8}"
 HEAD = f"{'system':18}{'rows are held in':24}{NUMBERS}  machine, or what limits it"
 
 
-def _line(row: Row) -> str:
+def _line(row: SystemRow) -> str:
     head = f"{row.system:18}{row.family:24}"
     if row.result is None:
         return f"{head}{'-':>17}{'-':>12}{'-':>15}{'-':>8}  {row.reason}"
@@ -160,4 +160,4 @@ def _line(row: Row) -> str:
     )
     kernels = kernel_words(row.scenario) if row.scenario else ""
     machine = f"{machine_words(row)}{f'; kernels {kernels}' if kernels else ''}"
-    return f"{head}{''.join(numbers)}  {' '.join(filter(None, (row.reason or machine, not_on_sale(row))))}"
+    return f"{head}{''.join(numbers)}  {' '.join(filter(None, (row.reason or machine, unavailable_sentence(row))))}"

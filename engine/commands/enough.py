@@ -8,42 +8,48 @@ from functools import partial
 from typing import Any
 
 from .. import version
-from ..analysis.enough.cache import CacheSize, cache_for, cache_of, hbm_room, lines, sentence, table_shares
+from ..analysis.enough.cache import CacheSize, cache_for, cache_lines, cache_of_size, cache_sentence, hbm_room, table_shares
 from ..analysis.enough.drawn import bands
-from ..analysis.enough.memory_cost import lines as way_lines
-from ..analysis.enough.memory_cost import ways_for
-from ..analysis.enough.question import Question, Target, ask, baseline_of
-from ..analysis.enough.smallest import Enough, enough
-from ..analysis.enough.told import told
+from ..analysis.enough.memory_cost import fastest_by_way
+from ..analysis.enough.memory_cost import way_lines as way_lines
+from ..analysis.enough.question import Target, TargetQuestion, baseline_of, make_question
+from ..analysis.enough.smallest import SmallestMachines, find_smallest
+from ..analysis.enough.told import answer_sentences
 from ..core import figures
-from ..hardware.prices import unpriced
+from ..hardware.prices import unpriced_sentences
 from ..insight.knob_strips import Strip, strips
-from ..insight.running_costs import assumptions, dollars, electricity_dollars, running_costs, running_dollars
-from ..registry import names
+from ..insight.running_costs import assumptions, electricity_unit, price_unit, running_cost_unit, running_costs
+from ..registry import variant_names
 from ..results.result import Result
 from ..scenario import knobs
 from ..scenario.scenario import KNOBS, Scenario
 from ..scenario.sequences import sequence_note_of_points
 from ..sweep import links
-from ..systems.system import powered
+from ..systems.system import powered_devices
 from ..units import GB, MS, GiB
 from . import output, scenario_arguments
 from .parser import Subparsers, amount, percentage, positive, whole_number
 
-USUAL = 10.0
+USUAL_PERCENT = 10.0
 nodes = partial(whole_number, what="nodes", most=100_000)
-MAIN = tuple(path for path, knob in KNOBS.items() if knob.main and path != "system")
+MAIN_KNOBS = tuple(path for path, knob in KNOBS.items() if knob.main and path != "system")
 
 
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("enough", help="the smallest PMEM and CXL link that meet a target, and what they cost")
     scenario_arguments.add(parser)
-    parser.add_argument("--baseline", default="dram", choices=names("systems"), metavar="SYSTEM", help="held against (dram)")
+    parser.add_argument(
+        "--baseline", default="dram", choices=variant_names("systems"), metavar="SYSTEM", help="held against (dram)"
+    )
     target = parser.add_mutually_exclusive_group()
     percent = partial(percentage, minimum=-99, maximum=100_000)
     target.add_argument(
-        "--within-percent", type=percent, default=USUAL, metavar="P", help=f"of the baseline's step time ({figures.exact(USUAL)})"
+        "--within-percent",
+        type=percent,
+        default=USUAL_PERCENT,
+        metavar="P",
+        help=f"of the baseline's step time ({figures.exact(USUAL_PERCENT)})",
     )
     target.add_argument("--within", type=percent, metavar="P", help=argparse.SUPPRESS)
     step = partial(amount, noun="milliseconds", minimum=1e-6, maximum=1e9)
@@ -67,20 +73,20 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.within is not None:
         percent = arguments.within
         print(f"--within goes in the next minor version; write --within-percent {figures.exact(percent)}.", file=sys.stderr)
-    selection = scenario_arguments.chosen(arguments)
+    selection = scenario_arguments.selected_scenario(arguments)
     scenario = selection.scenario
     if arguments.memory_cost is not None:
         return _tell_ways(scenario, arguments)
     if cache_size := _cache_size(scenario, arguments):
         return _tell_cache(scenario, cache_size, selection.names, arguments)
-    question = ask(scenario, baseline_of(scenario, arguments.baseline), Target(percent / 100, arguments.step_ms))
-    answer = enough(question)
-    sentences = {name: text for name, text in vars(told(answer, bands(answer))).items() if text}
+    question = make_question(scenario, baseline_of(scenario, arguments.baseline), Target(percent / 100, arguments.step_ms))
+    answer = find_smallest(question)
+    sentences = {name: text for name, text in vars(answer_sentences(answer, bands(answer))).items() if text}
     if arguments.json:
         content = _content(question, answer, None if arguments.step_ms else percent, sentences)
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     lines = [*sentences.values(), *_costs(question, answer), *_strips(question)]
-    output.say("\n".join(lines) + "\n", arguments.json)
+    output.write_for_people("\n".join(lines) + "\n", arguments.json)
     output.note(sequence_note_of_points([scenario]))
     return 0
 
@@ -90,8 +96,8 @@ def _cache_size(s: Scenario, arguments: argparse.Namespace) -> CacheSize | None:
     if arguments.hit_rate is not None:
         return cache_for(s, arguments.hit_rate / 100)
     if arguments.hbm_GiB is not None:
-        return cache_of(s, arguments.hbm_GiB * GiB)
-    return None if arguments.nodes is None else cache_of(s, hbm_room(s, arguments.nodes))
+        return cache_of_size(s, arguments.hbm_GiB * GiB)
+    return None if arguments.nodes is None else cache_of_size(s, hbm_room(s, arguments.nodes))
 
 
 def _tell_cache(s: Scenario, cache_size: CacheSize, tables: Sequence[str], arguments: argparse.Namespace) -> int:
@@ -105,21 +111,21 @@ def _tell_cache(s: Scenario, cache_size: CacheSize, tables: Sequence[str], argum
             "lru_gigabytes": None if cache_size.recent_nbytes is None else cache_size.recent_nbytes / GB,
             "lru_hit_rate_percent": 100 * cache_size.recent_rate,
             "tables": [table_share._asdict() for table_share in table_shares(cache_size, tables)],
-            "sentences": {"cache": sentence(s, cache_size)},
+            "sentences": {"cache": cache_sentence(s, cache_size)},
         }
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
-    output.say("\n".join(lines(s, cache_size, tables)) + "\n", arguments.json)
+    output.write_for_people("\n".join(cache_lines(s, cache_size, tables)) + "\n", arguments.json)
     return 0
 
 
 def _tell_ways(s: Scenario, arguments: argparse.Namespace) -> int:
     """Write the ways to hold the tables for an amount, as JSON too; returns 0."""
-    ways = ways_for(s, arguments.memory_cost)
+    ways = fastest_by_way(s, arguments.memory_cost)
     told_ways = list(way_lines(s, arguments.memory_cost, ways))
     if arguments.json:
         content = {
             "model_version": version.MODEL,
-            "usd_of": dollars(s),
+            "usd_of": price_unit(s),
             "most_usd": arguments.memory_cost,
             "ways": [
                 {
@@ -136,11 +142,13 @@ def _tell_ways(s: Scenario, arguments: argparse.Namespace) -> int:
             "sentences": {"ways": told_ways[0]},
         }
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
-    output.say("\n".join(told_ways) + "\n", arguments.json)
+    output.write_for_people("\n".join(told_ways) + "\n", arguments.json)
     return 0
 
 
-def _content(question: Question, answer: Enough, percent: float | None, sentences: Mapping[str, str]) -> dict[str, Any]:
+def _content(
+    question: TargetQuestion, answer: SmallestMachines, percent: float | None, sentences: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the answer for programs: the machine, the costs of all machines, and the sentences."""
     cheapest = answer.both.machine
     machines = {name: running_costs(result) for name, result in _machines(question, answer).items()}
@@ -163,7 +171,7 @@ def _content(question: Question, answer: Enough, percent: float | None, sentence
         },
         "costs": {
             name: {
-                "usd_of": dollars(_machines(question, answer)[name].scenario),
+                "usd_of": price_unit(_machines(question, answer)[name].scenario),
                 "capital_usd": costs.capital,
                 "kwh_a_month": costs.kwh_month,
                 "electricity_usd_a_month": costs.electricity_month,
@@ -179,7 +187,7 @@ def _content(question: Question, answer: Enough, percent: float | None, sentence
     }
 
 
-def _machines(question: Question, answer: Enough) -> dict[str, Result]:
+def _machines(question: TargetQuestion, answer: SmallestMachines) -> dict[str, Result]:
     return {
         "As it is": question.own,
         f"Baseline {question.baseline.scenario.system}": question.baseline,
@@ -187,29 +195,29 @@ def _machines(question: Question, answer: Enough) -> dict[str, Result]:
     }
 
 
-def _costs(question: Question, answer: Enough) -> Iterator[str]:
+def _costs(question: TargetQuestion, answer: SmallestMachines) -> Iterator[str]:
     for name, result in _machines(question, answer).items():
         if costs := running_costs(result):
             s = result.scenario
-            paid = figures.figure(costs.electricity_month, electricity_dollars(s))
+            paid = figures.figure(costs.electricity_month, electricity_unit(s))
             month = f"{figures.figure(costs.kwh_month, 'kWh a month')} for {paid}"
             if costs.capital is None or costs.billion is None:
                 yield f"{name.replace('Cheapest', 'Smallest')}: {' '.join(_unpriced(result))} {month}."
             else:
-                billion_text = f"{figures.figure(costs.billion, running_dollars(s))} for a billion samples"
-                yield f"{name}: {figures.figure(costs.capital, dollars(s))}, {month}, {billion_text}."
+                billion_text = f"{figures.figure(costs.billion, running_cost_unit(s))} for a billion samples"
+                yield f"{name}: {figures.figure(costs.capital, price_unit(s))}, {month}, {billion_text}."
     yield assumptions(question.scenario)
 
 
 def _unpriced(result: Result) -> tuple[str, ...]:
     """Return sentences about the parts of a result's machine that have no price."""
-    return unpriced(result.scenario.machine, powered(result.scenario.system, result.scenario.machine))
+    return unpriced_sentences(result.scenario.machine, powered_devices(result.scenario.system, result.scenario.machine))
 
 
-def _strips(question: Question) -> Iterator[str]:
+def _strips(question: TargetQuestion) -> Iterator[str]:
     for strip in _knob_strips(question):
         yield f"{KNOBS[strip.path].label}: {strip.sentence}"
 
 
-def _knob_strips(question: Question) -> Sequence[Strip]:
-    return strips(question.scenario, MAIN, question.baseline.scenario)
+def _knob_strips(question: TargetQuestion) -> Sequence[Strip]:
+    return strips(question.scenario, MAIN_KNOBS, question.baseline.scenario)

@@ -12,15 +12,15 @@ from ..core import catalog
 from ..core.constants import Constant
 from ..core.figures import exact, figure
 from ..core.part_files.tables import Availability
-from ..faults.fault import mtbfs, published
-from ..paths import written_path
+from ..faults.fault import published_mtbfs, published_rates
+from ..paths import user_path
 from ..scenario import knobs, presets
 from ..scenario.scenario import KNOBS
 from ..units import HOUR
 from . import output, part_check
 from .parser import Subparsers
 
-Entry = dict[str, Any]
+ListRow = dict[str, Any]
 
 
 def add(commands: Subparsers) -> None:
@@ -28,7 +28,7 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser("list", help="what there is to choose from")
     parser.add_argument("what", choices=tuple(LISTS))
     parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument("--check", type=written_path, metavar="FILE", help="with devices: say what is wrong with a part's file")
+    parser.add_argument("--check", type=user_path, metavar="FILE", help="with devices: say what is wrong with a part's file")
     parser.add_argument("--kind", metavar="KIND", help="of the part to check; by default its folder's name")
     parser.set_defaults(call=call)
 
@@ -44,87 +44,87 @@ def call(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _variants(kind: str) -> Callable[[], list[Entry]]:
-    return lambda: [_variant(kind, name) for name in registry.names(kind)]
+def _variants(kind: str) -> Callable[[], list[ListRow]]:
+    return lambda: [_variant(kind, name) for name in registry.variant_names(kind)]
 
 
-def _variant(kind: str, name: str) -> Entry:
+def _variant(kind: str, name: str) -> ListRow:
     """Return a variant's title, and the idea that the first line of its module states."""
-    idea = (registry.module(kind, name).__doc__ or "").partition("\n")[0]
-    variant = registry.load(kind, name)
+    idea = (registry.variant_module(kind, name).__doc__ or "").partition("\n")[0]
+    variant = registry.load_variant(kind, name)
     unsure = " (headline only)" if getattr(variant, "confidence", "source") == "headline only" else ""
     return {"name": name, "title": getattr(variant, "title", name) + unsure, "help": idea}
 
 
-def _fields(owner: Any, *names: str) -> Entry:
+def _fields(owner: Any, *names: str) -> ListRow:
     return {name: getattr(owner, name) for name in names}
 
 
-def _metrics() -> list[Entry]:
-    return [{"name": name} | _fields(metric, "title", "help") for name, metric in registry.every("metrics").items()]
+def _metrics() -> list[ListRow]:
+    return [{"name": name} | _fields(metric, "title", "help") for name, metric in registry.all_variants("metrics").items()]
 
 
-def _faults() -> list[Entry]:
+def _faults() -> list[ListRow]:
     """Return each fault with its number, its kind and the media that it destroys."""
     return [
         {"name": name, "title": fault.title, "help": fault.summary}
         | {"id": fault.id, "kind": fault.kind, "destroys": ", ".join(sorted(fault.destroys)) or "nothing"}
-        for name, fault in sorted(registry.every("faults").items(), key=lambda pair: (int(pair[1].id[1:]), pair[0]))
+        for name, fault in sorted(registry.all_variants("faults").items(), key=lambda pair: (int(pair[1].id[1:]), pair[0]))
     ]
 
 
-def _rates() -> list[Entry]:
+def _rates() -> list[ListRow]:
     """Return each published failure rate, with the counts that it was computed from and the source."""
-    files = {name: published(name) for name in registry.rate_names() if name != registry.NO_RATES}
+    files = {name: published_rates(name) for name in registry.rate_names() if name != registry.NO_RATES}
     return [
-        {"name": name, "fault": fault, **rate, "mtbf_hours": mtbfs(name)[fault] / HOUR, "of": content["source"]}
+        {"name": name, "fault": fault, **rate, "mtbf_hours": published_mtbfs(name)[fault] / HOUR, "of": content["source"]}
         for name, content in files.items()
         for fault, rate in content["faults"].items()
     ]
 
 
-def _devices() -> list[Entry]:
+def _devices() -> list[ListRow]:
     """Return each device with the knobs that it reads, and its constants, by the part that a knob chooses."""
     return [
         {
             **_variant("devices", name),
             "knobs": list(kind.knobs),
-            "parts": [_part(part_kind, part) for part_kind in kind.kinds for part in catalog.names(part_kind)],
+            "parts": [_part(part_kind, part) for part_kind in kind.kinds for part in catalog.part_names_of(part_kind)],
             "constants": _constants(kind.parts()),
         }
-        for name, kind in registry.every("devices").items()
+        for name, kind in registry.all_variants("devices").items()
     ]
 
 
-def _constants(parts: Mapping[str, Iterable[Constant]]) -> list[Entry]:
+def _constants(parts: Mapping[str, Iterable[Constant]]) -> list[ListRow]:
     return [{"part": part, **asdict(constant)} for part, constants in parts.items() for constant in constants]
 
 
-def _part(kind: str, name: str) -> Entry:
+def _part(kind: str, name: str) -> ListRow:
     """Return a part's availability, its form, and its latencies under load, where its file has them."""
     form = catalog.form(kind, name)
     available = asdict(catalog.availability(kind, name))
     curve = catalog.latency_points(kind, name)
-    details: Entry = {"form": form} if form else {}
+    details: ListRow = {"form": form} if form else {}
     details |= {"latency_under_load": curve._asdict()} if curve else {}
     return {"kind": kind, "name": name, "availability": available} | details
 
 
-def _parts() -> list[Entry]:
+def _parts() -> list[ListRow]:
     """Return each part of the catalogue of hardware, and whether it can be bought."""
     summaries = (dict(zip(("kind", "name", "title", "help"), summary, strict=True)) for summary in catalog.summaries())
     return [{**summary, "bought": catalog.availability(summary["kind"], summary["name"]).mark or "-"} for summary in summaries]
 
 
-def _protections() -> list[Entry]:
+def _protections() -> list[ListRow]:
     """Return each protection with the state that it keeps after each loss, and the constants of its plan."""
     return [
         {**_variant("protections", name), "keeps": dict(protection.keeps), "constants": _constants({"": protection.constants})}
-        for name, protection in registry.every("protections").items()
+        for name, protection in registry.all_variants("protections").items()
     ]
 
 
-def _caches() -> list[Entry]:
+def _caches() -> list[ListRow]:
     """Return each cache policy with the systems that can have it."""
     return [
         cache_policy._asdict() | {"systems": ", ".join(policy.systems_with(name))}
@@ -132,11 +132,11 @@ def _caches() -> list[Entry]:
     ]
 
 
-def _presets() -> list[Entry]:
+def _presets() -> list[ListRow]:
     return [_fields(presets.preset(name), "name", "title", "description", "paper") for name in presets.preset_names()]
 
 
-def _knobs() -> list[Entry]:
+def _knobs() -> list[ListRow]:
     return [
         _fields(knob, "path", "label", "unit", "kind", "low", "high")
         | {"choices": list(knob.allowed)}
@@ -145,13 +145,13 @@ def _knobs() -> list[Entry]:
     ]
 
 
-def _lines(entries: Sequence[Entry], columns: Sequence[str]) -> str:
+def _lines(entries: Sequence[ListRow], columns: Sequence[str]) -> str:
     rows = [[_cell(list_row, column) for column in columns] for list_row in entries]
     widths = [max((len(row[index]) for row in rows), default=0) for index in range(len(columns))]
     return "".join("  ".join(map(str.ljust, row, widths)).rstrip() + "\n" for row in rows)
 
 
-def _catalogue(entries: Sequence[Entry]) -> str:
+def _catalogue(entries: Sequence[ListRow]) -> str:
     """Return the devices' constants as lines: value, range, confidence and source, then the values of other sources."""
     parts = [(device["name"], part) for device in entries for part in device.get("parts", ())]
     marks = [f"{name:19} {text}" for name, part in parts for text in (_bought(part), _under_load(part)) if text]
@@ -160,13 +160,13 @@ def _catalogue(entries: Sequence[Entry]) -> str:
     return "\n" + "\n".join(rows) + "\n" if rows else ""
 
 
-def _bought(part: Entry) -> str:
+def _bought(part: ListRow) -> str:
     """Return a line for a part that cannot be bought, with since when and the source; "" for others."""
     available = Availability(**part["availability"])
     return f"{part['name']:19} {available.mark}: {available.source}" if available.mark else ""
 
 
-def _under_load(part: Entry) -> str:
+def _under_load(part: ListRow) -> str:
     """Return a line of a part's latencies under load; "" where its file has none."""
     if not (curve := part.get("latency_under_load")):
         return ""
@@ -177,7 +177,7 @@ def _under_load(part: Entry) -> str:
     return f"{part['name']:19} latency under load {points} [ns], {curve['confidence']}: {curve['source']}"
 
 
-def _sources(device: str, constant: Entry) -> Iterator[str]:
+def _sources(device: str, constant: ListRow) -> Iterator[str]:
     yield _line(
         device, constant["part"], f"{constant['name']} of {constant['year']}" if constant["year"] else constant["name"], constant
     )
@@ -187,19 +187,19 @@ def _sources(device: str, constant: Entry) -> Iterator[str]:
         yield _line(device, constant["part"], f"  machine.prices={year}", price)
 
 
-def _line(device: str, part: str, name: str, constant: Entry) -> str:
+def _line(device: str, part: str, name: str, constant: ListRow) -> str:
     extent = f"{exact(constant['low'])} to {exact(constant['high'])}, {constant['confidence']}: {constant['source']}"
     return f"{device:19} {part:15} {name:44} {constant['value']:>10g} {constant['unit']:12} {extent}"
 
 
-def _cell(list_row: Entry, column: str) -> str:
+def _cell(list_row: ListRow, column: str) -> str:
     cell = list_row[column]
     if column == "mtbf_hours":
         return figure(cell, "h")
     return knobs.write(KNOBS[list_row["path"]], cell) if column == "default" else str(cell)
 
 
-LISTS: dict[str, tuple[Callable[[], list[Entry]], tuple[str, ...]]] = {
+LISTS: dict[str, tuple[Callable[[], list[ListRow]], tuple[str, ...]]] = {
     "systems": (_variants("systems"), ("name", "title", "help")),
     "devices": (_devices, ("name", "title", "help")),
     "parts": (_parts, ("kind", "name", "bought", "title", "help")),

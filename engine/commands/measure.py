@@ -9,14 +9,14 @@ from typing import Any
 
 from ..core import catalog
 from ..core.figures import exact, figure
-from ..core.part_files.use import used
+from ..core.part_files.use import folder_in_use
 from ..errors import BadInput
 from ..estimates import step_seconds
 from ..measure.fitted import MeasuredFigure
 from ..measure.gpu.measured_gpu import MeasuredGpu, gpu_number, measure_gpu
 from ..measure.host import measure_host, pytorch
-from ..measure.part_files import NAME, NEAREST, OF_GPU, rounded, written
-from ..paths import written_path
+from ..measure.part_files import GPU_PART_NAMES, NAME, NEAREST, round_digits, write_parts
+from ..paths import user_path
 from ..scenario.presets import DEFAULT, preset
 from ..scenario.scenario import with_values
 from ..units import MS
@@ -44,12 +44,10 @@ def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("measure", help="measure this machine's parts, for --parts-dir")
     parser.add_argument(
-        "--out", type=written_path, default=Path("measured-parts"), metavar="DIR", help="write files here (measured-parts)"
+        "--out", type=user_path, default=Path("measured-parts"), metavar="DIR", help="write files here (measured-parts)"
     )
     parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats: half a minute")
-    parser.add_argument(
-        "--drive", type=written_path, metavar="DIR", help="the drive of DIR too, in a scratch file of 1 GiB there"
-    )
+    parser.add_argument("--drive", type=user_path, metavar="DIR", help="the drive of DIR too, in a scratch file of 1 GiB there")
     parser.add_argument(
         "--gpu", type=gpu_argument, metavar="N", help="the GPU of this number; without it, GPU 0 where PyTorch sees one"
     )
@@ -61,29 +59,29 @@ def call(arguments: argparse.Namespace) -> int:
 
     Returns 3 where a GPU that was named is not measured, else 0.
     """
-    usable(arguments.out, create=True)
+    check_folder(arguments.out, create=True)
     if arguments.drive:
-        usable(arguments.drive)
-    paced, torch = progress_bar.Paced(), pytorch()
+        check_folder(arguments.drive)
+    paced, torch = progress_bar.PacedBar(), pytorch()
     number, failure = gpu_number(torch, arguments.gpu), ""
-    with progress_bar.shown():
+    with progress_bar.visible_bar():
         host = measure_host(arguments.quick, lambda share, activity: paced(share, f"measuring {activity}"), arguments.drive)
         try:
             device = None if number is None else _measure_gpu(torch, number, arguments.quick)
         except BadInput as error:  # the host's figures are written all the same
             device, failure = None, str(error)
     of_gpu = device.parts if device else {}
-    paths = written(arguments.out, host.about, host.parts, curves=host.curves, beside=of_gpu)
+    paths = write_parts(arguments.out, host.about, host.parts, curves=host.curves, beside=of_gpu)
     lines = [host.about, *host.notes, *[failure] * bool(failure), "", table(host.parts, NEAREST)]
     if device:
-        paths += written(arguments.out, device.about, device.parts, device.nearest, OF_GPU, beside=host.parts)
+        paths += write_parts(arguments.out, device.about, device.parts, device.nearest, GPU_PART_NAMES, beside=host.parts)
         lines += [device.about, *device.notes, "", table(device.parts, device.nearest)]
     lines += [f"Written: {', '.join(map(str, paths))}."]
     lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]
     lines += ["Add --set machine.ssd=measured for the drive."] * ("drive" in host.parts)
     lines += [EXPANDER] * ("expander" in host.parts)
     lines += [_gpu_usage(device)] if device else []
-    lines += [effect(arguments.out, host.parts)]
+    lines += [effect_sentence(arguments.out, host.parts)]
     lines += [f"How good they are: {PROGRAM} validate --here --parts-dir {arguments.out}"]
     lines += [f"And with the GPU: {PROGRAM} validate --here --gpu {number} --parts-dir {arguments.out}"] if device else []
     output.write(output.STANDARD, "\n".join(lines) + "\n")
@@ -91,16 +89,16 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def _measure_gpu(torch: Any, number: int, quick: bool) -> MeasuredGpu:
-    paced = progress_bar.Paced()
+    paced = progress_bar.PacedBar()
     return measure_gpu(torch, number, quick, lambda share, activity: paced(share, f"measuring {activity}"))
 
 
-def effect(folder: Path, kinds: Container[str]) -> str:
+def effect_sentence(folder: Path, kinds: Container[str]) -> str:
     """Return step times of the default model, by measured kinds of parts and nearest parts."""
     host = {knob: kind for knob, kind in HOST_KNOBS.items() if kind in kinds}
     systems = {"cpu-only": host, "cpu-gpu": host, **({"ssd": {**host, **DRIVE_KNOBS}} if "drive" in kinds else {})}
     base = with_values(preset(DEFAULT).scenario, {"run.training": False})
-    with used(folder):
+    with folder_in_use(folder):
         scenarios = [
             with_values(
                 base, {"system": system, **{knob: NAME if is_measured else NEAREST[kind] for knob, kind in knobs.items()}}
@@ -117,7 +115,7 @@ def effect(folder: Path, kinds: Container[str]) -> str:
     return f"A step of {DEFAULT} with these parts: {changes}."
 
 
-def usable(folder: Path, create: bool = False) -> None:
+def check_folder(folder: Path, create: bool = False) -> None:
     """Raise BadInput where no file can be written in a folder, before minutes are spent."""
     try:
         if create:
@@ -130,8 +128,10 @@ def usable(folder: Path, create: bool = False) -> None:
 
 def _gpu_usage(device: MeasuredGpu) -> str:
     """Return the sentence on the settings that take the parts of a GPU."""
-    rate = exact(rounded(device.parts["copy-path"]["pinned-copy-rate"].value))
-    parts = f"--set machine.gpu={NAME} --set machine.framework={OF_GPU['framework']} --set machine.pcie_bandwidth_GBps={rate}"
+    rate = exact(round_digits(device.parts["copy-path"]["pinned-copy-rate"].value))
+    parts = (
+        f"--set machine.gpu={NAME} --set machine.framework={GPU_PART_NAMES['framework']} --set machine.pcie_bandwidth_GBps={rate}"
+    )
     return f"For systems with the GPU add {parts}; that framework stands in place of the host's."
 
 
@@ -139,7 +139,7 @@ def table(parts: Mapping[str, Mapping[str, MeasuredFigure]], nearest: Mapping[st
     """Write each constant beside that of the catalogue's nearest part."""
     lines = [f"{'':38}{'measured':>12}{'nearest part':>14}  of"]
     for kind, figures in parts.items():
-        units, nearest_part = catalog.units(kind), catalog.content(kind, nearest[kind])
+        units, nearest_part = catalog.units(kind), catalog.part_content(kind, nearest[kind])
         for key, constant in figures.items():
             if constant.confidence == "unsourced":
                 continue

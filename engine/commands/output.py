@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 from ..core import process
 from ..errors import BadFile, BadInput
-from ..paths import written_path
-from ..results.csv_table import check_writable, write_atomically
+from ..paths import user_path
+from ..results.csv_table import check_can_write, write_atomically
 
 STANDARD = "-"
 TARGETS = ("csv", "json", "trace", "artefact", "bib", "toml", "plan")  # arguments of commands that name one
@@ -23,7 +23,7 @@ SIGNS |= dict.fromkeys("\N{EN DASH}\N{EM DASH}\N{HYPHEN}", "-")
 LEGIBLE = "emberpool.legible"
 
 
-def legible(error: UnicodeError) -> tuple[str, int]:
+def ascii_fallback(error: UnicodeError) -> tuple[str, int]:
     """Return ASCII for characters that an encoding lacks, and the position after them; letters lose their accents."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -36,7 +36,7 @@ def _ascii_text(character: str) -> str:
     return "".join(letter for letter in decomposed if letter.isascii() and letter.isprintable()) or "?"
 
 
-codecs.register_error(LEGIBLE, legible)
+codecs.register_error(LEGIBLE, ascii_fallback)
 
 
 def open_streams() -> None:
@@ -57,13 +57,13 @@ def check(arguments: argparse.Namespace) -> None:
         raise BadInput("Only one output can be - (standard output); name a file for the other.")
     for target in targets:
         if target != STANDARD:
-            check_writable(written_path(target))
+            check_can_write(user_path(target))
 
 
 def write(target: str, text: str | bytes | Iterable[str]) -> None:
     """Write the text, whole or in pieces, or bytes, to the target; raises BadFile."""
     if target != STANDARD:
-        write_atomically(written_path(target), text)
+        write_atomically(user_path(target), text)
         return
     assert not isinstance(text, bytes)  # `check` has refused it
     if isinstance(sys.stdout, process.ClosedStream):
@@ -72,13 +72,13 @@ def write(target: str, text: str | bytes | Iterable[str]) -> None:
         sys.stdout.writelines([text] if isinstance(text, str) else text)
         sys.stdout.flush()
     except BrokenPipeError:
-        silence()
+        drop_stream()
     except OSError as error:
-        silence()
+        drop_stream()
         raise BadFile(f"Standard output cannot be written: {error.strerror}; name a file instead.") from error
 
 
-def say(text: str, *targets: str | None) -> None:
+def write_for_people(text: str, *targets: str | None) -> None:
     """Write the text for people to standard output, unless a target is standard output.
 
     Where a target is a file, a failure to write the text is only noted.
@@ -108,7 +108,7 @@ def write_json_or(target: str | None, content: Any, text: str) -> None:
     write(target or STANDARD, json.dumps(content, indent=1) + "\n" if target else text)
 
 
-def silence(stream: TextIO | None = None) -> None:
+def drop_stream(stream: TextIO | None = None) -> None:
     """Drop the rest of a stream whose reader, such as `head`, has gone, or whose disk is full."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, (stream or sys.stdout).fileno())

@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 from ..core.catalog import VARIABLE
 from ..core.figures import exact
 from ..errors import BadInput
-from ..paths import written_path
+from ..paths import user_path
 from ..store.database import DEFAULT
 from . import output
 
 Subparsers = Any  # argparse keeps this type private
-A_BUG, BAD_INPUT, FAILED, INTERRUPTED = 1, 2, 3, 130  # exit statuses beside 0
-NO_VERDICT = A_BUG  # of a check that could not finish
+BUG, BAD_INPUT, FAILED, INTERRUPTED = 1, 2, 3, 130  # exit statuses beside 0
+NO_VERDICT = BUG  # of a check that could not finish
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
         help_text = f"take the parts of a folder too, DIR/gpu/NAME.toml and the like ({VARIABLE})"
-        self.add_argument("--parts-dir", type=written_path, default=argparse.SUPPRESS, metavar="DIR", help=help_text)
+        self.add_argument("--parts-dir", type=user_path, default=argparse.SUPPRESS, metavar="DIR", help=help_text)
 
     def error(self, message: str) -> NoReturn:
         """Raise BadInput with the message as one sentence."""
@@ -45,9 +45,7 @@ def add_outputs(parser: argparse.ArgumentParser, csv_required: bool = False) -> 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare the store of finished points, and the number of points computed at once."""
-    parser.add_argument(
-        "--store", type=written_path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})"
-    )
+    parser.add_argument("--store", type=user_path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="points computed at once (-1, one per core)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="compute on the workers of a Dask scheduler, as in tcp://HOST:8786")
 

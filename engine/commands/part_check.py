@@ -13,16 +13,16 @@ from typing import Any
 from ..core import catalog
 from ..core.part_files.folder import parsed
 from ..core.part_files.known import NAME
-from ..errors import BadFile, BadInput, nearest
+from ..errors import BadFile, BadInput, nearest_hint
 from ..version import PROGRAM
 from . import output
 from .parser import BAD_INPUT
 
 MOST_FAULTS = 100
-SAYS = re.compile(r"says '(?P<word>[^']*)'(?: of (?P<table>[\w-]+)[\w.-]*)?, which")
-LINE, MORE = re.compile(r"at line (\d+)"), re.compile(r"(?<=\]) and \d+ more(?=;)")
-HEAD = re.compile(r"\s*\[\s*(?P<head>[^\]]+?)\s*\]")
-ENTRY = re.compile(r"""\s*(?P<key>"[^"]*"|'[^']*'|[\w-]+)\s*[=.]""")
+WORD_PATTERN = re.compile(r"says '(?P<word>[^']*)'(?: of (?P<table>[\w-]+)[\w.-]*)?, which")
+LINE_PATTERN, MORE_PATTERN = re.compile(r"at line (\d+)"), re.compile(r"(?<=\]) and \d+ more(?=;)")
+HEAD_PATTERN = re.compile(r"\s*\[\s*(?P<head>[^\]]+?)\s*\]")
+KEY_PATTERN = re.compile(r"""\s*(?P<key>"[^"]*"|'[^']*'|[\w-]+)\s*[=.]""")
 Table = dict[str, Any]
 
 
@@ -32,7 +32,7 @@ def call(list_name: str, path: Path, kind: str | None) -> int:
         raise BadInput(f"--check goes with `{PROGRAM} list devices`, not with {list_name}.")
     kind = kind or path.absolute().parent.name
     if kind not in catalog.kinds():
-        raise BadInput(f"{path} is of the kind {kind!r}, its folder's name, which is none; {nearest(kind, catalog.kinds())}")
+        raise BadInput(f"{path} is of the kind {kind!r}, its folder's name, which is none; {nearest_hint(kind, catalog.kinds())}")
     line_faults = list(faults(path, kind))
     for line, sentence in line_faults:
         print(f"{path}:{line}: {sentence}", file=sys.stderr)
@@ -47,7 +47,7 @@ def faults(path: Path, kind: str) -> Iterator[tuple[int, str]]:
         content = parsed(path)
     except BadFile as error:
         sentence = _without_path(path, error)
-        line = LINE.search(sentence)
+        line = LINE_PATTERN.search(sentence)
         yield int(line[1]) if line else path.read_bytes().count(b"\n") if "at end of document" in sentence else 1, sentence
         return
     if not NAME.fullmatch(path.stem):
@@ -60,7 +60,7 @@ def faults(path: Path, kind: str) -> Iterator[tuple[int, str]]:
 
 def _of_content(path: Path, kind: str, content: Table) -> Iterator[tuple[str, str, str]]:
     """Yield key, word within its table, and sentence of each fault, correcting the content on the way."""
-    own_part = catalog.content(kind, catalog.names(kind)[0])
+    own_part = catalog.part_content(kind, catalog.part_names_of(kind)[0])
     for part_kind in set(catalog.kinds()) & content.keys():
         if (
             isinstance(content[part_kind], str)
@@ -75,7 +75,7 @@ def _of_content(path: Path, kind: str, content: Table) -> Iterator[tuple[str, st
         except BadFile as error:
             sentence = _without_path(path, error)
         key, word = _place(sentence, {*own_part, *content})
-        yield key, word, MORE.sub("", sentence)  # the others follow one by one
+        yield key, word, MORE_PATTERN.sub("", sentence)  # the others follow one by one
         if not key or key in corrected_keys:
             return
         corrected_keys.add(key)
@@ -91,7 +91,7 @@ def _without_path(path: Path, error: BadFile) -> str:
 
 def _place(sentence: str, keys: set[str]) -> tuple[str, str]:
     """Return the key of a file that a sentence is about, and the word within its table, "" for none."""
-    if match := SAYS.match(sentence):
+    if match := WORD_PATTERN.match(sentence):
         return match["table"] or match["word"], match["word"] if match["table"] else ""
     for mention in re.finditer(r"([\w-]+)((?:\.[\w-]+)*)", sentence):
         if mention[1] in keys:
@@ -105,12 +105,12 @@ def _line(text: list[str], key: str, word: str) -> int:
     """Return the line of a word in a key's table, else the line of the key, else 1."""
     head, key_line = "", 1
     for number, line in enumerate(text, 1):
-        if section := HEAD.match(line):
+        if section := HEAD_PATTERN.match(line):
             head = section["head"].replace('"', "").replace("'", "")
             table_name = head.partition(".")[0]
             if key and table_name == key and (key_line == 1 or head.rpartition(".")[2] == word):
                 key_line = number
-        elif key_match := ENTRY.match(line):
+        elif key_match := KEY_PATTERN.match(line):
             name = key_match["key"].strip("\"'")
             if not head and name == key:
                 return number

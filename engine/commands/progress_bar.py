@@ -22,7 +22,7 @@ def wipe() -> None:
 
 
 @contextmanager
-def shown() -> Iterator[None]:
+def visible_bar() -> Iterator[None]:
     """Remove the bar at the end of the block, also after an exception."""
     try:
         yield
@@ -30,7 +30,7 @@ def shown() -> Iterator[None]:
         wipe()
 
 
-class Paced:
+class PacedBar:
     """A progress bar that is drawn at most five times a second, with the time left."""
 
     def __init__(self) -> None:

@@ -9,20 +9,20 @@ from functools import partial
 
 from threadpoolctl import threadpool_limits
 
-from ..analysis.objective import formatted, short
+from ..analysis.objective import number_text, short_name
 from ..artefact import packed
 from ..core.figures import count, figure
 from ..embedding_tables.table_rows import table_rows
 from ..errors import BadInput
-from ..insight.running_costs import dollars, price_note
+from ..insight.running_costs import price_note, price_unit
 from ..results.csv_table import csv_text
 from ..results.metrics import ERRORS, error_of
 from ..results.perfetto import chrome_trace
-from ..results.result import COUNTED, Result
+from ..results.result import ENERGY_NOTES, Result
 from ..results.samples_seen import samples_note
 from ..run.progress import Progress
-from ..scenario.keys import How
-from ..service.worker import computed
+from ..scenario.keys import Fidelity
+from ..service.worker import compute_point
 from ..store.kept import result_text
 from . import output, progress_bar, scenario_arguments
 from .parser import FAILED, Subparsers, add_outputs
@@ -43,12 +43,12 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Run the chosen scenario and write its result to the targets; returns the exit status."""
-    selection = scenario_arguments.chosen(arguments)
+    selection = scenario_arguments.selected_scenario(arguments)
     if selection.start.axes:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
-    fidelity: How = "estimate" if arguments.estimate else "full"
-    with progress_bar.shown(), threadpool_limits(1), at_once():
-        result = computed(selection.scenario, fidelity, selection.data, partial(draw_progress, progress_bar.Paced()))
+    fidelity: Fidelity = "estimate" if arguments.estimate else "full"
+    with progress_bar.visible_bar(), threadpool_limits(1), immediate_interrupt():
+        result = compute_point(selection.scenario, fidelity, selection.data, partial(draw_progress, progress_bar.PacedBar()))
     if arguments.csv:
         output.write(arguments.csv, csv_text([result], fidelity))
     if arguments.json:
@@ -58,11 +58,11 @@ def call(arguments: argparse.Namespace) -> int:
         output.write(arguments.trace, chrome_trace(result))
     if arguments.artefact:
         output.write(arguments.artefact, packed(result, fidelity))
-    output.say(summary(result), arguments.csv, arguments.json, arguments.trace, arguments.artefact)
+    output.write_for_people(summary(result), arguments.csv, arguments.json, arguments.trace, arguments.artefact)
     return 0 if result.ran else FAILED
 
 
-def draw_progress(draw: progress_bar.Paced, progress: Progress) -> bool:
+def draw_progress(draw: progress_bar.PacedBar, progress: Progress) -> bool:
     """Draw how far a run is; return False, as nothing stops it."""
     reads = progress.note.startswith(("reading", "sorting"))
     draw(progress.share, progress.note if reads else f"batch {count(progress.done)} of {count(progress.total)} {progress.note}")
@@ -76,28 +76,30 @@ def summary(result: Result) -> str:
         lines.append(result.outcome)
     lines += [f"Note: {warning}" for warning in result.notes]
     rows_by_title = {
-        short(name): (name, number)
+        short_name(name): (name, number)
         for name, number in result.results.items()
         if number is not None and name not in ERRORS.values()  # an error stands behind its result
     }
     width = max(map(len, rows_by_title), default=0)
     lines += [f"  {words:<{width}}  {_with_unit(result, name, number)}" for words, (name, number) in rows_by_title.items()]
     lines += filter(None, [samples_note(result)])
-    lines += [COUNTED[result.scenario.machine.energy_level], *filter(None, [price_note(result.scenario)])] if result.ran else []
+    lines += (
+        [ENERGY_NOTES[result.scenario.machine.energy_level], *filter(None, [price_note(result.scenario)])] if result.ran else []
+    )
     return "\n".join(lines) + "\n"
 
 
 def _with_unit(result: Result, name: str, number: float) -> str:
     """Return a result's number with its unit, and money with its year."""
     return (
-        figure(number, dollars(result.scenario))
+        figure(number, price_unit(result.scenario))
         if name.endswith("[USD]")
-        else formatted(name, number, error_of(name, result.results))
+        else number_text(name, number, error_of(name, result.results))
     )
 
 
 @contextmanager
-def at_once() -> Iterator[None]:
+def immediate_interrupt() -> Iterator[None]:
     """Let Ctrl-C end the process at once, not after a kernel returns, during a block without writes."""
     handler = signal.getsignal(signal.SIGINT)
     if handler is not signal.default_int_handler:  # ignored, or somebody else's

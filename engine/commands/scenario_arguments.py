@@ -11,10 +11,10 @@ from ..analysis import linked
 from ..embedding_tables import table_list
 from ..embedding_tables.table_list import TableList
 from ..errors import BadFile, BadInput
-from ..paths import written_path
+from ..paths import user_path
 from ..scenario import knobs
 from ..scenario.presets import DEFAULT, preset, scenario_file
-from ..scenario.scenario import Scenario, known, mended, values, with_values
+from ..scenario.scenario import Scenario, declaration, fit_bottom_mlp, values, with_values
 from ..sweep import links
 from ..workload.readers.formats import digest_of
 
@@ -22,10 +22,10 @@ DIGEST = "data.digest"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ScenarioSelection:
     """A scenario from a preset, a link or a file, its settings by dotted path, its data file, and names of listed tables."""
 
-    start: links.Opened
+    start: links.OpenedLink
     settings: Mapping[str, Any]
     data: Path | None
     names: tuple[str, ...] = ()
@@ -41,13 +41,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_start(parser)
     parser.add_argument(
         "--data",
-        type=written_path,
+        type=user_path,
         metavar="FILE",
         help="train on a data file: Criteo, TorchRec, Avazu, ..., or any table with a mapping",
     )
     parser.add_argument(
         "--tables",
-        type=written_path,
+        type=user_path,
         metavar="FILE.csv",
         help="take the tables that a CSV file lists: Table, Rows, Dim, Lookups, ...",
     )
@@ -59,11 +59,11 @@ def add_start(parser: argparse.ArgumentParser) -> None:
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--preset", metavar="NAME", help=f"start from a named scenario ({DEFAULT})")
     start.add_argument("--link", metavar="URL", help="start from a shared link")
-    start.add_argument("--scenario", type=written_path, metavar="FILE.toml", help="start from a file")
+    start.add_argument("--scenario", type=user_path, metavar="FILE.toml", help="start from a file")
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="change a knob; can be repeated")
 
 
-def chosen(arguments: argparse.Namespace) -> Chosen:
+def selected_scenario(arguments: argparse.Namespace) -> ScenarioSelection:
     """Return the scenario, settings and data file that the arguments choose; raises BadInput."""
     start = _start(arguments)
     data_file, tables = (vars(arguments).get(name) for name in ("data", "tables"))  # not every command takes files
@@ -78,7 +78,7 @@ def chosen(arguments: argparse.Namespace) -> Chosen:
             raise BadFile(
                 f"{data_file} is not the data file of this scenario, whose SHA-256 is {scenario_digest}; give that file."
             )
-    return Chosen(start, settings, data_file, listed_tables.names if listed_tables else ())
+    return ScenarioSelection(start, settings, data_file, listed_tables.names if listed_tables else ())
 
 
 def _settings(
@@ -86,8 +86,8 @@ def _settings(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return all settings, given ones before those of listed tables, and notes on other knobs that had to change."""
     if listed_tables:
-        return table_list.fitted(base, {**listed_tables.changes, **knob_values})
-    settings, note = mended(base, knob_values)
+        return table_list.replaced_tables(base, {**listed_tables.changes, **knob_values})
+    settings, note = fit_bottom_mlp(base, knob_values)
     return settings, (note,) if note else ()
 
 
@@ -101,20 +101,20 @@ def _read_tables(path: Path) -> TableList:
         raise BadFile(f"{path} is no UTF-8 text; save it as CSV in UTF-8.") from error
 
 
-def _start(arguments: argparse.Namespace) -> links.Opened:
+def _start(arguments: argparse.Namespace) -> links.OpenedLink:
     if arguments.link is not None:
-        link_scenario = linked.read(arguments.link)
+        link_scenario = linked.read_link(arguments.link)
         if link_scenario.banner:
             print(link_scenario.banner, file=sys.stderr)
         return link_scenario
     if arguments.scenario is not None:
-        return links.Opened("", scenario_file(arguments.scenario))
+        return links.OpenedLink("", scenario_file(arguments.scenario))
     name = DEFAULT if arguments.preset is None else arguments.preset
-    return links.Opened(name, preset(name).scenario)
+    return links.OpenedLink(name, preset(name).scenario)
 
 
 def _setting(text: str) -> tuple[str, Any]:
     path, equals, knob_text = text.partition("=")
     if not equals:
         raise BadInput(f"--set {text!r} has no value; write KNOB=VALUE.")
-    return path.strip(), knobs.parse(known(path.strip()), knob_text)
+    return path.strip(), knobs.parse(declaration(path.strip()), knob_text)

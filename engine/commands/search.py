@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..analysis.choice import COST, cheapest
-from ..analysis.objective import Constraint, Objective, constraint, objective
-from ..analysis.over_weeks import WEEKS, number
-from ..analysis.pareto import finding, knee
+from ..analysis.objective import Constraint, Objective, read_constraint, read_objective
+from ..analysis.over_weeks import CAMPAIGN_METRICS, result_number
+from ..analysis.pareto import front_sentence, knee
 from ..analysis.search import SearchedPoints, search
 from ..core.figures import count, percent
 from ..errors import BadInput, CannotRun
 from ..estimates import estimates
 from ..hardware.prices import with_year
-from ..insight.running_costs import swept_dollars
+from ..insight.running_costs import swept_price_unit
 from ..results import csv_table
 from ..results.result import Result
 from ..scenario.scenario import Scenario, values
@@ -25,10 +25,10 @@ from ..store import kept
 from ..sweep.axes import Axis
 from . import output, progress_bar, scenario_arguments, sweep_arguments
 from .parser import INTERRUPTED, Subparsers, add_outputs, add_store, points
-from .sweep import computed
+from .sweep import compute_points
 
 EVALUATIONS = 500
-Asked = TypeVar("Asked", Objective, Constraint)
+Criterion = TypeVar("Criterion", Objective, Constraint)
 
 
 def add(commands: Subparsers) -> None:
@@ -41,7 +41,7 @@ def add(commands: Subparsers) -> None:
         action="append",
         default=[],
         metavar="RESULT",
-        help=f"what to improve; repeatable ({sweep_arguments.USUAL})",
+        help=f"what to improve; repeatable ({sweep_arguments.USUAL_OBJECTIVES})",
     )
     parser.add_argument("--evaluations", type=points, default=EVALUATIONS, metavar="N", help=f"estimates at most ({EVALUATIONS})")
     parser.add_argument("--confirm", type=points, metavar="K", help="run K points of the front in full, beside their estimates")
@@ -52,14 +52,16 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Search, confirm, write the front and print its finding; returns the exit status."""
-    selection = scenario_arguments.chosen(arguments)
+    selection = scenario_arguments.selected_scenario(arguments)
     axes = sweep_arguments.axes(arguments, selection)
     questions = selection.start.questions
-    objectives = tuple(map(objective, arguments.objective or (questions.pareto or sweep_arguments.USUAL).split(",")))
+    objectives = tuple(
+        map(read_objective, arguments.objective or (questions.pareto or sweep_arguments.USUAL_OBJECTIVES).split(","))
+    )
     if lacking := _lacking(selection.scenario, objectives):
         name = lacking[0].name
         raise BadInput(f"No estimate has {name}; search by what estimates have, and bound it with --where and --confirm K.")
-    constraints = [constraint(text) for text in (*questions.where, *arguments.where)]
+    constraints = [read_constraint(text) for text in (*questions.where, *arguments.where)]
     full_run_bounds = _lacking(selection.scenario, constraints)
     bounds = [bound for bound in constraints if bound not in full_run_bounds]
     if full_run_bounds and not arguments.confirm:
@@ -70,27 +72,29 @@ def call(arguments: argparse.Namespace) -> int:
     full_runs = _confirmed(arguments, selection.data, searched.front)
     names = [*(criterion.name for criterion in objectives), *(criterion.name for criterion in bounds)]
     front_points = [point for point in searched.front if _holds_bounds(full_runs.get(point.scenario), full_run_bounds)]
-    lines = [csv_table.row(point, "estimate", _answers(point, full_runs.get(point.scenario), names)) for point in front_points]
-    output.write(arguments.csv, csv_table.csv_lines(csv_table.header(lines), lines))
+    lines = [
+        csv_table.result_row(point, "estimate", _answers(point, full_runs.get(point.scenario), names)) for point in front_points
+    ]
+    output.write(arguments.csv, csv_table.csv_lines(csv_table.header_of_rows(lines), lines))
     _say(searched, axes, full_runs, objectives)
     output.note(sequence_note_of_points([point.scenario for point in searched.results]))
     return INTERRUPTED if searched.interrupted else 0
 
 
-def _lacking(base: Scenario, criteria: Sequence[Asked]) -> list[Asked]:
+def _lacking(base: Scenario, criteria: Sequence[Criterion]) -> list[Criterion]:
     """Return the criteria whose results only full runs have."""
     result = estimates([base])[0]
-    always_priced = (*WEEKS, COST)  # another part may have a price where this one has none
+    always_priced = (*CAMPAIGN_METRICS, COST)  # another part may have a price where this one has none
     return [
         criterion
         for criterion in criteria
-        if result.ran and criterion.name not in always_priced and number(result, criterion.name) is None
+        if result.ran and criterion.name not in always_priced and result_number(result, criterion.name) is None
     ]
 
 
 def _searched(
     arguments: argparse.Namespace,
-    selection: scenario_arguments.Chosen,
+    selection: scenario_arguments.ScenarioSelection,
     axes: Sequence[Axis],
     objectives: Sequence[Objective],
     bounds: Sequence[Constraint],
@@ -100,14 +104,14 @@ def _searched(
             estimate_count / arguments.evaluations, f"{count(estimate_count)} of {count(arguments.evaluations, 'estimate')}"
         )
 
-    with progress_bar.shown():
+    with progress_bar.visible_bar():
         searched = search(
             selection.start.scenario, axes, objectives, bounds, arguments.evaluations, tuple(selection.settings.items()), watch
         )
     if not searched.front:
         if any(point.ran for point in searched.results):
             sentence = cheapest(searched.columns, bounds, objectives[0].name).sentence
-            unit = swept_dollars(selection.start.scenario, [axis.path for axis in axes], selection.settings.items())
+            unit = swept_price_unit(selection.start.scenario, [axis.path for axis in axes], selection.settings.items())
             raise CannotRun(with_year(sentence, unit))
         raise CannotRun(searched.results[0].outcome)
     return searched
@@ -118,24 +122,24 @@ def _confirmed(arguments: argparse.Namespace, data_file: Path | None, front: Seq
     if not arguments.confirm:
         return {}
     scenarios = [point.scenario for point in front[:: max(-(-len(front) // arguments.confirm), 1)]]
-    computed(arguments, scenarios, "full", data_file)
-    outcomes = zip(scenarios, kept.outcomes(arguments.store, scenarios, "full"), strict=True)
+    compute_points(arguments, scenarios, "full", data_file)
+    outcomes = zip(scenarios, kept.stored_results(arguments.store, scenarios, "full"), strict=True)
     return {scenario: result for scenario, (_, result) in outcomes if result is not None}
 
 
 def _holds_bounds(full_run: Result | None, bounds: Sequence[Constraint]) -> bool:
     """Return whether a full run keeps the bounds that only full runs can; True for a point without a full run."""
-    return full_run is None or all(bool(bound.holds({bound.name: [number(full_run, bound.name)]})[0]) for bound in bounds)
+    return full_run is None or all(bool(bound.holds({bound.name: [result_number(full_run, bound.name)]})[0]) for bound in bounds)
 
 
 def _answers(quick: Result, full_run: Result | None, names: Sequence[str]) -> Mapping[str, csv_table.Cell]:
     """Return a point's numbers over weeks, and by result name the full run's number and the estimate's gap in percent."""
-    cells: dict[str, csv_table.Cell] = {name: number(quick, name) for name in names if name in WEEKS}
+    cells: dict[str, csv_table.Cell] = {name: result_number(quick, name) for name in names if name in CAMPAIGN_METRICS}
     if full_run is None:
         return cells
     for name in names:
         if name in full_run.results:
-            cells[f"{name}, full run"] = number(full_run, name)
+            cells[f"{name}, full run"] = result_number(full_run, name)
             cells[f"{name}, gap of the estimate [%]"] = _gap(quick, full_run, name)
     return {**cells, "full run": full_run.outcome}
 
@@ -149,14 +153,14 @@ def _say(
     )
     stopped = "Interrupted; run it again for the whole search. " if searched.interrupted else ""
     finding_text = with_year(
-        finding(searched.columns, objectives, searched.rank), swept_dollars(searched.results[0].scenario, place)
+        front_sentence(searched.columns, objectives, searched.rank), swept_price_unit(searched.results[0].scenario, place)
     )
     print(
         f"{stopped}{count(len(searched.results), 'estimate')}. {finding_text}{sweep_arguments.position_text(place)}",
         file=sys.stderr,
     )
     quick = {point.scenario: point for point in searched.front}
-    for criterion in [criterion for criterion in objectives if full_runs and criterion.name not in WEEKS]:
+    for criterion in [criterion for criterion in objectives if full_runs and criterion.name not in CAMPAIGN_METRICS]:
         gaps = [_gap(quick[scenario], result, criterion.name) for scenario, result in full_runs.items()]
         largest_gap = max(inf if gap is None else abs(gap) for gap in gaps)
         print(
@@ -166,5 +170,5 @@ def _say(
 
 
 def _gap(quick: Result, full_run: Result, name: str) -> float | None:
-    real, guess = number(full_run, name), number(quick, name)
+    real, guess = result_number(full_run, name), result_number(quick, name)
     return 100 * (guess - real) / real if real and guess is not None else None

@@ -39,7 +39,7 @@ def call(arguments: argparse.Namespace) -> int:
     """Serve until idle, or restore; returns the exit status, 3 where something was lost."""
     restored = backups.restore(arguments.store) if arguments.restore else None
     if arguments.quota_GiB is not None:
-        quota.limit(arguments.store, arguments.quota_GiB)
+        quota.set_quota(arguments.store, arguments.quota_GiB)
     if restored:
         print(restored, file=sys.stderr)
         return 0 if restored.sound else FAILED

@@ -12,8 +12,8 @@ from typing import Any
 
 from joblib import cpu_count
 
-from ..paths import written_path
-from ..results.csv_table import check_writable
+from ..paths import user_path
+from ..results.csv_table import check_can_write
 from ..scenario.presets import preset_names
 from ..validation.studies import findings, kept
 from ..validation.studies.kept import KINDS
@@ -48,7 +48,7 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument("--age", type=batches, metavar="N", help="study rollbacks: the age of the MLPs (10)")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="seeds trained at once (one per core)")
-    parser.add_argument("--out", type=written_path, metavar="FILE", help="keep finished seeds here (WHICH_study.jsonl)")
+    parser.add_argument("--out", type=user_path, metavar="FILE", help="keep finished seeds here (WHICH_study.jsonl)")
     parser.set_defaults(call=call)
 
 
@@ -58,10 +58,10 @@ def call(arguments: argparse.Namespace) -> int:
     arguments.seeds = arguments.seeds or KINDS[arguments.which].seeds
     plan = _plan(arguments)
     KINDS[arguments.which].check(plan)
-    check_writable(arguments.out)
-    study = kept.begin(arguments.out, plan, date.today().isoformat())
+    check_can_write(arguments.out)
+    study = kept.open_study(arguments.out, plan, date.today().isoformat())
     _train(arguments, study)
-    output.say(findings.table(kept.read(arguments.out)), str(arguments.out))
+    output.write_for_people(findings.findings_table(kept.read_study(arguments.out)), str(arguments.out))
     return 0
 
 
@@ -89,7 +89,7 @@ def _train(arguments: argparse.Namespace, study: kept.Study) -> None:
     finished, start = len(study.seeds.keys() & set(seeds)), time.monotonic()
     _tell(finished, arguments.seeds, None)
     try:
-        for trained, _ in enumerate(kept.advance(arguments.out, study, seeds, arguments.jobs or cpu_count()), start=1):
+        for trained, _ in enumerate(kept.run_seeds(arguments.out, study, seeds, arguments.jobs or cpu_count()), start=1):
             seed_seconds = (time.monotonic() - start) / trained
             _tell(finished + trained, arguments.seeds, seed_seconds * (arguments.seeds - finished - trained))
     except KeyboardInterrupt:

@@ -17,7 +17,7 @@ from ..errors import BadInput, CannotRun, EmberpoolError
 from ..results import csv_table
 from ..results.result import Result
 from ..run import forecast
-from ..scenario.keys import How
+from ..scenario.keys import Fidelity
 from ..scenario.scenario import Scenario
 from ..service import history, service
 from ..store import kept, requests, status
@@ -26,12 +26,12 @@ from ..store.owner import AlreadyOwned
 from ..sweep.sweep import Sweep
 from ..version import PROGRAM
 from . import output, progress_bar, scenario_arguments, sweep_arguments, sweep_tables
-from .parser import A_BUG, BAD_INPUT, FAILED, Subparsers, add_outputs, add_store
+from .parser import BAD_INPUT, BUG, FAILED, Subparsers, add_outputs, add_store
 
 TICK_SECONDS = 0.5
 MOST_ROUNDS = 3
 KEPT_SECONDS = 10.0  # a sweep of estimates that is likely to take longer is kept, so that it can be interrupted
-MOST_HELD = 5000  # estimates that are remembered from the first look to the table; more are made again
+MAX_HELD_ESTIMATES = 5000  # estimates that are remembered from the first look to the table; more are made again
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Compute the missing points, write the table and print its answers; returns the exit status."""
-    selection = scenario_arguments.chosen(arguments)
+    selection = scenario_arguments.selected_scenario(arguments)
     questions, sampling = sweep_arguments.questions(arguments, selection.start.questions)
-    fidelity: How = "estimate" if arguments.estimate else "full"
+    fidelity: Fidelity = "estimate" if arguments.estimate else "full"
     points = Sweep(
         selection.start.scenario, sweep_arguments.axes(arguments, selection), tuple(selection.settings.items()), sampling
     )
@@ -67,7 +67,7 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadInput(
             f"Without --axis there are {count(len(points), 'point')}, too many for full runs; add --estimate, or name axes."
         )
-    if fidelity == "full" and not arguments.no_sharing and (note := forecast.sharing(points)):
+    if fidelity == "full" and not arguments.no_sharing and (note := forecast.shared_training_note(points)):
         print(note, file=sys.stderr)
     unkept = fidelity == "estimate" and arguments.store is None and arguments.cluster is None
     if unkept and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS:
@@ -82,7 +82,7 @@ def call(arguments: argparse.Namespace) -> int:
     output.write(arguments.csv, csv_table.csv_lines(sweep_end.survey.header, (row for row, _ in rows)))
     sweep_arguments.print_answers(questions, points, columns, rank, points.fine)
     output.note(points.sequence_note)
-    if note := arithmetic.mixed(sweep_end.survey.kernels):
+    if note := arithmetic.mixed_kernels_note(sweep_end.survey.kernels):
         print(note, file=sys.stderr)
     return _exit_status(sweep_end, points)
 
@@ -93,32 +93,36 @@ def _estimated_sweep(points: Sweep, questions: sweep_arguments.SweepQuestions) -
     results: dict[Scenario, Result] = {}
 
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
-        for position, result in enumerate(sweep_tables.estimated(scenarios, failed)):
-            if position % sweep_tables.TOGETHER == 0:
+        for position, result in enumerate(sweep_tables.estimate_in_groups(scenarios, failed)):
+            if position % sweep_tables.GROUP_SIZE == 0:
                 progress_bar.draw(position / len(points), f"{count(position)} of {count(len(points), 'point')}")
-            if len(points) <= MOST_HELD:
+            if len(points) <= MAX_HELD_ESTIMATES:
                 results[result.scenario] = result
             yield result
 
     def repeated_outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result]:
-        return map(results.__getitem__, scenarios) if results else sweep_tables.estimated(scenarios, [])
+        return map(results.__getitem__, scenarios) if results else sweep_tables.estimate_in_groups(scenarios, [])
 
-    with progress_bar.shown():
+    with progress_bar.visible_bar():
         survey = sweep_tables.survey(points, "estimate", outcomes, questions)
     return SweepEnd(survey, repeated_outcomes, tuple(failed))
 
 
 def _stored_sweep(
-    arguments: argparse.Namespace, points: Sweep, fidelity: How, data_file: Path | None, questions: sweep_arguments.SweepQuestions
+    arguments: argparse.Namespace,
+    points: Sweep,
+    fidelity: Fidelity,
+    data_file: Path | None,
+    questions: sweep_arguments.SweepQuestions,
 ) -> SweepEnd:
     """Complete every point in the store; a row that is damaged is computed again."""
     store = arguments.store = arguments.store or DEFAULT
 
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result | None]:
-        return (result for _, result in kept.outcomes(store, scenarios, fidelity))
+        return (result for _, result in kept.stored_results(store, scenarios, fidelity))
 
     for _ in range(MOST_ROUNDS):
-        request = computed(arguments, points, fidelity, data_file, sharing=not arguments.no_sharing)
+        request = compute_points(arguments, points, fidelity, data_file, sharing=not arguments.no_sharing)
         with suppress(LookupError):
             survey, failures = sweep_tables.survey(points, fidelity, outcomes, questions), status.failures(store, request)
             return SweepEnd(
@@ -127,8 +131,8 @@ def _stored_sweep(
     raise CannotRun(status.status(store, request).note or "The store keeps losing points; check its disk.")
 
 
-def computed(
-    arguments: argparse.Namespace, points: Sequence[Scenario], fidelity: How, data_file: Path | None, *, sharing: bool = True
+def compute_points(
+    arguments: argparse.Namespace, points: Sequence[Scenario], fidelity: Fidelity, data_file: Path | None, *, sharing: bool = True
 ) -> int:
     """Return the request after all points that the store lacks are computed; Ctrl-C keeps finished points."""
     store, session = arguments.store, f"command {os.getpid()}"
@@ -167,7 +171,7 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
     def tick() -> None:
         while not stop.wait(TICK_SECONDS):
             with suppress(EmberpoolError):  # a store that stays in trouble ends the sweep itself, with a sentence
-                requests.renew(store, request)
+                requests.renew_lease(store, request)
                 progress = status.status(store, request)
                 progress_bar.draw(
                     progress.done / progress.total,
@@ -176,7 +180,7 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
 
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
-    with progress_bar.shown():
+    with progress_bar.visible_bar():
         try:
             yield
         finally:
@@ -189,5 +193,5 @@ def _exit_status(sweep_end: SweepEnd, points: Sweep) -> int:
     sentences = [*(refusal.sentence for refusal in points.refused), *sweep_end.failed]
     if sentences:
         print(f"{len(sentences)} of {len(points.fine)} points failed; the first: {sentences[0]}", file=sys.stderr)
-        return A_BUG if sweep_end.bug else BAD_INPUT
+        return BUG if sweep_end.bug else BAD_INPUT
     return 0 if sweep_end.survey.ran else FAILED

@@ -9,24 +9,33 @@ from typing import Any
 import numpy as np
 
 from ..analysis import suggested_axes
-from ..analysis.choice import COST, cheapest, kept
-from ..analysis.importance import shares
-from ..analysis.objective import Array, Columns, Constraint, Objective, column, constraint, objective, objectives
-from ..analysis.over_weeks import WEEKS
-from ..analysis.pareto import finding, knee, ranks
+from ..analysis.choice import COST, cheapest, keeps_bounds
+from ..analysis.importance import variance_shares
+from ..analysis.objective import (
+    Array,
+    Columns,
+    Constraint,
+    Objective,
+    column_name,
+    read_constraint,
+    read_objective,
+    read_objectives,
+)
+from ..analysis.over_weeks import CAMPAIGN_METRICS
+from ..analysis.pareto import front_sentence, knee, ranks
 from ..core.figures import count
 from ..errors import BadInput
 from ..hardware.prices import with_year
-from ..insight.running_costs import swept_dollars
+from ..insight.running_costs import swept_price_unit
 from ..scenario import knobs
-from ..scenario.scenario import known
+from ..scenario.scenario import declaration
 from ..sweep.axes import Axis, parse
-from ..sweep.questions import Questions
+from ..sweep.questions import LinkQuestions
 from ..sweep.sweep import KINDS, Sampling, Sweep, sampling
 from .parser import points
-from .scenario_arguments import Chosen
+from .scenario_arguments import ScenarioSelection
 
-USUAL = "Step time [ms],Capital cost [USD]"
+USUAL_OBJECTIVES = "Step time [ms],Capital cost [USD]"
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ class SweepQuestions:
     def row(self, columns: Columns, rank: int, place: int) -> dict[str, str | float | None]:
         """Return the cells that answers add to a row of the table: its rank, and numbers over weeks if in question."""
         ranked: dict[str, str | float | None] = {"Pareto rank": rank or None} if self.objectives else {}
-        week_numbers = {name: columns[name][place] for name in self.names if name in WEEKS}
+        week_numbers = {name: columns[name][place] for name in self.names if name in CAMPAIGN_METRICS}
         return ranked | {
             name: None if number is None or np.isnan(number) else float(number) for name, number in week_numbers.items()
         }
@@ -82,7 +91,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample", type=points, metavar="N", help="only N points, drawn by the data seed")
     parser.add_argument("--sampling", choices=KINDS, help="from where: of the grid (the default), or anywhere in the ranges")
     parser.add_argument(
-        "--pareto", nargs="?", const=USUAL, metavar="RESULT,...", help=f"rank the points in Pareto fronts; alone: {USUAL}"
+        "--pareto",
+        nargs="?",
+        const=USUAL_OBJECTIVES,
+        metavar="RESULT,...",
+        help=f"rank the points in Pareto fronts; alone: {USUAL_OBJECTIVES}",
     )
     parser.add_argument("--by", metavar="RESULT", help="order the rows by this result, the best first (add :min or :max)")
     parser.add_argument("--top", type=points, metavar="K", help="only the first K rows of the order")
@@ -91,7 +104,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def axes(arguments: argparse.Namespace, selection: Chosen) -> tuple[Axis, ...]:
+def axes(arguments: argparse.Namespace, selection: ScenarioSelection) -> tuple[Axis, ...]:
     """Return the axes asked for, a link's first; without any, the suggested axes, but for knobs that were set.
 
     Raises BadInput, also for a link that keeps words (only=), which the page filters by.
@@ -101,26 +114,28 @@ def axes(arguments: argparse.Namespace, selection: Chosen) -> tuple[Axis, ...]:
             f"The link keeps the points with {kept_words[0][:80]} (only=); leave that out and give --axis these values."
         )
     named_axes = tuple(parse(text) for text in (*selection.start.axes, *arguments.axis))
-    return named_axes or tuple(axis for axis in suggested_axes.axes(selection.scenario) if axis.path not in selection.settings)
+    return named_axes or tuple(
+        axis for axis in suggested_axes.suggested_axes(selection.scenario) if axis.path not in selection.settings
+    )
 
 
-def questions(arguments: argparse.Namespace, link: Questions) -> tuple[SweepQuestions, Sampling]:
+def questions(arguments: argparse.Namespace, link: LinkQuestions) -> tuple[SweepQuestions, Sampling]:
     """Return the questions and the sampling asked for, a link's first; raises BadInput."""
-    bounds = tuple(constraint(text) for text in (*link.where, *arguments.where))
+    bounds = tuple(read_constraint(text) for text in (*link.where, *arguments.where))
     pareto = arguments.pareto if arguments.pareto is not None else link.pareto
     if arguments.top and not (arguments.by or pareto):
         raise BadInput(f"--top {arguments.top} needs an order; give --by RESULT or --pareto.")
     point_sampling = sampling(link.sample) if link.sample else Sampling()
     if arguments.sample or arguments.sampling:
         point_sampling = Sampling(arguments.sampling or point_sampling.kind, arguments.sample or point_sampling.count)
-    row_order = objective(arguments.by) if arguments.by else None
-    matters = tuple(column(text) for text in arguments.matters)
-    return SweepQuestions(bounds, objectives(pareto) if pareto else (), row_order, arguments.top, matters), point_sampling
+    row_order = read_objective(arguments.by) if arguments.by else None
+    matters = tuple(column_name(text) for text in arguments.matters)
+    return SweepQuestions(bounds, read_objectives(pareto) if pareto else (), row_order, arguments.top, matters), point_sampling
 
 
 def selected_rows(questions: SweepQuestions, columns: Columns) -> tuple[Array, Array]:
     """Return the indices of the rows to write, in their order, and every point's Pareto rank, 0 for none."""
-    within_bounds = kept(columns, questions.bounds)
+    within_bounds = keeps_bounds(columns, questions.bounds)
     rank = (
         ranks(columns, questions.objectives, questions.bounds)
         if questions.objectives
@@ -137,20 +152,20 @@ def selected_rows(questions: SweepQuestions, columns: Columns) -> tuple[Array, A
 
 def print_answers(questions: SweepQuestions, sweep: Sweep, columns: Columns, rank: Array, is_point: Array) -> None:
     """Print the answers of the points on standard error; `is_point` is True for rows that are points of the sweep."""
-    unit = swept_dollars(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
+    unit = swept_price_unit(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
     if questions.bounds:
         choice = cheapest(columns, questions.bounds)
         print(with_year(choice.sentence, unit) + _position_of_row(sweep, choice.index, is_point), file=sys.stderr)
     if questions.objectives:
         knee_row = knee(columns, questions.objectives, rank)
         print(
-            with_year(finding(columns, questions.objectives, rank), unit) + _position_of_row(sweep, knee_row, is_point),
+            with_year(front_sentence(columns, questions.objectives, rank), unit) + _position_of_row(sweep, knee_row, is_point),
             file=sys.stderr,
         )
-    within_bounds = kept(columns, questions.bounds)
+    within_bounds = keeps_bounds(columns, questions.bounds)
     scope_text = f"among the {count(int(within_bounds.sum()), 'point')} that keep the bounds" if questions.bounds else ""
     for name in questions.matters:
-        for share in shares(sweep, np.where(within_bounds, np.asarray(columns[name], dtype=float), np.nan)[is_point]):
+        for share in variance_shares(sweep, np.where(within_bounds, np.asarray(columns[name], dtype=float), np.nan)[is_point]):
             print(share.sentence(name, scope_text), file=sys.stderr)
 
 
@@ -160,5 +175,5 @@ def _position_of_row(sweep: Sweep, row: int | None, is_point: Array) -> str:
 
 def position_text(place: Mapping[str, Any]) -> str:
     """Return the sentence about a point's place that ends an answer."""
-    knob_texts = ", ".join(f"{path}={knobs.write(known(path), knob_value)}" for path, knob_value in place.items())
+    knob_texts = ", ".join(f"{path}={knobs.write(declaration(path), knob_value)}" for path, knob_value in place.items())
     return f" It is at {knob_texts}." if knob_texts else ""

@@ -6,18 +6,18 @@ from itertools import islice
 
 import numpy as np
 
-from ..analysis.over_weeks import number
+from ..analysis.over_weeks import result_number
 from ..estimates import estimates
 from ..results import csv_table
 from ..results.result import Result
 from ..scenario import knobs
-from ..scenario.keys import How, texts
-from ..scenario.scenario import Scenario, known
+from ..scenario.keys import Fidelity, texts
+from ..scenario.scenario import Scenario, declaration
 from ..sweep.axes import Array
 from ..sweep.sweep import Sweep
 from .sweep_arguments import SweepQuestions
 
-TOGETHER = 256  # points that are estimated together
+GROUP_SIZE = 256  # points that are estimated together
 Outcomes = Callable[[Iterator[Scenario]], Iterator[Result | None]]  # of scenarios in order; None where there is none (yet)
 
 
@@ -34,7 +34,7 @@ class Survey:
     kernels: frozenset[str] = frozenset()
 
 
-def survey(points: Sweep, fidelity: How, outcomes: Outcomes, questions: SweepQuestions) -> Survey:
+def survey(points: Sweep, fidelity: Fidelity, outcomes: Outcomes, questions: SweepQuestions) -> Survey:
     """Return the survey of every point; raises LookupError if one has no outcome."""
     size = len(points.fine)
     columns = {name: np.full(size, np.nan) for name in questions.names}
@@ -47,17 +47,21 @@ def survey(points: Sweep, fidelity: How, outcomes: Outcomes, questions: SweepQue
         ):
             if result:
                 for name, column in columns.items():
-                    metric_value = number(result, name)
+                    metric_value = result_number(result, name)
                     column[index] = np.nan if metric_value is None else metric_value
                 run_count += result.ran
                 kernels.update([result.arithmetic] if result.training else [])
             yield row
 
-    return Survey(csv_table.header(looked()), columns, run_count > 0, frozenset(kernels))
+    return Survey(csv_table.header_of_rows(looked()), columns, run_count > 0, frozenset(kernels))
 
 
 def rows(
-    points: Sweep, fidelity: How, outcomes: Outcomes, order: Sequence[int], answers: Callable[[int], Mapping[str, csv_table.Cell]]
+    points: Sweep,
+    fidelity: Fidelity,
+    outcomes: Outcomes,
+    order: Sequence[int],
+    answers: Callable[[int], Mapping[str, csv_table.Cell]],
 ) -> Iterator[tuple[csv_table.Row, Result | None]]:
     """Yield the rows at the places `order` of the box, and their results; raises LookupError where a point has no outcome."""
     index = np.cumsum(points.fine) - 1
@@ -68,16 +72,16 @@ def rows(
             result = next(results)
             if result is None:
                 raise LookupError(place)
-            yield csv_table.row(result, fidelity, answers(place)), result
+            yield csv_table.result_row(result, fidelity, answers(place)), result
         else:
             refused = points.refused[place - int(index[place]) - 1]
-            knob_texts = {path: knobs.write(known(path), knob_value) for path, knob_value in refused.place.items()}
+            knob_texts = {path: knobs.write(declaration(path), knob_value) for path, knob_value in refused.place.items()}
             yield csv_table.refused_row(base | knob_texts, refused.sentence), None
 
 
-def estimated(scenarios: Iterator[Scenario], failed: list[str]) -> Iterator[Result]:
+def estimate_in_groups(scenarios: Iterator[Scenario], failed: list[str]) -> Iterator[Result]:
     """Yield estimates of scenarios, made in this process in groups; sentences of refused ones are added to `failed`."""
-    while group := list(islice(scenarios, TOGETHER)):
+    while group := list(islice(scenarios, GROUP_SIZE)):
         results = estimates(group)
         failed += [result.outcome for result in results if not result.results]
         yield from results

@@ -9,18 +9,18 @@ from typing import Any
 
 from ..core.figures import count, figure
 from ..errors import BadFile
-from ..paths import written_path
+from ..paths import user_path
 from ..sweep import links
 from ..torchrec.answer import PricedPlan, TorchRecAnswer, read_request, torchrec_answer
 from ..torchrec.plan_json import MODULE, plan_content
 from ..torchrec.report import answer_content, rank_rows, table_rows
 from ..torchrec.sharding_plan import run_text
-from ..torchrec.source_text import MOST_CHARACTERS
+from ..torchrec.source_text import MAX_CHARACTERS
 from ..units import GiB
 from . import output, scenario_arguments
 from .parser import FAILED, Subparsers
 
-MOST_LINES = 60  # of a table that people read
+MAX_LINES = 60  # of a table that people read
 LONGEST_LINK = 2000
 
 
@@ -42,7 +42,7 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Write the plan and the estimates; returns 0, or 3 where the plan cannot run."""
-    selection = scenario_arguments.chosen(arguments)
+    selection = scenario_arguments.selected_scenario(arguments)
     listing, ranks, factors, plan_read = map(
         _text, (arguments.listing, arguments.topology, arguments.pooling, arguments.read_plan)
     )
@@ -54,7 +54,7 @@ def call(arguments: argparse.Namespace) -> int:
         output.write(arguments.plan, json.dumps(plan_json, indent=1) + "\n")
     if arguments.json:
         output.write(arguments.json, json.dumps(answer_content(answer, arguments.module), indent=1) + "\n")
-    output.say("\n".join(_lines(answer)) + "\n", arguments.plan, arguments.json)
+    output.write_for_people("\n".join(_lines(answer)) + "\n", arguments.plan, arguments.json)
     if arguments.plan and not answer.plan.result.ran:
         output.note("No plan was written: it cannot run.")
     return 0 if answer.plan.result.ran else FAILED
@@ -66,10 +66,10 @@ def _text(name: str | None) -> str:
         return ""
     try:
         if name == output.STANDARD:
-            text = sys.stdin.read(MOST_CHARACTERS + 1)
+            text = sys.stdin.read(MAX_CHARACTERS + 1)
         else:
-            with written_path(name).open(encoding="utf-8") as file:
-                text = file.read(MOST_CHARACTERS + 1)
+            with user_path(name).open(encoding="utf-8") as file:
+                text = file.read(MAX_CHARACTERS + 1)
     except (OSError, ValueError) as error:  # also of bytes that are no UTF-8, and of a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
         raise BadFile(f"{name} cannot be read: {reason}.") from error
@@ -84,9 +84,9 @@ def _lines(answer: TorchRecAnswer) -> Iterator[str]:
     yield from (*request.sentences, *plan.sentences, "")
     rows = table_rows(request, plan)
     yield TABLE_HEAD
-    yield from map(_table_line, rows[:MOST_LINES])
-    if len(rows) > MOST_LINES:
-        yield f"... and {count(len(rows) - MOST_LINES, 'table')} more, which --json has."
+    yield from map(_table_line, rows[:MAX_LINES])
+    if len(rows) > MAX_LINES:
+        yield f"... and {count(len(rows) - MAX_LINES, 'table')} more, which --json has."
     yield from ("", *_rank_lines(plan), "", *_prices(answer))
 
 
@@ -113,12 +113,12 @@ def _rank_lines(plan: PricedPlan) -> Iterator[str]:
         )
     )
     rows = rank_rows(plan)
-    for row in rows[:MOST_LINES]:
+    for row in rows[:MAX_LINES]:
         memory_cells = (f"{figure(row['bytes'][place] / GiB):>16}" for place in places)
         planner_numbers = (row["planner_hbm_bytes"] / GiB, row["planner_ddr_bytes"] / GiB, row["planner_ms"])
         yield "".join(chain([f"{row['rank']:>5}"], memory_cells, (f"{figure(number):>18}" for number in planner_numbers)))
-    if len(rows) > MOST_LINES:
-        yield f"... and {count(len(rows) - MOST_LINES, 'rank')} more, which --json has."
+    if len(rows) > MAX_LINES:
+        yield f"... and {count(len(rows) - MAX_LINES, 'rank')} more, which --json has."
 
 
 def _prices(answer: TorchRecAnswer) -> Iterator[str]:

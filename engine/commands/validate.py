@@ -23,13 +23,13 @@ from ..measure.here.training import step_seconds
 from ..measure.host import pytorch
 from ..measure.machine_limits import cores, cpu_name
 from ..measure.timing import busy_notes, cpu_times
-from ..paths import written_path
+from ..paths import user_path
 from ..scenario.presets import preset, preset_names
-from ..validation.accepted import accept, read, worse
-from ..validation.scoreboard import NEAR, PublishedNumber, rows, score_lines, scores
-from ..validation.validate import Gap, gaps, pairs, validate
+from ..validation.accepted import accept_numbers, read_record, worse_numbers
+from ..validation.scoreboard import NEAR_PERCENT, PublishedNumber, json_rows, score_lines, scores
+from ..validation.validate import Gap, gaps, system_lengths, validate
 from . import output, progress_bar
-from .measure import gpu_argument, usable
+from .measure import check_folder, gpu_argument
 from .parser import FAILED, INTERRUPTED, Subparsers, whole_number
 
 UNTRIED = "The drive was not tried: there is no measured drive, or the folder or memory has less than 2 GiB free."
@@ -55,7 +55,7 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "--drive",
-        type=written_path,
+        type=user_path,
         metavar="DIR",
         help="try a checkpoint and rows in a mapped file in DIR too, whose drive was measured (with --here)",
     )
@@ -73,32 +73,32 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.accept is not None and (arguments.names or arguments.gaps):
         raise BadInput("--accept writes the record of every claim; leave out the presets and --gaps.")
     if arguments.here:
-        return here(arguments)
+        return validate_here(arguments)
     if arguments.gpu is not None:
         raise BadInput("--gpu says which GPU models are trained with; add --here, or leave out --gpu.")
     for name in arguments.names:
         preset(name)  # raises for an unknown preset before any is run
     if arguments.gaps:  # facts about the estimate, which never fail the command
-        comparisons = [(name, *pair) for name in arguments.names or preset_names() for pair in pairs(name)]
+        comparisons = [(name, *pair) for name in arguments.names or preset_names() for pair in system_lengths(name)]
         all_gaps = [gap for comparison in comparisons for gap in gaps(*comparison)]
         output.write_json_or(arguments.json, [gap.as_json() for gap in all_gaps], gap_table(all_gaps))
         return 0
     verdicts, figures = validate(arguments.names), () if arguments.names else published_figures()
-    published_numbers, numbers = scores(verdicts, figures), rows(verdicts, figures)
+    published_numbers, numbers = scores(verdicts, figures), json_rows(verdicts, figures)
     if arguments.accept is not None:
-        accept(published_numbers, os.fsencode(arguments.accept).decode("utf-8", "replace"))
+        accept_numbers(published_numbers, os.fsencode(arguments.accept).decode("utf-8", "replace"))
     broken = [
         f"{verdict.name}: outside our own limit."
         for verdict in verdicts
         if verdict.claim.published is None and verdict.passed is False
     ]
-    failures = [*worse(read(), published_numbers, every=not arguments.names), *broken]
+    failures = [*worse_numbers(read_record(), published_numbers, every=not arguments.names), *broken]
     text = scoreboard(published_numbers) + "\n" + table(numbers) + "".join(f"WORSE  {failure}\n" for failure in failures)
     output.write_json_or(arguments.json, numbers, text)
     return FAILED if failures else 0
 
 
-def here(arguments: argparse.Namespace) -> int:
+def validate_here(arguments: argparse.Namespace) -> int:
     """Predict, write the predictions, train, write both; return 0, or INTERRUPTED.
 
     Finished trials are written all the same.
@@ -106,25 +106,25 @@ def here(arguments: argparse.Namespace) -> int:
     if arguments.names or arguments.gaps or arguments.accept is not None:
         raise BadInput("--here trains models that it draws itself; leave out presets, --gaps and --accept.")
     if arguments.drive:
-        usable(arguments.drive)
+        check_folder(arguments.drive)
     torch = pytorch()
     systems, device, machine = _training_place(torch, arguments.gpu)
     print(f"Measured parts {trials.parts_digest(systems)}.", file=sys.stderr)
-    prediction_set, paced = trials.predictions(arguments.seed, arguments.shapes, systems), progress_bar.Paced()
+    prediction_set, paced = trials.predict_trials(arguments.seed, arguments.shapes, systems), progress_bar.PacedBar()
     trained_trials: list[trials.Trial] = []
     status, start_times, process_start = INTERRUPTED, cpu_times(), process_time()
     on_drive: list[CheckpointTrial | MappedTrial] = []
 
     def keep(written_trials: Sequence[trials.Trial]) -> None:
         if arguments.json:
-            content = trials.content(prediction_set, written_trials, arguments.seed, machine)
+            content = trials.trials_content(prediction_set, written_trials, arguments.seed, machine)
             content["drive"] = [{"trial": type(trial).__name__, **trial._asdict()} for trial in on_drive]
             output.write(arguments.json, json.dumps(content, indent=1) + "\n")
 
     if arguments.json != output.STANDARD:
         keep(prediction_set.trials)  # before anything is trained
-    with progress_bar.shown(), suppress(KeyboardInterrupt):
-        for trial in trials.trained(prediction_set, arguments.seed, step_seconds, device):
+    with progress_bar.visible_bar(), suppress(KeyboardInterrupt):
+        for trial in trials.train_trials(prediction_set, arguments.seed, step_seconds, device):
             trained_trials.append(trial)
             paced(
                 len(trained_trials) / len(prediction_set.trials),
@@ -142,7 +142,7 @@ def here(arguments: argparse.Namespace) -> int:
     busy = busy_notes(start_times, cpu_times(), process_time() - process_start, {})
     untried = [UNTRIED] if arguments.drive and not (on_drive or status) else []
     sentences = "".join(f"{sentence}\n" for sentence in (*(trial.sentence for trial in on_drive), *untried, *busy))
-    output.say(
+    output.write_for_people(
         f"{machine}\n{trials.table(trained_trials)}{trials.sentence(prediction_set, trained_trials)}\n{sentences}", arguments.json
     )
     return status
@@ -170,7 +170,7 @@ def scoreboard(published_numbers: Sequence[PublishedNumber]) -> str:
 
     The roofline's median stands beside ours.
     """
-    head = f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {exact(NEAR)} %':>12} {'rank':>6}"
+    head = f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {exact(NEAR_PERCENT)} %':>12} {'rank':>6}"
     lines = [f"{head} {'n of roofline':>14} {'roofline':>10} {'ours there':>11}"]
     for line in score_lines(published_numbers):
         cells = [

@@ -9,13 +9,13 @@ from ..analysis import linked
 from ..artefact import Artefact, differences, unpacked
 from ..core.figures import count
 from ..errors import BadFile
-from ..paths import written_path
-from ..service.worker import computed
+from ..paths import user_path
+from ..service.worker import compute_point
 from ..version import MODEL
 from ..workload.readers.formats import digest_of
 from . import output, progress_bar
 from .parser import FAILED, Subparsers
-from .run import at_once, draw_progress
+from .run import draw_progress, immediate_interrupt
 
 MOST_LINES = 20
 
@@ -23,8 +23,8 @@ MOST_LINES = 20
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("verify", help="compute an artefact of run --artefact again, and say what differs")
-    parser.add_argument("artefact", type=written_path, metavar="ARTEFACT.zip")
-    parser.add_argument("--data", type=written_path, metavar="FILE", help="the data file that the run was trained on")
+    parser.add_argument("artefact", type=user_path, metavar="ARTEFACT.zip")
+    parser.add_argument("--data", type=user_path, metavar="FILE", help="the data file that the run was trained on")
     parser.set_defaults(call=call)
 
 
@@ -36,9 +36,9 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadFile(f"The run was trained on a data file whose SHA-256 is {digest}; give it with --data FILE.")
     if arguments.data is not None and digest_of(arguments.data) != digest:
         raise BadFile(f"{arguments.data} is not the run's data file, whose SHA-256 is {digest or 'none'}; give that file.")
-    opened = linked.read(artefact.link)
-    with progress_bar.shown(), threadpool_limits(1), at_once():
-        again = computed(opened.scenario, artefact.how, arguments.data, partial(draw_progress, progress_bar.Paced()))
+    opened = linked.read_link(artefact.link)
+    with progress_bar.visible_bar(), threadpool_limits(1), immediate_interrupt():
+        again = compute_point(opened.scenario, artefact.how, arguments.data, partial(draw_progress, progress_bar.PacedBar()))
     lines = list(differences(artefact, again))
     output.write(output.STANDARD, "\n".join([*_about(artefact, opened.banner), *_verdict(artefact, lines)]) + "\n")
     return FAILED if lines else 0

@@ -13,17 +13,17 @@ from ..insight.fitting import told
 from ..insight.fitting.counting import MOST_SAMPLES
 from ..insight.fitting.fit import fit_file, lookups_of
 from ..insight.fitting.tally import tallies
-from ..paths import written_path
+from ..paths import user_path
 from ..scenario.presets import DEFAULT
 from ..sweep import links
-from ..validation.workload_figures import Figure, acceptance
+from ..validation.workload_figures import Figure, acceptance_figures
 from . import output, progress_bar, scenario_arguments
 from .parser import FAILED, Subparsers, amount
 
 if TYPE_CHECKING:
     from ..insight.fitting.description import FileDescription
 
-TAKEN = "any format that --data takes, or a trace: of dlrm_datasets, or libCacheSim's"
+FILE_HELP = "any format that --data takes, or a trace: of dlrm_datasets, or libCacheSim's"
 
 
 def add(commands: Subparsers) -> None:
@@ -33,7 +33,7 @@ def add(commands: Subparsers) -> None:
     parser.set_defaults(call=call)
     parts = parser.add_subparsers(title="more", metavar="fit | count | describe", required=False)
     fit = parts.add_parser("fit", help="fit the generator to a data file, or to a trace of lookups")
-    fit.add_argument("file", type=written_path, metavar="FILE", help=TAKEN)
+    fit.add_argument("file", type=user_path, metavar="FILE", help=FILE_HELP)
     scenario_arguments.add_start(fit)
     fit.add_argument("--toml", metavar="FILE", help="write the fitted scenario for --scenario; - for standard output")
     fit.add_argument("--json", metavar="FILE", help="write tables and hit rates as JSON; - for standard output")
@@ -44,62 +44,62 @@ def add(commands: Subparsers) -> None:
     fit.add_argument(
         "--rows", choices=("fitted", "seen"), default="fitted", help="of tables: those expected in the long run, or those seen"
     )
-    fit.set_defaults(call=fitted)
+    fit.set_defaults(call=call_fit)
     count = parts.add_parser("count", help="count every lookup of a data file or trace exactly, table by table")
-    count.add_argument("file", type=written_path, metavar="FILE", help=TAKEN)
+    count.add_argument("file", type=user_path, metavar="FILE", help=FILE_HELP)
     count.add_argument("--json", metavar="FILE", help="write the counts as JSON; - for standard output")
-    count.set_defaults(call=counted)
+    count.set_defaults(call=call_count)
     describe = parts.add_parser("describe", help="say what a file holds: records, columns with a guess of each, a mapping")
-    describe.add_argument("file", type=written_path, metavar="FILE", help=TAKEN)
+    describe.add_argument("file", type=user_path, metavar="FILE", help=FILE_HELP)
     describe.add_argument("--json", metavar="FILE", help="write the description as JSON; - for standard output")
-    describe.set_defaults(call=described)
+    describe.set_defaults(call=call_describe)
 
 
 def call(arguments: argparse.Namespace) -> int:
     """Compute the figures; returns 3 if one lies outside its tolerance."""
-    figures = list(acceptance())
+    figures = list(acceptance_figures())
     rows = [asdict(figure) | {"passed": figure.passed} for figure in figures]
     output.write_json_or(arguments.json, rows, table(figures))
     return 0 if all(figure.passed for figure in figures) else FAILED
 
 
-def fitted(arguments: argparse.Namespace) -> int:
+def call_fit(arguments: argparse.Namespace) -> int:
     """Fit the generator to a file and print the goodness and the scenario's link; returns 0."""
-    selection = scenario_arguments.chosen(arguments)
-    watch = progress_bar.Paced()
-    with progress_bar.shown():
+    selection = scenario_arguments.selected_scenario(arguments)
+    watch = progress_bar.PacedBar()
+    with progress_bar.visible_bar():
         file = lookups_of(arguments.file, watch)
         generator_fit = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
     scenario = generator_fit.scenario(selection.scenario)
     if arguments.toml:
-        output.write(arguments.toml, told.toml(generator_fit, selection.scenario, selection.start.preset or DEFAULT))
+        output.write(arguments.toml, told.scenario_toml(generator_fit, selection.scenario, selection.start.preset or DEFAULT))
     if arguments.json:
         content = {
-            "tables": told.rows(generator_fit),
-            "hits": told.hits(generator_fit),
-            "warnings": list(told.warnings(generator_fit)),
+            "tables": told.fit_rows(generator_fit),
+            "hits": told.hit_rate_rows(generator_fit),
+            "warnings": list(told.fit_warnings(generator_fit)),
         }
         output.write(arguments.json, json.dumps(content | {"link": links.link(scenario)}, indent=1) + "\n")
-    output.say(told.report(generator_fit) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
+    output.write_for_people(told.fit_report(generator_fit) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
     return 0
 
 
-def counted(arguments: argparse.Namespace) -> int:
+def call_count(arguments: argparse.Namespace) -> int:
     """Count a file's lookups and print the popularity of its rows; returns 0."""
-    watch = progress_bar.Paced()
-    with progress_bar.shown():
+    watch = progress_bar.PacedBar()
+    with progress_bar.visible_bar():
         file = lookups_of(arguments.file, watch)
         table_counts = list(tallies(file, watch))
-    output.write_json_or(arguments.json, told.counts(table_counts), told.counts_report(file, table_counts))
+    output.write_json_or(arguments.json, told.count_rows(table_counts), told.count_report(file, table_counts))
     return 0
 
 
-def described(arguments: argparse.Namespace) -> int:
+def call_describe(arguments: argparse.Namespace) -> int:
     """Print a file's description, and a mapping with which the file can be read; returns 0."""
     from ..insight.fitting.description import as_json, describe  # late: Arrow takes a third of a second
 
-    watch = progress_bar.Paced()
-    with progress_bar.shown():
+    watch = progress_bar.PacedBar()
+    with progress_bar.visible_bar():
         description = describe(arguments.file, watch)
     output.write_json_or(arguments.json, as_json(description), description_report(description))
     return 0

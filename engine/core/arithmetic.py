@@ -16,16 +16,16 @@ def arithmetic() -> str:
     """Return the names of this process's BLAS and NumPy kernels: "OpenBLAS-SkylakeX.NumPy-X86_V4"."""
     blas_pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     numpy_pool = next((pool for pool in blas_pools if "numpy" in pool["filepath"]), blas_pools[0] if blas_pools else {})
-    blas = "-".join(filter(None, (NAMES.get(numpy_pool.get("internal_api", ""), "BLAS"), numpy_pool.get("architecture"))))
+    blas = "-".join(filter(None, (BLAS_NAMES.get(numpy_pool.get("internal_api", ""), "BLAS"), numpy_pool.get("architecture"))))
     target = opt_func_info("^exp$", "float64").get("exp", {}).get("dd", {}).get("current", "baseline")
     return f"{blas}.NumPy-{target.partition('(')[0]}"
 
 
-MOST = 80
-NAMES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas": "FlexiBLAS"}
+MAX_KERNEL_LETTERS = 80
+BLAS_NAMES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas": "FlexiBLAS"}
 
 
-def elsewhere(kernels: str) -> tuple[str, ...]:
+def other_kernels_note(kernels: str) -> tuple[str, ...]:
     """Return the note on numbers that other `kernels` than this computer's have computed.
 
     Return () for the same kernels.
@@ -33,16 +33,16 @@ def elsewhere(kernels: str) -> tuple[str, ...]:
     if kernels in ("", arithmetic()):
         return ()
     return (
-        f"Made with {kernels[:MOST]}; this computer computes with {arithmetic()}: loss and AUC can differ from the fifth "
-        "digit on, time and energy do not.",
+        f"Made with {kernels[:MAX_KERNEL_LETTERS]}; this computer computes with {arithmetic()}: loss and AUC can differ from "
+        "the fifth digit on, time and energy do not.",
     )
 
 
-def mixed(kernel_names: Collection[str]) -> str:
+def mixed_kernels_note(kernel_names: Collection[str]) -> str:
     """Return the note on trained results that were computed with several kernels; "" for one."""
     if len(kernel_names) < 2:
         return ""
-    kinds = " and ".join(sorted(kernels[:MOST] or "unknown kernels" for kernels in kernel_names)[:3])
+    kinds = " and ".join(sorted(kernels[:MAX_KERNEL_LETTERS] or "unknown kernels" for kernels in kernel_names)[:3])
     return (
         f"Trained on {len(kernel_names)} kinds of processors ({kinds}): loss and AUC of equal scenarios can differ from the "
         "fifth digit on, time and energy do not; the CSV's column arithmetic says which row is whose."

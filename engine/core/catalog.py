@@ -13,46 +13,46 @@ from tomllib import loads
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from ..errors import nearest
-from ..paths import written_path
-from ..registry import every
+from ..errors import nearest_hint
+from ..paths import user_path
+from ..registry import all_variants
 from ..version import PROGRAM
 from .constants import Constant
 from .figures import count
 from .part_files import curves, known
 from .part_files.curves import CURVE, LatencyPoints
-from .part_files.folder import NO_FOLDER, PartsFolder, Shelf, look
-from .part_files.known import BETWEEN, REFERENCE, OwnPart
+from .part_files.folder import NO_FOLDER, PartsFolder, ShippedParts, read_folder
+from .part_files.known import DIGEST_SEPARATOR, REFERENCE, OwnPart
 from .part_files.tables import (
     AVAILABILITY,
     FORM,
-    MOST_BYTES,
-    SAID,
+    MAX_FILE_BYTES,
+    SOURCED_VALUE_KEYS,
     Availability,
     Quantity,
     Table,
-    available,
     check_form,
+    check_keys,
     check_words,
-    constant,
-    known_keys,
-    line,
+    checked_line,
+    joined_words,
+    read_availability,
+    read_constant,
     refuse,
-    words,
 )
 
 VARIABLE = "EMBERPOOL_PARTS"  # of the environment: a folder of one's own
 FOLDERS: tuple[Path, ...] = (
     Path(__file__).parent.parent / "hardware" / "catalog",
-    *(written_path(text).absolute() for text in (os.environ.get(VARIABLE, "").strip(),) if text),
+    *(user_path(text).absolute() for text in (os.environ.get(VARIABLE, "").strip(),) if text),
 )
 ORDER = "order.toml"  # the one file that is no part: which parts lists show first
-MOST_READ = 4096
+MAX_PARTS_READ = 4096
 NO_LISTS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 Part = TypeVar("Part")
 KINDS: dict[str, "Catalogue[Any]"] = {}  # by kind, as devices declare them
-TOGETHER: dict[str, tuple[str, ...]] = {}  # by kind, the kinds that the same knob chooses among
-_looked, _looking, _one_look = NO_FOLDER, False, RLock()
+KINDS_OF_SAME_KNOB: dict[str, tuple[str, ...]] = {}  # by kind, the kinds that the same knob chooses among
+_last_look, _is_looking, _look_lock = NO_FOLDER, False, RLock()
 
 
 class Catalogue(Mapping[str, Part], Generic[Part]):
@@ -96,11 +96,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names in the order of lists."""
-        return iter(names(*(self.of or (self.kind,))))
+        return iter(part_names_of(*(self.of or (self.kind,))))
 
     def __len__(self) -> int:
         """Return the number of parts."""
-        return len(names(*(self.of or (self.kind,))))
+        return len(part_names_of(*(self.of or (self.kind,))))
 
     def quantities(self) -> tuple[Quantity, ...]:
         """Return the constants of a device that a file of this kind has."""
@@ -123,7 +123,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         if self.of:
             file = _file((self.kind,), _used_part_name(file.path, file.content, self.kind))
         if file not in self._read:
-            if len(self._read) >= MOST_READ:
+            if len(self._read) >= MAX_PARTS_READ:
                 self._read.clear()
             self._read[file] = self._parsed(file.path, file.content)
         return self._read[file]
@@ -132,10 +132,10 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         part_quantities = {quantity.key: quantity for quantity in self._fields.values()}
         quantities = {**part_quantities, **{quantity.key: quantity for quantity in self._aside}}
         heads = ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
-        known_keys(path, "", content, (*heads, *quantities))
+        check_keys(path, "", content, (*heads, *quantities))
         for word in ("title", "summary"):
-            line(path, word, content.get(word))
-        available(path, content)
+            checked_line(path, word, content.get(word))
+        read_availability(path, content)
         if self._forms:
             check_form(path, content, self._forms)
         for key in self._lists.keys() & content.keys():
@@ -151,10 +151,10 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
             suffix = f" and {len(missing_keys) - 1} more" if len(missing_keys) > 1 else ""
             refuse(
                 path,
-                f"lacks {missing_keys[0]} [{part_quantities[missing_keys[0]].unit}]{suffix}; add a table of {words(SAID)} for "
-                "each.",
+                f"lacks {missing_keys[0]} [{part_quantities[missing_keys[0]].unit}]{suffix}; "
+                f"add a table of {joined_words(SOURCED_VALUE_KEYS)} for each.",
             )
-        constants = {key: constant(path, quantity, content[key]) for key, quantity in quantities.items() if key in content}
+        constants = {key: read_constant(path, quantity, content[key]) for key, quantity in quantities.items() if key in content}
         part = self.shape(
             **{name: constants[quantity.key] for name, quantity in self._fields.items() if quantity.key in constants}
         )
@@ -169,19 +169,19 @@ class PartNames:
 
     def __call__(self) -> tuple[str, ...]:
         """Return the names as lists show them."""
-        return names(*self.kinds)
+        return part_names_of(*self.kinds)
 
     def settled(self, name: str) -> str | None:
         """Return the name of a part in a scenario: NAME, or NAME~DIGEST for an own part; None for an unknown name."""
-        if name in _files(FOLDERS[0], self.kinds) or known.find(self.kinds, name):
+        if name in _files(FOLDERS[0], self.kinds) or known.find_part(self.kinds, name):
             return name
         own_parts = (own_folder().parts.get((kind, name)) for kind in self.kinds) if FOLDERS[1:] else ()
         return next((part.reference for part in own_parts if part), None)
 
     def shown(self, name: str) -> str:
         """Return the name of a part in lists: without the digest if that is the file's present one."""
-        bare_name = name.partition(BETWEEN)[0]
-        return bare_name if BETWEEN in name and self.settled(bare_name) == name else name
+        bare_name = name.partition(DIGEST_SEPARATOR)[0]
+        return bare_name if DIGEST_SEPARATOR in name and self.settled(bare_name) == name else name
 
     def refusal(self, name: str) -> str:
         """Return why a name cannot be used although it looks like a part's.
@@ -215,11 +215,11 @@ class AnyPart(PartNames):
 
 def part_names(*kinds: str) -> PartNames:
     """Declare the choices of a knob that chooses among the parts of some kinds."""
-    TOGETHER.update(dict.fromkeys(kinds, kinds))
+    KINDS_OF_SAME_KNOB.update(dict.fromkeys(kinds, kinds))
     return PartNames(kinds)
 
 
-def names(*kinds: str) -> tuple[str, ...]:
+def part_names_of(*kinds: str) -> tuple[str, ...]:
     """Return the names of all parts of some kinds, in the order of lists: choices of a knob follow from the files."""
     shipped_paths = _files(FOLDERS[0], kinds)
     return (
@@ -234,64 +234,66 @@ def own_folder() -> PartsFolder:
 
     Return an empty folder if none is given.
     """
-    return NO_FOLDER if not FOLDERS[1:] else _looked if _looked.path == FOLDERS[1] else look_again()
+    return NO_FOLDER if not FOLDERS[1:] else _last_look if _last_look.path == FOLDERS[1] else look_again()
 
 
 def look_again() -> PartsFolder:
     """Read the user's folder of parts anew, and return it."""
-    global _looked, _looking
+    global _last_look, _is_looking
     if not FOLDERS[1:]:
         return NO_FOLDER
-    with _one_look:
-        if _looking:  # the look itself asks for names, to refuse one
+    with _look_lock:
+        if _is_looking:  # the look itself asks for names, to refuse one
             return NO_FOLDER
-        _looking = True
+        _is_looking = True
         try:
-            shelf = Shelf(kinds(), lambda kind: TOGETHER.get(kind, (kind,)), shipped, check_part)
-            _looked = look(FOLDERS[1], shelf, _looked)
+            shelf = ShippedParts(kinds(), lambda kind: KINDS_OF_SAME_KNOB.get(kind, (kind,)), shipped, check_part)
+            _last_look = read_folder(FOLDERS[1], shelf, _last_look)
         finally:
-            _looking = False
-        return _looked
+            _is_looking = False
+        return _last_look
 
 
 def check_part(kind: str, path: Path | str, content: Table) -> None:
     """Raise BadFile if the content is no valid part of its kind, or if no knob chooses this kind."""
-    every("devices")  # which declare the kinds
-    chosen_kinds = dict.fromkeys(part_kind for knob_kind in TOGETHER for part_kind in (knob_kind, *KINDS[knob_kind].uses))
+    all_variants("devices")  # which declare the kinds
+    chosen_kinds = dict.fromkeys(
+        part_kind for knob_kind in KINDS_OF_SAME_KNOB for part_kind in (knob_kind, *KINDS[knob_kind].uses)
+    )
     if kind not in chosen_kinds:
-        refuse(path, f"is of the kind {kind}, which no knob chooses; parts of one's own are {words(tuple(chosen_kinds))}.")
+        refuse(path, f"is of the kind {kind}, which no knob chooses; parts of one's own are {joined_words(tuple(chosen_kinds))}.")
     KINDS[kind].check(path, content)
 
 
 def units(kind: str) -> dict[str, str]:
     """Return the unit of each constant of a kind of part, by its key in a file."""
-    every("devices")  # which declare the kinds
+    all_variants("devices")  # which declare the kinds
     return KINDS[kind].units()
 
 
 def summaries() -> Iterator[tuple[str, str, str, str]]:
     """Yield kind, name, title and summary of every part."""
     for kind in kinds():
-        for name in names(kind):
+        for name in part_names_of(kind):
             file = _file((kind,), name)
-            title, summary = (line(file.path, word, file.content.get(word)) for word in ("title", "summary"))
+            title, summary = (checked_line(file.path, word, file.content.get(word)) for word in ("title", "summary"))
             yield kind, name, title, summary
 
 
 def availability(kind: str, name: str) -> Availability:
     """Return whether a part of a kind can be bought; raises BadFile."""
     file = _file((kind,), name)
-    return available(file.path, file.content)
+    return read_availability(file.path, file.content)
 
 
 def form(kind: str, name: str) -> str:
     """Return the form of a part, such as "SXM", or "" if its file states none."""
-    return str(content(kind, name).get(FORM, ""))
+    return str(part_content(kind, name).get(FORM, ""))
 
 
-def listed(kind: str, name: str, key: str) -> tuple[str, ...]:
+def list_words(kind: str, name: str, key: str) -> tuple[str, ...]:
     """Return the words of the list `key` in a part's file, () without such a list."""
-    return tuple(content(kind, name).get(key, ()))
+    return tuple(part_content(kind, name).get(key, ()))
 
 
 def latency_points(kind: str, name: str) -> LatencyPoints | None:
@@ -302,7 +304,7 @@ def latency_points(kind: str, name: str) -> LatencyPoints | None:
     return _latency_points(_file((kind,), name))
 
 
-@lru_cache(maxsize=MOST_READ)
+@lru_cache(maxsize=MAX_PARTS_READ)
 def _latency_points(file: "PartFile") -> LatencyPoints | None:
     content = file.content
     return curves.curve(file.path, content[CURVE]) if CURVE in content else None
@@ -310,10 +312,10 @@ def _latency_points(file: "PartFile") -> LatencyPoints | None:
 
 def shipped(kind: str) -> Mapping[str, Path]:
     """Return the files of shipped parts by name, of a kind and of all kinds that share its knob."""
-    return _files(FOLDERS[0], TOGETHER.get(kind, (kind,)))
+    return _files(FOLDERS[0], KINDS_OF_SAME_KNOB.get(kind, (kind,)))
 
 
-def content(kind: str, name: str) -> Table:
+def part_content(kind: str, name: str) -> Table:
     """Return the content of a part's file as a table; raises KeyError, BadFile."""
     return dict(_file((kind,), name).content)
 
@@ -339,7 +341,7 @@ def _file(kinds: tuple[str, ...], name: str) -> PartFile:
         return PartFile(path)
     folder = own_folder()
     for kind in kinds:
-        if part := known.find((kind,), name) or folder.parts.get((kind, name)):
+        if part := known.find_part((kind,), name) or folder.parts.get((kind, name)):
             return PartFile(part.where, part)
         if refused := folder.refused.get((kind, name)):
             raise refused
@@ -377,8 +379,8 @@ def _kinds(folder: Path) -> tuple[str, ...]:
 def _content(path: Path) -> Table:
     """Return the parsed content of a TOML file; raises BadFile."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            refuse(path, f"is longer than {count(MOST_BYTES)} bytes; a part takes a few thousand.")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            refuse(path, f"is longer than {count(MAX_FILE_BYTES)} bytes; a part takes a few thousand.")
         return loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         refuse(path, f"cannot be read: {error.strerror}; make it a text file that you may read.")
@@ -392,7 +394,7 @@ def _used_part_name(path: Path | str, content: Table, kind: str) -> str:
     Raises BadFile.
     """
     name = content.get(kind)
-    if name not in names(kind) and not known.find((kind,), str(name)):
+    if name not in part_names_of(kind) and not known.find_part((kind,), str(name)):
         complaint = f"names the {kind} {name!r}, which has no file" if kind in content else f"does not name its {kind}"
-        refuse(path, f'{complaint}; write {kind} = "NAME"; {nearest(str(name), names(kind))}')
+        refuse(path, f'{complaint}; write {kind} = "NAME"; {nearest_hint(str(name), part_names_of(kind))}')
     return str(name)

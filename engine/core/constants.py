@@ -11,12 +11,12 @@ Confidence = Literal["measured", "stated", "vendor", "derived", "secondary", "un
 
 REPLACED = {"row-log-rate": "read-write-mix"}  # keys of constants in older parts and links, and the present keys
 # Units of rates, sizes and counts.
-LEAST = 1e-12  # lower limit of divisors: as far below 1 as assumptions may lie above
+MIN_DIVISOR = 1e-12  # lower limit of divisors: as far below 1 as assumptions may lie above
 DIVISORS = ("1/s", "B", "GB", "GB/s", "TFLOPS", "GFLOPS", "cores", "lines", "reads", "samples", "threads", "accesses",
             "of bandwidth", "of copy rate", "of input", "of peak", "of raw", "of sustained", "of the rate")  # fmt: skip
 COUNTS = ("channels", "generation", "lanes", "modules", "sockets")  # units whose constants are 1 or more, or 0 for none
-Said = tuple[float, float, float, Confidence, str]
-WIDER = 1.25  # factor on a price's range, each way, for each year between its date and the scenario's year
+SourcedValue = tuple[float, float, float, Confidence, str]
+RANGE_FACTOR_PER_YEAR = 1.25  # factor on a price's range, each way, for each year between its date and the scenario's year
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Constant:
         if not self.low <= self.value <= self.high:
             raise ValueError(f"{self.name}={self.value} {self.unit} lies outside its range {self.low} to {self.high}.")
 
-    def disputed(self, switch: str, **source_values: Said) -> "Constant":
+    def disputed(self, switch: str, **source_values: SourcedValue) -> "Constant":
         """Return the constant with other sources' value, low, high, confidence and source by choice of `switch`."""
         constants = (
             (choice, Constant(self.name, source_value[0], self.unit, *source_value[1:]))
@@ -67,7 +67,7 @@ class Constant:
 
         Raises BadKnob for a divisor near 0.
         """
-        minimum = least_of(self.unit) if self.unit in (*DIVISORS, *COUNTS) else 0
+        minimum = lower_limit(self.unit) if self.unit in (*DIVISORS, *COUNTS) else 0
         if assumption < minimum and not (self.zero and assumption == 0):
             assumption_text = f"machine.assume gives {self.name} {assumption:g} {self.unit}"
             reason = "which are whole ones" if self.unit in COUNTS else "by which work is divided"
@@ -76,7 +76,7 @@ class Constant:
         rest = self.confidence, self.source, self.note, self.switch, self.others, self.zero, self.choice
         return Constant(self.name, assumption, self.unit, low, high, *rest)
 
-    def dated(self, years: dict[int, Said]) -> "Constant":
+    def dated(self, years: dict[int, SourcedValue]) -> "Constant":
         """Return the price with its values of other years: value, low, high, confidence and source by year."""
         prices = (
             (year, Constant(self.name, source_value[0], self.unit, *source_value[1:], year=year))
@@ -97,9 +97,9 @@ class Constant:
         return next((constant for name, constant in self.others if name == choice), self)
 
 
-def least_of(unit: str) -> float:
+def lower_limit(unit: str) -> float:
     """Return the lower limit of a constant in a unit, if it is not 0."""
-    return 1 if unit in COUNTS else LEAST
+    return 1 if unit in COUNTS else MIN_DIVISOR
 
 
 @lru_cache(maxsize=1024)
@@ -110,7 +110,7 @@ def _in_year(price: Constant, year: int) -> Constant:
     )
     if not (years_apart := abs(nearest.year - year)):
         return nearest
-    wider, years_text = WIDER**years_apart, f"{years_apart} year{'s' if years_apart > 1 else ''}"
+    wider, years_text = RANGE_FACTOR_PER_YEAR**years_apart, f"{years_apart} year{'s' if years_apart > 1 else ''}"
     return replace(
         nearest,
         low=nearest.low / wider,

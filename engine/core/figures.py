@@ -10,7 +10,7 @@ from math import floor, isfinite, log10
 
 from ..units import DAY, HOUR, MINUTE
 
-NOTHING, NOISE = "n/a", 1e-6
+NO_NUMBER, NOISE = "n/a", 1e-6
 DIGITS = 3
 UNIT = re.compile(r"(?P<prefix>[nµmkMGTPE]?)(?P<base>s|B|J|W|Wh|Hz|FLOPS?)(?P<rest>(?:/| a | per ).*)?")
 BINARY_UNIT = re.compile(r"(?P<prefix>[KMGTP])(?P<base>iB)(?P<rest>(?:/| a | per ).*)?")
@@ -19,7 +19,7 @@ BINARY_PREFIXES = {"K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 
 WORDS = {1e6: "million", 1e9: "billion", 1e12: "trillion"}
 FEWEST_IN_WORDS = 1e7
 LONG_TIMES = ((365 * DAY, "years"), (DAY, "days"), (HOUR, "h"), (MINUTE, "min"))
-LEAST, MOST = 0.1, 1000.0  # limits in a unit, beyond which a unit with another prefix fits better
+MIN_IN_UNIT, MAX_IN_UNIT = 0.1, 1000.0  # limits in a unit, beyond which a unit with another prefix fits better
 
 
 def figure(number: float | None, unit: str = "") -> str:
@@ -28,7 +28,7 @@ def figure(number: float | None, unit: str = "") -> str:
     A unit of time, bytes, energy, power or rate stays while the number is from 0.1 to 1,000 of it.
     """
     if number is None or number != number:
-        return NOTHING
+        return NO_NUMBER
     if not isfinite(number):
         return f"{'-' * (number < 0)}∞ {unit}".rstrip()
     seconds = number * PREFIXES[unit[:-1]] if unit in ("s", "ms") else 0.0
@@ -69,7 +69,7 @@ def percent(share: float | None) -> str:
     Only the whole is "100 %".
     """
     if share is None or share != share:
-        return NOTHING
+        return NO_NUMBER
     if abs(share) < NOISE:
         return "0 %"
     texts = (f"{100 * share:.{digits}g}" for digits in range(DIGITS, 8))
@@ -116,7 +116,7 @@ def _prefixed(number: float, unit: re.Match[str], prefixes: dict[str, float]) ->
     """Return a number under the prefix that leaves it between 1 and 1,000, or under its own where that is readable."""
     own_prefix, base = unit["prefix"], f"{unit['base']}{unit['rest'] or ''}"
     size = abs(_rounded(number))
-    if number and not LEAST <= size < MOST:
+    if number and not MIN_IN_UNIT <= size < MAX_IN_UNIT:
         base_number = number * prefixes[own_prefix]
         fitting = [name for name, prefix_size in prefixes.items() if abs(_rounded(base_number / prefix_size)) >= 1]
         name = fitting[-1] if fitting else next(iter(prefixes))

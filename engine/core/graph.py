@@ -19,8 +19,8 @@ STEPS: dict[str, tuple[Persists, ...]] = {
     "undo": ("embedding log", "mlp log", "commit", "embedding update"),
     "redo": ("embedding log", "mlp log", "commit", "home write"),
 }
-NEEDS = {"commit": {"embedding log", "mlp log"}, "embedding update": {"commit"}, "home write": {"commit"}}
-DONE_BY = {"embedding log": RowLog, "commit": Persist, "embedding update": RowUpdates, "home write": HomeWrites}
+LOG_STEP_PREDECESSORS = {"commit": {"embedding log", "mlp log"}, "embedding update": {"commit"}, "home write": {"commit"}}
+WORK_OF_LOG_STEP = {"embedding log": RowLog, "commit": Persist, "embedding update": RowUpdates, "home write": HomeWrites}
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,14 @@ class TaskGraph:
         raise KeyError(f"no task is called {name!r}")
 
 
-def check(graph: TaskGraph, devices: set[str] | frozenset[str], log: str = "") -> None:
+def check_graph(graph: TaskGraph, devices: set[str] | frozenset[str], log: str = "") -> None:
     """Raise ValueError, naming the task, where the graph of a system with this log breaks a rule of its grammar."""
     task_names = [task.name for task in graph.tasks]
     if len(set(task_names)) != len(task_names):
         raise ValueError(f"two tasks share a name in {task_names}.")
     for task in graph.tasks:
         _check_task(task, set(task_names), devices)
-    order(graph)
+    topological_order(graph)
     _check_lanes(graph)
     _check_log(graph, log)
     _check_order_of_log(graph)
@@ -118,7 +118,7 @@ def _check_task(task: Task, task_names: set[str], devices: set[str] | frozenset[
                 raise ValueError(f"{task.name}: {name} on {demand.device} is negative or not finite.")
 
 
-def order(graph: TaskGraph) -> tuple[int, ...]:
+def topological_order(graph: TaskGraph) -> tuple[int, ...]:
     """Return task positions in an order that respects `after`; raises ValueError on a cycle."""
     pending = {task.name: set(task.after) for task in graph.tasks}
     ordered: list[int] = []
@@ -173,7 +173,7 @@ def _check_log(graph: TaskGraph, log: str) -> None:
 
 def _mark(graph: TaskGraph, step: Persists) -> str:
     """Return the remedy for a missing log step: mark the task whose work fits, or add a task."""
-    kind = DONE_BY.get(step, ())
+    kind = WORK_OF_LOG_STEP.get(step, ())
     for task in graph.tasks:
         for demand in task.demands:
             if not task.persists and isinstance(demand.work, kind):
@@ -183,9 +183,9 @@ def _mark(graph: TaskGraph, step: Persists) -> str:
 
 def _check_order_of_log(graph: TaskGraph) -> None:
     for task in graph.tasks:
-        if task.persists in NEEDS:
+        if task.persists in LOG_STEP_PREDECESSORS:
             durable = {graph.tasks[graph.index(name)].persists for name in _predecessors(graph, task)}
-            missing_steps = sorted(NEEDS[task.persists] - durable)
+            missing_steps = sorted(LOG_STEP_PREDECESSORS[task.persists] - durable)
             task_text = f"{task.name} on {task.server[0]}"
             if missing_steps:
                 raise ValueError(

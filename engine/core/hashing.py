@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Index
-from .jit import entry, inner
+from .jit import entry_kernel, inner_kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -44,7 +44,7 @@ def key(seed: int, purpose: Purpose, batch: int = 0) -> np.uint64:
     return stream(seed, purpose, batch).integers(2**64, dtype=np.uint64)
 
 
-@entry
+@entry_kernel
 def mix(word: np.uint64) -> np.uint64:
     """Return `word` with its 64 bits mixed, one to one."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -52,13 +52,13 @@ def mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@inner
+@inner_kernel
 def unit(word: np.uint64) -> Any:
     """Return the upper 53 bits of `word` as a number in [0, 1)."""
     return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
 
 
-@entry
+@entry_kernel
 def fold(rank: Any, rows: Index) -> Any:
     """Return the row, of `rows`, that a rank beyond a table's end shares."""
     return np.int64(unit(mix(np.uint64(rank) + GOLDEN)) * rows)

@@ -27,9 +27,9 @@ from numba.extending import is_jitted
 config: Any = import_module("numba.core.config")  # its settings are made at run time
 OPTIONS = Path(__file__)  # a kept kernel depends on the options below
 # Wrappers for callers from outside unpack every array of every tuple; they took half of the time to compile.
-ENTRY: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+ENTRY_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
 # _nrt=False: inner kernels only borrow arrays, and counting references to them took 90 % of the time.
-SHARED: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+SHARED_OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
 
 Decorator = Callable[[Callable[..., Any]], Any]
 
@@ -79,10 +79,10 @@ def _cache_on_disk(**options: Any) -> Decorator:
         prefix = f"{name}.{function.__module__.partition('.')[0]}"  # cached types are named by their package, too
         function.__qualname__ = f"{prefix}-{digest}"  # numba names the cache's files by it, now and never again
         try:
-            kernel = _compile_regardless(njit(**ENTRY, **options))(function)
+            kernel = _compile_regardless(njit(**ENTRY_OPTIONS, **options))(function)
             _remove_outdated(kernel.stats.cache_path, f"{function.__module__.split('.')[-1]}.{prefix}-", digest)
         except RuntimeError:  # neither beside the file nor in the user's folder can anything be kept
-            kernel = _compile_regardless(njit(**{**ENTRY, "cache": False}, **options))(function)
+            kernel = _compile_regardless(njit(**{**ENTRY_OPTIONS, "cache": False}, **options))(function)
         function.__qualname__ = kernel.__qualname__ = name
         return kernel
 
@@ -126,7 +126,7 @@ def _remove_outdated(folder: str, kernel: str, digest: str) -> None:
                 file.unlink()
 
 
-def parts(kernel: Any) -> set[Any]:
+def called_kernels(kernel: Any) -> set[Any]:
     """Return the kernels that a kernel calls, directly or through others, and itself."""
     reached, waiting = set(), [kernel]
     while waiting:
@@ -147,7 +147,7 @@ class _Progress(Listener):
 
     def on_start(self, event: Event) -> None:
         """Note the parts of a kernel that begins."""
-        self.known |= parts(event.data["dispatcher"])
+        self.known |= called_kernels(event.data["dispatcher"])
 
     def on_end(self, event: Event) -> None:
         """Count the kernel."""
@@ -160,7 +160,7 @@ def report_compilation(report: Callable[[int, int], None]) -> None:
     register("numba:compile", _Progress(report))  # type: ignore[no-untyped-call]
 
 
-entry = _cache_on_disk()
-by_zero = _cache_on_disk(error_model="numpy")  # an entry where x / 0 is infinite
-inner = _compile_regardless(njit(**SHARED, forceinline=True))
-shared = _compile_regardless(njit(**SHARED))
+entry_kernel = _cache_on_disk()
+entry_kernel_by_zero = _cache_on_disk(error_model="numpy")  # an entry where x / 0 is infinite
+inner_kernel = _compile_regardless(njit(**SHARED_OPTIONS, forceinline=True))
+shared_kernel = _compile_regardless(njit(**SHARED_OPTIONS))

@@ -15,9 +15,9 @@ from threading import Lock
 from typing import Any, TypeVar, cast
 
 Stage = TypeVar("Stage", bound=Callable[..., Any])
-MOST_WAYS, MOST_PATHS = 1024, 64  # of sets of other arguments, and of sets of paths that a stage may read for one of them
+MAX_WAYS, MAX_PATHS = 1024, 64  # of sets of other arguments, and of sets of paths that a stage may read for one of them
 UNKNOWN = object()
-NOTHING: Mapping[str, Any] = {}
+NO_CHANGES: Mapping[str, Any] = {}
 
 
 class Reads(dict[str, Any]):
@@ -32,7 +32,7 @@ class Recorder:
     A knob that has been read once is kept as an attribute, so a second read is cheap.
     """
 
-    def __init__(self, knobs: Any, notes: Reads, path: str = "", changes: Mapping[str, Any] = NOTHING) -> None:
+    def __init__(self, knobs: Any, notes: Reads, path: str = "", changes: Mapping[str, Any] = NO_CHANGES) -> None:
         self._knobs, self._notes, self._path, self._changes = knobs, notes, path, changes
 
     def __getattr__(self, name: str) -> Any:
@@ -83,7 +83,7 @@ def _is_group(candidate: Any) -> bool:
     return declared is not None and declared.eq
 
 
-def remembered(
+def memoised(
     most: int = 4096, size: Callable[[Any], int] = lambda answer: 1, by: Callable[[Any], Any] = lambda scenario: None
 ) -> Callable[[Stage], Stage]:
     """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
@@ -96,8 +96,8 @@ def remembered(
     """
 
     def decorate(stage: Stage) -> Stage:
-        ways: dict[tuple[Any, ...], Ways] = {}
-        KEPT.append(ways)
+        ways: dict[tuple[Any, ...], PathMemos] = {}
+        MEMOS.append(ways)
         keyword_names = {
             name for name, parameter in signature(stage).parameters.items() if parameter.kind is Parameter.KEYWORD_ONLY
         }
@@ -119,14 +119,14 @@ def remembered(
             paths = tuple(notes)
             reads = attrgetter(*paths) if paths else lambda scenario: ()
             values, amount = reads(scenario), size(answer)
-            with WRITING:
-                if len(ways) >= MOST_WAYS:
+            with WRITE_LOCK:
+                if len(ways) >= MAX_WAYS:
                     ways.clear()
                 known_ways = ways.get(kind, ())
                 path_answers = next((answers for known_paths, _, answers in known_ways if known_paths == paths), None)
                 if path_answers is None:
                     path_answers = Answers()
-                    ways[kind] = ((paths, reads, path_answers), *known_ways[: MOST_PATHS - 1])
+                    ways[kind] = ((paths, reads, path_answers), *known_ways[: MAX_PATHS - 1])
                 path_answers.keep(values, answer, amount, most)
             return answer
 
@@ -156,13 +156,13 @@ class Answers(dict[Any, Any]):
             self.held += amount
 
 
-Ways = tuple[tuple[tuple[str, ...], Callable[[Any], Any], Answers], ...]
-KEPT: list[dict[tuple[Any, ...], Ways]] = []
-WRITING = Lock()  # ways are replaced and looked up in one step, so readers need no lock
+PathMemos = tuple[tuple[tuple[str, ...], Callable[[Any], Any], Answers], ...]
+MEMOS: list[dict[tuple[Any, ...], PathMemos]] = []
+WRITE_LOCK = Lock()  # ways are replaced and looked up in one step, so readers need no lock
 
 
-def forget() -> None:
+def clear_memos() -> None:
     """Forget every answer of every stage."""
-    with WRITING:
-        for ways in KEPT:
+    with WRITE_LOCK:
+        for ways in MEMOS:
             ways.clear()

@@ -19,7 +19,7 @@ REMEDY = "lower data.batch_size, run.batches or run.memory_budget_GiB, or run fe
 TOO_LARGE = f"It needs more memory than is free; {REMEDY}."
 
 
-def physical() -> int:
+def physical_memory() -> int:
     """Return the bytes of memory of this computer, or of its container, which may have less."""
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in CONTAINER_LIMITS:
@@ -28,13 +28,13 @@ def physical() -> int:
     return installed
 
 
-def demand(nbytes: float, subject: str, remedy: str) -> None:
+def require_memory(nbytes: float, subject: str, remedy: str) -> None:
     """Raise NoRoom if this computer cannot hold `nbytes` at once.
 
     The sentence names their `subject` and the remedy.
     """
-    if nbytes > physical():
-        installed_gib = physical() / GiB
+    if nbytes > physical_memory():
+        installed_gib = physical_memory() / GiB
         raise NoRoom(
             f"{subject} takes {figure(nbytes / GiB, 'GiB')} of memory, and this computer has {figure(installed_gib, 'GiB')}; "
             f"{remedy}."

@@ -23,7 +23,7 @@ class RowMix:
 RowBytes = int | RowMix
 
 
-def mixed(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
+def row_mix(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
     """Return the mix of rows of some `sizes` with the number of rows of each.
 
     Return one number if only one size has rows.
@@ -38,7 +38,7 @@ def mixed(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
     return RowMix(tuple(present), tuple(weight[size] / total if total else 1 / len(present) for size in present))
 
 
-def joined(sizes: Sequence[RowBytes], weights: Sequence[float]) -> RowBytes:
+def joined_row_mix(sizes: Sequence[RowBytes], weights: Sequence[float]) -> RowBytes:
     """Return the mix of several populations of rows with the number of rows of each."""
     rows = [
         (size, row_weight * share)
@@ -47,10 +47,10 @@ def joined(sizes: Sequence[RowBytes], weights: Sequence[float]) -> RowBytes:
             zip(row_bytes.sizes, row_bytes.shares, strict=True) if isinstance(row_bytes, RowMix) else ((row_bytes, 1.0),)
         )
     ]
-    return mixed([size for size, _ in rows], [row_weight for _, row_weight in rows])
+    return row_mix([size for size, _ in rows], [row_weight for _, row_weight in rows])
 
 
-def over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
+def mean_over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
     """Return the mean over rows of a `measure` of a row's bytes."""
     if not isinstance(row_bytes, RowMix):
         return measure(row_bytes)
@@ -59,11 +59,11 @@ def over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
 
 def mean_bytes(row_bytes: RowBytes) -> float:
     """Return the mean bytes of a row: a whole number if all rows are alike."""
-    nbytes: float = over_rows(row_bytes, lambda size: size)
+    nbytes: float = mean_over_rows(row_bytes, lambda size: size)
     return nbytes
 
 
-def longer(row_bytes: RowBytes, nbytes: int) -> RowBytes:
+def lengthened_rows(row_bytes: RowBytes, nbytes: int) -> RowBytes:
     """Return the row bytes with `nbytes` more in each row."""
     if isinstance(row_bytes, RowMix):
         return RowMix(tuple(size + nbytes for size in row_bytes.sizes), row_bytes.shares)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .row_sizes import RowBytes, RowMix, mean_bytes
 
 Amount = float | NDArray[np.float64]
-By = Literal["host", "near-data", "gpu", "card"]  # requester of a memory's rows, which sets the accesses in flight
+Requester = Literal["host", "near-data", "gpu", "card"]  # requester of a memory's rows, which sets the accesses in flight
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RowReads(Work):
     rows: Amount
     row_bytes: RowBytes
     raw_share: Amount = 0.0
-    by: By = "host"
+    by: Requester = "host"
     fetched: Amount = 0.0
     returned: Amount = 0.0
 
@@ -56,7 +56,7 @@ class RowUpdates(Work):
 
     rows: Amount
     row_bytes: RowBytes
-    by: By = "host"
+    by: Requester = "host"
     fetched: Amount = 0.0
     clean: Amount = 0.0
 
@@ -73,7 +73,7 @@ class RowLog(Work):
     rows: Amount
     row_bytes: RowBytes
     entry_bytes: RowBytes
-    by: By = "host"
+    by: Requester = "host"
     fetched: Amount = 0.0
 
 
@@ -277,7 +277,7 @@ def amounts(work: Work) -> dict[str, Any]:
     return {name: amount for name, amount in fields_by_name.items() if not isinstance(amount, str | tuple | bool | RowMix)}
 
 
-def written(work: Work) -> Amount:
+def written_bytes(work: Work) -> Amount:
     """Return the bytes that the work stores into its memory."""
     if isinstance(work, RowUpdates):
         return work.rows * mean_bytes(work.row_bytes)

@@ -17,8 +17,8 @@ from ..core.figures import exact
 from ..persistence.media import Media
 
 Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
-LEAST_OPERATIONS, OPERATIONS_PER_BYTE = 20_000, 3  # ten times the need, even of a wrapper that works word by word
+Answer = TypeVar("Answer")
+MIN_OPERATIONS, OPERATIONS_PER_BYTE = 20_000, 3  # ten times the need, even of a wrapper that works word by word
 PROCESSOR_SECONDS = 20.0  # a run or recovery takes milliseconds, and some seconds at scale
 TICK_SECONDS = 0.25  # between two readings of the processor time
 WAITING_TICKS, WAITING_SECONDS = 240, 0.001  # this many ticks in a row with less processor time each count as waiting
@@ -72,26 +72,26 @@ class CountedMedia:
         return operation
 
 
-def most_operations(nbytes: int) -> int:
+def max_operations(nbytes: int) -> int:
     """Return an upper limit of the operations of a run or recovery on `nbytes` bytes."""
-    return LEAST_OPERATIONS + OPERATIONS_PER_BYTE * nbytes
+    return MIN_OPERATIONS + OPERATIONS_PER_BYTE * nbytes
 
 
-def counted(media: Any, wrap: Callable[[Media], Media] | None, limit: int) -> Media:
+def with_counted_operations(media: Any, wrap: Callable[[Media], Media] | None, limit: int) -> Media:
     """Return a medium, perhaps wrapped, whose operations are counted on both sides of the wrapper."""
     budget = OperationBudget(limit)
     counted_media: Any = CountedMedia(media, budget)
     return CountedMedia(wrap(counted_media), budget) if wrap else counted_media
 
 
-def processor_limited(run: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+def processor_limited(run: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     """Return the run or recovery with a limit: NoVerdict is raised after too much processor time, or after a long wait.
 
     A timer reads the processor time now and then; only the main thread can be interrupted.
     """
 
     @wraps(run)
-    def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+    def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
             return run(*args, **kwargs)
         last_time = start = thread_time()

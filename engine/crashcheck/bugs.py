@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadFile, BadInput
-from .exploration import AT_SCALE, ROUGH, OnProgress, follow, passing
+from .exploration import ROUGH_EFFORT, SCALED_CONFIGURATIONS, OnProgress, explore_all, with_counter_overflow
 from .reference_run import Configuration, Wrap, configuration, configurations
 from .report import CrashReport
 from .visit import Effort
@@ -26,7 +26,7 @@ STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenProtocol:
     """A broken protocol.
 
     name: the bug's name.
@@ -43,7 +43,7 @@ class Broken:
     evidence: str = ""
 
 
-def broken(name: str) -> Broken:
+def broken_protocol(name: str) -> BrokenProtocol:
     """Return a bug by its name in tests/seeded_bugs, or as path/to/file.py:function; raises BadInput."""
     if ":" in name:
         return _from_file(name)
@@ -54,16 +54,16 @@ def broken(name: str) -> Broken:
     return bugs[name]
 
 
-def seeded() -> Mapping[str, Broken]:
+def seeded() -> Mapping[str, BrokenProtocol]:
     """Return the bugs of this checkout; raises BadInput without a tests folder."""
-    module = of_checkout("seeded_bugs")
+    module = checkout_module("seeded_bugs")
     return {
-        bug.name: Broken(bug.name, partial(module.installed, bug), bug.wrap, (configuration(bug.on),), bug.evidence)
+        bug.name: BrokenProtocol(bug.name, partial(module.installed, bug), bug.wrap, (configuration(bug.on),), bug.evidence)
         for bug in module.BUGS.values()
     }
 
 
-def of_checkout(name: str) -> Any:
+def checkout_module(name: str) -> Any:
     """Return a module of the checkout's tests folder; raises BadInput without such a folder."""
     if not (TESTS / "seeded_bugs").is_dir():
         raise BadInput("The broken protocols live in a checkout's tests folder, which an installed engine lacks; run it there.")
@@ -73,7 +73,7 @@ def of_checkout(name: str) -> Any:
 
 
 def hunt(
-    bug: Broken,
+    bug: BrokenProtocol,
     models: tuple[str, ...] | None = None,
     steps: tuple[Effort, ...] = STEPS,
     seed: int = 0,
@@ -85,24 +85,27 @@ def hunt(
     )  # variants with the fewest features first
     other_variants = [
         variant
-        for variant in (*map(passing, simple_first), *(replace(variant, size="tiny") for variant in simple_first[:4]))
+        for variant in (
+            *map(with_counter_overflow, simple_first),
+            *(replace(variant, size="tiny") for variant in simple_first[:4]),
+        )
         if variant not in bug.on
     ]
     tries = [
         *product(steps, bug.on),
         *product(steps[:1], other_variants),
-        *product([ROUGH], AT_SCALE),
+        *product([ROUGH_EFFORT], SCALED_CONFIGURATIONS),
         *product(steps[1:], other_variants),
     ]
     with bug.install():
-        report = follow(
+        report = explore_all(
             [(variant, effort, models) for effort, variant in tries], seed, on_progress, bug.wrap, bug.name, bug.evidence
         )
     report.failures.sort(key=lambda failure: bug.evidence not in ("", failure.evidence))
     return report
 
 
-def _from_file(name: str) -> Broken:
+def _from_file(name: str) -> BrokenProtocol:
     place, _, function = name.rpartition(":")
     path = Path(place)
     spec = importlib.util.spec_from_file_location("broken_medium", path) if path.suffix == ".py" else None
@@ -117,4 +120,4 @@ def _from_file(name: str) -> Broken:
     wrap = getattr(module, function, None)
     if not callable(wrap):
         raise BadInput(f"{place} has no function or class {function!r} that takes a medium and returns one.")
-    return Broken(function if function.isidentifier() else "broken", wrap=wrap)
+    return BrokenProtocol(function if function.isidentifier() else "broken", wrap=wrap)

@@ -18,17 +18,17 @@ from ..registry import domain_names
 from . import far_rows, second_crash, states
 from .budget import NoVerdict
 from .judge import CrashVerdict
-from .reference_run import FAR, PASTS, Configuration, Wrap, configuration, configurations, reference_run
+from .reference_run import COUNTER_BITS, FAR_SIZE, Configuration, Wrap, configuration, configurations, reference_run
 from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint
 from .visit import USUAL, Effort, Search, crash_points, visit
 
 OnProgress = Callable[[float, str], None]  # receives the share that is done, and a text on the next step
 Try = tuple[Configuration, Effort, tuple[str, ...] | None]  # with the persistence models, None for all safe ones
-ROUGH = Effort(24, 1, 1, 2, 0)
+ROUGH_EFFORT = Effort(24, 1, 1, 2, 0)
 SCALED = """undo-large redo-late-large undo-near-large undo-wide redo-late-wide undo-many redo-near-many
     undo-far redo-checked-far redo-near-far undo-near-checked-far redo-near-checked-mixed-far"""
-AT_SCALE = tuple(map(configuration, SCALED.split()))
+SCALED_CONFIGURATIONS = tuple(map(configuration, SCALED.split()))
 
 
 def safe_models() -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def explore(
     Its `evidence` ends the search.
     """
     variant = configuration(variant) if isinstance(variant, str) else variant
-    if variant.size == FAR:
+    if variant.size == FAR_SIZE:
         return _explore_far(variant, wrap, seed, bug)
     reference = reference_run(variant, seed)
     search = Search(reference, seed, wrap, effort, bug, evidence)
@@ -74,7 +74,7 @@ def _explore_far(variant: Configuration, wrap: Wrap | None, seed: int, bug: str)
     report, started = CrashReport(1, 1, 1, configurations={variant.name}), perf_counter()
     line = f"v1:{variant.name}~adr{f'~{bug}' if bug else ''}:{seed}:0:run"
     try:
-        if problem := far_rows.problem(variant, seed, wrap):
+        if problem := far_rows.far_rows_problem(variant, seed, wrap):
             report.inconsistent = 1
             report.failures.append(Inconsistency(line, problem))
     except NoVerdict as limit:
@@ -108,8 +108,8 @@ def _explore(search: Search, model: str) -> None:
     kinds = (
         (recovered_states, effort.recoveries, second_crash.crash_in_recovery),
         (refused_states, effort.recoveries, second_crash.crash_in_recovery),
-        (recovered_states, effort.resumes, second_crash.resume),
-        (recovered_states, effort.damages, second_crash.damage),
+        (recovered_states, effort.resumes, second_crash.judge_resume),
+        (recovered_states, effort.damages, second_crash.judge_damages),
         (recovered_states, 8 * effort.damages, second_crash.lose_flag),
     )
     for crash_states, number, examine in kinds:
@@ -127,7 +127,7 @@ def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int
         number = sum(states.count_deviating(point.sizes, num_deviating) for point in points)
         if num_deviating == 2 and number > limit:
             break
-        yield from ((point, counts) for point in points for counts in states.deviating(point.sizes, num_deviating))
+        yield from ((point, counts) for point in points for counts in states.deviating_counts(point.sizes, num_deviating))
     else:
         if lines is None and sum(point.every for point in points) <= 1000 * limit:
             yield from ((point, counts) for point in points for counts in states.all_prefixes(point.sizes))
@@ -136,14 +136,16 @@ def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int
         yield from ((point, states.random_prefixes(point.sizes, rng)) for point in rng.choices(busy, k=limit))
 
 
-def passing(variant: Configuration) -> Configuration:
+def with_counter_overflow(variant: Configuration) -> Configuration:
     """Return the configuration with batch numbers that overflow a counter.
 
     Variants take turns with the counter's bits.
     """
     same_log_variants = [candidate for candidate in configurations() if candidate.log == variant.log]
     number = same_log_variants.index(variant)
-    return replace(variant, past=PASTS[(number + number // len(PASTS)) % len(PASTS)])  # each width meets several features
+    return replace(
+        variant, past=COUNTER_BITS[(number + number // len(COUNTER_BITS)) % len(COUNTER_BITS)]
+    )  # each width meets several features
 
 
 def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
@@ -163,12 +165,14 @@ def check(
     usual = [
         (*pair, checked_models)
         for variant in variants
-        for pair in ((replace(variant, size="tiny"), tiny), (passing(variant), small))
+        for pair in ((replace(variant, size="tiny"), tiny), (with_counter_overflow(variant), small))
     ]
-    return follow([*usual, *((variant, ROUGH, checked_models[:1]) for variant in AT_SCALE)], seed, on_progress)
+    return explore_all(
+        [*usual, *((variant, ROUGH_EFFORT, checked_models[:1]) for variant in SCALED_CONFIGURATIONS)], seed, on_progress
+    )
 
 
-def follow(
+def explore_all(
     tries: Sequence[Try],
     seed: int,
     on_progress: OnProgress,

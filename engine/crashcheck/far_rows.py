@@ -10,20 +10,20 @@ import numpy as np
 
 from ..core.arrays import Bytes, Ints
 from ..persistence import protocol
-from ..persistence.layout import MediumLayout, lay_out
+from ..persistence.layout import MediumLayout, layout_for
 from ..persistence.logs import LOGS
 from ..persistence.media import WORD, Media
 from ..persistence.protocol import Position
 from ..persistence.records import Stamp
-from ..persistence.recovery import repaired
-from .budget import BREAKS, counted, most_operations, processor_limited
+from ..persistence.recovery import repair_state
+from .budget import BREAKS, max_operations, processor_limited, with_counted_operations
 from .reference_run import FLOAT32, SEED, Configuration, Wrap, attach
 
 EDGES = (8, 16, 24, 31, 32)
 NUM_ROWS = 2**32 + 64
 MIXED = ((2**8, 8), (2**16 - 2**8, 7), (2**31 - 2**16, 16), (2**31 - 1, 4), (NUM_ROWS - 2**32 + 1, 13))
 ROWS = np.array(sorted({2**bits + offset for bits in EDGES for offset in range(-2, 3)}), np.int64)
-MANY = np.union1d(ROWS, np.arange(2**16 + 8))  # more rows in one batch, and more bytes in its log, than 16 bits count
+MANY_ROWS = np.union1d(ROWS, np.arange(2**16 + 8))  # more rows in one batch, and more bytes in its log, than 16 bits count
 PAGE = 4096
 
 
@@ -63,25 +63,25 @@ class SparseMedia:
 
 
 @processor_limited
-def problem(variant: Configuration, seed: int = 0, wrap: Wrap | None = None) -> str:
+def far_rows_problem(variant: Configuration, seed: int = 0, wrap: Wrap | None = None) -> str:
     """Train one batch on far rows, lose power after its commit, and recover.
 
     Return a sentence if the table is wrong.
     Raises NoVerdict.
     """
-    rows, spans = ROWS if variant.near_data else MANY, MIXED if variant.mixed else ((NUM_ROWS, FLOAT32),)
-    layout = lay_out(NUM_ROWS, MIXED if variant.mixed else FLOAT32, 2 * FLOAT32, [rows], variant.checked)
+    rows, spans = ROWS if variant.near_data else MANY_ROWS, MIXED if variant.mixed else ((NUM_ROWS, FLOAT32),)
+    layout = layout_for(NUM_ROWS, MIXED if variant.mixed else FLOAT32, 2 * FLOAT32, [rows], variant.checked)
     rng, batches_ahead, first_batch = np.random.default_rng(seed), LOGS[variant.log].ahead, 2**32 - 1
     sizes = np.array([nbytes for _, nbytes in spans])[np.digitize(rows, np.cumsum([count for count, _ in spans]))]
     values_after = rng.integers(1, 2**8, sizes.sum(), np.uint8)
     values_before, mlps = np.zeros_like(values_after), rng.integers(0, 256, (2, layout.mlp_bytes), np.uint8)
     bare = SparseMedia()
     try:
-        limit = most_operations(layout.log_bytes(rows) + layout.nbytes - layout.row_slots[0].header)
-        media = attach(variant, counted(bare, wrap, limit))
-        protocol.declare(media, layout, mlps[0], Position(first_batch, first_batch, first_batch, SEED), 0)
+        limit = max_operations(layout.log_bytes(rows) + layout.nbytes - layout.row_slots[0].header)
+        media = attach(variant, with_counted_operations(bare, wrap, limit))
+        protocol.write_superblock(media, layout, mlps[0], Position(first_batch, first_batch, first_batch, SEED), 0)
         _train(variant, media, layout, first_batch, rows, (values_before, values_after), mlps)
-        repaired_state = repaired(attach(variant, counted(bare, wrap, limit)), layout, variant.log)
+        repaired_state = repair_state(attach(variant, with_counted_operations(bare, wrap, limit)), layout, variant.log)
     except BREAKS as error:
         return f"I1: far rows ended in {type(error).__name__}: {error}"
     resumed = first_batch + batches_ahead, first_batch + batches_ahead, first_batch + batches_ahead, SEED

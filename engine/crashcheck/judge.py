@@ -11,10 +11,10 @@ import numpy as np
 from ..errors import CannotRun
 from ..persistence import protocol, records
 from ..persistence.crash_media import CrashMedia, Power
-from ..persistence.layout import DATA
+from ..persistence.layout import TABLE_START
 from ..persistence.media import HEALTH, LINE, FunctionalMedia, Media
-from ..persistence.recovery import Recovered, Scan, recover
-from .budget import BREAKS, NoVerdict, counted, processor_limited
+from ..persistence.recovery import RestoredState, Scan, recover
+from .budget import BREAKS, NoVerdict, processor_limited, with_counted_operations
 from .reference_run import BATCH_SIZE, SEED, Journal, ReferenceRun, Wrap, attach, train
 
 State = ParamSpec("State")
@@ -87,10 +87,10 @@ def judge(
 
 def attach_counted(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> Media:
     """Attach the medium, perhaps wrapped, with counted operations; too many operations raise NoEnd."""
-    return attach(reference.configuration, counted(media, wrap, reference.most_operations))
+    return attach(reference.configuration, with_counted_operations(media, wrap, reference.most_operations))
 
 
-def mismatch(reference: ReferenceRun, restored_state: Recovered, acknowledged: int) -> str:
+def mismatch(reference: ReferenceRun, restored_state: RestoredState, acknowledged: int) -> str:
     """Return a sentence if the recovered state differs from the state of its batches (I2, I4); else ""."""
     first_batch = reference.configuration.first
     b, m = restored_state.embedding_batch - first_batch, restored_state.mlp_batch - first_batch
@@ -117,7 +117,7 @@ def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
     if len(set(heads)) == len(heads):
         return ""
     media = FunctionalMedia(np.frombuffer(image, np.uint8))
-    log_records = [record for slot in reference.layout.slots if (record := records.read(media, slot))]
+    log_records = [record for slot in reference.layout.slots if (record := records.read_record(media, slot))]
     names = [(record.kind.name.lower(), record.batch) for record in log_records if record.kind in LOGS]
     return f"two live logs among {names}" if len(names) > len(set(names)) else ""
 
@@ -144,7 +144,7 @@ def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledge
 def in_use(reference: ReferenceRun) -> Iterator[int]:
     """Yield the address of every line that the protocol or the device uses."""
     yield from (0, HEALTH)
-    yield from range(DATA, reference.layout.nbytes, LINE)
+    yield from range(TABLE_START, reference.layout.nbytes, LINE)
 
 
 @_limited

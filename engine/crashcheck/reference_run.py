@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Flags, Ints
-from ..errors import BadInput, nearest
+from ..errors import BadInput, nearest_hint
 from ..persistence import checksums, protocol
-from ..persistence.layout import MediumLayout, Spans, lay_out
+from ..persistence.layout import MediumLayout, Spans, layout_for
 from ..persistence.logs import LOGS
-from ..persistence.media import HEALTH, Media, NearData, octets, put
+from ..persistence.media import HEALTH, Media, NearData, flat_bytes, store_and_flush
 from ..persistence.protocol import LogName, Position
-from ..persistence.records import Pending, Stamp
+from ..persistence.records import PendingRecord, Stamp
 from ..persistence.replay import BatchChange
-from .budget import most_operations
+from .budget import max_operations
 
 SEED = (2**61 + 7, 2**33 + 11)  # words that no narrower counter holds
 BATCH_SIZE = 128
@@ -52,8 +52,8 @@ SIZES = {
     "wide": Size(3, 16_500, 70_000, 3, 2),  # a row, a record and the MLP of more than 64 KiB
     "many": Size(2**16 + 90, 1, 16, 3, 300, 400),  # row numbers on both sides of 2^16
 }
-FAR = "far"  # row numbers and addresses beyond 2^32: one run without a table in memory, not state by state
-PASTS = (8, 16, 32, 53)  # bits of counters; a double counts to 2^53
+FAR_SIZE = "far"  # row numbers and addresses beyond 2^32: one run without a table in memory, not state by state
+COUNTER_BITS = (8, 16, 32, 53)  # bits of counters; a double counts to 2^53
 
 
 @dataclass(frozen=True)
@@ -127,15 +127,15 @@ def configuration(name: str) -> Configuration:
     mixed = (replace(variant, mixed=True) for variant in explored if not variant.adagrad and not variant.adam)
     known_variants = {variant.name: variant for variant in (*explored, *mixed)}
     stem, size, past = name, "small", 0
-    for size_name in (*SIZES, FAR):
+    for size_name in (*SIZES, FAR_SIZE):
         if stem.endswith(f"-{size_name}"):
             stem, size = stem.removesuffix(f"-{size_name}"), size_name
-    for bits in PASTS:
+    for bits in COUNTER_BITS:
         if stem.endswith(f"-past{bits}"):
             stem, past = stem.removesuffix(f"-past{bits}"), bits
     if stem in known_variants:
         return replace(known_variants[stem], size=size, past=past)
-    raise BadInput(f"configuration {name[:60]!r} is not known; {nearest(name[:60], tuple(known_variants))}")
+    raise BadInput(f"configuration {name[:60]!r} is not known; {nearest_hint(name[:60], tuple(known_variants))}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +175,7 @@ class ReferenceRun:
     @property
     def most_operations(self) -> int:
         """An upper limit of the medium's operations in a run or recovery."""
-        return most_operations(self.layout.nbytes)
+        return max_operations(self.layout.nbytes)
 
     @cached_property
     def images(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
@@ -207,7 +207,7 @@ class ReferenceRun:
 
 def reference_run(variant: Configuration = Configuration(), seed: int = 0, size: Size | None = None) -> ReferenceRun:
     """Return a run with overlapping batches and values that differ everywhere."""
-    if variant.size == FAR:
+    if variant.size == FAR_SIZE:
         raise BadInput(f"configuration {variant.name} has no states to choose from; replay it as {variant.name}~adr:0:0:run.")
     rng, size = np.random.default_rng(seed), size or SIZES[variant.size]
     reach = size.reach or size.num_rows
@@ -226,7 +226,7 @@ def reference_run(variant: Configuration = Configuration(), seed: int = 0, size:
     for touched_rows in rows:
         tables.append(tables[-1].copy())
         tables[-1][touched_rows] += random_rows(size.touched)
-    place = lay_out(size.num_rows, row_bytes, mlps[0].size, rows, variant.checked)
+    place = layout_for(size.num_rows, row_bytes, mlps[0].size, rows, variant.checked)
     return ReferenceRun(variant, place, tuple(tables), tuple(mlps), tuple(rows))
 
 
@@ -241,12 +241,12 @@ def mixed_rows(size: Size) -> Spans:
     return (*(span for span in ((size.num_rows - reach, plain_bytes), *turns) if span[0]),)
 
 
-def begin(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
+def write_start(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
     """Write the state at the start of `batch` to the medium, as a complete checkpoint.
 
     The medium's counter of dirty shutdowns begins at the first batch number.
     """
-    put(media, HEALTH, octets(np.array([reference.configuration.first], "<u8")))
+    store_and_flush(media, HEALTH, flat_bytes(np.array([reference.configuration.first], "<u8")))
     number = reference.configuration.first + batch
     position = Position(number, number, reference.reader(batch), SEED)
     protocol.format_media(media, reference.layout, reference.values(batch), reference.mlps[batch], position)
@@ -272,7 +272,7 @@ def train(reference: ReferenceRun, media: Media, first_batch: int, journal: Jour
     log, place, batches_ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
     first_number = reference.configuration.first
     table = checksums.table_digest(place, reference.values(first_batch))
-    mlp_log: Pending | None = None
+    mlp_log: PendingRecord | None = None
     captured = first_batch  # the batch at whose start the MLP log's values were taken
     late_change: BatchChange | None = None  # the change whose rows are not written home yet
     for batch in range(first_batch, min(first_batch + max_batches, reference.batches)):
@@ -282,7 +282,7 @@ def train(reference: ReferenceRun, media: Media, first_batch: int, journal: Jour
         captured = captured if mlp_log else batch + batches_ahead
         mlp_log = protocol.log_mlp(media, place, first_number + captured, reference.mlps[captured], half, mlp_log)
         complete_log, mlp_log = (mlp_log, None) if mlp_log.nbytes == place.mlp_bytes else (None, mlp_log)
-        digest_after = checksums.moved(place, table, change.rows, change.before, change.after)
+        digest_after = checksums.digest_after_change(place, table, change.rows, change.before, change.after)
         log.commit(
             media,
             place,

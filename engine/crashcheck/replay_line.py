@@ -13,7 +13,7 @@ from ..persistence.models import domain
 from . import far_rows, judge, second_crash, visit
 from .budget import NoVerdict
 from .judge import CrashVerdict
-from .reference_run import FAR, Configuration, Wrap, configuration, reference_run
+from .reference_run import FAR_SIZE, Configuration, Wrap, configuration, reference_run
 from .states import Counts, CrashPoint
 
 LINE = re.compile(
@@ -64,7 +64,7 @@ class ReplayedState:
     choices: tuple[CrashChoice, ...]
 
 
-def read(line: str) -> ReplayedState:
+def read_line(line: str) -> ReplayedState:
     """Parse a replay line; raises BadInput for any other text."""
     match = LINE.fullmatch(line.strip()) if len(line) <= 10_000 else None
     if match is None:
@@ -95,24 +95,24 @@ def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
     Raises BadInput if the run has no such state.
     """
     try:
-        return _replay(read(line), wrap)
+        return _replay(read_line(line), wrap)
     except NoVerdict as limit:
         return CrashVerdict(None, no_verdict=str(limit))
 
 
 def _replay(state: ReplayedState, wrap: Wrap | None) -> CrashVerdict:
-    if state.configuration.size == FAR and state.choices[0].run:
-        return CrashVerdict(None, far_rows.problem(state.configuration, state.seed, wrap))
+    if state.configuration.size == FAR_SIZE and state.choices[0].run:
+        return CrashVerdict(None, far_rows.far_rows_problem(state.configuration, state.seed, wrap))
     reference = reference_run(state.configuration, state.seed)
     points, problem = visit.crash_points(reference, state.model, state.granularity, wrap)
     if state.choices[0].run:
         return CrashVerdict(None, problem)
-    point, counts = chosen(points, state.operations[0], state.choices[0])
+    point, counts = chosen_state(points, state.operations[0], state.choices[0])
     if len(state.operations) == 2:
         recovery_points = second_crash.after_recovery(
             reference, (state.model, state.again), point, counts, state.granularity, wrap
         )
-        point, counts = chosen(recovery_points, state.operations[1], state.choices[1])
+        point, counts = chosen_state(recovery_points, state.operations[1], state.choices[1])
     last_choice, image, announced = state.choices[-1], point.image(counts), domain(state.again).announced
     if last_choice.resume:
         return judge.judge_resumed(reference, image, point.acknowledged, wrap)
@@ -137,7 +137,7 @@ def _choice(text: str) -> CrashChoice:
     return CrashChoice(None if "all" in names else words, places["p"], places["f"], "resume" in names, "run" in names)
 
 
-def chosen(points: Sequence[CrashPoint], operation: int, choice: CrashChoice) -> tuple[CrashPoint, Counts]:
+def chosen_state(points: Sequence[CrashPoint], operation: int, choice: CrashChoice) -> tuple[CrashPoint, Counts]:
     """Return the crash point at an operation and the surviving words there.
 
     Raises BadInput without such a point.

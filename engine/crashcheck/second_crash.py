@@ -15,10 +15,10 @@ from .budget import BREAKS, NoVerdict, processor_limited
 from .judge import CrashVerdict
 from .reference_run import Journal, ReferenceRun, Wrap, train
 from .states import Counts, CrashPoint, Observer
-from .visit import Search, power, visit
+from .visit import Search, medium_power, visit
 
-UNLIKE = {"gpf_fail": ("gpf_ok",), "gpf_ok": ("gpf_fail",)}  # the same device, whose flush fails or does not
-AFTERWARDS = 1  # batches of training in which power may be lost the second time
+OTHER_FLUSH_MODELS = {"gpf_fail": ("gpf_ok",), "gpf_ok": ("gpf_fail",)}  # the same device, whose flush fails or does not
+BATCHES_AFTER_RECOVERY = 1  # batches of training in which power may be lost the second time
 
 
 def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
@@ -27,7 +27,7 @@ def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Cou
     If the flush of the first loss can fail or not, the second loss is explored both with and without a failing flush.
     """
     search.report.depth = 2
-    for second_model in (model, *UNLIKE.get(model, ())):
+    for second_model in (model, *OTHER_FLUSH_MODELS.get(model, ())):
         model_names = model if second_model == model else f"{model}.{second_model}"
         try:
             points = after_recovery(
@@ -57,13 +57,13 @@ def after_recovery(
     is_lossy = domain(model).announced and (point.after_loss or counts != point.sizes or second_model != model)  # or said to be
     journal = Journal(0 if domain(model).announced else point.acknowledged)
     start = np.frombuffer(point.image(counts), np.uint8)
-    observer = Observer(start, power(second_model, granularity), journal, is_lossy)
+    observer = Observer(start, medium_power(second_model, granularity), journal, is_lossy)
     try:
         counted_media = judge.attach_counted(reference, observer.media, wrap)
         restored_state = recover(counted_media, reference.layout, reference.log, reference.bound)
         journal.acknowledged = restored_state.embedding_batch - reference.configuration.first
         observer.after_loss = is_lossy and domain(second_model).announced
-        train(reference, counted_media, journal.acknowledged, journal, AFTERWARDS)
+        train(reference, counted_media, journal.acknowledged, journal, BATCHES_AFTER_RECOVERY)
     except CannotRun:
         pass
     except BREAKS:
@@ -72,7 +72,7 @@ def after_recovery(
     return observer.points
 
 
-def resume(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
+def judge_resume(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Recover from a state and train on to the end (I3)."""
     if domain(model).announced:
         return
@@ -88,7 +88,7 @@ def lose_flag(search: Search, model: str, point: CrashPoint, counts: Counts) -> 
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
 
 
-def damage(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
+def judge_damages(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Lose every line in use, and flip a bit in each, one at a time (I5); then lose the whole medium."""
     rng = Random(point.operation)
     lines = tuple(judge.in_use(search.reference))
@@ -109,7 +109,7 @@ def _damage(search: Search, model: str, point: CrashPoint, counts: Counts, name:
 
 def _simple(point: CrashPoint, rng: Random) -> Iterator[tuple[CrashPoint, Counts]]:
     """Yield the simple states of a point: all or nothing, then one stream that differs from the others, shuffled."""
-    yield from ((point, counts) for counts in states.deviating(point.sizes, 0))
+    yield from ((point, counts) for counts in states.deviating_counts(point.sizes, 0))
     rests = (0,) * len(point.sizes), point.sizes
     deviations = [
         (rest, stream, n)

@@ -7,7 +7,7 @@ from math import prod
 from random import Random
 
 from ..core.arrays import Bytes
-from ..persistence.crash_media import CrashMedia, Power, announce
+from ..persistence.crash_media import CrashMedia, Power, count_dirty_shutdown
 from .reference_run import Journal
 
 Counts = tuple[int, ...]
@@ -80,7 +80,7 @@ class Observer:
         A shutdown that the device would count as dirty is counted.
         """
         streams, durable = media.streams(), media.durable.copy()
-        announce(durable, media.domain)
+        count_dirty_shutdown(durable, media.domain)
         words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())
         snapshot = media.operations + later, durable.tobytes(), tuple(streams), words, self._journal.acknowledged
         self.points.append(CrashPoint(*snapshot, self.after_loss))
@@ -90,7 +90,7 @@ class Observer:
         self._take(self.media, 1)
 
 
-def deviating(sizes: Counts, lines: int) -> Iterator[Counts]:
+def deviating_counts(sizes: Counts, lines: int) -> Iterator[Counts]:
     """Yield the choices in which exactly `lines` streams differ from the others, which all keep nothing or everything."""
     for rest in (tuple(0 for _ in sizes), sizes):
         for streams in combinations(range(len(sizes)), lines):

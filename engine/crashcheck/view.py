@@ -11,15 +11,15 @@ import numpy as np
 
 from ..errors import BadInput
 from ..persistence import records
-from ..persistence.layout import DATA
+from ..persistence.layout import TABLE_START
 from ..persistence.media import LINE, FunctionalMedia
 from . import replay_line, states, visit
 from .judge import CrashVerdict
 from .reference_run import Configuration, ReferenceRun, reference_run
 from .states import Counts, CrashPoint
 
-VIEWED = ("tiny", "small", "large")
-KEPT = {"nothing": "none", "everything": "all", "some": ""}
+VIEWED_SIZES = ("tiny", "small", "large")
+CHOICES = {"nothing": "none", "everything": "all", "some": ""}
 SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")
 
 
@@ -60,24 +60,24 @@ def line_of(variant: Configuration, model: str, number: int, choice_key: str, dr
     `choice_key` is a key of KEPT, `draw` the seed of the random choice `some`.
     """
     point = moments(variant, model)[number]
-    choice = KEPT[choice_key] or point.name(states.random_prefixes(point.sizes, Random(draw)))
+    choice = CHOICES[choice_key] or point.name(states.random_prefixes(point.sizes, Random(draw)))
     return f"v1:{variant.name}~{model}:0:{point.operation}:{choice}"
 
 
-def view(line: str) -> CrashView:
+def view_state(line: str) -> CrashView:
     """Return the view of the state in a replay line of one power loss.
 
     Raises BadInput.
     """
-    state = replay_line.read(line)
-    is_small = state.configuration.size in VIEWED
+    state = replay_line.read_line(line)
+    is_small = state.configuration.size in VIEWED_SIZES
     if len(state.operations) != 1 or state.choices[0].run or state.bug or not is_small:
         raise BadInput(
             "Only a line of one power loss in the unbroken protocol, on a small table, can be looked at; replay others on the "
             "command line."
         )
     points = moments(state.configuration, state.model, state.granularity, state.seed)
-    point, counts = replay_line.chosen(points, state.operations[0], state.choices[0])
+    point, counts = replay_line.chosen_state(points, state.operations[0], state.choices[0])
     cells = tuple(_cells(reference_run(state.configuration, state.seed), point, counts))
     return CrashView(line, point.acknowledged, cells, replay_line.replay(line))
 
@@ -102,10 +102,10 @@ def _state(pending: int, kept_count: int) -> str:
 def _lanes(reference: ReferenceRun, image: FunctionalMedia) -> Iterator[tuple[str, int, int, str]]:
     """Yield the table and each slot: lane, first address, end, and content in words."""
     place = reference.layout
-    yield "Table", DATA, place.table_end, f"{place.num_rows} rows"
+    yield "Table", TABLE_START, place.table_end, f"{place.num_rows} rows"
     for lane, slot in zip(SLOTS, place.slots, strict=True):
         description = "free" if records.is_free(image, slot) else "no whole record"
-        if record := records.read(image, slot):
+        if record := records.read_record(image, slot):
             description = f"{record.kind.name.lower().replace('_', ' ')}, batch {record.batch}"
         yield lane, slot.header, slot.stop, description
 

@@ -9,12 +9,12 @@ from ..persistence.models import domain
 from . import judge
 from .budget import BREAKS, processor_limited
 from .judge import CrashVerdict
-from .reference_run import Journal, ReferenceRun, Wrap, begin, train
+from .reference_run import Journal, ReferenceRun, Wrap, train, write_start
 from .report import CrashReport, Inconsistency
 from .states import Counts, CrashPoint, Observer
 
 CONTROLLERS, INTERLEAVE = 2, 256  # of the explorer's small medium: each structure lies on both controllers
-MOST_FAILURES = 5
+MAX_FAILURES = 5
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Search:
             self.report.no_verdict_states.append(state)
             return
         self.report.inconsistent += 1
-        if sum(failure.evidence == state.evidence for failure in self.report.failures) < MOST_FAILURES:
+        if sum(failure.evidence == state.evidence for failure in self.report.failures) < MAX_FAILURES:
             self.report.failures.append(state)
 
     @property
@@ -79,10 +79,10 @@ class Search:
         """True if the search can stop: the `evidence` was found, or enough failures if none is named, or no verdict."""
         if self.report.no_verdict:
             return True
-        return bool(self.report.caught_by(self.evidence)) if self.evidence else len(self.report.failures) >= MOST_FAILURES
+        return bool(self.report.caught_by(self.evidence)) if self.evidence else len(self.report.failures) >= MAX_FAILURES
 
 
-def power(model: str, granularity: int) -> Power:
+def medium_power(model: str, granularity: int) -> Power:
     """Return the `Power` of the explorer's media."""
     return Power(model, CONTROLLERS, INTERLEAVE, granularity)
 
@@ -94,9 +94,9 @@ def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wr
     Return its crash points, and a sentence if it did not end; raises NoVerdict.
     """
     start = FunctionalMedia(reference.layout.nbytes)
-    begin(reference, start)
+    write_start(reference, start)
     journal = Journal()
-    observer = Observer(start.durable, power(model, granularity), journal)
+    observer = Observer(start.durable, medium_power(model, granularity), journal)
     problem = ""
     try:
         train(reference, judge.attach_counted(reference, observer.media, wrap), 0, journal)

@@ -15,11 +15,11 @@ from ..errors import BadInput
 SPACES = " \u00a0\u202f'\u2019_"  # always thousands separators between groups of digits
 POINTS = ".,"
 GROUPED = re.compile(rf"[0-9]{{1,3}}(?:(?P<mark>[{SPACES}{POINTS}])[0-9]{{3}})(?:(?P=mark)[0-9]{{3}})*")
-PLAIN = re.compile("[+-]?[0-9]{1,18}")
-WHOLE = re.compile(r"([0-9]+)[.,]0{1,2}")  # whole numbers with a point, as some programs write them
+PLAIN_NUMBER = re.compile("[+-]?[0-9]{1,18}")
+WHOLE_NUMBER = re.compile(r"([0-9]+)[.,]0{1,2}")  # whole numbers with a point, as some programs write them
 FRACTION = re.compile("[0-9]+,[0-9]+")
 SCALED = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?:e\+?([0-9]{1,2}))?\s*(k|m|million|g|b|billion)?", re.IGNORECASE)
-TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
+SCALE_FACTORS = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
 PRECISION_WORDS = {
     "float32": "fp32",
     "float": "fp32",
@@ -47,16 +47,16 @@ def whole_number(cell: Any, marks: frozenset[str] = frozenset()) -> int:
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return _integer(Decimal(cell), cell) if isfinite(cell) else _refuse(cell)
     text = str(cell).strip()
-    if PLAIN.fullmatch(text):
+    if PLAIN_NUMBER.fullmatch(text):
         return int(text)
     if grouped := GROUPED.fullmatch(text):
         return _grouped(text, grouped["mark"], marks)
-    if point := WHOLE.fullmatch(text):
+    if point := WHOLE_NUMBER.fullmatch(text):
         return int(point[1])
     scaled = SCALED.fullmatch(text.replace(",", ".") if FRACTION.fullmatch(text) else text)
     if scaled is None:
         return _refuse(cell)
-    return _integer(Decimal(scaled[1]) * 10 ** int(scaled[2] or 0) * TIMES.get((scaled[3] or "").lower(), 1), cell)
+    return _integer(Decimal(scaled[1]) * 10 ** int(scaled[2] or 0) * SCALE_FACTORS.get((scaled[3] or "").lower(), 1), cell)
 
 
 def _grouped(text: str, mark: str, marks: frozenset[str]) -> int:

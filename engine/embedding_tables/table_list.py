@@ -15,7 +15,7 @@ from ..errors import BadInput, BadKnob
 from ..results.csv_table import FORMULA, rows_text
 from ..scenario import knobs
 from ..scenario.groups import Model
-from ..scenario.scenario import KNOBS, Scenario, mended, per_table, stale_lists, values
+from ..scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, per_table, stale_lists, values
 from .cells import OPTIMIZER_WORDS, PRECISION_WORDS, known_word, thousands_marks, whole_number
 
 TABLE, ROWS, PLAN, TABLES = "Table", "Rows", "policy.plan", "model.num_tables"
@@ -38,7 +38,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Optimizer": ("optimizer", "optimiser"),
     FEATURES: ("features", "numfeatures", "featuresofatable"),
 }
-MEANT = {heading: title for title, headings in HEADINGS.items() for heading in headings}
+TITLE_BY_HEADING = {heading: title for title, headings in HEADINGS.items() for heading in headings}
 RESULTS = ("Size [GB]", "Memory", "Parts", "Hit rate [%]", "Lookups a batch", "Unique rows a batch", "Embedding time [ms]")
 WORDS = {"Precision": PRECISION_WORDS, "Optimizer": OPTIMIZER_WORDS}
 DELIMITERS = "\t;,"
@@ -63,7 +63,7 @@ class TableList(NamedTuple):
         return {TABLES: self.tables, **{path: _shortest(path, column) for path, column in self.columns.items()}}
 
 
-class WrittenRow(NamedTuple):
+class ListRow(NamedTuple):
     """A row of a user's list: its place, and its cells by column title.
 
     Errors name the place.
@@ -78,7 +78,7 @@ def _shortest(path: str, column: tuple[Any, ...]) -> Any:
     return column if not are_equal else column[0] if KNOBS[path].by_table else column[:1]
 
 
-def table_list(rows: Sequence[WrittenRow], titles: Iterable[str]) -> TableList:
+def table_list(rows: Sequence[ListRow], titles: Iterable[str]) -> TableList:
     """Return the tables of rows with columns `titles`; raises BadInput that names row and column."""
     max_tables = int(KNOBS[TABLES].high or 0)
     if not 0 < len(rows) <= max_tables:
@@ -103,7 +103,7 @@ def _is_empty(cell: Any) -> bool:
     return cell is None or cell != cell or not str(cell).strip()
 
 
-def _column(rows: Sequence[WrittenRow], title: str) -> Iterator[Any]:
+def _column(rows: Sequence[ListRow], title: str) -> Iterator[Any]:
     knob, setting_by_cell = KNOBS[COLUMNS[title]], dict[Any, Any]()
     marks = thousands_marks(cell for row in rows if isinstance(cell := row.cells.get(title), str))
     for row in rows:
@@ -166,7 +166,7 @@ def _meant(heading: str) -> str:
     """Return the title of the column that a heading names; "" for none."""
     if heading.strip().strip('"') in RESULTS:
         return RESULTS[0]
-    return MEANT.get(re.sub(r"\[.*?\]|\(.*?\)|[^a-z0-9]", "", heading.lower()), "")
+    return TITLE_BY_HEADING.get(re.sub(r"\[.*?\]|\(.*?\)|[^a-z0-9]", "", heading.lower()), "")
 
 
 def _titles(place: str, heading: Sequence[str]) -> list[str]:
@@ -190,13 +190,13 @@ def _titles(place: str, heading: Sequence[str]) -> list[str]:
     return titles
 
 
-def _row(place: str, titles: Sequence[str], cells: Sequence[str]) -> WrittenRow:
+def _row(place: str, titles: Sequence[str], cells: Sequence[str]) -> ListRow:
     if any(cell.strip() for cell in cells[len(titles) :]):
         raise BadInput(
             f"{place}: the row has {count(len(cells), 'cell')}, the heading {count(len(titles))}; "
             "write numbers without commas, or in quotation marks."
         )
-    return WrittenRow(place, dict(zip(titles, cells, strict=False)))
+    return ListRow(place, dict(zip(titles, cells, strict=False)))
 
 
 def text_of(model: Model, names: Sequence[str] = ()) -> str:
@@ -218,7 +218,7 @@ def columns_of(model: Model) -> dict[str, tuple[Any, ...]]:
     return {title: column for title, column in columns.items() if title != FEATURES or {*column} != {1}}
 
 
-def fitted(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def replaced_tables(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the knob changes that replace a model's tables, and sentences on them; raises BadKnob.
 
     Lists with a value for each earlier table are reset. A bottom MLP that fitted the old dim follows the new one.
@@ -235,6 +235,6 @@ def fitted(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], 
     stale = stale_lists(base, tables)
     stale |= {path: 1 for path in list_paths if path == COLUMNS[FEATURES] and path not in changes}
     stale |= {PLAN: ""} if base_values[PLAN].count(";") not in (0, tables - 1) else {}
-    mended_changes, note = mended(base, {**stale, **changes})
+    mended_changes, note = fit_bottom_mlp(base, {**stale, **changes})
     notes = (f"{path} had a value for each of other tables, and is as it was without them now." for path in stale)
     return mended_changes, (*notes, *([note] if note else []))

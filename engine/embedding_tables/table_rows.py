@@ -12,19 +12,19 @@ import numpy as np
 
 from ..core.arrays import Floats, Row
 from ..core.figures import count, figure, percent
-from ..registry import load
+from ..registry import load_variant
 from ..results.result import Result
 from ..scenario.scenario import per_table
 from ..schedule.machine import settle
-from ..systems.kernels.mixed import CACHED, HBM, HOST, UVM, chosen_kernels
+from ..systems.kernels.mixed import HBM, HOST, UVM, UVM_CACHE, chosen_kernels
 from ..systems.parts import kind_of, table_seconds, table_units
 from ..systems.row_kinds import kind_bytes
 from ..systems.sharding import Pieces
 from ..systems.system import Settled, cache_policy, cached_tables
 from ..systems.traffic import table_nbytes
 from ..units import GB, MS
-from ..workload.accesses import expected
-from ..workload.caching.expected_cache import hottest, missed_shares
+from ..workload.accesses import expected_accesses
+from ..workload.caching.expected_cache import hottest_by_table, missed_shares
 from .table_list import COLUMNS, TABLE
 
 MEMORIES: Mapping[str, str] = {
@@ -36,10 +36,10 @@ MEMORIES: Mapping[str, str] = {
     "servers": "embedding servers",
 }
 # Memories by a table's kernel, for systems whose tables have kernels of their own.
-LOOKED_UP: Mapping[str, str] = {
+MEMORY_BY_KERNEL: Mapping[str, str] = {
     HBM: "HBM",
     UVM: "host DRAM, read by the GPU",
-    CACHED: "host DRAM, cache in HBM",
+    UVM_CACHE: "host DRAM, cache in HBM",
     HOST: "host DRAM, read by the host",
 }
 STAGE = "Embedding"
@@ -56,7 +56,7 @@ def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
     settled = settle(result.scenario)
     if not result.ran or settled.problems:
         return ()
-    s, accesses = settled.scenario, expected(settled.scenario)
+    s, accesses = settled.scenario, expected_accesses(settled.scenario)
     hits, times = _hit_rates(settled), _busy_seconds(result)[1] * _time_shares(settled)
     columns: dict[str, Sequence[object]] = {
         TABLE: [name or str(number) for number, name in enumerate(names or ("",) * s.model.num_tables, 1)],
@@ -72,7 +72,7 @@ def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
     return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
-def note(result: Result) -> str:
+def times_note(result: Result) -> str:
     """Return a sentence on the sum of all tables' times and on their shares.
 
     "" if it could not run.
@@ -93,7 +93,7 @@ def note(result: Result) -> str:
     )
 
 
-def finding(rows: Sequence[Row]) -> str:
+def times_finding(rows: Sequence[Row]) -> str:
     """Return a sentence on the tables that take half of the time."""
     times = np.array([row["Embedding time [ms]"] for row in rows])
     if len(rows) < 2 or not times.sum():
@@ -118,12 +118,12 @@ def _busy_seconds(result: Result) -> tuple[str, float]:
         if row["Stage"] == STAGE:
             busy[row["Device"]] = busy.get(row["Device"], 0.0) + row["Busy [s]"]
     device = max(busy, key=busy.__getitem__, default="")
-    return (str(load("devices", device).title), busy[device]) if device else ("no device", 0.0)
+    return (str(load_variant("devices", device).title), busy[device]) if device else ("no device", 0.0)
 
 
 def _time_shares(settled: Settled) -> Floats:
     """Return each table's share of the embedding time, (T,)."""
-    s, system, accesses = settled.scenario, settled.system, expected(settled.scenario)
+    s, system, accesses = settled.scenario, settled.system, expected_accesses(settled.scenario)
     if kind := kind_of(system):
         by_table = table_units(s, system, kind)
         seconds = table_seconds(accesses, by_table)
@@ -140,7 +140,7 @@ def _memories(settled: Settled) -> list[str]:
     """Return the memory in which each table lies, (T,)."""
     s, system = settled.scenario, settled.system
     if system.groups:
-        return [LOOKED_UP[kernel] for kernel in chosen_kernels(s)]
+        return [MEMORY_BY_KERNEL[kernel] for kernel in chosen_kernels(s)]
     memories = np.full(s.model.num_tables, MEMORIES.get(system.memory, system.memory), dtype=object)
     for place, nbytes in system.tiers(s).kept.items() if system.tiers else ():
         memories[nbytes > 0] = MEMORIES[place]
@@ -158,7 +158,7 @@ def _hit_rates(settled: Settled) -> Floats:
         hits = 1 - missed_shares(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s), cached_numbers)
         return hits if cached_numbers is None else np.where(np.isin(np.arange(len(hits)), cached_numbers), hits, np.nan)
     if hot := system.hot or system.hbm_rows:
-        return hottest(s, hot(s))[1]
+        return hottest_by_table(s, hot(s))[1]
     rates: Floats = np.full(s.model.num_tables, np.nan)
     if system.caches and system.tiers and (near_rows := system.caches(s)[0]):
         lower_tables = np.flatnonzero(sum(system.tiers(s).kept.values()) == 0)

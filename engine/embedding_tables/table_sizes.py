@@ -30,7 +30,7 @@ def table_sizes(s: Scenario) -> TableSizes:
     return TableSizes(s.model.num_tables, sum(per_table(s.model, "num_embeddings")), ordered)
 
 
-def sentence(s: Scenario) -> str:
+def sizes_sentence(s: Scenario) -> str:
     """Return the sizes in a line.
 
     For example "30 tables, 1,200,000 rows, 1.94 GB with optimizer state: 1.60 GB 64 wide, 340 MB 8 wide".

@@ -8,7 +8,7 @@ from pathlib import Path
 from tomllib import loads
 
 from ..scenario.scenario import Scenario
-from .fault import Fault, Strike, coins, strikes_by_knobs
+from .fault import Fault, Strike, share_flags, strikes_by_knobs
 
 
 def _power_losses(scenario: Scenario) -> Iterator[Strike]:
@@ -16,14 +16,14 @@ def _power_losses(scenario: Scenario) -> Iterator[Strike]:
     faults = scenario.faults
     if faults.flush_failure_share == 1:
         return iter(())
-    flush_fails = coins(faults.flush_failure_share, faults.seed, "power-loss")
+    flush_fails = share_flags(faults.flush_failure_share, faults.seed, "power-loss")
     return compress(strikes_by_knobs(scenario, "power-loss"), (not failed for failed in flush_fails))
 
 
 def _flush_failures(scenario: Scenario) -> Iterator[Strike]:
     """Yield the flush failures by their own knobs, and the power losses in which the flush fails."""
     faults, name = scenario.faults, "flush-failure"
-    flush_fails = coins(faults.flush_failure_share, faults.seed, "power-loss")
+    flush_fails = share_flags(faults.flush_failure_share, faults.seed, "power-loss")
     failed_flushes = compress(strikes_by_knobs(scenario, "power-loss"), flush_fails) if faults.flush_failure_share else iter(())
     return merge(strikes_by_knobs(scenario, name), (replace(strike, fault=name) for strike in failed_flushes))
 

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..registry import NO_RATES, load, names
-from ..scenario.fault_knobs import replay
+from ..registry import NO_RATES, load_variant, variant_names
+from ..scenario.fault_knobs import read_trace
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 
@@ -45,7 +45,7 @@ class Hazard:
     at: tuple[float, ...] = ()
 
 
-def generator(seed: int, stream: str, node: int = 0) -> np.random.Generator:
+def random_generator(seed: int, stream: str, node: int = 0) -> np.random.Generator:
     """Return the random generator of a stream and node; no other stream's numbers depend on it."""
     name = int.from_bytes(blake2b(stream.encode(), digest_size=8).digest(), "little")
     return np.random.default_rng([seed, name, node])
@@ -53,7 +53,7 @@ def generator(seed: int, stream: str, node: int = 0) -> np.random.Generator:
 
 def instants(hazard: Hazard, seed: int, stream: str, node: int = 0) -> Iterator[float]:
     """Yield a hazard's instants in seconds, in rising order: listed instants, and random ones without end."""
-    return merge(sorted(hazard.at), _renewals(hazard, generator(seed, stream, node)))
+    return merge(sorted(hazard.at), _renewals(hazard, random_generator(seed, stream, node)))
 
 
 def _renewals(hazard: Hazard, rng: np.random.Generator) -> Iterator[float]:
@@ -70,23 +70,23 @@ def repair_times(median_seconds: float, sigma: float, seed: int, stream: str, no
 
     `sigma` is the deviation of the logarithm, 0 for the median itself.
     """
-    rng = generator(seed, f"repair of {stream}", node)
+    rng = random_generator(seed, f"repair of {stream}", node)
     while True:
         yield median_seconds * float(np.exp(sigma * rng.standard_normal()))
 
 
-def coins(share: float, seed: int, stream: str, node: int = 0) -> Iterator[bool]:
+def share_flags(share: float, seed: int, stream: str, node: int = 0) -> Iterator[bool]:
     """Yield a flag for each strike of a stream, without end.
 
     A `share` of the flags is true.
     """
-    rng = generator(seed, f"share of {stream}", node)
+    rng = random_generator(seed, f"share of {stream}", node)
     while True:
         yield float(rng.random()) < share
 
 
 @cache
-def published(name: str) -> dict[str, Any]:
+def published_rates(name: str) -> dict[str, Any]:
     """Return a file of published rates as its tables.
 
     The file has its title and source, and by class of fault the events, units and hours with their source.
@@ -95,12 +95,12 @@ def published(name: str) -> dict[str, Any]:
 
 
 @cache
-def mtbfs(name: str) -> dict[str, float]:
+def published_mtbfs(name: str) -> dict[str, float]:
     """Return by class of fault the mean seconds between two faults at one unit.
 
     The mean is the units watched, times hours, over events.
     """
-    faults = published(name)["faults"] if name != NO_RATES else {}
+    faults = published_rates(name)["faults"] if name != NO_RATES else {}
     return {fault: counts["units"] * counts["hours"] * HOUR / counts["events"] for fault, counts in faults.items()}
 
 
@@ -126,7 +126,7 @@ class Strike:
     @property
     def kind(self) -> "Fault":
         """The fault that strikes."""
-        fault: Fault = load("faults", self.fault)
+        fault: Fault = load_variant("faults", self.fault)
         return fault
 
 
@@ -172,28 +172,28 @@ def strikes(scenario: Scenario) -> Iterator[Strike]:
 
     Strikes at one instant are in order of name.
     """
-    return merge(*(strikes_of(scenario, name) for name in names("faults")))
+    return merge(*(strikes_of(scenario, name) for name in variant_names("faults")))
 
 
 def strikes_of(scenario: Scenario, name: str) -> Iterator[Strike]:
     """Yield the strikes of one fault."""
-    own_strikes = load("faults", name).own_strikes
+    own_strikes = load_variant("faults", name).own_strikes
     return own_strikes(scenario) if own_strikes else strikes_by_knobs(scenario, name)
 
 
 @lru_cache(maxsize=64)
-def active(scenario: Scenario) -> frozenset[str]:
+def active_faults(scenario: Scenario) -> frozenset[str]:
     """Return the faults that strike sooner or later in a scenario."""
-    return frozenset(name for name in names("faults") if next(strikes_of(scenario, name), None) is not None)
+    return frozenset(name for name in variant_names("faults") if next(strikes_of(scenario, name), None) is not None)
 
 
-def mtbf(scenario: Scenario, name: str) -> float | None:
+def class_mtbf(scenario: Scenario, name: str) -> float | None:
     """Return the mean seconds between two strikes of a class at one unit; None for never.
 
     The knob of the class says the mean, else the published rate.
     """
     hours: float | None = getattr(scenario.faults, f"{name.replace('-', '_')}_mtbf_hours", None)
-    return mtbfs(scenario.faults.rates).get(name) if hours is None else hours * HOUR
+    return published_mtbfs(scenario.faults.rates).get(name) if hours is None else hours * HOUR
 
 
 def strikes_by_knobs(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[Strike]:
@@ -203,10 +203,10 @@ def strikes_by_knobs(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[
     """
     knob_prefix, faults = name.replace("-", "_"), scenario.faults
     listed_seconds: tuple[float, ...] = getattr(faults, f"{knob_prefix}_at_seconds", ())
-    fault: Fault = load("faults", name)
-    every_unit = mtbf(scenario, name)
+    fault: Fault = load_variant("faults", name)
+    every_unit = class_mtbf(scenario, name)
     mean = _by_node(scenario, every_unit, fault.unit) if every_unit else []
-    traced = [strike for strike in replay(faults.trace) if strike.fault == name]
+    traced = [strike for strike in read_trace(faults.trace) if strike.fault == name]
     seconds_by_node = {
         node: tuple(strike.at for strike in traced if strike.node == node) for node in {strike.node for strike in traced}
     }
@@ -243,7 +243,7 @@ def _with_repairs(
     """
     faults = scenario.faults
     detection_times = repair_times(faults.detect_seconds, faults.detect_sigma, faults.seed, f"detection of {name}", node)
-    is_late = coins(faults.late_detection_share, faults.seed, f"late detection of {name}", node)
+    is_late = share_flags(faults.late_detection_share, faults.seed, f"late detection of {name}", node)
     repairs = repair_times(faults.repair_median_seconds if repaired else 0.0, faults.repair_sigma, faults.seed, name, node)
     for seconds in instants:
         detect = next(detection_times) + (faults.late_detection_seconds if next(is_late) else 0.0)

@@ -14,10 +14,10 @@ from ..core.work import Work
 from .concurrency import LoadCurve
 from .device import Device
 
-Stacked = Sequence[tuple[Device, Ints]]  # (device with columns as rates, indices of its devices)
+DeviceStacks = Sequence[tuple[Device, Ints]]  # (device with columns as rates, indices of its devices)
 
 
-def together(devices: Stacked, cost: Callable[[Device, Work], Any], work: Work, kinds: int) -> Floats:
+def cost_columns(devices: DeviceStacks, cost: Callable[[Device, Work], Any], work: Work, kinds: int) -> Floats:
     """Return a cost of `upright` work on P devices, (kinds, P) or (kinds, 1).
 
     The second shape is that of a cost equal on all. `kinds`: kinds of batches. Each cost equals the device's own to the bit.
@@ -31,7 +31,7 @@ def together(devices: Stacked, cost: Callable[[Device, Work], Any], work: Work, 
     return costs
 
 
-def stacked(devices: Sequence[Device]) -> Stacked:
+def stack_devices(devices: Sequence[Device]) -> DeviceStacks:
     """Group P devices by all that is not a number, each group as one device."""
     if len(devices) == 1:
         return [(devices[0], np.zeros(1, dtype=np.int64))]
@@ -77,7 +77,7 @@ def _stacked(rates: Sequence[Any]) -> Any:
     return template if all(rate == template for rate in rates) else np.array(rates)
 
 
-def upright(work: Work, kinds: int) -> Work:
+def by_kind_rows(work: Work, kinds: int) -> Work:
     """Return work whose amounts by kind of batch are rows, (kinds, 1)."""
     amounts = {name: amount for name, amount in vars(work).items() if isinstance(amount, np.ndarray) and amount.shape == (kinds,)}
     return replace(work, **{name: amount[:, None] for name, amount in amounts.items()}) if amounts else work

@@ -16,7 +16,7 @@ from ..core.part_files.curves import LatencyPoints
 from ..core.part_files.tables import quantity
 
 LINE = 64  # bytes of one access of a processor, a GPU or a link
-FULL = 0.85  # highest published load, about; beyond it the latency is taken as constant
+MAX_PUBLISHED_LOAD = 0.85  # highest published load, about; beyond it the latency is taken as constant
 LOADS = 200
 
 
@@ -62,7 +62,7 @@ def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: Any) ->
     return (n > 0) * wait_seconds + np.maximum(n * service, waited)
 
 
-def loaded(idle: Any, service: Any, accesses: Any, in_flight: Any, curve: LoadCurve) -> Any:
+def loaded_latency(idle: Any, service: Any, accesses: Any, in_flight: Any, curve: LoadCurve) -> Any:
     """Return the latency of an access beside the other accesses in flight.
 
     Little's law: their load × the latency = their number × `service`.
@@ -72,11 +72,11 @@ def loaded(idle: Any, service: Any, accesses: Any, in_flight: Any, curve: LoadCu
     return idle * np.interp(neighbours * service / np.maximum(idle, 1e-3), waiting, latency)
 
 
-def at_load(load: Any, rise: float, bend: float, wall: float, points: tuple[tuple[float, float], ...] = ()) -> Any:
+def latency_ratio(load: Any, rise: float, bend: float, wall: float, points: tuple[tuple[float, float], ...] = ()) -> Any:
     """Return latency over idle latency at a load between 0 and 1."""
     if points:
         return np.interp(load, [load_point for load_point, _ in points], [times for _, times in points])
-    published = np.minimum(load, FULL)
+    published = np.minimum(load, MAX_PUBLISHED_LOAD)
     return 1 + rise * published**bend / np.maximum((1 - published) ** wall, 1e-12)
 
 
@@ -86,6 +86,6 @@ def _curve(rise: float, bend: float, wall: float, points: tuple[tuple[float, flo
     if points:
         load = np.union1d(np.linspace(0, points[-1][0], LOADS), [load_point for load_point, _ in points])
     else:
-        load = FULL * np.linspace(0, 1, LOADS) ** 2  # most where it bends most
-    latency = at_load(load, rise, bend, wall, points)
+        load = MAX_PUBLISHED_LOAD * np.linspace(0, 1, LOADS) ** 2  # most where it bends most
+    latency = latency_ratio(load, rise, bend, wall, points)
     return load * latency, latency

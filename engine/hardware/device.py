@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from ..core.constants import REPLACED, Constant
 from ..core.part_files.tables import Quantity
 from ..core.work import Work
-from ..errors import BadKnob, nearest
+from ..errors import BadKnob, nearest_hint
 from ..scenario.machine import RECORDED, MachineKnobs
 
 Cost = Callable[[Any, Any], Any]  # (rates, work) -> seconds, joules or bytes
 NO_COSTS: Mapping[type, Cost] = MappingProxyType({})
 Part = TypeVar("Part")
 # Amounts that the copies of a device share evenly.
-SHARED = ("rows", "nbytes", "lookups", "flags", "fetched", "returned", "clean")
-AMOUNTS = ("rows", "nbytes", "lookups", "samples", "clean")  # time grows with them
+DIVISIBLE_AMOUNTS = ("rows", "nbytes", "lookups", "flags", "fetched", "returned", "clean")
+TIMED_AMOUNTS = ("rows", "nbytes", "lookups", "samples", "clean")  # time grows with them
 
 
 class Slowdown(NamedTuple):
@@ -120,7 +120,7 @@ class DeviceKind:
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:
     """Return the seconds of `work` on `device`, one value per batch; exactly 0 without work."""
-    return np.asarray(duration(device, slowest(work)), dtype=np.float64)
+    return np.asarray(duration(device, slowest_share(work)), dtype=np.float64)
 
 
 def duration(device: Device, work: Work) -> Any:
@@ -134,7 +134,7 @@ def duration(device: Device, work: Work) -> Any:
     if device.slowdown == FULL_SPEED:
         return single
     single = np.asarray(single, dtype=np.float64)
-    doubled = replace(work, **{name: 2 * getattr(work, name) for name in AMOUNTS if hasattr(work, name)})
+    doubled = replace(work, **{name: 2 * getattr(work, name) for name in TIMED_AMOUNTS if hasattr(work, name)})
     double = np.asarray(cost(device.rates, _of_one_copy(device, doubled)), dtype=np.float64)
     fixed = np.clip(2 * single - double, 0.0, single)
     return fixed * device.slowdown.latency + (single - fixed) / device.slowdown.bandwidth
@@ -156,16 +156,16 @@ def _of_one_copy(device: Device, work: Work) -> Work:
     """Return the share of work of each copy of a device."""
     if device.copies == 1:
         return work
-    shares = {name: getattr(work, name) / device.copies for name in SHARED if hasattr(work, name)}
+    shares = {name: getattr(work, name) / device.copies for name in DIVISIBLE_AMOUNTS if hasattr(work, name)}
     shares |= {"samples": np.ceil(work.samples / device.copies)} if hasattr(work, "samples") else {}
     return replace(work, **shares)
 
 
-def slowest(work: Work) -> Work:
+def slowest_share(work: Work) -> Work:
     """Return the work as if every copy had as much as the slowest one."""
     if isinstance(work.skew, float) and work.skew == 1:
         return work
-    return replace(work, skew=1.0, **{name: getattr(work, name) * work.skew for name in SHARED if hasattr(work, name)})
+    return replace(work, skew=1.0, **{name: getattr(work, name) * work.skew for name in DIVISIBLE_AMOUNTS if hasattr(work, name)})
 
 
 def joules(device: Device, work: Work) -> NDArray[np.float64]:
@@ -173,7 +173,7 @@ def joules(device: Device, work: Work) -> NDArray[np.float64]:
     return np.asarray(energy(device, work), dtype=np.float64) if type(work) in device.joules else np.zeros(1)
 
 
-def some(amount: Any) -> Any:
+def is_positive(amount: Any) -> Any:
     """Return True where an amount is above 0, since a latency needs work."""
     return np.asarray(amount, dtype=np.float64) > 0
 
@@ -198,7 +198,7 @@ def expanders(machine: MachineKnobs) -> int:
     return machine.num_expanders or 1
 
 
-def folded(device: Device, copies: int) -> Device:
+def combine_copies(device: Device, copies: int) -> Device:
     """Return `copies` of a device that split all work evenly, as one device.
 
     The device has the time of one copy, and the energy, power and price of all.
@@ -217,7 +217,7 @@ def folded(device: Device, copies: int) -> Device:
     )
 
 
-def counted(machine: MachineKnobs, device: Device, factor: float) -> Device:
+def apply_power_knobs(machine: MachineKnobs, device: Device, factor: float) -> Device:
     """Return a device with power and energy as the machine's knobs count them.
 
     Times never change. `factor`: joules at the meter for each joule of a device.
@@ -241,7 +241,7 @@ def fields_of(part: object) -> tuple[Constant, ...]:
     return tuple([constant for constant in constants if constant is not None])
 
 
-def assumed(machine: MachineKnobs, device: str, part: Part) -> Part:
+def assumed_part(machine: MachineKnobs, device: str, part: Part) -> Part:
     """Return a part of `device` with the machine's sources and assumptions applied."""
     assumptions, replacements = dict(machine.assume), {}
     for path, declared in getattr(part, "__dataclass_fields__", {}).items():
@@ -300,4 +300,4 @@ def check_assumptions(machine: MachineKnobs, built: Iterable[Device], all_names:
                 f"machine.assume names {name!r}, which is gone; {successor_path}, a share of two rates, says what it did."
             )
         if name not in all_names():
-            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest(name, all_names())}")
+            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest_hint(name, all_names())}")

@@ -58,7 +58,7 @@ def loop_rates(framework: Framework) -> LoopRates:
     return LoopRates(*(getattr(framework, name).value for name in LoopRates._fields))
 
 
-def driving(loop: LoopRates, work: DriveBatch) -> Any:
+def driving_seconds(loop: LoopRates, work: DriveBatch) -> Any:
     """Return the seconds of a batch in the process that drives it."""
     calls = work.kernels * loop.kernel * US + work.collectives * loop.collective * MS
     return loop.fixed * MS + calls + work.tables * loop.table * US + work.values * loop.value * NS

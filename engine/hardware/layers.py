@@ -10,9 +10,13 @@ import numpy as np
 
 from ..core.work import BottomMLP, TopPart, Work, cross_parameters
 from ..units import FLOAT32
-from .device import some
+from .device import is_positive
 
-INTERACTION, BESIDE, LOSS = 10, 2, 3  # elementwise kernels: of products 4 forward, 6 backward; of concatenation; of the loss
+INTERACTION_KERNELS, CONCATENATION_KERNELS, LOSS_KERNELS = (
+    10,
+    2,
+    3,
+)  # elementwise kernels: of products 4 forward, 6 backward; of concatenation; of the loss
 CROSS_WORDS = 4, 6, 3  # words a feature, by kernel of a cross layer: output, both factors' gradients, sum
 
 
@@ -46,7 +50,7 @@ class Arithmetic(NamedTuple):
     pair: float = 0.0
 
 
-ANY = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # only used to count kernels
+COUNTING_ARITHMETIC = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # only used to count kernels
 
 
 class LayerCost(NamedTuple):
@@ -57,27 +61,27 @@ class LayerCost(NamedTuple):
     nbytes: Any
 
 
-def layers(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> LayerCost:
+def layer_cost(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> LayerCost:
     """Return the cost of a direction of the bottom MLP, or of the top part.
 
     Without samples no kernel is launched.
     """
     if not (kernel_costs := _kernels(work, arithmetic)):  # a bottom MLP of no layer
-        return LayerCost(0.0 * some(work.samples), 0.0, 0.0)
-    return LayerCost(*(some(work.samples) * sum(part) for part in zip(*kernel_costs, strict=True)))
+        return LayerCost(0.0 * is_positive(work.samples), 0.0, 0.0)
+    return LayerCost(*(is_positive(work.samples) * sum(part) for part in zip(*kernel_costs, strict=True)))
 
 
-def kernels(work: Work) -> int:
+def count_kernels(work: Work) -> int:
     """Return the number of kernels of a piece of GPU work.
 
     Layers have one for each GEMM or elementwise operation; other work is one kernel.
     """
-    return len(_kernels(work, ANY)) if isinstance(work, BottomMLP | TopPart) else 1
+    return len(_kernels(work, COUNTING_ARITHMETIC)) if isinstance(work, BottomMLP | TopPart) else 1
 
 
 def joules(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> Any:
     """Return the energy of the work's operations and bytes."""
-    cost = layers(work, arithmetic)
+    cost = layer_cost(work, arithmetic)
     return cost.flop * arithmetic.per_flop + cost.nbytes * arithmetic.per_byte
 
 
@@ -194,10 +198,10 @@ def _top(arithmetic: Arithmetic, work: TopPart) -> list[LayerCost]:
     vectors = 1.0 * arithmetic.word * work.samples * work.elements
     outputs = 1.0 * arithmetic.word * work.samples * work.widths[0]
     interaction = [_elementwise(arithmetic, vectors + outputs)] * (
-        INTERACTION if work.pairs and not work.ranks and not arithmetic.product else BESIDE
+        INTERACTION_KERNELS if work.pairs and not work.ranks and not arithmetic.product else CONCATENATION_KERNELS
     ) + _cross(arithmetic, work)
     interaction += _pairs(arithmetic, work)
-    loss = [_elementwise(arithmetic, 1.0 * FLOAT32 * work.samples)] * LOSS
+    loss = [_elementwise(arithmetic, 1.0 * FLOAT32 * work.samples)] * LOSS_KERNELS
     backward = _backward(arithmetic, work.samples, work.widths, work.state, input_gradient=True)
     casts = [_elementwise(arithmetic, (FLOAT32 / arithmetic.word + 1.0) * vectors)] * 2 if arithmetic.word < FLOAT32 else []
     return (

@@ -7,16 +7,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from ..core.constants import Constant
-from ..core.part_files.known import BETWEEN
-from ..registry import load
-from ..scenario.knobs import listed
+from ..core.part_files.known import DIGEST_SEPARATOR
+from ..registry import load_variant
+from ..scenario.knobs import part_names_in
 from ..scenario.machine import PARTS, RECORDED, SERVICE_LIFE, MachineKnobs
 from .device import Device, DeviceKind
 from .devices import gatherer, remote
 from .devices.dram import grade_name
 
 # By device its part, as named in `machine.owned_parts`; links and networks have none.
-CHOSEN: Mapping[str, Callable[[MachineKnobs], str | None]] = {
+PART_NAMES: Mapping[str, Callable[[MachineKnobs], str | None]] = {
     "gpu": lambda machine: machine.gpu,
     "host": lambda machine: machine.host,
     "dram": grade_name,
@@ -28,7 +28,7 @@ CHOSEN: Mapping[str, Callable[[MachineKnobs], str | None]] = {
     "remote": lambda machine: remote.KIND,
     "gatherer": lambda machine: gatherer.KIND,
 }
-BARE = re.compile(r"\bUSD\b(?!/|\]| \(| of)")  # USD without a year: no unit of prices, no column's name
+UNDATED_USD = re.compile(r"\bUSD\b(?!/|\]| \(| of)")  # USD without a year: no unit of prices, no column's name
 ELECTRICITY = Constant(
     "electricity",
     0.081,
@@ -62,9 +62,11 @@ def electricity(machine: MachineKnobs) -> Constant:
 
 def is_owned(machine: MachineKnobs, device: str) -> bool:
     """Return whether a device's part was owned before; its price is then 0."""
-    if not machine.owned_parts or device not in CHOSEN:
+    if not machine.owned_parts or device not in PART_NAMES:
         return False
-    return _name_without_digest(CHOSEN[device](machine) or "") in map(_name_without_digest, listed(machine.owned_parts))
+    return _name_without_digest(PART_NAMES[device](machine) or "") in map(
+        _name_without_digest, part_names_in(machine.owned_parts)
+    )
 
 
 def _name_without_digest(name: str) -> str:
@@ -72,7 +74,7 @@ def _name_without_digest(name: str) -> str:
 
     A changed file of an owned part is still of that part.
     """
-    return name.partition(BETWEEN)[0]
+    return name.partition(DIGEST_SEPARATOR)[0]
 
 
 def paid_prices(devices: Iterable[Device]) -> tuple[Constant, ...]:
@@ -80,7 +82,7 @@ def paid_prices(devices: Iterable[Device]) -> tuple[Constant, ...]:
     return tuple([constant for device in devices if device.price for constant in device.constants if constant.year])
 
 
-def dollars(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
+def money_unit(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
     """Return the unit of money at these prices, as "USD (2026)" or "USD of 2019 to 2023".
 
     The second form is that of recorded prices.
@@ -93,10 +95,10 @@ def dollars(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
 
 def with_year(sentence: str, unit: str) -> str:
     """Return a sentence whose bare "USD" are replaced by `unit`, which says the year."""
-    return BARE.sub(unit, sentence)
+    return UNDATED_USD.sub(unit, sentence)
 
 
-def unpriced(machine: MachineKnobs, devices: Mapping[str, Device]) -> tuple[str, ...]:
+def unpriced_sentences(machine: MachineKnobs, devices: Mapping[str, Device]) -> tuple[str, ...]:
     """Return a sentence for each device without a published price.
 
     Its money is left out, not counted as 0.
@@ -110,14 +112,14 @@ def unpriced(machine: MachineKnobs, devices: Mapping[str, Device]) -> tuple[str,
 
 def _part(machine: MachineKnobs, name: str) -> str:
     """Return a device's title with the part that the machine's knobs choose."""
-    kind: DeviceKind = load("devices", name)
+    kind: DeviceKind = load_variant("devices", name)
     parts = kind.parts()
     choices = ((path, getattr(machine, path)) for path in kind.reads if path in PARTS and getattr(machine, path))
     titles = (PARTS[path].shown(part) for path, part in choices if part in parts or {*PARTS[path].kinds} & {*kind.kinds})
     return f"{kind.title} {next(titles, '')}".rstrip()
 
 
-def dates(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
+def price_years_sentence(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
     """Return a sentence with the years of prices that are not of the year asked for.
 
     "" if all prices are of that year, or as recorded.

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.catalog import Catalogue
 from ..core.constants import Constant
 from ..core.part_files.tables import optional_price, quantity
-from ..core.work import By
+from ..core.work import Requester
 from ..scenario.machine import MachineKnobs
 from .device import assumed_value, gpus_in_node
 from .devices.gpu import remote_lines
@@ -45,17 +45,17 @@ class InFlight(NamedTuple):
     whole: bool
 
 
-def in_flight(machine: MachineKnobs, memory: str, controllers: int) -> Mapping[By, InFlight]:
+def in_flight(machine: MachineKnobs, memory: str, controllers: int) -> Mapping[Requester, InFlight]:
     """Return the accesses in flight of each requester at a node's memory.
 
     The memory has so many controllers. Near-data logic sends whole accesses, hosts and GPUs line by line. Accesses of a `card`
         wait
     elsewhere: on the link that brings them.
     """
-    return {requester: _in_flight(machine, requester, memory, controllers) for requester in get_args(By)}
+    return {requester: _in_flight(machine, requester, memory, controllers) for requester in get_args(Requester)}
 
 
-def _in_flight(machine: MachineKnobs, requester: By, memory: str, controllers: int) -> InFlight:
+def _in_flight(machine: MachineKnobs, requester: Requester, memory: str, controllers: int) -> InFlight:
     """Return the accesses in flight of one requester."""
     if requester == "card":
         return InFlight(inf, 1.0, whole=True)

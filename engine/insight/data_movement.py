@@ -11,7 +11,7 @@ import numpy as np
 from ..core import work
 from ..core.row_sizes import mean_bytes
 from ..scenario.scenario import Scenario
-from ..schedule.machine import expected_line, machine_of, settle
+from ..schedule.machine import expected_timeline, machine_of, settle
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
     settled = settle(scenario)
     if settled.problems:
         return ()
-    line = expected_line(machine_of(settled))
+    line = expected_timeline(machine_of(settled))
     rows = []
     for share, task in zip(line.ran.tolist(), line.graph.tasks, strict=True):
         for demand in task.demands:
@@ -70,5 +70,5 @@ def payload(task_work: work.Work) -> tuple[str, work.Amount]:
         case work.Stream(write=False):
             return "read", task_work.nbytes
         case work.RowLog() | work.Stream() | work.Persist():
-            return "written", work.written(task_work)
+            return "written", work.written_bytes(task_work)
     return "", 0.0

@@ -12,17 +12,17 @@ from ..core.row_sizes import mean_bytes
 from ..errors import CannotRun
 from ..scenario.scenario import Scenario, per_table
 from ..systems.row_kinds import kind_bytes, mean_kind
-from ..workload.accesses import expected
+from ..workload.accesses import expected_accesses
 from ..workload.batch import offsets, table_ends
 from ..workload.expected import hit_rate
 from ..workload.popularity import Popularity, popularities
 from ..workload.spectrum import head_mass, id_space, spectrum
 
-SHARES = np.geomspace(1e-4, 1.0, 17)
+ROW_SHARES = np.geomspace(1e-4, 1.0, 17)
 MOST_CLASSES = 500_000  # over tables that are unlike each other, at some 2 us
 BATCH_SIZES = (128, 512, 2048, 8192, 32768)
 LRU, LRU_BY_TABLE = "LRU, one space of ids", "LRU, a cache per table"
-STATIC = "hottest rows stay (LFU in the long run)"
+HOTTEST_STAY = "hottest rows stay (LFU in the long run)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ class Profile:
 
     def hit_rate(self, policy: str, share: float) -> float:
         """Return the hit rate of a cache of a share of rows, interpolated between the shares that were computed."""
-        return float(np.interp(np.log(max(share, 1e-9)), np.log(SHARES), self.hits[policy])) if share > 0 else 0.0
+        return float(np.interp(np.log(max(share, 1e-9)), np.log(ROW_SHARES), self.hits[policy])) if share > 0 else 0.0
 
     def share_for(self, policy: str, hit_rate: float) -> float | None:
         """Return the smallest share of rows with that hit rate, interpolated likewise; None where no share has it."""
@@ -66,20 +66,20 @@ class Profile:
             return None
         index = int(np.argmax(hits >= hit_rate))
         if index == 0:
-            return float(SHARES[0])
+            return float(ROW_SHARES[0])
         part = (hit_rate - hits[index - 1]) / (hits[index] - hits[index - 1])
-        return float(SHARES[index - 1] ** (1 - part) * SHARES[index] ** part)
+        return float(ROW_SHARES[index - 1] ** (1 - part) * ROW_SHARES[index] ** part)
 
 
-def expectation(scenario: Scenario) -> Profile:
+def expected_profile(scenario: Scenario) -> Profile:
     """Return the profile that is expected of the generator."""
     laws, pooling = popularities(scenario), per_table(scenario.model, "pooling")
     _bounded(laws)
     rows, space, locality = sum(law.rows for law in laws), id_space(scenario), scenario.data.locality
-    hits_by_law = {law: hit_rate(spectrum(law), SHARES * law.rows, locality) for law in dict.fromkeys(laws)}
+    hits_by_law = {law: hit_rate(spectrum(law), ROW_SHARES * law.rows, locality) for law in dict.fromkeys(laws)}
     table_hits = np.array([hits_by_law[law] for law in laws])
     by_batch = [_expected_batch(scenario, size) for size in BATCH_SIZES]
-    lru, head = hit_rate(space, SHARES * rows, locality), head_mass(space, SHARES * rows)
+    lru, head = hit_rate(space, ROW_SHARES * rows, locality), head_mass(space, ROW_SHARES * rows)
     return _profile(scenario, "", by_batch, head, lru, np.array(pooling) / sum(pooling), table_hits)
 
 
@@ -95,10 +95,10 @@ def _bounded(laws: Sequence[Popularity]) -> None:
         )
 
 
-def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
+def counted_profile(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
     """Return the profile of recorded batches of ids. Caches start empty, so a short trace hits less than a long one."""
     tables, ends = per_table(scenario.model, "num_embeddings"), [table_ends(batch, offsets(scenario.model)) for batch in batches]
-    ids, cache_rows = np.concatenate(batches), SHARES * sum(tables)
+    ids, cache_rows = np.concatenate(batches), ROW_SHARES * sum(tables)
     uses = -np.sort(-np.unique(ids, return_counts=True)[1])
     head = np.interp(cache_rows, np.arange(len(uses) + 1), np.concatenate(([0], np.cumsum(uses)))) / len(ids)
     by_table = (
@@ -106,7 +106,7 @@ def counted(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
     )
     parts = [curve(batches_of_one) for batches_of_one in by_table]
     weight = np.array([part.lookups for part in parts]) / len(ids)
-    table_hits = np.array([part.hit_rate(SHARES * size) for part, size in zip(parts, tables, strict=True)])
+    table_hits = np.array([part.hit_rate(ROW_SHARES * size) for part, size in zip(parts, tables, strict=True)])
     by_batch = [_counted_batch(scenario, batches, joined) for joined in (1, 4, 16) if joined * 2 <= len(batches)]
     words = f"{count(len(batches), 'batch', 'batches')}, {count(len(ids), 'lookup')}"
     return _profile(scenario, words, by_batch, head, curve(batches).hit_rate(cache_rows), weight, table_hits)
@@ -123,7 +123,7 @@ def _profile(
 ) -> Profile:
     tables = per_table(s.model, "num_embeddings")
     mean, table_row_bytes = mean_kind(s, tables), kind_bytes(s, "row") - kind_bytes(s, "beside")
-    hits = {LRU: lru, LRU_BY_TABLE: weight @ table_hits, STATIC: head}
+    hits = {LRU: lru, LRU_BY_TABLE: weight @ table_hits, HOTTEST_STAY: head}
     row_bytes = mean_bytes(mean.row) - mean_bytes(mean.beside)
     return Profile(sum(tables), row_bytes, words, head, by_batch, hits, tables, table_row_bytes, weight, table_hits)
 
@@ -140,6 +140,6 @@ def _counted_batch(scenario: Scenario, batches: Sequence[Ints], joined: int) -> 
 
 
 def _expected_batch(scenario: Scenario, size: int) -> tuple[int, float, float]:
-    accesses = expected(replace(scenario, data=replace(scenario.data, batch_size=size)))
+    accesses = expected_accesses(replace(scenario, data=replace(scenario.data, batch_size=size)))
     total = accesses.lookups.sum()
     return size, float(accesses.unique_rows.sum() / total), float(accesses.raw_lookups.sum() / total)

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import EmberpoolError
-from ..registry import load
+from ..registry import load_variant
 from ..scenario.scenario import Scenario, with_values
 from ..systems.system import System
 from .cost import BatchCost, cost
 
-BOUND, RELAXED, NEAR = "policy.mlp_staleness_bound_batches", "policy.relaxed_lookup", "machine.near_data_compute"
-START: Mapping[str, Any] = {"system": "pmem", "policy.log": None, BOUND: 0, RELAXED: False}
+BOUND, RELAXED, NEAR_DATA = "policy.mlp_staleness_bound_batches", "policy.relaxed_lookup", "machine.near_data_compute"
+PMEM_KNOBS: Mapping[str, Any] = {"system": "pmem", "policy.log": None, BOUND: 0, RELAXED: False}
 Changes = Mapping[str, Any]
-SWAPPED = (0, 3)  # steps that could come after their successor instead of before it
+SWAPPABLE_STEPS = (0, 3)  # steps that could come after their successor instead of before it
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Decomposition:
         return self.start.seconds / self.end.seconds
 
 
-def asked_of_cxl(scenario: Scenario) -> tuple[int, bool]:
+def cxl_policies(scenario: Scenario) -> tuple[int, bool]:
     """Return the staleness bound and the relaxed lookup that the scenario means for system cxl."""
-    system: System = load("systems", "cxl")
+    system: System = load_variant("systems", "cxl")
     bound, relaxed = scenario.policy.mlp_staleness_bound_batches, scenario.policy.relaxed_lookup
     return (
         system.log_policy.mlp_staleness_bound if bound is None else bound,
@@ -84,11 +84,11 @@ def asked_of_cxl(scenario: Scenario) -> tuple[int, bool]:
     )
 
 
-def decomposition(scenario: Scenario) -> Decomposition:
+def decompose(scenario: Scenario) -> Decomposition:
     """Return the steps from pmem to cxl with the scenario's policies; raises CannotRun where not even pmem runs."""
-    start = cost(with_values(scenario, START))
+    start = cost(with_values(scenario, PMEM_KNOBS))
     steps: list[Change] = []
-    changes = dict(START)
+    changes = dict(PMEM_KNOBS)
     for name, description, change, refused in _rungs(scenario):
         target = with_values(scenario, {**changes, **change})
         cost_before = cost_after = steps[-1].after if steps else start
@@ -98,16 +98,16 @@ def decomposition(scenario: Scenario) -> Decomposition:
             refused = str(error)
         changes.update({} if refused else change)
         steps.append(Change(name, description, target, cost_before, cost_after, refused))
-    middles = ({"system": "cxl-d", NEAR: False}, {**changes, RELAXED: False})
-    for position, middle in zip(SWAPPED, middles, strict=True):
+    middles = ({"system": "cxl-d", NEAR_DATA: False}, {**changes, RELAXED: False})
+    for position, middle in zip(SWAPPABLE_STEPS, middles, strict=True):
         if position or scenario.machine.near_data_compute:
-            steps = _swap(steps, position, with_values(scenario, {**START, **middle}))
+            steps = _swap(steps, position, with_values(scenario, {**PMEM_KNOBS, **middle}))
     return Decomposition(tuple(steps), start, steps[-1].after)
 
 
 def _rungs(scenario: Scenario) -> tuple[tuple[str, str, Changes, str], ...]:
     """Return each step's name, description, changes, and the reason why it is not asked for, or ""."""
-    bound, relaxed = asked_of_cxl(scenario)
+    bound, relaxed = cxl_policies(scenario)
     near_data = scenario.machine.near_data_compute
     card = "Near-data processing" if near_data else "Pooling on the GPU"
     tables = "tables move from the host to a card, "
@@ -158,10 +158,10 @@ def _swap(steps: list[Change], position: int, middle: Scenario) -> list[Change]:
     ]
 
 
-def other_way(forward: Decomposition) -> Decomposition:
+def in_other_order(forward: Decomposition) -> Decomposition:
     """Return the decomposition with every swappable pair of steps in its other order."""
     steps = list(forward.steps)
-    for position in SWAPPED:
+    for position in SWAPPABLE_STEPS:
         step, successor = steps[position], steps[position + 1]
         if step.swapped and successor.swapped:
             swapped_successor, swapped_step = (

@@ -11,20 +11,20 @@ from itertools import chain
 from math import isclose
 from typing import Any
 
-from ..caches.replay import warm
+from ..caches.replay import starts_warm
 from ..errors import BadInput
 from ..estimates import estimates
-from ..faults.fault import active
-from ..registry import load
-from ..scenario.knobs import LISTING, PLACES, Knob, check, offered
+from ..faults.fault import active_faults
+from ..registry import load_variant
+from ..scenario.knobs import LISTING, PLACES, Knob, check, offered_words
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..systems.kernels.in_force import system_in_force
-from ..systems.system import constants, medium_cache, powered, readers
+from ..systems.system import constants, medium_cache, powered_devices, readers
 
-SAME = 1e-9  # relative; below it lies the noise of adding up in another order
-NOTHING, STUCK = "No effect here", "Nothing else is possible here"
-WORDS = ("choice", "switch", "text")
-TRIED = {
+EQUAL_WITHIN = 1e-9  # relative; below it lies the noise of adding up in another order
+NO_EFFECT, NO_OTHER_VALUE = "No effect here", "Nothing else is possible here"
+WORD_KINDS = ("choice", "switch", "text")
+TRIED_VALUES = {
     True: "no other choice changes a result of the estimate.",
     False: "neither half, double nor the ends of its range change a result of the estimate.",
 }
@@ -44,51 +44,55 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
     knob = KNOBS[path]
     if knob.acts != "always":
         return _in_full(scenario, knob)
-    variants = list(moved(scenario, knob))
+    variants = list(moved_scenarios(scenario, knob))
     if not variants:
         return KnobEffect(True, "Moves only together with other knobs.")
     owners = readers(path)
-    if owners and not any(set(owners) & powered(variant.system, variant.machine).keys() for variant in (scenario, *variants)):
+    if owners and not any(
+        set(owners) & powered_devices(variant.system, variant.machine).keys() for variant in (scenario, *variants)
+    ):
         lacks_near_data = "near-data" in owners and not scenario.machine.near_data_compute
-        reason = "near-data compute is off" if lacks_near_data else f"system {scenario.system} uses no {devices_named(owners)}"
-        return KnobEffect(False, f"{NOTHING}: {reason}.")
+        reason = "near-data compute is off" if lacks_near_data else f"system {scenario.system} uses no {device_titles(owners)}"
+        return KnobEffect(False, f"{NO_EFFECT}: {reason}.")
     own_outcome, refusals = _outcome(scenario), []
     if not _runs(own_outcome) and not any(_runs(_outcome(variant)) for variant in variants):
-        return KnobEffect(False, f"{NOTHING}: the machine cannot run, and no other value that was tried changes that.")
+        return KnobEffect(False, f"{NO_EFFECT}: the machine cannot run, and no other value that was tried changes that.")
     for variant in variants:
         outcome = _outcome(variant)
         if isinstance(outcome, str):
             refusals.append(outcome)
-        elif isinstance(own_outcome, str) or not same(own_outcome, outcome):
+        elif isinstance(own_outcome, str) or not equal_results(own_outcome, outcome):
             return KnobEffect(True)
     if knob.learned and scenario.run.training and not scenario.data.digest and len(refusals) < len(variants):
         return KnobEffect(True, "Acts on what a full run learns, not in the estimate.")
-    start = STUCK if len(refusals) == len(variants) else NOTHING
-    return KnobEffect(False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or TRIED[knob.kind in WORDS]}")
+    start = NO_OTHER_VALUE if len(refusals) == len(variants) else NO_EFFECT
+    return KnobEffect(
+        False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or TRIED_VALUES[knob.kind in WORD_KINDS]}"
+    )
 
 
-def same(results: Mapping[str, float | None], other_results: Mapping[str, float | None]) -> bool:
+def equal_results(results: Mapping[str, float | None], other_results: Mapping[str, float | None]) -> bool:
     """Return whether two runs have the same results."""
     pairs = [(number, other_results.get(name)) for name, number in results.items()]
-    equalities = (a == b or (a is not None and b is not None and isclose(a, b, rel_tol=SAME)) for a, b in pairs)
+    equalities = (a == b or (a is not None and b is not None and isclose(a, b, rel_tol=EQUAL_WITHIN)) for a, b in pairs)
     return results.keys() == other_results.keys() and all(equalities)
 
 
 def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
     system = system_in_force(scenario)
     starts_filled = bool(system.caches and max(system.caches(scenario)) > 0) or bool(
-        system.cache and warm(scenario, system.cache)
+        system.cache and starts_warm(scenario, system.cache)
     )
     starts_filled = starts_filled or bool(medium_cache(scenario, system).lines)
     obstacles = {
         "memories": "" if starts_filled else f"system {scenario.system} has no cache that a run could begin with filled.",
         "training": "" if scenario.run.training else "functional training is off.",
-        "outages": "" if active(scenario) else "no fault is asked for.",
+        "outages": "" if active_faults(scenario) else "no fault is asked for.",
         "file": "" if scenario.data.digest else "it acts on a data file, and there is none.",
     }
     obstacle = obstacles.get(knob.acts, "") or _unmet_need(scenario, knob.needs)
     place = f"{PLACES.get(knob.acts, 'a full run')}{', on the page Failures' * (knob.acts == 'campaign')}"
-    return KnobEffect(not obstacle, f"{NOTHING}: {obstacle}" if obstacle else f"Acts in {place}, not in the estimate.")
+    return KnobEffect(not obstacle, f"{NO_EFFECT}: {obstacle}" if obstacle else f"Acts in {place}, not in the estimate.")
 
 
 def _unmet_need(scenario: Scenario, needs: str) -> str:
@@ -97,19 +101,19 @@ def _unmet_need(scenario: Scenario, needs: str) -> str:
         return ""
     if "." in needs:
         return "" if values(scenario)[needs] else f"{needs} is 0."
-    return "" if needs in active(scenario) else f"no {load('faults', needs).name} is asked for."
+    return "" if needs in active_faults(scenario) else f"no {load_variant('faults', needs).name} is asked for."
 
 
 def _idle(scenario: Scenario, path: str) -> str:
     owners = readers(path)
     if not owners or set(owners) & set(system_in_force(scenario).devices):
         return ""
-    return f"{devices_named(owners)} is powered and paid for, but system {scenario.system} does not use it."
+    return f"{device_titles(owners)} is powered and paid for, but system {scenario.system} does not use it."
 
 
-def devices_named(devices: tuple[str, ...]) -> str:
+def device_titles(devices: tuple[str, ...]) -> str:
     """Return the titles of devices as they stand inside a sentence."""
-    titles = (load("devices", name).title for name in devices)
+    titles = (load_variant("devices", name).title for name in devices)
     return " or ".join(title if title[1].isupper() else title[0].lower() + title[1:] for title in titles)
 
 
@@ -123,7 +127,7 @@ def _runs(outcome: Mapping[str, float | None] | str) -> bool:
     return not isinstance(outcome, str) and any(number is not None for number in outcome.values())
 
 
-def moved(scenario: Scenario, knob: Knob) -> Iterator[Scenario]:
+def moved_scenarios(scenario: Scenario, knob: Knob) -> Iterator[Scenario]:
     """Yield the scenario at each other value that the knob can take alone."""
     value_in_force = values(scenario)[knob.path]
     for candidate in dict.fromkeys(_candidates(scenario, knob, value_in_force)):
@@ -140,7 +144,7 @@ def _candidates(scenario: Scenario, knob: Knob, value_in_force: Any) -> Iterator
     if knob.kind == "switch":
         yield from (True, False)
     elif knob.kind == "choice":
-        yield from offered(knob, value_in_force)
+        yield from offered_words(knob, value_in_force)
     elif knob.kind == "assumptions":
         yield tuple((name, constant.high) for name, constant in constants(scenario).items())
     elif knob.parts:

@@ -20,13 +20,13 @@ from ..scenario import knobs
 from ..scenario.knobs import Knob
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..units import GB, MS
-from .knob_effect import SAME
-from .knob_stops import NUMBERS, WORDS, in_force, settled_or_asked, stops
+from .knob_effect import EQUAL_WITHIN
+from .knob_stops import NUMBER_KINDS, WORD_KINDS, knob_stops, resolved_value, settled_if_possible
 from .relaxation import LINK
 
-CHANGE = 0.01  # of the step: a smaller change does not matter
-NEAR = 10.0  # factor around the value in force that is always shown
-MOST = 10
+LEAST_CHANGE = 0.01  # of the step: a smaller change does not matter
+NEAR_FACTOR = 10.0  # factor around the value in force that is always shown
+MAX_STOPS = 10
 # Payload rates of products other than CXL links: network ports at 90 % of their line, pinned copies over 16 lanes at 82 %.
 PRODUCTS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "machine.network_bandwidth_GBps": ((11.25, "100 Gb/s"), (22.5, "200 Gb/s"), (45.0, "400 Gb/s")),
@@ -90,19 +90,23 @@ class Strip:
     def acts(self) -> bool:
         """Whether the stop in force can run, and some other that can differs from it, by more than is lost in adding up."""
         outcomes = [(stop.seconds, stop.joules, stop.dollars) for stop in self.stops if not stop.refused]
-        return not self.own.refused and not bool(np.allclose(outcomes, [outcomes[0]], rtol=SAME, atol=0.0, equal_nan=True))
+        return not self.own.refused and not bool(
+            np.allclose(outcomes, [outcomes[0]], rtol=EQUAL_WITHIN, atol=0.0, equal_nan=True)
+        )
 
 
-def strips(scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MOST) -> tuple[Strip, ...]:
+def strips(
+    scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MAX_STOPS
+) -> tuple[Strip, ...]:
     """Return a strip for each of `paths` that has a value in force and acts on estimates, of at most so many numbers each.
 
     The value in force joins those worth looking at. Lists and texts have no strip.
     """
-    settled = settled_or_asked(scenario)
+    settled = settled_if_possible(scenario)
     values_in_force = {
         path: value_in_force for path in paths if (value_in_force := _single_value_in_force(settled, path)) is not None
     }
-    stop_values = {path: stops(settled, KNOBS[path]) for path in values_in_force}
+    stop_values = {path: knob_stops(settled, KNOBS[path]) for path in values_in_force}
     points_by_path = {
         path: [_scenario_or_refusal(scenario, path, candidate) for candidate in candidates]
         for path, candidates in stop_values.items()
@@ -110,18 +114,20 @@ def strips(scenario: Scenario, paths: Sequence[str], baseline: Scenario | None =
     points = [point for path_points in points_by_path.values() for point in path_points if isinstance(point, Scenario)]
     *estimated, base = estimates([*points, baseline or scenario])
     results = iter(estimated)
-    reference = stop(baseline.system, baseline.system, base) if baseline else None
+    reference = stop_of_estimate(baseline.system, baseline.system, base) if baseline else None
     strips_by_path = []
     for path, candidates in stop_values.items():
         row = [
-            stop(candidate, knobs.write(KNOBS[path], candidate), next(results) if isinstance(point, Scenario) else point)
+            stop_of_estimate(
+                candidate, knobs.write(KNOBS[path], candidate), next(results) if isinstance(point, Scenario) else point
+            )
             for candidate, point in zip(candidates, points_by_path[path], strict=True)
         ]
         strips_by_path.append(_strip(settled, path, row, candidates.index(values_in_force[path]), reference, most))
     return tuple(strips_by_path)
 
 
-def stop(knob_value: Any, text: str, estimate: Result | str) -> Stop:
+def stop_of_estimate(knob_value: Any, text: str, estimate: Result | str) -> Stop:
     """Return an estimate, or the sentence of a refusal, as a stop."""
     if isinstance(estimate, str) or not estimate.ran:
         return Stop(knob_value, text, refused=estimate if isinstance(estimate, str) else estimate.outcome)
@@ -134,7 +140,9 @@ def stop(knob_value: Any, text: str, estimate: Result | str) -> Stop:
 def _single_value_in_force(settled: Scenario, path: str) -> Any:
     """Return a knob's value in force; None for a knob that has none, or one per table."""
     knob = KNOBS[path]
-    value_in_force = in_force(settled, path) if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" else None
+    value_in_force = (
+        resolved_value(settled, path) if knob.kind in (*NUMBER_KINDS, *WORD_KINDS) and knob.acts == "always" else None
+    )
     return None if isinstance(value_in_force, tuple) else value_in_force
 
 
@@ -147,7 +155,7 @@ def _scenario_or_refusal(scenario: Scenario, path: str, candidate: Any) -> Scena
 
 def _strip(settled: Scenario, path: str, row: list[Stop], own_index: int, baseline: Stop | None, max_stops: int) -> Strip:
     knob, own_stop = KNOBS[path], row[own_index]
-    ordered = knob.kind in NUMBERS
+    ordered = knob.kind in NUMBER_KINDS
     enough_index = _enough_index(row) if ordered else None
     shown_places = (
         _thinned(_range(row, own_stop), {own_index, own_index if enough_index is None else enough_index}, max_stops)
@@ -169,13 +177,15 @@ def _range(row: Sequence[Stop], own_stop: Stop) -> list[int]:
     """Return the indices from the step's first change to its last, and those near the value in force."""
     changes = [i for i in range(len(row) - 1) if not _same_step(row[i].seconds, row[i + 1].seconds)]
     near_places = [
-        i for i, stop in enumerate(row) if stop.value == 0 or own_stop.value / NEAR <= stop.value <= own_stop.value * NEAR
+        i
+        for i, stop in enumerate(row)
+        if stop.value == 0 or own_stop.value / NEAR_FACTOR <= stop.value <= own_stop.value * NEAR_FACTOR
     ]
     return list(range(min(changes + near_places), max([i + 1 for i in changes] + near_places) + 1))
 
 
 def _same_step(seconds: float, other_seconds: float) -> bool:
-    return isfinite(seconds) == isfinite(other_seconds) and not abs(other_seconds - seconds) >= CHANGE * seconds
+    return isfinite(seconds) == isfinite(other_seconds) and not abs(other_seconds - seconds) >= LEAST_CHANGE * seconds
 
 
 def _thinned(places: list[int], marked: set[int], max_places: int) -> list[int]:

@@ -6,15 +6,15 @@ from math import isnan
 
 from ..amounts.expected import expected_traffic
 from ..core.arrays import Row
-from ..run.run import Crash, run
+from ..run.run import Crash, follow_run
 from ..run.segment import Segment
-from ..run.shared_training import untrained
+from ..run.shared_training import untrained_resolve
 from ..scenario.fault_knobs import Faults
 from ..scenario.scenario import Scenario
-from ..schedule.machine import ready, schedule
+from ..schedule.machine import ready_machine, schedule
 from ..units import MS
 
-BATCHES, STRUCK, BEFORE, AFTER = 12, 6, 3, 5
+BATCHES, STRUCK_BATCH, BATCHES_BEFORE, BATCHES_AFTER = 12, 6, 3, 5
 LANES = {
     "embedding log": "Row log",
     "mlp log": "MLP log",
@@ -34,17 +34,17 @@ class PowerLossDetail:
 
 def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail:
     """Lose power when `share` of a steady-state batch has passed; raises CannotRun for a scenario that does not fit."""
-    calm = ready(replace(scenario, run=replace(scenario.run, batches=BATCHES, training=False), faults=Faults()))
+    calm = ready_machine(replace(scenario, run=replace(scenario.run, batches=BATCHES, training=False), faults=Faults()))
     amounts = expected_traffic(calm.settled, BATCHES)
     ends = schedule(calm, amounts).batch_ends
-    step = float(ends[STRUCK] - ends[STRUCK - 1])
+    step = float(ends[STRUCK_BATCH] - ends[STRUCK_BATCH - 1])
     faults = Faults(
-        power_loss_at_seconds=(float(ends[STRUCK - 1]) + share * step,),
+        power_loss_at_seconds=(float(ends[STRUCK_BATCH - 1]) + share * step,),
         detect_seconds=scenario.faults.detect_seconds,
         restart_seconds=scenario.faults.restart_seconds,
     )
     m = replace(calm, settled=replace(calm.settled, scenario=replace(calm.scenario, faults=faults)))
-    struck_run, _ = run(m, amounts, None, untrained(m))
+    struck_run, _ = follow_run(m, amounts, None, untrained_resolve(m))
     segment_before, segment_after = struck_run.segments[:2]
     crash, gap = struck_run.crashes[0], 1.2 * step
     rows = (*_segment(segment_before, crash, False, -segment_before.length), *_segment(segment_after, crash, True, gap))
@@ -54,9 +54,11 @@ def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail
 def _segment(segment: Segment, crash: Crash, is_resumed: bool, shift: float) -> Iterator[Row]:
     """Yield the batches and persists of one segment, its seconds shifted by `shift`; persists that the fault cut are torn."""
     line = segment.timeline
-    low = 0.0 if is_resumed else _batch_end(segment, crash.begun - 1 - BEFORE)
+    low = 0.0 if is_resumed else _batch_end(segment, crash.begun - 1 - BATCHES_BEFORE)
     high = (
-        min(_batch_end(segment, crash.resumption.embedding_batch + AFTER - 1), segment.length) if is_resumed else segment.length
+        min(_batch_end(segment, crash.resumption.embedding_batch + BATCHES_AFTER - 1), segment.length)
+        if is_resumed
+        else segment.length
     )
     for n in range(len(line.batch_ends)):
         batch = segment.first + n

@@ -13,31 +13,31 @@ import numpy as np
 from ..core.work import Stream
 from ..hardware.device import seconds
 from ..hardware.devices.cxl import joint_rate
-from ..registry import load
+from ..registry import load_variant
 from ..scenario.scenario import KNOBS, Scenario, with_values
-from ..schedule.machine import expected_line, machine_of, ready
+from ..schedule.machine import expected_timeline, machine_of, ready_machine
 from ..schedule.timeline import Timeline
-from ..schedule.window import LONGEST
+from ..schedule.window import MAX_WINDOW
 from ..systems.capacity import fit
-from ..systems.sizing import sized
+from ..systems.sizing import with_sizes_chosen
 from ..systems.traffic import mlp_bytes
 from ..units import GB
 from .cost import cost
-from .decomposition import BOUND, RELAXED, asked_of_cxl
+from .decomposition import BOUND, RELAXED, cxl_policies
 
 SLACK = 0.01  # a log is hidden if the step is within this share of the step without any wait for the log
 RATE, LINK = "pmem.sequential-write-rate", "machine.cxl_bandwidth_GBps"
-WIDEST = KNOBS[LINK].high or 0.0
-UNLIMITED = int(KNOBS[BOUND].high or 0)
+WIDEST_LINK = KNOBS[LINK].high or 0.0
+UNLIMITED_BOUND = int(KNOBS[BOUND].high or 0)
 SLOWEST, FASTEST, SLOWER, POINTS = 0.1, 400.0, 100.0, 13  # GB/s; PMEM's curve goes this much below the present rate
-HUNDRED = 100
-FEW = 32  # batches show the steady state of a run in which nobody waits for the log
-ENDLESS = 10**6  # batches: a run's ends are then nothing beside it
-MOST_SEEN = LONGEST - 2  # the largest bound whose waits an estimate is long enough to see
+HUNDRED_BATCHES = 100
+STEADY_BATCHES = 32  # batches show the steady state of a run in which nobody waits for the log
+ENDLESS_BATCHES = 10**6  # batches: a run's ends are then nothing beside it
+MAX_SEEN_BOUND = MAX_WINDOW - 2  # the largest bound whose waits an estimate is long enough to see
 
 
 @dataclass(frozen=True)
-class Log:
+class MlpLog:
     """The MLP log on one machine.
 
     rate: bandwidth with which the log is written [bytes/s].
@@ -86,8 +86,8 @@ class Relaxation:
     """
 
     bound: int
-    now: Log
-    curves: tuple[Log, ...]
+    now: MlpLog
+    curves: tuple[MlpLog, ...]
     enough: float | None
     hundreds_below: float | None
 
@@ -103,11 +103,11 @@ def closed_form(writing: float, gate: float, unlimited: float) -> int:
 
 def relaxation(scenario: Scenario) -> Relaxation:
     """Return the present log and those along both curves; raises CannotRun or BadKnob where system cxl cannot run."""
-    base, bound = relaxable(scenario), asked_of_cxl(scenario)[0]
-    present_log = log(base, bound)
+    base, bound = relaxable(scenario), cxl_policies(scenario)[0]
+    present_log = mlp_log(base, bound)
     lowest = {"pmem": min(SLOWEST, present_log.rate / GB / SLOWER), "cxl": SLOWEST}
     rates = ((limit, float(rate)) for limit, slowest in lowest.items() for rate in np.geomspace(slowest, FASTEST, POINTS))
-    curves = tuple(log(at(base, limit, rate), bound) for limit, rate in rates)
+    curves = tuple(mlp_log(machine_with_log_rate(base, limit, rate), bound) for limit, rate in rates)
     present_curve = [point for point in curves if point.limit == present_log.limit]
     return Relaxation(bound, present_log, curves, _enough_rate(base, present_curve), _hundreds_below(base, present_curve))
 
@@ -117,28 +117,28 @@ def relaxable(scenario: Scenario) -> Scenario:
 
     The scenario trains without end, since a short run ends before a log is waited for.
     """
-    base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: asked_of_cxl(scenario)[1]})
-    settled = sized(base, load("systems", base.system))
-    link = min(joint_rate(settled.machine) / GB, WIDEST)
-    return with_values(settled, {LINK: link, "machine.num_expanders": 1, "run.batches": ENDLESS})
+    base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: cxl_policies(scenario)[1]})
+    settled = with_sizes_chosen(base, load_variant("systems", base.system))
+    link = min(joint_rate(settled.machine) / GB, WIDEST_LINK)
+    return with_values(settled, {LINK: link, "machine.num_expanders": 1, "run.batches": ENDLESS_BATCHES})
 
 
-def ends(base: Scenario) -> dict[str, float]:
+def log_rates(base: Scenario) -> dict[str, float]:
     """Return the bytes per second at which PMEM and the link each take a log."""
     nbytes = mlp_bytes(base)
     pmem = float(seconds(machine_of(fit(base)).devices["pmem"], Stream(nbytes)))
     return {"pmem": nbytes / pmem, "cxl": joint_rate(base.machine)}
 
 
-def at(base: Scenario, limit: str, rate: float) -> Scenario:
+def machine_with_log_rate(base: Scenario, limit: str, rate: float) -> Scenario:
     """Return the machine whose log is written with `rate` GB/s because of `limit`; the other end is at least twice as fast."""
-    modules, rates = machine_of(fit(base)).devices["pmem"].modules, ends(base)
+    modules, rates = machine_of(fit(base)).devices["pmem"].modules, log_rates(base)
     gbps = {end: rate if end == limit else max(own_rate / GB, 2 * rate) for end, own_rate in rates.items()}
     assumed = {**dict(base.machine.assume), RATE: gbps["pmem"] / modules}
     return with_values(base, {LINK: gbps["cxl"], "machine.assume": tuple(assumed.items())})
 
 
-def log(base: Scenario, bound: int) -> Log:
+def mlp_log(base: Scenario, bound: int) -> MlpLog:
     """Return the account of the MLP log on one machine, `base` settled and strict."""
     unlimited_line, strict = _unlimited(base), cost(base)
     writing, gate, unlimited = (
@@ -146,9 +146,9 @@ def log(base: Scenario, bound: int) -> Log:
         gate_seconds(unlimited_line),
         middle_step(unlimited_line),
     )
-    rates = ends(base)
+    rates = log_rates(base)
     limit = min(rates, key=rates.__getitem__)
-    return Log(
+    return MlpLog(
         rate=rates[limit],
         limit=limit,
         writing=writing,
@@ -161,7 +161,7 @@ def log(base: Scenario, bound: int) -> Log:
 
 
 def _unlimited(base: Scenario) -> Timeline:
-    return expected_line(ready(with_values(base, {BOUND: UNLIMITED})), FEW)
+    return expected_timeline(ready_machine(with_values(base, {BOUND: UNLIMITED_BOUND})), STEADY_BATCHES)
 
 
 def middle_step(line: Timeline) -> float:
@@ -193,10 +193,10 @@ def _needed_bound(base: Scenario, guess: int, max_seconds: float) -> int:
         return bound >= 0 and cost(with_values(base, {BOUND: bound})).seconds <= max_seconds
 
     reach, high = 1, guess
-    while high < MOST_SEEN and not holds(high):
+    while high < MAX_SEEN_BOUND and not holds(high):
         high, reach = high + reach, 2 * reach
-    if high >= MOST_SEEN:
-        return max(guess, MOST_SEEN)
+    if high >= MAX_SEEN_BOUND:
+        return max(guess, MAX_SEEN_BOUND)
     low = high - reach
     while holds(low):
         low, reach = low - 2 * reach, 2 * reach
@@ -206,7 +206,7 @@ def _needed_bound(base: Scenario, guess: int, max_seconds: float) -> int:
     return high
 
 
-def _enough_rate(base: Scenario, curve: list[Log]) -> float | None:
+def _enough_rate(base: Scenario, curve: list[MlpLog]) -> float | None:
     """Return the bytes per second from which on relaxing saves at most 1 %."""
     paying = [point.rate for point in curve if point.pays]
     if not paying or paying[-1] == curve[-1].rate:
@@ -214,18 +214,18 @@ def _enough_rate(base: Scenario, curve: list[Log]) -> float | None:
     return _edge(base, curve, paying[-1], 0)
 
 
-def _hundreds_below(base: Scenario, curve: list[Log]) -> float | None:
+def _hundreds_below(base: Scenario, curve: list[MlpLog]) -> float | None:
     """Return the bytes per second below which a bound of a hundred batches is needed."""
-    slow = [point.rate for point in curve if point.needed >= HUNDRED]
-    return _edge(base, curve, slow[-1], HUNDRED - 1) if slow and slow[-1] < curve[-1].rate else None
+    slow = [point.rate for point in curve if point.needed >= HUNDRED_BATCHES]
+    return _edge(base, curve, slow[-1], HUNDRED_BATCHES - 1) if slow and slow[-1] < curve[-1].rate else None
 
 
-def _edge(base: Scenario, curve: list[Log], low: float, bound: int) -> float:
+def _edge(base: Scenario, curve: list[MlpLog], low: float, bound: int) -> float:
     """Return, to 1 %, the rate between `low` and the curve's next from which on `bound` batches are enough."""
     high = next(point.rate for point in curve if point.rate > low)
     while high > 1.01 * low:
         middle = (low * high) ** 0.5
-        machine = at(base, curve[0].limit, middle / GB)
+        machine = machine_with_log_rate(base, curve[0].limit, middle / GB)
         is_enough = cost(with_values(machine, {BOUND: bound})).seconds <= (1 + SLACK) * middle_step(_unlimited(machine))
         low, high = (low, middle) if is_enough else (middle, high)
     return high

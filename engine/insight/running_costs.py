@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 from ..core.constants import Constant
 from ..core.figures import exact, percent
 from ..hardware import prices
-from ..hardware.devices.wall import drawn_in_node, drawn_in_room
+from ..hardware.devices.wall import node_joule_factor, room_joule_factor
 from ..hardware.prices import LIFE, paid_prices
 from ..results.result import Result
 from ..scenario.machine import HOURS, RECORDED, MachineKnobs
 from ..scenario.scenario import Scenario, with_values
-from ..systems.system import in_chassis, powered
+from ..systems.system import in_chassis, powered_devices
 from ..units import DAY, HOUR, MS
 
 YEAR = 365.25 * DAY
 MONTH = YEAR / 12
 KWH, BILLION = 1e3 * HOUR, 1e9
-TIME_ALONE = 90  # % of energy; from this static share on, energy ranks machines as time does
+RANKS_AS_TIME = 90  # % of energy; from this static share on, energy ranks machines as time does
 PRICES = "machine.prices"
 
 
@@ -47,7 +47,7 @@ def running_costs(result: Result) -> RunningCosts | None:
     numbers = result.results
     machine, step = result.scenario.machine, (numbers["Step time [ms]"] or 0.0) * MS
     watts, capital = room_watts(result.scenario, (numbers["Energy per batch [J]"] or 0.0) / step), numbers["Capital cost [USD]"]
-    paid = paid_while_training(machine, capital, watts, BILLION * step / result.scenario.data.batch_size)
+    paid = training_cost(machine, capital, watts, BILLION * step / result.scenario.data.batch_size)
     kwh_month, kwh_price = watts * MONTH * machine.training_hours_a_month / HOURS / KWH, prices.electricity(machine).value
     return RunningCosts(
         capital=capital,
@@ -57,68 +57,68 @@ def running_costs(result: Result) -> RunningCosts | None:
     )
 
 
-class Paid(NamedTuple):
+class TrainingCost(NamedTuple):
     """USD for a time of training: the capital written off in that time, None without a price, and electricity."""
 
     capital: float | None
     electricity: float
 
 
-def paid_while_training(machine: MachineKnobs, capital: float | None, watts: float, seconds: float) -> Paid:
+def training_cost(machine: MachineKnobs, capital: float | None, watts: float, seconds: float) -> TrainingCost:
     """Return the cost of `seconds` of training on a machine of price `capital` that draws `watts` in the room."""
     trained = machine.service_life_years * YEAR * machine.training_hours_a_month / HOURS
     written_off = None if capital is None else capital * seconds / trained
-    return Paid(written_off, watts * seconds / KWH * prices.electricity(machine).value)
+    return TrainingCost(written_off, watts * seconds / KWH * prices.electricity(machine).value)
 
 
 def room_watts(scenario: Scenario, watts: float) -> float:
     """Return the watts at the room's meter for watts that are counted at the scenario's energy level."""
     machine = scenario.machine
     housed = in_chassis(scenario.system, machine)
-    in_room = {"device": drawn_in_room(housed), "node": drawn_in_room(housed) / drawn_in_node(housed), "room": 1.0}
+    in_room = {"device": room_joule_factor(housed), "node": room_joule_factor(housed) / node_joule_factor(housed), "room": 1.0}
     return in_room[machine.energy_level] * watts
 
 
-def static_energy(results: Mapping[str, float | None]) -> str:
+def static_energy_clause(results: Mapping[str, float | None]) -> str:
     """Return a clause about the static share of energy; "" where the share is not known."""
     share = results.get("Static energy share [%]")
     if share is None:
         return ""
-    ranking_note = ", so that energy ranks machines as time does" if share >= TIME_ALONE else ""
+    ranking_note = ", so that energy ranks machines as time does" if share >= RANKS_AS_TIME else ""
     return f", of which {percent(share / 100)} is static power{ranking_note}"
 
 
-def dollars(scenario: Scenario) -> str:
+def price_unit(scenario: Scenario) -> str:
     """Return the unit of a machine's price with its year: "USD (2026)", or "USD of 2019 to 2023" as recorded."""
-    return prices.dollars(scenario.machine, _prices(scenario))
+    return prices.money_unit(scenario.machine, _prices(scenario))
 
 
-def electricity_dollars(scenario: Scenario) -> str:
+def electricity_unit(scenario: Scenario) -> str:
     """Return the unit of a price of electricity, with its year."""
-    return prices.dollars(scenario.machine, [prices.electricity(scenario.machine)])
+    return prices.money_unit(scenario.machine, [prices.electricity(scenario.machine)])
 
 
-def running_dollars(scenario: Scenario) -> str:
+def running_cost_unit(scenario: Scenario) -> str:
     """Return the unit of sums of a machine's price and electricity."""
-    return prices.dollars(scenario.machine, (*_prices(scenario), prices.electricity(scenario.machine)))
+    return prices.money_unit(scenario.machine, (*_prices(scenario), prices.electricity(scenario.machine)))
 
 
-def swept_dollars(base: Scenario, paths: Iterable[str], settings: Iterable[tuple[str, Any]] = ()) -> str:
+def swept_price_unit(base: Scenario, paths: Iterable[str], settings: Iterable[tuple[str, Any]] = ()) -> str:
     """Return the unit of prices over points that differ from a scenario along some knobs, all of them with some settings."""
     if (year := dict(settings).get(PRICES)) is not None:
         base, paths = with_values(base, {PRICES: year}), ()
     if PRICES in paths:
         return f"USD of each point's {PRICES}"
-    return f"USD of each part's own year ({PRICES}=recorded)" if base.machine.prices == RECORDED else dollars(base)
+    return f"USD of each part's own year ({PRICES}=recorded)" if base.machine.prices == RECORDED else price_unit(base)
 
 
 def price_note(scenario: Scenario) -> str:
     """Return a sentence about prices that are not of the chosen year; "" where all are."""
-    return prices.dates(scenario.machine, (*_prices(scenario), prices.electricity(scenario.machine)))
+    return prices.price_years_sentence(scenario.machine, (*_prices(scenario), prices.electricity(scenario.machine)))
 
 
 def _prices(scenario: Scenario) -> tuple[Constant, ...]:
-    return paid_prices(powered(scenario.system, scenario.machine).values())
+    return paid_prices(powered_devices(scenario.system, scenario.machine).values())
 
 
 def assumptions(scenario: Scenario) -> str:

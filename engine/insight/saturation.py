@@ -7,20 +7,20 @@ import numpy as np
 from ..core.graph import Task
 from ..hardware.device import seconds
 from ..scenario.scenario import Scenario, with_values
-from ..schedule.machine import Machine, expected_line, ready
+from ..schedule.machine import Machine, expected_timeline, ready_machine
 from ..schedule.timeline import Timeline
 from .cost import cost
-from .decomposition import BOUND, START, asked_of_cxl
-from .relaxation import LINK, WIDEST, relaxable
+from .decomposition import BOUND, PMEM_KNOBS, cxl_policies
+from .relaxation import LINK, WIDEST_LINK, relaxable
 
 SYSTEMS = ("cxl-d", "cxl-b", "cxl")
 GAIN = 0.01  # of the step time: a doubling that saves less has stopped helping
-LOWEST, STEPS, CLOSE = 0.25, 2, 1.02  # GB/s; points to a doubling; to which ratio the bandwidth is found
-TOLD = 0.02  # of the link's busy time: hidden parts below it are not worth a clause
+LOWEST, STEPS, CLOSE_RATIO = 0.25, 2, 1.02  # GB/s; points to a doubling; to which ratio the bandwidth is found
+LEAST_HIDDEN = 0.02  # of the link's busy time: hidden parts below it are not worth a clause
 
 
 @dataclass(frozen=True)
-class Carried:
+class LinkTask:
     """One task's work on the link in a batch: `busy` seconds, `exposed` ones among them, and the cause that hides the rest."""
 
     task: str
@@ -50,7 +50,7 @@ class Saturation:
     stage: str
     device: str
     exposed: float
-    carried: tuple[Carried, ...]
+    carried: tuple[LinkTask, ...]
 
     @property
     def busy(self) -> float:
@@ -63,16 +63,16 @@ class Saturation:
         return sum(link_task.exposed for link_task in self.carried)
 
     @property
-    def hidden(self) -> tuple[Carried, ...]:
+    def hidden(self) -> tuple[LinkTask, ...]:
         """The link's hidden tasks, the longest first, without those that are too short to be told."""
-        parts = (link_task for link_task in self.carried if link_task.busy - link_task.exposed > TOLD * self.busy)
+        parts = (link_task for link_task in self.carried if link_task.busy - link_task.exposed > LEAST_HIDDEN * self.busy)
         return tuple(sorted(parts, key=lambda link_task: link_task.exposed - link_task.busy))
 
 
 def saturation(scenario: Scenario) -> tuple[Saturation, ...]:
     """Return the saturation of every system with PMEM behind a CXL link; raises CannotRun or BadKnob where one cannot run."""
-    relaxed = with_values(relaxable(scenario), {BOUND: asked_of_cxl(scenario)[0]})
-    strict = with_values(relaxed, START)
+    relaxed = with_values(relaxable(scenario), {BOUND: cxl_policies(scenario)[0]})
+    strict = with_values(relaxed, PMEM_KNOBS)
     return tuple(_saturation(relaxed if name == "cxl" else with_values(strict, {"system": name})) for name in SYSTEMS)
 
 
@@ -80,7 +80,7 @@ def _saturation(base: Scenario) -> Saturation:
     def step(bandwidth: float) -> float:
         return cost(with_values(base, {LINK: bandwidth})).seconds
 
-    grid = [LOWEST * 2 ** (k / STEPS) for k in range(int(STEPS * np.log2(WIDEST / LOWEST)) + 1)]
+    grid = [LOWEST * 2 ** (k / STEPS) for k in range(int(STEPS * np.log2(WIDEST_LINK / LOWEST)) + 1)]
     curve = tuple((bandwidth, step(bandwidth)) for bandwidth in grid)
     helps = [
         b
@@ -92,24 +92,24 @@ def _saturation(base: Scenario) -> Saturation:
         enough_bandwidth = None
     elif helps:
         low, high = helps[-1], helps[-1] * 2 ** (1 / STEPS)
-        while high > CLOSE * low:
+        while high > CLOSE_RATIO * low:
             middle = (low * high) ** 0.5
             low, high = (middle, high) if step(middle) - step(2 * middle) >= GAIN * step(middle) else (low, middle)
         enough_bandwidth = high
-    m = ready(with_values(base, {LINK: min(2 * enough_bandwidth, WIDEST) if enough_bandwidth else WIDEST}))
-    line = expected_line(m)
+    m = ready_machine(with_values(base, {LINK: min(2 * enough_bandwidth, WIDEST_LINK) if enough_bandwidth else WIDEST_LINK}))
+    line = expected_timeline(m)
     longest_row = max(line.steady.rows, key=lambda row: row["Exposed [s]"])
     device = _short_title(m, longest_row["Device"])
     return Saturation(
         system=base.system,
         curve=curve,
         enough=enough_bandwidth,
-        at_enough=step(enough_bandwidth or WIDEST),
+        at_enough=step(enough_bandwidth or WIDEST_LINK),
         step=line.steady.step,
         stage=longest_row["Stage"],
         device=device,
         exposed=longest_row["Exposed [s]"],
-        carried=carried(m, line),
+        carried=link_tasks(m, line),
     )
 
 
@@ -117,20 +117,20 @@ def _short_title(m: Machine, device: str) -> str:
     return m.devices[device].title.split(",")[0]
 
 
-def carried(m: Machine, line: Timeline) -> tuple[Carried, ...]:
+def link_tasks(m: Machine, line: Timeline) -> tuple[LinkTask, ...]:
     """Return the link's work by task, the longest first."""
     tasks = enumerate(line.graph.tasks)
     rows = [_carried_task(m, line, k, task) for k, task in tasks if any(demand.device == "cxl" for demand in task.demands)]
     return tuple(sorted((row for row in rows if row.busy > 0), key=lambda row: -row.busy))
 
 
-def _carried_task(m: Machine, line: Timeline, k: int, task: Task) -> Carried:
+def _carried_task(m: Machine, line: Timeline, k: int, task: Task) -> LinkTask:
     """Return a task's work on the link, exposed only if the link sets the task's pace."""
     mean = [(float(np.mean(seconds(m.devices[d.device], d.work))), d.device) for d in task.demands]
     busy = float(line.ran[k]) * next(spent for spent, device in mean if device == "cxl")
     slowest = max(mean)[1]
     exposed = line.steady.exposed[k] if slowest == "cxl" else 0.0
     hidden_by = f"beside {task.during}" if task.during else "beside other work"
-    return Carried(
+    return LinkTask(
         task.name, busy, min(exposed, busy), hidden_by if slowest == "cxl" else f"at the pace of {_short_title(m, slowest)}"
     )

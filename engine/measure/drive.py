@@ -14,10 +14,10 @@ import numpy as np
 
 from ..units import GB, US
 from .fitted import MeasuredFigure
-from .timing import Timing, timing
+from .timing import Timing, timing_of
 
-BLOCK, LONG = 4096, 2**20  # bytes of an access at random, and of a long one
-SIZE, LEAST_FREE = 2**30, 3 * 2**30  # bytes of the scratch file, and free bytes required
+BLOCK_BYTES, LONG_BYTES = 4096, 2**20  # bytes of an access at random, and of a long one
+SCRATCH_BYTES, MIN_FREE_BYTES = 2**30, 3 * 2**30  # bytes of the scratch file, and free bytes required
 DEPTHS = (1, 4, 16, 64)
 ACCESSES, ROUNDS = 2000, 3
 DIRECT = getattr(os, "O_DIRECT", 0)
@@ -32,27 +32,27 @@ class MeasuredDrive:
     notes: tuple[str, ...]
 
 
-def measure_drive(folder: Path, threads: int, size: int = SIZE, rounds: int = ROUNDS) -> MeasuredDrive:
+def measure_drive(folder: Path, threads: int, size: int = SCRATCH_BYTES, rounds: int = ROUNDS) -> MeasuredDrive:
     """Measure a folder's drive past the page cache; a note says why if impossible."""
     if reason := _obstacle(folder):
         return MeasuredDrive({}, {}, (reason,))
     with _scratch_file(folder, size) as path:
         times = {name: [access() for _ in range(rounds)] for name, access in _accesses(path, size).items()}
-    timings = {name: timing(seconds) for name, seconds in times.items()}
+    timings = {name: timing_of(seconds) for name, seconds in times.items()}
     return MeasuredDrive(_figures(timings, threads, folder), timings, ())
 
 
 def _obstacle(folder: Path) -> str:
     """Return why the drive of a folder cannot be measured, "" where it can be."""
     file_system = os.statvfs(folder)
-    if file_system.f_bavail * file_system.f_frsize < LEAST_FREE:
-        return f"{folder} has less than {LEAST_FREE // 2**30} GiB free: its drive is not measured."
+    if file_system.f_bavail * file_system.f_frsize < MIN_FREE_BYTES:
+        return f"{folder} has less than {MIN_FREE_BYTES // 2**30} GiB free: its drive is not measured."
     if not DIRECT:
         return "This system has no direct I/O: the drive is not measured."
     path = folder / ".emberpool-direct"
     try:
         with _open_file(path, os.O_RDWR | os.O_CREAT | DIRECT) as file:
-            os.pwrite(file, mmap.mmap(-1, BLOCK), 0)
+            os.pwrite(file, mmap.mmap(-1, BLOCK_BYTES), 0)
     except OSError as error:
         return f"Direct I/O is refused in {folder} ({error.strerror}): the drive is not measured."
     finally:
@@ -74,10 +74,10 @@ def _scratch_file(folder: Path, size: int) -> Iterator[Path]:
     """Give a file of `size` incompressible bytes, and delete the file however the block ends."""
     path = folder / ".emberpool-scratch"
     try:
-        block = mmap.mmap(-1, LONG)
-        block.write(np.random.default_rng(1).bytes(LONG))
+        block = mmap.mmap(-1, LONG_BYTES)
+        block.write(np.random.default_rng(1).bytes(LONG_BYTES))
         with _open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | DIRECT) as file:
-            for offset in range(0, size, LONG):
+            for offset in range(0, size, LONG_BYTES):
                 os.pwrite(file, block, offset)
             os.fsync(file)
         yield path
@@ -101,14 +101,14 @@ def _accesses(path: Path, size: int) -> dict[str, Callable[[], float]]:
 
 
 def _long_access_seconds(path: Path, size: int, write: bool) -> float:
-    block = mmap.mmap(-1, LONG)
+    block = mmap.mmap(-1, LONG_BYTES)
     with _open_file(path, (os.O_WRONLY if write else os.O_RDONLY) | DIRECT) as file:
         start_time = perf_counter()
-        for offset in range(0, size, LONG):
+        for offset in range(0, size, LONG_BYTES):
             _ = os.pwrite(file, block, offset) if write else os.preadv(file, [block], offset)
         if write:
             os.fsync(file)
-        return (perf_counter() - start_time) / (size / LONG)
+        return (perf_counter() - start_time) / (size / LONG_BYTES)
 
 
 def long_accesses(path: Path, size: int) -> tuple[float, float]:
@@ -116,16 +116,16 @@ def long_accesses(path: Path, size: int) -> tuple[float, float]:
 
     The file has `size` bytes; both ways go past the page cache.
     """
-    num_blocks = size / LONG
+    num_blocks = size / LONG_BYTES
     return num_blocks * _long_access_seconds(path, size, write=True), num_blocks * _long_access_seconds(path, size, write=False)
 
 
 def _random_access_seconds(path: Path, size: int, depth: int, write: bool) -> float:
     """Return the seconds between accesses of `depth` threads, each waiting for its own."""
-    places = np.random.default_rng(depth).integers(0, size // BLOCK, (depth, max(20, ACCESSES // depth))) * BLOCK
+    places = np.random.default_rng(depth).integers(0, size // BLOCK_BYTES, (depth, max(20, ACCESSES // depth))) * BLOCK_BYTES
 
     def work(row: list[int]) -> None:
-        block = mmap.mmap(-1, BLOCK)
+        block = mmap.mmap(-1, BLOCK_BYTES)
         for offset in row:
             _ = os.pwrite(file, block, offset) if write else os.preadv(file, [block], offset)
 
@@ -137,11 +137,11 @@ def _random_access_seconds(path: Path, size: int, depth: int, write: bool) -> fl
 
 def _flush_seconds(path: Path, count: int = 20) -> float:
     """Return the median seconds of a small write with its flush."""
-    block, times = mmap.mmap(-1, BLOCK), []
+    block, times = mmap.mmap(-1, BLOCK_BYTES), []
     with _open_file(path, os.O_WRONLY | DIRECT) as file:
         for number in range(count):
             start_time = perf_counter()
-            os.pwrite(file, block, number * BLOCK)
+            os.pwrite(file, block, number * BLOCK_BYTES)
             os.fsync(file)
             times.append(perf_counter() - start_time)
     return median(times)
@@ -149,7 +149,7 @@ def _flush_seconds(path: Path, count: int = 20) -> float:
 
 def _cached_page_seconds(path: Path, count: int = 2000) -> float:
     """Return the seconds of reading a cached page: the software's part of an access."""
-    block = mmap.mmap(-1, BLOCK)
+    block = mmap.mmap(-1, BLOCK_BYTES)
     with _open_file(path, os.O_RDONLY) as file:
         os.preadv(file, [block], 0)
         start_time = perf_counter()
@@ -174,9 +174,9 @@ def _figures(timings: dict[str, Timing], threads: int, folder: Path) -> dict[str
         "read-latency": figure(lone_read / US, "reads at depth 1", "4 KiB at random, one at a time, less the software's part"),
         "4-KiB-read-rate": figure(1 / min(reads), f"reads at depth {best_depth}", f"4 KiB at random, {best_depth} at a time"),
         "4-KiB-write-rate": figure(1 / min(writes), "writes at depth 64", "4 KiB at random, the best of 1 to 64 at a time"),
-        "sequential-read": figure(LONG / timings["long reads"].seconds / GB, "long reads", "1 MiB after 1 MiB"),
+        "sequential-read": figure(LONG_BYTES / timings["long reads"].seconds / GB, "long reads", "1 MiB after 1 MiB"),
         "sequential-write": figure(
-            LONG / timings["long writes"].seconds / GB, "long writes", "1 MiB after 1 MiB, flushed at the end"
+            LONG_BYTES / timings["long writes"].seconds / GB, "long writes", "1 MiB after 1 MiB, flushed at the end"
         ),
         "accesses-in-flight": MeasuredFigure(max(1.0, lone_read / min(reads)), 1.0, 64.0, "those that the best read rate takes"),
         "software-per-access": figure(timings["held pages"].seconds / US, "held pages", "4 KiB that memory holds"),

@@ -13,10 +13,10 @@ from ..units import GB, NS, US
 from .timing import Timing
 
 LAYER_KERNELS = 6  # kernels of a layer with its update, as `hardware.layers` counts them
-STARTS = (16.0, 256.0)
+START_SAMPLES = (16.0, 256.0)
 
 
-class Timed(NamedTuple):
+class TimedOperator(NamedTuple):
     """An operator's kind and amounts with its timing."""
 
     kind: str
@@ -40,7 +40,7 @@ class MeasuredFigure(NamedTuple):
     confidence: Confidence = "measured"
 
 
-def figures(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]:
+def fit_figures(timed: Sequence[TimedOperator], cores: int) -> dict[str, MeasuredFigure]:
     """Return the fitted constants by key, in the catalogue's units.
 
     They are those of host, memory, library and framework.
@@ -48,28 +48,28 @@ def figures(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]:
     return {**_fit_layers(timed, cores), **_call_costs(timed), **_fit_tables(timed), **_fit_vector_pairs(timed)}
 
 
-def of_kind(timed: Sequence[Timed], *kinds: str) -> list[Timed]:
+def operators_of_kind(timed: Sequence[TimedOperator], *kinds: str) -> list[TimedOperator]:
     """Return the operators of some kinds."""
     return [operator for operator in timed if operator.kind in kinds]
 
 
-def uncertain(constant: float, error: float, note: str) -> MeasuredFigure:
+def uncertain_figure(constant: float, error: float, note: str) -> MeasuredFigure:
     """Return a constant that may be wrong by a share `error`, both ways."""
     error = min(max(error, 0.02), 0.9)
     return MeasuredFigure(constant, constant * (1 - error), constant * (1 + error), note)
 
 
-def median_spread(operators: Sequence[Timed]) -> float:
+def median_spread(operators: Sequence[TimedOperator]) -> float:
     """Return the median spread of some operators, as a share."""
     return float(np.median([operator.timing.spread for operator in operators])) if operators else 0.0
 
 
-def _fit_layers(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]:
+def _fit_layers(timed: Sequence[TimedOperator], cores: int) -> dict[str, MeasuredFigure]:
     """Fit products of layers: a fixed time, a rate, and samples to fetch weights again.
 
     The samples are those for which a core fetches a layer's weights anew.
     """
-    products = of_kind(timed, "product")
+    products = operators_of_kind(timed, "product")
     flop, weights, seconds = (
         np.array(values)
         for values in zip(
@@ -86,7 +86,7 @@ def _fit_layers(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]
         return float(np.abs(np.log(predicted(logs) / seconds)).sum())
 
     fastest = float((flop / seconds).max())
-    starts = [np.log([5e-6, 0.8 * fastest, samples]) for samples in STARTS]
+    starts = [np.log([5e-6, 0.8 * fastest, samples]) for samples in START_SAMPLES]
     best_fit = min(
         (minimize(error, start, method="Nelder-Mead", options={"maxiter": 4000}) for start in starts), key=lambda fit: fit.fun
     )
@@ -95,31 +95,31 @@ def _fit_layers(timed: Sequence[Timed], cores: int) -> dict[str, MeasuredFigure]
     note = f"{len(products)} products of layers, off by {percent(fit_error)} in the median"
     peak = max(fastest, rate)
     return {
-        "fp32-peak-a-core": uncertain(peak / cores / 1e9, median_spread(products), "the fastest product of a layer"),
-        "GEMM-share-of-peak": uncertain(rate / peak, min(fit_error, 1 - 1e-9), note),
-        "GEMM-extra-samples": uncertain(samples, fit_error, note),
+        "fp32-peak-a-core": uncertain_figure(peak / cores / 1e9, median_spread(products), "the fastest product of a layer"),
+        "GEMM-share-of-peak": uncertain_figure(rate / peak, min(fit_error, 1 - 1e-9), note),
+        "GEMM-extra-samples": uncertain_figure(samples, fit_error, note),
     }
 
 
-def _call_costs(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
+def _call_costs(timed: Sequence[TimedOperator]) -> dict[str, MeasuredFigure]:
     """Return the costs of a layer's kernel and of the loss.
 
     A kernel's share is even over forward, backward and update.
     """
-    layer_calls, update = (of_kind(timed, kind)[0] for kind in ("layer calls", "update calls"))
+    layer_calls, update = (operators_of_kind(timed, kind)[0] for kind in ("layer calls", "update calls"))
     layer = layer_calls.timing.seconds / layer_calls.amounts["layers"] + 2 * update.timing.seconds / update.amounts["parameters"]
-    loss = of_kind(timed, "loss calls")[0]
+    loss = operators_of_kind(timed, "loss calls")[0]
     return {
-        "layer-launch": uncertain(
+        "layer-launch": uncertain_figure(
             layer / LAYER_KERNELS / US, layer_calls.timing.spread, "tiny layers, forward, backward and update by SGD"
         ),
-        "training-loop": uncertain(
+        "training-loop": uncertain_figure(
             loss.timing.seconds / 1e-3, loss.timing.spread, "the loss of two samples, forward and backward"
         ),
     }
 
 
-def unit_costs(operators: Sequence[Timed], *amounts: str) -> Floats:
+def unit_costs(operators: Sequence[TimedOperator], *amounts: str) -> Floats:
     """Return seconds of a unit of each amount, none below 0, by least relative errors."""
     matrix = np.array([[operator.amounts[name] for name in amounts] for operator in operators])
     seconds = np.array([operator.timing.seconds for operator in operators])
@@ -128,40 +128,40 @@ def unit_costs(operators: Sequence[Timed], *amounts: str) -> Floats:
     return costs
 
 
-def _fit_tables(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
+def _fit_tables(timed: Sequence[TimedOperator]) -> dict[str, MeasuredFigure]:
     """Fit lookups and updates of tables by calls, lookups, bytes and new lines.
 
     A new line is one of a row that the batch has not touched yet.
     """
     parts = "calls", "lookups", "bytes", "new lines"
-    lookup, gradient = (unit_costs(of_kind(timed, kind), *parts) for kind in ("lookup", "gradient"))
-    spread = median_spread(of_kind(timed, "lookup", "gradient", "update SGD", "update Adagrad"))
+    lookup, gradient = (unit_costs(operators_of_kind(timed, kind), *parts) for kind in ("lookup", "gradient"))
+    spread = median_spread(operators_of_kind(timed, "lookup", "gradient", "update SGD", "update Adagrad"))
     constants = {
-        "lookup-of-a-table": uncertain(lookup[0] / US, spread, "lookups of a batch"),
-        "embedding-software-per-lookup": uncertain(2 * lookup[1] / NS, spread, "lookups, for both halves"),
-        "EmbeddingBag-rate": uncertain(0.5 / max(lookup[2], 1e-12) / GB, spread, "lookups, for both halves"),
-        "lookup-of-a-new-line": uncertain(lookup[3] / NS, spread, "lookups of tables that no cache holds"),
+        "lookup-of-a-table": uncertain_figure(lookup[0] / US, spread, "lookups of a batch"),
+        "embedding-software-per-lookup": uncertain_figure(2 * lookup[1] / NS, spread, "lookups, for both halves"),
+        "EmbeddingBag-rate": uncertain_figure(0.5 / max(lookup[2], 1e-12) / GB, spread, "lookups, for both halves"),
+        "lookup-of-a-new-line": uncertain_figure(lookup[3] / NS, spread, "lookups of tables that no cache holds"),
     }
     for name, kind in (("plain", "SGD"), ("stateful", "Adagrad")):
-        costs = gradient + unit_costs(of_kind(timed, f"update {kind}"), *parts)
+        costs = gradient + unit_costs(operators_of_kind(timed, f"update {kind}"), *parts)
         extra_costs = np.maximum(costs - (0.0, *lookup[1:3], 0.0), 0.0)
         note = f"gradient and {kind} of tables, less a lookup"
         constants |= {
-            f"{name}-update-of-a-table": uncertain(extra_costs[0] / US, spread, note),
-            f"{name}-update-of-a-lookup": uncertain(extra_costs[1] / NS, spread, note),
-            f"{name}-update-of-a-byte": uncertain(extra_costs[2] / NS, spread, note),
-            f"{name}-update-of-a-new-line": uncertain(extra_costs[3] / NS, spread, note),
+            f"{name}-update-of-a-table": uncertain_figure(extra_costs[0] / US, spread, note),
+            f"{name}-update-of-a-lookup": uncertain_figure(extra_costs[1] / NS, spread, note),
+            f"{name}-update-of-a-byte": uncertain_figure(extra_costs[2] / NS, spread, note),
+            f"{name}-update-of-a-new-line": uncertain_figure(extra_costs[3] / NS, spread, note),
         }
     return constants
 
 
-def _fit_vector_pairs(timed: Sequence[Timed]) -> dict[str, MeasuredFigure]:
-    products, pairs = of_kind(timed, "vector products"), of_kind(timed, "pairs")
+def _fit_vector_pairs(timed: Sequence[TimedOperator]) -> dict[str, MeasuredFigure]:
+    products, pairs = operators_of_kind(timed, "vector products"), operators_of_kind(timed, "pairs")
     return {
-        "vector-products": uncertain(
+        "vector-products": uncertain_figure(
             unit_costs(products, "flop")[0] / NS, median_spread(products), "products of all pairs of vectors, three a batch"
         ),
-        "pair-of-vectors": uncertain(
+        "pair-of-vectors": uncertain_figure(
             unit_costs(pairs, "pairs")[0] / NS, median_spread(pairs), "taking half of the products, and back"
         ),
     }

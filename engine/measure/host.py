@@ -15,13 +15,13 @@ from ..errors import BadInput
 from ..hardware.concurrency import LINE
 from ..units import GB, NS
 from .drive import MeasuredDrive, measure_drive
-from .fitted import MeasuredFigure, Timed, figures
+from .fitted import MeasuredFigure, TimedOperator, fit_figures
 from .machine_limits import cache_bytes, cores, cpu_name, free_bytes
 from .memory import BY_ALL, BY_ONE, CHAIN, MEMORY_TIMES, memory_arrays, memory_kernels
 from .numa_nodes import measure_nodes
 from .operators import operators
 from .power import measure_power
-from .timing import Timing, busy_notes, cpu_times, measured, timing
+from .timing import Timing, busy_notes, cpu_times, time_kernels, timing_of
 
 ROUNDS, QUICK_ROUNDS, PASSES, QUICK_PASSES = 7, 3, 3, 1
 POWER_SIZE = 2048  # rows and columns of the matrices that keep all cores busy
@@ -74,7 +74,7 @@ def pytorch() -> Any:
     return torch
 
 
-def steady_memory() -> None:
+def keep_freed_memory() -> None:
     """Let the C library keep freed memory, where it can.
 
     Else the pages of each large tensor are requested from the system anew.
@@ -91,7 +91,7 @@ def measure_host(
 ) -> MeasuredHost:
     """Measure this host, and the drive of a folder; raises BadInput without PyTorch."""
     torch = pytorch()
-    steady_memory()
+    keep_freed_memory()
     num_cores, passes = cores(), QUICK_PASSES if quick else PASSES
     start_times, process_start = cpu_times(), process_time()
     times: dict[str, list[float]] = {}
@@ -99,13 +99,13 @@ def measure_host(
     num_groups = passes * GROUPS[quick]
     for pass_number in range(passes):  # passes some time apart: a shared machine changes by the minute
         for group_number, group in enumerate(operators(torch, num_cores, quick)):
-            for name, seconds in measured({operator.name: operator.kernel for operator in group}, ROUNDS).items():
+            for name, seconds in time_kernels({operator.name: operator.kernel for operator in group}, ROUNDS).items():
                 times.setdefault(name, []).extend(seconds)
             kinds_and_amounts |= {operator.name: (operator.kind, operator.amounts) for operator in group}
             on_progress(min(0.95, (pass_number * GROUPS[quick] + group_number + 1) / num_groups), group[0].kind)
-    timings = {name: timing(seconds) for name, seconds in times.items()}
-    timed = [Timed(*kinds_and_amounts[name], operator_timing) for name, operator_timing in timings.items()]
-    host_constants = figures(timed, num_cores)
+    timings = {name: timing_of(seconds) for name, seconds in times.items()}
+    timed = [TimedOperator(*kinds_and_amounts[name], operator_timing) for name, operator_timing in timings.items()]
+    host_constants = fit_figures(timed, num_cores)
     memory, random = _measure_memory(ROUNDS * passes)
     on_progress(0.96, "NUMA nodes and watts")
     nodes = measure_nodes(num_cores, QUICK_ROUNDS if quick else ROUNDS)
@@ -133,8 +133,8 @@ def _measure_memory(rounds: int) -> tuple[dict[str, MeasuredFigure], dict[str, T
     """Measure a waiting read and random rows; return the constants of one memory channel."""
     nbytes = int(min(MEMORY_TIMES * cache_bytes(), free_bytes() / 4))
     kernels = memory_kernels(memory_arrays(nbytes, cores()))
-    times = measured({name: kernel for name, (kernel, _) in kernels.items()}, rounds)
-    timings = {name: timing(seconds) for name, seconds in times.items()}
+    times = time_kernels({name: kernel for name, (kernel, _) in kernels.items()}, rounds)
+    timings = {name: timing_of(seconds) for name, seconds in times.items()}
     by_one, by_all = (kernels[name][1] / timings[name].seconds for name in (BY_ONE, BY_ALL))
     latency = timings[CHAIN].seconds / kernels[CHAIN][1]
 

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Floats, Ints
-from ..core.jit import entry
+from ..core.jit import entry_kernel
 from .timing import Kernel
 
 MEMORY_TIMES = 8  # size of an array over the last cache
-READS, ROWS, ROW = 200_000, 200_000, 512  # reads of a chain and rows of a call, and a row's bytes
+READS, ROWS, ROW_BYTES = 200_000, 200_000, 512  # reads of a chain and rows of a call, and a row's bytes
 CHAIN, BY_ONE, BY_ALL = "chain of reads", "random rows by one core", "random rows by all cores"
 Placement = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -29,8 +29,8 @@ class MemoryArrays(NamedTuple):
     rows: list[Ints]
 
 
-@entry
-def chased(chain: Ints, start: int, reads: int) -> int:
+@entry_kernel
+def follow_chain(chain: Ints, start: int, reads: int) -> int:
     """Follow a chain of row numbers read by read; return the last position."""
     position = start
     for _ in range(reads):
@@ -38,8 +38,8 @@ def chased(chain: Ints, start: int, reads: int) -> int:
     return position
 
 
-@entry
-def summed_rows(table: Floats, rows: Ints) -> float:
+@entry_kernel
+def sum_rows(table: Floats, rows: Ints) -> float:
     """Sum the first element of each line of some rows, read in their order."""
     total = 0.0
     for row in rows:
@@ -48,7 +48,7 @@ def summed_rows(table: Floats, rows: Ints) -> float:
     return total
 
 
-def chain_of(lines: int, seed: int) -> Ints:
+def random_chain(lines: int, seed: int) -> Ints:
     """Return one cycle through all lines in random order, (8 lines,).
 
     Each line has 8 elements, of which the first is used.
@@ -65,7 +65,7 @@ def memory_arrays(nbytes: int, cores: int, seed: int = 7, placement: Placement =
     `placement` moves an array to the memory that is measured.
     A core's rows are a quarter of the table's or more: read again and again, fewer would stay in a large cache.
     """
-    chain, table = placement(chain_of(nbytes // 64, seed)), placement(np.ones((nbytes // ROW, ROW // 8)))
+    chain, table = placement(random_chain(nbytes // 64, seed)), placement(np.ones((nbytes // ROW_BYTES, ROW_BYTES // 8)))
     count = max(ROWS, len(table) // 4)
     rows = [np.random.default_rng([seed, core]).integers(0, len(table), count) for core in range(cores)]
     return MemoryArrays(chain, table, rows)
@@ -77,14 +77,14 @@ def memory_kernels(arrays: MemoryArrays) -> dict[str, tuple[Kernel, float]]:
     A chain counts reads, rows count bytes over all cores.
     """
     chain, table, rows = arrays
-    nbytes, pool, position = float(ROW * len(rows[0])), ThreadPoolExecutor(len(rows)), 0
+    nbytes, pool, position = float(ROW_BYTES * len(rows[0])), ThreadPoolExecutor(len(rows)), 0
 
     def follow() -> None:
         nonlocal position  # the chain goes on where it ended: the same lines again would be cached
-        position = chased(chain, position, READS)
+        position = follow_chain(chain, position, READS)
 
     return {
         CHAIN: (follow, float(READS)),
-        BY_ONE: (partial(summed_rows, table, rows[0]), nbytes),
-        BY_ALL: (lambda: list(pool.map(partial(summed_rows, table), rows)), nbytes * len(rows)),
+        BY_ONE: (partial(sum_rows, table, rows[0]), nbytes),
+        BY_ALL: (lambda: list(pool.map(partial(sum_rows, table), rows)), nbytes * len(rows)),
     }

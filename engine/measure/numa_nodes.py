@@ -36,23 +36,23 @@ from .memory import (
     CHAIN,
     MEMORY_TIMES,
     READS,
-    ROW,
+    ROW_BYTES,
     MemoryArrays,
-    chased,
+    follow_chain,
     memory_arrays,
     memory_kernels,
-    summed_rows,
+    sum_rows,
 )
 from .part_files import NEAREST
-from .timing import Timing, measured, timing
+from .timing import Timing, time_kernels, timing_of
 
 NODES = Path("/sys/devices/system/node")
 MBIND, MOVE_PAGES = {"x86_64": 237, "aarch64": 235}, {"x86_64": 279, "aarch64": 239}  # system calls by processor
-BIND, MOST_NODES, WORD = 2, 1024, 64  # MPOL_BIND; bits of a mask of nodes, and of one of its words
+BIND_POLICY, MOST_NODES, WORD = 2, 1024, 64  # MPOL_BIND; bits of a mask of nodes, and of one of its words
 PAGES = 64  # number of pages whose node is checked
-SHARE, LEAST_CACHES = 0.25, 2.0  # share of a node's free memory to use; the smallest array over the last cache
+FREE_MEMORY_SHARE, LEAST_CACHES = 0.25, 2.0  # share of a node's free memory to use; the smallest array over the last cache
 CHUNKS = 10  # chunks of a reader's rows; after each the reader checks for the chain's end
-APART = 1.001  # least ratio of successive points of a curve
+MIN_RISE = 1.001  # least ratio of successive points of a curve
 LEAST_NS = 1.0  # least latency of a link
 
 
@@ -131,10 +131,10 @@ def node_arrays(node: MemoryNode, cores: int) -> tuple[MemoryArrays, tuple[str, 
 
     Raises OSError with the reason.
     """
-    nbytes = int(min(MEMORY_TIMES * cache_bytes(), SHARE / 2 * min(node.free, free_bytes())))
+    nbytes = int(min(MEMORY_TIMES * cache_bytes(), FREE_MEMORY_SHARE / 2 * min(node.free, free_bytes())))
     if nbytes < LEAST_CACHES * cache_bytes():
         raise OSError(0, "too little of its memory, or of the host's, is free for arrays that no cache holds")
-    arrays = memory_arrays(nbytes, cores, placement=lambda array: bound(array, node.number))
+    arrays = memory_arrays(nbytes, cores, placement=lambda array: bound_copy(array, node.number))
     try:
         places = {place for array in (arrays.chain, arrays.table) for place in page_nodes(array)}
     except OSError as error:
@@ -144,7 +144,7 @@ def node_arrays(node: MemoryNode, cores: int) -> tuple[MemoryArrays, tuple[str, 
     return arrays, ()
 
 
-def bound(array: NDArray[Any], node: int) -> NDArray[Any]:
+def bound_copy(array: NDArray[Any], node: int) -> NDArray[Any]:
     """Return a copy of an array with its pages on a node.
 
     Raises OSError if refused.
@@ -163,7 +163,7 @@ def bind(array: NDArray[Any], node: int) -> None:
     mask = (ctypes.c_ulong * (MOST_NODES // WORD))()
     mask[node // WORD] = 1 << node % WORD
     address, length = ctypes.c_void_p(array.ctypes.data), ctypes.c_ulong(array.nbytes)
-    _system_call("binding memory to it", MBIND, address, length, BIND, mask, ctypes.c_ulong(MOST_NODES + 1), 0)
+    _system_call("binding memory to it", MBIND, address, length, BIND_POLICY, mask, ctypes.c_ulong(MOST_NODES + 1), 0)
 
 
 def page_nodes(array: NDArray[Any]) -> set[int]:
@@ -203,17 +203,17 @@ def measured_node(arrays: MemoryArrays, rounds: int) -> NodeFigures:
     rates: dict[int, list[float]] = {readers: [] for readers in waits}
     starts = np.random.default_rng(1).integers(0, len(arrays.chain) // 8, (rounds, len(waits))) * 8
     for number in range(rounds):
-        for key, times in measured({key: kernel for key, (kernel, _) in kernels.items()}, 1).items():
+        for key, times in time_kernels({key: kernel for key, (kernel, _) in kernels.items()}, 1).items():
             seconds[key] += times
         for start, readers in zip(starts[number], waits, strict=True):
             wait, rate = beside_readers(arrays, readers, int(start))
             waits[readers].append(wait)
             rates[readers].append(rate)
-    lone_timings = {key: timing(times) for key, times in seconds.items()}
+    lone_timings = {key: timing_of(times) for key, times in seconds.items()}
     latency = lone_timings[CHAIN].seconds / kernels[CHAIN][1]
     points = [(LINE / latency, latency)] + [(median(rates[readers]), median(waits[readers])) for readers in waits]
     best_rate = max(*(kernels[key][1] / lone_timings[key].seconds for key in (BY_ONE, BY_ALL)), *(rate for rate, _ in points))
-    loaded_timings = {f"chain beside {readers}": timing(times) for readers, times in waits.items()}
+    loaded_timings = {f"chain beside {readers}": timing_of(times) for readers, times in waits.items()}
     return NodeFigures(latency, best_rate, points, lone_timings | loaded_timings)
 
 
@@ -226,8 +226,8 @@ def beside_readers(arrays: MemoryArrays, readers: int, start: int) -> tuple[floa
         ready.wait()
         nbytes, start_time = 0, perf_counter()
         for chunk in cycle(chunks):
-            summed_rows(arrays.table, chunk)
-            nbytes += ROW * len(chunk)
+            sum_rows(arrays.table, chunk)
+            nbytes += ROW_BYTES * len(chunk)
             if chain_ended.is_set():
                 break
         return nbytes / (perf_counter() - start_time)
@@ -237,7 +237,7 @@ def beside_readers(arrays: MemoryArrays, readers: int, start: int) -> tuple[floa
             work = [pool.submit(read_rows, rows) for rows in arrays.rows[:readers]]
             ready.wait()
             start_time = perf_counter()
-            chased(arrays.chain, start, READS)
+            follow_chain(arrays.chain, start, READS)
             wait = (perf_counter() - start_time) / READS
         except BaseException:
             ready.abort()
@@ -252,18 +252,18 @@ def latency_curve(node: MemoryNode, timed: NodeFigures) -> LatencyPoints | None:
 
     None where fewer than two loads rise.
     """
-    points = rising([(rate / timed.best, wait / NS) for rate, wait in timed.points])
+    points = rising_curve([(rate / timed.best, wait / NS) for rate, wait in timed.points])
     if len(points) < 2:
         return None
     source = f"measured {date.today().isoformat()}: a chain of reads on NUMA node {node.number} beside cores that read rows"
     return LatencyPoints(tuple(load for load, _ in points), tuple(wait for _, wait in points), "measured", source)
 
 
-def rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def rising_curve(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return points whose load and reads in flight exceed those of the point before."""
     rising_points = [points[0]]
     for load, wait in points[1:]:
-        if load > APART * rising_points[-1][0] and load * wait > APART * rising_points[-1][0] * rising_points[-1][1]:
+        if load > MIN_RISE * rising_points[-1][0] and load * wait > MIN_RISE * rising_points[-1][0] * rising_points[-1][1]:
             rising_points.append((load, wait))
     return rising_points
 
@@ -273,7 +273,7 @@ def node_constants(node: MemoryNode, timed: NodeFigures) -> dict[str, MeasuredFi
 
     Link and memory are measured together; the nearest part's memory tells them apart.
     """
-    nearest = catalog.content("expander", NEAREST["expander"])
+    nearest = catalog.part_content("expander", NEAREST["expander"])
     catalogue_latency = float(nearest["memory-latency"]["value"])
     memory = min(catalogue_latency, max(timed.latency / NS - LEAST_NS, LEAST_NS))
     latency_margin, rate_margin = (min(timed.timings[name].spread + 0.02, 0.9) for name in (CHAIN, BY_ALL))
@@ -300,7 +300,7 @@ def node_constants(node: MemoryNode, timed: NodeFigures) -> dict[str, MeasuredFi
 
 def _summary(timed: NodeFigures) -> str:
     """Return a node's rate, its latency, and how far that rises beside readers, in words."""
-    points = rising(timed.points)
+    points = rising_curve(timed.points)
     text = f"{figure(timed.best / GB, 'GB/s')} of random rows, {figure(timed.latency / NS, 'ns')} alone"
     if len(points) < 2:
         return text

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 from ..core import catalog
-from ..core.constants import LEAST
+from ..core.constants import MIN_DIVISOR
 from ..core.part_files.curves import CURVE, LatencyPoints
-from ..core.part_files.tables import MOST_LETTERS
+from ..core.part_files.tables import MAX_LINE_LETTERS
 from ..version import release
 from .fitted import MeasuredFigure
 
@@ -26,15 +26,18 @@ NEAREST = {
     "drive": "pm9a3",
     "expander": "cmm-d-256",
 }
-OF_GPU = {"framework": "measured-gpu"}  # names of parts that drive a GPU: a call of the host's framework costs nothing
-USES = {"host": ("dram", "copy-path"), "gpu": ("fabric",)}  # kinds of parts that a part names, this machine's where measured
+GPU_PART_NAMES = {"framework": "measured-gpu"}  # names of parts that drive a GPU: a call of the host's framework costs nothing
+USED_KINDS = {
+    "host": ("dram", "copy-path"),
+    "gpu": ("fabric",),
+}  # kinds of parts that a part names, this machine's where measured
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 LEFT_OUT = ("availability", "price")  # tables of the nearest part that are left out
 DIGITS = 6
 NO_CURVES: Mapping[str, LatencyPoints] = MappingProxyType({})
 
 
-def written(
+def write_parts(
     folder: Path,
     machine: str,
     figures: Mapping[str, Mapping[str, MeasuredFigure]],
@@ -56,14 +59,14 @@ def written(
         path = folder / kind / f"{names.get(kind, NAME)}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
-        content = text(kind, machine, constants, nearest[kind], (*figures, *beside), curves.get(kind))
+        content = part_text(kind, machine, constants, nearest[kind], (*figures, *beside), curves.get(kind))
         part.write_text(content, encoding="utf-8")
         part.replace(path)
         paths.append(path)
     return paths
 
 
-def text(
+def part_text(
     kind: str,
     machine: str,
     constants: Mapping[str, MeasuredFigure],
@@ -75,10 +78,10 @@ def text(
 
     Constants that were not measured are those of `nearest_part`; `kinds` are all measured kinds.
     """
-    base = {**catalog.content(kind, nearest_part)}
+    base = {**catalog.part_content(kind, nearest_part)}
     content: dict[str, Any] = {"title": f"This machine, {kind}", "summary": machine}
     content |= {key: words for key, words in base.items() if isinstance(words, str) and key not in content}
-    content |= {part_kind: NAME for part_kind in USES.get(kind, ()) if part_kind in kinds}
+    content |= {part_kind: NAME for part_kind in USED_KINDS.get(kind, ()) if part_kind in kinds}
     units = catalog.units(kind)
     tables = {
         key: _nearest_constant(table, nearest_part)
@@ -88,7 +91,7 @@ def text(
     for key, constant in constants.items():
         origin = "not measured here," if constant.confidence == "unsourced" else constant.confidence
         source = f"{origin} {date.today().isoformat()} by emberpool measure {release()}"
-        numbers = dict(zip(("value", "low", "high"), map(rounded, constant[:3]), strict=True))
+        numbers = dict(zip(("value", "low", "high"), map(round_digits, constant[:3]), strict=True))
         tables[key] = {**numbers, "unit": units[key], "confidence": constant.confidence, "source": source, "note": constant.note}
     if curve:
         points = {"loads": _rounded_all(curve.loads), "latencies": _rounded_all(curve.latencies), "unit": "ns"}
@@ -106,16 +109,16 @@ def text(
 def _nearest_constant(table: Mapping[str, Any], nearest_part: str) -> dict[str, Any]:
     """Return a constant of the nearest part, marked as unsourced here."""
     source = f"not measured here: that of {nearest_part}, {table['source']}"
-    return {**table, "confidence": "unsourced", "source": source[:MOST_LETTERS]}
+    return {**table, "confidence": "unsourced", "source": source[:MAX_LINE_LETTERS]}
 
 
-def rounded(number: float) -> float:
+def round_digits(number: float) -> float:
     """Return a number of DIGITS digits; one below what a part's file may say is 0."""
-    return round(float(number), DIGITS - 1 - floor(log10(number))) if number >= LEAST else 0.0
+    return round(float(number), DIGITS - 1 - floor(log10(number))) if number >= MIN_DIVISOR else 0.0
 
 
 def _rounded_all(numbers: tuple[float, ...]) -> list[float]:
-    return [rounded(number) for number in numbers]
+    return [round_digits(number) for number in numbers]
 
 
 def _toml_scalar(scalar: Any) -> str:

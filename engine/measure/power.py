@@ -14,7 +14,7 @@ COUNTERS = Path("/sys/class/powercap")
 IDLE_SECONDS, ACTIVE_SECONDS, QUICK_SECONDS = 2.0, 3.0, 0.5
 SLICES = 4  # slices of those seconds, each with its own watts
 MICROJOULES = 1e6  # microjoules in a joule
-WIDE = 0.02  # share of a figure that is added to the slices' spread, each way
+MARGIN = 0.02  # share of a figure that is added to the slices' spread, each way
 UNREADABLE = "Watts are not measured: this system shows no readable energy counters; they are the nearest part's."
 
 
@@ -96,6 +96,6 @@ def _figures(idle: list[float], active: list[float], idle_seconds: float, active
     lowest = median(idle)
     slices = {"idle-power": idle, "active-power": [max(lowest, watts) for watts in active]}
     return {
-        key: MeasuredFigure(median(watts), min(watts) * (1 - WIDE), max(watts) * (1 + WIDE), note)
+        key: MeasuredFigure(median(watts), min(watts) * (1 - MARGIN), max(watts) * (1 + MARGIN), note)
         for (key, watts), note in zip(slices.items(), notes, strict=True)
     }

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from ..core.figures import percent
 
 Kernel = Callable[[], object]
-LEAST = 1e-3  # least seconds of a repeat: shorter calls are repeated within it
-WIDE = 0.25  # share of the median: a larger spread makes a figure uncertain
-BUSY = 0.10  # share of the cores' time for other work
+MIN_SECONDS = 1e-3  # least seconds of a repeat: shorter calls are repeated within it
+MAX_SPREAD = 0.25  # share of the median: a larger spread makes a figure uncertain
+MAX_OTHER_SHARE = 0.10  # share of the cores' time for other work
 
 
 class Timing(NamedTuple):
@@ -24,7 +24,7 @@ class Timing(NamedTuple):
     repeats: int
 
 
-def measured(kernels: Mapping[str, Kernel], rounds: int) -> dict[str, list[float]]:
+def time_kernels(kernels: Mapping[str, Kernel], rounds: int) -> dict[str, list[float]]:
     """Time kernels in turn for some rounds; return the seconds of a call in each.
 
     A round of a kernel takes at least LEAST.
@@ -40,7 +40,7 @@ def measured(kernels: Mapping[str, Kernel], rounds: int) -> dict[str, list[float
     return times
 
 
-def timing(seconds: list[float]) -> Timing:
+def timing_of(seconds: list[float]) -> Timing:
     """Return the timing of some repeats."""
     middle = median(seconds)
     low, _, high = quantiles(seconds, n=4) if len(seconds) > 1 else (middle,) * 3
@@ -53,10 +53,10 @@ def _calls_a_round(kernel: Kernel) -> int:
     start_time = perf_counter()
     kernel()
     call_seconds = perf_counter() - start_time
-    return max(1, min(10_000, round(LEAST / max(call_seconds, 1e-7))))
+    return max(1, min(10_000, round(MIN_SECONDS / max(call_seconds, 1e-7))))
 
 
-class Cpu(NamedTuple):
+class CpuTimes(NamedTuple):
     """Seconds of all cores since boot: in all, idle, and stolen by the hypervisor."""
 
     all: float
@@ -64,28 +64,28 @@ class Cpu(NamedTuple):
     stolen: float
 
 
-def cpu_times() -> Cpu | None:
+def cpu_times() -> CpuTimes | None:
     """Return the seconds of all cores so far; None where the system does not say."""
     with suppress(OSError, ValueError, IndexError):
         ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
         tick = os.sysconf("SC_CLK_TCK")
-        return Cpu(sum(ticks) / tick, (ticks[3] + ticks[4]) / tick, ticks[7] / tick)
+        return CpuTimes(sum(ticks) / tick, (ticks[3] + ticks[4]) / tick, ticks[7] / tick)
     return None
 
 
 def busy_notes(
-    start_times: Cpu | None, end_times: Cpu | None, own_seconds: float, timings: Mapping[str, Timing]
+    start_times: CpuTimes | None, end_times: CpuTimes | None, own_seconds: float, timings: Mapping[str, Timing]
 ) -> Iterator[str]:
     """Yield notes on other load during a measurement, given its own core seconds."""
     if start_times and end_times and (total := end_times.all - start_times.all) > 0:
         other_share = (
             total - (end_times.idle - start_times.idle) - (end_times.stolen - start_times.stolen) - own_seconds
         ) / total
-        if other_share > BUSY:
+        if other_share > MAX_OTHER_SHARE:
             yield f"Other work had {percent(other_share)} of the cores: the machine was busy, measure again when it is quiet."
-        if (stolen := (end_times.stolen - start_times.stolen) / total) > BUSY / 2:
+        if (stolen := (end_times.stolen - start_times.stolen) / total) > MAX_OTHER_SHARE / 2:
             yield f"The hypervisor took {percent(stolen)} of the cores away: rates are those of a shared machine."
-    uncertain_names = [name for name, operator_timing in timings.items() if operator_timing.spread > WIDE]
+    uncertain_names = [name for name, operator_timing in timings.items() if operator_timing.spread > MAX_SPREAD]
     if uncertain_names:
         names = ", ".join(uncertain_names[:4])
-        yield f"{len(uncertain_names)} of {len(timings)} figures spread by more than {percent(WIDE)}: {names}."
+        yield f"{len(uncertain_names)} of {len(timings)} figures spread by more than {percent(MAX_SPREAD)}: {names}."

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import Bytes, Ints, Words
 from .layout import MediumLayout, RowSpan
-from .media import WORD, octets
+from .media import WORD, flat_bytes
 
 KEY = 0x656D626572706F6F  # any odd constant: a table of zeros must not have the digest 0
 # The finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
@@ -30,14 +30,16 @@ def row_digests(span: RowSpan, rows: Ints, values: Bytes) -> Words:
 
 def table_digest(layout: MediumLayout, values: NDArray[Any]) -> int:
     """Return the digest of a whole table from the values of its rows, row after row."""
-    parts = zip(layout.parts(octets(values)), _table_places(layout.spans), strict=True)
+    parts = zip(layout.parts(flat_bytes(values)), _table_places(layout.spans), strict=True)
     return sum(int(_mix(_words(part) + places).sum(dtype=np.uint64)) for part, places in parts) % MODULUS
 
 
-def moved(layout: MediumLayout, digest: int, rows: Ints, values_before: NDArray[Any], values_after: NDArray[Any]) -> int:
+def digest_after_change(
+    layout: MediumLayout, digest: int, rows: Ints, values_before: NDArray[Any], values_after: NDArray[Any]
+) -> int:
     """Return the digest after some rows have changed from `values_before` to `values_after`, row after row."""
     sum_before, sum_after = (
-        sum(int(row_digests(*run).sum(dtype=np.uint64)) for run in layout.runs(rows, octets(values)))
+        sum(int(row_digests(*run).sum(dtype=np.uint64)) for run in layout.runs(rows, flat_bytes(values)))
         for values in (values_before, values_after)
     )
     return (digest - sum_before + sum_after) % MODULUS

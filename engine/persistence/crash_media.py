@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.arrays import Bytes
 from .media import HEALTH, LINE, WORD, FunctionalMedia, PowerLost
-from .models import PersistenceModel, Reach, Write, at_random, domain, nothing, some
+from .models import PersistenceModel, Reach, Write, at_random, domain, keep_nothing, non_empty
 
 INTERLEAVE = 4096  # consecutive bytes of one memory controller
 
@@ -87,9 +87,9 @@ class CrashMedia(FunctionalMedia):
         store_numbers = {number for line in range(low // LINE, high // LINE) for number in self._touching.pop(line, ())}
         for number in sorted(store_numbers & self._stores.keys()):
             parts = self._stores.pop(number)
-            self.draining += [piece for write in parts for piece in some(write.part(low, high))]
+            self.draining += [piece for write in parts for piece in non_empty(write.part(low, high))]
             unflushed_pieces = [
-                piece for write in parts for piece in some(write.part(write.address, low), write.part(high, write.stop))
+                piece for write in parts for piece in non_empty(write.part(write.address, low), write.part(high, write.stop))
             ]
             self._stores |= {number: unflushed_pieces} if unflushed_pieces else {}
 
@@ -120,13 +120,13 @@ class CrashMedia(FunctionalMedia):
         `reach` chooses the prefixes, first the prefix of the line being written. Without `reach` the generator draws them;
         without a generator nothing pending survives.
         """
-        choose = reach or (nothing if self._rng is None else at_random(self._rng))
+        choose = reach or (keep_nothing if self._rng is None else at_random(self._rng))
         survivor_media = CrashMedia(self.durable, replace(self.power, cut_after=None))
         survivor_media._poisoned = set(self._poisoned)
         for stream, words in self.streams().items():
             for word in words[: choose(stream, len(words))]:
                 survivor_media.durable[word.address : word.stop] = word.data
-        announce(survivor_media.durable, self.domain)
+        count_dirty_shutdown(survivor_media.durable, self.domain)
         survivor_media.volatile[:] = survivor_media.durable
         return survivor_media
 
@@ -198,11 +198,11 @@ class CrashMedia(FunctionalMedia):
         for write in queue:
             if limit is not None and write.lines > limit:
                 border = (write.address // LINE + limit) * LINE
-                self.draining += some(write.part(border, write.stop))
+                self.draining += non_empty(write.part(border, write.stop))
                 write, limit = write.part(write.address, border), 0
             elif limit is not None:
                 limit -= write.lines
-            self._accept(some(write))
+            self._accept(non_empty(write))
 
     def _accept(self, writes: list[Write]) -> None:
         """Take writes into the device: through its buffer, if there is one, to the medium."""
@@ -225,7 +225,7 @@ class CrashMedia(FunctionalMedia):
             raise IndexError(f"bytes {address} to {address + nbytes} lie outside the medium of {self.durable.size} bytes.")
 
 
-def announce(image: Bytes, model: PersistenceModel) -> None:
+def count_dirty_shutdown(image: Bytes, model: PersistenceModel) -> None:
     """Count the shutdown as dirty, as the device does if fenced lines may be missing."""
     if model.announced:
         image[HEALTH : HEALTH + WORD].view("<u8")[0] += 1

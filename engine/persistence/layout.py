@@ -14,7 +14,7 @@ from ..core.arrays import Bytes, Ints
 from ..errors import BadInput
 from .media import LINE, WORD
 
-DATA = 4096  # the table starts on a page of its own
+TABLE_START = 4096  # the table starts on a page of its own
 ROW_SLOTS = 2  # the log being written, and the previous log, which is kept until the new one is complete
 MLP_SLOTS = 3  # a log may start while the previous log still waits for its flag
 ROW_ID = 8  # bytes of a row number in a row log
@@ -123,7 +123,7 @@ class MediumLayout:
     def spans(self) -> tuple[RowSpan, ...]:
         """The rows by size and place; one span if all sizes are equal."""
         spans, check = list[RowSpan](), WORD if self.row_checksums else 0
-        row, address, offset, word = 0, DATA, 0, 0
+        row, address, offset, word = 0, TABLE_START, 0, 0
         for rows, nbytes in self.sizes:
             stride, words = _round(nbytes + check, WORD), -(-nbytes // WORD)
             places = stride, address - row * stride, offset, words, word - row * words
@@ -238,7 +238,7 @@ class MediumLayout:
         return np.searchsorted(self._columns[0], rows, "right") - 1
 
 
-def lay_out(
+def layout_for(
     num_rows: int, row_bytes: int | Spans, mlp_bytes: int, batches: Sequence[Ints], row_checksums: bool = False
 ) -> MediumLayout:
     """Return the layout whose row-log slots just hold the largest of these batches, given by their row numbers."""

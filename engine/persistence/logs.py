@@ -17,7 +17,7 @@ from ..core.arrays import Ints
 from . import protocol
 from .layout import MediumLayout
 from .media import Media
-from .records import Pending, RecordKind, Stamp
+from .records import PendingRecord, RecordKind, Stamp
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class LogOrder:
     kind: RecordKind
     ahead: int
 
-    def log_rows(self, media: Media, layout: MediumLayout, batch: int, rows: Ints, values: NDArray[Any]) -> Pending:
+    def log_rows(self, media: Media, layout: MediumLayout, batch: int, rows: Ints, values: NDArray[Any]) -> PendingRecord:
         """Log the rows that the batch changes, with their values at its start (undo) or after it (redo)."""
         return protocol.log_rows(media, layout, self.kind, batch + self.ahead, rows, values)
 
-    def commit(self, media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
+    def commit(self, media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None, stamp: Stamp) -> None:
         """Set both flags.
 
         `mlp` is None while the MLP log goes on. Undo then deletes the previous batch's checkpoint.
@@ -44,7 +44,13 @@ class LogOrder:
             protocol.release(media, layout, rows, mlp)
 
     def rewrite(
-        self, media: Media, layout: MediumLayout, log: Pending, mlp: Pending | None, rows: Ints, new_values: NDArray[Any]
+        self,
+        media: Media,
+        layout: MediumLayout,
+        log: PendingRecord,
+        mlp: PendingRecord | None,
+        rows: Ints,
+        new_values: NDArray[Any],
     ) -> None:
         """Write the rows of a committed log.
 

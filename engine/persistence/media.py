@@ -63,13 +63,13 @@ class NearData:
         """Do nothing: a device write does not pass through the host's caches."""
 
 
-def put(media: Media, address: int, content: Bytes) -> None:
+def store_and_flush(media: Media, address: int, content: Bytes) -> None:
     """Store and flush `content`; the next fence makes the bytes durable."""
     media.store(address, content)
     media.flush(address, content.size)
 
 
-def octets(content: bytes | NDArray[Any]) -> Bytes:
+def flat_bytes(content: bytes | NDArray[Any]) -> Bytes:
     """Return bytes or an array as one flat array of bytes, without a copy if the array is contiguous."""
     if isinstance(content, bytes):
         return np.frombuffer(content, np.uint8)

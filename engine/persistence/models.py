@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from ..core.arrays import Bytes
-from ..errors import BadInput, nearest
+from ..errors import BadInput, nearest_hint
 from ..registry import domain_names
 from .media import LINE, WORD
 
@@ -73,7 +73,7 @@ def in_order(address: int, device: bool, controller: int) -> int:
 def domain(name: str) -> PersistenceModel:
     """Return a persistence model by name; raises BadInput."""
     if name not in domain_names():
-        raise BadInput(f"persistence model {name!r} is not known; {nearest(name, domain_names())}")
+        raise BadInput(f"persistence model {name!r} is not known; {nearest_hint(name, domain_names())}")
     return MODELS[name.replace("_", "-")]
 
 
@@ -121,7 +121,7 @@ def at_random(rng: np.random.Generator) -> Reach:
     return lambda stream, words: int(rng.integers(0, words + 1))
 
 
-def nothing(stream: int, words: int) -> int:
+def keep_nothing(stream: int, words: int) -> int:
     """Return 0: no pending word survives."""
     return 0
 
@@ -155,6 +155,6 @@ class Write:
             yield self.part(low, low + granularity)
 
 
-def some(*writes: Write) -> list[Write]:
+def non_empty(*writes: Write) -> list[Write]:
     """Return the writes that are not empty."""
     return [write for write in writes if write.data.size]

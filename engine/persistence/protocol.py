@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ..core.arrays import Bytes, Ints
 from ..errors import BadInput, CannotRun
 from . import checksums, records
-from .layout import DATA, MediumLayout, RowSpan, Slot
-from .media import HEALTH, LINE, WORD, Media, octets, put
-from .records import Pending, RecordKind, Stamp
+from .layout import TABLE_START, MediumLayout, RowSpan, Slot
+from .media import HEALTH, LINE, WORD, Media, flat_bytes, store_and_flush
+from .records import PendingRecord, RecordKind, Stamp
 
 LogName = Literal["undo", "redo"]
 SUPERBLOCK = struct.Struct("<8s5Q")
-SEEN = SUPERBLOCK.size  # address of the count of dirty shutdowns that recovery has handled: a word after the sizes
+HANDLED_SHUTDOWNS = SUPERBLOCK.size  # address of the count of dirty shutdowns that recovery has handled: a word after the sizes
 SIGNATURE = b"emberv2\0"
 NO_BYTES = np.zeros(0, np.uint8)
 
@@ -52,17 +52,17 @@ def format_media(
     """Write table, superblock and a complete first checkpoint; until then the medium holds no checkpoint."""
     clear(media, layout.slots)
     media.fence()
-    values, region = octets(table), np.zeros(layout.table_end - DATA, np.uint8)
+    values, region = flat_bytes(table), np.zeros(layout.table_end - TABLE_START, np.uint8)
     for (span, homes), rows in zip(_homes(layout, region), layout.parts(values), strict=True):
         homes[:] = _stored_rows(layout, span, span.rows, rows)
-    put(media, DATA, region)
-    declare(media, layout, mlp, position, checksums.table_digest(layout, values))
+    store_and_flush(media, TABLE_START, region)
+    write_superblock(media, layout, mlp, position, checksums.table_digest(layout, values))
 
 
-def declare(media: Media, layout: MediumLayout, mlp: bytes | NDArray[Any], position: Position, table: int) -> None:
+def write_superblock(media: Media, layout: MediumLayout, mlp: bytes | NDArray[Any], position: Position, table: int) -> None:
     """Write the superblock and a first checkpoint of the table on the medium, whose digest is `table`."""
-    put(media, 0, octets(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout)) + media.load(HEALTH, WORD)))
-    checkpoint(media, layout, octets(mlp), position, table)
+    store_and_flush(media, 0, flat_bytes(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout)) + media.load(HEALTH, WORD)))
+    checkpoint(media, layout, flat_bytes(mlp), position, table)
 
 
 def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Position, table: int) -> None:
@@ -70,14 +70,14 @@ def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Positio
 
     Release older records.
     """
-    rows = records.begin(media, layout.row_slots, RecordKind.ROWS_CHECKPOINT, position.batch)
-    parameters = records.begin(media, layout.mlp_slots, RecordKind.MLP_CHECKPOINT, position.mlp_batch)
+    rows = records.claim_slot(media, layout.row_slots, RecordKind.ROWS_CHECKPOINT, position.batch)
+    parameters = records.claim_slot(media, layout.mlp_slots, RecordKind.MLP_CHECKPOINT, position.mlp_batch)
     parameters = records.append(media, parameters, mlp)
     commit(media, layout, rows, parameters, Stamp(position.reader, position.seed, table))
     release(media, layout, rows, parameters)
 
 
-def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, rows: Ints, values: NDArray[Any]) -> Pending:
+def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, rows: Ints, values: NDArray[Any]) -> PendingRecord:
     """Write row numbers and their values, row after row, to a free slot.
 
     `batch` is the batch to resume at.
@@ -87,9 +87,9 @@ def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, r
             f"persistence.max_log_rows={layout.max_log_rows} cannot hold the {rows.size} rows of one batch; "
             f"lay the medium out for at least {rows.size}."
         )
-    pending = records.begin(media, layout.row_slots, kind, batch)
-    stored_rows = (_stored_rows(layout, *run).reshape(-1) for run in layout.runs(rows, octets(values)))
-    return records.append(media, pending, np.concatenate([octets(rows.astype("<i8")), *stored_rows]))
+    pending = records.claim_slot(media, layout.row_slots, kind, batch)
+    stored_rows = (_stored_rows(layout, *run).reshape(-1) for run in layout.runs(rows, flat_bytes(values)))
+    return records.append(media, pending, np.concatenate([flat_bytes(rows.astype("<i8")), *stored_rows]))
 
 
 def log_mlp(
@@ -98,17 +98,17 @@ def log_mlp(
     batch: int,
     mlp: bytes | NDArray[Any],
     stop: int | None = None,
-    pending: Pending | None = None,
-) -> Pending:
+    pending: PendingRecord | None = None,
+) -> PendingRecord:
     """Write the MLP's bytes up to `stop`, from the end of `pending`.
 
     A log in pieces may span batches.
     """
-    pending = pending or records.begin(media, layout.mlp_slots, RecordKind.MLP, batch)
-    return records.append(media, pending, octets(mlp)[pending.nbytes : stop])
+    pending = pending or records.claim_slot(media, layout.mlp_slots, RecordKind.MLP, batch)
+    return records.append(media, pending, flat_bytes(mlp)[pending.nbytes : stop])
 
 
-def commit(media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | None, stamp: Stamp) -> None:
+def commit(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None, stamp: Stamp) -> None:
     """Set the flags of a row log and of an MLP log, if one is complete: first the data, then the flags."""
     if mlp and mlp.nbytes != layout.mlp_bytes:
         raise CannotRun(
@@ -121,21 +121,21 @@ def commit(media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | Non
     media.fence()
 
 
-def release(media: Media, layout: MediumLayout, rows: Pending, mlp: Pending | None) -> None:
+def release(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None) -> None:
     """Delete the checkpoint before a committed one, durably, so that no row changes while both exist.
 
     Otherwise, after a later damage to the newer record, recovery would use the older one.
     """
-    clear(media, records.superseded(media, layout.row_slots, rows))
+    clear(media, records.superseded_slots(media, layout.row_slots, rows))
     if mlp:
-        clear(media, records.superseded(media, layout.mlp_slots, mlp))
+        clear(media, records.superseded_slots(media, layout.mlp_slots, mlp))
     media.fence()
 
 
 def clear(media: Media, slots: Iterable[Slot]) -> None:
     """Drop the records of several slots; durable after the next fence."""
     for slot in slots:
-        records.drop(media, slot)
+        records.clear_flag(media, slot)
 
 
 def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[Any]) -> None:
@@ -146,7 +146,7 @@ def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[A
     if not rows.size:
         return
     addresses = iter(layout.places(rows)[0].tolist())
-    for run in layout.runs(rows, octets(values)):
+    for run in layout.runs(rows, flat_bytes(values)):
         for row in _stored_rows(layout, *run):
             media.store(next(addresses), row)
     starts, nbytes = layout.places(np.sort(rows))
@@ -159,10 +159,10 @@ def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[A
 
 def read_table(media: Media, layout: MediumLayout) -> Bytes:
     """Return the table as bytes, (num_rows, row_bytes), or flat, row after row, if rows differ in size."""
-    return plain(layout, _stored_table(media, layout))
+    return without_checksums(layout, _stored_table(media, layout))
 
 
-def plain(layout: MediumLayout, parts: Iterable[tuple[RowSpan, Bytes]]) -> Bytes:
+def without_checksums(layout: MediumLayout, parts: Iterable[tuple[RowSpan, Bytes]]) -> Bytes:
     """Return the values of stored rows, (rows, stored_bytes) of each span, without their checksums.
 
     The values are (rows, row_bytes), or flat, row after row, if rows differ in size.
@@ -187,7 +187,7 @@ def verify(media: Media, layout: MediumLayout, table: int) -> None:
         finding = (
             f"{len(damaged_rows)} of {layout.num_rows} embedding rows fail their checksum, the first is row {damaged_rows[0]}"
         )
-    elif checksums.table_digest(layout, plain(layout, parts)) != table:
+    elif checksums.table_digest(layout, without_checksums(layout, parts)) != table:
         finding = "The embedding table is not the one that the newest log speaks of: rows are stale, torn or damaged"
     else:
         return
@@ -199,7 +199,7 @@ def is_dirty(media: Media) -> bool:
 
     A count that cannot be read counts as dirty.
     """
-    return media.poisoned(HEALTH, WORD) or media.load(HEALTH, WORD) != media.load(SEEN, WORD)
+    return media.poisoned(HEALTH, WORD) or media.load(HEALTH, WORD) != media.load(HANDLED_SHUTDOWNS, WORD)
 
 
 def accept_dirty(media: Media) -> None:
@@ -207,12 +207,12 @@ def accept_dirty(media: Media) -> None:
 
     The note is durable with the next fence, and harmless if lost before.
     """
-    put(media, SEEN, octets(media.load(HEALTH, WORD)))
+    store_and_flush(media, HANDLED_SHUTDOWNS, flat_bytes(media.load(HEALTH, WORD)))
 
 
 def check_superblock(media: Media, layout: MediumLayout) -> None:
     """Raise CannotRun unless the medium was formatted with this layout."""
-    block = records.intact(media, 0, SUPERBLOCK.size)
+    block = records.intact_bytes(media, 0, SUPERBLOCK.size)
     signature, *sizes = SUPERBLOCK.unpack(block) if block else (b"", 0)
     if signature != SIGNATURE:
         raise CannotRun("The persistent memory holds no readable superblock, so nothing can be recovered; start at batch 0.")
@@ -238,11 +238,11 @@ def _homes(layout: MediumLayout, region: Bytes) -> list[tuple[RowSpan, Bytes]]:
     """Return each span with a view of its rows, (num_rows, stored_bytes), in the region of the table."""
     homes = []
     for span in layout.spans:
-        start = span.base + span.first_row * span.stride - DATA
+        start = span.base + span.first_row * span.stride - TABLE_START
         span_region = region[start : start + span.num_rows * span.stride].reshape(span.num_rows, span.stride)
         homes.append((span, span_region[:, : span.stored_bytes]))
     return homes
 
 
 def _stored_table(media: Media, layout: MediumLayout) -> list[tuple[RowSpan, Bytes]]:
-    return _homes(layout, octets(media.load(DATA, layout.table_end - DATA)))
+    return _homes(layout, flat_bytes(media.load(TABLE_START, layout.table_end - TABLE_START)))

@@ -15,15 +15,17 @@ import numpy as np
 from ..core.arrays import Bytes
 from ..errors import CannotRun
 from .layout import Slot
-from .media import LINE, Media, octets, put
+from .media import LINE, Media, flat_bytes, store_and_flush
 
 MAGIC = int.from_bytes(b"emberlog", "little")
-VEIL = 0xA5C35A3C96E169F0  # XORed with each field: a complete flag has no zero word, so a torn flag differs from a damaged one
+FIELD_MASK = (
+    0xA5C35A3C96E169F0  # XORed with each field: a complete flag has no zero word, so a torn flag differs from a damaged one
+)
 KIND_SHIFT = 56  # the kind shares a word with the payload's size
 FIELDS = struct.Struct("<7Q")
 CHECKSUM = struct.Struct("<Q")
 WORDS = struct.Struct("<8Q")
-FREE = np.zeros(LINE, np.uint8)
+EMPTY_HEADER = np.zeros(LINE, np.uint8)
 
 
 class RecordKind(IntEnum):
@@ -52,7 +54,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingRecord:
     """A record whose payload is being written and whose flag is not set.
 
     slot, kind: the slot and the kind of the record.
@@ -78,7 +80,7 @@ class Record:
     payload: bytes
 
 
-def begin(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int) -> Pending:
+def claim_slot(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int) -> PendingRecord:
     """Claim a free slot for a record, by turns.
 
     Raises CannotRun if all slots are in use.
@@ -86,35 +88,35 @@ def begin(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int) -> 
     turns = [slots[(batch + turn) % len(slots)] for turn in range(len(slots))]
     for slot in turns:
         if is_free(media, slot):
-            return Pending(slot, kind, batch, 0, new_digest())
+            return PendingRecord(slot, kind, batch, 0, new_digest())
     raise CannotRun(
         f"The {kind.name.lower()} record of batch {batch} finds all {len(slots)} log slots in use; release the older ones first."
     )
 
 
-def append(media: Media, pending: Pending, piece: Bytes) -> Pending:
+def append(media: Media, pending: PendingRecord, piece: Bytes) -> PendingRecord:
     """Write the next piece of the payload, which is durable after the next fence."""
     if pending.nbytes + piece.size > pending.slot.capacity:
         raise CannotRun(
             f"The {pending.kind.name.lower()} record of batch {pending.batch} needs {pending.nbytes + piece.size} bytes, "
             f"but its log slot holds {pending.slot.capacity}; lay the medium out for larger batches."
         )
-    put(media, pending.slot.payload + pending.nbytes, piece)
+    store_and_flush(media, pending.slot.payload + pending.nbytes, piece)
     digest = pending.digest.copy()
     digest.update(piece.data)
     return replace(pending, nbytes=pending.nbytes + piece.size, digest=digest)
 
 
-def seal(media: Media, pending: Pending, stamp: Stamp) -> None:
+def seal(media: Media, pending: PendingRecord, stamp: Stamp) -> None:
     """Set the record's flag, once its payload is durable.
 
     The flag is durable after the next fence.
     """
     kind_and_size = pending.kind << KIND_SHIFT | pending.nbytes
     fields = FIELDS.pack(
-        *(word ^ VEIL for word in (MAGIC, pending.batch, kind_and_size, stamp.reader, *stamp.seed, stamp.digest))
+        *(word ^ FIELD_MASK for word in (MAGIC, pending.batch, kind_and_size, stamp.reader, *stamp.seed, stamp.digest))
     )
-    put(media, pending.slot.header, octets(fields + CHECKSUM.pack(checksum(pending.digest, fields))))
+    store_and_flush(media, pending.slot.header, flat_bytes(fields + CHECKSUM.pack(checksum(pending.digest, fields))))
 
 
 def is_free(media: Media, slot: Slot) -> bool:
@@ -122,16 +124,16 @@ def is_free(media: Media, slot: Slot) -> bool:
     return not media.poisoned(slot.header, LINE) and not any(media.load(slot.header, LINE))
 
 
-def drop(media: Media, slot: Slot) -> None:
+def clear_flag(media: Media, slot: Slot) -> None:
     """Release a slot that is in use, by clearing its flag.
 
     The release is durable after the next fence.
     """
     if not is_free(media, slot):
-        put(media, slot.header, FREE)
+        store_and_flush(media, slot.header, EMPTY_HEADER)
 
 
-def superseded(media: Media, slots: Sequence[Slot], successor: Pending) -> list[Slot]:
+def superseded_slots(media: Media, slots: Sequence[Slot], successor: PendingRecord) -> list[Slot]:
     """Return the slots in use whose record is of the same or an older batch than `successor`, except its slot."""
     return [
         slot for slot in slots if slot != successor.slot and not is_free(media, slot) and _batch(media, slot) <= successor.batch
@@ -147,16 +149,18 @@ def is_complete(media: Media, slot: Slot) -> bool:
     return media.poisoned(slot.header, LINE) or all(WORDS.unpack(media.load(slot.header, LINE)))
 
 
-def read(media: Media, slot: Slot) -> Record | None:
+def read_record(media: Media, slot: Slot) -> Record | None:
     """Return the record in a slot, or None without an intact record."""
-    header = intact(media, slot.header, LINE)
+    header = intact_bytes(media, slot.header, LINE)
     if header is None:
         return None
-    magic, batch, kind_and_size, reader, first_seed, second_seed, table = (word ^ VEIL for word in FIELDS.unpack_from(header))
+    magic, batch, kind_and_size, reader, first_seed, second_seed, table = (
+        word ^ FIELD_MASK for word in FIELDS.unpack_from(header)
+    )
     kind, nbytes = kind_and_size >> KIND_SHIFT, kind_and_size % (1 << KIND_SHIFT)
     if magic != MAGIC or kind not in KINDS or nbytes > slot.capacity:
         return None
-    payload = intact(media, slot.payload, nbytes)
+    payload = intact_bytes(media, slot.payload, nbytes)
     if payload is None:
         return None
     digest = new_digest()
@@ -167,10 +171,10 @@ def read(media: Media, slot: Slot) -> Record | None:
 
 
 def _batch(media: Media, slot: Slot) -> int:
-    return int(FIELDS.unpack(media.load(slot.header, FIELDS.size))[1]) ^ VEIL
+    return int(FIELDS.unpack(media.load(slot.header, FIELDS.size))[1]) ^ FIELD_MASK
 
 
-def intact(media: Media, address: int, nbytes: int) -> bytes | None:
+def intact_bytes(media: Media, address: int, nbytes: int) -> bytes | None:
     """Return the bytes, or None if one of their lines is poisoned."""
     return None if media.poisoned(address, nbytes) else media.load(address, nbytes)
 

@@ -13,9 +13,9 @@ import numpy as np
 from ..core.arrays import Bytes, Ints
 from ..errors import CannotRun
 from . import protocol, records
-from .layout import DATA, ROW_ID, MediumLayout
+from .layout import ROW_ID, TABLE_START, MediumLayout
 from .logs import LOGS
-from .media import Media, octets
+from .media import Media, flat_bytes
 from .protocol import LogName, Position
 from .records import Record, RecordKind
 
@@ -24,7 +24,7 @@ Scan = Literal["dirty", "always"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RestoredState:
     """The restored state to resume from.
 
     embedding_batch: the batch at whose start the embeddings are.
@@ -48,22 +48,24 @@ class Recovered:
     damaged: int = 0
 
 
-def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
+def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> RestoredState:
     """Repair the medium and read the state back.
 
     The MLP may be `staleness_bound` batches older, 0 is strict.
     `scan` says if the whole table is verified only after a dirty shutdown, or always. Raises CannotRun if no valid checkpoint is
     left, if lost lines of the table cannot be restored, or if the table does not have the digest in the log.
     """
-    repaired_state = repaired(media, layout, log, staleness_bound, scan)
+    repaired_state = repair_state(media, layout, log, staleness_bound, scan)
     return replace(repaired_state, table=protocol.read_table(media, layout))
 
 
-def repaired(media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> Recovered:
+def repair_state(
+    media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty"
+) -> RestoredState:
     """Repair the medium as `recover` does, but do not read the table back."""
     protocol.check_superblock(media, layout)
     dirty = protocol.is_dirty(media)
-    records_by_slot = {slot: records.read(media, slot) for slot in layout.slots}
+    records_by_slot = {slot: records.read_record(media, slot) for slot in layout.slots}
     damaged = [slot for slot, record in records_by_slot.items() if record is None and records.is_complete(media, slot)]
     damaged_row_logs = [slot for slot in damaged if slot in layout.row_slots and log == "redo"]
     if damaged_row_logs:  # with an undo log, the age of the other records shows the loss
@@ -71,27 +73,29 @@ def repaired(media: Media, layout: MediumLayout, log: LogName, staleness_bound: 
             f"The redo log at byte {damaged_row_logs[0].header} of the persistent memory is damaged, and its rows may not have "
             "reached the table; restore a full checkpoint or start again at batch 0."
         )
-    rows = survey(records_by_slot.values(), (LOGS[log].kind, RecordKind.ROWS_CHECKPOINT))
-    mlps = survey(records_by_slot.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
-    row_record, mlp = choose(rows, mlps, staleness_bound)
-    repair(media, layout, to_replay(rows, row_record.batch, log))
+    rows = intact_records(records_by_slot.values(), (LOGS[log].kind, RecordKind.ROWS_CHECKPOINT))
+    mlps = intact_records(records_by_slot.values(), (RecordKind.MLP, RecordKind.MLP_CHECKPOINT))
+    row_record, mlp = choose_checkpoint(rows, mlps, staleness_bound)
+    repair(media, layout, logs_to_replay(rows, row_record.batch, log))
     report_losses(media, layout)
     if dirty or scan == "always":
         protocol.verify(media, layout, row_record.stamp.digest)
-    settle(media, layout, row_record, mlp)
+    write_checkpoint(media, layout, row_record, mlp)
     if dirty:
         protocol.accept_dirty(media)
-    stamp, parameters = row_record.stamp, octets(mlp.payload)
-    return Recovered(row_record.batch, mlp.batch, stamp.reader, stamp.seed, protocol.NO_BYTES, parameters, dirty, len(damaged))
+    stamp, parameters = row_record.stamp, flat_bytes(mlp.payload)
+    return RestoredState(
+        row_record.batch, mlp.batch, stamp.reader, stamp.seed, protocol.NO_BYTES, parameters, dirty, len(damaged)
+    )
 
 
-def survey(slot_records: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:
+def intact_records(slot_records: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:
     """Return the intact records of some kinds, oldest first, a checkpoint after the log of the same batch."""
     intact = [record for record in slot_records if record and record.kind in kinds]
     return tuple(sorted(intact, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
 
 
-def choose(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[Record, Record]:
+def choose_checkpoint(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[Record, Record]:
     """Return the newest row record with an MLP record of its batch, or of one at most `bound` batches older."""
     for row in reversed(rows):
         for mlp in reversed(mlps):
@@ -103,7 +107,7 @@ def choose(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[
     )
 
 
-def to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Record]:
+def logs_to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Record]:
     """Return the row logs to write home: undo from the newest back to `batch`, redo from the oldest up to `batch`."""
     if log == "undo":
         return [record for record in reversed(rows) if record.batch >= batch]
@@ -113,23 +117,23 @@ def to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Record]:
 def repair(media: Media, layout: MediumLayout, logs: Sequence[Record]) -> None:
     """Write the logged values home, durably."""
     for record in logs:
-        numbers, values = logged(layout, record)
+        numbers, values = logged_rows(layout, record)
         protocol.write_rows(media, layout, numbers, values)
     media.fence()
 
 
-def logged(layout: MediumLayout, record: Record) -> tuple[Ints, Bytes]:
+def logged_rows(layout: MediumLayout, record: Record) -> tuple[Ints, Bytes]:
     """Return row numbers and values of a row log: (rows, row_bytes), or flat, row after row, if rows differ in size."""
     numbers = layout.logged_rows(record.payload)
     stored_values = np.frombuffer(record.payload, np.uint8, offset=numbers.size * ROW_ID)
-    return numbers, protocol.plain(
+    return numbers, protocol.without_checksums(
         layout, ((span, rows) for span, _, rows in layout.runs(numbers, stored_values, with_checksums=True))
     )
 
 
 def report_losses(media: Media, layout: MediumLayout) -> None:
     """Raise CannotRun if lines of the table are still lost after the repair."""
-    if not media.poisoned(DATA, layout.table_end - DATA):
+    if not media.poisoned(TABLE_START, layout.table_end - TABLE_START):
         return
     homes = ((span, row) for span in layout.spans for row in range(span.first_row, span.end_row))
     lost_rows = [row for span, row in homes if media.poisoned(span.base + row * span.stride, span.stored_bytes)]
@@ -139,14 +143,14 @@ def report_losses(media: Media, layout: MediumLayout) -> None:
     )
 
 
-def settle(media: Media, layout: MediumLayout, rows: Record, mlp: Record) -> None:
+def write_checkpoint(media: Media, layout: MediumLayout, rows: Record, mlp: Record) -> None:
     """Make the repaired state a checkpoint, so that the slots of its logs can be reused."""
     for slots, keep in ((layout.row_slots, rows.slot), (layout.mlp_slots, mlp.slot)):
         protocol.clear(media, [slot for slot in slots if slot != keep])
     media.fence()
     if not {rows.kind, mlp.kind} <= set(CHECKPOINTS):
         position = Position(rows.batch, mlp.batch, rows.stamp.reader, rows.stamp.seed)
-        protocol.checkpoint(media, layout, octets(mlp.payload), position, rows.stamp.digest)
+        protocol.checkpoint(media, layout, flat_bytes(mlp.payload), position, rows.stamp.digest)
 
 
 def _batches(log_records: Sequence[Record]) -> str:

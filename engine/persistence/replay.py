@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import Ints
 from ..core.graph import Persists
-from ..errors import BadInput, nearest
+from ..errors import BadInput, nearest_hint
 from . import checksums, protocol
 from .crash_media import CrashMedia, Power
 from .layout import MediumLayout, Spans
@@ -17,7 +17,7 @@ from .logs import LOGS
 from .media import WORD, Media
 from .models import at_random
 from .protocol import LogName, Position
-from .records import Pending, Stamp
+from .records import PendingRecord, Stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class BatchChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartState:
     """A batch boundary with a complete checkpoint: the state before the events.
 
     `table` is (num_rows, row_bytes) bytes, or flat, row after row, with the sizes in `row_bytes`.
@@ -74,12 +74,12 @@ class LogWriter:
     """
 
     def __init__(
-        self, media: Media, layout: MediumLayout, log: LogName, start: Start, changes: Mapping[int, BatchChange]
+        self, media: Media, layout: MediumLayout, log: LogName, start: StartState, changes: Mapping[int, BatchChange]
     ) -> None:
         self.media, self.layout, self.steps, self.start, self.changes = media, layout, LOGS[log], start, changes
-        self.rows: dict[int, Pending] = {}
-        self.mlp: Pending | None = None
-        self.flagged_mlp: Pending | None = None
+        self.rows: dict[int, PendingRecord] = {}
+        self.mlp: PendingRecord | None = None
+        self.flagged_mlp: PendingRecord | None = None
         self.digests = [checksums.table_digest(layout, start.table)]
 
     def carry_out(self, event: PersistEvent) -> None:
@@ -97,7 +97,7 @@ class LogWriter:
             case "embedding update" | "home write":
                 steps.rewrite(*place, self.rows[batch], self.flagged_mlp, change.rows, change.after)
             case _:
-                raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest(event.op, get_args(Persists)[1:])}")
+                raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest_hint(event.op, get_args(Persists)[1:])}")
 
     def _stamp(self, batch: int) -> Stamp:
         """Return the stamp in the batch's flag: the state at its start (undo log) or at its end (redo log)."""
@@ -105,15 +105,17 @@ class LogWriter:
         for n in range(position.batch + len(self.digests) - 1, batch + batches_ahead):
             batch_change = self.changes[n]
             self.digests.append(
-                checksums.moved(self.layout, self.digests[-1], batch_change.rows, batch_change.before, batch_change.after)
+                checksums.digest_after_change(
+                    self.layout, self.digests[-1], batch_change.rows, batch_change.before, batch_change.after
+                )
             )
         reader = change.reader_after if batches_ahead else change.reader_before
         return Stamp(reader, position.seed, self.digests[batch + batches_ahead - position.batch])
 
 
-def survive(
+def replay_events(
     layout: MediumLayout,
-    start: Start,
+    start: StartState,
     events: Iterable[PersistEvent],
     changes: Mapping[int, BatchChange],
     log: LogName,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import version
-from ..faults.fault import published
-from ..registry import HERE, NO_RATES, load, read_toml
+from ..faults.fault import published_rates
+from ..registry import ENGINE_FOLDER, NO_RATES, load_variant, read_toml
 from ..scenario.keys import key
 from ..scenario.scenario import Scenario
 from ..systems.system import constants
@@ -26,7 +26,7 @@ FITTED_TO = {
     "meta": "facebookresearch/dlrm_datasets",
     "avazu": "Avazu click-through prediction",
 }
-Entry = Mapping[str, str]
+WorkFields = Mapping[str, str]
 
 
 def bibtex(scenario: Scenario, paper: str = "") -> str:
@@ -38,7 +38,7 @@ def bibtex(scenario: Scenario, paper: str = "") -> str:
     >>> "kwon2023trainingcxl" in bibtex(preset("trainingcxl-rm1").scenario)
     True
     """
-    entries: dict[str, Entry] = {}
+    entries: dict[str, WorkFields] = {}
     uses: dict[str, dict[str, None]] = {}
     of_paper = [("published numbers", paper)] if paper else []
     for use, source in (*of_paper, *sources(scenario)):
@@ -51,19 +51,19 @@ def bibtex(scenario: Scenario, paper: str = "") -> str:
 
 def sources(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Yield each part of a scenario with its source: system, model, popularity, faults, then each constant."""
-    for source in load("systems", scenario.system).cites:
+    for source in load_variant("systems", scenario.system).cites:
         yield f"system {scenario.system}", source
-    model = HERE / "scenario" / "models" / f"{scenario.model.name}.toml"
+    model = ENGINE_FOLDER / "scenario" / "models" / f"{scenario.model.name}.toml"
     if model.exists():
         yield f"model {scenario.model.name}", str(read_toml(model).get("source", ""))
     yield f"popularity {scenario.data.popularity}", FITTED_TO.get(scenario.data.popularity, "")
     if scenario.faults.rates != NO_RATES:
-        yield f"fault rates {scenario.faults.rates}", str(published(scenario.faults.rates)["source"])
+        yield f"fault rates {scenario.faults.rates}", str(published_rates(scenario.faults.rates)["source"])
     for name, constant in constants(scenario).items():
         yield f"constant {name}", constant.source
 
 
-def _emberpool(scenario: Scenario) -> Entry:
+def _emberpool(scenario: Scenario) -> WorkFields:
     return {
         "type": "software",
         "author": "{The Emberpool authors}",
@@ -78,7 +78,7 @@ def _works() -> Mapping[str, Mapping[str, Any]]:
     return {name: work for name, work in read_toml(WORKS).items() if name != "knobs"}
 
 
-def _works_of(source: str) -> Iterator[tuple[str, Entry]]:
+def _works_of(source: str) -> Iterator[tuple[str, WorkFields]]:
     """Yield key and BibTeX fields of the works that a source names."""
     rest = source
     for name, work in _works().items():
@@ -92,7 +92,7 @@ def _works_of(source: str) -> Iterator[tuple[str, Entry]]:
         yield name.replace("/", "-"), {"title": name, "howpublished": f"\\url{{https://github.com/{name}}}"}
 
 
-def _bibtex_entry(name: str, work_fields: Entry) -> str:
+def _bibtex_entry(name: str, work_fields: WorkFields) -> str:
     fields = {field: text for field, text in work_fields.items() if field != "type"}
     fields |= {"archiveprefix": "arXiv"} if "eprint" in fields else {}
     lines = "".join(f"  {field} = {{{_escaped(field, text)}}},\n" for field, text in fields.items())

@@ -14,18 +14,18 @@ from ..core.memo import UNKNOWN
 from ..errors import BadFile
 from ..hardware.device import fields_of, name_of
 from ..hardware.hosts import HOSTS, LIBRARIES
-from ..scenario.keys import How, key_of, written
+from ..scenario.keys import Fidelity, group_texts, key_of
 from ..scenario.scenario import GROUPS, Scenario
-from ..systems.system import powered, unread_constants
+from ..systems.system import powered_devices, unread_constants
 from .result import Result
 
 SPECIAL = {",", '"', "\n"}  # what a cell cannot have without quotes
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-BETWEEN = "\x1f"  # cells of rows that wait
+CELL_SEPARATOR = "\x1f"  # cells of rows that wait
 Cell = str | float | None
 Row = tuple[Mapping[str, Cell], ...]  # its sections: knobs by group, results, answers, address, constants, outcome
 SECTIONS = 1 + len(GROUPS) + 5
-Waiting = tuple[tuple[str, ...], str]  # a section's names and its cells, between them BETWEEN
+SectionCells = tuple[tuple[str, ...], str]  # a section's names and its cells, between them BETWEEN
 Shape = tuple[tuple[str, ...], ...]  # the names of its sections' cells
 Header = tuple[dict[str, None], ...]
 
@@ -36,24 +36,24 @@ class SectionText(NamedTuple):
     of: Mapping[str, Cell]
     values: Sequence[object]
     cells: Sequence[str]
-    waits: Waiting
+    waits: SectionCells
 
 
-def csv_text(results: Iterable[Result], fidelity: How) -> str:
+def csv_text(results: Iterable[Result], fidelity: Fidelity) -> str:
     """Return results as CSV with LF ends: knobs by dotted path, results with their units, key, version, constants, outcome.
 
     Rows keep the given order; result and constant columns come in the order in which they first appear. An empty
     cell is a result that does not apply, or a constant of a part that the row's machine does not use.
     Text that a spreadsheet would take for a formula gets a leading '.
     """
-    return csv_of(map(row, results, repeat(fidelity)))
+    return csv_of(map(result_row, results, repeat(fidelity)))
 
 
 def csv_of(rows: Iterable[Row]) -> str:
     """Return rows of the table as CSV. Rows are read one by one and wait as text, as the last one completes the header."""
     waiting = [*_texts(rows)]
     shapes = groupby(tuple([names for names, _ in sections]) for sections in waiting)
-    return "".join(_lines(header(shape for shape, _ in shapes), waiting))
+    return "".join(_lines(header_of_rows(shape for shape, _ in shapes), waiting))
 
 
 def csv_lines(columns: Header, rows: Iterable[Row]) -> Iterator[str]:
@@ -61,10 +61,10 @@ def csv_lines(columns: Header, rows: Iterable[Row]) -> Iterator[str]:
     return _lines(columns, _texts(rows))
 
 
-def _lines(columns: Header, rows: Iterable[Sequence[Waiting]]) -> Iterator[str]:
+def _lines(columns: Header, rows: Iterable[Sequence[SectionCells]]) -> Iterator[str]:
     section_columns = [(part, tuple(names)) for part, names in enumerate(columns) if names]
     yield _line([name for _, names in section_columns for name in names])
-    written_sections: list[tuple[Waiting | None, str]] = [(None, "")] * len(section_columns)
+    written_sections: list[tuple[SectionCells | None, str]] = [(None, "")] * len(section_columns)
     for sections in rows:
         row_sections = [(sections[part], names) for part, names in section_columns]
         written_sections = [
@@ -74,7 +74,7 @@ def _lines(columns: Header, rows: Iterable[Sequence[Waiting]]) -> Iterator[str]:
         yield ",".join([text for _, text in written_sections]) + "\n"
 
 
-def _texts(rows: Iterable[Row]) -> Iterator[list[Waiting]]:
+def _texts(rows: Iterable[Row]) -> Iterator[list[SectionCells]]:
     """Yield names and texts of each row's sections, those of the row before where a section is the same."""
     section_texts = [SectionText({}, (), (), ((), ""))] * SECTIONS
     for row in rows:
@@ -97,23 +97,23 @@ def _text(section: Mapping[str, Cell], previous: SectionText) -> SectionText:
         cell if cell_value is previous_value else repr(cell_value) if type(cell_value) is float else _cell(cell_value)
         for cell_value, previous_value, cell in cell_triples
     ]
-    return SectionText(section, values, cells, (previous.waits[0], BETWEEN.join(cells)))
+    return SectionText(section, values, cells, (previous.waits[0], CELL_SEPARATOR.join(cells)))
 
 
-def _in_columns(waits: Waiting, columns: tuple[str, ...]) -> str:
+def _in_columns(waits: SectionCells, columns: tuple[str, ...]) -> str:
     """Return a section's cells in the order of `columns`; a cell that the section lacks is empty."""
     names, text = waits
     if names == columns:
-        return text.replace(BETWEEN, ",")
-    cells = dict(zip(names, text.split(BETWEEN), strict=False))
+        return text.replace(CELL_SEPARATOR, ",")
+    cells = dict(zip(names, text.split(CELL_SEPARATOR), strict=False))
     return ",".join([cells.get(name, "") for name in columns])
 
 
-def row(result: Result, fidelity: How, answers: Mapping[str, Cell] | None = None) -> Row:
+def result_row(result: Result, fidelity: Fidelity, answers: Mapping[str, Cell] | None = None) -> Row:
     """Return a result as a row of the table; `answers` are a sweep's cells, such as the result's rank among the others."""
-    groups = written(result.scenario)
+    groups = group_texts(result.scenario)
     address = {"scenario key": key_of(groups, fidelity), "model version": version.MODEL, "arithmetic": result.arithmetic}
-    other_sections = answers or {}, address, in_use(result.scenario), {"outcome": result.outcome}
+    other_sections = answers or {}, address, constants_in_use(result.scenario), {"outcome": result.outcome}
     return *(group.texts for group in groups), result.results, *other_sections
 
 
@@ -123,7 +123,7 @@ def refused_row(knobs: Mapping[str, str], sentence: str) -> Row:
     return *groups, {}, {}, {"model version": version.MODEL}, {}, {"outcome": sentence}
 
 
-def header(rows: Iterable[Row | Shape]) -> Header:
+def header_of_rows(rows: Iterable[Row | Shape]) -> Header:
     """Return every section's columns in the order in which they first appear; rows are read one by one."""
     section_columns: Header = tuple({} for _ in range(SECTIONS))
     for row in rows:
@@ -132,10 +132,10 @@ def header(rows: Iterable[Row | Shape]) -> Header:
     return section_columns
 
 
-def in_use(scenario: Scenario) -> dict[str, float]:
+def constants_in_use(scenario: Scenario) -> dict[str, float]:
     """Return the value of every constant in use, by its name with its unit, as in `pmem.read-rate [GB/s]`."""
     constant_values: dict[str, float] = {}
-    for device in powered(scenario.system, scenario.machine).values():
+    for device in powered_devices(scenario.system, scenario.machine).values():
         constant_values |= device.stated
     for label in _unread_columns(scenario.system, scenario.machine.host, scenario.machine.host_software):
         constant_values.pop(label, None)
@@ -170,7 +170,7 @@ def _cell(cell: Cell) -> str:
 def _quoted(text: str) -> str:
     """Return text as a cell: quoted, with ' before a formula (numbers are none), with LF as the only end of a line."""
     disarmed = "'" + text if text.startswith(FORMULA) and not _is_number(text) else text
-    cell = disarmed.replace("\r", " ").replace(BETWEEN, " ")
+    cell = disarmed.replace("\r", " ").replace(CELL_SEPARATOR, " ")
     return '"' + cell.replace('"', '""') + '"' if SPECIAL.intersection(cell) else cell
 
 
@@ -212,7 +212,7 @@ def _replace(path: Path, pieces: Iterable[bytes]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def check_writable(path: Path) -> None:
+def check_can_write(path: Path) -> None:
     """Refuse a file early that `write_atomically` would have to refuse after a long run; raises BadFile."""
     folder = path.resolve().parent
     if path.is_dir():

@@ -7,29 +7,29 @@ from operator import attrgetter
 import numpy as np
 
 from ..core.figures import exact, figure, percent
-from ..core.memo import remembered
+from ..core.memo import memoised
 from ..errors import CannotRun
 from ..faults.fault import Strike, strikes
-from ..hardware.devices.pmem import told_modules
-from ..hardware.prices import unpriced
+from ..hardware.devices.pmem import modules_in_words
+from ..hardware.prices import unpriced_sentences
 from ..run.run import Run
 from ..run.training_curve import TrainingOutcome
 from ..scenario.scenario import KNOBS, Scenario, per_table
 from ..scenario.sequences import sequence_notes
 from ..schedule.evaluate import NotScheduled
 from ..schedule.machine import Machine
-from ..schedule.timeline import Line
+from ..schedule.timeline import TaskTimes
 from . import tables
-from .metrics import measure, metrics
+from .metrics import all_metrics, metric_rows
 from .report import Report
 from .result import Result
 
 SHORT_RUN = 3
 ESTIMATED = "estimated from expected accesses, without faults"
 IN_RECOVERY = "faults.fault_in_recovery_at_seconds"  # counts from a fault, not from the start
-AT = tuple(path for path in KNOBS if path.endswith("_at_seconds") and path != IN_RECOVERY)
-LISTED = attrgetter(*AT)
-LATEST, MOST_STRIKES = 1.05, 1000  # an estimate may be short by 5 %
+INSTANT_KNOBS = tuple(path for path in KNOBS if path.endswith("_at_seconds") and path != IN_RECOVERY)
+fault_instants = attrgetter(*INSTANT_KNOBS)
+LATEST_FACTOR, MOST_STRIKES = 1.05, 1000  # an estimate may be short by 5 %
 MOST_REPAIRS = 20_000  # of all nodes that are struck, each of them drawn
 
 
@@ -42,9 +42,9 @@ def run_result(
     lengths: tuple[float, ...] = (),
 ) -> Result:
     """Return the result of a full run of the scenario before settling; `lengths` as in `warnings`."""
-    all_notes = (*notes, *warnings(scenario, report.machine, report.batches, report.elapsed, run.completed, lengths))
+    all_notes = (*notes, *run_warnings(scenario, report.machine, report.batches, report.elapsed, run.completed, lengths))
     (result,) = report_results([scenario], report, run.outcome, [all_notes], [run.planned])
-    curve = tables.thinned(list(learned.rows))
+    curve = tables.thin_rows(list(learned.rows))
     return replace(result, ran=run.completed, training=curve, events=tables.event_rows(run), arithmetic=learned.arithmetic)
 
 
@@ -53,10 +53,10 @@ def report_results(
     report: Report,
     outcome: str,
     scenario_notes: Iterable[tuple[str, ...]],
-    lines: Iterable[Line | None],
+    lines: Iterable[TaskTimes | None],
 ) -> list[Result]:
     """Return a result for each scenario of a report; a result has tables if there is a timeline to draw."""
-    result_parts = zip(scenarios, measure(report), scenario_notes, findings(report), strict=True)
+    result_parts = zip(scenarios, metric_rows(report), scenario_notes, findings(report), strict=True)
     results = [
         Result(scenario, True, outcome, numbers, warnings=notes, finding=sentence)
         for scenario, numbers, notes, sentence in result_parts
@@ -75,7 +75,7 @@ def report_results(
     return results
 
 
-def warnings(
+def run_warnings(
     scenario: Scenario,
     machine: Machine,
     batches: int,
@@ -92,9 +92,9 @@ def warnings(
         *sequence_notes(scenario, lengths),
         *_short_run_note(batches),
         *missed,
-        *passes(scenario),
-        *rounded_up(scenario, machine),
-        *unpriced(machine.scenario.machine, machine.devices),
+        *passes_note(scenario),
+        *rounded_up_note(scenario, machine),
+        *unpriced_sentences(machine.scenario.machine, machine.devices),
         *_inexact(machine),
     )
 
@@ -124,7 +124,7 @@ def unscheduled_result(not_scheduled: NotScheduled) -> Result:
 
 def infeasible_result(scenario: Scenario, problems: tuple[str, ...]) -> Result:
     """Return the result of a scenario that does not fit: the first problem is the outcome, the rest and cautions are warnings."""
-    no_numbers: dict[str, float | None] = {metric.name: None for metric in metrics()}
+    no_numbers: dict[str, float | None] = {metric.name: None for metric in all_metrics()}
     return Result(
         scenario=scenario, ran=False, outcome=problems[0], results=no_numbers, warnings=(*problems[1:], *sequence_notes(scenario))
     )
@@ -139,31 +139,32 @@ def _short_run_note(batches: int) -> tuple[str, ...]:
 def _missed(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
     """Return a sentence for each list with instants after the end."""
     late_instants = {
-        path: [instant for instant in instants if instant >= elapsed] for path, instants in zip(AT, LISTED(scenario), strict=True)
+        path: [instant for instant in instants if instant >= elapsed]
+        for path, instants in zip(INSTANT_KNOBS, fault_instants(scenario), strict=True)
     }
     clause = f"is after the end of the run at {figure(elapsed, 's')}; it never struck."
     return tuple(f"{path}={min(instants):g} {clause}" for path, instants in late_instants.items() if instants)
 
 
-def rounded_up(scenario: Scenario, machine: Machine) -> tuple[str, ...]:
+def rounded_up_note(scenario: Scenario, machine: Machine) -> tuple[str, ...]:
     """Return the sentence that a PMEM capacity was rounded up to whole modules; () where it was not."""
     asked_gigabytes, settled = scenario.machine.pmem_capacity_GB, machine.scenario.machine
     if asked_gigabytes is None or asked_gigabytes == settled.pmem_capacity_GB or "pmem" not in machine.devices:
         return ()
     return (
-        f"machine.pmem_capacity_GB={asked_gigabytes:.15g} is rounded up to whole modules: {told_modules(settled)}, which are "
+        f"machine.pmem_capacity_GB={asked_gigabytes:.15g} is rounded up to whole modules: {modules_in_words(settled)}, which are "
         f"{exact(settled.pmem_capacity_GB or 0.0)} GB.",
     )
 
 
-def too_late(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
+def too_late_notes(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
     """Return a sentence for each list of instants that an estimate of these seconds shows to be after the run's end.
 
     The end is taken late: an estimate can be short, and the time of a stop beside its outage is known as a maximum only.
     """
-    if not any(LISTED(scenario)):
+    if not any(fault_instants(scenario)):
         return ()
-    end = LATEST * elapsed
+    end = LATEST_FACTOR * elapsed
     for strike in _first_strikes(scenario):
         if strike is None:
             return ()
@@ -171,7 +172,8 @@ def too_late(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
             break
         end += (2 * (strike.detect + strike.repair + scenario.faults.restart_seconds) + elapsed) * strike.kind.stops
     late_instants = {
-        path: [instant for instant in instants if instant >= end] for path, instants in zip(AT, LISTED(scenario), strict=True)
+        path: [instant for instant in instants if instant >= end]
+        for path, instants in zip(INSTANT_KNOBS, fault_instants(scenario), strict=True)
     }
     clause = f"cannot strike, since the run ends before, after about {figure(elapsed, 's')} without faults"
     remedy = "choose an earlier instant, or more batches."
@@ -180,7 +182,7 @@ def too_late(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
     )
 
 
-@remembered(most=64)
+@memoised(most=64)
 def _first_strikes(scenario: Scenario) -> tuple[Strike | None, ...]:
     """Return a scenario's first strikes, computed once for estimates with the same faults; None marks too many."""
     first_strikes: list[Strike | None] = []
@@ -193,7 +195,7 @@ def _first_strikes(scenario: Scenario) -> tuple[Strike | None, ...]:
     return tuple(first_strikes)
 
 
-def passes(scenario: Scenario) -> tuple[str, ...]:
+def passes_note(scenario: Scenario) -> tuple[str, ...]:
     """Return the sentence that a number of passes has no effect without a data file; () where it has one."""
     if scenario.run.passes is None or scenario.data.digest:
         return ()

@@ -9,12 +9,12 @@ from ..scenario.scenario import Scenario
 LEAST_FALL = 0.003  # seeds of one run lie some .002 apart
 
 
-def is_fall(best_auc: float, last_auc: float, error: float | None) -> bool:
+def has_fallen(best_auc: float, last_auc: float, error: float | None) -> bool:
     """Return whether an AUC has fallen from its best by more than its spread over seeds and its standard error."""
     return best_auc - last_auc >= max(LEAST_FALL, error or 0.0)
 
 
-def advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str:
+def falling_auc_advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str:
     """Return the batch or pass since which a run's held-out AUC falls, and a remedy; "" where the AUC does not fall.
 
     `training` has the rows of a result, `samples` are those of a pass over the data file, 0 for generated data.
@@ -24,7 +24,7 @@ def advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str
         return ""
     batches, best_auc, error = max(evaluations, key=lambda point: point[1])
     fall = best_auc - evaluations[-1][1]
-    if not is_fall(best_auc, evaluations[-1][1], error):
+    if not has_fallen(best_auc, evaluations[-1][1], error):
         return ""
     start = f"Held-out AUC was highest, {with_error(best_auc, error)}, after {{}}, and has fallen by {figure(fall)} since"
     passes = batches * scenario.data.batch_size / samples if samples else 0.0

@@ -18,7 +18,7 @@ from ..schedule.timeline import Timeline, fraction_done, work_done
 
 ACCOUNTS = ("useful", "checkpoint", "lost", "detect", "repair", "restart", "restore", "replay", "stalled")
 RECOVERY = ("detect", "repair", "restart", "restore", "replay")
-DONE, AGAIN, LOST = 0, 1, 2
+USEFUL_FATE, REPLAY_FATE, LOST_FATE = 0, 1, 2
 TINY = 1e-300
 
 
@@ -84,7 +84,7 @@ def _fates(run: Run) -> list[tuple[Segment, Ints]]:
         finished = segment.cut.finished if segment.cut else segment.last - segment.first
         batch_count = max(finished, resumed - segment.first)
         batches = np.arange(segment.first, segment.first + batch_count)
-        fates.append((segment, np.where(batches >= final, LOST, np.where(has_run[batches], AGAIN, DONE))))
+        fates.append((segment, np.where(batches >= final, LOST_FATE, np.where(has_run[batches], REPLAY_FATE, USEFUL_FATE))))
         has_run[batches] = True
     return fates
 
@@ -97,7 +97,7 @@ def _entries(segment: Segment, fate: Ints, plan: _Plan) -> dict[str, tuple[float
     line, count = segment.timeline, len(fate)
     worked = min(segment.length, line.makespan)
     spent, (stage_joules, checkpoint) = _intervals(line, worked)[:count], _joules(line, segment.length)
-    is_useful, part = fate == DONE, slice(segment.first, segment.first + count)
+    is_useful, part = fate == USEFUL_FATE, slice(segment.first, segment.first + count)
     planned_seconds = _sum(plan.seconds[part], is_useful)
     usual = min(_sum(spent, is_useful), planned_seconds)
     logs = _sum(plan.checkpoint[part], is_useful) * usual / max(planned_seconds, TINY)
@@ -106,10 +106,10 @@ def _entries(segment: Segment, fate: Ints, plan: _Plan) -> dict[str, tuple[float
         "useful": (usual - logs, usual_joules),
         "checkpoint": (logs + segment.length - worked, _sum(checkpoint[:count], is_useful) + _paused(segment)),
         "stalled": (_sum(spent, is_useful) - usual, _sum(stage_joules[:count], is_useful) - usual_joules),
-        "replay": (_sum(spent, fate == AGAIN), _sum((stage_joules + checkpoint)[:count], fate == AGAIN)),
+        "replay": (_sum(spent, fate == REPLAY_FATE), _sum((stage_joules + checkpoint)[:count], fate == REPLAY_FATE)),
         "lost": (
-            _sum(spent, fate == LOST) + worked - float(spent.sum()),
-            _sum((stage_joules + checkpoint)[:count], fate == LOST) + float((stage_joules + checkpoint)[count:].sum()),
+            _sum(spent, fate == LOST_FATE) + worked - float(spent.sum()),
+            _sum((stage_joules + checkpoint)[:count], fate == LOST_FATE) + float((stage_joules + checkpoint)[count:].sum()),
         ),
     }
 

@@ -176,7 +176,7 @@ METRICS: Mapping[str, Metric] = {
 # fmt: on
 
 
-def metrics() -> tuple[Metric, ...]:
+def all_metrics() -> tuple[Metric, ...]:
     """Return all metrics in the order in which they are shown, which is the table's."""
     return tuple(METRICS.values())
 
@@ -186,9 +186,9 @@ def error_of(name: str, results: Mapping[str, float | None]) -> float | None:
     return results.get(ERRORS[name]) if name in ERRORS else None
 
 
-def measure(report: Report) -> Iterator[dict[str, float | None]]:
+def metric_rows(report: Report) -> Iterator[dict[str, float | None]]:
     """Yield every metric by name for each machine of a report."""
-    metric_numbers = ((metric.name, metric.of(report)) for metric in metrics())
+    metric_numbers = ((metric.name, metric.of(report)) for metric in all_metrics())
     columns = {
         name: column.tolist() if isinstance(column, np.ndarray | np.generic) else column for name, column in metric_numbers
     }

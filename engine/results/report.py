@@ -8,15 +8,15 @@ from typing import Any
 from ..core.arrays import InColumns, Ints, Number
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
-from ..schedule.evaluate import DesignPoint, Observed, Whole
+from ..schedule.evaluate import DesignPoint, Observations, UncutRuns
 from ..schedule.machine import Machine
 from ..schedule.steady_state import Steady
-from ..schedule.timeline import Timeline, Until, WorkDone, work_done
+from ..schedule.timeline import EndSeconds, Timeline, WorkDone, work_done
 from ..systems.traffic import Traffic
 from ..training.loop import Scores
 from .ledger import RunLedger, run_ledger, undisturbed_ledger
 
-DIGEST = "newest log speaks of"  # as recovery says that the table does not have the digest of its log
+DIGEST_FAILURE = "newest log speaks of"  # as recovery says that the table does not have the digest of its log
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Report(InColumns):
         return replace(super().at(i), machines=self.machines[i : i + 1])
 
 
-def report(run: Run, amounts: Traffic, scores: Scores) -> Report:
+def run_report(run: Run, amounts: Traffic, scores: Scores) -> Report:
     """Return the report of a run."""
     busy, joules, *written_bytes = (sum(column) for column in zip(*starmap(work_done, _worked(run)), strict=True))
     work = WorkDone(busy.tolist(), joules.tolist(), *written_bytes)
@@ -90,13 +90,15 @@ def report(run: Run, amounts: Traffic, scores: Scores) -> Report:
         crashes=run.crashes,
         strikes=sum(len(crash.outage.strikes) for crash in run.crashes)
         + sum(strike.fault != FULL_SPEED for strike in run.strikes),
-        unnoticed=unnoticed(run),
+        unnoticed=undetected_flips(run),
         unrecoverable=not run.completed,
         scores=scores,
     )
 
 
-def undisturbed_report(points: Sequence[DesignPoint], observed: Observed, whole_run: Whole, batches: Ints | int) -> Report:
+def undisturbed_report(
+    points: Sequence[DesignPoint], observed: Observations, whole_run: UncutRuns, batches: Ints | int
+) -> Report:
     """Return the report of `batches` without a fault: as they were counted, or as an estimate scales them."""
     watts = sum(observed.idle_watts)
     all_joules, logs = watts * whole_run.elapsed + sum(whole_run.work.joules), watts * whole_run.waits + whole_run.logs
@@ -123,7 +125,7 @@ def _accounts(machines: Sequence[Machine], elapsed: Number, idle_watts: Iterable
     }
 
 
-def _worked(run: Run) -> Iterator[tuple[Timeline, Until]]:
+def _worked(run: Run) -> Iterator[tuple[Timeline, EndSeconds]]:
     """Yield every timeline that ran, recoveries too, with the seconds that were run of it."""
     for segment in run.segments:
         yield segment.timeline, segment.length
@@ -142,7 +144,7 @@ def _stale(run: Run) -> int:
     return max(ages)
 
 
-def unnoticed(run: Run) -> int:
+def undetected_flips(run: Run) -> int:
     """Return the number of flipped bits that no checksum saw.
 
     A flipped bit in a log is seen or never read. One in a table is seen if the table's digest is verified later, which then
@@ -152,6 +154,6 @@ def unnoticed(run: Run) -> int:
         run.machine.scenario.faults.silent_corruption_where,
         run.crashes[-1].resumption.fatal if run.crashes else "",
     )
-    if corrupted_part == "log" or (corrupted_part == "table" and DIGEST in fatal):
+    if corrupted_part == "log" or (corrupted_part == "table" and DIGEST_FAILURE in fatal):
         return 0
     return run.segments[-1].flipped

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import version
-from ..core.arithmetic import arithmetic, elsewhere
+from ..core.arithmetic import arithmetic, other_kernels_note
 from ..core.arrays import Row
 from ..core.figures import figure
-from ..scenario.knobs import brief
+from ..scenario.knobs import shorten
 from ..scenario.scenario import Scenario, values, with_values
 from ..sweep import link_parts, links
 
-OUTWARD = {"ledger": "books"}  # names in JSON and in stores, where they differ from ours
-COUNTED = {
+OUTWARD_NAMES = {"ledger": "books"}  # names in JSON and in stores, where they differ from ours
+ENERGY_NOTES = {
     "device": "Energy is counted at the devices, without supplies and cooling.",
     "node": "Energy is counted at the nodes' plugs, with fans and supplies.",
     "room": "Energy is counted in the room, with fans, supplies and cooling.",
@@ -59,12 +59,12 @@ class Result:
         step = self.results.get("Step time [ms]")
         took = "" if step is None else f"step time {figure(step, 'ms')}; "
         noted = f"; {len(self.notes)} notes" if self.notes else ""
-        return brief(f"Result({self.scenario.system}, model {self.scenario.model.name}: {took}{self.outcome}{noted})")
+        return shorten(f"Result({self.scenario.system}, model {self.scenario.model.name}: {took}{self.outcome}{noted})")
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The warnings, and a sentence where the model was trained on another kind of processor."""
-        return (*self.warnings, *(elsewhere(self.arithmetic) if self.training else ()))
+        return (*self.warnings, *(other_kernels_note(self.arithmetic) if self.training else ()))
 
     def as_json(self) -> dict[str, Any]:
         """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
@@ -75,7 +75,7 @@ class Result:
 
     def beside_scenario(self) -> dict[str, Any]:
         """Return the JSON-ready object without the scenario's knobs."""
-        tables = {OUTWARD.get(key, key): table for key, table in vars(self).items() if key != "scenario"}
+        tables = {OUTWARD_NAMES.get(key, key): table for key, table in vars(self).items() if key != "scenario"}
         return {
             "model_version": version.MODEL,
             "energy_level": self.scenario.machine.energy_level,
@@ -89,7 +89,7 @@ def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> R
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")
     if scenario is None and "&part=" in content.get("link", ""):
-        link_parts.bring(content["link"])
+        link_parts.accept_link_parts(content["link"])
     return Result(
         scenario=scenario or with_values(Scenario(), knob_values),
         ran=content["ran"],
@@ -97,7 +97,7 @@ def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> R
         results=content["results"],
         finding=content["finding"],
         arithmetic=content.get("arithmetic", ""),
-        **{name: tuple(content.get(OUTWARD.get(name, name), ())) for name in tables},
+        **{name: tuple(content.get(OUTWARD_NAMES.get(name, name), ())) for name in tables},
     )
 
 

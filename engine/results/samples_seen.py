@@ -6,7 +6,7 @@ from .citations import FITTED_TO
 from .result import Result
 
 # MLPerf Training's DLRM on the 1TB logs: AUC evaluated after 5 and after 20 % of the samples.
-REPORTED = {"terabyte": ((210e6, 0.777), (839e6, 0.792))}
+REPORTED_AUC = {"terabyte": ((210e6, 0.777), (839e6, 0.792))}
 HELD_OUT_ERROR = "± is one standard error of an AUC, by the number of held-out samples alone; seeds and training add to it."
 
 
@@ -27,6 +27,6 @@ def samples_note(result: Result) -> str:
         return f"{learned} of the generator."
     imitated = f"the data set that it imitates, {FITTED_TO[data_knobs.popularity]}, has {figure(SAMPLES[data_knobs.popularity])}"
     reported = " and ".join(
-        f"{figure(area)} after {figure(sample_count)}" for sample_count, area in REPORTED.get(data_knobs.popularity, ())
+        f"{figure(area)} after {figure(sample_count)}" for sample_count, area in REPORTED_AUC.get(data_knobs.popularity, ())
     )
     return f"{learned} of the generator; {imitated}{f', and MLPerf reports an AUC of {reported}' if reported else ''}."

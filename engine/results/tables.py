@@ -8,24 +8,24 @@ import numpy as np
 from ..core.arrays import Row
 from ..core.figures import figure
 from ..faults.fault import Strike
-from ..run.cut import begun
+from ..run.cut import batch_begins
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.fail_slow import slow_devices
-from ..schedule.timeline import Line
+from ..schedule.timeline import TaskTimes
 from ..units import MS
 from .report import Report
 
 SHOWN_BATCHES = 3
 FROM_BATCH = 4
 MOST_POINTS = 2000
-AGAIN, MOST_AGAIN = "fault in recovery", 20  # further faults of one outage that are listed one by one
-SEEN = {
+STRUCK_AGAIN, MOST_AGAIN = "fault in recovery", 20  # further faults of one outage that are listed one by one
+CHECKSUM_WORDS = {
     "table": "no checksum covers a row that is used, and the table's digest is verified only after a dirty shutdown",
     "mlp": "no checksum covers the MLPs",
     "log": "its checksum sees it if that log is needed",
 }
-PASSING = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"}
+PASSING_KINDS = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"}
 
 
 def device_rows(report: Report) -> tuple[Row, ...]:
@@ -44,7 +44,7 @@ def device_rows(report: Report) -> tuple[Row, ...]:
     )
 
 
-def timeline_rows(line: Line) -> tuple[Row, ...]:
+def timeline_rows(line: TaskTimes) -> tuple[Row, ...]:
     """Return the tasks of a few steady-state batches, times in ms from the end of the batch before them."""
     ends = line.batch_ends
     first_batch = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
@@ -69,7 +69,7 @@ def timeline_rows(line: Line) -> tuple[Row, ...]:
     )
 
 
-def _pieces(line: Line, k: int, start: float, end: float, low: float, high: float) -> list[tuple[float, float]]:
+def _pieces(line: TaskTimes, k: int, start: float, end: float, low: float, high: float) -> list[tuple[float, float]]:
     """Return a task's spans within the window; a rolling log runs beside its gate task, or while a batch waits for it."""
     end = np.inf if isnan(end) else end
     pieces = [(start, end)]
@@ -97,7 +97,7 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
     for strike in crash.outage.strikes[1 : MOST_AGAIN + 1]:
         yield {
             "Elapsed [s]": strike.at,
-            "Kind": AGAIN,
+            "Kind": STRUCK_AGAIN,
             "Batch": crash.batch,
             "What": f"{_strike_text(strike)}; recovery starts over",
         }
@@ -127,9 +127,9 @@ def _passing_rows(run: Run) -> Iterable[Row]:
     for number in np.unique(segment_numbers):
         segment, strike_numbers = run.segments[number], np.flatnonzero(segment_numbers == number)
         segment_seconds = np.minimum(instants[strike_numbers] - segment.begin, segment.length)
-        batches = segment.first + np.maximum(np.searchsorted(begun(segment.timeline), segment_seconds) - 1, 0)
+        batches = segment.first + np.maximum(np.searchsorted(batch_begins(segment.timeline), segment_seconds) - 1, 0)
         for strike, batch in zip((run.strikes[index] for index in strike_numbers), batches.tolist(), strict=True):
-            kind = FULL_SPEED if strike.fault == FULL_SPEED else PASSING[strike.kind.kind]
+            kind = FULL_SPEED if strike.fault == FULL_SPEED else PASSING_KINDS[strike.kind.kind]
             yield {"Elapsed [s]": strike.at, "Kind": kind, "Batch": batch, "What": _passing(run, strike, batch)}
 
 
@@ -139,7 +139,7 @@ def _passing(run: Run, strike: Strike, batch: int) -> str:
         return f"the device was at full speed again in batch {batch}"
     meaning = ""
     if strike.kind.kind == "damage":
-        meaning = SEEN[run.machine.scenario.faults.silent_corruption_where]
+        meaning = CHECKSUM_WORDS[run.machine.scenario.faults.silent_corruption_where]
     elif strike.kind.kind == "report":
         meaning = "training waits for a full checkpoint" if run.machine.log_policy.log else "but the system keeps no log"
     elif not slow_devices(run.machine):
@@ -147,7 +147,7 @@ def _passing(run: Run, strike: Strike, batch: int) -> str:
     return f"{_strike_text(strike)} in batch {batch}" + (f"; {meaning}" if meaning else "")
 
 
-def thinned(rows: list[Row]) -> tuple[Row, ...]:
+def thin_rows(rows: list[Row]) -> tuple[Row, ...]:
     """Return at most MOST_POINTS rows, evenly, and every other row that carries an AUC."""
     if len(rows) <= MOST_POINTS:
         return tuple(rows)

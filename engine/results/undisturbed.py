@@ -4,33 +4,35 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from ..amounts.counted import OnProgress, counted_traffic, ignore_progress
-from ..core.memo import remembered
+from ..core.memo import memoised
 from ..run.run import UNDISTURBED
 from ..run.upcoming_faults import UpcomingFaults
 from ..scenario.scenario import Scenario
-from ..schedule.evaluate import DesignPoint, Observed, PlannedBatches, plan
+from ..schedule.evaluate import DesignPoint, Observations, PlannedBatches, plan
 from ..systems.system import Settled, system_of
 from ..workload.readers.recording import Recording
-from .explanation import report_results, warnings
+from .explanation import report_results, run_warnings
 from .report import undisturbed_report
 from .result import Result
 
 
-@remembered()
+@memoised()
 def _first_strike(s: Scenario) -> float:
     strike = UpcomingFaults(s).next
     return strike.at if strike else inf
 
 
-@remembered(most=16, by=system_of)
-def planned(settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress) -> PlannedBatches:
+@memoised(most=16, by=system_of)
+def planned_batches(
+    settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress
+) -> PlannedBatches:
     """Return the plan of a run's batches, with amounts counted from their ids."""
     amounts = counted_traffic(settled, file=file, on_progress=on_progress)
     return plan(settled, amounts, amounts)
 
 
 def undisturbed_results(
-    points: Sequence[DesignPoint], observed: Observed, notes: tuple[str, ...] = (), lengths: tuple[float, ...] = ()
+    points: Sequence[DesignPoint], observed: Observations, notes: tuple[str, ...] = (), lengths: tuple[float, ...] = ()
 ) -> Iterator[Result | None]:
     """Yield the results of runs, with tables if their timelines were observed; None for a run that a fault strikes.
 
@@ -42,7 +44,7 @@ def undisturbed_results(
     elapsed = observed.whole.elapsed.tolist()
     report = undisturbed_report(points, observed, observed.whole, batches)
     point_notes = [
-        (*notes, *warnings(point.scenario, point.machine, batches, seconds, lengths=lengths))
+        (*notes, *run_warnings(point.scenario, point.machine, batches, seconds, lengths=lengths))
         for point, seconds in zip(points, elapsed, strict=True)
     ]
     results = report_results(scenarios, report, UNDISTURBED, point_notes, observed.whole.lines)

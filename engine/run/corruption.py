@@ -9,20 +9,20 @@ import numpy as np
 
 from ..core.arrays import Bytes, Ints
 from ..core.row_sizes import mean_bytes
-from ..faults.fault import Strike, generator
+from ..faults.fault import Strike, random_generator
 from ..persistence.crash_media import CrashMedia
 from ..persistence.layout import MediumLayout
 from ..persistence.logs import LOGS
 from ..persistence.media import LINE, WORD
-from ..persistence.records import read
-from ..persistence.recovery import survey
+from ..persistence.records import read_record
+from ..persistence.recovery import intact_records
 from ..scenario.scenario import Scenario
 from ..systems.traffic import INDEX_BYTES, table_bytes
 from .outage import Outage
 from .segment import Flip
 
 Bit = tuple[int, int, int]  # of a table: row, byte, and the byte's bit as a number from 1 to 128
-Where = Literal["logged row", "other row", "row log", "mlp log"]
+DamagePlace = Literal["logged row", "other row", "row log", "mlp log"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Damage:
     flip: True if a bit of a row flips, False if a line is lost.
     """
 
-    where: Where
+    where: DamagePlace
     turn: int
     seed: int
     stream: str
@@ -44,17 +44,17 @@ class Damage:
     @property
     def rng(self) -> np.random.Generator:
         """The random generator that selects one of several equal rows."""
-        return generator(self.seed, self.stream)
+        return random_generator(self.seed, self.stream)
 
 
-def poisoned(scenario: Scenario, strike: Strike, outage: Outage) -> Damage:
+def damage_of(scenario: Scenario, strike: Strike, outage: Outage) -> Damage:
     """Return the line that a media error takes, at the place that the knob names.
 
     The place "anywhere" is drawn by the sizes of the full tables and logs. A flipped bit that a row's checksum has noticed is
     in the table.
     """
     recovery, stream = outage.recovery, f"place of {strike.fault} at {strike.at!r}"
-    rng = generator(scenario.faults.seed, stream)
+    rng = random_generator(scenario.faults.seed, stream)
     sizes = {
         "table": float(table_bytes(scenario)),
         "row log": 2 * recovery.rows * (mean_bytes(recovery.row_bytes) + INDEX_BYTES),
@@ -94,9 +94,13 @@ def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints
 
 def flip_log(media: CrashMedia, layout: MediumLayout, log: str, flip: Flip, seed: int) -> None:
     """Flip a bit in the newest row log that holds rows, if there is one."""
-    records = [record for record in survey(map(partial(read, media), layout.row_slots), (LOGS[log].kind,)) if record.payload]
+    records = [
+        record
+        for record in intact_records(map(partial(read_record, media), layout.row_slots), (LOGS[log].kind,))
+        if record.payload
+    ]
     if records:
-        newest, rng = records[-1], generator(seed, f"bit of {flip.at!r}")
+        newest, rng = records[-1], random_generator(seed, f"bit of {flip.at!r}")
         address = newest.slot.payload + int(rng.integers(len(newest.payload)))
         _flip(media, address, 1 << int(rng.integers(8)))
 
@@ -106,7 +110,7 @@ def _flip(media: CrashMedia, address: int, bit: int) -> None:
     media.volatile[address] ^= np.uint8(bit)
 
 
-def turned(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -> Bytes:
+def with_flipped_bits(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -> Bytes:
     """Return the table with these bits inverted: the table as written, if the bits have flipped."""
     flipped_table = table.copy() if bits else table
     for row, byte, bit in bits:

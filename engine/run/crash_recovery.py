@@ -9,20 +9,20 @@ import numpy as np
 from ..core.row_sizes import mean_bytes
 from ..errors import CannotRun
 from ..persistence.crash_media import CrashMedia
-from ..persistence.layout import MediumLayout, lay_out
+from ..persistence.layout import MediumLayout, layout_for
 from ..persistence.media import LINE, PowerLost
 from ..persistence.models import at_random, domain
 from ..persistence.protocol import Position
-from ..persistence.recovery import Recovered, Scan, recover
-from ..persistence.replay import BatchChange, PersistEvent, Start, survive
+from ..persistence.recovery import RestoredState, Scan, recover
+from ..persistence.replay import BatchChange, PersistEvent, StartState, replay_events
 from ..schedule.machine import Machine
-from .corruption import Bit, flip_log, keep_flipped, poison, poisoned, turned
+from .corruption import Bit, damage_of, flip_log, keep_flipped, poison, with_flipped_bits
 from .outage import Outage, persistence_model
 from .segment import Segment
 
 PURPOSE = 102
-MOST_REPLAYED = 10  # interrupted recoveries that are played to the byte; each starts from the medium of the one before
-MOST_FENCED = 2**16  # bytes; a buffer without end loses as much of a small recovery as one of this size
+MAX_REPLAYED = 10  # interrupted recoveries that are played to the byte; each starts from the medium of the one before
+MAX_FENCED_BYTES = 2**16  # bytes; a buffer without end loses as much of a small recovery as one of this size
 NO_ROWS = np.empty(0, np.int64)
 
 
@@ -53,10 +53,10 @@ def recovered_state(
     m: Machine,
     segment: Segment,
     outage: Outage,
-    trained_start: Start,
+    trained_start: StartState,
     changes: Mapping[int, BatchChange],
     flipped: tuple[Bit, ...],
-) -> Recovered:
+) -> RestoredState:
     """Tear and damage the medium as the fault did, then recover.
 
     Raises CannotRun if nothing can be restored.
@@ -77,18 +77,20 @@ def recovered_state(
     row_bytes = trained_start.row_bytes or trained_start.table.shape[1]
     num_rows = sum(rows for rows, _ in row_bytes) if isinstance(row_bytes, tuple) else len(trained_start.table)
     batches = [change.rows for change in changes.values()]
-    layout = lay_out(num_rows, row_bytes, trained_start.mlp.size, batches, m.scenario.policy.row_checksums)
+    layout = layout_for(num_rows, row_bytes, trained_start.mlp.size, batches, m.scenario.policy.row_checksums)
     seeds = (m.scenario.data.seed, m.scenario.faults.seed)
-    written_table = turned(layout, trained_start.table, flipped)
+    written_table = with_flipped_bits(layout, trained_start.table, flipped)
     position = replace(trained_start.position, reader=trained_start.position.batch * size, seed=seeds)
-    start = Start(written_table, trained_start.mlp, position, row_bytes)
+    start = StartState(written_table, trained_start.mlp, position, row_bytes)
     rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
     granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, outage.strikes[0])
-    media = survive(layout, start, surviving_events(m, segment, outage), numbered, m.log_policy.log, rng, model, granularity)
+    media = replay_events(
+        layout, start, surviving_events(m, segment, outage), numbered, m.log_policy.log, rng, model, granularity
+    )
     keep_flipped(media, layout, written_table, trained_start.table, flipped)
     _damage(m, segment, outage, media, layout, changes)
     scan = _scan(m, outage)
-    for share in outage.interrupted[:MOST_REPLAYED]:
+    for share in outage.interrupted[:MAX_REPLAYED]:
         media = _interrupted(m, media, layout, share, rng, scan)
     return recover(media, layout, m.log_policy.log, m.log_policy.mlp_staleness_bound, scan)
 
@@ -110,7 +112,7 @@ def _damage(
     logged = changes[committed].rows if committed in changes else NO_ROWS
     for strike in outage.strikes:
         if strike.kind.destroys & {"line", "bits"}:
-            poison(media, layout, poisoned(m.scenario, strike, outage), logged)
+            poison(media, layout, damage_of(m.scenario, strike, outage), logged)
 
 
 def _interrupted(
@@ -131,7 +133,7 @@ def recovered_batches(m: Machine, segment: Segment, outage: Outage) -> tuple[int
     One logged row and one other row give the same result as all rows, and rows of unlike sizes the same as rows of their mean
     size. The number of rows matters only if fenced writes are lost.
     """
-    fenced = min(domain(persistence_model(m.scenario, outage.strikes[0])).buffered_lines * LINE, MOST_FENCED)
+    fenced = min(domain(persistence_model(m.scenario, outage.strikes[0])).buffered_lines * LINE, MAX_FENCED_BYTES)
     row_bytes = round(mean_bytes(outage.recovery.row_bytes))
     count = int(np.clip(outage.recovery.rows, 1, 1 + fenced // row_bytes))
     rows = np.zeros((count + 1, row_bytes), np.uint8)
@@ -139,7 +141,7 @@ def recovered_batches(m: Machine, segment: Segment, outage: Outage) -> tuple[int
     change = BatchChange(np.arange(count), rows[1:], rows[1:], mlp, mlp)
     checkpoint_batch, mlp_batch = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
     flipped = ((count, 0, 1),) if segment.flipped and m.scenario.faults.silent_corruption_where == "table" else ()
-    trained_start = Start(rows, mlp, Position(segment.first + checkpoint_batch, segment.first + mlp_batch))
+    trained_start = StartState(rows, mlp, Position(segment.first + checkpoint_batch, segment.first + mlp_batch))
     restored_state = recovered_state(
         m, segment, outage, trained_start, {event.batch: change for event in events(segment)}, flipped
     )

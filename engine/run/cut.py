@@ -8,7 +8,7 @@ from ..core.arrays import Floats
 from ..persistence.replay import PersistEvent
 from ..schedule.timeline import Timeline
 
-ALMOST = 1 - 2**-20
+ALMOST_DONE = 1 - 2**-20
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def cut(timeline: Timeline, cut_seconds: float) -> Cut:
     checkpoint_batch = max(committed - 1, 0)
     return Cut(
         at=cut_seconds,
-        started=begun_before(timeline, cut_seconds),
+        started=num_begun_before(timeline, cut_seconds),
         finished=int(np.searchsorted(timeline.batch_ends, cut_seconds, side="right")),
         committed=committed,
         since=checkpoint_batch,
@@ -51,12 +51,12 @@ def cut(timeline: Timeline, cut_seconds: float) -> Cut:
     )
 
 
-def begun_before(timeline: Timeline, seconds: float) -> int:
+def num_begun_before(timeline: Timeline, seconds: float) -> int:
     """Return the number of batches that have begun before `seconds`."""
-    return int(np.searchsorted(begun(timeline), seconds, side="left"))
+    return int(np.searchsorted(batch_begins(timeline), seconds, side="left"))
 
 
-def begun(timeline: Timeline) -> Floats:
+def batch_begins(timeline: Timeline) -> Floats:
     """Return when each batch begins [s], (N,): the first start of a task that takes time.
 
     Transfers do not count, nor does the host's training loop, which may run any number of batches ahead of the GPU.
@@ -114,4 +114,4 @@ def _events(timeline: Timeline, cut_seconds: float, checkpoint_batch: int) -> tu
 def _share(timeline: Timeline, batch: int, k: int, cut_seconds: float) -> float:
     """Return the share of a task under way that is done, always less than 1."""
     spent = cut_seconds - float(timeline.start[batch, k])
-    return min(spent / max(float(timeline.durations[batch, k]), spent), ALMOST)
+    return min(spent / max(float(timeline.durations[batch, k]), spent), ALMOST_DONE)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from operator import mul
 
 from ..core.figures import count
-from ..scenario.keys import How
+from ..scenario.keys import Fidelity
 from ..scenario.scenario import Scenario, per_table
-from ..training.shape import full, step_flop
+from ..training.shape import full_shape, step_flop
 from .shared_training import functional_class
 
 # Measured on one 2.x GHz server core; a forecast is right within a factor of two on comparable cores.
@@ -21,7 +21,7 @@ LAW_SECONDS = 4e-3  # more for the first point of a system, model, data and poli
 SAMPLE = 200
 
 
-def seconds(scenario: Scenario) -> float:
+def run_seconds(scenario: Scenario) -> float:
     """Return the seconds that a full run is likely to take on one core."""
     return START_SECONDS + counting_seconds(scenario) + training_seconds(scenario)
 
@@ -41,22 +41,22 @@ def training_seconds(scenario: Scenario) -> float:
     elements: int = sum(map(mul, *(per_table(scenario.model, name) for name in ("pooling", "embedding_dim"))))
     held_out = scenario.data.held_out_samples * scenario.run.evaluations
     batch_size = scenario.data.batch_size
-    step = min(step_flop(full(scenario), batch_size), scenario.run.step_budget_GFLOP * 1e9) / batch_size  # of a sample
+    step = min(step_flop(full_shape(scenario), batch_size), scenario.run.step_budget_GFLOP * 1e9) / batch_size  # of a sample
     trained = (3 * samples + held_out) * step / STEP_FLOP_PER_SECOND
     return PREPARE_SECONDS + trained + (3 * samples + held_out) * elements / 16 / ROWS_PER_SECOND
 
 
-def sweep_seconds(scenarios: Sequence[Scenario], mode: How, cores: int = 1) -> float:
+def sweep_seconds(scenarios: Sequence[Scenario], mode: Fidelity, cores: int = 1) -> float:
     """Return the likely seconds of many points: each class is trained once, the longest training on its own core."""
     if mode == "estimate":
         return (len(scenarios) * ESTIMATE_SECONDS + _laws(scenarios) * LAW_SECONDS) / cores
-    representatives = apart(scenarios)
+    representatives = distinct_runs(scenarios)
     trained = [training_seconds(scenario) for scenario in representatives]
     longest, rest = max(trained, default=0.0), POINT_SECONDS * (len(scenarios) - len(representatives))
     return START_SECONDS + longest + (sum(trained) - longest + sum(map(counting_seconds, representatives)) + rest) / cores
 
 
-def apart(scenarios: Sequence[Scenario]) -> list[Scenario]:
+def distinct_runs(scenarios: Sequence[Scenario]) -> list[Scenario]:
     """Return the full runs that share no training and no counts: one run of each class, and all without a class."""
     runs_by_class: dict[object, Scenario] = {}
     for number, s in enumerate(scenarios):
@@ -65,13 +65,13 @@ def apart(scenarios: Sequence[Scenario]) -> list[Scenario]:
     return list(runs_by_class.values())
 
 
-def sharing(scenarios: Sequence[Scenario]) -> str:
+def shared_training_note(scenarios: Sequence[Scenario]) -> str:
     """Return the sentence with the number of trainings that these full runs share.
 
     Return "" if each run needs its own.
     """
     trained = [scenario for scenario in scenarios if scenario.run.training]
-    num_trainings = len(apart(trained))
+    num_trainings = len(distinct_runs(trained))
     if num_trainings == len(trained):
         return ""
     return f"{count(len(trained), 'point')} share {count(num_trainings, 'training')}."

@@ -7,13 +7,13 @@ import numpy as np
 
 from ..core.arrays import Bytes, Ints, Singles
 from ..errors import CannotRun
-from ..faults.fault import generator
+from ..faults.fault import random_generator
 from ..persistence.protocol import Position
-from ..persistence.replay import BatchChange, Start
+from ..persistence.replay import BatchChange, StartState
 from ..scenario.storage import ELEMENT_BYTES
 from ..schedule.machine import Machine
-from ..training.loop import OnBatch, Recorded, Trained, TrainingStopped, joined, train
-from ..training.precision import packed, unpacked
+from ..training.loop import OnBatch, RowChange, TrainedStretch, TrainingStopped, join_stretches, train
+from ..training.precision import pack_rows, unpack_rows
 from ..training.shape import Shape
 from ..training.weights import RowBlock, Weights, first_places
 from ..workload.batch import Batch
@@ -24,8 +24,8 @@ from .outage import Outage
 from .run import Resumption
 from .segment import Flip, Segment
 
-Numbers = frozenset[int]  # of batches
-NONE: Numbers = frozenset()
+BatchNumbers = frozenset[int]  # of batches
+NO_BATCHES: BatchNumbers = frozenset()
 BLAME = " Before it, a bit had flipped that no checksum covers: see faults.silent_corruption_where."
 
 
@@ -49,23 +49,27 @@ class Learner:
     held_out: Batch
     weights: Weights
     first: Weights
-    evaluations: Numbers
+    evaluations: BatchNumbers
     relaxed: bool
     batch: int = 0
     flipped: tuple[Bit, ...] = ()
-    resume: Trained | None = None
+    resume: TrainedStretch | None = None
 
 
-def advance(learner: Learner, m: Machine, end_batch: int, on_batch: OnBatch, flips: tuple[Flip, ...]) -> tuple[Learner, Trained]:
+def advance(
+    learner: Learner, m: Machine, end_batch: int, on_batch: OnBatch, flips: tuple[Flip, ...]
+) -> tuple[Learner, TrainedStretch]:
     """Train up to the start of `end_batch`, with flipping bits.
 
     Return the learner there and the trained stretch.
     """
     stretch = _train(learner, m, end_batch, on_batch, flips)
-    return replace(remember(learner, m, flips), weights=stretch.weights, batch=end_batch, resume=None), stretch
+    return replace(with_noted_flips(learner, m, flips), weights=stretch.weights, batch=end_batch, resume=None), stretch
 
 
-def straight(learner: Learner, end_batch: int, on_batch: OnBatch, keep: Numbers = NONE, record: Numbers = NONE) -> Trained:
+def train_without_flips(
+    learner: Learner, end_batch: int, on_batch: OnBatch, keep: BatchNumbers = NO_BATCHES, record: BatchNumbers = NO_BATCHES
+) -> TrainedStretch:
     """Train up to the start of `end_batch` without a flip.
 
     See `train` for `keep` and `record`.
@@ -92,27 +96,27 @@ def _train(
     end_batch: int,
     on_batch: OnBatch,
     flips: tuple[Flip, ...],
-    keep: Numbers = NONE,
-    record: Numbers = NONE,
-) -> Trained:
+    keep: BatchNumbers = NO_BATCHES,
+    record: BatchNumbers = NO_BATCHES,
+) -> TrainedStretch:
     """Train up to the start of `end_batch` in stretches between flipping bits, and join the stretches."""
-    faults, trained_learner, parts = m.scenario.faults, learner, list[Trained]()
+    faults, trained_learner, parts = m.scenario.faults, learner, list[TrainedStretch]()
     corruption_place = faults.silent_corruption_where
     flips = tuple(flip for flip in flips if flip.batch <= end_batch and corruption_place != "log")
     flips_ahead = tuple(flip for flip in flips if flip.batch >= learner.batch)  # a resumed segment has the others in its weights
     for flip in (*flips_ahead, None):
         stop_batch = max(flip.batch, trained_learner.batch) if flip else end_batch
         try:
-            part = straight(trained_learner, stop_batch, on_batch, keep, record)
+            part = train_without_flips(trained_learner, stop_batch, on_batch, keep, record)
         except TrainingStopped as stop:
-            raise TrainingStopped(str(stop), stop.batch, joined([*parts, stop.trained])) from stop
+            raise TrainingStopped(str(stop), stop.batch, join_stretches([*parts, stop.trained])) from stop
         except CannotRun as error:
             blame = BLAME if parts or len(flips_ahead) < len(flips) or learner.flipped else ""
             raise CannotRun(f"{error}{blame}") from error
-        weights = flipped(learner.shape, part.weights, corruption_place, flip, faults.seed) if flip else part.weights
+        weights = with_flipped_bit(learner.shape, part.weights, corruption_place, flip, faults.seed) if flip else part.weights
         trained_learner = replace(trained_learner, weights=weights, batch=stop_batch, resume=None)
         parts.append(part)
-    return joined(parts)
+    return join_stretches(parts)
 
 
 def _flipped_bit(shape: Shape, blocks: Sequence[RowBlock], flip: Flip, seed: int) -> tuple[int, Bit]:
@@ -120,7 +124,7 @@ def _flipped_bit(shape: Shape, blocks: Sequence[RowBlock], flip: Flip, seed: int
 
     All elements of all rows are equally likely.
     """
-    rng, ends = generator(seed, f"bit of {flip.at!r}"), np.cumsum([block.vectors.size for block in blocks])
+    rng, ends = random_generator(seed, f"bit of {flip.at!r}"), np.cumsum([block.vectors.size for block in blocks])
     element_index = int(rng.integers(ends[-1]))
     k = int(np.searchsorted(ends, element_index, side="right"))
     nbytes = ELEMENT_BYTES[shape.spans[k].precision]
@@ -129,22 +133,22 @@ def _flipped_bit(shape: Shape, blocks: Sequence[RowBlock], flip: Flip, seed: int
     return k, (row, column * nbytes + bit // 8, 1 << bit % 8)
 
 
-def flipped(shape: Shape, weights: Weights, corruption_place: str, flip: Flip, seed: int) -> Weights:
+def with_flipped_bit(shape: Shape, weights: Weights, corruption_place: str, flip: Flip, seed: int) -> Weights:
     """Return a copy of the weights in which one random bit of the rows' vectors or of the MLPs is inverted."""
     if corruption_place != "table":
-        mlp, rng = weights.mlp.copy(), generator(seed, f"bit of {flip.at!r}")
+        mlp, rng = weights.mlp.copy(), random_generator(seed, f"bit of {flip.at!r}")
         word, index = int(rng.integers(mlp.size)), int(rng.integers(32))
         mlp.view(np.uint32)[word] ^= np.uint32(1 << index)
         return replace(weights, mlp=mlp)
     k, (row, byte, bit) = _flipped_bit(shape, weights.blocks, flip, seed)
     span, (vectors, states) = shape.spans[k], weights.blocks[k]
-    vectors, row_bytes = vectors.copy(), packed(span.precision, vectors[[row]], states[[row]])
+    vectors, row_bytes = vectors.copy(), pack_rows(span.precision, vectors[[row]], states[[row]])
     row_bytes[0, byte] ^= np.uint8(bit)
-    vectors[row] = unpacked(span.precision, span.dim, row_bytes)[0]
+    vectors[row] = unpack_rows(span.precision, span.dim, row_bytes)[0]
     return replace(weights, blocks=(*weights.blocks[:k], RowBlock(vectors, states), *weights.blocks[k + 1 :]))
 
 
-def remember(learner: Learner, m: Machine, flips: tuple[Flip, ...]) -> Learner:
+def with_noted_flips(learner: Learner, m: Machine, flips: tuple[Flip, ...]) -> Learner:
     """Return the learner with the bits of its rows that `flips` invert added to `flipped`."""
     if m.scenario.faults.silent_corruption_where != "table":
         return learner
@@ -165,7 +169,7 @@ def stored_rows(shape: Shape, blocks: Sequence[RowBlock]) -> Bytes:
 
     The bytes are flat, row after row, if tables differ in row bytes.
     """
-    parts = [packed(span.precision, *block) for span, block in zip(shape.spans, blocks, strict=True)]
+    parts = [pack_rows(span.precision, *block) for span, block in zip(shape.spans, blocks, strict=True)]
     return parts[0] if len(parts) == 1 else np.concatenate([part.reshape(-1) for part in parts])
 
 
@@ -175,7 +179,7 @@ def rows_from(shape: Shape, template: Sequence[RowBlock], table_bytes: Bytes) ->
     `template` has the rows of each block.
     """
     parts = zip(shape.spans, _by_block(shape, template, table_bytes), strict=True)
-    rows = (unpacked(span.precision, span.dim, part) for span, part in parts)
+    rows = (unpack_rows(span.precision, span.dim, part) for span, part in parts)
     return tuple(RowBlock(vectors, states.copy()) for vectors, states in rows)
 
 
@@ -186,9 +190,9 @@ def _by_block(shape: Shape, template: Sequence[RowBlock], table_bytes: Bytes) ->
     return [part.reshape(size) for part, size in zip(parts, sizes, strict=True)]
 
 
-def crash(
+def crash_and_recover(
     learner: Learner, m: Machine, segment: Segment, outage: Outage, on_batch: OnBatch
-) -> tuple[Learner, Resumption, Trained]:
+) -> tuple[Learner, Resumption, TrainedStretch]:
     """Train the batches that the segment had begun, let the fault strike at the cut, and recover.
 
     Returns the learner to resume with, the resumption, and the trained stretch.
@@ -206,7 +210,7 @@ def crash(
     stretch = _train(learner, m, end_batch, on_batch, segment.flips, recorded | mlps, recorded)
     changes = {n: _change(learner, stretch, n, end_batch) for n in range(checkpoint_batch, end_batch)}
     changes |= {n: _mlp_only(stretch, n, learner) for n in mlps if n < checkpoint_batch}
-    learner = remember(learner, m, segment.flips)
+    learner = with_noted_flips(learner, m, segment.flips)
     start = _start_state(learner, stretch, checkpoint_batch, segment.first + cut.since_mlp)
     try:
         restored_state = recovered_state(m, segment, outage, start, changes, learner.flipped)
@@ -221,7 +225,7 @@ def _mlp_bytes(mlp: Singles, state: Singles) -> Bytes:
     return np.concatenate([mlp, state]).view(np.uint8)
 
 
-def _change(learner: Learner, stretch: Trained, n: int, end_batch: int) -> BatchChange:
+def _change(learner: Learner, stretch: TrainedStretch, n: int, end_batch: int) -> BatchChange:
     rows, shape = stretch.recorded[n], learner.shape
     weights_after = stretch.kept[n + 1] if n + 1 < end_batch else stretch.weights
     return BatchChange(
@@ -233,13 +237,13 @@ def _change(learner: Learner, stretch: Trained, n: int, end_batch: int) -> Batch
     )
 
 
-def _row_numbers(learner: Learner, recorded: Recorded) -> Ints:
+def _row_numbers(learner: Learner, recorded: RowChange) -> Ints:
     """Return the numbers of recorded rows among all rows of the run, rising."""
     first_rows = first_places(learner.weights.blocks)
     return np.concatenate([start + places.astype(np.int64) for start, places in zip(first_rows, recorded.places, strict=False)])
 
 
-def _mlp_only(stretch: Trained, n: int, learner: Learner) -> BatchChange:
+def _mlp_only(stretch: TrainedStretch, n: int, learner: Learner) -> BatchChange:
     """Return the change of an earlier batch whose MLP log is still under way.
 
     Its rows are already durable.
@@ -249,7 +253,7 @@ def _mlp_only(stretch: Trained, n: int, learner: Learner) -> BatchChange:
     return BatchChange(np.empty(0, np.int64), no_rows, no_rows, mlp, mlp)
 
 
-def _start_state(learner: Learner, stretch: Trained, checkpoint_batch: int, mlp_batch: int) -> Start:
+def _start_state(learner: Learner, stretch: TrainedStretch, checkpoint_batch: int, mlp_batch: int) -> StartState:
     """Return the state at the start of `checkpoint_batch`: the trained rows with the recorded batches undone."""
     shape, blocks, mlp_weights = learner.shape, stretch.weights.blocks, stretch.kept.get(mlp_batch, learner.weights)
     table, mlp = stored_rows(shape, blocks), _mlp_bytes(mlp_weights.mlp, mlp_weights.mlp_state)
@@ -257,11 +261,11 @@ def _start_state(learner: Learner, stretch: Trained, checkpoint_batch: int, mlp_
     for n in sorted(stretch.recorded, reverse=True):
         rows = stretch.recorded[n]
         for home, places, span, block_before in zip(homes, rows.places, shape.spans, rows.before, strict=True):
-            home[places] = packed(span.precision, *block_before)
+            home[places] = pack_rows(span.precision, *block_before)
     if len(blocks) == 1:
-        return Start(table, mlp, Position(checkpoint_batch, mlp_batch))
+        return StartState(table, mlp, Position(checkpoint_batch, mlp_batch))
     spans = tuple(span for span in row_spans(shape, blocks) if span[0])
-    return Start(table, mlp, Position(checkpoint_batch, mlp_batch), row_bytes=spans)
+    return StartState(table, mlp, Position(checkpoint_batch, mlp_batch), row_bytes=spans)
 
 
 def _from_bytes(learner: Learner, table: Bytes, mlp: Bytes) -> Weights:

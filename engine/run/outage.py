@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core.arrays import Floats
 from ..core.row_sizes import mean_bytes
-from ..faults.fault import Strike, generator
+from ..faults.fault import Strike, random_generator
 from ..persistence.models import domain
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
@@ -18,7 +18,7 @@ from ..systems.traffic import Traffic, table_bytes
 from .segment import Segment
 from .upcoming_faults import UpcomingFaults
 
-MOST_ATTEMPTS = 10_000
+MAX_ATTEMPTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Outage:
         return tuple(attempt.restore / self.restore for attempt in self.attempts[:-1] if attempt.restore)
 
 
-def outage(
+def outage_after(
     m: Machine, traffic: Traffic, segment: Segment, strike: Strike, upcoming_faults: UpcomingFaults, number: int
 ) -> Outage:
     """Return the outage after the strike that cut a segment.
@@ -95,7 +95,7 @@ def outage(
         phases = (strike.detect, strike.repair, faults.restart_seconds, restoring.makespan)
         ends = tuple(accumulate(phases, initial=strike.at))
         further_strike = recovery_faults.interruption(strike.at, ends[-1], upcoming_faults)
-        if further_strike is None or len(attempts) >= MOST_ATTEMPTS:
+        if further_strike is None or len(attempts) >= MAX_ATTEMPTS:
             return Outage(tuple(strikes), (*attempts, Attempt(*phases)), recovery, restoring, ends[-1])
         attempts.append(Attempt(*(max(min(end, further_strike.at) - start, 0.0) for start, end in pairwise(ends))))
         remaining_repair = max(ends[2] - further_strike.at - further_strike.detect, 0.0)
@@ -109,7 +109,7 @@ class _RecoveryFaults:
     def __init__(self, scenario: Scenario, start_seconds: float, number: int) -> None:
         self.faults = scenario.faults
         self.listed_seconds = sorted(start_seconds + seconds for seconds in self.faults.fault_in_recovery_at_seconds)
-        self.rng = generator(self.faults.seed, "fault-in-recovery", number)
+        self.rng = random_generator(self.faults.seed, "fault-in-recovery", number)
 
     def interruption(self, start: float, end: float, upcoming_faults: UpcomingFaults) -> Strike | None:
         """Return the strike that interrupts an attempt from `start` to `end` [s], None if there is none."""

@@ -45,8 +45,8 @@ def from_json(content: Mapping[str, Any]) -> Progress:
 
 
 INTERVAL = 0.3
-READING = 1000  # parts of a file, in which the progress of reading is counted
-SHOWN = 300
+READING_PARTS = 1000  # parts of a file, in which the progress of reading is counted
+MAX_CURVE_ROWS = 300
 
 
 class Meter:
@@ -70,7 +70,7 @@ class Meter:
         if self.watcher is None or monotonic() < self.next:
             return
         elapsed = float(self.rows[-1]["Elapsed [s]"]) if self.rows else 0.0
-        stride = max(1, len(self.rows) // SHOWN)
+        stride = max(1, len(self.rows) // MAX_CURVE_ROWS)
         last_index = len(self.rows) - 1
         thinned_rows = tuple(
             row for i, row in enumerate(self.rows) if i % stride == 0 or i == last_index or row["AUC"] is not None
@@ -81,15 +81,15 @@ class Meter:
         self.next = monotonic() + INTERVAL
 
 
-def reading(watcher: Watcher | None) -> Callable[[float, str], None]:
+def reading_watcher(watcher: Watcher | None) -> Callable[[float, str], None]:
     """Return a function that reports the share of a file that is read.
 
     Raises Cancelled when the watcher asks to stop.
     """
-    meter = Meter(watcher, READING)
+    meter = Meter(watcher, READING_PARTS)
 
     def watch(share: float, words: str) -> None:
-        meter.done = round(share * READING)
+        meter.done = round(share * READING_PARTS)
         meter.step(words, counts=False)
 
     return watch

@@ -9,13 +9,13 @@ from ..faults.fault import Strike
 from ..schedule.machine import Machine, schedule
 from ..schedule.timeline import Timeline
 from ..systems.traffic import Traffic
-from .outage import MOST_ATTEMPTS, Outage, outage
-from .segment import Segment, SegmentSchedule, follow
+from .outage import MAX_ATTEMPTS, Outage, outage_after
+from .segment import Segment, SegmentSchedule, follow_segment
 from .upcoming_faults import FULL_SPEED, UpcomingFaults
 
 State = TypeVar("State")
-MOST_CRASHES = 10_000
-HOPELESS = 50
+MAX_CRASHES = 10_000
+STUCK_CRASHES = 50
 UNDISTURBED = "completed without a fault"
 
 
@@ -75,7 +75,7 @@ class Run:
 Resolve = Callable[[Segment, Outage | None, State], tuple[Resumption, State]]
 
 
-def run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
+def follow_run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
     """Run all batches of `traffic`.
 
     `resolve` recovers each cut segment and carries the learner's state on.
@@ -85,11 +85,11 @@ def run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[State]) -> 
     crashes: list[Crash] = []
     first_batch, begin_seconds = 0, 0.0
     while first_batch < traffic.batches and not _hopeless(crashes):
-        segment, strike = follow(
+        segment, strike = follow_segment(
             SegmentSchedule(m, traffic, fault_free, first_batch, begin_seconds, upcoming_faults.slow > 0), upcoming_faults
         )
         segments.append(segment)
-        interruption = outage(m, traffic, segment, strike, upcoming_faults, len(crashes)) if strike else None
+        interruption = outage_after(m, traffic, segment, strike, upcoming_faults, len(crashes)) if strike else None
         resumption, state = resolve(segment, interruption, state)
         if interruption:
             batches_begun = segment.first + (segment.cut.started if segment.cut else 0)
@@ -110,9 +110,9 @@ def _hopeless(crashes: list[Crash]) -> bool:
     """Return whether the run makes no progress: a fatal recovery, too many crashes, or HOPELESS resumptions at one batch."""
     if not crashes:
         return False
-    recent_crashes = crashes[-HOPELESS:]
-    is_stuck = len(recent_crashes) == HOPELESS and len({crash.resumption.embedding_batch for crash in recent_crashes}) == 1
-    is_endless = len(crashes) + recent_crashes[-1].outage.again >= MOST_CRASHES
+    recent_crashes = crashes[-STUCK_CRASHES:]
+    is_stuck = len(recent_crashes) == STUCK_CRASHES and len({crash.resumption.embedding_batch for crash in recent_crashes}) == 1
+    is_endless = len(crashes) + recent_crashes[-1].outage.again >= MAX_CRASHES
     return is_stuck or is_endless or bool(recent_crashes[-1].resumption.fatal)
 
 
@@ -140,7 +140,7 @@ def _gave_up(crashes: list[Crash]) -> str:
     last_crash, strikes = crashes[-1], [strike for crash in crashes for strike in crash.outage.strikes]
     if last_crash.resumption.fatal:
         return f"unrecoverable: {last_crash.resumption.fatal}"
-    if last_crash.outage.again >= MOST_ATTEMPTS:
+    if last_crash.outage.again >= MAX_ATTEMPTS:
         return (
             f"unrecoverable: {last_crash.outage.again} faults struck during one recovery; make faults rarer, "
             "or shorten faults.detect_seconds, faults.repair_median_seconds and faults.restart_seconds."

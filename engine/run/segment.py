@@ -12,13 +12,13 @@ from ..core.graph import TaskGraph
 from ..faults.fault import Strike
 from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, schedule
-from ..schedule.timeline import Slow, Timeline, timeline
+from ..schedule.timeline import SlowBatches, Timeline, timeline
 from ..systems.steps.recovery import full_checkpoint
-from ..systems.traffic import Traffic, part
-from .cut import Cut, begun_before, cut, newest_commit
-from .upcoming_faults import FULL_SPEED, UpcomingFaults, flips, slows
+from ..systems.traffic import Traffic, batch_range
+from .cut import Cut, cut, newest_commit, num_begun_before
+from .upcoming_faults import FULL_SPEED, UpcomingFaults, flips_bit, slows_device
 
-SPARE = 16  # batches scheduled beyond the expected ones
+SPARE_BATCHES = 16  # batches scheduled beyond the expected ones
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,18 @@ class SegmentSchedule:
         # No later batch can change what happened before the last one began.
         while line is None or (self.count < self.batches and segment_seconds >= np.nanmin(line.start[-1])):
             pace = self.planned.makespan / self.planned.start.shape[0]
-            expected = SPARE + (
+            expected = SPARE_BATCHES + (
                 self.batches if np.isinf(segment_seconds) else int(min(1.1 * segment_seconds / pace, self.batches))
             )
             self.count = min(max(2 * self.count, expected), self.batches)
-            slow = Slow(self.slow[: self.count], slow_devices(self.m)) if self.slow[: self.count].any() else None
-            amounts = part(self.traffic, self.first, self.first + self.count)
+            slow = SlowBatches(self.slow[: self.count], slow_devices(self.m)) if self.slow[: self.count].any() else None
+            amounts = batch_range(self.traffic, self.first, self.first + self.count)
             self.line = line = schedule(self.m, amounts, self.planned, slow)
         return line
 
     def begun(self, seconds: float) -> int:
         """Return the number of batches that have begun before `seconds`."""
-        return begun_before(self.reach(seconds), seconds - self.begin)
+        return num_begun_before(self.reach(seconds), seconds - self.begin)
 
     def switch(self, seconds: float, slow: bool) -> None:
         """Make the batches that begin from `seconds` on slow, or fast again."""
@@ -135,7 +135,7 @@ class SegmentSchedule:
         return Segment(self.first, self.begin, length, line, cut(line, length), pause=pause)
 
 
-def follow(course: SegmentSchedule, upcoming_faults: UpcomingFaults) -> tuple[Segment, Strike | None]:
+def follow_segment(course: SegmentSchedule, upcoming_faults: UpcomingFaults) -> tuple[Segment, Strike | None]:
     """Follow a segment to its end or to the strike that stops it.
 
     Bits that flipped in the outage before belong to the segment.
@@ -145,9 +145,9 @@ def follow(course: SegmentSchedule, upcoming_faults: UpcomingFaults) -> tuple[Se
         upcoming_faults.take(strike)
         if upcoming_faults.stops(strike):
             return replace(course.segment(strike.at), flips=tuple(flipping), flipped=upcoming_faults.all_flipped), strike
-        if slows(strike) or strike.fault == FULL_SPEED:
+        if slows_device(strike) or strike.fault == FULL_SPEED:
             course.switch(strike.at, upcoming_faults.slow > 0)
-        elif flips(strike):
+        elif flips_bit(strike):
             flipping.append(course.flip(strike.at))
         elif strike.fault == "log-full" and course.m.log_policy.log:
             course.fill(strike.at)

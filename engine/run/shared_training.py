@@ -14,10 +14,10 @@ from typing import Protocol
 from .. import version
 from ..core.arithmetic import arithmetic
 from ..errors import BadKnob, CannotRun
-from ..faults.fault import active, strikes
+from ..faults.fault import active_faults, strikes
 from ..persistence.models import by_word, domain
-from ..registry import every, load
-from ..scenario.data import Data
+from ..registry import all_variants, load_variant
+from ..scenario.data import DataKnobs
 from ..scenario.fault_knobs import Faults
 from ..scenario.groups import Model, RunKnobs
 from ..scenario.keys import digest, texts
@@ -33,10 +33,10 @@ from ..training.step import StepResult
 from ..workload.readers.recording import Recording
 from ..workload.source import Source, num_batches, source
 from .crash_recovery import recovered_batches
-from .learner import straight
+from .learner import train_without_flips
 from .outage import Outage
 from .progress import Meter
-from .run import Resolve, Resumption, Run, run
+from .run import Resolve, Resumption, Run, follow_run
 from .segment import Segment
 from .training_curve import (
     Prediction,
@@ -44,19 +44,19 @@ from .training_curve import (
     StoppedRun,
     TrainingOutcome,
     curve_row,
-    follow,
     initial_state,
-    last_pass,
-    resumed,
+    last_pass_batch,
+    resumed_learner,
     scaled_learner,
     scores,
+    train_segment,
     training_outcome,
 )
 
-READ = ("model", "data", "run")  # the groups of knobs that training reads
+READ_GROUPS = ("model", "data", "run")  # the groups of knobs that training reads
 VOLATILE = frozenset({"gpu", "host", "device", "link"})
 NO_FAULTS = Faults()
-FEW_RUN_SO_LONG = 3600.0  # simulated seconds; an early filter only: the run itself checks which faults struck it
+LONG_RUN_SECONDS = 3600.0  # simulated seconds; an early filter only: the run itself checks which faults struck it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class FunctionalClass:
     """All that a training reads: equal classes train the same weights, to the bit, on any machine."""
 
     model: Model
-    data: Data
+    data: DataKnobs
     run: RunKnobs
     relaxed_lookup: bool
     matrix_precision: str = "fp32"
@@ -89,10 +89,10 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
     if not scenario.run.training:
         return None
     try:
-        policy = log_policy(scenario, load("systems", scenario.system))
+        policy = log_policy(scenario, load_variant("systems", scenario.system))
     except BadKnob:
         return None  # the run itself will say so
-    if strikes_matter(scenario, policy) and next(strikes(scenario)).at < FEW_RUN_SO_LONG:
+    if strikes_matter(scenario, policy) and next(strikes(scenario)).at < LONG_RUN_SECONDS:
         return None
     precision = scenario.machine.matrix_precision
     return FunctionalClass(scenario.model, scenario.data, scenario.run, policy.relaxed_lookup, precision)
@@ -100,17 +100,19 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
 
 def strikes_matter(scenario: Scenario, policy: LogPolicy) -> bool:
     """Return whether faults can leave other weights than a run without them, or if the weights' bytes decide when."""
-    struck = () if scenario.faults == NO_FAULTS else active(scenario)
+    struck = () if scenario.faults == NO_FAULTS else active_faults(scenario)
     if not struck:
         return False
     model = domain(scenario.machine.persistence_model)
     exact = (policy.strict or not policy.log) and not model.buffered_lines and model.stream is not by_word
-    return not exact or any(every("faults")[name].destroys - VOLATILE for name in struck)
+    return not exact or any(all_variants("faults")[name].destroys - VOLATILE for name in struck)
 
 
 @lru_cache(maxsize=256)
 def _name(training_class: FunctionalClass, model_version: str) -> str:
-    read_knobs = [f"{path}={text}" for path, text in texts(training_class.scenario).items() if path.partition(".")[0] in READ]
+    read_knobs = [
+        f"{path}={text}" for path, text in texts(training_class.scenario).items() if path.partition(".")[0] in READ_GROUPS
+    ]
     machine_knobs = (f"relaxed_lookup={training_class.relaxed_lookup}", f"matrix_precision={training_class.matrix_precision}")
     return digest(["training", model_version, *machine_knobs, *read_knobs])
 
@@ -145,7 +147,7 @@ class TrainingShelf(Protocol):
         """Keep the training of a class."""
 
 
-def trains(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
+def trains_itself(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
     """Return whether a run trains itself: training is on, and the shelf does not have the training."""
     training_class = functional_class(scenario) if shelf is not None else None
     return scenario.run.training and not (shelf is not None and training_class and shelf.get(training_class.name))
@@ -169,9 +171,9 @@ def run_and_learn(
     if shelf is not None and training_class and finished_run:
         return finished_run, shared_outcome(training_class, finished_run, file, meter, shelf, resume)
     if not m.scenario.run.training:
-        finished_run, _ = run(m, traffic, None, untrained(m))
+        finished_run, _ = follow_run(m, traffic, None, untrained_resolve(m))
         return finished_run, TrainingOutcome()
-    finished_run, state = run(m, traffic, initial_state(m, batch_source, traffic.batches, meter, resume), follow)
+    finished_run, state = follow_run(m, traffic, initial_state(m, batch_source, traffic.batches, meter, resume), train_segment)
     return finished_run, training_outcome(state)
 
 
@@ -181,14 +183,14 @@ def _untrained_to_its_end(m: Machine, traffic: Traffic) -> Run | None:
     Return None if the run does not complete, or if its faults may change the weights.
     """
     try:
-        untrained_run, _ = run(m, traffic, None, untrained(m))
+        untrained_run, _ = follow_run(m, traffic, None, untrained_resolve(m))
     except CannotRun:
         return None  # training may fail before
     may_change = (untrained_run.crashes or untrained_run.strikes) and strikes_matter(m.scenario, m.log_policy)
     return untrained_run if untrained_run.completed and not may_change else None
 
 
-def untrained(m: Machine) -> Resolve[None]:
+def untrained_resolve(m: Machine) -> Resolve[None]:
     """Return a function that recovers segments without training.
 
     Without a log the run starts again at batch 0.
@@ -252,7 +254,7 @@ def _trained(
     """
     class_scenario = training_class.scenario
     batch_source, batches = source(class_scenario, file), num_batches(class_scenario, file)
-    scored_from_batch, predictions = last_pass(class_scenario, batch_source, batches), dict[int, Prediction]()
+    scored_from_batch, predictions = last_pass_batch(class_scenario, batch_source, batches), dict[int, Prediction]()
 
     def on_batch(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         if n >= scored_from_batch:
@@ -262,9 +264,9 @@ def _trained(
 
     try:
         start = scaled_learner(class_scenario, batch_source, batches, meter, training_class.relaxed_lookup)
-        start = resumed(start, resume, meter, is_shared=True)
+        start = resumed_learner(start, resume, meter, is_shared=True)
         predictions.update(resume.predictions if resume and start.resume else {})
-        stretch = straight(start, batches, on_batch)
+        stretch = train_without_flips(start, batches, on_batch)
     except TrainingStopped as stop:
         stopped = StoppedRun(stop.batch, meter.done, stop.trained, tuple(meter.rows), predictions, shared=True)
         raise RunStopped(str(stop), stopped) from stop

@@ -12,20 +12,20 @@ from ..errors import Cancelled
 from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
 from ..training.lookup import LocalBatch, localise
-from ..training.loop import Evaluation, Scores, Trained, TrainingStopped, auc, auc_error, boundaries, evaluate
-from ..training.shape import scale_note, scaled
+from ..training.loop import Evaluation, Scores, TrainedStretch, TrainingStopped, auc, auc_error, evaluate, evaluation_batches
+from ..training.shape import scale_note, scaled_shape
 from ..training.step import StepResult
-from ..training.weights import Weights, initial, rows_of, trained_arrays
+from ..training.weights import Weights, initial_weights, rows_of, trained_arrays
 from ..workload.source import Source
 from .corruption import Bit
-from .learner import Learner, advance, crash
+from .learner import Learner, advance, crash_and_recover
 from .outage import Outage
 from .progress import Meter
 from .run import Resumption
 from .segment import Segment
 
 Prediction = tuple[float, Singles, Singles]
-MOST_PREDICTIONS = 10_000
+MAX_PREDICTIONS = 10_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class StoppedRun:
 
     batch: int
     done: int
-    trained: Trained
+    trained: TrainedStretch
     rows: tuple[Row, ...]
     predictions: dict[int, Prediction]
     unfinished: tuple[tuple[Row, Prediction], ...] = ()
@@ -104,14 +104,14 @@ def initial_state(
 ) -> TrainingState:
     """Return the state before the first batch, with an empty curve, or that of a cancelled run to `resume`."""
     learner = scaled_learner(m.scenario, batch_source, batches, meter, m.log_policy.relaxed_lookup)
-    state = TrainingState(m, learner, meter, last_pass(m.scenario, batch_source, batches))
-    learner = resumed(learner, resume, meter, is_shared=False)
+    state = TrainingState(m, learner, meter, last_pass_batch(m.scenario, batch_source, batches))
+    learner = resumed_learner(learner, resume, meter, is_shared=False)
     if resume is None or learner.resume is None:
         return state
     return replace(state, learner=learner, rows=resume.rows, predictions=resume.predictions, resume=resume)
 
 
-def resumed(learner: Learner, run: StoppedRun | None, meter: Meter, is_shared: bool) -> Learner:
+def resumed_learner(learner: Learner, run: StoppedRun | None, meter: Meter, is_shared: bool) -> Learner:
     """Return an untrained learner with the weights of a cancelled run, or unchanged if the run does not fit."""
     if run is None or run.shared != is_shared or _sizes(run.trained.weights) != _sizes(learner.weights):
         meter.resume((), 0)
@@ -140,18 +140,20 @@ def scaled_learner(scenario: Scenario, batch_source: Source, batches: int, meter
         return batch_source.ids(n)
 
     touched_rows = rows_of(chain(map(ids, range(batches)), [held_out.ids]))
-    shape = scaled(scenario, touched_rows)
-    weights = initial(shape, touched_rows, scenario.data.seed)
-    return Learner(shape, batch_source, held_out, weights, weights, boundaries(batches, scenario.run.evaluations), relaxed)
+    shape = scaled_shape(scenario, touched_rows)
+    weights = initial_weights(shape, touched_rows, scenario.data.seed)
+    return Learner(
+        shape, batch_source, held_out, weights, weights, evaluation_batches(batches, scenario.run.evaluations), relaxed
+    )
 
 
-def last_pass(scenario: Scenario, batch_source: Source, batches: int) -> int:
+def last_pass_batch(scenario: Scenario, batch_source: Source, batches: int) -> int:
     """Return the first batch of the last pass over the data, whose predictions are scored."""
     one_pass = -(-batch_source.training_samples // scenario.data.batch_size) if batch_source.training_samples else batches
-    return batches - min(one_pass, batches, MOST_PREDICTIONS)
+    return batches - min(one_pass, batches, MAX_PREDICTIONS)
 
 
-def follow(segment: Segment, outage: Outage | None, state: TrainingState) -> tuple[Resumption, TrainingState]:
+def train_segment(segment: Segment, outage: Outage | None, state: TrainingState) -> tuple[Resumption, TrainingState]:
     """Train the batches that the segment had begun, and recover if a fault cut it: a `Resolve` of engine.run.
 
     In a resumed run, the segments before the cancelled one are not trained again.
@@ -166,7 +168,7 @@ def follow(segment: Segment, outage: Outage | None, state: TrainingState) -> tup
             learner, _ = advance(state.learner, state.machine, segment.last, record.on_batch, segment.flips)
             resumption = Resumption(segment.last, segment.last)
         else:
-            learner, resumption, _ = crash(state.learner, state.machine, segment, outage, record.on_batch)
+            learner, resumption, _ = crash_and_recover(state.learner, state.machine, segment, outage, record.on_batch)
     except TrainingStopped as stop:
         raise RunStopped(str(stop), record.stopped(stop)) from stop
     return resumption, record.state_after(learner, resumption)

@@ -8,7 +8,7 @@ from ..errors import CannotRun
 from ..faults.fault import Strike, strikes
 from ..scenario.scenario import Scenario
 
-MOST_PASSED, MOST_SLOW = 10_000, 1_000
+MAX_PASSED, MAX_SLOW_DOWNS = 10_000, 1_000
 FULL_SPEED = "full speed"  # no fault: the end of a slow-down
 
 
@@ -29,10 +29,10 @@ class UpcomingFaults:
     def take(self, strike: Strike) -> None:
         """Take the next `strike`, and count its slow-down or flip."""
         self.next = next(self._coming, None)
-        self.slow += slows(strike) - (strike.fault == FULL_SPEED)
+        self.slow += slows_device(strike) - (strike.fault == FULL_SPEED)
         self.passed += [] if self.stops(strike) else [strike]
-        self._switched += slows(strike)
-        if len(self.passed) > MOST_PASSED or self._switched > MOST_SLOW:
+        self._switched += slows_device(strike)
+        if len(self.passed) > MAX_PASSED or self._switched > MAX_SLOW_DOWNS:
             raise CannotRun(
                 f"Faults that do not stop the run, such as {strike.fault}, have "
                 f"struck {count(len(self.passed))} times by {figure(strike.at, 's')}, more than can be followed; "
@@ -45,12 +45,12 @@ class UpcomingFaults:
 
         A flipped bit does so only if rows have checksums.
         """
-        return (strike.fault != FULL_SPEED and strike.kind.stops) or (self._checked and flips(strike))
+        return (strike.fault != FULL_SPEED and strike.kind.stops) or (self._checked and flips_bit(strike))
 
     @property
     def all_flipped(self) -> int:
         """The number of bits that have flipped so far."""
-        return sum(flips(strike) for strike in self.passed)
+        return sum(flips_bit(strike) for strike in self.passed)
 
     def stop_before(self, end: float) -> Strike | None:
         """Take all strikes before `end` seconds up to one that stops the job, and return that one, or None."""
@@ -58,16 +58,16 @@ class UpcomingFaults:
             self.take(strike)
             if self.stops(strike):
                 return strike
-            self.flipped += flips(strike)
+            self.flipped += flips_bit(strike)
         return None
 
 
-def slows(strike: Strike) -> bool:
+def slows_device(strike: Strike) -> bool:
     """Return whether a device is slow from the strike on."""
     return strike.fault != FULL_SPEED and strike.kind.kind == "fail-slow"
 
 
-def flips(strike: Strike) -> bool:
+def flips_bit(strike: Strike) -> bool:
     """Return whether a bit flips without a trace."""
     return strike.fault != FULL_SPEED and "bits" in strike.kind.destroys
 
@@ -78,7 +78,7 @@ def _timed(scenario: Scenario) -> Iterator[Strike]:
     for strike in strikes(scenario):
         while ends and ends[0] <= strike.at:
             yield Strike(heappop(ends), FULL_SPEED)
-        if slows(strike):
+        if slows_device(strike):
             heappush(ends, strike.at + scenario.faults.fail_slow_seconds)
         yield strike
     while ends:

@@ -14,7 +14,7 @@ def _number_per_table(label: str, summary: str, high: float) -> Any:
 
 
 @dataclass(frozen=True)
-class Data:
+class DataKnobs:
     """The training data: the calibrated generator, or a data file known by its digest."""
 
     __repr__ = brief_group
@@ -95,7 +95,7 @@ class Data:
     seed: int = knob(1, "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1, acts="full run")
 
 
-def by_table(data_knobs: Data, name: str, tables: int) -> tuple[float, ...]:
+def by_table(data_knobs: DataKnobs, name: str, tables: int) -> tuple[float, ...]:
     """Return the number of each table of a knob in BY_TABLE.
 
     The numbers are its list, or else the one number for all tables.

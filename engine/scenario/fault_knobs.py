@@ -5,18 +5,18 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
-from ..errors import BadKnob, nearest
+from ..errors import BadKnob, nearest_hint
 from ..registry import NO_RATES, rate_names
 from .knobs import brief_group, knob
 
-MOST = 1e12
-MOST_TRACED = 2000
+MAX_SECONDS = 1e12
+MAX_TRACE_EVENTS = 2000
 
 
 def _instants(fault_title: str) -> Any:
     """Declare a knob with the instants of a fault."""
     text = "Simulated instants, ';' between them."
-    return knob((), f"{fault_title} at", text, unit="s", low=0, high=MOST, acts="full run")
+    return knob((), f"{fault_title} at", text, unit="s", low=0, high=MAX_SECONDS, acts="full run")
 
 
 def _mtbf(fault_title: str, unit: str) -> Any:
@@ -93,7 +93,7 @@ class Faults:
     log_full_at_seconds: tuple[float, ...] = _instants("Log full")
     log_full_mtbf_hours: float | None = _mtbf("Log full", "site")
     fault_in_recovery_at_seconds: tuple[float, ...] = knob(
-        (), "Fault in recovery at", "Seconds from a fault to further ones.", unit="s", low=0, high=MOST, acts="outages"
+        (), "Fault in recovery at", "Seconds from a fault to further ones.", unit="s", low=0, high=MAX_SECONDS, acts="outages"
     )
     fault_in_recovery_share: float = _number(
         0.0, "Faults in recovery", "Share of recoveries that power loss interrupts, of repeated ones too.", 0, 0.95
@@ -162,7 +162,7 @@ class Faults:
     seed: int = knob(1, "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")
 
 
-class Traced(NamedTuple):
+class TraceEvent(NamedTuple):
     """An event of a trace: seconds, the fault's name, the node's number."""
 
     at: float
@@ -171,18 +171,18 @@ class Traced(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def replay(trace: str, fault_names: tuple[str, ...] = ()) -> tuple[Traced, ...]:
+def read_trace(trace: str, fault_names: tuple[str, ...] = ()) -> tuple[TraceEvent, ...]:
     """Read a trace, "seconds class node; ...", in rising order; raises BadKnob.
 
     A node that is left out is node 0.
     """
     entries = [part.split() for part in trace.split(";") if part.strip()]
-    if len(entries) > MOST_TRACED:
-        raise BadKnob(f"faults.trace has {len(entries)} entries; at most {MOST_TRACED} are allowed.")
+    if len(entries) > MAX_TRACE_EVENTS:
+        raise BadKnob(f"faults.trace has {len(entries)} entries; at most {MAX_TRACE_EVENTS} are allowed.")
     return tuple(sorted(_traced(words, fault_names) for words in entries))
 
 
-def _traced(words: list[str], fault_names: tuple[str, ...]) -> Traced:
+def _traced(words: list[str], fault_names: tuple[str, ...]) -> TraceEvent:
     """Read the words of one event."""
     event = " ".join(words)[:60]
     if len(words) not in (2, 3):
@@ -196,8 +196,8 @@ def _traced(words: list[str], fault_names: tuple[str, ...]) -> Traced:
     if not (isfinite(seconds) and seconds >= 0):
         raise BadKnob(f"faults.trace has {words[0][:40]!r} in {event!r} where seconds of at least 0 belong.")
     if fault_names and words[1] not in fault_names:
-        raise BadKnob(f"faults.trace names the fault {words[1][:40]!r}; {nearest(words[1], fault_names, 'faults')}")
+        raise BadKnob(f"faults.trace names the fault {words[1][:40]!r}; {nearest_hint(words[1], fault_names, 'faults')}")
     node = words[2] if len(words) == 3 else "0"
     if not (node.isascii() and node.isdigit() and len(node) < 7):
         raise BadKnob(f"faults.trace has {node[:40]!r} in {event!r} where the node's number from 0 belongs.")
-    return Traced(seconds, words[1], int(node))
+    return TraceEvent(seconds, words[1], int(node))

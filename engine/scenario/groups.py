@@ -6,7 +6,7 @@ data.py, machine.py and fault_knobs.py have the other groups.
 from dataclasses import dataclass
 from typing import Annotated
 
-from ..registry import names
+from ..registry import variant_names
 from .knobs import brief_group, knob
 from .storage import OPTIMIZERS, PRECISIONS
 
@@ -18,7 +18,7 @@ class Model:
     __repr__ = brief_group
 
     name: str = knob(
-        "dlrm-kaggle", "Model", "A named model; choosing one sets the other model knobs.", choices=lambda: names("models")
+        "dlrm-kaggle", "Model", "A named model; choosing one sets the other model knobs.", choices=lambda: variant_names("models")
     )
     num_tables: int = knob(26, "Embedding tables", "How many tables the model has.", low=1, high=10_000)
     num_embeddings: tuple[int, ...] = knob(
@@ -169,7 +169,7 @@ class Policy:
         None,
         "Sharding",
         "How tables are divided among GPUs or nodes: whole, by rows, by columns, in two levels, by a planner, or evenly.",
-        choices=lambda: names("plans"),
+        choices=lambda: variant_names("plans"),
     )
     plan: str = knob(
         "",
@@ -240,7 +240,7 @@ class Policy:
         "periodic-full",
         "Protection",
         "What brings training back after a fault, in a campaign of days to weeks.",
-        choices=lambda: names("protections"),
+        choices=lambda: variant_names("protections"),
         acts="campaign",
     )
     checkpoint_minutes: float | None = knob(

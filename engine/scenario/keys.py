@@ -14,7 +14,7 @@ from .. import version
 from . import knobs
 from .scenario import GROUPS, KNOBS, Scenario
 
-How = Literal["full", "estimate"]
+Fidelity = Literal["full", "estimate"]
 
 
 class KnobTexts(NamedTuple):
@@ -65,7 +65,7 @@ _NO_VALUE = object()
 _WRITERS = tuple(_Writer(group) for group in ("", *GROUPS))
 
 
-def written(scenario: Scenario) -> tuple[KnobTexts, ...]:
+def group_texts(scenario: Scenario) -> tuple[KnobTexts, ...]:
     """Return the scenario's groups as texts, for its key and for differences."""
     return tuple(writer.written(scenario) for writer in _WRITERS)
 
@@ -75,15 +75,15 @@ def texts(scenario: Scenario) -> dict[str, str]:
 
     48 and 48.0 are one bandwidth.
     """
-    return {path: text for group in written(scenario) for path, text in group.texts.items()}
+    return {path: text for group in group_texts(scenario) for path, text in group.texts.items()}
 
 
-def rows(scenario: Scenario) -> list[str]:
+def key_lines(scenario: Scenario) -> list[str]:
     """Return the lines of the key, one for each knob."""
-    return [row for group in written(scenario) for row in group.rows if row]
+    return [row for group in group_texts(scenario) for row in group.rows if row]
 
 
-def differing(base: tuple[KnobTexts, ...], groups: tuple[KnobTexts, ...]) -> Iterator[tuple[str, str, Any]]:
+def changed_knobs(base: tuple[KnobTexts, ...], groups: tuple[KnobTexts, ...]) -> Iterator[tuple[str, str, Any]]:
     """Yield path, text and value of each knob that differs from `base`.
 
     Of another model all knobs are yielded, as its name alone would set its own knobs.
@@ -96,15 +96,15 @@ def differing(base: tuple[KnobTexts, ...], groups: tuple[KnobTexts, ...]) -> Ite
                 yield path, text, setting
 
 
-def key(scenario: Scenario, fidelity: How) -> str:
+def key(scenario: Scenario, fidelity: Fidelity) -> str:
     """Return the key of the result of `scenario`, in full or as an estimate.
 
     The key has 32 hex digits.
     """
-    return key_of(written(scenario), fidelity)
+    return key_of(group_texts(scenario), fidelity)
 
 
-def key_of(groups: tuple[KnobTexts, ...], fidelity: How) -> str:
+def key_of(groups: tuple[KnobTexts, ...], fidelity: Fidelity) -> str:
     """Return the key of a scenario given by its groups."""
     return digest([fidelity, version.MODEL, *(group.lines for group in groups)])
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from ..core.catalog import PartNames
 from ..core.figures import count, exact
-from ..errors import BadKnob, nearest
+from ..errors import BadKnob, nearest_hint
 
 Kind = Literal["float", "int", "choice", "switch", "floats", "ints", "widths", "text", "assumptions"]
 # The run in which a knob matters: estimate, full run (with training, outages, a file, or memories), a campaign,
@@ -34,16 +34,16 @@ KINDS: Mapping[Any, Kind] = {
     tuple[tuple[str, float], ...]: "assumptions",
 }
 AUTO = "auto"
-SCREEN, SHORT = 400, 60  # characters of a value that a REPL shows, and of one knob in it
+MAX_REPR_LENGTH, MAX_SETTING_LENGTH = 400, 60  # characters of a value that a REPL shows, and of one knob in it
 NAME = re.compile(r"[A-Za-z0-9.-]{1,80}")
 WORDS = {"on": True, "off": False, "true": True, "false": False}
 LISTING = ";"  # between names of parts, and between values of tables
 TIMES = "*"  # between a value and its number of repetitions in a list
 SEPARATOR: dict[str, str] = {"floats": ";", "ints": ";", "widths": "-"}
-MOST_ASSUMED = 200  # constants; a machine has about a hundred
-MOST_REPEATED = 20_000
+MAX_ASSUMPTIONS = 200  # constants; a machine has about a hundred
+MAX_VALUES = 20_000
 # Fewer widths: each layer adds tasks to every batch and estimate.
-MOST_ITEMS = {"floats": MOST_REPEATED, "ints": MOST_REPEATED, "widths": 64}
+MAX_VALUES_BY_KIND = {"floats": MAX_VALUES, "ints": MAX_VALUES, "widths": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +104,14 @@ def knob(default: Any, label: str, help: str, **keywords: Any) -> Any:
     return field(default=default, metadata={"knob": Knob(label, help, default=default, **keywords)})
 
 
-def typed(knob: Knob, path: str, annotation: Any) -> Knob:
+def with_kind(knob: Knob, path: str, annotation: Any) -> Knob:
     """Return a declared knob with its dotted path, and the kind of its field's type."""
     base_type = get_args(annotation)[0] if isinstance(annotation, UnionType) else annotation
     kind = "choice" if knob.choices else KINDS[base_type]
     return replace(knob, path=path, kind=kind, optional=not knob.by_table and base_type is not annotation)
 
 
-def brief(text: str, max_length: int = SCREEN) -> str:
+def shorten(text: str, max_length: int = MAX_REPR_LENGTH) -> str:
     """Return a text without its middle if it is longer than a screen."""
     line = " ".join(text.split())
     return line if len(line) <= max_length else f"{line[: max_length - 25]} ... {line[-20:]}"
@@ -124,16 +124,16 @@ def brief_group(group: Any) -> str:
         for knob_field in fields(group)
         if (setting := getattr(group, knob_field.name)) != knob_field.default
     )
-    return brief(f"{type(group).__name__}({', '.join(differing)})")
+    return shorten(f"{type(group).__name__}({', '.join(differing)})")
 
 
 def _shortened(setting: Any) -> str:
     """Return the repr of a setting, cut after `SHORT` characters."""
     text = repr(setting)
-    return text if len(text) <= SHORT else f"{text[:SHORT]}..."
+    return text if len(text) <= MAX_SETTING_LENGTH else f"{text[:MAX_SETTING_LENGTH]}..."
 
 
-def offered(knob: Knob, scenario_word: Any) -> tuple[str, ...]:
+def offered_words(knob: Knob, scenario_word: Any) -> tuple[str, ...]:
     """Return the words of a choice for a scenario, with the scenario's own word.
 
     That word may name a part of another user.
@@ -182,10 +182,10 @@ def _run(knob: Knob, text: str) -> tuple[str, int]:
     word, star, times = text.partition(TIMES)
     if not star:
         return text, 1
-    if not (times.strip().isdecimal() and 0 < int(times) <= MOST_REPEATED):
+    if not (times.strip().isdecimal() and 0 < int(times) <= MAX_VALUES):
         raise BadKnob(
             f"{knob.path} repeats {word.strip()[:40]!r} {times.strip()[:40]!r} times; write VALUE*TIMES with a whole number "
-            f"from 1 to {count(MOST_REPEATED)}."
+            f"from 1 to {count(MAX_VALUES)}."
         )
     return word, int(times)
 
@@ -197,7 +197,7 @@ def write(knob: Knob, setting: Any) -> str:
     if knob.kind == "switch":
         return "on" if setting else "off"
     if isinstance(setting, tuple) and knob.by_table:
-        return runs(knob.kind, setting)
+        return write_runs(knob.kind, setting)
     if knob.kind in SEPARATOR:
         return SEPARATOR[knob.kind].join(repr(number) for number in setting)
     if knob.kind == "assumptions":
@@ -205,7 +205,7 @@ def write(knob: Knob, setting: Any) -> str:
     return str(setting) if knob.kind in ("choice", "text") else repr(setting)
 
 
-def runs(kind: Kind, values: tuple[Any, ...]) -> str:
+def write_runs(kind: Kind, values: tuple[Any, ...]) -> str:
     """Write a list for `parse`, equal neighbours as value and number, such as `16*600`."""
     listing = ((repr(word) if not isinstance(word, str) else word, len([*equal_run])) for word, equal_run in groupby(values))
     return SEPARATOR.get(kind, LISTING).join(word if times == 1 else f"{word}{TIMES}{times}" for word, times in listing)
@@ -261,7 +261,7 @@ def _choice(knob: Knob, setting: Any) -> str:
         if parts and (refusal := parts.refusal(word)):
             raise BadKnob(f"{knob.path}={setting!r} {refusal}")
         listing = "systems" if knob.path == "system" else ""
-        raise BadKnob(f"{knob.path}={setting!r} is not known; {nearest(str(setting), knob.allowed, listing)}")
+        raise BadKnob(f"{knob.path}={setting!r} is not known; {nearest_hint(str(setting), knob.allowed, listing)}")
     return word_in_force
 
 
@@ -272,7 +272,7 @@ def _text(knob: Knob, text: Any) -> str:
     return _part_list(knob, knob.parts, text) if knob.parts and text else text
 
 
-def listed(text: str) -> tuple[str, ...]:
+def part_names_in(text: str) -> tuple[str, ...]:
     """Return the names in a list of parts."""
     return tuple(name for part in text.split(LISTING) if (name := part.strip()))
 
@@ -282,15 +282,15 @@ def _part_list(knob: Knob, parts: PartNames, text: str) -> str:
 
     Raises BadKnob for an unknown part.
     """
-    if unknown := next((name for name in listed(text) if parts.settled(name) is None), None):
-        refusal = parts.refusal(unknown) or f"is not known; {nearest(unknown, parts())}"
+    if unknown := next((name for name in part_names_in(text) if parts.settled(name) is None), None):
+        refusal = parts.refusal(unknown) or f"is not known; {nearest_hint(unknown, parts())}"
         raise BadKnob(f"{knob.path} names {unknown[:60]!r}, which {refusal}")
     return settled_list(parts, text)
 
 
 def settled_list(parts: PartNames, text: str) -> str:
     """Return a list of parts by their names in a scenario."""
-    return LISTING.join(sorted({parts.settled(name) or name for name in listed(text)}))
+    return LISTING.join(sorted({parts.settled(name) or name for name in part_names_in(text)}))
 
 
 def _assumption(knob: Knob, text: str) -> tuple[str, float]:
@@ -310,8 +310,8 @@ def _assumptions(knob: Knob, setting: Any) -> tuple[tuple[str, float], ...]:
     strange = [name for name in names if not NAME.fullmatch(name)]
     if strange:
         raise BadKnob(f"{knob.path} names {strange[0][:40]!r}, which cannot be a constant; write device.constant=number.")
-    if len(pairs) > MOST_ASSUMED or len(set(names)) < len(names):
-        raise BadKnob(f"{knob.path} may name each constant once, and at most {MOST_ASSUMED}; it names {len(names)}.")
+    if len(pairs) > MAX_ASSUMPTIONS or len(set(names)) < len(names):
+        raise BadKnob(f"{knob.path} may name each constant once, and at most {MAX_ASSUMPTIONS}; it names {len(names)}.")
     return tuple(sorted((name, float(_in_range(knob, number))) for name, number in pairs))
 
 
@@ -328,7 +328,7 @@ def _sequence(knob: Knob, setting: Any) -> tuple[Any, ...]:
 
 def _check_count(knob: Knob, items: int) -> None:
     """Refuse a list that is too long before a value of it is made."""
-    limit = MOST_ITEMS.get(knob.kind, MOST_REPEATED)
+    limit = MAX_VALUES_BY_KIND.get(knob.kind, MAX_VALUES)
     if items > limit:
         raise BadKnob(f"{knob.path} has {count(items, 'value')}; at most {count(limit)} are allowed: leave some out.")
 

@@ -11,7 +11,7 @@ from ..core.part_files.known import OwnPart
 from ..registry import domain_names
 from ..version import PROGRAM
 from .assumptions import Assumptions, assumptions_of
-from .knobs import brief_group, knob, listed, settled_list
+from .knobs import brief_group, knob, part_names_in, settled_list
 
 RECORDED = "recorded"
 YEARS = tuple(str(year) for year in range(2019, 2027))
@@ -374,7 +374,7 @@ class MachineKnobs:
     def __setstate__(self, state: tuple[dict[str, Any], tuple[OwnPart, ...]]) -> None:
         """Set the knobs, and register the parts in this process."""
         vars(self).update(state[0])
-        known.add(state[1])
+        known.add_parts(state[1])
 
     @property
     def assumptions(self) -> Assumptions:
@@ -392,8 +392,8 @@ PARTS: Mapping[str, PartNames] = {
 def own_parts(machine: MachineKnobs) -> Iterator[OwnPart]:
     """Yield the user's own parts of a machine, each after the parts that it uses."""
     for name, choices in PARTS.items():
-        if (part_name := getattr(machine, name)) and (part := known.find(choices.kinds, part_name)):
+        if (part_name := getattr(machine, name)) and (part := known.find_part(choices.kinds, part_name)):
             yield from part.whole
-    for name in listed(machine.owned_parts):
-        if part := known.find(OWNABLE.kinds, name):
+    for name in part_names_in(machine.owned_parts):
+        if part := known.find_part(OWNABLE.kinds, name):
             yield from part.whole

@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadFile, BadKnob, nearest
+from ..errors import BadFile, BadKnob, nearest_hint
 from ..registry import read_toml
 from . import knobs
-from .renamed import RENAMED, translated
-from .scenario import Scenario, from_file, known, with_values
+from .renamed import RENAMED, todays_knob
+from .scenario import Scenario, declaration, from_file, with_values
 
 FOLDER = Path(__file__).parent.parent.parent / "presets"
 DEFAULT = "dlrm-kaggle"
@@ -32,7 +32,7 @@ class Preset:
     claims: tuple[Mapping[str, Any], ...] = ()
 
 
-def from_files(file_knobs: Mapping[str, Any]) -> dict[str, Any]:
+def file_settings(file_knobs: Mapping[str, Any]) -> dict[str, Any]:
     """Return knobs with the values that files give them; raises BadKnob."""
     return {path: from_file(path, file_value) for path, file_value in file_knobs.items()}
 
@@ -47,14 +47,14 @@ def preset_names() -> tuple[str, ...]:
 def preset(name: str) -> Preset:
     """Return the preset called `name`; raises BadKnob naming the nearest known one."""
     if name not in preset_names():
-        raise BadKnob(f"preset={name!r} is not known; {nearest(name, preset_names(), 'presets')}")
+        raise BadKnob(f"preset={name!r} is not known; {nearest_hint(name, preset_names(), 'presets')}")
     content = read_toml(FOLDER / f"{name}.toml")
     try:
         texts = {key: str(content[key]) for key in ("title", "description", "paper")}
     except KeyError as error:
         raise BadFile(f"{FOLDER / name}.toml lacks {error}; every preset has title, description and paper.") from None
     claims = tuple(content.get("claims", ()))
-    return Preset(name, **texts, scenario=with_values(Scenario(), from_files(content["knobs"])), claims=claims)
+    return Preset(name, **texts, scenario=with_values(Scenario(), file_settings(content["knobs"])), claims=claims)
 
 
 def scenario_file(path: Path) -> Scenario:
@@ -70,7 +70,7 @@ def scenario_file(path: Path) -> Scenario:
 
 def _today(path: str, file_value: Any, system: str) -> tuple[str, Any]:
     """Return a knob of a system's file under today's name, with "auto" resolved."""
-    if path not in RENAMED and (file_value != knobs.AUTO or known(path).by_table):
+    if path not in RENAMED and (file_value != knobs.AUTO or declaration(path).by_table):
         return path, from_file(path, file_value)
-    path, text = translated(path, str(file_value), (system,))
-    return path, knobs.parse(known(path), text)
+    path, text = todays_knob(path, str(file_value), (system,))
+    return path, knobs.parse(declaration(path), text)

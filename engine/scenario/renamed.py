@@ -13,7 +13,7 @@ RANGE, LIST, RECORDED = ":", ",", "recorded"
 SOFT_LOGIC_MHZ = 350.0
 PROTOTYPE = "trainingcxl"
 NO_TF32 = ("v100", PROTOTYPE)
-WRITTEN = re.compile(r"(\s*)([\w.]+)(\s*(?:[=:≤≥]|[<>]=?)?)(.*)", re.DOTALL)
+AXIS_OR_BOUND = re.compile(r"(\s*)([\w.]+)(\s*(?:[=:≤≥]|[<>]=?)?)(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -57,39 +57,39 @@ CHOICES: Mapping[str, tuple[int, str, str]] = {
 }
 
 # Presets until a format: the first ones trained by plain SGD at its default rate, in fewer batches.
-BY_SGD: Mapping[str, str] = {
+SGD_TRAINING: Mapping[str, str] = {
     "model.optimizer": "sgd",
     "model.learning_rate": "0.05",
     "model.embedding_learning_rate": "auto",
     "model.initial_accumulator": "0",
 }
 # Until format 8 the default parts were ones that are no longer sold.
-FORMER = {
+FORMER_PARTS = {
     "machine.gpu": "a100-80",
     "machine.host": "server",
     "machine.pmem": "optane-100",
     "machine.ssd": "p5800x",
     "machine.expander_dram": "ddr4-3200",
 }
-EXPLORED = "dlrm-kaggle", "dlrm-terabyte", "tiny", "optane-rm1", "optane-rm2", "optane-rm3", "optane-rm4"
-UNTIL: tuple[tuple[int, str, Mapping[str, str]], ...] = (
-    (4, "dlrm-kaggle", {**BY_SGD, "run.batches": "1000"}),
-    (4, "dlrm-terabyte", {**BY_SGD, "run.batches": "100"}),
+EXPLORER_PRESETS = "dlrm-kaggle", "dlrm-terabyte", "tiny", "optane-rm1", "optane-rm2", "optane-rm3", "optane-rm4"
+FORMER_PRESETS: tuple[tuple[int, str, Mapping[str, str]], ...] = (
+    (4, "dlrm-kaggle", {**SGD_TRAINING, "run.batches": "1000"}),
+    (4, "dlrm-terabyte", {**SGD_TRAINING, "run.batches": "100"}),
     (5, "dlrm-terabyte", {"run.step_budget_GFLOP": "1"}),
-    (5, "tiny", {**BY_SGD, "model.learning_rate": "0.1", "run.batches": "40", "data.held_out_samples": "256"}),
+    (5, "tiny", {**SGD_TRAINING, "model.learning_rate": "0.1", "run.batches": "40", "data.held_out_samples": "256"}),
     (6, "bagpipe-kaggle", {"model.top_mlp": "512-256-1"}),
-    *((8, name, {"machine.host_dram_channels": "6"}) for name in EXPLORED),
-    *((8, name, FORMER) for name in ("dlrm-kaggle", "dlrm-terabyte")),
+    *((8, name, {"machine.host_dram_channels": "6"}) for name in EXPLORER_PRESETS),
+    *((8, name, FORMER_PARTS) for name in ("dlrm-kaggle", "dlrm-terabyte")),
 )
 
 
-def chosen(link: int, path: str, text: str) -> str:
+def todays_choice(link: int, path: str, text: str) -> str:
     """Return today's text of a value, or values with commas, of a link's format."""
     changed_in, old_word, new_word = CHOICES.get(path, (0, "", ""))
     return ",".join(new_word if word == old_word else word for word in text.split(LIST)) if link < changed_in else text
 
 
-def translated(path: str, text: str, systems: Collection[str] = ()) -> tuple[str, str]:
+def todays_knob(path: str, text: str, systems: Collection[str] = ()) -> tuple[str, str]:
     """Return today's knob and value text, or values of an axis, for some systems."""
     renamed = RENAMED.get(path)
     if renamed is None:
@@ -101,19 +101,19 @@ def translated(path: str, text: str, systems: Collection[str] = ()) -> tuple[str
     )
 
 
-def rewritten(text: str, systems: Collection[str] = ()) -> str:
+def todays_text(text: str, systems: Collection[str] = ()) -> str:
     """Return today's form of an axis `KNOB:VALUES` or a bound `KNOB<=NUMBER`.
 
     Other texts are returned as they are.
     """
-    match = WRITTEN.fullmatch(text)
+    match = AXIS_OR_BOUND.fullmatch(text)
     if match is None or match[2] not in RENAMED:
         return text
-    path, values = translated(match[2], match[4], systems)
+    path, values = todays_knob(match[2], match[4], systems)
     return f"{match[1]}{path}{match[3]}{values}"
 
 
-def meant(
+def implied_settings(
     link: int,
     preset: str,
     link_knobs: Mapping[str, str],
@@ -136,7 +136,7 @@ def meant(
     if link < 4 and host == PROTOTYPE and framework == "lean":
         yield "machine.framework", "none", "prototype's host, without a training loop,"
     model_prefix = "model." if "model.name" in link_texts else ()  # a model chosen by name brings its own training
-    trained = [pair for format_, name, knobs in UNTIL if link < format_ and name == preset for pair in knobs.items()]
+    trained = [pair for format_, name, knobs in FORMER_PRESETS if link < format_ and name == preset for pair in knobs.items()]
     yield from (
         (path, text, f"preset's former {path}")
         for path, text in trained

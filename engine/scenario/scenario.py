@@ -12,11 +12,11 @@ from typing import Any, cast
 
 from ..core import figures
 from ..core.memo import Recorder
-from ..errors import BadKnob, nearest
-from ..registry import model_file, names
+from ..errors import BadKnob, nearest_hint
+from ..registry import model_file, variant_names
 from . import knobs
-from .data import BY_TABLE, Data, by_table
-from .fault_knobs import Faults, replay
+from .data import BY_TABLE, DataKnobs, by_table
+from .fault_knobs import Faults, read_trace
 from .groups import Model, Policy, RunKnobs
 from .knobs import Knob, knob
 from .machine import MachineKnobs
@@ -25,7 +25,7 @@ from .renamed import RENAMED
 ROW_KNOBS = ("embedding_dim", "row_precision", "optimizer")  # knobs that decide the size of a table's rows
 PER_TABLE = ("num_embeddings", "pooling", "features", *ROW_KNOBS)
 DIM, BOTTOM, PROJECTION = "model.embedding_dim", "model.bottom_mlp", "model.projection_dim"
-NOT_ALONE = ("fault-in-recovery", "late-detection")  # faults that only worsen others; not allowed in a trace
+AGGRAVATING_FAULTS = ("fault-in-recovery", "late-detection")  # faults that only worsen others; not allowed in a trace
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Scenario:
         "cxl",
         "Training system",
         "How the model is trained: where tables live, who computes, what is logged.",
-        choices=lambda: names("systems"),
+        choices=lambda: variant_names("systems"),
         main=True,
     )
     model: Model = field(default_factory=Model)
-    data: Data = field(default_factory=Data)
+    data: DataKnobs = field(default_factory=DataKnobs)
     machine: MachineKnobs = field(default_factory=MachineKnobs)
     policy: Policy = field(default_factory=Policy)
     run: RunKnobs = field(default_factory=RunKnobs)
@@ -58,12 +58,12 @@ class Scenario:
             {path: knob.default for path, knob in KNOBS.items()} | dict(named_model(self.model.name)) | {"system": self.system}
         )
         differing = ((path, setting) for path, setting in values(self).items() if setting != usual[path])
-        settings = (f"{path}={knobs.write(KNOBS[path], setting)[: knobs.SHORT]}" for path, setting in differing)
-        return knobs.brief(f"Scenario({', '.join([self.system, f'model {self.model.name}', *settings])})")
+        settings = (f"{path}={knobs.write(KNOBS[path], setting)[: knobs.MAX_SETTING_LENGTH]}" for path, setting in differing)
+        return knobs.shorten(f"Scenario({', '.join([self.system, f'model {self.model.name}', *settings])})")
 
 
 # The knobs that the rules between knobs read; all other knobs are independent.
-RULED = frozenset(
+KNOBS_WITH_RULES = frozenset(
     {f"model.{name}" for name in ("name", "num_tables", *PER_TABLE, "interaction", "interaction_stride", "projection_dim")}
     | {"model.bottom_mlp", "model.top_mlp", "policy.kernel", "faults.trace", "data.once_share", "data.bag_length_cv"}
     | {f"data.{name}" for name in BY_TABLE}
@@ -75,7 +75,7 @@ def _check_rules(scenario: "Scenario", groups: Collection[str]) -> None:
     if "model" in groups:
         _check_model(scenario.model)
     if "faults" in groups:
-        replay(scenario.faults.trace, tuple(name for name in names("faults") if name not in NOT_ALONE))
+        read_trace(scenario.faults.trace, tuple(name for name in variant_names("faults") if name not in AGGRAVATING_FAULTS))
     if "model" in groups or "policy" in groups:
         _check_length("policy.kernel", scenario.policy.kernel, scenario.model.num_tables)
     if "model" in groups or "data" in groups:
@@ -137,12 +137,12 @@ def _declared(cls: type, prefix: str = "") -> Iterator[tuple[str, Knob]]:
     for scenario_field in fields(cls):
         if "knob" in scenario_field.metadata:
             path = prefix + scenario_field.name
-            yield path, knobs.typed(scenario_field.metadata["knob"], path, scenario_field.type)
+            yield path, knobs.with_kind(scenario_field.metadata["knob"], path, scenario_field.type)
         elif is_dataclass(scenario_field.default_factory):
             yield from _declared(scenario_field.default_factory, scenario_field.name + ".")
 
 
-def _check_data(data_knobs: Data, tables: int) -> None:
+def _check_data(data_knobs: DataKnobs, tables: int) -> None:
     for name in (*BY_TABLE, "bag_length_cv"):
         count = len(getattr(data_knobs, name))
         if count not in (0, 1, tables):
@@ -171,27 +171,27 @@ def values(scenario: Scenario) -> dict[str, Any]:
     return dict(zip(KNOBS, _reader(tuple(KNOBS))(scenario), strict=True))
 
 
-def known(path: str) -> Knob:
+def declaration(path: str) -> Knob:
     """Return the declaration of `path`; raises BadKnob with the nearest known knob."""
     if path in RENAMED:
         raise BadKnob(f"{path!r} is no knob any more; {RENAMED[path].remedy}")
     if path not in KNOBS:
-        raise BadKnob(f"{path!r} is not a knob; {nearest(path, tuple(KNOBS), 'knobs')}")
+        raise BadKnob(f"{path!r} is not a knob; {nearest_hint(path, tuple(KNOBS), 'knobs')}")
     return KNOBS[path]
 
 
 def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     """Return `scenario` with some knobs changed; a new `model.name` first sets its whole model."""
-    merged = {path: knobs.check(known(path), setting) for path, setting in changes.items()}
+    merged = {path: knobs.check(declaration(path), setting) for path, setting in changes.items()}
     if "model.name" in merged:
         merged = {**named_model(merged["model.name"]), **merged}
-    changed_scenario = with_checked(scenario, merged)
+    changed_scenario = with_checked_values(scenario, merged)
     if not isinstance(changed_scenario, Recorder):
         _check_rules(changed_scenario, {path.partition(".")[0] for path in merged})
     return changed_scenario
 
 
-def mended(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def fit_bottom_mlp(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Return manual changes with a bottom MLP that fits a new embedding dim, and a sentence.
 
     The sentence says so; "" without such a change. An untouched bottom MLP follows the dim; one that is set too, or never
@@ -211,7 +211,7 @@ def mended(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, An
     return {**changes, BOTTOM: (*model.bottom_mlp[:-1], dim)}, f"model.bottom_mlp ends in {dim} now, {cause}."
 
 
-def with_checked(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
+def with_checked_values(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
     """Return `scenario` with checked values that fit it and each other; no check is repeated."""
     if isinstance(scenario, Recorder):
         if "machine.assume" in checked:
@@ -245,7 +245,7 @@ def from_file(path: str, file_value: Any) -> Any:
 
     A list may be a text, as in 128*10;16*600.
     """
-    knob = known(path)
+    knob = declaration(path)
     is_list = isinstance(file_value, str) and (knob.by_table or knob.kind in knobs.SEPARATOR)
     return knobs.parse(knob, file_value) if is_list else knobs.check(knob, file_value)
 
@@ -280,7 +280,7 @@ def projection_dim(model: Model) -> int:
     return model.projection_dim or (max(embedding_dims) if isinstance(embedding_dims, tuple) else embedding_dims)
 
 
-def projected(model: Model) -> tuple[int, ...]:
+def projected_tables(model: Model) -> tuple[int, ...]:
     """Return the numbers of the tables whose vectors a layer projects to the dot products' width.
 
     The tuple is empty for other interactions.

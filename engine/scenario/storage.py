@@ -8,27 +8,27 @@ a whole row's mean square (its MLPs have Adagrad's), Adam two running means of e
 from ..units import FLOAT32
 
 OPTIMIZERS = ("sgd", "rowwise-adagrad", "adagrad", "adam")
-ACCUMULATE = ("rowwise-adagrad", "adagrad")  # optimizers with sums, which can begin above 0
-BESIDE_A_WEIGHT = {"sgd": 0, "rowwise-adagrad": 1, "adagrad": 1, "adam": 2}
+ACCUMULATING_OPTIMIZERS = ("rowwise-adagrad", "adagrad")  # optimizers with sums, which can begin above 0
+STATE_WORDS = {"sgd": 0, "rowwise-adagrad": 1, "adagrad": 1, "adam": 2}
 ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}  # bytes of a vector's element by precision
 PRECISIONS = tuple(ELEMENT_BYTES)
 
 
 def row_state(optimizer: str, dim: int) -> int:
     """Return the words of optimizer state of a row of `dim` elements."""
-    return 1 if optimizer == "rowwise-adagrad" else BESIDE_A_WEIGHT[optimizer] * dim
+    return 1 if optimizer == "rowwise-adagrad" else STATE_WORDS[optimizer] * dim
 
 
 def mlp_state(optimizer: str) -> int:
     """Return the words of optimizer state of each weight and bias of the MLPs."""
-    return BESIDE_A_WEIGHT[optimizer]
+    return STATE_WORDS[optimizer]
 
 
-def scales(precision: str) -> int:
+def scale_words(precision: str) -> int:
     """Return the scale words of a row: one, or none."""
     return int(precision == "int8")
 
 
 def stored_bytes(precision: str, dim: int) -> int:
     """Return the bytes of a stored vector of `dim` elements, with its scale."""
-    return dim * ELEMENT_BYTES[precision] + scales(precision) * FLOAT32
+    return dim * ELEMENT_BYTES[precision] + scale_words(precision) * FLOAT32

@@ -5,28 +5,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Floats, Ints
-from ..core.jit import entry, inner, shared
+from ..core.jit import entry_kernel, inner_kernel, shared_kernel
 from .kernels.events import advance
 from .kernels.template import (
-    FIRST,
+    FIRST_BATCH,
     GATE_ON,
     NEWEST,
-    NOBODY,
-    ONCE,
+    NO_CAUSE,
+    NO_REPEAT,
     OVERFLOW,
     SECONDS,
     Accounts,
     Averages,
+    DemandCosts,
     ScheduleState,
     Stretch,
-    Taken,
     Template,
-    begin,
+    add_critical_path,
     empty_averages,
-    expose,
+    initial_state,
     refusal,
 )
-from .kernels.totals import Totals, average, empty_totals, enter, logged, sums_of, total
+from .kernels.totals import Totals, empty_totals, enter_averages, enter_demands, enter_run, logged_share, sums_of
 
 
 class Inputs(NamedTuple):
@@ -37,23 +37,23 @@ class Inputs(NamedTuple):
 
     kind: Ints
     accounts: Accounts
-    taken: Taken
+    taken: DemandCosts
     stretch: Stretch
 
 
 def observe(
-    template: Template, kind: Ints, accounts: Accounts, demand_costs: Taken, totals: Totals, stretch: Stretch = ONCE
+    template: Template, kind: Ints, accounts: Accounts, demand_costs: DemandCosts, totals: Totals, stretch: Stretch = NO_REPEAT
 ) -> Averages:
     """Schedule and average P machines, and fill the `totals` of uncut runs if they have room."""
     machines = np.arange(demand_costs.busy_watts.shape[1])
-    return _averages(template, begin(template), machines, Inputs(kind, accounts, demand_costs, stretch), totals)
+    return _averages(template, initial_state(template), machines, Inputs(kind, accounts, demand_costs, stretch), totals)
 
 
 def schedule_alone(
-    template: Template, kind: Ints, accounts: Accounts, demand_costs: Taken, stretch: Stretch = ONCE
+    template: Template, kind: Ints, accounts: Accounts, demand_costs: DemandCosts, stretch: Stretch = NO_REPEAT
 ) -> tuple[ScheduleState, Averages]:
     """Schedule and average the first machine, and return its schedule too."""
-    state, no_totals = begin(template), empty_totals(0, (template.batches, len(template.tasks)), accounts.cells)
+    state, no_totals = initial_state(template), empty_totals(0, (template.batches, len(template.tasks)), accounts.cells)
     machines = np.zeros(1, dtype=np.int64)
     return state, _averages(template, state, machines, Inputs(kind, accounts, demand_costs, stretch), no_totals)
 
@@ -65,15 +65,15 @@ def _averages(template: Template, state: ScheduleState, machines: Ints, inputs: 
     log_share, with_totals = np.ones(len(machines)), len(totals.makespan) > 0
     sums = sums_of(demand_costs, kind, with_totals, stretch)
     if with_totals:
-        enter(accounts, demand_costs, sums, totals, template.roll)
+        enter_demands(accounts, demand_costs, sums, totals, template.roll)
     failure = _observe(template, state, machines, inputs, averages, totals, log_share)
     if failure:
         raise ValueError(refusal(failure))
-    average(accounts, demand_costs, sums, template.roll, log_share, averages)
+    enter_averages(accounts, demand_costs, sums, template.roll, log_share, averages)
     return averages
 
 
-@entry
+@entry_kernel
 def _observe(
     graph: Template,
     state: ScheduleState,
@@ -84,18 +84,18 @@ def _observe(
     log_share: Floats,
 ) -> int:
     for p in machines:
-        start_over(graph, state, inputs.kind, inputs.accounts, inputs.taken, p)
+        reset_state(graph, state, inputs.kind, inputs.accounts, inputs.taken, p)
         failure = advance(graph, state)
         if failure:
             return int(failure)
         log_share[p] = _enter_window(graph, state, inputs.stretch, p, averages)
         if len(totals.makespan) > 0:
-            total(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.stretch, p, totals)
+            enter_run(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.stretch, p, totals)
     return 0
 
 
-@inner
-def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, demand_costs: Taken, p: int) -> None:
+@inner_kernel
+def reset_state(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, demand_costs: DemandCosts, p: int) -> None:
     """Reset the state to the start of a run, as far as it is read before it is written."""
     width = len(graph.tasks)
     for n in range(len(kind)):
@@ -118,7 +118,7 @@ def start_over(graph: Template, state: ScheduleState, kind: Ints, accounts: Acco
     state.roll[NEWEST], state.roll[GATE_ON], state.roll[OVERFLOW] = 0 if graph.bound > 0 else -1, 0, 0
 
 
-@inner
+@inner_kernel
 def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: int, averages: Averages) -> Any:
     """Enter a machine's averages over the batches after the first two.
 
@@ -130,7 +130,7 @@ def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: in
     last_task = _last_task(graph, state, batches - 1)
     end_seconds, begin_seconds = (
         state.tasks[last_task].end,
-        state.tasks[_last_task(graph, state, FIRST + 1)].end if batches > 2 else 0.0,
+        state.tasks[_last_task(graph, state, FIRST_BATCH + 1)].end if batches > 2 else 0.0,
     )
     averages.step[p] = (end_seconds - begin_seconds) / averaged
     last_repeated, repeated_from = (
@@ -140,10 +140,10 @@ def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: in
     repeated_until = state.tasks[last_repeated].end
     if stretch.times > 0.0:
         averages.step[p] += stretch.times * (repeated_until - repeated_from) / averaged
-        expose(graph, state, last_repeated, repeated_from, averages.exposed[p])
+        add_critical_path(graph, state, last_repeated, repeated_from, averages.exposed[p])
         for k in range(width):
             averages.exposed[p, k] *= stretch.times
-    expose(graph, state, last_task, begin_seconds, averages.exposed[p])
+    add_critical_path(graph, state, last_task, begin_seconds, averages.exposed[p])
     for k in range(width):
         averages.exposed[p, k] /= averaged
     for n in range(batches):
@@ -151,18 +151,18 @@ def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: in
         if graph.roll >= 0:
             log_batches += n >= batches - window_batches and not np.isnan(state.tasks[n * width + graph.roll].end)
         if graph.roll >= 0 and stretch.times > 0.0:
-            log_batches += stretch.times * logged(graph, state, n, repeated_from, repeated_until, end_seconds)
+            log_batches += stretch.times * logged_share(graph, state, n, repeated_from, repeated_until, end_seconds)
     averages.stale[p] = stale
     return log_batches / averaged
 
 
-@shared
+@shared_kernel
 def _last_task(graph: Template, state: ScheduleState, n: int) -> Any:
     """Return the flat index of the foreground task of batch n that ends last.
 
     Return the first one of several that end together.
     """
-    last_task: Any = NOBODY
+    last_task: Any = NO_CAUSE
     width = len(graph.tasks)
     for k in range(width):
         flat = n * width + k

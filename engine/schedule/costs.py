@@ -12,9 +12,9 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.work import Work
-from ..hardware.columns import stacked, together, upright
-from ..hardware.device import Device, duration, energy, slowest, stored_bytes
-from .kernels.template import ENERGY, SECONDS, STORED
+from ..hardware.columns import by_kind_rows, cost_columns, stack_devices
+from ..hardware.device import Device, duration, energy, slowest_share, stored_bytes
+from .kernels.template import ENERGY, SECONDS, STORED_BYTES
 
 
 class Costs(NamedTuple):
@@ -39,11 +39,16 @@ def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, store
     A cost that all devices share is one column.
     `stores` is True for devices whose media store bytes.
     """
-    column, tables, width, groups = np.empty((3, len(works), len(devices)), dtype=np.int64), list[Floats](), 0, stacked(devices)
-    works = [upright(work, kinds) for work in works]
-    for cost, function in ((SECONDS, _duration), (ENERGY, energy), (STORED, stored_bytes if stores else _no_bytes)):
+    column, tables, width, groups = (
+        np.empty((3, len(works), len(devices)), dtype=np.int64),
+        list[Floats](),
+        0,
+        stack_devices(devices),
+    )
+    works = [by_kind_rows(work, kinds) for work in works]
+    for cost, function in ((SECONDS, _duration), (ENERGY, energy), (STORED_BYTES, stored_bytes if stores else _no_bytes)):
         for d, work in enumerate(works):
-            tables.append(together(groups, function, work, kinds))
+            tables.append(cost_columns(groups, function, work, kinds))
             is_common = tables[-1].shape[1] == 1
             column[cost, d] = width + (0 if is_common else np.arange(len(devices)))
             width += tables[-1].shape[1]
@@ -51,14 +56,14 @@ def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, store
 
 
 def _duration(device: Device, work: Work) -> Any:
-    return duration(device, slowest(work)) if type(work) in device.seconds else 0.0
+    return duration(device, slowest_share(work)) if type(work) in device.seconds else 0.0
 
 
 def _no_bytes(device: Device, work: Work) -> float:
     return 0.0
 
 
-def different(devices: Sequence[Any]) -> tuple[list[Any], Ints]:
+def distinct_by_identity(devices: Sequence[Any]) -> tuple[list[Any], Ints]:
     """Return the distinct devices by identity, in their order, and the index of each device among them."""
     if all(map(is_, devices, repeat(devices[0]))):
         return [devices[0]], np.zeros(len(devices), dtype=np.int64)
@@ -70,7 +75,7 @@ def different(devices: Sequence[Any]) -> tuple[list[Any], Ints]:
     return [*by_identity.values()], np.fromiter(map(place.__getitem__, identities), np.int64, len(identities))
 
 
-def different_machines(parts: Sequence[tuple[list[Any], Ints]]) -> tuple[Ints, Ints]:
+def distinct_machines(parts: Sequence[tuple[list[Any], Ints]]) -> tuple[Ints, Ints]:
     """Return the first of each set of equal machines, and the set of each machine.
 
     `parts` has, for each kind of device, the distinct devices and the index of each machine's device, (P,).

@@ -10,21 +10,21 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..core.arrays import Floats, Ints, Number
-from ..core.graph import check
+from ..core.graph import check_graph
 from ..errors import Cancelled, EmberpoolError
 from ..hardware.device import Device
 from ..scenario.scenario import Scenario
-from ..systems.system import Settled, named
+from ..systems.system import Settled, device_names
 from ..systems.traffic import Traffic
 from .averages import observe
-from .kernels.template import ONCE, Averages, Stretch
+from .kernels.template import NO_REPEAT, Averages, Stretch
 from .kernels.totals import EXPOSED, Totals, empty_totals
-from .layout import PlanLayout, laid_out
+from .layout import PlanLayout, lay_out_plan
 from .machine import Machine, machine_of, settle
 from .steady_state import Steady, steady_of
-from .timeline import Line, WorkDone
+from .timeline import TaskTimes, WorkDone
 
-MOST_AMOUNTS = 5_000_000  # amounts of different devices that are computed at once
+MAX_AMOUNTS = 5_000_000  # amounts of different devices that are computed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class DesignPoint:
     plan: PlannedBatches
 
 
-class Whole(NamedTuple):
+class UncutRuns(NamedTuple):
     """Uncut runs of P points, in columns.
 
     elapsed: seconds of each run.
@@ -66,10 +66,10 @@ class Whole(NamedTuple):
     work: WorkDone
     waits: Number
     logs: Number
-    lines: Iterable[Line | None] = repeat(None)
+    lines: Iterable[TaskTimes | None] = repeat(None)
 
 
-class Observed(NamedTuple):
+class Observations(NamedTuple):
     """Observations of P points, in columns.
 
     average: averages over the windows.
@@ -81,7 +81,7 @@ class Observed(NamedTuple):
     average: Steady
     stale: Ints
     idle_watts: Floats
-    whole: Whole | None
+    whole: UncutRuns | None
 
 
 Rendered = TypeVar("Rendered")
@@ -105,17 +105,17 @@ def design_point(scenario: Scenario, plan_batches: Callable[[Settled], PlannedBa
         return NotScheduled(scenario, error=error)
 
 
-def plan(settled: Settled, amounts: Traffic, batches: Traffic, stretch: Stretch = ONCE) -> PlannedBatches:
+def plan(settled: Settled, amounts: Traffic, batches: Traffic, stretch: Stretch = NO_REPEAT) -> PlannedBatches:
     """Plan a system's `batches`, of which a `stretch` is repeated; a report reads the `amounts`."""
-    devices = named(settled.scenario.system, settled.scenario.machine)
+    devices = device_names(settled.scenario.system, settled.scenario.machine)
     graph = settled.system.graph(settled, batches)
-    check(graph, frozenset(devices), settled.log_policy.log)
-    return PlannedBatches(amounts, laid_out(graph, devices, batches.batches, stretch))
+    check_graph(graph, frozenset(devices), settled.log_policy.log)
+    return PlannedBatches(amounts, lay_out_plan(graph, devices, batches.batches, stretch))
 
 
 def evaluate(
     points: Iterable[DesignPoint | Rendered | NotScheduled],
-    render: Callable[[Sequence[DesignPoint], Observed], Iterable[Rendered]],
+    render: Callable[[Sequence[DesignPoint], Observations], Iterable[Rendered]],
     detail: int = AVERAGES,
     on_progress: Callable[[], None] = lambda: None,
 ) -> list[Rendered | NotScheduled]:
@@ -130,7 +130,7 @@ def evaluate(
             groups[point.plan].append(i)
     for plan, numbers in groups.items():
         batches = plan.layout.kinds if detail == AVERAGES else len(plan.layout.kind)
-        step = max(1, MOST_AMOUNTS // (len(plan.layout.demands) * batches))
+        step = max(1, MAX_AMOUNTS // (len(plan.layout.demands) * batches))
         for offset in range(0, len(numbers), step):
             on_progress()
             chunk = [answers[i] for i in numbers[offset : offset + step]]
@@ -140,7 +140,9 @@ def evaluate(
     return answers
 
 
-def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], detail: int) -> Iterator[tuple[list[int], Observed]]:
+def _observed(
+    layout: PlanLayout, machines: Sequence[Mapping[str, Device]], detail: int
+) -> Iterator[tuple[list[int], Observations]]:
     """Yield (numbers of some machines, their observations).
 
     Machines with the very same devices are scheduled once.
@@ -161,12 +163,12 @@ def _observed(layout: PlanLayout, machines: Sequence[Mapping[str, Device]], deta
         uncut_runs = None
         if detail:
             room = room.of(member_index)
-            uncut_runs = _uncut_runs(layout, averages, room, map(partial(Line, graph, template), room.start, room.end))
+            uncut_runs = _uncut_runs(layout, averages, room, map(partial(TaskTimes, graph, template), room.start, room.end))
         average = steady_of(averages, layout.devices, layout.cells)
-        yield members.tolist(), Observed(average, averages.stale, part.idle_watts[:, member_index], uncut_runs)
+        yield members.tolist(), Observations(average, averages.stale, part.idle_watts[:, member_index], uncut_runs)
 
 
-def _uncut_runs(layout: PlanLayout, averages: Averages, room: Totals, lines: Iterable[Line]) -> Whole:
+def _uncut_runs(layout: PlanLayout, averages: Averages, room: Totals, lines: Iterable[TaskTimes]) -> UncutRuns:
     """Return the uncut runs of machines from their totals."""
     busy, joules = np.zeros((2, len(layout.devices), len(room.makespan)))
     log_joules = np.zeros(len(room.makespan))
@@ -175,7 +177,7 @@ def _uncut_runs(layout: PlanLayout, averages: Averages, room: Totals, lines: Ite
         joules[layout.devices.index(name)] += room.cells[:, c, 1]
         log_joules += room.cells[:, c, 1] if stage == "Checkpoint" else 0.0
     work = WorkDone(busy, joules, room.written, room.media)
-    return Whole(room.makespan, work, _waits(layout, averages, room), log_joules, lines if len(room.start) else repeat(None))
+    return UncutRuns(room.makespan, work, _waits(layout, averages, room), log_joules, lines if len(room.start) else repeat(None))
 
 
 def _waits(layout: PlanLayout, averages: Averages, room: Totals) -> Floats:

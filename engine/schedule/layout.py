@@ -13,13 +13,13 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.graph import STAGES, Demand, Task, TaskGraph
-from ..core.work import Work, written
+from ..core.work import Work, written_bytes
 from ..hardware.device import Device
-from .costs import Costs, costs_of, different, different_machines
-from .kernels.template import ONCE, SECONDS, TASK, Accounts, Stretch, Taken, Template
+from .costs import Costs, costs_of, distinct_by_identity, distinct_machines
+from .kernels.template import NO_REPEAT, SECONDS, TASK, Accounts, DemandCosts, Stretch, Template
 
-MOST_COSTS, FEW = 1024, 8  # limits: sets of devices whose costs are remembered, and devices in a set
-FEW_KINDS, FEW_COLUMNS = 16, 256  # limits: kinds of batches that are found one by one, and batches that are sorted at once
+MAX_COSTS, MAX_DEVICES = 1024, 8  # limits: sets of devices whose costs are remembered, and devices in a set
+MAX_KINDS, MAX_COLUMNS = 16, 256  # limits: kinds of batches that are found one by one, and batches that are sorted at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +46,17 @@ class PlanLayout:
     cells: tuple[tuple[str, str], ...]
     demands_of: Mapping[str, Ints]
     written: Floats
-    stretch: Stretch = ONCE
+    stretch: Stretch = NO_REPEAT
     costs: dict[tuple[int, ...], tuple[Sequence[Device], Costs]] = field(default_factory=dict)
     queued: dict[int, tuple[TaskGraph, Template]] = field(default_factory=dict)
 
-    def taken(self, machines: Sequence[Mapping[str, Device]]) -> tuple[Taken, Ints]:
+    def taken(self, machines: Sequence[Mapping[str, Device]]) -> tuple[DemandCosts, Ints]:
         """Return the costs of the distinct machines, and the index of each machine among them.
 
         Machines with the very same devices are one. The costs of a device that several machines have are computed once.
         """
-        parts = {name: different([*map(itemgetter(name), machines)]) for name in self.demands_of}
-        representatives, machine = different_machines([*parts.values()])
+        parts = {name: distinct_by_identity([*map(itemgetter(name), machines)]) for name in self.demands_of}
+        representatives, machine = distinct_machines([*parts.values()])
         column = np.empty((3, len(self.demands), len(representatives)), dtype=np.int64)
         watts, tables, width = np.empty((2, len(parts), len(representatives))), list[Floats](), 0
         for v, (name, (devices, device_of)) in enumerate(parts.items()):
@@ -68,9 +68,11 @@ class PlanLayout:
                 column[:, self.demands_of[name]] = costs.column[:, :, column_of] + width
                 tables += costs.tables
                 width += costs.width
-        return Taken(column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written, *watts), machine
+        return DemandCosts(
+            column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written, *watts
+        ), machine
 
-    def log_queues_at(self, demand_costs: Taken) -> Ints:
+    def log_queues_at(self, demand_costs: DemandCosts) -> Ints:
         """Return for each machine the slowest demand of the rolling log, by number, in whose lane the log waits, (P,).
 
         So the log never uses more of a slow medium than there is.
@@ -100,14 +102,14 @@ class PlanLayout:
         if identities in self.costs:
             return self.costs[identities][1]
         costs = costs_of(devices, [self.demands[d].work for d in self.demands_of[name]], self.kinds, name == "pmem")
-        if len(devices) <= FEW:
-            if len(self.costs) >= MOST_COSTS:
+        if len(devices) <= MAX_DEVICES:
+            if len(self.costs) >= MAX_COSTS:
                 self.costs.clear()
             self.costs[identities] = (devices, costs)
         return costs
 
 
-def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: Stretch = ONCE) -> PlanLayout:
+def lay_out_plan(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: Stretch = NO_REPEAT) -> PlanLayout:
     """Lay out a plan of `batches` batches on the named devices.
 
     The batches of `stretch` are repeated.
@@ -118,7 +120,7 @@ def laid_out(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: 
     )
     accounts, cells = accounts_of(tasks, devices)
     demands = tuple(demand for task in tasks for demand in task.demands)
-    stores = [written(demand.work) if demand.device == "pmem" else 0.0 for demand in demands]
+    stores = [written_bytes(demand.work) if demand.device == "pmem" else 0.0 for demand in demands]
     return PlanLayout(
         graph=TaskGraph(tasks),
         devices=devices,
@@ -163,7 +165,7 @@ def _distinct(rows: Floats) -> tuple[Ints, Ints]:
     """Return the first column of each kind, in the order of their values, (R,), and the kind of each column, (N,)."""
     firsts: list[int] = []
     kind, remaining_columns = np.zeros(rows.shape[1], dtype=np.int64), np.arange(rows.shape[1])
-    while len(remaining_columns) > 0 and len(firsts) < FEW_KINDS and rows.shape[1] > FEW_COLUMNS:
+    while len(remaining_columns) > 0 and len(firsts) < MAX_KINDS and rows.shape[1] > MAX_COLUMNS:
         is_equal = (rows[:, remaining_columns] == rows[:, remaining_columns[:1]]).all(axis=0)
         kind[remaining_columns[is_equal]] = len(firsts)
         firsts.append(int(remaining_columns[0]))

@@ -7,25 +7,25 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from ..amounts.expected import dealt, expected_amounts, expected_traffic, unlike
+from ..amounts.expected import deal_batches, expected_amounts, expected_traffic, unlike_batch_shares
 from ..core import figures
-from ..core.graph import check
-from ..core.memo import remembered
+from ..core.graph import check_graph
+from ..core.memo import memoised
 from ..errors import CannotRun
-from ..hardware.device import Device, check_assumptions, counted, name_of
-from ..registry import every
+from ..hardware.device import Device, apply_power_knobs, check_assumptions, name_of
+from ..registry import all_variants
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import KNOBS, Scenario, with_checked, with_values
+from ..scenario.scenario import KNOBS, Scenario, with_checked_values, with_values
 from ..systems.capacity import fit, place_and_size, with_sizes
 from ..systems.kernels.in_force import system_in_force
-from ..systems.parts import EVEN
-from ..systems.system import LogPolicy, Settled, Sizes, System, built, powered
+from ..systems.parts import EVEN_SHARES
+from ..systems.system import LogPolicy, Settled, Sizes, System, build_device, powered_devices
 from ..systems.table_placement import TablePlacement
 from ..systems.traffic import Traffic
-from .timeline import Slow, Timeline, timeline
+from .timeline import SlowBatches, Timeline, timeline
 from .window import run_window, steady_window
 
-MOST_NODES = 128
+MAX_NODES = 128
 PATIENCE = 2  # node counts are tried up to this multiple of the best count
 
 
@@ -55,7 +55,7 @@ class Machine:
 def machine_of(settled: Settled) -> Machine:
     """Build the devices of a settled scenario."""
     machine = settled.scenario.machine
-    parts = powered(settled.scenario.system, machine)
+    parts = powered_devices(settled.scenario.system, machine)
     if machine.assume:
         check_assumptions(machine, parts.values(), _catalogue)
     factor = prod([device.drawn_per_joule for device in parts.values()])
@@ -64,7 +64,7 @@ def machine_of(settled: Settled) -> Machine:
     return Machine(settled, devices)
 
 
-def ready(scenario: Scenario) -> Machine:
+def ready_machine(scenario: Scenario) -> Machine:
     """Settle a scenario and build its machine; raises CannotRun if the scenario does not fit."""
     m = machine_of(settle(scenario))
     if m.settled.problems:
@@ -72,28 +72,28 @@ def ready(scenario: Scenario) -> Machine:
     return m
 
 
-@remembered()
+@memoised()
 def _powered(machine: MachineKnobs, name: str, factor: float) -> Device:
-    return counted(machine, built(machine, name), factor)
+    return apply_power_knobs(machine, build_device(machine, name), factor)
 
 
 @cache
 def _catalogue() -> tuple[str, ...]:
     """Return the names of all constants of all devices, as `machine.assume` spells them."""
-    kinds = every("devices").items()
+    kinds = all_variants("devices").items()
     return tuple(
         sorted({name_of(device, constant) for device, kind in kinds for part in kind.parts().values() for constant in part})
     )
 
 
-def schedule(m: Machine, traffic: Traffic, reference: Timeline | None = None, slow: Slow | None = None) -> Timeline:
+def schedule(m: Machine, traffic: Traffic, reference: Timeline | None = None, slow: SlowBatches | None = None) -> Timeline:
     """Plan and schedule the batches of `traffic`, some perhaps slow.
 
     The log queues as in the timeline `reference`.
     """
     graph = m.system.graph(m.settled, traffic)
     if reference is None:
-        check(graph, frozenset(m.devices), m.log_policy.log)
+        check_graph(graph, frozenset(m.devices), m.log_policy.log)
     return timeline(graph, m.devices, traffic.batches, reference, slow)
 
 
@@ -109,10 +109,10 @@ def settle(scenario: Scenario) -> Settled:
 def sized_scenario(scenario: Scenario) -> Scenario:
     """Return a scenario with its automatic nodes and capacity chosen; its policies are not checked."""
     knobs = _size(scenario, system_in_force(scenario))[1].knobs
-    return with_checked(scenario, knobs) if knobs else scenario
+    return with_checked_values(scenario, knobs) if knobs else scenario
 
 
-def expected_line(m: Machine, batches: int | None = None) -> Timeline:
+def expected_timeline(m: Machine, batches: int | None = None) -> Timeline:
     """Schedule batches of expected accesses, as many as the steady state needs.
 
     The scenario must fit its machine.
@@ -120,14 +120,14 @@ def expected_line(m: Machine, batches: int | None = None) -> Timeline:
     return schedule(m, expected_traffic(m.settled, batches or steady_window(m.log_policy)))
 
 
-def run_line(m: Machine) -> Timeline:
+def run_timeline(m: Machine) -> Timeline:
     """Schedule the window of a scenario's run with expected accesses.
 
     Its averages are those of an estimate.
     """
     s, amounts = m.scenario, expected_amounts(m.settled)
-    batches, stretch = run_window(m.log_policy, s.run.batches, unlike(amounts, s.data.batch_size))
-    traffic = dealt(amounts, s.data.batch_size, batches)
+    batches, stretch = run_window(m.log_policy, s.run.batches, unlike_batch_shares(amounts, s.data.batch_size))
+    traffic = deal_batches(amounts, s.data.batch_size, batches)
     return timeline(m.system.graph(m.settled, traffic), m.devices, batches, stretch=stretch)
 
 
@@ -140,14 +140,14 @@ def _node_knobs(scenario: Scenario, count: int) -> dict[str, Any]:
     return {"machine.num_gpus": count * scenario.machine.gpus_per_node, "machine.target_throughput": None}
 
 
-@remembered()
-def fewest_nodes(scenario: Scenario, system: System, max_nodes: int = MOST_NODES) -> int | None:
+@memoised()
+def fewest_nodes(scenario: Scenario, system: System, max_nodes: int = MAX_NODES) -> int | None:
     """Return the fewest nodes whose memories hold the model.
 
     Return None if the model needs more than `max_nodes`.
     The fullest part of any plan holds at least an even share, so the search begins with even shares, which need no planner.
     """
-    evenly = with_values(scenario, {"policy.sharding": EVEN, "policy.plan": ""})
+    evenly = with_values(scenario, {"policy.sharding": EVEN_SHARES, "policy.plan": ""})
     low = bisect_left(range(1, max_nodes + 1), True, key=lambda count: _holds(evenly, system, count))
     for high in _doubling(low + 1, max_nodes):
         if _holds(scenario, system, high):
@@ -168,7 +168,7 @@ def _doubling(first_count: int, max_count: int) -> Iterator[int]:
         first_count, step = first_count + step if first_count == max_count else min(first_count + step, max_count), 2 * step
 
 
-@remembered()
+@memoised()
 def _size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     """Fit a scenario on the fewest nodes that hold the model and reach the target throughput.
 
@@ -178,14 +178,14 @@ def _size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     target = scenario.machine.target_throughput
     if target is None or not system.scales:
         return place_and_size(scenario, system)
-    max_nodes = max(1, min(MOST_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
+    max_nodes = max(1, min(MAX_NODES, int(KNOBS["machine.num_gpus"].high or 1) // scenario.machine.gpus_per_node))
     min_nodes = fewest_nodes(scenario, system, max_nodes)
     if min_nodes is None:
         return _size_on(scenario, system, max_nodes)
 
     def reached(count: int) -> float:
         m = machine_of(fit(with_nodes(scenario, count)))
-        return float(scenario.data.batch_size / run_line(m).steady.step)
+        return float(scenario.data.batch_size / run_timeline(m).steady.step)
 
     low, high, best_count, fastest = min_nodes - 1, min_nodes, min_nodes, 0.0
     while high <= min(max_nodes, PATIENCE * best_count + 1):

@@ -11,15 +11,15 @@ from ..core.arrays import Flags, Floats, Ints, Number
 from ..core.graph import TaskGraph
 from ..hardware.device import Device
 from .averages import schedule_alone
-from .kernels.template import ENERGY, ONCE, SECONDS, STORED, Averages, ScheduleState, Stretch, Taken, Template
-from .layout import PlanLayout, laid_out, template_of, with_log_queued_at
+from .kernels.template import ENERGY, NO_REPEAT, SECONDS, STORED_BYTES, Averages, DemandCosts, ScheduleState, Stretch, Template
+from .layout import PlanLayout, lay_out_plan, template_of, with_log_queued_at
 from .steady_state import Steady, steady_of
 
-Until = float | Floats  # an instant of a timeline [s], or the instants at which several runs of the timeline ended
+EndSeconds = float | Floats  # an instant of a timeline [s], or the instants at which several runs of the timeline ended
 
 
 @dataclass(frozen=True)
-class Line:
+class TaskTimes:
     """The start and end of each task of N batches, (N, K), in seconds from the first batch's start.
 
     `start` is NaN for a rolling log that was skipped, `end` also for a log that had not ended.
@@ -58,7 +58,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Timeline(Line):
+class Timeline(TaskTimes):
     """A line with its costs, on one machine.
 
     layout: the arrays of the plan.
@@ -70,7 +70,7 @@ class Timeline(Line):
     """
 
     layout: PlanLayout
-    taken: Taken
+    taken: DemandCosts
     kind: Ints
     durations: Floats
     log_queue: int
@@ -105,7 +105,7 @@ class WorkDone(NamedTuple):
     media: Number
 
 
-class Slow(NamedTuple):
+class SlowBatches(NamedTuple):
     """The batches that meet slower `devices`: `batches` is True for these, (N,)."""
 
     batches: Flags
@@ -117,15 +117,15 @@ def timeline(
     devices: Mapping[str, Device],
     batches: int,
     reference: Timeline | None = None,
-    slow: Slow | None = None,
-    stretch: Stretch = ONCE,
+    slow: SlowBatches | None = None,
+    stretch: Stretch = NO_REPEAT,
 ) -> Timeline:
     """Schedule `batches` batches of `graph`; amounts are scalars or one value per batch.
 
     A rolling log queues at its slowest device; in a part of a run, at the same device as in the whole run, `reference`. In the
     averages the batches of `stretch` are repeated.
     """
-    layout = laid_out(graph, tuple(devices), batches, stretch)
+    layout = lay_out_plan(graph, tuple(devices), batches, stretch)
     (demand_costs, _), kind = layout.taken([devices]), layout.kind
     queue = reference.log_queue if reference else int(layout.log_queues_at(demand_costs)[0])
     if slow:
@@ -144,12 +144,12 @@ def timeline(
     return Timeline(graph, template, start, end, layout, demand_costs, kind, durations, queue, state, averages)
 
 
-def by_demand(demand_costs: Taken, quantity: int) -> Floats:
+def by_demand(demand_costs: DemandCosts, quantity: int) -> Floats:
     """Return a cost (SECONDS, ENERGY or STORED) of one machine by demand and kind of batch, (D, R), contiguous by demand."""
     return np.ascontiguousarray(demand_costs.costs[:, demand_costs.column[quantity, :, 0]].T)
 
 
-def work_done(line: Timeline, end_seconds: Until) -> WorkDone:
+def work_done(line: Timeline, end_seconds: EndSeconds) -> WorkDone:
     """Return the work done in the first `end_seconds`."""
     accounts = line.layout.accounts
     share = np.zeros((len(line.taken.costs), len(line.graph.tasks)))
@@ -162,11 +162,11 @@ def work_done(line: Timeline, end_seconds: Until) -> WorkDone:
         busy,
         joules,
         float((done_share * np.ascontiguousarray(line.taken.written.T)).sum()),
-        float((done_share * by_demand(line.taken, STORED)).sum()),
+        float((done_share * by_demand(line.taken, STORED_BYTES)).sum()),
     )
 
 
-def fraction_done(timeline: Timeline, end_seconds: Until) -> Floats:
+def fraction_done(timeline: Timeline, end_seconds: EndSeconds) -> Floats:
     """Return the share of each task's work done by `end_seconds`, (N, K), summed over instants.
 
     Return 0 for skipped logs.

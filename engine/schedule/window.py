@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..amounts.expected import spread
+from ..amounts.expected import evenly_spread
 from ..systems.system import LogPolicy
-from .kernels.template import ONCE, Stretch
+from .kernels.template import NO_REPEAT, Stretch
 
-WINDOW, TURNS, LONGEST = 64, 3, 2048
+WINDOW, TURNS, MAX_WINDOW = 64, 3, 2048
 LENGTH = 60  # batches repeated: whole turns of pipelines of up to six batches, whose every fifth may take six times as long
 EDGE = 8  # batches in which a pipeline fills, or drains; the repeated batches keep this distance from both ends
 
@@ -27,8 +27,8 @@ def steady_window(log_policy: LogPolicy) -> int:
     A log that cannot keep up makes a batch wait once in a turn; a run of fewer turns may end before the first wait.
     """
     turn = log_policy.mlp_staleness_bound + 1
-    turns = min(max(TURNS, -(-WINDOW // turn)), max(LONGEST // turn, 1))
-    return 2 + min(turns * turn, LONGEST)
+    turns = min(max(TURNS, -(-WINDOW // turn)), max(MAX_WINDOW // turn, 1))
+    return 2 + min(turns * turn, MAX_WINDOW)
 
 
 def run_window(log_policy: LogPolicy, batches: int, unlike_shares: Sequence[float] = ()) -> Window:
@@ -40,7 +40,7 @@ def run_window(log_policy: LogPolicy, batches: int, unlike_shares: Sequence[floa
     steady_batches, turn, edges = steady_window(log_policy), log_policy.mlp_staleness_bound + 1, 2 + 2 * EDGE
     length = _length(unlike_shares) if turn == 1 else 0
     if batches <= (edges + length if length else steady_batches):
-        return Window(batches, ONCE)
+        return Window(batches, NO_REPEAT)
     if length:
         return Window(edges + length, Stretch(1 + EDGE, 1 + EDGE + length, (batches - edges - length) / length))
     if edges + turn > steady_batches:
@@ -54,5 +54,7 @@ def run_window(log_policy: LogPolicy, batches: int, unlike_shares: Sequence[floa
 def _length(shares: Sequence[float]) -> int:
     """Return the number of batches to repeat, from LENGTH to twice that, whose shares of differing batches fit best."""
     lengths = np.arange(LENGTH, 2 * LENGTH if shares else LENGTH + 1)
-    errors = [abs((spread(share, 1 + EDGE + lengths) - spread(share, 1 + EDGE)) / lengths - share) for share in shares]
+    errors = [
+        abs((evenly_spread(share, 1 + EDGE + lengths) - evenly_spread(share, 1 + EDGE)) / lengths - share) for share in shares
+    ]
     return int(lengths[np.argmin(np.max(errors, axis=0))]) if shares else LENGTH

@@ -17,73 +17,75 @@ from .. import version
 from ..core.process import REMEDY
 from ..run.progress import Progress
 from ..store.database import transaction
-from ..store.kept import keep
+from ..store.kept import store_results
 from ..store.soundness import check_points
-from .queue import begin
+from .queue import start_request
 
 # A point's key, its ending, and a text: the result's JSON for `kept`, the sentence for `failed` and `bug`, the reason why a
 # `cancelled` point starts again from its first batch, else "".
 Ending = tuple[str, str, str]
 MOST_DEATHS = 3
 MOST_STOPPED = 16  # cancelled points whose progress is kept for viewers
-NOT_IN_TIME = "what it had learned is not kept, since it did not stop in time"
+TOO_LATE = "what it had learned is not kept, since it did not stop in time"
 KILLER = (
     f"The computation killed its worker process {MOST_DEATHS} times, the last time alone; it may need more memory than is free: "
     f"{REMEDY}."
 )
 # Condition: a live request waits for the point, neither ended nor cancelled. A run-out lease stops no running point.
-WANTED = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request
+WANTED_CONDITION = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request
     WHERE p.key = {} AND p.state = 0 AND r.state IN ('queued', 'running'))"""
-OURS = "EXISTS (SELECT 1 FROM claims WHERE key = {} AND pid = ? AND ending IS NULL)"
+OWN_CLAIM = "EXISTS (SELECT 1 FROM claims WHERE key = {} AND pid = ? AND ending IS NULL)"
 
 
-def claim(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
+def claim_points(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
     """Write claims for the points of a request that are still wanted and unfinished.
 
     Return their keys.
     """
     with transaction(store):
         check_points(store, request, names)
-        wanted_keys = _matching_keys(store, names, WANTED)
+        wanted_keys = _matching_keys(store, names, WANTED_CONDITION)
         rows = ((name, os.getpid(), time.time()) for name in wanted_keys)
         store.executemany("INSERT INTO claims (key, pid, started) VALUES (?, ?, ?)", rows)
         if wanted_keys:
-            begin(store, request)
+            start_request(store, request)
     return wanted_keys
 
 
-def wanted(store: sqlite3.Connection, name: str) -> bool:
+def is_wanted(store: sqlite3.Connection, name: str) -> bool:
     """Return whether a live request waits for the point with this key."""
-    return bool(store.execute(f"SELECT {WANTED.format('?')}", (name,)).fetchone()[0])
+    return bool(store.execute(f"SELECT {WANTED_CONDITION.format('?')}", (name,)).fetchone()[0])
 
 
-def unwanted(store: sqlite3.Connection) -> dict[int, str]:
+def unwanted_claims(store: sqlite3.Connection) -> dict[int, str]:
     """Return the running claims for whose points no request waits any more: number and key."""
     return dict(
-        store.execute(f"SELECT id, key FROM claims WHERE ending IS NULL AND NOT {WANTED.format('claims.key')}").fetchall()
+        store.execute(
+            f"SELECT id, key FROM claims WHERE ending IS NULL AND NOT {WANTED_CONDITION.format('claims.key')}"
+        ).fetchall()
     )
 
 
-def kept(store: sqlite3.Connection, name: str) -> bool:
+def has_result(store: sqlite3.Connection, name: str) -> bool:
     """Return whether the point with this key has a result of this code."""
     return bool(store.execute("SELECT 1 FROM results WHERE key = ? AND code = ?", (name, version.CODE)).fetchone())
 
 
-def report(store: sqlite3.Connection, name: str, progress: Progress) -> None:
+def report_progress(store: sqlite3.Connection, name: str, progress: Progress) -> None:
     """Write a point's progress to the store, for viewers."""
     row = (name, json.dumps(progress.as_json(), separators=(",", ":"), default=float), time.time())
     store.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", row)
 
 
-def close(store: sqlite3.Connection, endings: Iterable[Ending]) -> None:
+def close_claims(store: sqlite3.Connection, endings: Iterable[Ending]) -> None:
     """Write the endings of points that this process has claimed, durably and together."""
     ending_by_key = {name: (ending, text) for name, ending, text in endings}
     with transaction(store):
-        own_endings = {name: ending_by_key[name] for name in _matching_keys(store, ending_by_key, OURS, os.getpid())}
+        own_endings = {name: ending_by_key[name] for name in _matching_keys(store, ending_by_key, OWN_CLAIM, os.getpid())}
         rows = ((ending, name, os.getpid()) for name, (ending, _) in own_endings.items())
         store.executemany("UPDATE claims SET ending = ? WHERE key = ? AND pid = ? AND ending IS NULL", rows)
         kept_results = [(name, text) for name, (ending, text) in own_endings.items() if ending == "kept"]
-        keep(store, kept_results)
+        store_results(store, kept_results)
         names = [(name,) for name, _ in kept_results]
         store.executemany("UPDATE claims SET ending = 'survived' WHERE key = ? AND ending = 'died'", names)
         for name, (ending, text) in own_endings.items():
@@ -111,23 +113,23 @@ def _matching_keys(store: sqlite3.Connection, names: Iterable[str], condition: s
     return [name for (name,) in store.execute(query, (json.dumps([*names]), *parameters))]
 
 
-def bury(store: sqlite3.Connection, ending: str) -> int:
+def close_open_claims(store: sqlite3.Connection, ending: str) -> int:
     """Close all open claims with `ending` and return their number.
 
     Too many deaths make a failure.
     """
     with transaction(store):
-        stopped = [(NOT_IN_TIME, key) for key in unwanted(store).values()] if ending == "stopped" else []
+        stopped = [(TOO_LATE, key) for key in unwanted_claims(store).values()] if ending == "stopped" else []
         stopped_keys = [name for _, name in stopped]
         condition = "key IN (SELECT key FROM claims WHERE ending IS NULL) AND key NOT IN (SELECT value FROM json_each(?))"
         store.execute(f"DELETE FROM progress WHERE {condition}", (json.dumps(stopped_keys),))
         closed = store.execute("UPDATE claims SET ending = ? WHERE ending IS NULL", (ending,)).rowcount
         _note_stopped(store, stopped)
-        blame(store)
+        fail_killers(store)
     return closed
 
 
-def blame(store: sqlite3.Connection) -> None:
+def fail_killers(store: sqlite3.Connection) -> None:
     """Write a failure for each point during which workers died too often."""
     deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
     for (name,) in deaths.fetchall():

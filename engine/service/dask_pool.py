@@ -18,7 +18,7 @@ from ..run import progress
 from ..store import trainings
 from . import computations
 from .pool import Store
-from .worker import CHANGED, Chunk, ChunkEnd, endings
+from .worker import CODE_CHANGED, Chunk, ChunkAnswer, point_endings
 
 TOPIC = "emberpool progress"
 CONNECT_SECONDS, TELL_SECONDS, GONE_SECONDS = 10.0, 2.0, 20.0
@@ -30,7 +30,7 @@ UNWANTED: set[tuple[str, str]] = set()  # on a worker: task and key of points th
 _CHUNK_LOCK = Lock()
 
 
-def compute_afar(chunk: Chunk, wanted_keys: tuple[str, ...], training_text: str) -> ChunkEnd:
+def compute_on_cluster(chunk: Chunk, wanted_keys: tuple[str, ...], training_text: str) -> ChunkAnswer:
     """Compute a chunk's wanted points on a worker and return their endings.
 
     A process computes one chunk at a time.
@@ -38,15 +38,17 @@ def compute_afar(chunk: Chunk, wanted_keys: tuple[str, ...], training_text: str)
     """
     if chunk.code != version.CODE:
         trouble = f"A worker of the cluster runs engine {version.CODE}, and this is {chunk.code}; install the same everywhere."
-        return ChunkEnd(chunk.keys, trouble)
+        return ChunkAnswer(chunk.keys, trouble)
     name = chunk.functional_class
-    shelf = {name: trainings.from_text(training_text)} if name and training_text else {}
+    shelf = {name: trainings.training_from_text(training_text)} if name and training_text else {}
     watcher = partial(_watcher, import_module("distributed").get_worker())
     with _CHUNK_LOCK:
         parts = (set(names).intersection(wanted_keys) for names in chunk.parts())
-        chunk_endings = [ending for names in parts for ending in endings(chunk, names, watcher, shelf if name else None)]
-    learned = trainings.text(shelf[name]) if name in shelf and not training_text else ""
-    return ChunkEnd(chunk.keys, CHANGED if version.code_has_changed() else "", tuple(chunk_endings), (name or "", learned))
+        chunk_endings = [ending for names in parts for ending in point_endings(chunk, names, watcher, shelf if name else None)]
+    learned = trainings.training_text(shelf[name]) if name in shelf and not training_text else ""
+    return ChunkAnswer(
+        chunk.keys, CODE_CHANGED if version.code_has_changed() else "", tuple(chunk_endings), (name or "", learned)
+    )
 
 
 def _watcher(worker: Any, key: str) -> progress.Watcher:
@@ -65,7 +67,7 @@ def _watcher(worker: Any, key: str) -> progress.Watcher:
     return watch
 
 
-async def forget(points: set[tuple[str, str]]) -> None:
+async def stop_points(points: set[tuple[str, str]]) -> None:
     """Stop these points on a worker at their next progress.
 
     A coroutine, since Dask waits for the end of all other calls.
@@ -96,13 +98,15 @@ class Cluster:
         """Claim a chunk's points for the owner and send the points that are wanted."""
         if self.client.status not in ("running", "connecting"):
             raise self._gone()
-        wanted_keys = tuple(computations.claim(store, chunk.turn.request, chunk.keys))
-        training = trainings.load(store, chunk.functional_class) if chunk.functional_class else None
-        future = self.client.submit(compute_afar, chunk, wanted_keys, trainings.text(training) if training else "", pure=False)
+        wanted_keys = tuple(computations.claim_points(store, chunk.turn.request, chunk.keys))
+        training = trainings.load_training(store, chunk.functional_class) if chunk.functional_class else None
+        future = self.client.submit(
+            compute_on_cluster, chunk, wanted_keys, trainings.training_text(training) if training else "", pure=False
+        )
         self.flying[future] = chunk
         future.add_done_callback(self.answers.put)
 
-    def answer(self, store: Store, seconds: float) -> ChunkEnd | None:
+    def answer(self, store: Store, seconds: float) -> ChunkAnswer | None:
         """Return the next answer and store its results durably.
 
         A worker's death is an answer too.
@@ -113,10 +117,10 @@ class Cluster:
             return None
         chunk = self.flying.pop(future)
         try:
-            chunk_end: ChunkEnd = future.result()
+            chunk_end: ChunkAnswer = future.result()
         except Exception as error:
-            chunk_end = lost(chunk, error)
-        keep(store, chunk_end)
+            chunk_end = lost_chunk_end(chunk, error)
+        keep_chunk_end(store, chunk_end)
         return chunk_end
 
     def tend(self, store: Store) -> None:
@@ -128,10 +132,10 @@ class Cluster:
             raise self._gone()
         while self.told:
             key, snapshot = self.told.popitem()
-            computations.report(store, key, progress.from_json(snapshot))
-        unwanted = set(computations.unwanted(store).values())
+            computations.report_progress(store, key, progress.from_json(snapshot))
+        unwanted = set(computations.unwanted_claims(store).values())
         if points := {(future.key, key) for future, chunk in self.flying.items() for key in unwanted.intersection(chunk.keys)}:
-            self.client.run(forget, points, wait=False)
+            self.client.run(stop_points, points, wait=False)
 
     def _gone(self) -> CannotRun:
         remedy = f"see that it runs, start some with `dask worker {self.address} --nthreads 1`, and run the same again to go on"
@@ -158,16 +162,16 @@ def _client(address: str) -> Any:
         ) from error
 
 
-def keep(store: Store, chunk_end: ChunkEnd) -> None:
+def keep_chunk_end(store: Store, chunk_end: ChunkAnswer) -> None:
     """Store an answer's results durably, count deaths, and reopen points that were not reached."""
     name, learned = chunk_end.training
     if learned:
-        trainings.StoreShelf(store)[name] = trainings.from_text(learned)
-    computations.close(store, [*((key, "returned", "") for key in chunk_end.keys), *chunk_end.endings])
-    computations.blame(store)
+        trainings.StoreShelf(store)[name] = trainings.training_from_text(learned)
+    computations.close_claims(store, [*((key, "returned", "") for key in chunk_end.keys), *chunk_end.endings])
+    computations.fail_killers(store)
 
 
-def lost(chunk: Chunk, error: Exception) -> ChunkEnd:
+def lost_chunk_end(chunk: Chunk, error: Exception) -> ChunkAnswer:
     """Return the answer for a chunk that Dask gave up after several tries."""
     name, keys = type(error).__name__, chunk.keys
     if name == "KilledWorker":
@@ -175,5 +179,7 @@ def lost(chunk: Chunk, error: Exception) -> ChunkEnd:
     elif name in ("CancelledError", "FutureCancelledError"):
         ending = ("stopped", "")
     else:
-        return ChunkEnd(keys, f"The workers cannot compute ({name}: {error}); start them with the same Emberpool on PYTHONPATH.")
-    return ChunkEnd(keys, endings=tuple((key, *ending) for key in keys))
+        return ChunkAnswer(
+            keys, f"The workers cannot compute ({name}: {error}); start them with the same Emberpool on PYTHONPATH."
+        )
+    return ChunkAnswer(keys, endings=tuple((key, *ending) for key in keys))

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import BadFile
-from ..store.trainings import load
+from ..store.trainings import load_training
 from . import computations
-from .queue import OpenPoint, Turn, count_open, open_points, suspects, turns
-from .worker import Chunk, ChunkEnd
+from .queue import LiveRequest, OpenPoint, count_open, live_requests, open_points, suspect_points
+from .worker import Chunk, ChunkAnswer
 
 ESTIMATE = "estimate"
 # Points in a chunk: estimates of about a moment, so that a crash repeats little work; LEAST where few points are left.
-MOST, LEAST = {"estimate": 512, "full": 64}, {"estimate": 64, "full": 1}
+MAX_POINTS, MIN_POINTS = {"estimate": 512, "full": 64}, {"estimate": 64, "full": 1}
 
 
 class Dispatcher:
@@ -68,17 +68,17 @@ class Dispatcher:
         """
         if self.alone and self.in_flight:
             return None
-        suspected = suspects(self.store)
+        suspected = suspect_points(self.store)
         self.alone = suspected is not None and not self.in_flight
         if suspected:
             return self._chunk(*suspected) if self.alone else None
-        for turn in turns(self.store, self.served):
+        for turn in live_requests(self.store, self.served):
             points = [] if only_estimates and turn.how == "full" else self._fresh(turn)
             if points:
                 return self._chunk(turn, points)
         return None
 
-    def note(self, chunk_end: ChunkEnd) -> None:
+    def note(self, chunk_end: ChunkAnswer) -> None:
         """Note a chunk's answer: its keys are no longer in flight. Raises BadFile for its trouble."""
         if chunk_end.trouble:
             raise BadFile(chunk_end.trouble)
@@ -88,14 +88,14 @@ class Dispatcher:
         if chunk and chunk.turn.how == "full":
             self.fed.pop(chunk.turn.request, None)
             class_name = chunk.functional_class
-            if class_name and self.training.pop(class_name, None) and computations.kept(self.store, chunk.keys[0]):
+            if class_name and self.training.pop(class_name, None) and computations.has_result(self.store, chunk.keys[0]):
                 self._look(class_name)
                 self.fed.clear()
 
     def _train(self, chunk: Chunk) -> None:
         """Let the points of a class wait for this chunk's training, unless trained."""
         class_name = chunk.functional_class
-        if class_name and class_name not in self.free and not load(self.store, class_name):
+        if class_name and class_name not in self.free and not load_training(self.store, class_name):
             self.training[class_name] = chunk.keys[0]
         elif class_name:
             self.free.add(class_name)
@@ -106,23 +106,23 @@ class Dispatcher:
         The limit is the number of points that run at once.
         """
         self.barren[class_name] += 1
-        if self.barren[class_name] >= self.slots or load(self.store, class_name):
+        if self.barren[class_name] >= self.slots or load_training(self.store, class_name):
             self.free.add(class_name)
 
-    def _fresh(self, turn: Turn) -> list[OpenPoint]:
+    def _fresh(self, turn: LiveRequest) -> list[OpenPoint]:
         """Return the next open points of a request, behind the last ones sent.
 
         At the end of the request, open points are searched from the start again.
         """
         if turn.request in self.dry:
             return []
-        max_points = MOST[turn.how]
+        max_points = MAX_POINTS[turn.how]
         for position, taken_count in ((self.fed.get(turn.request, -1), 0), (-1, len(self.taken))):
             rows = open_points(self.store, turn.request, position, max_points + taken_count, self.training)
             points = list({point.key: point for point in rows if point.key not in self.taken}.values())
             if points:
                 open_count = count_open(self.store, turn.request, position, 2 * self.slots * max_points)
-                size = max(LEAST[turn.how], min(max_points, open_count // (2 * self.slots)))
+                size = max(MIN_POINTS[turn.how], min(max_points, open_count // (2 * self.slots)))
                 training_index = next((n for n, point in enumerate(points) if point.functional_class), size)
                 chunk_points = points[: max(1, min(size, training_index))]
                 self.fed[turn.request] = chunk_points[-1].position
@@ -131,6 +131,6 @@ class Dispatcher:
             self.dry.add(turn.request)
         return []
 
-    def _chunk(self, turn: Turn, points: list[OpenPoint]) -> Chunk:
+    def _chunk(self, turn: LiveRequest, points: list[OpenPoint]) -> Chunk:
         self.served[turn.session] = self.served[turn.request] = max(self.served.values(), default=0) + 1
         return Chunk(str(self.path), turn, tuple(points), self.compute)

@@ -18,31 +18,31 @@ from ..core.figures import count
 from ..errors import BadInput, EmberpoolError
 from ..results.result import Result
 from ..scenario import knobs
-from ..scenario.keys import How
-from ..scenario.renamed import translated
-from ..scenario.scenario import KNOBS, Scenario, known, with_values
+from ..scenario.keys import Fidelity
+from ..scenario.renamed import todays_knob
+from ..scenario.scenario import KNOBS, Scenario, declaration, with_values
 from ..store import kept
-from ..store.database import FAILED, KEPT, OPEN, opened, transaction
+from ..store.database import FAILED, FINISHED, OPEN, open_store, transaction
 from ..store.quota import shrink
 from ..sweep import links
-from ..sweep.questions import Questions
+from ..sweep.questions import LinkQuestions
 from ..sweep.sweep import Sweep
 from .stopped_runs import StoppedRunFile
 
 COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base, code"
-COUNTED = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
+COUNT_QUERY = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {OPEN}),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {FAILED})"""
-THESE = "(SELECT value FROM json_each(?1))"
-ALONE = f"""SELECT DISTINCT key FROM points WHERE request IN {THESE} AND NOT EXISTS
-    (SELECT 1 FROM points other WHERE other.key = points.key AND other.request NOT IN {THESE})"""
-MOST_NAMED = 3  # knobs that a title names
+REQUEST_IDS = "(SELECT value FROM json_each(?1))"
+OWN_KEYS = f"""SELECT DISTINCT key FROM points WHERE request IN {REQUEST_IDS} AND NOT EXISTS
+    (SELECT 1 FROM points other WHERE other.key = points.key AND other.request NOT IN {REQUEST_IDS})"""
+MAX_TITLE_KNOBS = 3  # knobs that a title names
 OWN_PATH = re.compile(r"/[a-z]+\?")
 Texts = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Entry:
+class PastRequest:
     """One request of the history.
 
     request: its number.
@@ -59,7 +59,7 @@ class Entry:
     """
 
     request: int
-    how: How
+    how: Fidelity
     state: str
     total: int
     kept: int
@@ -71,19 +71,19 @@ class Entry:
     seconds: float | None
 
 
-def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
+def past_requests(path: Path, words: str = "", most: int = 100) -> list[PastRequest]:
     """Return the newest requests whose title, link or state has all the words.
 
     Words such as #7 are numbers of requests.
     """
-    matches: list[Entry] = []
-    numbers, search_words = numbered(words), [word for word in words.lower().split() if not word.startswith("#")]
-    with opened(path) as store:
+    matches: list[PastRequest] = []
+    numbers, search_words = request_numbers(words), [word for word in words.lower().split() if not word.startswith("#")]
+    with open_store(path) as store:
         store.row_factory = sqlite3.Row
         for row in store.execute(f"SELECT {COLUMNS} FROM requests WHERE state != 'arriving' ORDER BY created DESC"):
             if numbers and row["id"] not in numbers:
                 continue
-            title = row["title"] or described(row["how"], row["total"], *_texts(store, row))
+            title = row["title"] or default_title(row["how"], row["total"], *_texts(store, row))
             text = f"{title} {row['link']} {row['state']} {'pinned' * row['pinned']}".lower()
             if all(word in text for word in search_words):
                 matches.append(_history_entry(store, row, title))
@@ -92,9 +92,9 @@ def entries(path: Path, words: str = "", most: int = 100) -> list[Entry]:
         return _with_distinct_titles(store, matches)
 
 
-def _with_distinct_titles(store: sqlite3.Connection, matches: list[Entry]) -> list[Entry]:
+def _with_distinct_titles(store: sqlite3.Connection, matches: list[PastRequest]) -> list[PastRequest]:
     """Return requests with distinct titles: equal ones get their differing knobs, or their number."""
-    groups: dict[str, list[Entry]] = {}
+    groups: dict[str, list[PastRequest]] = {}
     for past_request in matches:
         groups.setdefault(past_request.title, []).append(past_request)
     names: dict[int, str] = {}
@@ -118,22 +118,22 @@ def _first_texts(store: sqlite3.Connection, request: int) -> Texts:
 
 def _differences(texts: Texts, differ: Sequence[str]) -> str:
     """Return the first few of the knobs that differ, each with its value and unit."""
-    phrases = [f"{KNOBS[path].label} {texts.get(path, '')[:40]} {KNOBS[path].unit}".strip() for path in differ[:MOST_NAMED]]
+    phrases = [f"{KNOBS[path].label} {texts.get(path, '')[:40]} {KNOBS[path].unit}".strip() for path in differ[:MAX_TITLE_KNOBS]]
     return ", ".join(phrases)
 
 
-def numbered(words: str) -> set[int]:
+def request_numbers(words: str) -> set[int]:
     """Return the numbers of requests in a text such as "#7 #12"."""
     return {int(word[1:]) for word in words.split() if word.startswith("#") and word[1:].isdecimal()}
 
 
-def _history_entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> Entry:
+def _history_entry(store: sqlite3.Connection, row: sqlite3.Row, title: str) -> PastRequest:
     request, started = row["id"], row["started"]
-    point_count, open_count, failed = store.execute(COUNTED, (request,)).fetchone()
+    point_count, open_count, failed = store.execute(COUNT_QUERY, (request,)).fetchone()
     seconds = None if started is None else max(0.0, (row["ended"] or time.time()) - started)
     result_count, failed = (point_count - open_count - failed, failed) if row["code"] == version.CODE else (0, 0)
     counts, state = (row["total"], result_count, failed), row["state"]
-    return Entry(request, row["how"], state, *counts, title, row["note"], bool(row["pinned"]), row["created"], seconds)
+    return PastRequest(request, row["how"], state, *counts, title, row["note"], bool(row["pinned"]), row["created"], seconds)
 
 
 def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[str, ...]]:
@@ -147,7 +147,7 @@ def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[st
     return _texts_of_json(row["base"]), tuple(_texts_of_json(last_row[0])) if last_row else ()
 
 
-def described(method: How, total: int, first_texts: Texts, varied: Iterable[str], preset: str = "") -> str:
+def default_title(method: Fidelity, total: int, first_texts: Texts, varied: Iterable[str], preset: str = "") -> str:
     """Return a request's title: its method, number of points, model and system, and varied knobs."""
     noun = {"full": "full run", "estimate": "estimate"}[method]
     amount_text = count(total, noun) if total > 1 else noun.capitalize()
@@ -163,13 +163,13 @@ def link(path: Path, request: int) -> str:
     "" for knobs of another version. A store may come from another person, so texts that are no path of this explorer, such as
     @host/, are no links.
     """
-    with opened(path) as store:
+    with open_store(path) as store:
         store.row_factory = sqlite3.Row
         row = store.execute(f"SELECT {COLUMNS} FROM requests WHERE id = ?", (request,)).fetchone()
         if row is None or row["link"]:
             return str(row["link"]) if row and OWN_PATH.match(str(row["link"])) else ""
         try:
-            texts = {path: knobs.parse(known(path), text) for path, text in _texts(store, row)[0].items()}
+            texts = {path: knobs.parse(declaration(path), text) for path, text in _texts(store, row)[0].items()}
             return links.link(with_values(Scenario(), texts))
         except EmberpoolError:
             return ""
@@ -182,18 +182,18 @@ def reopening(points: Sequence[Scenario]) -> str:
     """
     if not isinstance(points, Sweep) or (points.settings and any(axis.path == "model.name" for axis in points.axes)):
         return ""  # settings come after a swept model, a link's knobs before it
-    sample = Questions("" if str(points.sampling) == "grid" else str(points.sampling))
+    sample = LinkQuestions("" if str(points.sampling) == "grid" else str(points.sampling))
     base = with_values(points.base, dict(points.settings))
     sweep_link = links.link(base, page="search", axes=map(str, points.axes), questions=sample)
     return sweep_link if len(sweep_link) <= links.MOST_CHARACTERS else ""
 
 
-def places(path: Path, request: int) -> dict[str, list[str]]:
+def varied_texts(path: Path, request: int) -> dict[str, list[str]]:
     """Return the varied knobs of a request, with their texts at all points.
 
     Damaged points have the texts of the first point.
     """
-    with opened(path) as store:
+    with open_store(path) as store:
         base = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
         rows = store.execute("SELECT changes FROM points WHERE request = ? ORDER BY position", (request,)).fetchall()
     first_texts, changes_by_point = _texts_of_json(base[0] if base else ""), [_texts_of_json(changes) for (changes,) in rows]
@@ -201,9 +201,9 @@ def places(path: Path, request: int) -> dict[str, list[str]]:
     return {path: [changes.get(path, first_texts.get(path, "")) for changes in changes_by_point] for path in varied}
 
 
-def held(path: Path, request: int) -> Texts:
+def first_point_texts(path: Path, request: int) -> Texts:
     """Return the text of every knob at a request's first point."""
-    with opened(path) as store:
+    with open_store(path) as store:
         return _first_texts(store, request)
 
 
@@ -215,25 +215,25 @@ def _texts_of_json(text: object) -> Texts:
     try:
         stored_texts = kept.knob_texts(str(text))
         systems = (stored_texts["system"],) if "system" in stored_texts else ()
-        return dict(translated(path, setting_text, systems) for path, setting_text in stored_texts.items())
+        return dict(todays_knob(path, setting_text, systems) for path, setting_text in stored_texts.items())
     except (ValueError, AttributeError, TypeError, BadInput):
         return {}
 
 
 def results(path: Path, request: int) -> Iterator[Result]:
     """Yield the request's results in order, one at a time."""
-    query = f"SELECT key FROM points WHERE request = ? AND state = {KEPT} ORDER BY position"
-    with opened(path) as store:
+    query = f"SELECT key FROM points WHERE request = ? AND state = {FINISHED} ORDER BY position"
+    with open_store(path) as store:
         for (name,) in store.execute(query, (request,)):
-            if result := kept.load(store, name):
+            if result := kept.load_result(store, name):
                 yield result
 
 
-def lines(path: Path, request: int) -> Iterator[str]:
+def result_lines(path: Path, request: int) -> Iterator[str]:
     """Yield each undamaged result of a request as one line of JSON."""
     query = """SELECT r.key, r.result, r.checksum FROM points p JOIN results r ON r.key = p.key
         WHERE p.request = ? AND r.code = ? ORDER BY p.position"""
-    with opened(path) as store:
+    with open_store(path) as store:
         for name, text, checksum in store.execute(query, (request, version.CODE)):
             if kept.checksum(name, text) == checksum:
                 yield f"{kept.complete_text(text)}\n"
@@ -241,15 +241,15 @@ def lines(path: Path, request: int) -> Iterator[str]:
 
 def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:
     """Pin requests and their results against eviction, or unpin them."""
-    with opened(path) as store, transaction(store):
+    with open_store(path) as store, transaction(store):
         _check_known(store, path, requests)
-        store.execute(f"UPDATE requests SET pinned = ?2 WHERE id IN {THESE}", (json.dumps(requests), pinned))
+        store.execute(f"UPDATE requests SET pinned = ?2 WHERE id IN {REQUEST_IDS}", (json.dumps(requests), pinned))
 
 
-def freed(path: Path, requests: Sequence[int]) -> int:
+def freed_results(path: Path, requests: Sequence[int]) -> int:
     """Return the number of results that only these requests have."""
-    with opened(path) as store:
-        query = f"SELECT count(*) FROM results WHERE key IN ({ALONE})"
+    with open_store(path) as store:
+        query = f"SELECT count(*) FROM results WHERE key IN ({OWN_KEYS})"
         return int(store.execute(query, (json.dumps(requests),)).fetchone()[0])
 
 
@@ -259,15 +259,15 @@ def delete(path: Path, requests: Sequence[int]) -> None:
     Points that run for these requests alone stop.
     """
     ids = (json.dumps(requests),)
-    with opened(path) as store:
+    with open_store(path) as store:
         with transaction(store):
             _check_known(store, path, requests)
-            store.execute(f"CREATE TEMP TABLE going AS {ALONE}", ids)
-            classes = f"SELECT DISTINCT class FROM points WHERE class IS NOT NULL AND request IN {THESE}"
+            store.execute(f"CREATE TEMP TABLE going AS {OWN_KEYS}", ids)
+            classes = f"SELECT DISTINCT class FROM points WHERE class IS NOT NULL AND request IN {REQUEST_IDS}"
             class_rows = store.execute(classes, ids).fetchall()
             own_keys = store.execute("SELECT key FROM going").fetchall()
-            store.execute(f"DELETE FROM points WHERE request IN {THESE}", ids)
-            store.execute(f"DELETE FROM requests WHERE id IN {THESE}", ids)
+            store.execute(f"DELETE FROM points WHERE request IN {REQUEST_IDS}", ids)
+            store.execute(f"DELETE FROM requests WHERE id IN {REQUEST_IDS}", ids)
             for table, condition in (("results", ""), ("failures", ""), ("progress", ""), ("claims", " AND ending IS NOT NULL")):
                 store.execute(f"DELETE FROM {table} WHERE key IN (SELECT key FROM going){condition}")
             unused = "DELETE FROM trainings WHERE class = ?1 AND NOT EXISTS (SELECT 1 FROM points WHERE class = ?1)"

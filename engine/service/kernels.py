@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent.parent / "__pycache__"
 READY = "ready"
 
 
-def compiled() -> bool:
+def all_compiled() -> bool:
     """Return whether all kernels of this code are compiled here.
 
     False where the stamp cannot be written.
@@ -38,7 +38,7 @@ def _stamp_text() -> str:
     return f"{version.CODE} {installed('numba')} {os.environ.get('NUMBA_CACHE_DIR', '')}"
 
 
-class Compiling(threading.Thread):
+class CompileProcess(threading.Thread):
     """A running command that compiles: `done` of `total` known kernels.
 
     `ready` is for the first page.
@@ -92,7 +92,7 @@ def compile_all(uses: Iterator[None], say: Callable[[str], None]) -> None:
     Each report is the kernels compiled and known, or READY after the first of the uses.
     """
     with _compile_lock(fcntl.LOCK_EX):
-        if compiled():
+        if all_compiled():
             return
         from ..core.jit import report_compilation  # late: workers that wait stay small
 

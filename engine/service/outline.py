@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from ..errors import BadFile
-from ..workload.readers.formats import files_of
+from ..workload.readers.formats import parts_of_file
 
 
-def outlined(error: BadFile, data_path: Path) -> BadFile:
+def outline_refusal(error: BadFile, data_path: Path) -> BadFile:
     """Return a refusal without any content of the data file or its companions."""
     try:
-        files = files_of(data_path)
+        files = parts_of_file(data_path)
     except (BadFile, OSError):  # a file that belongs to the data is missing
         files = (data_path,)
     names = (name for file in files for name in (file.name, f"{file.name}.toml"))

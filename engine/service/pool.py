@@ -16,7 +16,7 @@ from loky.backend.context import LokyContext
 
 from ..errors import CannotRun
 from . import computations
-from .worker import Chunk, ChunkEnd, compute_chunk, settle
+from .worker import Chunk, ChunkAnswer, compute_chunk, prepare_worker
 
 IDLE_SECONDS = 300  # a worker without work leaves after so long
 PATIENCE_SECONDS = 3.0
@@ -36,7 +36,7 @@ class LocalPool:
 
     def __init__(self, n_jobs: int) -> None:
         self.slots = n_jobs
-        self.answers: SimpleQueue[Future[ChunkEnd]] = SimpleQueue()
+        self.answers: SimpleQueue[Future[ChunkAnswer]] = SimpleQueue()
         self.workers: dict[bool, Any] = {}  # False: the usual workers, True: the extra worker
         self.since: dict[int, float] = {}  # by claim, the time since which no request waits for it
         self.ending, self.false_starts = "died", 0
@@ -45,14 +45,14 @@ class LocalPool:
         """Send a chunk to a worker. Raises CannotRun."""
         try:
             if beside_runs not in self.workers:
-                options = {"timeout": IDLE_SECONDS, "initializer": settle, "initargs": (os.getpid(),), **WORKERS}
+                options = {"timeout": IDLE_SECONDS, "initializer": prepare_worker, "initargs": (os.getpid(),), **WORKERS}
                 self.workers[beside_runs] = ProcessPoolExecutor(1 if beside_runs else self.slots, **options)
             self.workers[beside_runs].submit(compute_chunk, chunk).add_done_callback(self.answers.put)
         except OSError as error:
             remedy = "free some space in /dev/shm and some memory, or start fewer with --jobs"
             raise CannotRun(f"Worker processes cannot be started: {error.strerror or error}; {remedy}.") from error
 
-    def answer(self, store: Store, seconds: float) -> ChunkEnd | None:
+    def answer(self, store: Store, seconds: float) -> ChunkAnswer | None:
         """Return the next answer, whose results are stored already. Raises BrokenProcessPool for a death."""
         try:
             chunk_end = self.answers.get(timeout=seconds).result()
@@ -64,7 +64,7 @@ class LocalPool:
     def tend(self, store: Store) -> None:
         """Raise BrokenProcessPool if a worker goes on too long with an unwanted point."""
         clock_seconds = time.monotonic()
-        self.since = {claim: self.since.get(claim, clock_seconds) for claim in computations.unwanted(store)}
+        self.since = {claim: self.since.get(claim, clock_seconds) for claim in computations.unwanted_claims(store)}
         if any(clock_seconds - start_seconds > PATIENCE_SECONDS for start_seconds in self.since.values()):
             self.ending = "stopped"
             raise BrokenProcessPool
@@ -77,7 +77,7 @@ class LocalPool:
         """
         self.close()
         ending, self.ending = self.ending, "died"
-        self.false_starts = 0 if computations.bury(store, ending) else self.false_starts + 1
+        self.false_starts = 0 if computations.close_open_claims(store, ending) else self.false_starts + 1
         if self.false_starts > MOST_FALSE_STARTS:
             raise CannotRun("Worker processes die before they begin; free some memory, or start fewer with --jobs.")
 

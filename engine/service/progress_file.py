@@ -14,7 +14,7 @@ from typing import Any
 EVERY_SECONDS = 0.2
 
 
-class Stopped(Exception):
+class WorkStopped(Exception):
     """The work was stopped, as its progress file was removed."""
 
 
@@ -41,7 +41,7 @@ def progress(path: str) -> tuple[float, str]:
     return 0.0, ""
 
 
-def run(path: str, compute: Callable[..., Any], *arguments: Any) -> Any:
+def run_watched(path: str, compute: Callable[..., Any], *arguments: Any) -> Any:
     """Return `compute(*arguments, watch=...)`, with progress in the file; raises Stopped if it is removed."""
     last_write = -EVERY_SECONDS
 
@@ -55,6 +55,6 @@ def run(path: str, compute: Callable[..., Any], *arguments: Any) -> Any:
                 file.write(f"{share:.4f} {text}")
                 file.truncate()
         except FileNotFoundError as error:
-            raise Stopped from error
+            raise WorkStopped from error
 
     return compute(*arguments, watch=watch)

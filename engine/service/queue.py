@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .. import version
-from ..scenario.keys import How
+from ..scenario.keys import Fidelity
 from ..store.database import OPEN, transaction
 from ..store.requests import adopt, withdraw
 
 LIVE = "state IN ('queued', 'running') AND (lease_until > ? OR keeps_on)"
-OURS = f"{LIVE} AND code = ?"
+OWN_LIVE = f"{LIVE} AND code = ?"
 SUSPECTED_TOGETHER = 64
 
 
 @dataclass(frozen=True)
-class Turn:
+class LiveRequest:
     """A live request as the owner sees it.
 
     request: its number.
@@ -29,7 +29,7 @@ class Turn:
 
     request: int
     session: str
-    how: How
+    how: Fidelity
     data: str | None
     base: str
 
@@ -43,15 +43,15 @@ class OpenPoint(NamedTuple):
     position: int
 
 
-def turns(store: sqlite3.Connection, serve_order: Mapping[str | int, int]) -> list[Turn]:
+def live_requests(store: sqlite3.Connection, serve_order: Mapping[str | int, int]) -> list[LiveRequest]:
     """Return this code's live requests in their turn.
 
     The session served longest ago comes first, and so in each session.
     serve_order: a rising number by session and by request, set each time one is served.
     """
-    query = f"SELECT id, session, how, data, base FROM requests WHERE {OURS} ORDER BY id"
+    query = f"SELECT id, session, how, data, base FROM requests WHERE {OWN_LIVE} ORDER BY id"
     rows = store.execute(query, (time.time(), version.CODE))
-    live = [Turn(*row) for row in rows]
+    live = [LiveRequest(*row) for row in rows]
     return sorted(live, key=lambda turn: (serve_order.get(turn.session, 0), serve_order.get(turn.request, 0)))
 
 
@@ -75,7 +75,7 @@ def count_open(store: sqlite3.Connection, request: int, position: int, limit: in
     return int(store.execute(f"SELECT count(*) FROM ({points})", (request, position, limit)).fetchone()[0])
 
 
-def suspects(store: sqlite3.Connection) -> tuple[Turn, list[OpenPoint]] | None:
+def suspect_points(store: sqlite3.Connection) -> tuple[LiveRequest, list[OpenPoint]] | None:
     """Return unfinished points of one request during which workers died before, or None.
 
     After one death several estimates run together, after two each runs alone, so that the point at fault becomes certain.
@@ -83,17 +83,17 @@ def suspects(store: sqlite3.Connection) -> tuple[Turn, list[OpenPoint]] | None:
     rows = store.execute(
         f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class, p.position
         FROM claims c JOIN points p ON p.key = c.key JOIN requests r ON r.id = p.request
-        WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{OURS} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
+        WHERE c.ending = 'died' AND p.state = {OPEN} AND r.{OWN_LIVE} GROUP BY r.id, p.key ORDER BY deaths DESC, r.id LIMIT ?""",
         (time.time(), version.CODE, SUSPECTED_TOGETHER),
     ).fetchall()
     if not rows:
         return None
-    turn, deaths = Turn(*rows[0][:5]), rows[0][5]
+    turn, deaths = LiveRequest(*rows[0][:5]), rows[0][5]
     is_group = turn.how == "estimate" and deaths == 1
     return turn, [OpenPoint(*row[6:]) for row in rows if row[0] == turn.request][: None if is_group else 1]
 
 
-def serves_others(store: sqlite3.Connection) -> bool:
+def newest_has_other_code(store: sqlite3.Connection) -> bool:
     """Return whether the newest live request is of other code.
 
     The other code's own service should own the store then.
@@ -103,7 +103,7 @@ def serves_others(store: sqlite3.Connection) -> bool:
     return row is not None and row[0] != version.CODE
 
 
-def begin(store: sqlite3.Connection, request: int) -> None:
+def start_request(store: sqlite3.Connection, request: int) -> None:
     """Set a request to running.
 
     Points that are finished already do not count for its pace.
@@ -113,7 +113,7 @@ def begin(store: sqlite3.Connection, request: int) -> None:
     store.execute(change, (time.time(), request))
 
 
-def take_over(store: sqlite3.Connection) -> None:
+def resume_requests(store: sqlite3.Connection) -> None:
     """Prepare the requests for a new owner.
 
     Running requests are queued again, those of another model version fail, and requests of other code without a waiting

@@ -18,22 +18,22 @@ from joblib import cpu_count
 
 from .. import version
 from ..errors import EmberpoolError
-from ..store.backups import Care
-from ..store.database import look, opened
-from ..store.files import make_own, real
-from ..store.owner import is_owned, named_owner, owning
-from ..store.requests import tend
+from ..store.backups import StoreMaintenance
+from ..store.database import check_store, open_store
+from ..store.files import make_private_file, real_path
+from ..store.owner import is_owned, named_owner, own_store
+from ..store.requests import end_requests
 from ..store.status import has_ended
 from . import computations, queue
 from .dask_pool import Cluster
 from .dispatch import Dispatcher
 from .pool import LocalPool
-from .worker import CHANGED, COMPUTE
+from .worker import CODE_CHANGED, COMPUTE
 
 POLL_SECONDS = 0.1
 IDLE_EXIT_SECONDS = 600.0
 START_SECONDS = 5.0  # a started service owns its store within so long, or has failed
-MOST_WORDS = 200  # characters of a service's last sentence
+MAX_WORDS_CHARACTERS = 200  # characters of a service's last sentence
 
 
 def serve(
@@ -51,23 +51,28 @@ def serve(
     `cluster`, the address of a Dask scheduler, its workers compute instead of this computer's. CannotRun is for workers that
     cannot start.
     """
-    path = real(path)
-    with owning(path), _last_words(path), opened(path) as store:
-        look(path, store)
-        computations.bury(store, "abandoned")
-        queue.take_over(store)
-        care = Care(path, store)
+    path = real_path(path)
+    with own_store(path), _last_words(path), open_store(path) as store:
+        check_store(path, store)
+        computations.close_open_claims(store, "abandoned")
+        queue.resume_requests(store)
+        care = StoreMaintenance(path, store)
         pool = Cluster(cluster) if cluster else LocalPool(n_jobs or cpu_count())
         try:
             _serve(store, Dispatcher(store, path, compute), pool, care, idle_exit_seconds, request)
         finally:
             pool.close()
-            computations.bury(store, "abandoned")
+            computations.close_open_claims(store, "abandoned")
         care.tend(leaving=True)
 
 
 def _serve(
-    store: Connection, feed: Dispatcher, pool: LocalPool | Cluster, care: Care, idle_exit_seconds: float, request: int | None
+    store: Connection,
+    feed: Dispatcher,
+    pool: LocalPool | Cluster,
+    care: StoreMaintenance,
+    idle_exit_seconds: float,
+    request: int | None,
 ) -> None:
     """Send due chunks, wait for an answer, and repeat until the service is to end."""
     idle_since, next_look = time.monotonic(), 0.0
@@ -76,9 +81,9 @@ def _serve(
             if (
                 clock_seconds := time.monotonic()
             ) >= next_look or not feed.in_flight:  # between, workers wait for their next chunk
-                tend(store)
+                end_requests(store)
                 care.tend()
-                if (request and has_ended(store, request)) or queue.serves_others(store):
+                if (request and has_ended(store, request)) or queue.newest_has_other_code(store):
                     return
                 pool.tend(store)
                 next_look = clock_seconds + POLL_SECONDS
@@ -102,7 +107,7 @@ def _last_words(path: Path) -> Iterator[None]:
         yield
     except EmberpoolError as error:
         with suppress(OSError):
-            make_own(_words_file(path))
+            make_private_file(_words_file(path))
             _words_file(path).write_text(str(error), encoding="utf-8")
         raise
 
@@ -118,9 +123,9 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
     Cheap, so call this function at each look at a status. The owner outlives the caller, writes its messages beside the store,
     and ends when idle. An owner that was started a moment ago gets time to begin.
     """
-    path = real(path)
+    path = real_path(path)
     if version.code_has_changed():
-        return CHANGED
+        return CODE_CHANGED
     if is_owned(path):
         return _other_owner_note(path)
     log_file = Path(f"{path}.log")
@@ -130,7 +135,7 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
     command += ["--jobs", str(n_jobs)] if n_jobs else []
     try:
         _words_file(path).unlink(missing_ok=True)
-        make_own(log_file)
+        make_private_file(log_file)
         with log_file.open("wb") as log:
             _start_apart(command, log)
     except (OSError, subprocess.SubprocessError) as error:
@@ -147,8 +152,8 @@ def _other_owner_note(path: Path) -> str:
     pid, code = named_owner(path)
     if code == version.CODE:
         return ""
-    with opened(path) as store:
-        waits = queue.serves_others(store)
+    with open_store(path) as store:
+        waits = queue.newest_has_other_code(store)
     return f"Process {pid}, of another version of Emberpool, computes what was asked for later; this follows." if waits else ""
 
 
@@ -177,5 +182,5 @@ def _start_failure(path: Path) -> str:
         log = Path(f"{path}.log")
         return f"The service that computes ended without a word; {log} may say why." if log.stat().st_size else ""
     words = "".join(letter if letter.isprintable() else " " for letter in raw_words)
-    words = " ".join(words.split())[:MOST_WORDS].rstrip(".")
+    words = " ".join(words.split())[:MAX_WORDS_CHARACTERS].rstrip(".")
     return f"The service that computes ended: {words}. It is started again every few seconds."

@@ -22,16 +22,16 @@ from ..core.arithmetic import arithmetic
 from ..core.figures import count
 from ..run.run import Resumption
 from ..run.training_curve import StoppedRun
-from ..store.files import make_private
-from ..training.lookup import Early, Uses
-from ..training.loop import Evaluation, KeptMlp, Recorded, Trained
-from ..training.weights import RowBlock, Weights, guide
+from ..store.files import make_private_folder
+from ..training.lookup import EarlyLookup, RowUses
+from ..training.loop import Evaluation, MlpSnapshot, RowChange, TrainedStretch
+from ..training.weights import RowBlock, Weights, row_index
 from ..units import MiB
 
 MOST_BYTES = 256 * MiB  # of one run's arrays
 MOST_FILES = 4
 MOST_SECONDS = 1.5  # to write a file: workers that do not stop soon are ended
-LEFT_SECONDS = 60.0  # a file that is half written for longer is of a dead worker
+ABANDONED_SECONDS = 60.0  # a file that is half written for longer is of a dead worker
 TOO_LARGE = f"what it had learned takes more than {count(MOST_BYTES / MiB)} MiB and is not kept"
 NO_ROOM = "what it had learned could not be written beside the store: the disk is full or slow"
 ARRAY = "array"  # JSON's name for one of the archive's arrays
@@ -76,7 +76,7 @@ class StoppedRunFile:
             return TOO_LARGE
         part = self.path.with_suffix(f".{os.getpid()}.part")
         try:
-            make_private(self.folder)
+            make_private_folder(self.folder)
             with _Timely(part) as file:
                 np.savez(file, allow_pickle=False, content=np.frombuffer(content, np.uint8), **_archive_arrays(arrays))
             os.replace(part, self.path)
@@ -109,7 +109,7 @@ class StoppedRunFile:
         for file in sorted(self.folder.glob("*.npz"), key=_modified_seconds, reverse=True)[MOST_FILES:]:
             file.unlink(missing_ok=True)
         for file in self.folder.glob("*.part"):
-            if not 0 <= time.time() - _modified_seconds(file) < LEFT_SECONDS:
+            if not 0 <= time.time() - _modified_seconds(file) < ABANDONED_SECONDS:
                 file.unlink(missing_ok=True)
 
 
@@ -224,16 +224,16 @@ def _stopped_run(content: dict[str, Any], archive: Any) -> StoppedRun:
         flipped,
         is_shared,
     ) = _restored_content(content["run"], archive)
-    trained = Trained(
+    trained = TrainedStretch(
         losses,
         {n: Evaluation(*scores) for n, *scores in evaluations},
-        {n: KeptMlp(*arrays) for n, *arrays in kept_mlps},
+        {n: MlpSnapshot(*arrays) for n, *arrays in kept_mlps},
         {
-            n: Recorded(tuple(places), _blocks(rows_before), _blocks(rows_after))
+            n: RowChange(tuple(places), _blocks(rows_before), _blocks(rows_after))
             for n, places, rows_before, rows_after in recorded
         },
-        Weights(rows, guide(rows), _blocks(blocks), mlp, mlp_state, seed),
-        Early(early_uses[0], tuple(Uses(*uses) for uses in early_uses[1])) if early_uses else None,
+        Weights(rows, row_index(rows), _blocks(blocks), mlp, mlp_state, seed),
+        EarlyLookup(early_uses[0], tuple(RowUses(*uses) for uses in early_uses[1])) if early_uses else None,
     )
     return StoppedRun(
         content["batch"],

@@ -26,19 +26,19 @@ from ..run.progress import Progress, Watcher
 from ..run.shared_training import TrainingShelf
 from ..run.training_curve import RunStopped, StoppedRun
 from ..scenario import knobs
-from ..scenario.keys import How
+from ..scenario.keys import Fidelity
 from ..scenario.scenario import KNOBS, Scenario, with_values
-from ..store.database import opened
+from ..store.database import open_store
 from ..store.kept import knob_texts, row_text
 from ..store.trainings import StoreShelf
 from . import computations
 from .kernels import await_compiled
-from .queue import OpenPoint, Turn
+from .queue import LiveRequest, OpenPoint
 from .stopped_runs import StoppedRunFile
 
-COMPUTE = f"{__name__}:computed"
-CHANGED = "Emberpool's files have changed while it ran; start it again. Finished points are kept."
-NOT_HERE = "what it had learned is not kept by workers on other computers"
+COMPUTE = f"{__name__}:compute_point"
+CODE_CHANGED = "Emberpool's files have changed while it ran; start it again. Finished points are kept."
+NOT_KEPT = "what it had learned is not kept by workers on other computers"
 CHUNK_SECONDS = 0.25  # a worker asks for its next chunk after so long
 NICENESS = 10
 WATCH_SECONDS = 0.5
@@ -57,7 +57,7 @@ class Chunk:
     """
 
     store: str
-    turn: Turn
+    turn: LiveRequest
     points: tuple[OpenPoint, ...]
     compute: str = COMPUTE
     code: str = field(default_factory=lambda: version.CODE)
@@ -85,7 +85,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class ChunkEnd:
+class ChunkAnswer:
     """The answer of a worker.
 
     keys: the keys of the chunk.
@@ -100,9 +100,9 @@ class ChunkEnd:
     training: tuple[str, str] = ("", "")
 
 
-def computed(
+def compute_point(
     scenario: Scenario,
-    method: How,
+    method: Fidelity,
     data_path: Path | None,
     progress: Watcher,
     shelf: TrainingShelf | None = None,
@@ -123,13 +123,13 @@ def computed(
     return full_result
 
 
-def settle(owner: int) -> None:
+def prepare_worker(owner: int) -> None:
     """Prepare a fresh worker process that the process `owner` has started."""
-    polite(owner)
+    lower_priority(owner)
     await_compiled()  # so that not every worker compiles the same
 
 
-def polite(owner: int) -> None:
+def lower_priority(owner: int) -> None:
     """Lower this process's priority, ignore Ctrl-C, and end soon after the process `owner` has died."""
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -146,32 +146,32 @@ def _watch(owner: int) -> None:
     os._exit(1)
 
 
-def compute_chunk(chunk: Chunk) -> ChunkEnd:
+def compute_chunk(chunk: Chunk) -> ChunkAnswer:
     """Claim a chunk's wanted points, compute them for CHUNK_SECONDS, and store their results.
 
     A process of other code than its owner's, or whose files have changed since its start, stores no result.
     """
     if chunk.code != version.CODE:
-        return ChunkEnd(chunk.keys, CHANGED)
+        return ChunkAnswer(chunk.keys, CODE_CHANGED)
     try:
-        with opened(Path(chunk.store)) as store:
+        with open_store(Path(chunk.store)) as store:
             shelf = StoreShelf(store) if chunk.functional_class else None
             stopped = partial(StoppedRunFile, Path(chunk.store))
             for names in chunk.parts():
-                claimed_keys = computations.claim(store, chunk.turn.request, names)
-                chunk_endings = endings(chunk, claimed_keys, partial(_watcher, store), shelf, stopped)
+                claimed_keys = computations.claim_points(store, chunk.turn.request, names)
+                chunk_endings = point_endings(chunk, claimed_keys, partial(_watcher, store), shelf, stopped)
                 if version.code_has_changed():
-                    return ChunkEnd(chunk.keys, CHANGED)
-                computations.close(store, chunk_endings)
+                    return ChunkAnswer(chunk.keys, CODE_CHANGED)
+                computations.close_claims(store, chunk_endings)
                 for key, ending, _ in chunk_endings if chunk.turn.how == "full" else ():
                     if ending != "cancelled":
                         stopped(key).remove()
     except EmberpoolError as error:
-        return ChunkEnd(chunk.keys, str(error))
-    return ChunkEnd(chunk.keys)
+        return ChunkAnswer(chunk.keys, str(error))
+    return ChunkAnswer(chunk.keys)
 
 
-def endings(
+def point_endings(
     chunk: Chunk,
     wanted_keys: Collection[str],
     watcher: Callable[[str], Watcher],
@@ -208,16 +208,22 @@ def _joint_endings(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[s
         return {}
 
 
-def _results(method: How, scenarios: Mapping[str, Scenario], watcher: Callable[[str], Watcher]) -> dict[str, Result]:
+def _results(method: Fidelity, scenarios: Mapping[str, Scenario], watcher: Callable[[str], Watcher]) -> dict[str, Result]:
     if method == "estimate":
         from ..estimates import estimates
 
         return dict(zip(scenarios, estimates(list(scenarios.values())), strict=True))
-    from ..full_runs import goes_along, runs
+    from ..full_runs import can_run_together, full_runs
 
-    joint_scenarios = {key: scenario for key, scenario in scenarios.items() if goes_along(scenario)}
+    joint_scenarios = {key: scenario for key, scenario in scenarios.items() if can_run_together(scenario)}
     return (
-        dict(zip(joint_scenarios, runs(list(joint_scenarios.values()), True, watcher(next(iter(joint_scenarios)))), strict=True))
+        dict(
+            zip(
+                joint_scenarios,
+                full_runs(list(joint_scenarios.values()), True, watcher(next(iter(joint_scenarios)))),
+                strict=True,
+            )
+        )
         if joint_scenarios
         else {}
     )
@@ -238,7 +244,7 @@ def _ending(
         result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data_path, watcher, **options)
         return "kept", row_text(result)
     except RunStopped as stop:
-        return "cancelled", stopped.save(stop.run) if stopped else NOT_HERE
+        return "cancelled", stopped.save(stop.run) if stopped else NOT_KEPT
     except Cancelled:
         return "cancelled", ""
     except BadFile as error:
@@ -258,9 +264,9 @@ def _outline_text(error: BadFile, data_path: Path) -> str:
 
     Every visitor can read the store's texts.
     """
-    from .outline import outlined
+    from .outline import outline_refusal
 
-    return str(outlined(error, data_path))
+    return str(outline_refusal(error, data_path))
 
 
 def _watcher(store: sqlite3.Connection, key: str) -> Watcher:
@@ -271,8 +277,8 @@ def _watcher(store: sqlite3.Connection, key: str) -> Watcher:
 
     def watch(progress: Progress) -> bool:
         try:
-            computations.report(store, key, progress)
-            return not computations.wanted(store, key)
+            computations.report_progress(store, key, progress)
+            return not computations.is_wanted(store, key)
         except sqlite3.Error:
             return False
 

@@ -18,10 +18,10 @@ from ..core import figures
 from ..errors import BadFile
 from ..units import GiB
 from . import kept, quota
-from .database import Damaged, opened, prepare, transaction
-from .files import ENDS, backups, make_own, real, restored, sync
-from .owner import owning
-from .soundness import check
+from .database import Damaged, open_store, prepare_connection, transaction
+from .files import SQLITE_ENDINGS, backups, make_private_file, real_path, restored_path, sync
+from .owner import own_store
+from .soundness import check_store
 
 BYTES_PER_SECOND = 100e6  # of a backup and its check, on a disk of 300 MB/s
 SHARE = 0.05  # the most of the owner's time for maintenance
@@ -30,7 +30,7 @@ LOOK_SECONDS = 1.0
 NUMBERS = 100_000  # more than the requests since a backup; numbers continue behind so many, so that none is used twice
 
 
-class Care:
+class StoreMaintenance:
     """The owner's maintenance of its store: the quota, and backups after changes.
 
     Takes a small share of its time.
@@ -47,7 +47,7 @@ class Care:
         """
         if (start_seconds := time.monotonic()) < self.next and not leaving:
             return
-        quota.keep(self.store)
+        quota.enforce_quota(self.store)
         try:
             self._back_up(leaving)
         except (OSError, sqlite3.OperationalError, BadFile) as error:
@@ -55,7 +55,7 @@ class Care:
         self.next = time.monotonic() + max(LOOK_SECONDS, (time.monotonic() - start_seconds) / SHARE)
 
     def _back_up(self, leaving: bool) -> None:
-        size, allowed = quota.used(self.store), quota.quota(self.store)
+        size, allowed = quota.used_bytes(self.store), quota.quota_bytes(self.store)
         if 3 * size > allowed:
             for backup in backups(self.path):
                 backup.unlink(missing_ok=True)
@@ -93,11 +93,11 @@ def back_up(path: Path, store: sqlite3.Connection) -> None:
     _copy(store, new_file)
     try:
         with closing(sqlite3.connect(new_file, isolation_level=None)) as copy:
-            prepare(copy)
-            check(copy)
+            prepare_connection(copy)
+            check_store(copy)
     except sqlite3.Error as error:
         _remove(new_file)
-        check(store)
+        check_store(store)
         raise BadFile(f"its copy is not sound ({error})") from error
     os.utime(new_file, (start_time, start_time))
     sync(new_file)
@@ -109,18 +109,18 @@ def back_up(path: Path, store: sqlite3.Connection) -> None:
 
 def _copy(store: sqlite3.Connection, target: Path) -> None:
     _remove(target)
-    make_own(target)
+    make_private_file(target)
     with closing(sqlite3.connect(target)) as copy:
         store.backup(copy)
 
 
 def _remove(path: Path) -> None:
-    for end in ENDS:
+    for end in SQLITE_ENDINGS:
         Path(f"{path}{end}").unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
-class Restored:
+class StoreRestoration:
     """The outcome of restoring a store.
 
     path: the store.
@@ -163,32 +163,32 @@ class Restored:
         ).rstrip()
 
 
-def restore(path: Path) -> Restored:
+def restore(path: Path) -> StoreRestoration:
     """Replace a damaged store by the newest sound backup, or by an empty store.
 
     Raises BadFile.
     A sound store stays. After a power cut in the middle the next restoring continues, and no data is lost.
     """
-    path = real(path)
-    with owning(path):
+    path = real_path(path)
+    with own_store(path):
         try:
-            if not restored(path).exists():
+            if not restored_path(path).exists():
                 if _is_sound(path):
-                    return Restored(path, gone=_forget_damaged(path))
+                    return StoreRestoration(path, gone=_forget_damaged(path))
                 _prepare(path)
-            saved, damaged_path = restored(path).stat().st_mtime or None, _damaged_path(path)
+            saved, damaged_path = restored_path(path).stat().st_mtime or None, _damaged_path(path)
             _swap(path, damaged_path)
         except (OSError, sqlite3.Error) as error:
             raise BadFile(f"{path} cannot be restored: {error}; free some space, and try again.") from error
         lost_rows = _forget_damaged(path)
         usage = quota.usage(path)
-        return Restored(path, damaged_path, saved, usage.results, usage.requests, lost_rows)
+        return StoreRestoration(path, damaged_path, saved, usage.results, usage.requests, lost_rows)
 
 
 def _is_sound(path: Path) -> bool:
     try:
-        with opened(path) as store:
-            check(store)
+        with open_store(path) as store:
+            check_store(store)
     except Damaged:
         return False
     return True
@@ -211,14 +211,14 @@ def _prepare(path: Path) -> None:
             continue
     if not saved:
         _remove(new_path)
-    with opened(new_path) as store, transaction(store):
+    with open_store(new_path) as store, transaction(store):
         last_number = store.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'requests'").fetchone()[0]
         store.execute("DELETE FROM sqlite_sequence WHERE name = 'requests'")
         store.execute("INSERT INTO sqlite_sequence VALUES ('requests', ?)", ((last_number // NUMBERS + 1) * NUMBERS,))
     Path(f"{new_path}.lock").unlink(missing_ok=True)
     os.utime(new_path, (saved, saved))
     sync(new_path)
-    new_path.rename(restored(path))
+    new_path.rename(restored_path(path))
     sync(path.parent)
 
 
@@ -245,16 +245,16 @@ def _swap(path: Path, damaged_path: Path) -> None:
             log.rename(f"{damaged_path}{end}")
     Path(f"{path}-shm").unlink(missing_ok=True)
     sync(path.parent)
-    restored(path).replace(path)
+    restored_path(path).replace(path)
     sync(path.parent)
 
 
 def _forget_damaged(path: Path) -> int:
     """Delete results and trainings that are not as they were written; return their number."""
     lost_rows = 0
-    with opened(path) as store:
+    with open_store(path) as store:
         for table, text in (("results", "result"), ("trainings", "record")):
-            rows = store.execute(f"SELECT {kept.NAMED[table]}, {text}, checksum FROM {table}")
+            rows = store.execute(f"SELECT {kept.KEY_COLUMNS[table]}, {text}, checksum FROM {table}")
             damaged = [row for row in rows if not kept.is_as_written(*row)]
             lost_rows += sum(not kept.is_whole(store, table, *row) for row in damaged)
     return lost_rows

@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 
 from .. import version
 from ..errors import BadInput
-from ..results.metrics import metrics
+from ..results.metrics import all_metrics
 from . import kept
-from .database import FAILED, OPEN, opened
-from .quota import USE_SECONDS, touch
+from .database import FAILED, OPEN, open_store
+from .quota import USE_SECONDS, note_use
 
-UNFINISHED, RAN, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run, with a reason; BROKEN has no result
+UNFINISHED, COMPLETED, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run, with a reason; BROKEN has no result
 AT_ONCE = 4096  # rows parsed together, which bounds the memory that texts take
 RESULTS = '"results":'
 UNTRAINED, KERNELS = '"training":[]', re.compile('"arithmetic":"([^"]{,100})"')
-OF_POINTS = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
+POINT_ROWS = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
     WHERE p.request = ? AND p.state = 1 AND r.code = ?"""
 NEWER = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM results r CROSS JOIN points p ON p.key = r.key
     WHERE p.request = ? AND r.rowid > ? AND r.code = ?"""
-OF_KEYS = """SELECT p.key, r.key, r.result, r.checksum, r.used FROM json_each(?) p CROSS JOIN results r ON r.key = p.value
+KEY_ROWS = """SELECT p.key, r.key, r.result, r.checksum, r.used FROM json_each(?) p CROSS JOIN results r ON r.key = p.value
     WHERE r.code = ?"""
 FAILED_KEYS = "SELECT p.key, f.sentence FROM json_each(?) p CROSS JOIN failures f ON f.key = p.value"
 FAILURES = f"""SELECT p.position, f.sentence FROM points p CROSS JOIN failures f ON f.key = p.key
@@ -73,28 +73,28 @@ class Columns:
         return int(np.count_nonzero(self.state != UNFINISHED))
 
 
-def known(path: Path, keys: Sequence[str]) -> Columns:
+def columns_of_keys(path: Path, keys: Sequence[str]) -> Columns:
     """Return the columns of any points by their keys, of one request or of several.
 
     Raises BadFile.
     """
     parameters, no_columns = (json.dumps(keys),), Columns({}, np.zeros(len(keys), np.uint8))
     notes = ReadingNotes()
-    with opened(path) as store:
+    with open_store(path) as store:
         columns = _merge_rows(
-            no_columns, store.execute(OF_KEYS, (*parameters, version.CODE)), store.execute(FAILED_KEYS, parameters), 0, notes
+            no_columns, store.execute(KEY_ROWS, (*parameters, version.CODE)), store.execute(FAILED_KEYS, parameters), 0, notes
         )
         _tend_rows(store, notes)
     return columns
 
 
-def read(path: Path, request: int, previous_columns: Columns | None = None) -> Columns:
+def columns_of_request(path: Path, request: int, previous_columns: Columns | None = None) -> Columns:
     """Return the columns of a request without damaged results; raises BadInput, BadFile.
 
     With `before`, the columns of an earlier reading, only newer rows are read.
     """
     notes = ReadingNotes()
-    with opened(path) as store:
+    with open_store(path) as store:
         store.execute("BEGIN")  # one snapshot for all queries
         try:
             columns = _read_request(store, path, request, previous_columns, notes)
@@ -106,9 +106,9 @@ def read(path: Path, request: int, previous_columns: Columns | None = None) -> C
 
 def _tend_rows(store: sqlite3.Connection, notes: ReadingNotes) -> None:
     for key in notes.damaged:
-        kept.load(store, key)
+        kept.load_result(store, key)
     if notes.read:
-        touch(store, notes.read)
+        note_use(store, notes.read)
 
 
 def _read_request(
@@ -138,7 +138,7 @@ def _read_request(
         if np.array_equal(np.flatnonzero(columns.state), sorted(finished)):
             return columns  # else rows were deleted meanwhile, and new ones may have taken their row numbers
     no_columns = Columns({}, np.zeros(row[0], np.uint8))
-    return _merge_rows(no_columns, store.execute(OF_POINTS, (request, version.CODE)), failed, last_row, notes)
+    return _merge_rows(no_columns, store.execute(POINT_ROWS, (request, version.CODE)), failed, last_row, notes)
 
 
 def _merge_rows(
@@ -164,7 +164,7 @@ def _merge_rows(
         for name, numbers in _parse_results([row[2] for row in sound]):
             columns.setdefault(name, np.full(len(state), np.nan))[positions] = numbers
         for position, _, text, *_ in sound:
-            state[position] = RAN if '"ran":true' in text else REFUSED
+            state[position] = COMPLETED if '"ran":true' in text else REFUSED
             if UNTRAINED not in text:
                 kernels.update(KERNELS.findall(text))
             if state[position] == REFUSED:
@@ -180,7 +180,7 @@ def _parse_results(texts: list[str]) -> Iterator[tuple[str, Numbers]]:
     lines = "\n".join(map(_results_json, texts)).encode()
     if not lines.strip(b"{}\n"):
         return
-    schema = pyarrow.schema([(metric.name, pyarrow.float64()) for metric in metrics()])
+    schema = pyarrow.schema([(metric.name, pyarrow.float64()) for metric in all_metrics()])
     table = arrow.read_json(
         io.BytesIO(lines),
         read_options=arrow.ReadOptions(use_threads=False, block_size=len(lines) + 1),

@@ -17,14 +17,14 @@ from ..errors import BadFile
 from ..paths import FileState, file_state
 from ..version import PROGRAM
 from . import schema, soundness
-from .files import backups, make_own, make_private, restored
+from .files import backups, make_private_file, make_private_folder, restored_path
 from .owner import is_owned
 
 DEFAULT = Path(".emberpool/store.sqlite")
 BUSY_SECONDS = 30
 PAGE_BYTES = 8192  # page size of a new store: an estimate's row is 2.2 kB, and SQLite's default page of 4 KiB holds only one
 SYNCHRONOUS = "FULL"  # a commit is on disk before it returns; NORMAL loses the last ones with the power
-OPEN, KEPT, FAILED = 0, 1, 2  # points.state; triggers keep it true to `results` and `failures`
+OPEN, FINISHED, FAILED = 0, 1, 2  # points.state; triggers keep it true to `results` and `failures`
 MAGIC = b"SQLite format 3\0"
 _CHECKED_STATES: dict[Path, FileState] = {}  # by store, the state of its file when this process last checked it
 TICK_NS, LARGE = 50_000_000, 1 << 24  # file systems' clocks are coarse; small stores are checked again
@@ -35,17 +35,17 @@ class Damaged(BadFile):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
+def open_store(path: Path) -> Iterator[sqlite3.Connection]:
     """Open the store for the block, or make it; each statement commits by itself. Raises BadFile.
 
     The whole file is checked unless a service owns it or this process has checked this version of it.
     """
     try:
-        make_private(path.parent)
+        make_private_folder(path.parent)
         with closing(_connect(path)) as store:
             checked_state = _CHECKED_STATES.get(path)
             if not (is_checked := checked_state == file_state(path)) and not is_owned(path):
-                look(path, store)
+                check_store(path, store)
                 is_checked = True
             yield store
         if is_checked or _CHECKED_STATES.get(path) != checked_state:  # changes since then are writes, not damage
@@ -56,13 +56,13 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         raise BadFile(f"{path} cannot be used as a store: {error.strerror}; choose another with --store FILE.") from error
 
 
-def look(path: Path, store: sqlite3.Connection) -> None:
+def check_store(path: Path, store: sqlite3.Connection) -> None:
     """Check a whole store, unless this process has checked this version of the file.
 
     Raises sqlite3.DatabaseError for a damaged store.
     """
     if _CHECKED_STATES.get(path) != file_state(path):
-        soundness.check(store)
+        soundness.check_store(store)
         _note_state(path)
 
 
@@ -97,14 +97,14 @@ def crc(*values: object) -> int:
 def _connect(path: Path) -> sqlite3.Connection:
     if path.exists() and not path.is_file():
         raise BadFile(f"{path} cannot be used as a store: it is no file; choose another with --store FILE.")
-    if restored(path).exists():  # the damaged store may have lost its log already
+    if restored_path(path).exists():  # the damaged store may have lost its log already
         raise Damaged(
             f"{path} is being restored, or that was interrupted: run {_remedy(path)} again, which goes on where it was."
         )
-    make_own(path)
+    make_private_file(path)
     store = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        prepare(store)
+        prepare_connection(store)
         first_version = _version(store, path)
         while _version(store, path) < schema.VERSION:
             _migrate(store, path)
@@ -117,7 +117,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return store
 
 
-def prepare(store: sqlite3.Connection) -> None:
+def prepare_connection(store: sqlite3.Connection) -> None:
     """Set a connection's text type, functions and pragmas for the store's tables."""
     store.text_factory = partial(str, encoding="utf-8", errors="replace")  # damaged text is found by its checksum
     store.create_function("crc", -1, crc, deterministic=True)
@@ -157,7 +157,7 @@ def _migrate(store: sqlite3.Connection, path: Path) -> None:
             store.execute(statement)
         store.execute(f"PRAGMA user_version = {version + 1}")
         if version + 1 >= schema.SEALED:
-            soundness.seal(store)
+            soundness.write_seal(store)
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -9,10 +9,10 @@ from ..errors import BadFile
 
 PRIVATE = 0o600
 _MAKING = Lock()
-ENDS = ("", "-journal", "-wal", "-shm")  # endings of the names of SQLite's files for one database
+SQLITE_ENDINGS = ("", "-journal", "-wal", "-shm")  # endings of the names of SQLite's files for one database
 
 
-def real(path: Path) -> Path:
+def real_path(path: Path) -> Path:
     """Return the store's real path without links, so that all processes use the same lock."""
     try:
         return path.resolve()
@@ -25,24 +25,24 @@ def backups(path: Path) -> tuple[Path, Path]:
     return Path(f"{path}.backup"), Path(f"{path}.backup-2")
 
 
-def restored(path: Path) -> Path:
+def restored_path(path: Path) -> Path:
     """Return the path of a restored store before it replaces the damaged one."""
     return Path(f"{path}.restored")
 
 
-def make_private(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Make a private folder that survives a power cut.
 
     SQLite syncs a file's folder, but not the folder's parents.
     """
     if folder.is_dir():
         return
-    make_private(folder.parent)
+    make_private_folder(folder.parent)
     folder.mkdir(0o700, exist_ok=True)
     sync(folder.parent)
 
 
-def make_own(path: Path) -> None:
+def make_private_file(path: Path) -> None:
     """Make a store's file if it is missing, and make it private; raises OSError.
 
     SQLite's files beside it get its mode. An existing file is not opened: closing it would drop the locks of other threads'

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from .. import version
-from ..core.part_files.known import MOST_KNOWN
-from ..core.part_files.use import accept
+from ..core.part_files.known import MAX_KNOWN_PARTS
+from ..core.part_files.use import accept_parts
 from ..results.result import Result, from_json
-from ..scenario.keys import How, KnobTexts, differing, key, written
+from ..scenario.keys import Fidelity, KnobTexts, changed_knobs, group_texts, key
 from ..scenario.scenario import Scenario
-from .database import opened
-from .quota import USE_SECONDS, touch
+from .database import open_store
+from .quota import USE_SECONDS, note_use
 
 PARTS = "part"  # no knob is called so
-NAMED = {"results": "key", "trainings": "class"}
+KEY_COLUMNS = {"results": "key", "trainings": "class"}
 
 
 def knob_texts(text: str) -> dict[str, str]:
@@ -32,7 +32,7 @@ def knob_texts(text: str) -> dict[str, str]:
     Raises ValueError, TypeError or the like for a damaged text, BadInput for damaged parts.
     """
     content: dict[str, str] = json.loads(text)
-    accept(content.pop(PARTS, ()), MOST_KNOWN)
+    accept_parts(content.pop(PARTS, ()), MAX_KNOWN_PARTS)
     return content
 
 
@@ -46,7 +46,7 @@ def result_text(result: Result) -> str:
 
 def row_text(result: Result) -> str:
     """Return a result as its row's text, without knobs at their defaults."""
-    differs = {path: json_setting for path, _, json_setting in differing(_defaults()[0], written(result.scenario))}
+    differs = {path: json_setting for path, _, json_setting in changed_knobs(_defaults()[0], group_texts(result.scenario))}
     return _line({"scenario": differs, **result.beside_scenario()})
 
 
@@ -59,10 +59,10 @@ def complete_text(text: str) -> str:
 @cache
 def _defaults() -> tuple[tuple[KnobTexts, ...], Mapping[str, Any]]:
     """Return the default scenario's knobs, as texts and as in JSON."""
-    return written(Scenario()), Result(Scenario(), True, "", {}).as_json()["scenario"]
+    return group_texts(Scenario()), Result(Scenario(), True, "", {}).as_json()["scenario"]
 
 
-def keep(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -> None:
+def store_results(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -> None:
     """Insert results, each a key and its row's text.
 
     An older result of this code stays.
@@ -78,7 +78,7 @@ def checksum(name: str, text: str) -> str:
     return blake2b(f"{name}\n{text}".encode(), digest_size=16).hexdigest()
 
 
-def load(
+def load_result(
     store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read_keys: list[str] | None = None
 ) -> Result | None:
     """Return this code's result under a key, or None.
@@ -107,25 +107,25 @@ def is_whole(store: sqlite3.Connection, table: str, name: str, text: object, dig
     """
     if is_as_written(name, text, digest):
         return True
-    store.execute(f"DELETE FROM {table} WHERE {NAMED[table]} = ?", (name,))
+    store.execute(f"DELETE FROM {table} WHERE {KEY_COLUMNS[table]} = ?", (name,))
     return False
 
 
-def outcomes(path: Path, scenarios: Iterable[Scenario], method: How) -> Iterator[tuple[str, Result | None]]:
+def stored_results(path: Path, scenarios: Iterable[Scenario], method: Fidelity) -> Iterator[tuple[str, Result | None]]:
     """Yield key and result of each scenario in order; None where missing.
 
     A failed point is a result that did not run.
     """
     read_keys: list[str] = []
-    with opened(path) as store:
+    with open_store(path) as store:
         for scenario in scenarios:
             name = key(scenario, method)
-            result = load(store, name, scenario, read_keys)
+            result = load_result(store, name, scenario, read_keys)
             if not result and (row := store.execute("SELECT sentence FROM failures WHERE key = ?", (name,)).fetchone()):
                 result = Result(scenario, ran=False, outcome=row[0], results={})
             yield name, result
         if read_keys:
-            touch(store, read_keys)
+            note_use(store, read_keys)
 
 
 def _number(scalar: Any) -> Any:

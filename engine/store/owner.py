@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .. import version
 from ..errors import BadFile
-from .files import PRIVATE, make_private
+from .files import PRIVATE, make_private_folder
 
 PATIENCE_SECONDS = 1.0  # a test of the lock holds it for an instant; wait for its end
 
@@ -22,7 +22,7 @@ class AlreadyOwned(BadFile):
 
 
 @contextmanager
-def owning(path: Path) -> Iterator[None]:
+def own_store(path: Path) -> Iterator[None]:
     """Own the store at `path` for the block; raises AlreadyOwned, which names the other process."""
     with _open_lock(path) as lock:
         if not _lock_within(lock, PATIENCE_SECONDS):
@@ -62,7 +62,7 @@ def _open_lock(path: Path) -> Iterator[int]:
 
 def _lock_file(path: Path) -> int:
     try:
-        make_private(path.parent)
+        make_private_folder(path.parent)
         return os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
     except OSError as error:
         raise BadFile(f"{path}.lock cannot be opened: {error.strerror}; choose another store with --store FILE.") from error

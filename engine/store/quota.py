@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..units import GiB
-from .database import KEPT, opened, transaction
-from .soundness import seal
+from .database import FINISHED, open_store, transaction
+from .soundness import write_seal
 
 DEFAULT_GiB = 10.0
 SETTING = "quota [B]"
@@ -23,14 +23,14 @@ AT_ONCE = 100  # rows deleted in one transaction, so that no process waits long 
 PAGES_AT_ONCE = 2000
 SLACK = 0.95  # once over the quota, make room down to this share of it
 USE_SECONDS = 3600.0  # precision of the last use: a finer one would make a write of every reading
-HELD = "SELECT id FROM requests WHERE pinned OR state NOT IN ('done', 'cancelled', 'failed')"
+PROTECTED_REQUESTS = "SELECT id FROM requests WHERE pinned OR state NOT IN ('done', 'cancelled', 'failed')"
 OLDEST = f"""SELECT 'results' AS kind, key AS name, used FROM results
-    WHERE NOT EXISTS (SELECT 1 FROM points p WHERE p.key = results.key AND p.request IN ({HELD}))
+    WHERE NOT EXISTS (SELECT 1 FROM points p WHERE p.key = results.key AND p.request IN ({PROTECTED_REQUESTS}))
     UNION ALL SELECT 'trainings', class, created FROM trainings
-    WHERE NOT EXISTS (SELECT 1 FROM points p WHERE p.class = trainings.class AND p.request IN ({HELD}))
-    UNION ALL SELECT * FROM (SELECT 'lists', id, created FROM requests WHERE id NOT IN ({HELD})
+    WHERE NOT EXISTS (SELECT 1 FROM points p WHERE p.class = trainings.class AND p.request IN ({PROTECTED_REQUESTS}))
+    UNION ALL SELECT * FROM (SELECT 'lists', id, created FROM requests WHERE id NOT IN ({PROTECTED_REQUESTS})
         AND EXISTS (SELECT 1 FROM points WHERE request = id)
-        AND NOT EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT}) ORDER BY created LIMIT 1)
+        AND NOT EXISTS (SELECT 1 FROM points WHERE request = id AND state = {FINISHED}) ORDER BY created LIMIT 1)
     ORDER BY used LIMIT ?"""
 
 
@@ -52,14 +52,16 @@ class Usage:
 
 def usage(path: Path) -> Usage:
     """Return the content of the store."""
-    with opened(path) as store:
+    with open_store(path) as store:
         tables = ("results", "trainings", "requests WHERE state != 'arriving'")
         return Usage(
-            used(store), quota(store), *(store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables)
+            used_bytes(store),
+            quota_bytes(store),
+            *(store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables),
         )
 
 
-def used(store: sqlite3.Connection) -> int:
+def used_bytes(store: sqlite3.Connection) -> int:
     """Return the bytes of all pages in use."""
     pages, free_pages, size = (
         store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
@@ -67,45 +69,45 @@ def used(store: sqlite3.Connection) -> int:
     return int((pages - free_pages) * size)
 
 
-def quota(store: sqlite3.Connection) -> int:
+def quota_bytes(store: sqlite3.Connection) -> int:
     """Return the bytes that the store may use."""
     row = store.execute("SELECT value FROM settings WHERE name = ?", (SETTING,)).fetchone()
     return int(row[0]) if row else int(DEFAULT_GiB * GiB)
 
 
-def limit(path: Path, gibibytes: float) -> None:
+def set_quota(path: Path, gibibytes: float) -> None:
     """Set the quota, for this and every later owner of the store."""
-    with opened(path) as store, transaction(store):
+    with open_store(path) as store, transaction(store):
         store.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (SETTING, str(int(gibibytes * GiB))))
-        seal(store)
+        write_seal(store)
 
 
-def keep(store: sqlite3.Connection) -> int:
+def enforce_quota(store: sqlite3.Connection) -> int:
     """Delete the rows used longest ago until the store is within its quota.
 
     Return their number.
     Rows of live and pinned requests stay.
     """
-    allowed, dropped_rows = quota(store), 0
-    if used(store) <= allowed:
+    allowed, dropped_rows = quota_bytes(store), 0
+    if used_bytes(store) <= allowed:
         return 0
-    mean = used(store) / max(1, store.execute("SELECT count(*) FROM results").fetchone()[0])
-    while (excess_bytes := used(store) - SLACK * allowed) > 0 and (
-        dropped := drop(store, min(AT_ONCE, math.ceil(excess_bytes / mean)))
+    mean = used_bytes(store) / max(1, store.execute("SELECT count(*) FROM results").fetchone()[0])
+    while (excess_bytes := used_bytes(store) - SLACK * allowed) > 0 and (
+        dropped := drop_oldest(store, min(AT_ONCE, math.ceil(excess_bytes / mean)))
     ):
         dropped_rows += dropped
     shrink(store)
     return dropped_rows
 
 
-def drop(store: sqlite3.Connection, max_rows: int) -> int:
+def drop_oldest(store: sqlite3.Connection, max_rows: int) -> int:
     """Delete up to `max_rows` rows used longest ago, in one transaction; return their number."""
     with transaction(store):
         oldest = store.execute(OLDEST, (max_rows,)).fetchall()
         names_by_table = {
             table: [(name,) for kind, name, _ in oldest if kind == table] for table in ("results", "trainings", "lists")
         }
-        forget(store, (name for (name,) in names_by_table["results"]))
+        delete_results(store, (name for (name,) in names_by_table["results"]))
         store.executemany("DELETE FROM trainings WHERE class = ?", names_by_table["trainings"])
         store.executemany("DELETE FROM points WHERE request = ?", names_by_table["lists"])
         store.executemany(
@@ -114,7 +116,7 @@ def drop(store: sqlite3.Connection, max_rows: int) -> int:
     return len(oldest)
 
 
-def forget(store: sqlite3.Connection, names: Iterable[str]) -> None:
+def delete_results(store: sqlite3.Connection, names: Iterable[str]) -> None:
     """Delete the results under these keys, and their closed claims."""
     keys = [(name,) for name in names]
     store.executemany("DELETE FROM results WHERE key = ?", keys)
@@ -133,7 +135,7 @@ def shrink(store: sqlite3.Connection) -> None:
             store.executescript(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})")  # `execute` would step over one page only
 
 
-def touch(store: sqlite3.Connection, names: Iterable[str]) -> None:
+def note_use(store: sqlite3.Connection, names: Iterable[str]) -> None:
     """Set the last use of the results under these keys to now.
 
     Errors of a read-only store are ignored.

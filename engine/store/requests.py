@@ -16,15 +16,15 @@ from pathlib import Path
 from .. import version
 from ..core.figures import count
 from ..core.part_files.known import OwnPart
-from ..core.part_files.use import carry
+from ..core.part_files.use import part_texts
 from ..errors import BadInput
 from ..run import forecast
 from ..run.shared_training import functional_class
-from ..scenario.keys import How, KnobTexts, differing, key_of, texts, written
+from ..scenario.keys import Fidelity, KnobTexts, changed_knobs, group_texts, key_of, texts
 from ..scenario.machine import own_parts
 from ..scenario.scenario import Scenario
 from ..units import HOUR
-from .database import KEPT, OPEN, crc, opened, transaction
+from .database import FINISHED, OPEN, crc, open_store, transaction
 from .kept import PARTS
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
@@ -33,7 +33,7 @@ AT_ONCE = 1000  # points written together: the store is locked for an instant, m
 POINT = """INSERT INTO points (request, position, key, changes, class, state, checksum)
     VALUES (?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM results WHERE key = ?3 AND code = ?7), ?6)"""
 # A repeated request keeps its title and link unless new ones are given.
-ASKED = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(nullif(?3, ''), title),
+UPDATE_REQUEST = """UPDATE requests SET data = ?1, session = ?2, title = ifnull(nullif(?3, ''), title),
     link = ifnull(nullif(?4, ''), link), keeps_on = ?5 WHERE id = ?6"""
 LEASE_SECONDS = 120.0
 
@@ -53,7 +53,7 @@ FOR_PAGES = Limit(100_000, 8 * HOUR)
 def submit(
     path: Path,
     scenarios: Sequence[Scenario],
-    how: How,
+    how: Fidelity,
     data: Path | None = None,
     *,
     session: str = "",
@@ -76,9 +76,9 @@ def submit(
         raise BadInput(
             f"{count(len(scenarios), 'point')} are asked for and at most {count(limit.points)} are taken at once; take fewer."
         )
-    base = written(scenarios[0])
+    base = group_texts(scenarios[0])
     source = str(data.resolve()) if data else None
-    with opened(path) as store:
+    with open_store(path) as store:
         request = _insert_request(store, how, source, _compact(texts(scenarios[0])), len(scenarios))
         try:
             digest, parts = _write_points(store, request, scenarios, base, how, limit, sharing)
@@ -86,16 +86,16 @@ def submit(
                 if parts:
                     _carry(store, request, parts)
                 request = _join_request(store, request, digest, session)
-                store.execute(ASKED, (source, session, title, link, keeps_on, request))
+                store.execute(UPDATE_REQUEST, (source, session, title, link, keeps_on, request))
                 _try_again(store, request)
-                tend(store)
+                end_requests(store)
         except BaseException:
             withdraw(store, "id =", request)
             raise
     return request
 
 
-def _insert_request(store: sqlite3.Connection, method: How, source: str | None, base: str, total: int) -> int:
+def _insert_request(store: sqlite3.Connection, method: Fidelity, source: str | None, base: str, total: int) -> int:
     """Insert a request in state `arriving`, which is not served.
 
     Its lease runs out if this process dies.
@@ -111,7 +111,7 @@ def _write_points(
     request: int,
     scenarios: Iterable[Scenario],
     base: tuple[KnobTexts, ...],
-    method: How,
+    method: Fidelity,
     limit: Limit,
     sharing: bool,
 ) -> tuple[str, dict[OwnPart, None]]:
@@ -145,15 +145,17 @@ def _carry(store: sqlite3.Connection, request: int, parts: Iterable[OwnPart]) ->
     Workers have no folder of own parts.
     """
     (base,) = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
-    store.execute("UPDATE requests SET base = ? WHERE id = ?", (_compact({**json.loads(base), PARTS: carry(parts)}), request))
+    store.execute(
+        "UPDATE requests SET base = ? WHERE id = ?", (_compact({**json.loads(base), PARTS: part_texts(parts)}), request)
+    )
 
 
 def _points(
-    request: int, position: int, scenarios: Iterable[Scenario], base: tuple[KnobTexts, ...], method: How, sharing: bool
+    request: int, position: int, scenarios: Iterable[Scenario], base: tuple[KnobTexts, ...], method: Fidelity, sharing: bool
 ) -> Iterator[tuple[object, ...]]:
     for number, scenario in enumerate(scenarios, position):
-        groups = written(scenario)
-        name, changes = key_of(groups, method), _compact({path: text for path, text, _ in differing(base, groups)})
+        groups = group_texts(scenario)
+        name, changes = key_of(groups, method), _compact({path: text for path, text, _ in changed_knobs(base, groups)})
         training_class = functional_class(scenario) if sharing and method == "full" else None
         class_name = training_class.name if training_class else None
         yield request, number, name, changes, class_name, crc(request, number, name, changes, class_name), version.CODE
@@ -196,42 +198,42 @@ def _try_again(store: sqlite3.Connection, request: int) -> None:
 
 def cancel(path: Path, request: int) -> None:
     """Cancel a request: no further point starts, and points that run for it alone stop."""
-    with opened(path) as store:
+    with open_store(path) as store:
         change = "UPDATE requests SET state = 'cancelled', ended = ? WHERE id = ? AND state IN ('queued', 'running')"
         store.execute(change, (time.time(), request))
 
 
-def renew(path: Path, request: int) -> None:
+def renew_lease(path: Path, request: int) -> None:
     """Renew a request's lease for LEASE_SECONDS.
 
     Written only after half of the lease, or if the clock was set back.
     """
     clock_seconds = time.time()
-    with opened(path) as store:
+    with open_store(path) as store:
         row = store.execute("SELECT lease_until FROM requests WHERE id = ?", (request,)).fetchone()
         if row and not LEASE_SECONDS / 2 <= row[0] - clock_seconds <= LEASE_SECONDS:
             store.execute("UPDATE requests SET lease_until = ? WHERE id = ?", (clock_seconds + LEASE_SECONDS, request))
 
 
-def latest(path: Path, names: Iterable[str]) -> int | None:
+def newest_request(path: Path, names: Iterable[str]) -> int | None:
     """Return this code's newest request for exactly these points in order, or None."""
     digest = blake2b("".join(names).encode(), digest_size=16).hexdigest()
     return _newest(path, "digest = ?", digest)
 
 
-def by_link(path: Path, link: str, method: How) -> int | None:
+def newest_by_link(path: Path, link: str, method: Fidelity) -> int | None:
     """Return this code's newest request with a link, or None; needs no keys of points."""
     return _newest(path, "link = ? AND how = ?", link, method) if link else None
 
 
 def _newest(path: Path, condition: str, *parameters: str) -> int | None:
     query = f"SELECT max(id) FROM requests WHERE {condition} AND code = ? AND state != 'arriving'"
-    with opened(path) as store:
+    with open_store(path) as store:
         request: int | None = store.execute(query, (*parameters, version.CODE)).fetchone()[0]
     return request
 
 
-def tend(store: sqlite3.Connection) -> None:
+def end_requests(store: sqlite3.Connection) -> None:
     """End requests without an open point, and queue those whose lease has run out again.
 
     Reads before it locks. A lease of more than LEASE_SECONDS from now, of before the clock was set back, is shortened.
@@ -240,7 +242,7 @@ def tend(store: sqlite3.Connection) -> None:
     still_open = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {OPEN})"
     finished = f"state IN ('queued', 'running') AND NOT {still_open}"
     if store.execute(f"SELECT 1 FROM requests WHERE {finished}").fetchone():
-        has_results = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {KEPT})"
+        has_results = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {FINISHED})"
         change = f"UPDATE requests SET state = CASE WHEN {has_results} THEN 'done' ELSE 'failed' END, ended = ? WHERE {finished}"
         store.execute(change, (clock_seconds,))
     live = "state IN ('queued', 'running')"

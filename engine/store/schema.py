@@ -4,7 +4,7 @@ A new store takes all steps.
 A step that has been published is never edited; later changes are a new step.
 """
 
-FIRST = """
+FORMAT_1 = """
 CREATE TABLE results (key TEXT PRIMARY KEY, result TEXT NOT NULL, checksum TEXT NOT NULL,
     model_version TEXT NOT NULL, created REAL NOT NULL);
 CREATE TABLE set_aside (key TEXT NOT NULL, result, checksum, found REAL NOT NULL);
@@ -30,7 +30,7 @@ CREATE TRIGGER failure_gone AFTER DELETE ON failures BEGIN
 """
 
 # A request's session, title and link; shared trainings; times of last use; checksums.
-SECOND = """
+FORMAT_2 = """
 ALTER TABLE requests ADD COLUMN session TEXT NOT NULL DEFAULT '';
 ALTER TABLE requests ADD COLUMN keeps_on INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE requests ADD COLUMN title TEXT NOT NULL DEFAULT '';
@@ -55,7 +55,7 @@ CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
 # The code of results, trainings and requests; the states of a request's points are those of its code's rows.
-THIRD = """
+FORMAT_3 = """
 ALTER TABLE results ADD COLUMN code TEXT NOT NULL DEFAULT '';
 ALTER TABLE trainings ADD COLUMN code TEXT NOT NULL DEFAULT '';
 ALTER TABLE requests ADD COLUMN code TEXT NOT NULL DEFAULT '';
@@ -70,29 +70,30 @@ CREATE TRIGGER result_gone AFTER DELETE ON results BEGIN UPDATE points SET state
 # Checksums of whole requests, of points and of failures; damaged rows are no longer kept.
 REQUEST = """id, how, data, base, total, reused, state, created, started, lease_until, model_version, note, session, keeps_on,
     title, link, digest, pinned, ended, code"""
-OF_REQUEST, OF_OLD = f"crc({REQUEST})", f"crc(OLD.{', OLD.'.join(map(str.strip, REQUEST.split(',')))})"
-OF_POINT = "crc(request, position, key, changes, class)"
-OF_FAILURE = "crc(key, sentence, bug)"
-FOURTH = f"""
+REQUEST_CHECKSUM, OLD_REQUEST_CHECKSUM = f"crc({REQUEST})", f"crc(OLD.{', OLD.'.join(map(str.strip, REQUEST.split(',')))})"
+POINT_CHECKSUM = "crc(request, position, key, changes, class)"
+FAILURE_CHECKSUM = "crc(key, sentence, bug)"
+FORMAT_4 = f"""
 DROP TABLE set_aside;
-UPDATE points SET checksum = {OF_POINT} WHERE checksum IS NULL OR checksum = crc(key, changes);
-UPDATE requests SET checksum = {OF_REQUEST} WHERE checksum IS NULL OR checksum = crc(how, data, base);
+UPDATE points SET checksum = {POINT_CHECKSUM} WHERE checksum IS NULL OR checksum = crc(key, changes);
+UPDATE requests SET checksum = {REQUEST_CHECKSUM} WHERE checksum IS NULL OR checksum = crc(how, data, base);
 ALTER TABLE failures ADD COLUMN checksum INTEGER;
-UPDATE failures SET checksum = {OF_FAILURE};
+UPDATE failures SET checksum = {FAILURE_CHECKSUM};
 DELETE FROM settings WHERE CAST(CAST(value AS INTEGER) AS TEXT) != value;
 CREATE TRIGGER request_asked AFTER INSERT ON requests BEGIN
-    UPDATE requests SET checksum = {OF_REQUEST} WHERE id = NEW.id; END;
-CREATE TRIGGER request_damaged BEFORE UPDATE ON requests WHEN NEW.checksum IS OLD.checksum AND OLD.checksum IS NOT {OF_OLD} BEGIN
+    UPDATE requests SET checksum = {REQUEST_CHECKSUM} WHERE id = NEW.id; END;
+CREATE TRIGGER request_damaged BEFORE UPDATE ON requests
+    WHEN NEW.checksum IS OLD.checksum AND OLD.checksum IS NOT {OLD_REQUEST_CHECKSUM} BEGIN
     SELECT raise(ABORT, 'malformed: a request is not as it was written'); END;
 CREATE TRIGGER request_changed AFTER UPDATE ON requests WHEN NEW.checksum IS OLD.checksum BEGIN
-    UPDATE requests SET checksum = {OF_REQUEST} WHERE id = NEW.id; END;
+    UPDATE requests SET checksum = {REQUEST_CHECKSUM} WHERE id = NEW.id; END;
 CREATE TRIGGER point_changed AFTER UPDATE OF request, position, key, changes, class ON points BEGIN
-    UPDATE points SET checksum = {OF_POINT} WHERE request = NEW.request AND position = NEW.position; END;
+    UPDATE points SET checksum = {POINT_CHECKSUM} WHERE request = NEW.request AND position = NEW.position; END;
 CREATE TRIGGER failure_told AFTER INSERT ON failures BEGIN
-    UPDATE failures SET checksum = {OF_FAILURE} WHERE key = NEW.key; END;
+    UPDATE failures SET checksum = {FAILURE_CHECKSUM} WHERE key = NEW.key; END;
 """
 
-STEPS = (FIRST, SECOND, THIRD, FOURTH)
+STEPS = (FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4)
 VERSION = len(STEPS)
 SEALED = 4  # the first format with a seal
 # The seal, a setting, is a checksum of the store's format, of its tables' definitions, and of all other settings.

@@ -12,17 +12,17 @@ from typing import Literal
 from .. import version
 from ..errors import BadInput
 from ..run.progress import Progress, from_json
-from ..scenario.keys import How
-from .database import OPEN, opened
+from ..scenario.keys import Fidelity
+from .database import OPEN, open_store
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
-ENDED = ("done", "cancelled", "failed")
-FAILED = "SELECT count(*) FROM failures f CROSS JOIN points p ON p.key = f.key WHERE p.request = ?"
+END_STATES = ("done", "cancelled", "failed")
+COUNT_FAILED = "SELECT count(*) FROM failures f CROSS JOIN points p ON p.key = f.key WHERE p.request = ?"
 MOST_SHOWN = 1000  # running points; an estimate is over before anyone has read its line
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningPoint:
     """A point that is being computed: key, seconds so far, and reported progress."""
 
     key: str
@@ -31,7 +31,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Status:
+class RequestStatus:
     """The status of a request.
 
     request: its number.
@@ -46,19 +46,19 @@ class Status:
     """
 
     request: int
-    how: How
+    how: Fidelity
     state: State
     total: int
     done: int
     failed: int
     eta_seconds: float | None
-    running: tuple[Running, ...]
+    running: tuple[RunningPoint, ...]
     note: str
 
     @property
     def ended(self) -> bool:
         """Whether the request has ended, so that no further results will come."""
-        return self.state in ENDED
+        return self.state in END_STATES
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,15 @@ class FailedPoint:
     bug: bool
 
 
-def status(path: Path, request: int) -> Status:
+def status(path: Path, request: int) -> RequestStatus:
     """Return the status of a request; raises BadInput for an unknown one."""
-    with opened(path) as store:
+    with open_store(path) as store:
         row = store.execute("SELECT how, state, total, reused, started, note FROM requests WHERE id = ?", (request,)).fetchone()
         if row is None:
             raise BadInput(f"request={request} is not in {path}; submit it again.")
         # Both counts use an index of their own: of open points, and of failures, which are few.
         open_count = store.execute(f"SELECT count(*) FROM points WHERE request = ? AND state = {OPEN}", (request,)).fetchone()[0]
-        failed = int(store.execute(FAILED, (request,)).fetchone()[0])
+        failed = int(store.execute(COUNT_FAILED, (request,)).fetchone()[0])
         running = _running(store, request, 1 if row[0] == "estimate" else MOST_SHOWN)
         foreseen = (
             seconds_left(store, request, [(point.seconds, point.progress) for point in running]) if row[0] == "full" else None
@@ -91,16 +91,18 @@ def status(path: Path, request: int) -> Status:
         method != "full" and state == "running" and done_count > reused
     ):  # at the pace so far, without points that were finished before
         foreseen = (time.time() - started) / (done_count - reused) * (total - done_count)
-    return Status(request, method, state, total, done_count, failed, foreseen if state == "running" else None, running, note)
+    return RequestStatus(
+        request, method, state, total, done_count, failed, foreseen if state == "running" else None, running, note
+    )
 
 
-def stopped(path: Path, name: str) -> Progress | None:
+def stopped_progress(path: Path, name: str) -> Progress | None:
     """Return the progress of a cancelled point by its key, or None.
 
     `note` says why it cannot continue.
     """
     query = "SELECT snapshot FROM progress WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM claims WHERE key = ?1 AND ending IS NULL)"
-    with opened(path) as store:
+    with open_store(path) as store:
         row = store.execute(query, (name,)).fetchone()
     return from_json(json.loads(row[0])) if row else None
 
@@ -108,18 +110,18 @@ def stopped(path: Path, name: str) -> Progress | None:
 def has_ended(store: sqlite3.Connection, request: int) -> bool:
     """Return whether a request has ended; the cheapest query of all."""
     row = store.execute("SELECT state FROM requests WHERE id = ?", (request,)).fetchone()
-    return row is None or row[0] in ENDED
+    return row is None or row[0] in END_STATES
 
 
 def failures(path: Path, request: int) -> tuple[FailedPoint, ...]:
     """Return the request's points without a result, in order."""
     query = """SELECT f.key, f.sentence, f.bug FROM failures f CROSS JOIN points p ON p.key = f.key
         WHERE p.request = ? ORDER BY p.position"""
-    with opened(path) as store:
+    with open_store(path) as store:
         return tuple(FailedPoint(name, sentence, bool(bug)) for name, sentence, bug in store.execute(query, (request,)))
 
 
-def _running(store: sqlite3.Connection, request: int, limit: int) -> tuple[Running, ...]:
+def _running(store: sqlite3.Connection, request: int, limit: int) -> tuple[RunningPoint, ...]:
     rows = store.execute(
         """SELECT c.key, c.started, g.snapshot FROM claims c LEFT JOIN progress g ON g.key = c.key
         WHERE c.ending IS NULL AND EXISTS (SELECT 1 FROM points p WHERE p.key = c.key AND p.request = ?) ORDER BY c.id LIMIT ?""",
@@ -127,14 +129,14 @@ def _running(store: sqlite3.Connection, request: int, limit: int) -> tuple[Runni
     )
     clock_seconds = time.time()
     return tuple(
-        Running(name, clock_seconds - started, from_json(json.loads(text)) if text else None) for name, started, text in rows
+        RunningPoint(name, clock_seconds - started, from_json(json.loads(text)) if text else None) for name, started, text in rows
     )
 
 
 LOOKED_AT = 256  # newest claims, of all requests
 RECENT = 16  # newest points by which the pace is measured
 # Unfinished points, and those of them that will train: one of each class not yet trained, and all without a class.
-LEFT = f"""SELECT count(*), count(*) - count(class) + count(DISTINCT class) - count(DISTINCT t)
+UNFINISHED_QUERY = f"""SELECT count(*), count(*) - count(class) + count(DISTINCT class) - count(DISTINCT t)
     FROM (SELECT p.class, (SELECT t.class FROM trainings t WHERE t.class = p.class AND t.code = ?) AS t FROM points p
         WHERE p.request = ? AND p.state = {OPEN})"""
 FORESEEABLE = 0.03  # the share from which on a running point's end is more than a guess
@@ -147,7 +149,7 @@ def seconds_left(store: sqlite3.Connection, request: int, running: Sequence[tupl
     running: for each running point, its seconds and its progress. Points that train are judged by their durations, the others
     by the pace of their ends, since they are too quick to be seen.
     """
-    open_count, training = map(int, store.execute(LEFT, (version.CODE, request)).fetchone())
+    open_count, training = map(int, store.execute(UNFINISHED_QUERY, (version.CODE, request)).fetchone())
     finished, quick_count = _finished(store, request), open_count - training
     trained = [end - start for start, end, trains in finished if trains]
     trained += (

@@ -29,12 +29,12 @@ class StoreShelf:
         A damaged one is deleted, to be trained again.
         """
         with suppress(sqlite3.Error):
-            return load(self.store, name)
+            return load_training(self.store, name)
         return None
 
     def __setitem__(self, name: str, training: Training) -> None:
         """Store the training of a class; an older one of this code stays."""
-        record = text(training)
+        record = training_text(training)
         row = (name, record, checksum(name, record), version.MODEL, time.time(), version.CODE)
         columns = "class, record, checksum, model_version, created, code"
         with suppress(sqlite3.Error), transaction(self.store):
@@ -42,18 +42,18 @@ class StoreShelf:
             self.store.execute(f"INSERT OR IGNORE INTO trainings ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
-def load(store: sqlite3.Connection, name: str) -> Training | None:
+def load_training(store: sqlite3.Connection, name: str) -> Training | None:
     """Return this code's training under a class's name, or None; a damaged one is deleted."""
     row = store.execute("SELECT record, checksum FROM trainings WHERE class = ? AND code = ?", (name, version.CODE)).fetchone()
-    return from_text(row[0]) if row and is_whole(store, "trainings", name, *row) else None
+    return training_from_text(row[0]) if row and is_whole(store, "trainings", name, *row) else None
 
 
-def text(training: Training) -> str:
+def training_text(training: Training) -> str:
     """Return a training as one line of JSON, with all numbers in full precision."""
     return json.dumps(asdict(training), separators=(",", ":"), allow_nan=False)
 
 
-def from_text(record: str) -> Training:
+def training_from_text(record: str) -> Training:
     """Return the training that `text` has written."""
     content: dict[str, Any] = json.loads(record)
     aucs = {int(batches): tuple(auc_values) for batches, auc_values in content["aucs"].items()}

@@ -14,12 +14,12 @@ from ..core import figures
 from ..errors import BadKnob
 from ..scenario import knobs
 from ..scenario.knobs import Knob
-from ..scenario.scenario import known
+from ..scenario.scenario import declaration
 
 MOST_POINTS = 100_000
-WRITTEN = re.compile(r"(\s*([\w.]+)\s*[=:])(.*)", re.DOTALL)
+AXIS_TEXT = re.compile(r"(\s*([\w.]+)\s*[=:])(.*)", re.DOTALL)
 NUMBERS = ("float", "int", "floats", "ints")
-WHOLE = ("int", "ints")
+WHOLE_KINDS = ("int", "ints")
 RANGE = re.compile(r"([^:,]*):([^:,]*?)(?::([^:,]*?))?(?::([^:,]*))?")
 Array = np.ndarray
 
@@ -52,13 +52,15 @@ class Axis:
 
     def __str__(self) -> str:
         """The axis as links write it."""
-        values_text = str(self.span) if self.span else ",".join(knobs.write(known(self.path), setting) for setting in self.values)
+        values_text = (
+            str(self.span) if self.span else ",".join(knobs.write(declaration(self.path), setting) for setting in self.values)
+        )
         return f"{self.path}:{values_text}"
 
     @property
     def levels(self) -> bool:
         """Whether the axis has separate values, listed ones or whole numbers, rather than a continuum."""
-        return self.span is None or known(self.path).kind in WHOLE
+        return self.span is None or declaration(self.path).kind in WHOLE_KINDS
 
     def numbers(self, shares: Array) -> Array:
         """Return the axis numbers for shares from 0 to 1.
@@ -76,15 +78,15 @@ class Axis:
 
     def value(self, number: float) -> Any:
         """Return the knob's setting at an axis number, rounded to a link's digits."""
-        return self.values[int(number)] if self.span is None else _rounded_setting(known(self.path), float(number))
+        return self.values[int(number)] if self.span is None else _rounded_setting(declaration(self.path), float(number))
 
 
-def halves(text: str) -> tuple[str, str, str]:
+def split_axis(text: str) -> tuple[str, str, str]:
     """Return an axis text's knob, its part before the values, and the values.
 
     "" as knob for other texts.
     """
-    match = WRITTEN.fullmatch(text)
+    match = AXIS_TEXT.fullmatch(text)
     return (match[2], match[1], match[3]) if match else ("", text, "")
 
 
@@ -93,10 +95,10 @@ def parse(text: str) -> Axis:
 
     Raises BadKnob with a sentence.
     """
-    match = WRITTEN.fullmatch(text)
+    match = AXIS_TEXT.fullmatch(text)
     if not match:
         raise BadKnob(f"axis {text[:80]!r} cannot be read; write KNOB=V1,V2,... or KNOB=LOW:HIGH:COUNT, with :log for ratios.")
-    knob = known(match[2])
+    knob = declaration(match[2])
     spaced = RANGE.fullmatch(match[3]) if knob.kind in NUMBERS else None
     span = _span(knob, spaced) if spaced else None
     axis_values = _spaced(knob, span) if span else _listed_values(knob, match[3])
@@ -133,7 +135,7 @@ def _spaced(knob: Knob, span: Span) -> tuple[Any, ...]:
         return ()
     space = np.geomspace if span.log else np.linspace
     steps = [_rounded_setting(knob, step) for step in space(span.low, span.high, span.count).tolist()]
-    return tuple(dict.fromkeys(steps)) if knob.kind in WHOLE else tuple(steps)
+    return tuple(dict.fromkeys(steps)) if knob.kind in WHOLE_KINDS else tuple(steps)
 
 
 def _bound(knob: Knob, text: str) -> float:
@@ -157,5 +159,5 @@ def _rounded_setting(knob: Knob, step: float) -> Any:
     It is whole, one of the allowed numbers, or has 12 digits.
     """
     number: float = min(knob.only, key=lambda allowed: abs(allowed - step)) if knob.only else float(f"{step:.12g}")
-    number = round(number) if knob.kind in WHOLE else number
+    number = round(number) if knob.kind in WHOLE_KINDS else number
     return (number,) if knob.kind in ("ints", "floats") else number

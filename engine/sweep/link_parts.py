@@ -7,53 +7,53 @@ name alone.
 from collections.abc import Iterable, Sequence
 from urllib.parse import parse_qsl, urlsplit
 
-from ..core.catalog import PartNames, kinds, names, own_folder
+from ..core.catalog import PartNames, kinds, own_folder, part_names_of
 from ..core.part_files import known, use
 from ..core.part_files.known import OwnPart
 from ..errors import BadInput, BadLink
 from ..scenario.machine import own_parts
 from ..scenario.scenario import KNOBS, Scenario
-from .axes import halves, parse
+from .axes import parse, split_axis
 
 PARAMETER = "part"
 CHOICES = {path: knob.choices for path, knob in KNOBS.items() if isinstance(knob.choices, PartNames)}
 
 
-def carried(scenario: Scenario, axes: Iterable[str]) -> list[str]:
+def link_parts_of(scenario: Scenario, axes: Iterable[str]) -> list[str]:
     """Return the own parts of a scenario and of axes, as texts of a link."""
     parts = list(own_parts(scenario.machine))
-    for path, _, text in map(halves, axes):
+    for path, _, text in map(split_axis, axes):
         if choices := CHOICES.get(path):
-            parts += [part for word in text.split(",") if (part := known.find(choices.kinds, word))]
-    return use.carry(parts)
+            parts += [part for word in text.split(",") if (part := known.find_part(choices.kinds, word))]
+    return use.part_texts(parts)
 
 
-def settled(axis: str) -> str:
+def referenced_axis(axis: str) -> str:
     """Return an axis or a list of words with own parts as NAME~DIGEST."""
-    return str(parse(axis)) if halves(axis)[0] in CHOICES else axis
+    return str(parse(axis)) if split_axis(axis)[0] in CHOICES else axis
 
 
-def taken(pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], tuple[OwnPart, ...]]:
+def accept_parts(pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], tuple[OwnPart, ...]]:
     """Register a link's own parts; return the other parameters, and the parts. Raises BadLink.
 
     The parameters name the parts by NAME~DIGEST.
     """
     try:
-        parts = use.accept([text for name, text in pairs if name == PARAMETER])
+        parts = use.accept_parts([text for name, text in pairs if name == PARAMETER])
     except BadInput as error:
         raise BadLink(f"The link's parts cannot be read. {error}") from None
     rest = [(name, text) for name, text in pairs if name != PARAMETER]
     return [(name, _referenced_words(name, text, parts)) for name, text in rest] if parts else rest, parts
 
 
-def bring(link: str) -> None:
+def accept_link_parts(link: str) -> None:
     """Register the own parts that a link carries; raises BadLink."""
-    taken(parse_qsl(urlsplit(link).query))
+    accept_parts(parse_qsl(urlsplit(link).query))
 
 
 def _referenced_words(name: str, text: str, parts: Iterable[OwnPart]) -> str:
     """Return a parameter's words with NAME~DIGEST for the link's parts that are named without digest."""
-    path, head, words = halves(text) if name in ("axis", "only") else (name, "", text)
+    path, head, words = split_axis(text) if name in ("axis", "only") else (name, "", text)
     if not (choices := CHOICES.get(path)):
         return text
     brought = {part.name: part.reference for part in parts if part.kind in choices.kinds}
@@ -85,6 +85,6 @@ def _sender_clause(part: OwnPart) -> str:
     """
     if own_digest := _digest(part):
         return f", with other values than yours of that name; the link's are taken ({part.digest}; yours: {own_digest})"
-    if part.kind in kinds() and part.name in names(part.kind):
+    if part.kind in kinds() and part.name in part_names_of(part.kind):
         return ", with other values than the catalogue's of that name; the link's are taken"
     return ", whose values the link carries"

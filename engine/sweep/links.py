@@ -20,26 +20,26 @@ from typing import get_args
 from urllib.parse import parse_qsl, quote
 
 from .. import version
-from ..core.arithmetic import arithmetic, elsewhere
+from ..core.arithmetic import arithmetic, other_kernels_note
 from ..core.part_files.known import OwnPart
 from ..errors import BadLink
 from ..scenario import knobs
-from ..scenario.keys import How
+from ..scenario.keys import Fidelity
 from ..scenario.presets import DEFAULT, preset
-from ..scenario.renamed import chosen, meant, rewritten, translated
-from ..scenario.scenario import KNOBS, Scenario, known, values, with_values
+from ..scenario.renamed import implied_settings, todays_choice, todays_knob, todays_text
+from ..scenario.scenario import KNOBS, Scenario, declaration, values, with_values
 from . import axes as sweep_axes
 from . import link_parts, packed_lists
-from .questions import ONE, SEVERAL, Pairs, Questions
+from .questions import REPEATED_PARAMETERS, SINGLE_PARAMETERS, LinkQuestions, Pairs
 
 MOST_CHARACTERS = 8000
 MOST_WRITTEN_OUT = MOST_CHARACTERS // 2  # an address bar writes ; and * as three characters each
 MOST_RUNS = 8
-NOTHING_ASKED = Questions()
+NO_QUESTIONS = LinkQuestions()
 BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
-def compared(questions: Questions) -> tuple[tuple[How, str], ...]:
+def compared_runs(questions: LinkQuestions) -> tuple[tuple[Fidelity, str], ...]:
     """Return method and link of each request that Runs compares; raises BadLink, BadKnob."""
     runs = questions.runs
     if len(runs) > MOST_RUNS or len(set(runs)) < len(runs):
@@ -47,11 +47,11 @@ def compared(questions: Questions) -> tuple[tuple[How, str], ...]:
     return tuple(map(_compared, runs))
 
 
-def _compared(text: str) -> tuple[How, str]:
+def _compared(text: str) -> tuple[Fidelity, str]:
     """Return method and link of a text such as `estimate:/search?...`; raises BadLink or BadKnob."""
     way, _, link = text.partition(":")
     page = link.partition("?")[0]
-    if way not in get_args(How) or not re.fullmatch("/[a-z]+", page):
+    if way not in get_args(Fidelity) or not re.fullmatch("/[a-z]+", page):
         raise BadLink(f"The link's run={text[:80]!r} cannot be read; write run=estimate:/search?... or run=full:/search?...")
     pairs = _pairs(link)
     if any(name == "run" for name, _ in pairs):
@@ -61,7 +61,7 @@ def _compared(text: str) -> tuple[How, str]:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedLink:
     """The content of an opened link.
 
     preset: the preset's name.
@@ -78,12 +78,12 @@ class Opened:
     axes: tuple[str, ...] = ()
     banner: str = ""
     crash: str = ""
-    questions: Questions = NOTHING_ASKED
+    questions: LinkQuestions = NO_QUESTIONS
     parts: tuple[OwnPart, ...] = ()
 
 
 def query(
-    scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "", questions: Questions = NOTHING_ASKED
+    scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "", questions: LinkQuestions = NO_QUESTIONS
 ) -> Pairs:
     """Return the parameters that reproduce `scenario`, as differences from preset `base`."""
     start = preset(base).scenario
@@ -95,15 +95,15 @@ def query(
     pairs += [
         (path, _setting_text(path, setting)) for path, setting in values(scenario).items() if setting != preset_values[path]
     ]
-    spanned = [link_parts.settled(axis) for axis in axes]
-    question_pairs = [(name, link_parts.settled(text) if name == "only" else text) for name, text in questions.pairs]
+    spanned = [link_parts.referenced_axis(axis) for axis in axes]
+    question_pairs = [(name, link_parts.referenced_axis(text) if name == "only" else text) for name, text in questions.pairs]
     pairs += [("axis", axis) for axis in spanned] + question_pairs
     words = (text for name, text in question_pairs if name == "only")
-    pairs += [(link_parts.PARAMETER, part) for part in link_parts.carried(scenario, (*spanned, *words))]
+    pairs += [(link_parts.PARAMETER, part) for part in link_parts.link_parts_of(scenario, (*spanned, *words))]
     pairs += [("crash", crash)] if crash else []
     trained = [("arithmetic", arithmetic())] if scenario.run.training else []
     pairs += [("v", str(version.LINK)), ("model", version.MODEL), *trained]
-    return pairs if len(text_of(pairs)) <= MOST_WRITTEN_OUT else packed_lists.packed(pairs)
+    return pairs if len(text_of(pairs)) <= MOST_WRITTEN_OUT else packed_lists.pack_lists(pairs)
 
 
 def _setting_text(path: str, setting: object) -> str:
@@ -113,7 +113,7 @@ def _setting_text(path: str, setting: object) -> str:
     """
     knob, text = KNOBS[path], knobs.write(KNOBS[path], setting)
     if knob.kind in ("ints", "floats") and isinstance(setting, tuple):
-        return min(text, knobs.runs(knob.kind, setting), key=len)
+        return min(text, knobs.write_runs(knob.kind, setting), key=len)
     return text
 
 
@@ -123,7 +123,7 @@ def link(
     page: str = "design",
     axes: Iterable[str] = (),
     crash: str = "",
-    questions: Questions = NOTHING_ASKED,
+    questions: LinkQuestions = NO_QUESTIONS,
 ) -> str:
     """Return the path and query of a link to a scenario or a sweep."""
     return f"/{page}?" + text_of(query(scenario, base, axes, crash, questions))
@@ -134,7 +134,7 @@ def text_of(pairs: Pairs) -> str:
     return "&".join(f"{quote(key)}={quote(text, safe='.;:,*-')}" for key, text in pairs)
 
 
-def in_mode(link: str, method: How) -> str:
+def link_in_mode(link: str, method: Fidelity) -> str:
     """Return a sweep's link with the method by which its points were computed.
 
     Other links unchanged.
@@ -142,7 +142,7 @@ def in_mode(link: str, method: How) -> str:
     return f"{link}&mode=full" if method == "full" and "&axis=" in link and "&mode=" not in link else link
 
 
-def read(url: str) -> Opened:
+def open_link(url: str) -> OpenedLink:
     """Open a whole link, or its query; raises BadLink or BadKnob."""
     return open_pairs(_pairs(url))
 
@@ -160,14 +160,14 @@ def _pairs(url: str) -> Pairs:
         raise BadLink(f"The link's parameters cannot be read ({error}); copy it again.") from error
 
 
-def open_pairs(pairs: Pairs) -> Opened:
+def open_pairs(pairs: Pairs) -> OpenedLink:
     """Open decoded parameters; no parameter is dropped or replaced silently."""
     parameters: dict[str, str] = {}
     axes: list[str] = []
-    lists_by_name: dict[str, list[str]] = {name: [] for name in SEVERAL}
+    lists_by_name: dict[str, list[str]] = {name: [] for name in REPEATED_PARAMETERS}
     renamed: dict[str, str] = {}
     format_ = _link_version(next((text for name, text in pairs if name == "v"), str(version.LINK)))
-    pairs, parts = link_parts.taken(packed_lists.unpacked(pairs))
+    pairs, parts = link_parts.accept_parts(packed_lists.unpack_lists(pairs))
     systems = _systems(pairs)
     for name, raw_text in pairs:
         if "\ufffd" in name + raw_text or not (name + raw_text).isprintable():
@@ -186,18 +186,19 @@ def open_pairs(pairs: Pairs) -> Opened:
             parameters[key] = new_text
     parameters.pop("v", None)
     base = preset(start := parameters.get("preset", DEFAULT)).scenario
-    for path, text, cause in meant(format_, start, parameters, axes, values(base).__getitem__, systems):
+    for path, text, cause in implied_settings(format_, start, parameters, axes, values(base).__getitem__, systems):
         parameters[path] = text
         renamed[cause] = f"{path}={text}"
     version_note = _banner(parameters.pop("model", version.MODEL), renamed, parameters.pop("arithmetic", ""))
     banner = " ".join(filter(None, (version_note, link_parts.banner(parts))))
     name, crash = parameters.pop("preset", DEFAULT), parameters.pop("crash", "")
-    single_texts = {name: parameters.pop(name, "") for name in ONE}
-    questions = Questions(**single_texts, **{SEVERAL[name]: tuple(texts) for name, texts in lists_by_name.items()})  # type: ignore[arg-type]
+    single_texts = {name: parameters.pop(name, "") for name in SINGLE_PARAMETERS}
+    list_texts = {REPEATED_PARAMETERS[name]: tuple(texts) for name, texts in lists_by_name.items()}
+    questions = LinkQuestions(**single_texts, **list_texts)  # type: ignore[arg-type]
     questions.check()
-    compared(questions)  # reading them is their check
-    changes = {path: knobs.parse(known(path), text) for path, text in parameters.items()}
-    return Opened(name, with_values(base, changes), tuple(axes), banner, crash, questions, parts)
+    compared_runs(questions)  # reading them is their check
+    changes = {path: knobs.parse(declaration(path), text) for path, text in parameters.items()}
+    return OpenedLink(name, with_values(base, changes), tuple(axes), banner, crash, questions, parts)
 
 
 def _link_version(text: str) -> int:
@@ -213,7 +214,7 @@ def _systems(pairs: Pairs) -> frozenset[str]:
 
     They are those of an axis, of the knob, or of the preset.
     """
-    axes = (sweep_axes.halves(text) for name, text in pairs if name == "axis")
+    axes = (sweep_axes.split_axis(text) for name, text in pairs if name == "axis")
     swept = [words.split(",") for path, _, words in axes if path == "system"]
     named_systems = [text for name, text in pairs if name == "system"]
     if swept or named_systems:
@@ -227,20 +228,20 @@ def _today_parameter(name: str, text: str, format_: int, systems: frozenset[str]
     It is a knob, an axis, a bound or an objective.
     """
     if name in ("axis", "only"):
-        path, head, words = sweep_axes.halves(text)
-        text = head + chosen(format_, path, words)
+        path, head, words = sweep_axes.split_axis(text)
+        text = head + todays_choice(format_, path, words)
     if name in ("axis", "where", "only"):
-        return name, rewritten(text, systems)
+        return name, todays_text(text, systems)
     if name == "pareto":
-        return name, ",".join(rewritten(part, systems) for part in text.split(","))
-    return translated(name, chosen(format_, name, text), systems)
+        return name, ",".join(todays_text(part, systems) for part in text.split(","))
+    return todays_knob(name, todays_choice(format_, name, text), systems)
 
 
 def _banner(text: str, renamed: Mapping[str, str], link_arithmetic: str) -> str:
     if not re.fullmatch(r"[\w.-]{0,80}", link_arithmetic, re.ASCII):
         raise BadLink(f"The link's arithmetic={link_arithmetic[:80]!r} names no kernels; leave it out.")
     renames_text = " ".join(f"Its {old_text[:80]} is {new_text[:80]} now." for old_text, new_text in renamed.items())
-    arithmetic_notes = elsewhere(link_arithmetic)
+    arithmetic_notes = other_kernels_note(link_arithmetic)
     if text == version.MODEL:
         return " ".join(filter(None, (renames_text, *arithmetic_notes)))
     return (

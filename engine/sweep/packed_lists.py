@@ -12,13 +12,13 @@ from ..scenario.knobs import LISTING
 from .questions import Pairs
 
 PARAMETER = "lists"
-LONG = 60  # longer values are packed [characters]
+PACK_CHARACTERS = 60  # longer values are packed [characters]
 MOST_LETTERS = 1_000_000  # the most characters that are unpacked
 
 
-def packed(pairs: Sequence[tuple[str, str]]) -> Pairs:
+def pack_lists(pairs: Sequence[tuple[str, str]]) -> Pairs:
     """Return parameters with all long lists packed into one, at the first's position."""
-    lists = [(name, text) for name, text in pairs if "." in name and LISTING in text and len(text) > LONG]
+    lists = [(name, text) for name, text in pairs if "." in name and LISTING in text and len(text) > PACK_CHARACTERS]
     if not lists:
         return [*pairs]
     lines = "\n".join(f"{name}={text}" for name, text in lists)
@@ -28,7 +28,7 @@ def packed(pairs: Sequence[tuple[str, str]]) -> Pairs:
     return [*other_pairs[:position], (PARAMETER, letters), *other_pairs[position:]]
 
 
-def unpacked(pairs: Sequence[tuple[str, str]]) -> Pairs:
+def unpack_lists(pairs: Sequence[tuple[str, str]]) -> Pairs:
     """Return parameters with packed lists unpacked; raises BadLink."""
     parameters: Pairs = []
     for name, text in pairs:

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import get_args
 
-from ..errors import BadLink, nearest
-from ..registry import names
+from ..errors import BadLink, nearest_hint
+from ..registry import variant_names
 from ..scenario import knobs
-from ..scenario.keys import How
+from ..scenario.keys import Fidelity
 from ..scenario.scenario import KNOBS
 from . import axes as sweep_axes
 from .sweep import sampling
@@ -15,8 +15,22 @@ from .sweep import sampling
 MOST_BOUNDS, MOST_PINS, MOST_WORDS, MOST_PARTS = 20, 8, 200, 2000
 MOST_WITHIN = 1000
 NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
-ONE = ("sample", "pareto", "pins", "against", "within", "lose", "objective", "parts", "prices", "mode", "view", "metric", "find")
-SEVERAL = {
+SINGLE_PARAMETERS = (
+    "sample",
+    "pareto",
+    "pins",
+    "against",
+    "within",
+    "lose",
+    "objective",
+    "parts",
+    "prices",
+    "mode",
+    "view",
+    "metric",
+    "find",
+)
+REPEATED_PARAMETERS = {
     "where": "where",
     "only": "only",
     "require": "require",
@@ -27,7 +41,7 @@ Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Questions:
+class LinkQuestions:
     """The questions of a link, as texts; "" or empty where not asked.
 
     sample: the sampling of a sweep's points.
@@ -70,8 +84,8 @@ class Questions:
     @property
     def pairs(self) -> Pairs:
         """The questions as parameters of a link."""
-        repeated_pairs = [(name, text) for name, field in SEVERAL.items() for text in getattr(self, field)]
-        return [(name, text) for name in ONE if (text := getattr(self, name))] + repeated_pairs
+        repeated_pairs = [(name, text) for name, field in REPEATED_PARAMETERS.items() for text in getattr(self, field)]
+        return [(name, text) for name in SINGLE_PARAMETERS if (text := getattr(self, name))] + repeated_pairs
 
     @property
     def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -109,14 +123,14 @@ class Questions:
             raise BadLink(f"The link has {len(self.where)} bounds (where=); at most {MOST_BOUNDS} are allowed.")
         if self.sample:
             sampling(self.sample)
-        if self.against and self.against not in names("systems"):
-            hint = nearest(self.against, names("systems"), "systems")
+        if self.against and self.against not in variant_names("systems"):
+            hint = nearest_hint(self.against, variant_names("systems"), "systems")
             raise BadLink(f"The link's baseline against={self.against[:80]!r} is not known; {hint}")
         if self.within and not (NUMBER.fullmatch(self.within) and float(self.within) <= MOST_WITHIN):
             raise BadLink(
                 f"The link's target within={self.within[:20]!r} cannot be read; write a percentage from 0 to {MOST_WITHIN}."
             )
-        if self.mode and self.mode not in get_args(How):
+        if self.mode and self.mode not in get_args(Fidelity):
             raise BadLink(f"The link's mode={self.mode[:40]!r} is not known; write mode=estimate or mode=full.")
         if self.view and not VIEW.fullmatch(self.view):
             raise BadLink(f"The link's view={self.view[:80]!r} cannot be read; write a view's name, such as view=heat-map.")

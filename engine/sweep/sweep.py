@@ -13,16 +13,16 @@ from typing import Any, Literal, get_args, overload
 import numpy as np
 
 from ..core import figures
-from ..errors import BadKnob, nearest
+from ..errors import BadKnob, nearest_hint
 from ..scenario import knobs
-from ..scenario.keys import digest, rows
-from ..scenario.scenario import RULED, Scenario, known, with_values
+from ..scenario.keys import digest, key_lines
+from ..scenario.scenario import KNOBS_WITH_RULES, Scenario, declaration, with_values
 from ..scenario.sequences import sequence_note_of_points
 from .axes import MOST_POINTS, Array, Axis
 
 Kind = Literal["grid", "random", "sobol", "lhs"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-SAMPLE = 0x5A  # the key of the random stream that draws points
+SAMPLE_STREAM = 0x5A  # the key of the random stream that draws points
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Sampling:
     def __post_init__(self) -> None:
         """Raise BadKnob for an unknown kind, or a missing or too large count."""
         if self.kind not in KINDS:
-            raise BadKnob(f"sampling={self.kind[:20]!r} is not known; {nearest(self.kind, KINDS)}")
+            raise BadKnob(f"sampling={self.kind[:20]!r} is not known; {nearest_hint(self.kind, KINDS)}")
         if self.count is None and self.kind != "grid":
             raise BadKnob(f"sampling={self.kind} needs a number of points; write {self.kind}:256.")
         if self.count is not None and not 1 <= self.count <= MOST_POINTS:
@@ -65,12 +65,12 @@ class RefusedPlace:
     sentence: str
 
 
-def made(base: Scenario, place: Mapping[str, Any], settings: Sequence[tuple[str, Any]] = ()) -> Scenario | RefusedPlace:
+def scenario_at(base: Scenario, place: Mapping[str, Any], settings: Sequence[tuple[str, Any]] = ()) -> Scenario | RefusedPlace:
     """Return the scenario at a place of the axes, or the refusal."""
     try:
         return with_values(base, {**dict(settings), **place})
     except BadKnob as error:
-        place_text = ", ".join(f"{path}={knobs.write(known(path), setting)}" for path, setting in place.items())
+        place_text = ", ".join(f"{path}={knobs.write(declaration(path), setting)}" for path, setting in place.items())
         return RefusedPlace(place, f"At {place_text}: {error}" if place_text else str(error))
 
 
@@ -93,7 +93,7 @@ class Sweep(Sequence[Scenario]):
         """Check axes and sampling, and that a point is possible; raises BadKnob."""
         _check(self.axes, self.sampling)
         if not len(self._good):
-            refused = made(self.base, self._place(0), self.settings)
+            refused = scenario_at(self.base, self._place(0), self.settings)
             raise BadKnob(refused.sentence if isinstance(refused, RefusedPlace) else "The axes span no point.")
 
     def __len__(self) -> int:
@@ -140,15 +140,15 @@ class Sweep(Sequence[Scenario]):
     @cached_property
     def refused(self) -> tuple[RefusedPlace, ...]:
         """The combinations that no scenario can have, in their order."""
-        trials = (made(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.fine).tolist())
+        trials = (scenario_at(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.fine).tolist())
         return tuple(trial for trial in trials if isinstance(trial, RefusedPlace))
 
     @property
     def digest(self) -> str:
         """The digest of the sweep in 32 hex digits; equal sweeps have equal digests."""
         seed = self._seed if self.sampling.count else 0
-        lines = rows(self.base)
-        lines += [f"{path}={knobs.write(known(path), setting)}" for path, setting in self.settings]
+        lines = key_lines(self.base)
+        lines += [f"{path}={knobs.write(declaration(path), setting)}" for path, setting in self.settings]
         lines += [*map(str, self.axes), str(self.sampling), str(seed)]
         return digest(lines)
 
@@ -202,9 +202,9 @@ class Sweep(Sequence[Scenario]):
 
         Only knobs that can contradict each other are tried.
         """
-        ruled = [number for number, axis in enumerate(self.axes) if axis.path in RULED]
+        ruled = [number for number, axis in enumerate(self.axes) if axis.path in KNOBS_WITH_RULES]
         _, first_rows, inverse = np.unique(self._numbers[:, ruled], axis=0, return_index=True, return_inverse=True)
-        trials = (made(self.base, self._place(row, ruled), self.settings) for row in first_rows)
+        trials = (scenario_at(self.base, self._place(row, ruled), self.settings) for row in first_rows)
         possible: Array = np.array([not isinstance(trial, RefusedPlace) for trial in trials])[inverse.reshape(-1)]
         return possible
 
@@ -213,7 +213,7 @@ def _drawn_indices(size: int, count: int | None, seed: int) -> Array:
     """Return the indices of `count` drawn points of a grid, in the grid's order."""
     if count is None or count >= size:
         return np.arange(size)
-    return np.sort(np.random.default_rng([seed, SAMPLE]).permutation(size)[:count])
+    return np.sort(np.random.default_rng([seed, SAMPLE_STREAM]).permutation(size)[:count])
 
 
 def shares_of(sampling: Sampling, axes: int, seed: int) -> Array:
@@ -221,7 +221,7 @@ def shares_of(sampling: Sampling, axes: int, seed: int) -> Array:
 
     Fewer points of a Sobol sequence are the first ones of more points.
     """
-    rng, count = np.random.default_rng([seed, SAMPLE]), sampling.count or 1
+    rng, count = np.random.default_rng([seed, SAMPLE_STREAM]), sampling.count or 1
     if sampling.kind == "random":
         return rng.random((count, axes))
     from scipy.stats import qmc  # late, since importing it takes a second
@@ -255,7 +255,7 @@ def _check(axes: Sequence[Axis], sampling: Sampling) -> None:
                 "(in a script, sample='sobol:64')."
             )
         for setting in axis.values:
-            knobs.check(known(axis.path), setting)
+            knobs.check(declaration(axis.path), setting)
     size = prod(len(axis.values) for axis in axes)
     if sampling.kind == "grid" and size > MOST_POINTS:
         raise BadKnob(

@@ -9,29 +9,40 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Flags, Floats
-from ..core.memo import remembered
+from ..core.memo import memoised
 from ..scenario.scenario import Scenario, per_table
-from ..workload.accesses import expected
+from ..workload.accesses import expected_accesses
 from ..workload.row_spread import spreads
-from .exchange.crossing import NO_CROSSING, Crossing, even, indices, vectors
+from .exchange.crossing import NO_CROSSING, Crossing, even_crossing, index_crossing, vector_crossing
 from .exchange.replicas import NO_REPLICAS, choose_replicas
-from .parts import EVEN, KINDS, TableUnits, Units, kind_of, memories, table_seconds, table_units
+from .parts import EVEN_SHARES, KINDS, TableUnits, Units, kind_of, memories, table_seconds, table_units
 from .placement import Tiers
 from .row_kinds import row_kinds
-from .sharding import Parts, Pieces, Wanted, alike, by_hand, loaded, made, over, spread, weighed
+from .sharding import (
+    Parts,
+    Pieces,
+    PlanRequest,
+    distinct_pieces,
+    loaded,
+    make_plan,
+    parse_plan,
+    plan_over_runs,
+    spread_amounts,
+    weight_widths,
+)
 from .system import System
-from .table_placement import Balance, Far, Links, PartWork, Skews, TablePlacement, skew
+from .table_placement import Balance, FarSkews, Links, PartWork, Skews, TablePlacement, skew
 from .traffic import index_bytes, sent_bytes, table_bytes, table_nbytes, table_states, vector_nbytes
 
 ROUNDED = 1e-9  # relative difference of sums in another order
 
 
-@remembered()
+@memoised()
 def table_placement(s: Scenario, system: System) -> TablePlacement:
     """Return the placement of tables by the plan in force; raises BadKnob for an unreadable plan."""
     balance = _balance_in_force(s, system)
     skews = Skews(skew(balance.work.lookups), skew(balance.work.rows)) if balance else Skews()
-    far_skews = _far_skews(balance) if balance and system.tiers else Far()
+    far_skews = _far_skews(balance) if balance and system.tiers else FarSkews()
     links = _links(s, balance) if balance and "cxl" in system.devices else Links()
     pooled, indices_sent = _crossings(s, system, balance) if system.scales else (NO_CROSSING, NO_CROSSING)
     fullest = table_bytes(s) / s.machine.num_gpus * (skew(balance.held) if balance else 1.0)
@@ -58,15 +69,15 @@ def _most_pieces(pieces: Pieces, parts: int, counted_tables: Flags) -> int:
 def _balance_in_force(s: Scenario, system: System) -> Balance | None:
     """Return the plan in force with each part's load; None for equal loads."""
     kind = kind_of(system)
-    way = s.policy.sharding or (kind.default if kind else EVEN)
-    if kind is None or (way == EVEN and not s.policy.plan):  # equal loads on any kind of part
+    way = s.policy.sharding or (kind.default if kind else EVEN_SHARES)
+    if kind is None or (way == EVEN_SHARES and not s.policy.plan):  # equal loads on any kind of part
         return None
     parts = kind.parts(s, system)
-    pieces = by_hand(s.policy.plan, s.model.num_tables, parts.number) if s.policy.plan else None
+    pieces = parse_plan(s.policy.plan, s.model.num_tables, parts.number) if s.policy.plan else None
     if parts.number == 1:
         return None
     by_table = table_units(s, system, kind)
-    pieces = pieces or made(way, _plan_request(s, system, parts, by_table))
+    pieces = pieces or make_plan(way, _plan_request(s, system, parts, by_table))
     return _part_balance(s, system, parts, pieces, by_table) if pieces else None
 
 
@@ -76,14 +87,14 @@ def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces, by_
     lookups, rows, index = loaded(spreads(s), pieces, number)
     tiers_in_force = tiers(s) if tiers else Tiers({}, np.zeros((2, s.model.num_tables)))
     far_rows, nbytes_by_place = (
-        spread(pieces, tiers_in_force.far, number),
-        spread(pieces, np.array([table_nbytes(s), *tiers_in_force.kept.values()]), number),
+        spread_amounts(pieces, tiers_in_force.far, number),
+        spread_amounts(pieces, np.array([table_nbytes(s), *tiers_in_force.kept.values()]), number),
     )
     work, weight = PartWork(lookups, rows, far_rows), None
     if len(row_kinds(s)[0]) > 1:
         weighted = loaded(spreads(s), pieces, number, np.array([by_table.lookups, by_table.rows]))
         weight = tuple(by_table.lookups.tolist()), tuple(by_table.rows.tolist())
-        work = PartWork(weighted[0], weighted[1], spread(pieces, tiers_in_force.far * by_table.far, number))
+        work = PartWork(weighted[0], weighted[1], spread_amounts(pieces, tiers_in_force.far * by_table.far, number))
     return Balance(
         parts,
         pieces,
@@ -98,14 +109,14 @@ def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces, by_
     )
 
 
-def _plan_request(s: Scenario, system: System, parts: Parts, by_table: TableUnits) -> Wanted:
+def _plan_request(s: Scenario, system: System, parts: Parts, by_table: TableUnits) -> PlanRequest:
     """Return the requirements of a plan: loads, rooms and costs of tables."""
-    accesses, vector, index_nbytes, units = expected(s), vector_nbytes(s), index_bytes(s), by_table.units
-    first_part = over([(0,)], np.zeros(1, dtype=np.int64))
+    accesses, vector, index_nbytes, units = expected_accesses(s), vector_nbytes(s), index_bytes(s), by_table.units
+    first_part = plan_over_runs([(0,)], np.zeros(1, dtype=np.int64))
     if isinstance(vector, float):
-        way: Any = _crossing(units, vectors(parts, first_part, vector))
+        way: Any = _crossing(units, vector_crossing(parts, first_part, vector))
     else:
-        way = _crossing(units, vectors(parts, first_part, 1.0)) * vector
+        way = _crossing(units, vector_crossing(parts, first_part, 1.0)) * vector
     single_part_seconds = table_seconds(accesses, by_table) + units.piece * by_table.pieces
     places = [(place, need / table_bytes(s), capacity, sharing) for place, need, capacity, sharing in memories(s, system) if need]
     table_nbytes_by_place: Mapping[str, Floats] = {place: share * table_nbytes(s) for place, share, _, _ in places}
@@ -125,12 +136,12 @@ def _plan_request(s: Scenario, system: System, parts: Parts, by_table: TableUnit
 
         The estimate is infinite if its vectors and an even share of the work already take longer.
         """
-        exchange_seconds = 2 * _crossing(units, vectors(parts, pieces, vector))
+        exchange_seconds = 2 * _crossing(units, vector_crossing(parts, pieces, vector))
         if even_seconds + exchange_seconds > than * (1 + ROUNDED):
             return np.inf
         lookups, rows, index = loaded(batch, pieces, parts.number, weight)
-        outside_rows = spread(pieces, far_rows, parts.number).sum(axis=0)
-        exchange_seconds += _crossing(units, indices(parts, index_nbytes * index))
+        outside_rows = spread_amounts(pieces, far_rows, parts.number).sum(axis=0)
+        exchange_seconds += _crossing(units, index_crossing(parts, index_nbytes * index))
         piece_seconds = units.piece * _most_pieces(pieces, parts.number, by_table.pieces) if units.piece else 0.0
         return (
             float(lookups.max() * units.lookup + rows.max() * units.row + outside_rows.max() * units.far)
@@ -139,7 +150,7 @@ def _plan_request(s: Scenario, system: System, parts: Parts, by_table: TableUnit
         )
 
     columns = np.array(per_table(s.model, "embedding_dim"))
-    return Wanted(parts, single_part_seconds + 2 * way, nbytes, columns, rooms, sharing, slowest)
+    return PlanRequest(parts, single_part_seconds + 2 * way, nbytes, columns, rooms, sharing, slowest)
 
 
 def _crossing(units: Units, bytes_: Crossing) -> float:
@@ -154,34 +165,39 @@ def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Cr
     """
     kind, vector, index = kind_of(system), vector_nbytes(s), index_bytes(s)
     if balance:
-        crossings = vectors(balance.parts, balance.pieces, vector), indices(balance.parts, index * balance.indices)
+        crossings = vector_crossing(balance.parts, balance.pieces, vector), index_crossing(balance.parts, index * balance.indices)
     else:
         parts = (kind or KINDS["gpus"]).parts(s, system)
-        crossings = even(parts, s.model.num_tables * sent_bytes(s)), even(parts, index * float(expected(s).lookups.sum()))
+        crossings = (
+            even_crossing(parts, s.model.num_tables * sent_bytes(s)),
+            even_crossing(parts, index * float(expected_accesses(s).lookups.sum())),
+        )
     cards, hosts = (kind.cards(s), kind.hosts) if kind else (1, False)
     pooled, indices_sent = (crossing._replace(network=crossing.network / cards, hosts=hosts) for crossing in crossings)
     return pooled, indices_sent
 
 
-def _far_skews(balance: Balance) -> Far:
+def _far_skews(balance: Balance) -> FarSkews:
     """Return the expected skews of rows outside HBM under a plan.
 
     Caches hold an even share of all parts' rows.
     """
     rows, group = balance.work.far.sum(axis=0), balance.parts.group
-    return Far(skew(rows), *(skew(np.bincount(group, amounts).astype(np.float64)) for amounts in (rows, balance.work.far[1])))
+    return FarSkews(
+        skew(rows), *(skew(np.bincount(group, amounts).astype(np.float64)) for amounts in (rows, balance.work.far[1]))
+    )
 
 
 def _links(s: Scenario, balance: Balance) -> Links:
     """Return a plan's traffic between one GPU and the groups that have pieces of tables."""
     groups, vector = np.zeros((4, balance.parts.groups)), vector_nbytes(s)
-    weighted, unit = (balance.pieces, 1.0) if isinstance(vector, float) else weighed(balance.pieces, vector / vector.mean())
-    for width, place in zip(*alike(weighted), strict=True):
+    weighted, unit = (balance.pieces, 1.0) if isinstance(vector, float) else weight_widths(balance.pieces, vector / vector.mean())
+    for width, place in zip(*distinct_pieces(weighted), strict=True):
         owners = balance.pieces.runs[~place] if place < 0 else (place,)
         groups[0, np.unique(balance.parts.group[list(owners)])] += unit * width  # each group sums its own rows
     for row, amounts in zip(groups[1:], (balance.indices, balance.work.rows, balance.work.lookups), strict=True):
         row += np.bincount(balance.parts.group, weights=amounts, minlength=len(row))
-    even_totals = (s.model.num_tables, expected(s).lookups.sum(), balance.work.rows.sum(), balance.work.lookups.sum())
+    even_totals = (s.model.num_tables, expected_accesses(s).lookups.sum(), balance.work.rows.sum(), balance.work.lookups.sum())
     return Links(
         *(
             (float(group_amounts.sum() / even_total), skew(group_amounts))

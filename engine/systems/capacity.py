@@ -13,15 +13,15 @@ from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import no_unit as no_host_unit
 from ..scenario.knobs import write
 from ..scenario.machine import MachineKnobs
-from ..scenario.scenario import KNOBS, Scenario, with_checked
+from ..scenario.scenario import KNOBS, Scenario, with_checked_values
 from ..units import GB, GiB
 from ..workload.caching.expected_cache import expected_unique
 from .balance import table_placement
 from .kernels.in_force import refuse_kernels, system_in_force
-from .parts import EVEN, Kind, kind_of, memories
+from .parts import EVEN_SHARES, Kind, kind_of, memories
 from .sharding import filled
 from .sizing import CAPACITY, EXPANDER, HOST, MOST_GB, SERVER, sizes_of
-from .steps.stashing import alike_shares, most_bytes, room_for_tables, stashed_bytes
+from .steps.stashing import alike_shares, peak_bytes, room_for_tables, stashed_bytes
 from .system import Settled, Sizes, System, log_policy, medium_cache
 from .table_placement import Balance, TablePlacement, skew
 from .traffic import hottest_bytes, log_bytes, mlp_bytes, num_rows, table_bytes
@@ -35,7 +35,7 @@ def fit(scenario: Scenario) -> Settled:
 
 def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, sizes: Sizes) -> Settled:
     """Return a scenario settled by a placement and sizes; raises BadKnob for an impossible policy."""
-    s = with_checked(scenario, sizes.knobs) if sizes.knobs else scenario
+    s = with_checked_values(scenario, sizes.knobs) if sizes.knobs else scenario
     refuse_kernels(s, system)
     _refuse_stashing(s, system)
     return Settled(s, system, log_policy(s, system), placement, medium_cache(s, system), sizes)
@@ -55,7 +55,7 @@ def _refuse_stashing(s: Scenario, system: System) -> None:
 def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
     """Choose all automatic sizes and place tables, then check every memory of the system."""
     knobs = sizes_of(scenario, system)
-    s = with_checked(scenario, knobs) if knobs else scenario
+    s = with_checked_values(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
     checks = CHECKS | ({"pmem": _largest} if scenario.machine.pmem_capacity_GB is None else {})
     problems = [_one_gpu(s, system), _linked(s), refusal]
@@ -80,7 +80,7 @@ def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
             raise
         return TablePlacement(), str(error)
     if kind is None:
-        is_even = not plan and sharding in (None, EVEN)
+        is_even = not plan and sharding in (None, EVEN_SHARES)
         remedy = "nothing" if plan else "auto"
         return (
             placement,
@@ -142,7 +142,7 @@ def _even_tables(s: Scenario, system: System) -> float:
 
 def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
     """Return a refusal of replicated rows that do not fit the fullest GPU, else ""."""
-    reserved = 2 * mlp_bytes(s) + most_bytes(s, _fullest_tables(s, system, placement.balance))
+    reserved = 2 * mlp_bytes(s) + peak_bytes(s, _fullest_tables(s, system, placement.balance))
     free_bytes = max(memory_bytes(s.machine) - reserved, 0.0)
     if s.policy.replicated_rows is None or hottest_bytes(s, placement.replicas.rows) <= free_bytes:
         return ""
@@ -335,7 +335,9 @@ def _window(s: Scenario, system: System) -> str:
     if not system.cache or not batches:
         return ""
     need, capacity = expected_unique(s, batches), system.cache.rows(s)
-    return too_small(s, capacity, need, f"{batches} batch{'es' if batches > 1 else ''} together use") if need > capacity else ""
+    return (
+        cache_refusal(s, capacity, need, f"{batches} batch{'es' if batches > 1 else ''} together use") if need > capacity else ""
+    )
 
 
 def _gpu(s: Scenario, system: System) -> str:
@@ -345,7 +347,7 @@ def _gpu(s: Scenario, system: System) -> str:
     if refusal := no_unit(s.machine) or _crowded(s):
         return refusal
     tables = _even_tables(s, system)
-    need, capacity = 2 * mlp_bytes(s) + most_bytes(s, tables), memory_bytes(s.machine)
+    need, capacity = 2 * mlp_bytes(s) + peak_bytes(s, tables), memory_bytes(s.machine)
     if need <= capacity:
         return ""
     hbm_bytes = system.held(s).get("hbm", 0.0)
@@ -367,7 +369,7 @@ def _gpu(s: Scenario, system: System) -> str:
 
 def _all_stashed(s: Scenario) -> Scenario:
     """Return the scenario with all of each row stashed."""
-    return with_checked(s, {"policy.stashing": "both"})
+    return with_checked_values(s, {"policy.stashing": "both"})
 
 
 def _crowded(s: Scenario) -> str:
@@ -384,7 +386,7 @@ def _crowded(s: Scenario) -> str:
     )
 
 
-def too_small(s: Scenario, capacity: float, unique: float, users: str) -> str:
+def cache_refusal(s: Scenario, capacity: float, unique: float, users: str) -> str:
     """Return the refusal of a cache that cannot hold the rows that must be cached together."""
     share = s.policy.cache_load_factor / max(capacity, 1) if capacity else 1 / num_rows(s)
     remedy = f"raise it to {min(1.0, 1.01 * unique * share):.3g}"

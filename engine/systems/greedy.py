@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arrays import Flags, Floats, Index, Ints
-from ..core.jit import entry, inner
+from ..core.jit import entry_kernel, inner_kernel
 
-ALL = ~0  # place of a piece whose rows go over all parts
+ALL_PARTS = ~0  # place of a piece whose rows go over all parts
 
 
 class Rooms(NamedTuple):
@@ -26,8 +26,8 @@ class Rooms(NamedTuple):
     left: Floats
 
 
-@entry
-def deal(
+@entry_kernel
+def deal_pieces(
     order: Ints,
     ranges: Ints,
     share_counts: Ints,
@@ -49,20 +49,20 @@ def deal(
         queue[part] = part
     for table in order:
         for piece in range(ranges[table]):
-            count, row, chosen_part, waiting = share_counts[table], 0, ALL, len(busy)
+            count, row, chosen_part, waiting = share_counts[table], 0, ALL_PARTS, len(busy)
             if 1 < count < len(busy):
                 run_count += 1
                 row = run_count
             for _ in range(count if count < len(busy) else 0):
                 queue_index = _freest(rooms, nbytes, table, count, busy, queue, waiting)
-                chosen_part = queue[queue_index] if queue_index != ALL else ALL
-                if chosen_part == ALL:
+                chosen_part = queue[queue_index] if queue_index != ALL_PARTS else ALL_PARTS
+                if chosen_part == ALL_PARTS:
                     break
                 owns[row, chosen_part] = row > 0
                 _take(rooms, nbytes, seconds, table, count, busy, chosen_part, 1)
                 waiting = _requeue(queue, waiting, busy, queue_index, row > 0)
-            place[table, piece] = chosen_part if count == 1 or chosen_part == ALL else ~row
-            if chosen_part == ALL:
+            place[table, piece] = chosen_part if count == 1 or chosen_part == ALL_PARTS else ~row
+            if chosen_part == ALL_PARTS:
                 _clear(rooms, nbytes, seconds, table, count, busy, owns[row])
                 _take_all(rooms, nbytes, seconds, table, busy)
                 for heap_index in range(len(queue) // 2 - 1, -1, -1):
@@ -72,17 +72,17 @@ def deal(
                     _rise(queue, busy, heap_index)
 
 
-@inner
+@inner_kernel
 def _freest(rooms: Rooms, nbytes: Floats, table: Index, count: Index, busy: Floats, queue: Ints, waiting: int) -> int:
     """Return the queue index of the least busy part with room, or ALL.
 
     The first of equal parts is chosen. The queue is a binary heap of the waiting parts: its first part is chosen unless it has
     no room.
     """
-    best_index = ALL
+    best_index = ALL_PARTS
     for queue_index in range(waiting):
         part = queue[queue_index]
-        if best_index == ALL or _sooner(busy, part, queue[best_index]):
+        if best_index == ALL_PARTS or _sooner(busy, part, queue[best_index]):
             fits = True
             for memory in range(len(nbytes)):
                 fits &= rooms.left[memory, rooms.room[memory, part]] >= nbytes[memory, table] / count
@@ -92,7 +92,7 @@ def _freest(rooms: Rooms, nbytes: Floats, table: Index, count: Index, busy: Floa
     return best_index
 
 
-@inner
+@inner_kernel
 def _requeue(queue: Ints, waiting: int, busy: Floats, queue_index: int, leaves: bool) -> int:
     """Update the queue after a part's work grew; return the number of waiting parts.
 
@@ -106,13 +106,13 @@ def _requeue(queue: Ints, waiting: int, busy: Floats, queue_index: int, leaves: 
     return waiting
 
 
-@inner
+@inner_kernel
 def _sooner(busy: Floats, left_part: Index, right_part: Index) -> bool:
     """Return whether the left part is less busy, or equally busy and lower in number."""
     return bool(busy[left_part] < busy[right_part] or (busy[left_part] == busy[right_part] and left_part < right_part))
 
 
-@inner
+@inner_kernel
 def _sink(queue: Ints, waiting: int, busy: Floats, heap_index: int) -> None:
     """Sift a part down the heap below less busy parts."""
     while 2 * heap_index + 1 < waiting:
@@ -125,7 +125,7 @@ def _sink(queue: Ints, waiting: int, busy: Floats, heap_index: int) -> None:
         heap_index = child
 
 
-@inner
+@inner_kernel
 def _rise(queue: Ints, busy: Floats, heap_index: int) -> None:
     """Sift a part up the heap above busier parts."""
     while heap_index > 0 and _sooner(busy, queue[heap_index], queue[(heap_index - 1) // 2]):
@@ -134,7 +134,7 @@ def _rise(queue: Ints, busy: Floats, heap_index: int) -> None:
         heap_index = parent
 
 
-@inner
+@inner_kernel
 def _take(
     rooms: Rooms, nbytes: Floats, seconds: Floats, table: Index, count: Index, busy: Floats, part: Index, times: int
 ) -> None:
@@ -144,7 +144,7 @@ def _take(
         rooms.left[memory, rooms.room[memory, part]] -= times * nbytes[memory, table] / count
 
 
-@inner
+@inner_kernel
 def _clear(rooms: Rooms, nbytes: Floats, seconds: Floats, table: Index, count: Index, busy: Floats, owns: Flags) -> None:
     """Take a piece back from the parts that have shares of it."""
     for part in range(len(busy)):
@@ -153,7 +153,7 @@ def _clear(rooms: Rooms, nbytes: Floats, seconds: Floats, table: Index, count: I
             owns[part] = False
 
 
-@inner
+@inner_kernel
 def _take_all(rooms: Rooms, nbytes: Floats, seconds: Floats, table: Index, busy: Floats) -> None:
     """Give each part an even share of a piece."""
     for part in range(len(busy)):

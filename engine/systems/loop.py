@@ -14,7 +14,7 @@ import numpy as np
 from ..core.graph import Demand, Names, Task
 from ..core.work import AllReduce, AllToAll, Amount, BottomMLP, DriveBatch, Pool, TopPart, Work, amounts
 from ..hardware.device import gpus_in_node, nodes
-from ..hardware.layers import kernels
+from ..hardware.layers import count_kernels
 from ..scenario.scenario import Scenario, per_table
 from ..workload.bags import uneven_bags
 
@@ -29,7 +29,7 @@ def training_loop(predecessors: Names = (), after_previous: Names = (NAME,), lan
     return Task(NAME, "Other", (Demand("host", DriveBatch(), lane),), predecessors, after_previous)
 
 
-def driven(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
+def with_training_loop(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
     """Return the plan with its training loop's work counted.
 
     A plan without a loop gets one that runs ahead.
@@ -56,7 +56,7 @@ def _loop_work(s: Scenario, plan: tuple[Task, ...], for_all: bool) -> DriveBatch
     gpus = node_gpus if for_all else 1
     samples = gpus * ceil(s.data.batch_size / (s.machine.num_gpus if on_gpu else nodes(s.machine)))
     return DriveBatch(
-        kernels=gpus * _total(kernels(work) * _is_done(work) for work in (*on_gpu, *layers)),
+        kernels=gpus * _total(count_kernels(work) * _is_done(work) for work in (*on_gpu, *layers)),
         collectives=_total(_is_done(work) for work in called),
         tables=s.model.num_tables * pooled,
         values=float(samples * (sum(per_table(s.model, "pooling")) + uneven_bags(s) + s.model.bottom_mlp[0] + 1)),

@@ -11,17 +11,30 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arrays import Flags, Floats
-from ..core.memo import remembered
-from ..core.row_sizes import longer, mean_bytes
-from ..core.work import AllToAll, By, Copy, Direct, HostEmbedding, HostRows, Pool, RowLog, RowReads, RowUpdates, Stream, Work
+from ..core.memo import memoised
+from ..core.row_sizes import lengthened_rows, mean_bytes
+from ..core.work import (
+    AllToAll,
+    Copy,
+    Direct,
+    HostEmbedding,
+    HostRows,
+    Pool,
+    Requester,
+    RowLog,
+    RowReads,
+    RowUpdates,
+    Stream,
+    Work,
+)
 from ..hardware.device import Device, expanders, gpus_in_node, nodes, seconds
 from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import module_bytes, modules
-from ..registry import load
+from ..registry import load_variant
 from ..scenario.scenario import Scenario
 from ..units import GiB
-from ..workload.accesses import expected
+from ..workload.accesses import expected_accesses
 from ..workload.caching.expected_cache import expected_moves
 from ..workload.expected import Accesses
 from .row_kinds import RowKind, row_bytes, row_kinds
@@ -30,8 +43,8 @@ from .steps.stashing import room_for_tables
 from .system import System, cache_policy
 from .traffic import INDEX_BYTES, keeps_state, log_bytes, mlp_bytes, sort_nbytes, table_states
 
-EVEN = "interleaved"
-WEIGHED = ("lookup", "row", "far")  # fields of `Units` that differ with a table's rows
+EVEN_SHARES = "interleaved"
+RATIO_FIELDS = ("lookup", "row", "far")  # fields of `Units` that differ with a table's rows
 
 
 class Units(NamedTuple):
@@ -95,7 +108,7 @@ def _marginal_seconds(device: Device, work: Callable[[float], Work], amount: flo
 
 def _build_device(s: Scenario, name: str) -> Device:
     """Return one device of the machine."""
-    device: Device = load("devices", name).build(s.machine)
+    device: Device = load_variant("devices", name).build(s.machine)
     return device
 
 
@@ -112,7 +125,9 @@ def table_units(s: Scenario, system: System, kind: Kind) -> TableUnits:
     kinds, kind_index = row_kinds(s)
     kind_units = [kind.units(s, system, row) for row in kinds]
     base_units = kind_units[int(kind_index[0])]
-    ratios = np.array([[_ratio(getattr(units, name), getattr(base_units, name)) for units in kind_units] for name in WEIGHED])
+    ratios = np.array(
+        [[_ratio(getattr(units, name), getattr(base_units, name)) for units in kind_units] for name in RATIO_FIELDS]
+    )
     stateful = np.array([state_words > 0 for state_words in table_states(s)])
     lookups, rows, far_rows = ratios[:, kind_index]
     return TableUnits(base_units, lookups, rows, far_rows, stateful)
@@ -138,7 +153,7 @@ def _gpu_units(s: Scenario, system: System, kind: RowKind) -> Units:
     return Units(nbytes * _marginal_seconds(gpu, Pool), update, *_links(s), piece=piece)
 
 
-@remembered(most=256)
+@memoised(most=256)
 def _missed(s: Scenario, system: System) -> float:
     """Return the seconds on the host link, both ways, of a unique row's byte.
 
@@ -148,7 +163,7 @@ def _missed(s: Scenario, system: System) -> float:
     if not cache:
         return 0.0
     cache_moves = expected_moves(s, cache_policy(s, cache), cache.rows(s), cache.at_once(s))
-    times = (2 * cache_moves.misses + cache_moves.refused) / float(expected(s).unique_rows.sum())
+    times = (2 * cache_moves.misses + cache_moves.refused) / float(expected_accesses(s).unique_rows.sum())
     return times * _marginal_seconds(_build_device(s, "pcie"), Direct)
 
 
@@ -191,13 +206,15 @@ def _module_units(s: Scenario, system: System, kind: RowKind) -> Units:
     count = _modules(s, system).number
     name, is_near_data = system.memory, "near-data" in system.devices
     memory, row = _build_device(s, name), kind.row
-    requester: By = "near-data" if is_near_data else "host"
+    requester: Requester = "near-data" if is_near_data else "host"
     read_seconds, update_seconds = (
         _marginal_seconds(memory, lambda n: RowReads(n, row, by=requester)),
         _marginal_seconds(memory, lambda n: RowUpdates(n, row, requester)),
     )
     log_seconds = (
-        _marginal_seconds(memory, lambda n: RowLog(n, row, longer(row, INDEX_BYTES), requester)) if name == "pmem" else 0.0
+        _marginal_seconds(memory, lambda n: RowLog(n, row, lengthened_rows(row, INDEX_BYTES), requester))
+        if name == "pmem"
+        else 0.0
     )
     united = s.policy.row_dedup if is_near_data else "memory"  # repeated rows that are not united go lookup by lookup
     one_by_one = (united != "memory") * read_seconds + (united == "off") * update_seconds
@@ -225,7 +242,7 @@ GPUS = Kind(
 )
 KINDS: Mapping[str, Kind] = {
     "gpus": GPUS,
-    "tiers": GPUS._replace(default=EVEN, units=_tiered_units),
+    "tiers": GPUS._replace(default=EVEN_SHARES, units=_tiered_units),
     "kernels": GPUS._replace(units=_kernel_units),
     "nodes": Kind(
         "node",
@@ -237,9 +254,13 @@ KINDS: Mapping[str, Kind] = {
         hosts=True,
     ),
     "servers": Kind(
-        "server", lambda s, system: Parts(s.machine.embedding_servers, 1), EVEN, _server_units, more="machine.embedding_servers"
+        "server",
+        lambda s, system: Parts(s.machine.embedding_servers, 1),
+        EVEN_SHARES,
+        _server_units,
+        more="machine.embedding_servers",
     ),
-    "modules": Kind("module", _modules, EVEN, _module_units),
+    "modules": Kind("module", _modules, EVEN_SHARES, _module_units),
 }
 
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from ..core.arrays import Floats
 from ..core.constants import Constant
-from ..core.memo import remembered
+from ..core.memo import memoised
 from ..core.work import Amount
 from ..hardware.device import nodes
 from ..hardware.devices.gpu import memory_bytes
 from ..scenario.scenario import Scenario, per_table
 from ..units import GiB
-from ..workload.accesses import expected
+from ..workload.accesses import expected_accesses
 from ..workload.caching.expected_cache import expected_moves, missed_rows
 from .row_kinds import row_bytes
 from .traffic import activation_bytes, mlp_bytes, table_bytes, table_nbytes
@@ -60,7 +60,7 @@ class Tiers(NamedTuple):
     far: Floats
 
 
-@remembered()
+@memoised()
 def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
     """Place whole tables, densest first, each in the fastest memory with room.
 
@@ -94,27 +94,27 @@ def dram_room(s: Scenario) -> float:
     return USABLE.value * nodes(s.machine) * (s.machine.host_dram_GiB or 0.0) * GiB
 
 
-def nbytes(s: Scenario, tables: Tables) -> float:
+def nbytes_of_tables(s: Scenario, tables: Tables) -> float:
     """Return the bytes of some tables with their optimizer state."""
     return float(table_nbytes(s)[list(tables)].sum())
 
 
-def hbm_and_dram(s: Scenario) -> dict[str, float]:
+def hbm_dram_bytes(s: Scenario) -> dict[str, float]:
     """Return the bytes in HBM and DRAM of a system without other memories.
 
     Tables that do not fit HBM must fit DRAM, beside the host's own needs.
     """
-    hbm = nbytes(s, placement(s).hbm)
+    hbm = nbytes_of_tables(s, placement(s).hbm)
     return {"hbm": hbm, "dram": (table_bytes(s) - hbm) / USABLE.value}
 
 
-def tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
+def table_tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
     """Return each table's bytes by memory, and its rows outside HBM.
 
     The bytes beyond `USABLE` are reserved for uneven parts.
     """
     dense = placement(s, dram_cache_bytes)
-    table_sizes, unique_rows = table_nbytes(s), expected(s).unique_rows
+    table_sizes, unique_rows = table_nbytes(s), expected_accesses(s).unique_rows
     tier_masks = [np.isin(np.arange(len(table_sizes)), tables) for tables in dense]
     tier_bytes = {place: in_tier * table_sizes for place, in_tier in zip(("hbm", "dram"), tier_masks, strict=False)}
     return Tiers(tier_bytes, np.array([in_tier * unique_rows for in_tier in tier_masks[1:]]))
@@ -122,7 +122,7 @@ def tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
 
 def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats:
     """Return the unique rows of a batch by memory outside HBM and by table, (LEVELS, T)."""
-    dense, unique = placement(s, dram_cache_rows * row_bytes(s)), expected(s).unique_rows
+    dense, unique = placement(s, dram_cache_rows * row_bytes(s)), expected_accesses(s).unique_rows
     cache_sizes = (dram_cache_rows, max(dram_cache_rows, scm_rows))
     dram_misses, scm_misses = (missed_rows(s, "lru", rows, tables=dense.below) for rows in cache_sizes)
     tier_masks = [np.isin(np.arange(len(unique)), tables) for tables in (dense.dram, dense.below)]
@@ -133,17 +133,17 @@ def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats
 
 def share_of_rows(s: Scenario, tables: Tables) -> float:
     """Return the share of a batch's unique rows that lie in some tables."""
-    unique = expected(s).unique_rows
+    unique = expected_accesses(s).unique_rows
     return float(unique[list(tables)].sum() / unique.sum())
 
 
-def levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
+def level_shares(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
     """Return the share of a batch's rows in each memory outside HBM.
 
     Each cache also holds all rows of the smaller one above it.
     """
     dense = placement(s, dram_cache_rows * row_bytes(s))
-    unique_rows, below_share = float(expected(s).unique_rows.sum()), share_of_rows(s, dense.below)
+    unique_rows, below_share = float(expected_accesses(s).unique_rows.sum()), share_of_rows(s, dense.below)
     cache_sizes = (dram_cache_rows, max(dram_cache_rows, scm_rows))
     dram_misses, scm_misses = (expected_moves(s, "lru", rows, tables=dense.below).misses / unique_rows for rows in cache_sizes)
     fetched = min(dram_misses, below_share)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Floats, Ints
-from ..core.row_sizes import RowBytes, mean_bytes, mixed
+from ..core.row_sizes import RowBytes, mean_bytes, row_mix
 from ..scenario.scenario import ROW_KNOBS, Scenario, per_table
 from ..scenario.storage import row_state, stored_bytes
 from ..units import FLOAT32
-from ..workload.accesses import expected, lookups
+from ..workload.accesses import expected_accesses, table_lookups
 
 CHECKSUM_BYTES = 8
 LEVELS = 4  # memories outside HBM, fastest first
@@ -88,7 +88,7 @@ def mean_kind(s: Scenario, weights: Floats | Sequence[float]) -> RowKind:
     if len(kinds) == 1:
         return kinds[0]
     row_counts = np.bincount(kind, weights=np.asarray(weights, dtype=np.float64), minlength=len(kinds)).tolist()
-    return RowKind(*(mixed(sizes, row_counts) for sizes in zip(*kinds, strict=True)))
+    return RowKind(*(row_mix(sizes, row_counts) for sizes in zip(*kinds, strict=True)))
 
 
 def row_sizes(
@@ -108,13 +108,15 @@ def row_sizes(
     kinds, _ = row_kinds(s)
     if len(kinds) == 1:
         return RowSizes(kinds[0], kinds[0], kinds[0], kinds * LEVELS, kinds[0].row, kinds[0])
-    rows = mean_kind(s, expected(s).unique_rows if unique is None else unique)
+    rows = mean_kind(s, expected_accesses(s).unique_rows if unique is None else unique)
     level_kinds = tuple(mean_kind(s, level) if np.any(level) else rows for level in levels) or (rows,) * LEVELS
     far_bytes = mean_kind(s, np.sum(levels, axis=0)).row if np.any(levels) else rows.row
     come, popular = (
         rows if table_rows is None or not table_rows.any() else mean_kind(s, table_rows) for table_rows in (moved_rows, hot)
     )
-    return RowSizes(rows, mean_kind(s, lookups(s) if by_lookup is None else by_lookup), come, level_kinds, far_bytes, popular)
+    return RowSizes(
+        rows, mean_kind(s, table_lookups(s) if by_lookup is None else by_lookup), come, level_kinds, far_bytes, popular
+    )
 
 
 def kind_bytes(s: Scenario, name: str) -> Floats:
@@ -138,4 +140,4 @@ def vector_bytes(s: Scenario) -> float:
 
     A row with a checksum is read as a whole.
     """
-    return mean_bytes(mean_kind(s, lookups(s)).vector)
+    return mean_bytes(mean_kind(s, table_lookups(s)).vector)

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..core import figures
 from ..core.arrays import Floats, Ints
-from ..core.jit import entry
+from ..core.jit import entry_kernel
 from ..errors import BadKnob
-from ..registry import load
+from ..registry import load_variant
 from ..workload.row_spread import Spreads
 
 
@@ -70,11 +70,11 @@ class Pieces:
         return isinstance(plan, Pieces) and self._bytes == plan._bytes
 
 
-LONGEST, SHARES = 18, 65_536  # digits of a run of parts; shares of a table's rows
-LEAST = 32  # columns of a range: torchrec's planner cuts no finer
+MAX_DIGITS, MAX_SHARES = 18, 65_536  # digits of a run of parts; shares of a table's rows
+MIN_COLUMNS = 32  # columns of a range: torchrec's planner cuts no finer
 
 
-class Wanted(NamedTuple):
+class PlanRequest(NamedTuple):
     """The requirements of a plan.
 
     parts: parts of the machine.
@@ -101,13 +101,13 @@ class Wanted(NamedTuple):
 
     def fits(self, pieces: Pieces) -> bool:
         """Return whether every part has room for its pieces."""
-        held_bytes = spread(pieces, self.nbytes, self.parts.number)
+        held_bytes = spread_amounts(pieces, self.nbytes, self.parts.number)
         memories = zip(held_bytes, self.rooms, self.sharing, strict=True)
         return all(bool(filled(part_bytes, sharing).max() <= room) for part_bytes, room, sharing in memories)
 
     def ranges(self, max_ranges: int) -> Ints:
         """Return the maximum number of column ranges of each table, (T,), at most `max_ranges`."""
-        return np.maximum(1, np.minimum(max_ranges, self.columns // LEAST)).astype(np.int64)
+        return np.maximum(1, np.minimum(max_ranges, self.columns // MIN_COLUMNS)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Sharding:
 
     title: str
     summary: str
-    pieces: Callable[[Wanted], Pieces | None]
+    pieces: Callable[[PlanRequest], Pieces | None]
 
 
 class Shares(NamedTuple):
@@ -147,7 +147,7 @@ def shares(place: Ints, runs: Sequence[Sequence[int]], parts: int) -> Shares:
     return Shares(np.concatenate([np.arange(parts), *runs]), run_starts[run] + np.maximum(place, 0), sizes[run])
 
 
-def spread(pieces: Pieces, amounts: Floats, parts: int) -> Floats:
+def spread_amounts(pieces: Pieces, amounts: Floats, parts: int) -> Floats:
     """Return each part's amounts, (A, P), from tables' amounts, (A, T).
 
     A table's amount is spread evenly over its rows and columns.
@@ -157,7 +157,7 @@ def spread(pieces: Pieces, amounts: Floats, parts: int) -> Floats:
     return part_amounts
 
 
-@entry
+@entry_kernel
 def _spread(table: Ints, width: Floats, piece_shares: Shares, amounts: Floats, part_amounts: Floats) -> None:
     for piece in range(len(table)):
         for row in range(len(amounts)):
@@ -171,18 +171,20 @@ def filled(part_bytes: Floats, sharing: int) -> Floats:
     return part_bytes if sharing == 1 else np.bincount(np.arange(len(part_bytes)) // sharing, part_bytes).astype(np.float64)
 
 
-def weighed(pieces: Pieces, weights: Floats) -> tuple[Pieces, float]:
+def weight_widths(pieces: Pieces, weights: Floats) -> tuple[Pieces, float]:
     """Return pieces with widths multiplied by their tables' weights, (T,), and the unit weight."""
     return replace(pieces, width=pieces.width * weights[pieces.table] / weights[0]), float(weights[0])
 
 
-def made(name: str, request: Wanted) -> Pieces | None:
+def make_plan(name: str, request: PlanRequest) -> Pieces | None:
     """Return the plan of a way of sharding."""
-    way: Sharding = load("plans", name)
+    way: Sharding = load_variant("plans", name)
     return way.pieces(request)
 
 
-def over(runs: Sequence[tuple[int, ...]], run_index: Ints, table: Ints | None = None, width: Floats | None = None) -> Pieces:
+def plan_over_runs(
+    runs: Sequence[tuple[int, ...]], run_index: Ints, table: Ints | None = None, width: Floats | None = None
+) -> Pieces:
     """Return the plan whose pieces lie over `runs` of parts, by `run_index` (N,).
 
     By default pieces are whole tables. No two runs are the same.
@@ -193,7 +195,7 @@ def over(runs: Sequence[tuple[int, ...]], run_index: Ints, table: Ints | None = 
     return Pieces(tables, np.ones(len(run_index)) if width is None else width, places[run_index], tuple(run_places))
 
 
-def by_hand(text: str, tables: int, count: int) -> Pieces:
+def parse_plan(text: str, tables: int, count: int) -> Pieces:
     """Read a plan: an entry a table, ";" between tables, one entry for all; raises BadKnob.
 
     An entry is the part that has the table, as in "3"; "0+2+5" or "0-7" spreads its rows over several parts, and "/" stands
@@ -209,7 +211,7 @@ def by_hand(text: str, tables: int, count: int) -> Pieces:
     ranges = np.array([len(runs) for runs in table_runs])
     number = {run: index for index, run in enumerate(dict.fromkeys(run for runs in entry_runs.values() for run in runs))}
     run_index = np.array([number[run] for runs in table_runs for run in runs])
-    return over(tuple(number), run_index, np.repeat(np.arange(tables), ranges), np.repeat(1 / ranges, ranges))
+    return plan_over_runs(tuple(number), run_index, np.repeat(np.arange(tables), ranges), np.repeat(1 / ranges, ranges))
 
 
 def _parts(text: str, text_entry: str, count: int) -> tuple[int, ...]:
@@ -217,7 +219,7 @@ def _parts(text: str, text_entry: str, count: int) -> tuple[int, ...]:
     part_numbers: list[int] = []
     for run in text.split("+"):
         first_word, _, last_word = (word.strip() for word in run.partition("-"))
-        if not (first_word.isdecimal() and (last_word or first_word).isdecimal() and len(first_word + last_word) <= LONGEST):
+        if not (first_word.isdecimal() and (last_word or first_word).isdecimal() and len(first_word + last_word) <= MAX_DIGITS):
             raise BadKnob(
                 f"policy.plan has the entry {text_entry[:40]!r}; "
                 "write a part as 3, rows over several as 0-7 or 0+2, columns as 0/1."
@@ -226,14 +228,15 @@ def _parts(text: str, text_entry: str, count: int) -> tuple[int, ...]:
         if not low <= high < count:
             raise BadKnob(f"policy.plan names part {max(low, high)}, but the parts are numbered 0 to {count - 1}.")
         part_numbers += range(low, high + 1)
-        if len(part_numbers) > SHARES:
+        if len(part_numbers) > MAX_SHARES:
             raise BadKnob(
-                f"policy.plan has the entry {text_entry[:40]!r} of more than {figures.count(SHARES)} shares; name fewer parts."
+                f"policy.plan has the entry {text_entry[:40]!r} of more than {figures.count(MAX_SHARES)} shares; "
+                "name fewer parts."
             )
     return tuple(part_numbers)
 
 
-def alike(pieces: Pieces) -> tuple[Floats, Ints]:
+def distinct_pieces(pieces: Pieces) -> tuple[Floats, Ints]:
     """Return the distinct kinds of pieces: summed width and place of each.
 
     Kinds are in the order of their first piece.
@@ -265,7 +268,7 @@ def loaded(batch: Spreads, pieces: Pieces, parts: int, weight: Floats | None = N
     return part_loads
 
 
-@entry
+@entry_kernel
 def _load(
     table: Ints,
     width: Floats,

@@ -16,7 +16,7 @@ from ..hardware.devices.gpu import memory_bytes
 from ..hardware.devices.pmem import interleave_set, module_bytes, module_rate, modules, modules_for, own_link
 from ..hardware.devices.ssd import drive_bytes
 from ..hardware.hosts import host_channels
-from ..scenario.scenario import KNOBS, Scenario, with_checked
+from ..scenario.scenario import KNOBS, Scenario, with_checked_values
 from ..units import GB, GiB
 from .row_kinds import row_bytes
 from .steps.stashing import stashed_bytes
@@ -24,9 +24,9 @@ from .system import System, chassis_of
 from .traffic import cached_rows, log_bytes, table_bytes
 
 CAPACITY, HOST, EXPANDER = "machine.pmem_capacity_GB", "machine.host_dram_GiB", "machine.expander_dram_GiB"
-SERVER, DRIVES, NUMBER = "machine.server_dram_GiB", "machine.num_ssds", "machine.num_expanders"
-CHASSIS, LINK, WAY = "machine.chassis", "machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns"
-AUTOMATIC = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES, NUMBER, LINK, WAY, CHASSIS)
+SERVER, DRIVES, NUM_EXPANDERS = "machine.server_dram_GiB", "machine.num_ssds", "machine.num_expanders"
+CHASSIS, LINK, LINK_LATENCY = "machine.chassis", "machine.cxl_bandwidth_GBps", "machine.cxl_latency_ns"
+AUTOMATIC_SIZES = (CAPACITY, HOST, EXPANDER, SERVER, DRIVES, NUM_EXPANDERS, LINK, LINK_LATENCY, CHASSIS)
 MOST_GB = float(KNOBS[CAPACITY].high or 0)  # largest PMEM capacity of a node
 PER_CHANNEL = 2  # DIMMs of a channel
 STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors' guides for GPU servers: inputs, copies, the OS")
@@ -51,13 +51,13 @@ class Modules(NamedTuple):
         return max(self.hold, min(self.interleave, self.feed or self.interleave))
 
 
-def sized(s: Scenario, system: System) -> Scenario:
+def with_sizes_chosen(s: Scenario, system: System) -> Scenario:
     """Return a scenario whose memories, links and drives have sizes.
 
     Automatic sizes are chosen, and PMEM is whole modules.
     """
     sizes = sizes_of(s, system)
-    return with_checked(s, sizes) if sizes else s
+    return with_checked_values(s, sizes) if sizes else s
 
 
 def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
 
     def choose(**new_sizes: Any) -> Scenario:
         sizes.update({f"machine.{name}": size for name, size in new_sizes.items()})
-        return with_checked(s, sizes)
+        return with_checked_values(s, sizes)
 
     if "cxl" in system.devices and (link := _link_sizes(s, system)):
         s = choose(**link)
@@ -79,12 +79,12 @@ def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
     if s.machine.host_dram_GiB is None:
         min_GiB = least_host_dram(s, system)
         s = choose(host_dram_GiB=min_GiB)  # tables are placed by this room
-        s = choose(host_dram_GiB=max(min_GiB, dimms(host_channels(s.machine), _in_host(s, system))))
+        s = choose(host_dram_GiB=max(min_GiB, dimms_GiB(host_channels(s.machine), _in_host(s, system))))
     if (dram := _expander_dram(s, system)) != s.machine.expander_dram_GiB:
         s = choose(expander_dram_GiB=dram)
     if s.machine.server_dram_GiB is None:
         share = _held_bytes(s, system, "servers") / s.machine.embedding_servers
-        s = choose(server_dram_GiB=dimms(host_channels(s.machine), share))
+        s = choose(server_dram_GiB=dimms_GiB(host_channels(s.machine), share))
     if s.machine.num_ssds is None:
         choose(num_ssds=_drives(s, system))
     return sizes
@@ -113,7 +113,7 @@ def _cards(s: Scenario, system: System) -> int:
         )
     else:
         count = modules(s.machine) if system.memory == "pmem" and own_link(s.machine) else 1
-    return min(max(1, count), int(KNOBS[NUMBER].high or 1))
+    return min(max(1, count), int(KNOBS[NUM_EXPANDERS].high or 1))
 
 
 def _expander_dram(s: Scenario, system: System) -> float:
@@ -121,7 +121,7 @@ def _expander_dram(s: Scenario, system: System) -> float:
     card_part, stated_GiB = card(s.machine), s.machine.expander_dram_GiB
     if card_part:
         return max(expanders(s.machine) * card_part.capacity.value * GB / GiB, stated_GiB or 0.0)
-    return stated_GiB or dimms(dram_controllers(s.machine), _held_bytes(s, system, "expander-dram"))
+    return stated_GiB or dimms_GiB(dram_controllers(s.machine), _held_bytes(s, system, "expander-dram"))
 
 
 def modules_by_reason(s: Scenario, system: System) -> Modules:
@@ -133,15 +133,15 @@ def modules_by_reason(s: Scenario, system: System) -> Modules:
     return Modules(hold, feed, interleave_set(machine))
 
 
-def dimms(channels: int, nbytes: float) -> float:
+def dimms_GiB(channels: int, nbytes: float) -> float:
     """Return the GiB of the smallest equal DIMMs in all channels that hold so many bytes.
 
     If none do, return the GiB of the largest ones.
     """
-    return float(next((size for dimm_GiB in DIMMS_GiB if (size := channels * dimm_GiB) * GiB >= nbytes), most_dimms(channels)))
+    return float(next((size for dimm_GiB in DIMMS_GiB if (size := channels * dimm_GiB) * GiB >= nbytes), max_dram_GiB(channels)))
 
 
-def most_dimms(channels: int) -> float:
+def max_dram_GiB(channels: int) -> float:
     """Return the largest GiB of DRAM in so many channels."""
     return float(PER_CHANNEL * channels * DIMMS_GiB[-1])
 
@@ -152,7 +152,7 @@ def least_host_dram(s: Scenario, system: System) -> float:
     DIMMs are in all channels.
     """
     gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
-    return dimms(host_channels(s.machine), STAGING.value * gpus * memory_bytes(s.machine))
+    return dimms_GiB(host_channels(s.machine), STAGING.value * gpus * memory_bytes(s.machine))
 
 
 def _in_host(s: Scenario, system: System) -> float:

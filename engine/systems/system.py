@@ -7,25 +7,25 @@ from typing import Any, Literal
 
 from ..core.constants import Constant
 from ..core.graph import Task, TaskGraph
-from ..core.memo import remembered
+from ..core.memo import memoised
 from ..core.row_sizes import RowBytes
 from ..errors import BadKnob
-from ..hardware.device import Device, DeviceKind, folded, gpus_in_node, name_of
+from ..hardware.device import Device, DeviceKind, combine_copies, gpus_in_node, name_of
 from ..hardware.devices.chassis import CHASSIS
 from ..hardware.hosts import LAYERS
 from ..hardware.line_cache import NO_CACHE, LineCache, line_cache
 from ..hardware.prices import is_owned
-from ..registry import every, load
+from ..registry import all_variants, load_variant
 from ..scenario.machine import MachineKnobs
 from ..scenario.scenario import Scenario
-from .loop import driven
+from .loop import with_training_loop
 from .placement import Tiers
 from .table_placement import TablePlacement
 from .traffic import Traffic, table_bytes
 
 Log = Literal["", "undo", "redo"]
-BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by rising places for GPUs
-KEEPS: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
+CHASSIS_BY_GPUS = ("two-socket", "gpu-4-pcie", "gpu-8-sxm")  # chassis of two sockets, by rising places for GPUs
+LOG_CLAUSES: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", "redo": "keeps a redo log"}
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class System:
 
     def graph(self, settled: "Settled", t: Traffic) -> TaskGraph:
         """Return the tasks of a batch with the training loop that drives it."""
-        return TaskGraph(driven(settled.scenario, self.plan(settled, t)))
+        return TaskGraph(with_training_loop(settled.scenario, self.plan(settled, t)))
 
     def held(self, s: Scenario) -> Mapping[str, float]:
         """Return the bytes that the system keeps in each memory."""
@@ -236,7 +236,8 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
     log = next((log_kind for log_kind in (system_policy.log, *system.logs) if log_kind == policy.log), system_policy.log)
     if policy.log not in (None, log):
         raise BadKnob(
-            f"policy.log={policy.log} is not possible: system={scenario.system} {KEEPS[system_policy.log]}; set policy.log=auto."
+            f"policy.log={policy.log} is not possible: system={scenario.system} {LOG_CLAUSES[system_policy.log]}; "
+            "set policy.log=auto."
         )
     bound = (
         system_policy.mlp_staleness_bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
@@ -245,7 +246,8 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
     if not system.relaxes and bound != system_policy.mlp_staleness_bound:
         raise BadKnob(
             f"policy.mlp_staleness_bound_batches={bound} is not possible: system={scenario.system} "
-            f"{'logs the MLP with every batch' if system_policy.log else KEEPS['']}; set it to auto or 0, or choose system=cxl."
+            f"{'logs the MLP with every batch' if system_policy.log else LOG_CLAUSES['']}; "
+            "set it to auto or 0, or choose system=cxl."
         )
     if not system.relaxes and relaxed:
         raise BadKnob(
@@ -261,24 +263,24 @@ def chassis_of(system: System, machine: MachineKnobs) -> str:
     By default it is the smallest of two sockets with places for the node's GPUs.
     """
     gpus = gpus_in_node(machine) if "gpu" in system.devices else 0
-    return machine.chassis or next((name for name in BY_GPUS if gpus <= CHASSIS[name].gpus.value), BY_GPUS[-1])
+    return machine.chassis or next((name for name in CHASSIS_BY_GPUS if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
 
 
 def in_chassis(system: str, machine: MachineKnobs) -> MachineKnobs:
     """Return a machine whose chassis is chosen."""
-    return machine if machine.chassis else replace(machine, chassis=chassis_of(load("systems", system), machine))
+    return machine if machine.chassis else replace(machine, chassis=chassis_of(load_variant("systems", system), machine))
 
 
-def powered(system: str, machine: MachineKnobs) -> dict[str, Device]:
+def powered_devices(system: str, machine: MachineKnobs) -> dict[str, Device]:
     """Return the devices that a system powers, by name, equal ones folded.
 
     With `all_powered`, they are those of its whole family.
     """
     housed = in_chassis(system, machine)
-    return {name: built(housed, name) for name in named(system, machine)}
+    return {name: build_device(housed, name) for name in device_names(system, machine)}
 
 
-def named(system: str, machine: MachineKnobs) -> tuple[str, ...]:
+def device_names(system: str, machine: MachineKnobs) -> tuple[str, ...]:
     """Return the names of the devices that a system powers."""
     return _powered_names(system, machine.all_powered, machine.near_data_compute, machine.energy_level != "device")
 
@@ -286,16 +288,16 @@ def named(system: str, machine: MachineKnobs) -> tuple[str, ...]:
 @cache
 def _powered_names(system: str, all_powered: bool, near_data: bool, wall: bool) -> tuple[str, ...]:
     """Return the names of the devices of a system or, with `all_powered`, of its family."""
-    system_spec, optional_devices = load("systems", system), {"near-data": near_data, "wall": wall}
+    system_spec, optional_devices = load_variant("systems", system), {"near-data": near_data, "wall": wall}
     names = _bench(system_spec) if all_powered else (*system_spec.devices, *_around_host(system_spec), "wall")
     return tuple(name for name in names if optional_devices.get(name, True))
 
 
-@remembered()
-def built(machine: MachineKnobs, name: str) -> Device:
+@memoised()
+def build_device(machine: MachineKnobs, name: str) -> Device:
     """Build a device, equal ones folded; a device whose part is owned already costs nothing."""
-    kind: DeviceKind = load("devices", name)
-    device = folded(kind.build(machine), kind.copies(machine))
+    kind: DeviceKind = load_variant("devices", name)
+    device = combine_copies(kind.build(machine), kind.copies(machine))
     return replace(device, price=0.0) if is_owned(machine, name) else device
 
 
@@ -309,11 +311,11 @@ def _bench(system: System) -> tuple[str, ...]:
 
     Devices in hosts of their own (`apart`) are no part of it.
     """
-    family = (relative for relative in every("systems").values() if relative.family == system.family)
+    family = (relative for relative in all_variants("systems").values() if relative.family == system.family)
     family_devices = {device for relative in family for device in (*relative.devices, *_around_host(relative))}
     return tuple(
         name
-        for name, kind in every("devices").items()
+        for name, kind in all_variants("devices").items()
         if name == "wall" or name in system.devices or (name in family_devices and not kind.apart)
     )
 
@@ -329,7 +331,9 @@ def constants(scenario: Scenario) -> Mapping[str, Constant]:
 @lru_cache(maxsize=1024)
 def _constants(system: str, machine: MachineKnobs) -> Mapping[str, Constant]:
     powered_constants = (
-        (name_of(name, constant), constant) for name, device in powered(system, machine).items() for constant in device.constants
+        (name_of(name, constant), constant)
+        for name, device in powered_devices(system, machine).items()
+        for constant in device.constants
     )
     return {name: constant for name, constant in powered_constants if name not in unread_constants(system)}
 
@@ -342,11 +346,11 @@ def unread_constants(system: str) -> frozenset[str]:
     """
     return (
         frozenset(f"host.{name.replace(' ', '-')}" for name in LAYERS)
-        if "gpu" in load("systems", system).devices
+        if "gpu" in load_variant("systems", system).devices
         else frozenset()
     )
 
 
 def readers(path: str) -> tuple[str, ...]:
     """Return the devices that read a knob of the machine, by its dotted path."""
-    return tuple(name for name, kind in every("devices").items() if path in kind.knobs)
+    return tuple(name for name, kind in all_variants("devices").items() if path in kind.knobs)

@@ -54,7 +54,7 @@ class PartWork(NamedTuple):
     far: Floats
 
 
-class Far(NamedTuple):
+class FarSkews(NamedTuple):
     """Skews of unique rows outside HBM: over GPUs, over nodes, and `below` DRAM.
 
     The last is over nodes. A skew is the largest part's amount over the mean.
@@ -95,7 +95,7 @@ class TablePlacement:
 
     balance: Balance | None = None
     skews: Skews = field(default_factory=Skews)
-    far: Far = field(default_factory=Far)
+    far: FarSkews = field(default_factory=FarSkews)
     links: Links = field(default_factory=Links)
     pooled: Crossing = NO_CROSSING
     indices: Crossing = NO_CROSSING

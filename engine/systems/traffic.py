@@ -9,25 +9,25 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Flags, Floats
-from ..core.memo import remembered
-from ..core.row_sizes import RowBytes, longer, mean_bytes
+from ..core.memo import memoised
+from ..core.row_sizes import RowBytes, lengthened_rows, mean_bytes
 from ..core.work import Amount, cross_parameters, mlp_parameters
 from ..hardware.device import assumed_value
 from ..hardware.devices.gpu import word_bytes
 from ..hardware.framework import FRAMEWORKS
-from ..scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projected, projection_dim
+from ..scenario.scenario import Scenario, cross_ranks, dense_optimizer, per_table, projected_tables, projection_dim
 from ..scenario.storage import mlp_state, row_state
 from ..units import FLOAT32, MiB
 from ..workload.bags import uneven_bags
-from ..workload.caching.expected_cache import popular_sums
+from ..workload.caching.expected_cache import popularity_sums
 from .row_kinds import LEVELS, RowSizes, kind_bytes, row_bytes, row_kinds, row_sizes
 
 INDEX_BYTES = 8
 SORT_PASSES = 16  # a radix sort of 64-bit ids: eight passes, read and written
 LENGTH_BYTES = 4  # bytes of a bag's length, as in TorchRec's KeyedJaggedTensor
 EMBEDDING_LOGS, MLP_LOGS = 2, 3
-SCALED = 8  # additional bytes of an int8 vector: scale and offset, as in FBGEMM
-SENT = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, SCALED)}  # bytes of an element, and of a vector
+INT8_OVERHEAD = 8  # additional bytes of an int8 vector: scale and offset, as in FBGEMM
+SENT_BYTES = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, INT8_OVERHEAD)}  # bytes of an element, and of a vector
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Traffic:
     @property
     def entry_bytes(self) -> RowBytes:
         """Bytes of each row in a row log: its number and its values."""
-        return longer(self.row_bytes, INDEX_BYTES)
+        return lengthened_rows(self.row_bytes, INDEX_BYTES)
 
     @property
     def feature_bytes(self) -> Amount:
@@ -267,7 +267,7 @@ def vector_nbytes(s: Scenario) -> float | Floats:
 
 def _sent_nbytes(s: Scenario, dim: int) -> float:
     """Return the bytes of a batch's vectors of `dim` elements, as they are sent."""
-    element_bytes, vector_overhead = SENT[s.machine.exchange_precision]
+    element_bytes, vector_overhead = SENT_BYTES[s.machine.exchange_precision]
     return float(s.data.batch_size * (element_bytes * dim + vector_overhead))
 
 
@@ -323,10 +323,10 @@ def hottest_bytes(s: Scenario, rows: float) -> float:
     return float(np.interp(rows, *_by_popularity(s)))
 
 
-@remembered(most=16)
+@memoised(most=16)
 def _by_popularity(s: Scenario) -> tuple[Floats, Floats]:
     """Return cumulative rows and bytes by falling popularity, by classes of equal popularity."""
-    return popular_sums(s, kind_bytes(s, "row"))
+    return popularity_sums(s, kind_bytes(s, "row"))
 
 
 def mlp_bytes(scenario: Scenario) -> float:
@@ -349,7 +349,7 @@ def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ..
     """
     layers, vectors = Counter[int](), Counter[int]()
     features, dims = _vectors(scenario)
-    for table in projected(scenario.model):
+    for table in projected_tables(scenario.model):
         layers[dims[table]] += 1
         vectors[dims[table]] += features[table]
     return tuple((layers[dim], vectors[dim], dim, projection_dim(scenario.model)) for dim in sorted(layers))
@@ -382,12 +382,12 @@ def top_widths(scenario: Scenario) -> tuple[int, ...]:
     return (inputs, *model.top_mlp)
 
 
-def part(amounts: Traffic, start: int, end: int) -> Traffic:
+def batch_range(amounts: Traffic, start: int, end: int) -> Traffic:
     """Return the traffic of batches `start` to `end` - 1."""
     return _map_batches(amounts, lambda values: values[start:end])
 
 
-def steady(amounts: Traffic, batches: int) -> Traffic:
+def repeat_batch(amounts: Traffic, batches: int) -> Traffic:
     """Return `batches` batches of the expected amounts given as arrays of one value."""
     return _map_batches(amounts, lambda values: np.repeat(values, batches, axis=0))
 

@@ -27,20 +27,20 @@ from .pooling_factors import PoolingFactors, pooling_sentences, read_pooling
 from .sharding_plan import (
     DATA_PARALLEL,
     ROW_WISE,
-    Entry,
     RankLayout,
+    TablePlan,
     TableSharding,
-    entry_of,
     plan_knob,
-    table_entries,
+    plans_by_table,
+    table_plan_of,
     table_sharding,
-    torchrec_entry,
+    torchrec_table_plan,
 )
 from .topology import TorchRecTopology, read_topology
 
 PLAN, SHARDING = "policy.plan", "policy.sharding"
 STEP = "Step time [ms]"
-WAYS = ("table-wise", "column-wise", "two-level", "row-wise")
+SHARDING_WAYS = ("table-wise", "column-wise", "two-level", "row-wise")
 
 
 @dataclass(frozen=True)
@@ -197,21 +197,22 @@ def _price_our_plan(
     return _price_plan(request, shardings, possible_plans, sentences)
 
 
-def _plans_in_force(request: TorchRecRequest, settled: Settled) -> list[Entry]:
+def _plans_in_force(request: TorchRecRequest, settled: Settled) -> list[TablePlan]:
     """Return the plan in force of each table; with one GPU each table lies on rank 0."""
     plan = settled.placement.plan
-    return list(table_entries(plan[1], len(request.tables))) if plan else [((0,),)] * len(request.tables)
+    return list(plans_by_table(plan[1], len(request.tables))) if plan else [((0,),)] * len(request.tables)
 
 
-def _possible_plans(request: TorchRecRequest, table_plans: Sequence[Entry]) -> list[Entry]:
+def _possible_plans(request: TorchRecRequest, table_plans: Sequence[TablePlan]) -> list[TablePlan]:
     return [
-        torchrec_entry(table, table_plan, request.layout) for table, table_plan in zip(request.tables, table_plans, strict=True)
+        torchrec_table_plan(table, table_plan, request.layout)
+        for table, table_plan in zip(request.tables, table_plans, strict=True)
     ]
 
 
-def _fastest_plan(request: TorchRecRequest, s: Scenario, changed_plans: list[Entry]) -> tuple[list[Entry], str]:
+def _fastest_plan(request: TorchRecRequest, s: Scenario, changed_plans: list[TablePlan]) -> tuple[list[TablePlan], str]:
     """Return the fastest of the changed plan and the plain ways of sharding, and its description."""
-    ways = {} if s.policy.plan else {way: _plans_in_force(request, fit(with_values(s, {SHARDING: way}))) for way in WAYS}
+    ways = {} if s.policy.plan else {way: _plans_in_force(request, fit(with_values(s, {SHARDING: way}))) for way in SHARDING_WAYS}
     plans = {"rows go over the same GPUs instead": changed_plans}
     plans |= {f"{way} is the fastest instead": plan for way, plan in ways.items() if plan == _possible_plans(request, plan)}
     steps = step_seconds(_with_plan(s, plan) for plan in plans.values())
@@ -219,7 +220,7 @@ def _fastest_plan(request: TorchRecRequest, s: Scenario, changed_plans: list[Ent
     return plans[fastest], fastest
 
 
-def _with_plan(s: Scenario, table_plans: Sequence[Entry]) -> Scenario:
+def _with_plan(s: Scenario, table_plans: Sequence[TablePlan]) -> Scenario:
     """Set the plan of each table by hand; a scenario of one GPU stays as it is."""
     return s if s.machine.num_gpus == 1 else with_values(s, {PLAN: plan_knob(table_plans), SHARDING: None})
 
@@ -228,7 +229,7 @@ def _price_imported_plan(
     request: TorchRecRequest, shardings: Sequence[TableSharding], kernels: Sequence[TableKernel]
 ) -> PricedPlan:
     """Price the plan of a text, written as `policy.plan`."""
-    table_plans = [entry_of(sharding) for sharding in shardings]
+    table_plans = [table_plan_of(sharding) for sharding in shardings]
     sentences = []
     if copies := sum(sharding.sharding_type == DATA_PARALLEL for sharding in shardings):
         sentences.append(
@@ -259,7 +260,7 @@ def _is_uneven(sharding: TableSharding) -> bool:
 
 
 def _price_plan(
-    request: TorchRecRequest, shardings: Sequence[TableSharding], table_plans: Sequence[Entry], sentences: Sequence[str]
+    request: TorchRecRequest, shardings: Sequence[TableSharding], table_plans: Sequence[TablePlan], sentences: Sequence[str]
 ) -> PricedPlan:
     s = _with_plan(request.scenario, table_plans)
     optimizers = per_table(s.model, "optimizer")

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 from ..core.figures import count
 from ..errors import BadInput
 from ..scenario.scenario import KNOBS
-from .source_text import Opaque, SourceCall, Symbol, checked_size, source_calls
+from .source_text import OpaqueExpression, SourceCall, Symbol, check_size, source_calls
 
 POOLED, UNPOOLED = "EmbeddingBagConfig", "EmbeddingConfig"
 FIELDS = ("num_embeddings", "embedding_dim", "name", "data_type", "feature_names")  # by position
 LISTS = ("tables", "embedding_bag_configs", "embedding_configs", "configs")  # of an object in JSON
-MOST_TABLES = int(KNOBS["model.num_tables"].high or 0)
+MAX_TABLES = int(KNOBS["model.num_tables"].high or 0)
 PRECISION = {
     **dict.fromkeys(("FP32", "FLOAT32", "FLOAT"), "fp32"),
     **dict.fromkeys(("FP16", "FLOAT16", "HALF"), "fp16"),
     **dict.fromkeys(("BF16", "BFLOAT16"), "bf16"),
     "INT8": "int8",
 }
-WITHOUT_TIME = ("weight_init_max", "weight_init_min", "init_fn", "input_dim")
-WITHOUT_MODEL = {
+UNTIMED_FIELDS = ("weight_init_max", "weight_init_min", "init_fn", "input_dim")
+UNMODELLED_FIELDS = {
     "need_pos": "position weights",
     "num_embeddings_post_pruning": "pruning",
     "total_num_buckets": "buckets of managed collisions",
@@ -30,7 +30,7 @@ WITHOUT_MODEL = {
     "enable_embedding_update": "updates of rows from outside",
     "stash_weights": "stashing of weights",
 }
-PASTE = "run print(tables) in your script and paste what it shows"
+PASTE_REMEDY = "run print(tables) in your script and paste what it shows"
 
 
 class TorchRecTable(NamedTuple):
@@ -61,13 +61,13 @@ class TorchRecTables(NamedTuple):
 
 def read_tables(text: str) -> TorchRecTables:
     """Read tables from JSON, a pasted repr or source; raises BadInput naming the table by number, and the field."""
-    table_text = checked_size(text, "tables")
+    table_text = check_size(text, "tables")
     tables, ignored = [], Counter[str]()
     for number, fields in enumerate(_written_fields(table_text), 1):
         tables.append(_table(number, fields))
         ignored.update(key for key, setting in fields.items() if key not in (*FIELDS, "pooling") and _is_set(setting))
     if not tables:
-        raise BadInput(f"The text names no {POOLED}(...) and is no list of tables in JSON; {PASTE}.")
+        raise BadInput(f"The text names no {POOLED}(...) and is no list of tables in JSON; {PASTE_REMEDY}.")
     repeated_names = [name for name, times in Counter(table.name for table in tables).items() if times > 1]
     if repeated_names:
         raise BadInput(
@@ -92,7 +92,7 @@ def _written_fields(text: str) -> Iterator[Mapping[str, Any]]:
     calls = _fields_of_calls(text)
     first_table = next(calls, None)
     if first_table is None and refusal:
-        raise BadInput(f"The text {refusal}, as JSON, and names no {POOLED}(...); {PASTE}.")
+        raise BadInput(f"The text {refusal}, as JSON, and names no {POOLED}(...); {PASTE_REMEDY}.")
     if first_table is not None:
         yield first_table
         yield from calls
@@ -126,23 +126,23 @@ def _fields_of_calls(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _check_number(tables: int) -> None:
-    if tables > MOST_TABLES:
-        raise BadInput(f"The text has {count(tables)} tables; a model has at most {count(MOST_TABLES)}: leave some out.")
+    if tables > MAX_TABLES:
+        raise BadInput(f"The text has {count(tables)} tables; a model has at most {count(MAX_TABLES)}: leave some out.")
 
 
 def _check_call(number: int, call: SourceCall) -> None:
     if call.repeated:
         raise BadInput(
-            f"Table {count(number)} is written once for many, by a list comprehension, which is not run here; {PASTE}."
+            f"Table {count(number)} is written once for many, by a list comprehension, which is not run here; {PASTE_REMEDY}."
         )
     if call.name == UNPOOLED:
         raise BadInput(
             f"Table {count(number)} is an {UNPOOLED}, whose vectors are not pooled; only an {POOLED} can be timed: leave it out."
         )
     if len(call.positional) > len(FIELDS) or any(
-        isinstance(part, Opaque) and part.text.startswith("*") for part in call.positional
+        isinstance(part, OpaqueExpression) and part.text.startswith("*") for part in call.positional
     ):
-        raise BadInput(f"Table {count(number)} has arguments that cannot be told apart, such as **fields; {PASTE}.")
+        raise BadInput(f"Table {count(number)} has arguments that cannot be told apart, such as **fields; {PASTE_REMEDY}.")
 
 
 def _table(number: int, fields: Mapping[str, Any]) -> TorchRecTable:
@@ -201,11 +201,11 @@ def _last_word(dotted_name: Any) -> Any:
 
 
 def _refusal(subject: str, field: str, setting: Any, allowed: str) -> BadInput:
-    if isinstance(setting, Opaque | Symbol):
+    if isinstance(setting, OpaqueExpression | Symbol):
         label = setting.name if isinstance(setting, Symbol) else setting.text
-        if field not in ("data_type", "pooling") or isinstance(setting, Opaque):
+        if field not in ("data_type", "pooling") or isinstance(setting, OpaqueExpression):
             return BadInput(
-                f"{subject}: {field} is {label[:60]}, whose value the text does not tell; write the value, or {PASTE}."
+                f"{subject}: {field} is {label[:60]}, whose value the text does not tell; write the value, or {PASTE_REMEDY}."
             )
         setting = label
     return BadInput(f"{subject}: {field} is {str(setting)[:60]}; write {allowed}.")
@@ -216,13 +216,13 @@ def _is_set(setting: Any) -> bool:
 
 
 def _sentences(tables: Iterable[TorchRecTable], ignored: Mapping[str, int]) -> Iterator[str]:
-    if unused_fields := [key for key in WITHOUT_TIME if key in ignored]:
+    if unused_fields := [key for key in UNTIMED_FIELDS if key in ignored]:
         yield f"{' and '.join(unused_fields)} set first values alone, which no time depends on: ignored."
     if unmodelled := [
-        f"{meaning} ({key} of {count(ignored[key], 'table')})" for key, meaning in WITHOUT_MODEL.items() if key in ignored
+        f"{meaning} ({key} of {count(ignored[key], 'table')})" for key, meaning in UNMODELLED_FIELDS.items() if key in ignored
     ]:
         yield f"These tables are timed without what is not modelled: {', '.join(unmodelled)}."
-    if unknown_fields := sorted(ignored.keys() - {*WITHOUT_TIME, *WITHOUT_MODEL}):
+    if unknown_fields := sorted(ignored.keys() - {*UNTIMED_FIELDS, *UNMODELLED_FIELDS}):
         yield f"Fields that no {POOLED} has were ignored: {', '.join(unknown_fields[:5])}."
     means = sum(table.mean for table in tables)
     if means:

@@ -6,29 +6,33 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import BadKnob
-from ..systems.kernels.mixed import CACHED as CACHED_ROWS
 from ..systems.kernels.mixed import HBM, HOST, chosen_kernels
 from ..systems.kernels.mixed import UVM as DIRECT
+from ..systems.kernels.mixed import UVM_CACHE as CACHED_ROWS
 from ..systems.system import Settled, cache_policy, cached_tables
-from ..workload.accesses import expected
+from ..workload.accesses import expected_accesses
 from ..workload.caching.expected_cache import expected_moves
 
-FUSED, DENSE, UVM, CACHED, DRIVES = "fused", "dense", "fused_uvm", "fused_uvm_caching", "key_value"
-KERNELS = (FUSED, DENSE, UVM, CACHED, DRIVES)
-BY_NAME: Mapping[str, str] = {HBM: FUSED, DIRECT: UVM, CACHED_ROWS: CACHED}  # of kernels that tables have by policy.kernel
+FUSED, DENSE, FUSED_UVM, FUSED_UVM_CACHING, KEY_VALUE = "fused", "dense", "fused_uvm", "fused_uvm_caching", "key_value"
+KERNELS = (FUSED, DENSE, FUSED_UVM, FUSED_UVM_CACHING, KEY_VALUE)
+TORCHREC_KERNELS: Mapping[str, str] = {
+    HBM: FUSED,
+    DIRECT: FUSED_UVM,
+    CACHED_ROWS: FUSED_UVM_CACHING,
+}  # of kernels that tables have by policy.kernel
 # The kernel of tables in each memory of the systems whose plans TorchRec can run, from the fastest memory down.
-REPRESENTED: Mapping[str, Mapping[str, str]] = {
+KERNELS_BY_SYSTEM: Mapping[str, Mapping[str, str]] = {
     "all-hbm": {"hbm": FUSED},
-    "torchrec-uvm": {"dram": CACHED},
-    "dram-hbm-nodes": {"hbm": FUSED, "dram": UVM},
-    "mtrains": {"hbm": FUSED, "dram": UVM, "ssd": DRIVES},
+    "torchrec-uvm": {"dram": FUSED_UVM_CACHING},
+    "dram-hbm-nodes": {"hbm": FUSED, "dram": FUSED_UVM},
+    "mtrains": {"hbm": FUSED, "dram": FUSED_UVM, "ssd": KEY_VALUE},
 }
-PLACES = {
+MEMORY_TITLES = {
     FUSED: "HBM",
     DENSE: "HBM of each GPU",
-    UVM: "host DRAM",
-    CACHED: "host DRAM, cache in HBM",
-    DRIVES: "drives, cache in HBM",
+    FUSED_UVM: "host DRAM",
+    FUSED_UVM_CACHING: "host DRAM, cache in HBM",
+    KEY_VALUE: "drives, cache in HBM",
 }
 
 
@@ -56,9 +60,9 @@ class TableKernel(NamedTuple):
     cache: CacheSettings | None = None
 
 
-def representable() -> str:
+def system_names() -> str:
     """Return the names of the systems whose plans TorchRec can run, for sentences."""
-    *names, last_name = REPRESENTED
+    *names, last_name = KERNELS_BY_SYSTEM
     return f"{', '.join(names)} or {last_name}"
 
 
@@ -67,9 +71,9 @@ def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
     s, system = settled.scenario, settled.system
     if system.groups:
         return _mixed_kernels(settled)
-    memories = REPRESENTED.get(s.system)
+    memories = KERNELS_BY_SYSTEM.get(s.system)
     if memories is None:
-        raise BadKnob(f"system={s.system} has no plan that TorchRec can run; choose {representable()}.")
+        raise BadKnob(f"system={s.system} has no plan that TorchRec can run; choose {system_names()}.")
     if system.tiers:
         bytes_by_memory = system.tiers(s).kept
         lowest = [*memories.values()][-1]
@@ -93,7 +97,7 @@ def _mixed_kernels(settled: Settled) -> tuple[TableKernel, ...]:
         )
     caches = _caches(settled) if settled.system.cache else (None,) * len(kernels)
     return tuple(
-        TableKernel(BY_NAME[kernel], cache if kernel == CACHED_ROWS else None)
+        TableKernel(TORCHREC_KERNELS[kernel], cache if kernel == CACHED_ROWS else None)
         for kernel, cache in zip(kernels, caches, strict=True)
     )
 
@@ -103,7 +107,7 @@ def _caches(settled: Settled) -> tuple[CacheSettings | None, ...]:
     s, cache = settled.scenario, settled.system.cache
     if cache is None:
         return ()
-    policy, unique, tables = cache_policy(s, cache), expected(s).unique_rows, cached_tables(s, cache)
+    policy, unique, tables = cache_policy(s, cache), expected_accesses(s).unique_rows, cached_tables(s, cache)
     misses = expected_moves(s, policy, cache.rows(s), cache.at_once(s), tables).misses
     algorithm = "LFU" if policy.startswith("lfu") else "LRU"
     rate = float(misses / (unique if tables is None else unique[list(tables)]).sum())

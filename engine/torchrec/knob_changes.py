@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from ..core.figures import count, exact, figure
 from ..errors import BadInput, BadKnob
 from ..hardware.devices.gpu import ACCELERATORS
-from ..scenario.scenario import KNOBS, Scenario, mended, stale_lists, with_values
+from ..scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, stale_lists, with_values
 from ..units import GB, GiB
 from .embedding_tables import TorchRecTable
-from .kernels import REPRESENTED, representable
-from .pooling_factors import PoolingFactors, lookups
+from .kernels import KERNELS_BY_SYSTEM, system_names
+from .pooling_factors import PoolingFactors, whole_lookups
 from .topology import RANK_BATCH, TorchRecTopology
 
 SHAPE = tuple(
@@ -19,7 +19,7 @@ SHAPE = tuple(
 INTERACTION, PROJECTION, OPTIMIZER = "model.interaction", "model.projection_dim", "model.optimizer"
 REPLICAS = "policy.replicated_rows"
 GPUS, NODE, BATCH = "machine.num_gpus", "machine.gpus_per_node", "data.batch_size"
-USUAL_GPUS, USUAL_SYSTEM = 8, "all-hbm"
+DEFAULT_GPUS, DEFAULT_SYSTEM = 8, "all-hbm"
 # Fields of a topology without a knob, and what is timed in their place.
 WITHOUT_KNOB = {
     "hbm_mem_bw": "HBM bandwidth",
@@ -66,10 +66,10 @@ def torchrec_scenario(
     ]
     changes: dict[str, Any] = {REPLICAS: 0.0}  # TorchRec has no copies of single rows
     changes |= {path: setting for part in parts for path, setting in part.changes.items()}
-    mended_settings, mending_sentence = mended(start, {**changes, **settings})
+    mended_settings, mending_sentence = fit_bottom_mlp(start, {**changes, **settings})
     scenario = with_values(start, mended_settings)
-    if scenario.system not in REPRESENTED:
-        raise BadKnob(f"system={scenario.system} has no plan that TorchRec can run; choose {representable()}.")
+    if scenario.system not in KERNELS_BY_SYSTEM:
+        raise BadKnob(f"system={scenario.system} has no plan that TorchRec can run; choose {system_names()}.")
     return ScenarioChoice(
         scenario, (*(sentence for part in parts for sentence in part.sentences), *filter(None, [mending_sentence]))
     )
@@ -77,12 +77,12 @@ def torchrec_scenario(
 
 def _default_changes(topology: TorchRecTopology | None, settings: Mapping[str, Any]) -> KnobChanges:
     """Return TorchRec's default system, GPUs and batch where neither topology nor settings give them."""
-    changes: dict[str, Any] = {"system": USUAL_SYSTEM}
+    changes: dict[str, Any] = {"system": DEFAULT_SYSTEM}
     sentences = []
-    gpus = settings.get(GPUS) or (topology.world_size if topology else USUAL_GPUS)
+    gpus = settings.get(GPUS) or (topology.world_size if topology else DEFAULT_GPUS)
     if not topology and GPUS not in settings:
-        changes |= {GPUS: USUAL_GPUS}
-        sentences.append(f"No topology is given: {count(USUAL_GPUS)} GPUs of one node are taken, unless {GPUS} is set.")
+        changes |= {GPUS: DEFAULT_GPUS}
+        sentences.append(f"No topology is given: {count(DEFAULT_GPUS)} GPUs of one node are taken, unless {GPUS} is set.")
     if BATCH not in settings and not (topology and topology.batch_size):
         changes |= {BATCH: RANK_BATCH * gpus}
         sentences.append(f"No batch size is given: {count(RANK_BATCH)} samples a GPU, the planner's default.")
@@ -96,7 +96,7 @@ def table_changes(tables: Sequence[TorchRecTable], pooling: PoolingFactors) -> d
         "model.num_embeddings": _list_setting([table.rows for table in tables]),
         "model.embedding_dim": _scalar_or_list([table.dim for table in tables]),
         "model.row_precision": _scalar_or_list([table.precision for table in tables]),
-        "model.pooling": _list_setting([lookups(factors) for factors in pooling]),
+        "model.pooling": _list_setting([whole_lookups(factors) for factors in pooling]),
         "model.features": _scalar_or_list([len(table.features) for table in tables]),
     }
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..core.figures import count
-from ..errors import BadInput, nearest
+from ..errors import BadInput, nearest_hint
 from .embedding_tables import TorchRecTable
-from .kernels import CACHED, KERNELS, CacheSettings
+from .kernels import FUSED_UVM_CACHING, KERNELS, CacheSettings
 from .sharding_plan import (
     DATA_PARALLEL,
     GRID,
@@ -31,7 +31,7 @@ from .source_text import json_content
 
 MODULE = "sparse_arch.embedding_bag_collection"  # where TorchRec's DLRM has its tables
 PLACEMENT = re.compile(r"rank:(\d{1,9})(?:/.*)?")
-USUAL_LOAD_FACTOR = 0.2
+DEFAULT_LOAD_FACTOR = 0.2
 
 
 def plan_content(shardings: Sequence[TableSharding], local_ranks: int, module: str = MODULE) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def read_plan(text: str, tables: Sequence[TorchRecTable], layout: RankLayout) ->
     if unknown_names := [name for name in content_by_table if name not in set(names)]:
         raise BadInput(
             f"The plan has the table {unknown_names[0][:60]!r}, which is not among the tables; "
-            f"{nearest(unknown_names[0], tuple(names))}"
+            f"{nearest_hint(unknown_names[0], tuple(names))}"
         )
     return tuple(_read_table(table, content_by_table[table.name], layout) for table in tables)
 
@@ -112,7 +112,7 @@ def _read_table(table: TorchRecTable, content: Mapping[str, Any], layout: RankLa
         )
     ordered = sorted(shards, key=lambda shard: (shard.column_offset, shard.row_offset, shard.rank))
     cache = _read_cache(table, content.get("cache_params"))
-    return TableSharding(table.name, sharding_type, kernel, tuple(ordered), cache if kernel == CACHED else None)
+    return TableSharding(table.name, sharding_type, kernel, tuple(ordered), cache if kernel == FUSED_UVM_CACHING else None)
 
 
 def _read_shards(table: TorchRecTable, blocks: Any, ranks: Sequence[int]) -> list[TableShard]:
@@ -185,7 +185,7 @@ def _read_cache(table: TorchRecTable, params: Any) -> CacheSettings:
     """Return a table's cache; a setting that the plan lacks is TorchRec's default."""
     fields = params if isinstance(params, dict) else {}
     share = fields.get("load_factor")
-    share = USUAL_LOAD_FACTOR if share is None else share
+    share = DEFAULT_LOAD_FACTOR if share is None else share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
         raise _plan_error(table, f"load_factor is {str(share)[:40]}; write a share of rows above 0 and up to 1")
     algorithm = str(fields.get("algorithm") or "LRU").rpartition(".")[2].upper()

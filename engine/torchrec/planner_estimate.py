@@ -10,20 +10,20 @@ from math import ceil
 from typing import NamedTuple
 
 from .embedding_tables import TorchRecTable
-from .kernels import CACHED, DENSE, DRIVES, UVM
+from .kernels import DENSE, FUSED_UVM, FUSED_UVM_CACHING, KEY_VALUE
 from .pooling_factors import PoolingFactors
 from .sharding_plan import DATA_PARALLEL, GRID, ROW_WISE, TABLE_ROW_WISE, TableShard, TableSharding
 from .topology import TorchRecTopology
 
 INDEX_BYTES = 8
 FULL_ELEMENT, HALF_ELEMENT = 4, 2  # bytes that the planner counts for fp32, and for all else
-NARROWEST = 32  # columns that a lookup of a whole-row shard reads at least
+MIN_COLUMNS = 32  # columns that a lookup of a whole-row shard reads at least
 FULL_BLOCK, HALF_BLOCK = 128, 64  # columns that fill a thread block, and half of one
 HALF_PENALTY, QUARTER_PENALTY = 1.15, 1.75  # times as long as with a full block
 BATCHED_COPY, ELEMENTWISE = 2.455, 9.22  # passes over gradients of sharded rows, and over a replicated table
 UVM_SLOWDOWN = 10
 MAP_BYTES, SLOT_BYTES = 4, 16  # of a cache, for each row of the table and each that it holds
-USUAL_CACHE = 0.2
+DEFAULT_CACHE_SHARE = 0.2
 STATE_PER_BYTE = {"sgd": 0.0, "adagrad": 1.0, "adam": 2.0}  # of a row's bytes, by optimizer
 
 
@@ -131,7 +131,7 @@ def _perf(sharding: TableSharding, shard: TableShard, amounts: _Amounts, topolog
     replicated = sharding.sharding_type == DATA_PARALLEL
     samples = 1 if replicated else world
     index_bytes = ceil(amounts.lookups / split * samples * INDEX_BYTES)
-    width = max(shard.columns, NARROWEST) if _whole_rows(sharding) else shard.columns
+    width = max(shard.columns, MIN_COLUMNS) if _whole_rows(sharding) else shard.columns
     row_bytes = amounts.lookups / split * samples * width * amounts.element
     pooled_bytes = amounts.vectors * samples * shard.columns * amounts.element
     forward = (index_bytes + row_bytes + pooled_bytes) * (_block_penalty(shard.columns) if _whole_rows(sharding) else 1.0) / rate
@@ -159,10 +159,10 @@ def _split(sharding: TableSharding, topology: TorchRecTopology) -> int:
 
 def _kernel_rate(sharding: TableSharding, topology: TorchRecTopology) -> float:
     """Return the bytes a millisecond at which a kernel reads rows."""
-    if sharding.kernel == CACHED and not (sharding.cache and sharding.cache.prefetch):
-        share = sharding.cache.load_factor if sharding.cache else USUAL_CACHE
+    if sharding.kernel == FUSED_UVM_CACHING and not (sharding.cache and sharding.cache.prefetch):
+        share = sharding.cache.load_factor if sharding.cache else DEFAULT_CACHE_SHARE
         return (share * topology.hbm_mem_bw + (1 - share) * topology.hbm_to_ddr_mem_bw) / UVM_SLOWDOWN
-    rates = {DENSE: topology.hbm_mem_bw / 2, UVM: topology.hbm_to_ddr_mem_bw / UVM_SLOWDOWN, DRIVES: topology.ssd_mem_bw}
+    rates = {DENSE: topology.hbm_mem_bw / 2, FUSED_UVM: topology.hbm_to_ddr_mem_bw / UVM_SLOWDOWN, KEY_VALUE: topology.ssd_mem_bw}
     return rates.get(sharding.kernel, topology.hbm_mem_bw)
 
 
@@ -195,7 +195,7 @@ def _replica_comms(shard: TableShard, amounts: _Amounts, rate: float, topology: 
 def _prefetched_rows(sharding: TableSharding) -> float:
     """Return the rows that a batch is expected to fetch into a cache, 0 where that is unknown."""
     cache = sharding.cache
-    return cache.miss_rate * (cache.lookups or 0.0) if cache and sharding.kernel == CACHED else 0.0
+    return cache.miss_rate * (cache.lookups or 0.0) if cache and sharding.kernel == FUSED_UVM_CACHING else 0.0
 
 
 def _storage(
@@ -211,15 +211,17 @@ def _storage(
     Rows count with their optimizer's state, the cache with its maps, a batch with its input and output.
     """
     elements, replicated = table.rows * table.dim, sharding.sharding_type == DATA_PARALLEL
-    size, in_host = elements * amounts.element, sharding.kernel in (UVM, CACHED)
-    share = (sharding.cache.load_factor if sharding.cache else USUAL_CACHE) if sharding.kernel == CACHED else 0.0
+    size, in_host = elements * amounts.element, sharding.kernel in (FUSED_UVM, FUSED_UVM_CACHING)
+    share = (
+        (sharding.cache.load_factor if sharding.cache else DEFAULT_CACHE_SHARE) if sharding.kernel == FUSED_UVM_CACHING else 0.0
+    )
 
     def with_state(nbytes: int) -> int:
         part = nbytes if replicated else ceil(nbytes * (shard.rows * shard.columns) / elements)
         return part + ceil(part * STATE_PER_BYTE.get(optimizer, 1 / table.dim))
 
     maps = ceil(shard.rows * (MAP_BYTES + share * SLOT_BYTES)) if share else 0
-    table_bytes = 0 if sharding.kernel == DRIVES else with_state(round(size * share) if in_host else size) + maps
+    table_bytes = 0 if sharding.kernel == KEY_VALUE else with_state(round(size * share) if in_host else size) + maps
     samples = 1 if replicated else topology.world_size
     batch_bytes = ceil(amounts.lookups / _split(sharding, topology) * samples * INDEX_BYTES)
     batch_bytes += ceil(amounts.vectors * samples * shard.columns * amounts.element)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.figures import count, exact
-from ..errors import BadInput, nearest
+from ..errors import BadInput, nearest_hint
 from ..scenario.scenario import KNOBS
 from .embedding_tables import TorchRecTable
 from .source_text import json_content
 
-LEAST, MOST = 1e-6, float(KNOBS["model.pooling"].high or 0)
+MIN_POOLING, MAX_POOLING = 1e-6, float(KNOBS["model.pooling"].high or 0)
 PoolingFactors = tuple[tuple[float, ...], ...]  # by table, one for each of its features
 
 
@@ -25,19 +25,19 @@ def read_pooling(text: str, tables: Sequence[TorchRecTable]) -> PoolingFactors:
         known_names = sorted(features | {table.name for table in tables})
         raise BadInput(
             f"Pooling factors name {unknown_names[0][:60]!r}, which is no feature and no table; "
-            f"{nearest(unknown_names[0], known_names)}"
+            f"{nearest_hint(unknown_names[0], known_names)}"
         )
     return tuple(_table_factors(table, factors) for table in tables)
 
 
-def lookups(factors: Sequence[float]) -> int:
+def whole_lookups(factors: Sequence[float]) -> int:
     """Return the whole lookups of a sample in a table: the sum of its factors, at least 1 a feature."""
     return max(len(factors), round(sum(factors)))
 
 
 def pooling_sentences(pooling: PoolingFactors) -> tuple[str, ...]:
     """Return a sentence on pooling factors that were rounded to whole lookups, none where all are whole."""
-    rounded = [(sum(factors), lookups(factors)) for factors in pooling if lookups(factors) != sum(factors)]
+    rounded = [(sum(factors), whole_lookups(factors)) for factors in pooling if whole_lookups(factors) != sum(factors)]
     if not rounded:
         return ()
     example = f"such as {exact(rounded[0][0])} to {exact(rounded[0][1])}"
@@ -73,7 +73,7 @@ def _table_factors(table: TorchRecTable, factors: dict[str, Any]) -> tuple[float
 
 
 def _factor(name: str, factor: Any) -> float:
-    if isinstance(factor, bool) or not isinstance(factor, int | float) or not LEAST <= factor <= MOST:
-        allowed = f"a number of mean lookups from {exact(LEAST)} to {exact(MOST)}"
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not MIN_POOLING <= factor <= MAX_POOLING:
+        allowed = f"a number of mean lookups from {exact(MIN_POOLING)} to {exact(MAX_POOLING)}"
         raise BadInput(f"The pooling factor of {name[:60]!r} is {str(factor)[:40]}; write {allowed}.")
     return float(factor)

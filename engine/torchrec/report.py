@@ -6,7 +6,7 @@ from .. import version
 from ..scenario.scenario import per_table
 from ..sweep import links
 from .answer import PricedPlan, TorchRecAnswer, TorchRecRequest, table_nbytes
-from .kernels import PLACES
+from .kernels import MEMORY_TITLES
 from .plan_json import plan_content
 
 
@@ -56,7 +56,7 @@ def table_rows(request: TorchRecRequest, plan: PricedPlan) -> list[dict[str, Any
             "precision": table.precision,
             "features": len(table.features),
             "lookups": pooling,
-            "lies_in": PLACES[sharding.kernel],
+            "lies_in": MEMORY_TITLES[sharding.kernel],
             "compute_kernel": sharding.kernel,
             "sharding_type": sharding.sharding_type,
             "ranks": sorted({shard.rank for shard in sharding.shards if shard.rows}),

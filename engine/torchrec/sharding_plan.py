@@ -19,9 +19,9 @@ TABLE_WISE, COLUMN_WISE, ROW_WISE, DATA_PARALLEL = "table_wise", "column_wise", 
 TABLE_ROW_WISE, TABLE_COLUMN_WISE, GRID = "table_row_wise", "table_column_wise", "grid_shard"
 SHARDING_TYPES = (DATA_PARALLEL, TABLE_WISE, COLUMN_WISE, ROW_WISE, TABLE_ROW_WISE, TABLE_COLUMN_WISE, GRID)
 VECTOR = 4  # columns that FBGEMM's kernels take at a time
-MOST_TEXT = int(KNOBS["policy.plan"].high or 0)
-Run = tuple[int, ...]  # the ranks over which rows go; a rank that is named twice has two shares
-Entry = tuple[Run, ...]  # the plan of a table: the run of each range of columns
+MAX_PLAN_TEXT = int(KNOBS["policy.plan"].high or 0)
+RankRun = tuple[int, ...]  # the ranks over which rows go; a rank that is named twice has two shares
+TablePlan = tuple[RankRun, ...]  # the plan of a table: the run of each range of columns
 
 
 class RankLayout(NamedTuple):
@@ -35,7 +35,7 @@ class RankLayout(NamedTuple):
         """The number of whole nodes."""
         return self.world // self.local
 
-    def is_node(self, run: Run) -> bool:
+    def is_node(self, run: RankRun) -> bool:
         """Return whether a run is all ranks of one node, each once."""
         first_rank = min(run)
         return first_rank % self.local == 0 and sorted(run) == list(range(first_rank, first_rank + self.local))
@@ -80,15 +80,15 @@ class TableSharding(NamedTuple):
         return tuple(shard.rank for shard in self.shards)
 
 
-def table_entries(pieces: Pieces, tables: int) -> tuple[Entry, ...]:
+def plans_by_table(pieces: Pieces, tables: int) -> tuple[TablePlan, ...]:
     """Return the plan of each table, (T,), from the pieces of one of our plans."""
-    table_plans: list[list[Run]] = [[] for _ in range(tables)]
+    table_plans: list[list[RankRun]] = [[] for _ in range(tables)]
     for table, place in zip(pieces.table.tolist(), pieces.place.tolist(), strict=True):
         table_plans[table].append((place,) if place >= 0 else pieces.runs[~place])
     return tuple(map(tuple, table_plans))
 
 
-def torchrec_entry(table: TorchRecTable, table_plan: Entry, layout: RankLayout) -> Entry:
+def torchrec_table_plan(table: TorchRecTable, table_plan: TablePlan, layout: RankLayout) -> TablePlan:
     """Return a table's plan if TorchRec can have it, else the table's rows over all its ranks."""
     return (
         table_plan
@@ -97,7 +97,7 @@ def torchrec_entry(table: TorchRecTable, table_plan: Entry, layout: RankLayout) 
     )
 
 
-def _sharding_type(table: TorchRecTable, table_plan: Entry, layout: RankLayout) -> str:
+def _sharding_type(table: TorchRecTable, table_plan: TablePlan, layout: RankLayout) -> str:
     """Return TorchRec's sharding type for the plan of a table, "" where there is none."""
     ranks = [rank for run in table_plan for rank in run]
     if len(table_plan) == 1:
@@ -112,7 +112,7 @@ def _sharding_type(table: TorchRecTable, table_plan: Entry, layout: RankLayout) 
     return GRID if all(layout.is_node(run) for run in table_plan) else ""
 
 
-def table_sharding(table: TorchRecTable, table_plan: Entry, kernel: TableKernel, layout: RankLayout) -> TableSharding:
+def table_sharding(table: TorchRecTable, table_plan: TablePlan, kernel: TableKernel, layout: RankLayout) -> TableSharding:
     """Return TorchRec's sharding of a table by a plan that TorchRec can have."""
     sharding_type, shards, first_column = _sharding_type(table, table_plan, layout), [], 0
     for run, columns in zip(table_plan, column_blocks(table.dim, len(table_plan)), strict=True):
@@ -144,7 +144,7 @@ def column_blocks(dim: int, ranges: int) -> Iterator[int]:
     yield from (unit * (min_units + (number < num_wider)) for number in range(ranges))
 
 
-def entry_of(sharding: TableSharding) -> Entry:
+def table_plan_of(sharding: TableSharding) -> TablePlan:
     """Return our plan of a table for TorchRec's sharding; copies on all GPUs become rows over them."""
     if sharding.sharding_type == DATA_PARALLEL:
         return (tuple(sorted(set(sharding.ranks))),)
@@ -154,13 +154,13 @@ def entry_of(sharding: TableSharding) -> Entry:
     )
 
 
-def plan_knob(table_plans: Sequence[Entry]) -> str:
+def plan_knob(table_plans: Sequence[TablePlan]) -> str:
     """Write the plans of tables as `policy.plan`; raises BadInput for a text too long for the knob."""
     texts = ["/".join(map(run_text, table_plan)) for table_plan in table_plans]
     text = texts[0] if len(set(texts)) == 1 else ";".join(texts)
-    if len(text) > MOST_TEXT:
+    if len(text) > MAX_PLAN_TEXT:
         raise BadInput(
-            f"The plan has {count(len(text))} characters as policy.plan, which takes {count(MOST_TEXT)}; read fewer tables."
+            f"The plan has {count(len(text))} characters as policy.plan, which takes {count(MAX_PLAN_TEXT)}; read fewer tables."
         )
     return text
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from ..core.figures import count
 from ..errors import BadInput
 
-MOST_CHARACTERS = 4 * 2**20  # of a text: 10,000 tables as TorchRec prints them
-MOST_TOKENS = 20_000  # of one call
-LINE = 200  # characters before a call in which a comment that it stands in may begin
-DEEPEST = 20  # brackets in an argument that is read
-LARGEST = 10**18  # of a number that arithmetic makes
+MAX_CHARACTERS = 4 * 2**20  # of a text: 10,000 tables as TorchRec prints them
+MAX_TOKENS = 20_000  # of one call
+COMMENT_WINDOW = 200  # characters before a call in which a comment that it stands in may begin
+MAX_DEPTH = 20  # brackets in an argument that is read
+MAX_NUMBER = 10**18  # of a number that arithmetic makes
 TOKEN = re.compile(
     r"""(?P<blank>[\s\\]+|\#[^\n]*)
       | (?P<number>0[xX][0-9a-fA-F_]{1,20}|(?:\d[\d_]{0,40}(?:\.[\d_]{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?(?![\w.]))
@@ -45,7 +45,7 @@ ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 
 
-class Opaque(NamedTuple):
+class OpaqueExpression(NamedTuple):
     """The text of an expression that is not read."""
 
     text: str
@@ -73,7 +73,7 @@ class Token(NamedTuple):
     text: str
 
 
-class Unreadable(Exception):
+class UnreadableExpression(Exception):
     """Raised for an expression of a kind that is not read."""
 
 
@@ -83,7 +83,7 @@ def source_calls(text: str, names: Sequence[str]) -> Iterator[SourceCall]:
     place, number = 0, 0
     while match := start.search(text, place):
         place = match.end()
-        line_start = text[max(0, match.start() - LINE) : match.start()].rpartition("\n")[2].strip()
+        line_start = text[max(0, match.start() - COMMENT_WINDOW) : match.start()].rpartition("\n")[2].strip()
         if line_start.startswith("#") or line_start.endswith("class"):
             continue
         number += 1
@@ -95,17 +95,17 @@ def source_calls(text: str, names: Sequence[str]) -> Iterator[SourceCall]:
 def json_content(text: str, subject: str, remedy: str) -> Any:
     """Return the content of a JSON text; raises BadInput with the `subject`, a plural noun, and the remedy."""
     try:
-        return json.loads(checked_size(text, subject))
+        return json.loads(check_size(text, subject))
     except RecursionError:
         raise BadInput(f"The {subject} are nested too deeply; {remedy}.") from None
     except ValueError as error:
         raise BadInput(f"The {subject} are not valid JSON: {error}; {remedy}.") from None
 
 
-def checked_size(text: str, subject: str) -> str:
+def check_size(text: str, subject: str) -> str:
     """Return a text without a byte order mark; raises BadInput where it is too long to be read."""
-    if len(text) > MOST_CHARACTERS:
-        raise BadInput(f"The {subject} have {count(len(text))} characters; at most {count(MOST_CHARACTERS)} are read.")
+    if len(text) > MAX_CHARACTERS:
+        raise BadInput(f"The {subject} have {count(len(text))} characters; at most {count(MAX_CHARACTERS)} are read.")
     return text.removeprefix("\ufeff")
 
 
@@ -120,8 +120,8 @@ def _call_tokens(text: str, place: int, call: str) -> tuple[list[Token], int]:
             return tokens, place
         if kind != "blank":
             tokens.append(Token(kind, word))
-        if len(tokens) > MOST_TOKENS:
-            raise BadInput(f"{call} is longer than {count(MOST_TOKENS)} words; paste the tables alone.")
+        if len(tokens) > MAX_TOKENS:
+            raise BadInput(f"{call} is longer than {count(MAX_TOKENS)} words; paste the tables alone.")
     if place < len(text):
         raise BadInput(f"{call} has {text[place : place + 20]!r}, which is not Python; paste what print() shows of the tables.")
     raise BadInput(f"{call} is not closed: the text ends before its bracket; paste it to the end.")
@@ -157,13 +157,13 @@ def _parse_or_opaque(tokens: Sequence[Token], depth: int = 0) -> Any:
     """Return the literal, list, number or name of an expression, or Opaque."""
     try:
         return _parse_expression(tokens, depth)
-    except (Unreadable, ArithmeticError, TypeError, ValueError):
-        return Opaque(" ".join(token.text for token in tokens[:20])[:80])
+    except (UnreadableExpression, ArithmeticError, TypeError, ValueError):
+        return OpaqueExpression(" ".join(token.text for token in tokens[:20])[:80])
 
 
 def _parse_expression(tokens: Sequence[Token], depth: int) -> Any:
-    if not tokens or depth > DEEPEST:
-        raise Unreadable
+    if not tokens or depth > MAX_DEPTH:
+        raise UnreadableExpression
     first_token, last_token = tokens[0], tokens[-1]
     if all(token.kind == "text" for token in tokens):
         return "".join(_text(token.text) for token in tokens)
@@ -171,7 +171,7 @@ def _parse_expression(tokens: Sequence[Token], depth: int) -> Any:
         return WORDS[first_token.text] if first_token.text in WORDS else Symbol(first_token.text)
     if len(tokens) == 1 and first_token.kind == "angle":
         member = MEMBER.fullmatch(first_token.text)
-        return Symbol(member[1]) if member else Opaque(first_token.text[:80])
+        return Symbol(member[1]) if member else OpaqueExpression(first_token.text[:80])
     if first_token.text == "[" and last_token.text == "]":
         return [_parse_expression(part, depth + 1) for part in _split(tokens[1:-1])]
     if (
@@ -182,7 +182,7 @@ def _parse_expression(tokens: Sequence[Token], depth: int) -> Any:
         return [_parse_expression(part, depth + 1) for part in parts]
     number, rest = _parse_arithmetic(tokens, 0, depth)
     if rest:
-        raise Unreadable
+        raise UnreadableExpression
     return number
 
 
@@ -190,7 +190,7 @@ def _text(literal: str) -> str:
     quote = min(place for place in (literal.find("'"), literal.find('"')) if place >= 0)
     prefix, body = literal[:quote].lower(), literal[quote + 1 : -1]
     if "f" in prefix:
-        raise Unreadable
+        raise UnreadableExpression
     return body if "r" in prefix else ESCAPE.sub(lambda match: _unescaped(match[1]), body)
 
 
@@ -201,8 +201,8 @@ def _unescaped(escape: str) -> str:
 
 def _parse_arithmetic(tokens: Sequence[Token], binding: int, depth: int) -> tuple[float | int, Sequence[Token]]:
     """Evaluate leading operands whose operators bind at least at `binding`; return the number and the remaining tokens."""
-    if not tokens or depth > DEEPEST:
-        raise Unreadable
+    if not tokens or depth > MAX_DEPTH:
+        raise UnreadableExpression
     head, rest = tokens[0], tokens[1:]
     if head.kind == "number":
         left_operand = _number(head.text)
@@ -212,10 +212,10 @@ def _parse_arithmetic(tokens: Sequence[Token], binding: int, depth: int) -> tupl
     elif head.text == "(":
         left_operand, rest = _parse_arithmetic(rest, 0, depth + 1)
         if not rest or rest[0].text != ")":
-            raise Unreadable
+            raise UnreadableExpression
         rest = rest[1:]
     else:
-        raise Unreadable
+        raise UnreadableExpression
     while rest and (operator_binding := BINDING.get(rest[0].text, -1)) >= binding:
         right_operand, remaining = _parse_arithmetic(rest[1:], operator_binding + (rest[0].text != "**"), depth + 1)
         left_operand, rest = _apply_operator(rest[0].text, left_operand, right_operand), remaining
@@ -231,8 +231,8 @@ def _number(numeral: str) -> float | int:
 
 def _apply_operator(sign: str, left_operand: float | int, right_operand: float | int) -> float | int:
     if sign in ("**", "<<") and not 0 <= right_operand <= 64:
-        raise Unreadable
+        raise UnreadableExpression
     number = OPERATORS[sign](left_operand, right_operand)
-    if isinstance(number, int | float) and abs(number) <= LARGEST:
+    if isinstance(number, int | float) and abs(number) <= MAX_NUMBER:
         return number
-    raise Unreadable
+    raise UnreadableExpression

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.figures import count, exact
-from ..errors import BadInput, nearest
+from ..errors import BadInput, nearest_hint
 from ..scenario.scenario import KNOBS
 from ..units import GiB, MiB
-from .source_text import Opaque, Symbol, checked_size, source_calls
+from .source_text import OpaqueExpression, Symbol, check_size, source_calls
 
 CALLS = ("Topology", "TrainerConfig", "HardwareConfig", "KernelConfig")
 GBPS = GiB / 1000  # bytes a millisecond of a GB/s, as TorchRec counts
 RANK_BATCH = 512  # samples of a rank, the planner's default
-MOST_RANKS = int(KNOBS["machine.num_gpus"].high or 0)
-MOST_BYTES, MOST_RATE = 2**60, 1e15
-PAIR = re.compile(r"\b([a-z_]+)=([-+.\w]+)")
+MAX_RANKS = int(KNOBS["machine.num_gpus"].high or 0)
+MAX_BYTES, MAX_RATE = 2**60, 1e15
+FIELD_PATTERN = re.compile(r"\b([a-z_]+)=([-+.\w]+)")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class TorchRecTopology:
         return self.intra_host_bw if ranks <= local_ranks else self.inter_host_bw
 
 
-WHOLE = {"world_size": MOST_RANKS, "local_world_size": MOST_RANKS, "pod_size": MOST_RANKS, "batch_size": 10**6}
+MAX_WHOLE_NUMBERS = {"world_size": MAX_RANKS, "local_world_size": MAX_RANKS, "pod_size": MAX_RANKS, "batch_size": 10**6}
 CAPACITIES = ("hbm_cap", "ddr_cap")
 RATES = (
     "hbm_mem_bw",
@@ -76,9 +76,9 @@ RATES = (
     "inter_host_bw",
     "bwd_compute_multiplier",
 )
-RENAMED = {"hbm_cap_bytes": "hbm_cap", "ddr_cap_bytes": "ddr_cap"}
+FIELD_ALIASES = {"hbm_cap_bytes": "hbm_cap", "ddr_cap_bytes": "ddr_cap"}
 # Fields of TorchRec's classes that neither the machine nor the estimates here need.
-UNUSED = (
+IGNORED_FIELDS = (
     "ssd_cap",
     "ssd_cap_bytes",
     "weighted_feature_bwd_compute_multiplier",
@@ -90,24 +90,27 @@ UNUSED = (
     "dry_run_ddr_bytes",
     "additional_params",
 )
-UNLIKE = ("custom_topology_data", "generalized_comms_bandwidths")  # which would change estimates in ways that are not read
+UNREAD_FIELDS = ("custom_topology_data", "generalized_comms_bandwidths")  # which would change estimates in ways that are not read
 
 
 def read_topology(text: str) -> TorchRecTopology:
     """Read a topology from JSON, a call or printed output; raises BadInput naming the field."""
     settings = {
-        RENAMED.get(name, name): setting for name, setting in _parse_fields(checked_size(text, "lines of the topology")).items()
+        FIELD_ALIASES.get(name, name): setting
+        for name, setting in _parse_fields(check_size(text, "lines of the topology")).items()
     }
     device = settings.pop("compute_device", "cuda")
     if (word := device.name if isinstance(device, Symbol) else device) != "cuda":
         raise BadInput(f"Topology: compute_device is {str(word)[:40]}; only cuda can be planned for here.")
-    known_fields = (*WHOLE, *CAPACITIES, *RATES, *UNUSED)
-    if unread_field := next((name for name in UNLIKE if settings.pop(name, None) is not None), ""):
+    known_fields = (*MAX_WHOLE_NUMBERS, *CAPACITIES, *RATES, *IGNORED_FIELDS)
+    if unread_field := next((name for name in UNREAD_FIELDS if settings.pop(name, None) is not None), ""):
         raise BadInput(f"Topology: {unread_field} gives ranks of their own, which are not read; leave it out.")
-    if unknown_field := next((name for name in settings if name not in (*known_fields, *UNLIKE)), ""):
-        raise BadInput(f"Topology: {unknown_field[:40]} is no field of it; {nearest(unknown_field, known_fields)}")
+    if unknown_field := next((name for name in settings if name not in (*known_fields, *UNREAD_FIELDS)), ""):
+        raise BadInput(f"Topology: {unknown_field[:40]} is no field of it; {nearest_hint(unknown_field, known_fields)}")
     fields = {
-        name: _checked_number(name, setting) for name, setting in settings.items() if name not in UNUSED and setting is not None
+        name: _checked_number(name, setting)
+        for name, setting in settings.items()
+        if name not in IGNORED_FIELDS and setting is not None
     }
     if "world_size" not in fields:
         raise BadInput("Topology: world_size is missing; write world_size=N, the number of GPUs.")
@@ -140,7 +143,7 @@ def _parse_fields(text: str) -> Mapping[str, Any]:
 
 def _parse_printed(text: str) -> dict[str, Any]:
     """Return the fields of a topology that Python has printed; of differing ranks the smallest memory counts."""
-    pairs = PAIR.findall(text)
+    pairs = FIELD_PATTERN.findall(text)
     fields: dict[str, Any] = {}
     for name, setting in pairs:
         if name in ("world_size", "local_world_size", "intra_group_size", "intra_host_bw", "inter_host_bw"):
@@ -166,15 +169,15 @@ def _printed_number(numeral: str) -> float | int:
 
 
 def _checked_number(name: str, setting: Any) -> Any:
-    if isinstance(setting, Opaque | Symbol):
+    if isinstance(setting, OpaqueExpression | Symbol):
         label = setting.name if isinstance(setting, Symbol) else setting.text
         raise BadInput(f"Topology: {name} is {label[:60]}, whose value the text does not tell; write the number.")
-    maximum = WHOLE.get(name) or (MOST_BYTES if name in CAPACITIES else MOST_RATE)
-    minimum, unit = (1, "") if name in WHOLE else (0, "bytes") if name in CAPACITIES else (1e-9, "bytes/ms")
+    maximum = MAX_WHOLE_NUMBERS.get(name) or (MAX_BYTES if name in CAPACITIES else MAX_RATE)
+    minimum, unit = (1, "") if name in MAX_WHOLE_NUMBERS else (0, "bytes") if name in CAPACITIES else (1e-9, "bytes/ms")
     if isinstance(setting, bool) or not isinstance(setting, int | float) or not minimum <= setting <= maximum:
         raise BadInput(
             f"Topology: {name} is {str(setting)[:40]}; write a number from {exact(minimum)} to {exact(maximum, unit)}."
         )
-    if name in WHOLE and setting != int(setting):
+    if name in MAX_WHOLE_NUMBERS and setting != int(setting):
         raise BadInput(f"Topology: {name} is {setting}; write a whole number of at most {count(maximum)}.")
-    return int(setting) if name in WHOLE else float(setting)
+    return int(setting) if name in MAX_WHOLE_NUMBERS else float(setting)

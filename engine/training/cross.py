@@ -21,7 +21,7 @@ class CrossLayer(NamedTuple):
     narrow: Singles | None
 
 
-class Crossed(NamedTuple):
+class CrossValues(NamedTuple):
     """A layer's input (B, F), that input narrowed to (B, rank), and the linear output (B, F)."""
 
     given: Singles
@@ -29,22 +29,26 @@ class Crossed(NamedTuple):
     linear: Singles
 
 
-def forward_cross(layers: Sequence[CrossLayer], features: Singles, precision: str) -> tuple[Singles, list[Crossed]]:
+def forward_cross(layers: Sequence[CrossLayer], features: Singles, precision: str) -> tuple[Singles, list[CrossValues]]:
     """Return (B, F) output and the values of each layer.
 
     Operands of products are rounded to a precision.
     """
-    x, layer_outputs = features, list[Crossed]()
+    x, layer_outputs = features, list[CrossValues]()
     for layer in layers:
         narrowed = x if layer.narrow is None else operand(x, precision) @ operand(layer.narrow, precision).T
         linear = operand(narrowed, precision) @ operand(layer.weight, precision).T + layer.bias
-        layer_outputs.append(Crossed(x, narrowed, linear))
+        layer_outputs.append(CrossValues(x, narrowed, linear))
         x = features * linear + x
     return x, layer_outputs
 
 
 def backward_cross(
-    layers: Sequence[CrossLayer], gradients: Sequence[CrossLayer], layer_outputs: list[Crossed], gradient: Singles, precision: str
+    layers: Sequence[CrossLayer],
+    gradients: Sequence[CrossLayer],
+    layer_outputs: list[CrossValues],
+    gradient: Singles,
+    precision: str,
 ) -> Singles:
     """Fill `gradients` from the gradient of the output, and return the gradient of the features."""
     if not layer_outputs:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.arrays import Singles
-from ..core.jit import entry
+from ..core.jit import entry_kernel
 from .products import LOSS_SCALE, operand
-from .shape import Shape, TableSpan, placed
+from .shape import Shape, TableSpan, placed_spans
 from .weights import Layer
 
 
@@ -52,7 +52,7 @@ def through(layer: Layer, gradient: Singles, precision: str) -> Singles:
     return operand(gradient, precision, LOSS_SCALE * len(gradient)) @ operand(layer.weight, precision)
 
 
-@entry
+@entry_kernel
 def _finish(y: Singles, bias: Singles, relu: bool) -> None:
     """Add the biases and apply the ReLU, in place."""
     zero = np.float32(0.0)
@@ -62,7 +62,7 @@ def _finish(y: Singles, bias: Singles, relu: bool) -> None:
             y[sample, n] = zero if relu and activation < zero else activation
 
 
-@entry
+@entry_kernel
 def _start_back(gradient: Singles, y: Singles, bias_gradient: Singles, relu: bool) -> None:
     """Set the gradient to 0 where the ReLU's output is 0, in place, and sum the biases' gradient over samples."""
     zero = np.float32(0.0)
@@ -85,7 +85,7 @@ def project(shape: Shape, matrices: Sequence[Singles], features: Singles, precis
     width, projections = shape.bottom[-1], iter(matrices)
     vectors = np.empty((len(features), 1 + shape.num_vectors, width), np.float32)
     vectors[:, 0] = features[:, :width]
-    for span, _, columns, numbers, _, _ in placed(shape):
+    for span, _, columns, numbers, _, _ in placed_spans(shape):
         pooled, target = _by_table(features[:, columns], span), _vectors(vectors, numbers)
         if span.dim == width:
             target[:] = pooled
@@ -109,7 +109,7 @@ def project_back(
     width, scale, projections = shape.bottom[-1], LOSS_SCALE * len(gradient), zip(matrices, gradients, strict=True)
     of_vectors, of_features = gradient.reshape(len(gradient), -1, width), np.empty_like(features)
     of_features[:, :width] = of_vectors[:, 0]
-    for span, _, columns, numbers, _, _ in placed(shape):
+    for span, _, columns, numbers, _, _ in placed_spans(shape):
         slope, target = _vectors(of_vectors, numbers), _by_table(of_features[:, columns], span)
         if span.dim == width:
             target[:] = slope
@@ -164,7 +164,7 @@ def interact_back(shape: Shape, vectors: Singles, gradient: Singles) -> Singles:
     return output
 
 
-@entry
+@entry_kernel
 def _products(vectors: Singles, output: Singles) -> None:
     """Write dense vectors and products.
 
@@ -191,7 +191,7 @@ def _products(vectors: Singles, output: Singles) -> None:
             offset += i
 
 
-@entry
+@entry_kernel
 def _products_back(vectors: Singles, gradient: Singles, output: Singles) -> None:
     """Add each product's gradient, times one of its vectors, to the gradient of the other vector."""
     count, dim = vectors.shape[1:]

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arrays import Ints, Places, Singles, Slots
-from ..core.jit import entry, inner
+from ..core.jit import entry_kernel, inner_kernel
 from ..workload.batch import Batch
-from .prefetch import fetch
-from .shape import PlacedSpan, Shape, TableSpan, placed
-from .weights import Weights, first_places, local
+from .prefetch import prefetch_row
+from .shape import PlacedSpan, Shape, TableSpan, placed_spans
+from .weights import Weights, first_places, local_places
 
-NARROW, WIDE = 8, 11  # bits of a digit
+NARROW_DIGIT_BITS, WIDE_DIGIT_BITS = 8, 11  # bits of a digit
 WIDE_SORT = 2048  # lookups of a table, from which wider digits are faster despite their larger histogram
 
 
@@ -32,7 +32,7 @@ class LocalBatch:
     lookups: tuple[SpanLookups, ...]
 
 
-class Uses(NamedTuple):
+class RowUses(NamedTuple):
     """The samples that use each row of a block, so that the gradients of duplicate rows are summed in a fixed order.
 
     unique: the places used, (U,), ascending.
@@ -49,14 +49,14 @@ class Uses(NamedTuple):
     table: Ints
 
 
-class Early(NamedTuple):
+class EarlyLookup(NamedTuple):
     """The next batch's lookup, done before an update and corrected after the update, with the uses of each block's rows."""
 
     features: Singles
-    uses: tuple[Uses, ...]
+    uses: tuple[RowUses, ...]
 
 
-class Room(NamedTuple):
+class SortBuffers(NamedTuple):
     """Buffers to sort a table's lookups: keys, spare keys, spare samples, and the ends of the digits' buckets."""
 
     keys: Places
@@ -70,9 +70,9 @@ def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
 
     Raises CannotRun for a row that does not exist.
     """
-    places, size, lookup_start = local(shape, weights, batch.ids), len(batch.labels), 0
+    places, size, lookup_start = local_places(shape, weights, batch.ids), len(batch.labels), 0
     lookups = []
-    for first_row, place in zip(first_places(weights.blocks)[:-1], placed(shape), strict=True):
+    for first_row, place in zip(first_places(weights.blocks)[:-1], placed_spans(shape), strict=True):
         bags = slice(place.tables.start * size, place.tables.stop * size + 1)
         starts = None if batch.starts is None else batch.starts[bags] - lookup_start
         count = size * place.lookups if starts is None else int(starts[-1])
@@ -117,7 +117,7 @@ def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, s
     size = len(batch.labels)
     stop = size if stop is None else min(stop, size)
     features = np.empty((stop - start, shape.features_width), np.float32)
-    for block, (places, starts), place in zip(weights.blocks, batch.lookups, placed(shape), strict=True):
+    for block, (places, starts), place in zip(weights.blocks, batch.lookups, placed_spans(shape), strict=True):
         num_features = place.span.features
         if num_features == 1:
             _pool(block.vectors, places, place.pooling, starts, size, start, place.columns.start, features)
@@ -128,25 +128,25 @@ def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, s
     return features
 
 
-def uses(shape: Shape, batch: LocalBatch) -> tuple[Uses, ...]:
+def row_uses_of(shape: Shape, batch: LocalBatch) -> tuple[RowUses, ...]:
     """Return the lookups of `batch` by row, for each block of rows."""
-    size, parts = len(batch.labels), zip(batch.lookups, placed(shape), strict=True)
+    size, parts = len(batch.labels), zip(batch.lookups, placed_spans(shape), strict=True)
     return tuple(_span_uses(lookups, place.pooling, size * place.span.features) for lookups, place in parts)
 
 
-def _span_uses(lookups: SpanLookups, pooling: Ints, size: int) -> Uses:
+def _span_uses(lookups: SpanLookups, pooling: Ints, size: int) -> RowUses:
     places, starts = lookups
     count = places.size
     unique, samples = np.empty(count, np.uint32), np.empty(count, np.int32)
-    row_uses = Uses(unique, np.empty(count + 1, np.int64), samples, np.zeros(pooling.size + 1, np.int64))
+    row_uses = RowUses(unique, np.empty(count + 1, np.int64), samples, np.zeros(pooling.size + 1, np.int64))
     max_lookups = max(1, size * int(pooling.max()) if starts is None else int(np.diff(starts[::size]).max()))
     keys, spare = np.empty((2, max_lookups), np.uint32)
-    room = Room(keys, spare, np.empty(max_lookups, np.int32), np.empty(1 << WIDE, np.int64))
+    room = SortBuffers(keys, spare, np.empty(max_lookups, np.int32), np.empty(1 << WIDE_DIGIT_BITS, np.int64))
     num_rows = _sort_by_row(places, pooling, starts, size, row_uses, room)
     return row_uses._replace(unique=unique[:num_rows], first=row_uses.first[: num_rows + 1])
 
 
-@entry
+@entry_kernel
 def _pool(
     vectors: Singles,
     places: Places,
@@ -172,7 +172,7 @@ def _pool(
             for d in range(dim):
                 pooled[d] = np.float32(0.0)
             for lookup in range(bag_start, bag_end):
-                fetch(vectors, places, lookup)
+                prefetch_row(vectors, places, lookup)
                 vector = vectors[places[lookup]]
                 for d in range(dim):
                     pooled[d] += vector[d]
@@ -180,8 +180,10 @@ def _pool(
         column += dim
 
 
-@entry
-def _sort_by_row(places: Places, pooling: Ints, starts: Ints | None, batch_size: int, row_uses: Uses, room: Room) -> int:
+@entry_kernel
+def _sort_by_row(
+    places: Places, pooling: Ints, starts: Ints | None, batch_size: int, row_uses: RowUses, room: SortBuffers
+) -> int:
     """Sort each table's lookups by place, stably, and mark the start of each place.
 
     Return the number of places.
@@ -208,10 +210,10 @@ def _sort_by_row(places: Places, pooling: Ints, starts: Ints | None, batch_size:
     return num_rows
 
 
-@inner
-def _sort(keys: Places, values: Slots, room: Room) -> None:
+@inner_kernel
+def _sort(keys: Places, values: Slots, room: SortBuffers) -> None:
     """Sort keys and their values in place: radix sort, the lowest digit first, over the bits that differ."""
-    bits = WIDE if keys.size >= WIDE_SORT else NARROW
+    bits = WIDE_DIGIT_BITS if keys.size >= WIDE_SORT else NARROW_DIGIT_BITS
     mask, ends = np.uint32((1 << bits) - 1), room.ends
     low, high = keys[0], keys[0]  # without keys the value read here does not matter
     for key in keys:

@@ -13,10 +13,10 @@ from ..core.arrays import Floats, Places, Singles
 from ..errors import Cancelled, CannotRun
 from ..workload.batch import Batch
 from .layers import losses
-from .lookup import Early, LocalBatch, localise, look_up
+from .lookup import EarlyLookup, LocalBatch, localise, look_up
 from .shape import Shape
 from .step import StepResult, forward_pass, step
-from .weights import RowBlock, Weights, copy, dense_layers, rows_at
+from .weights import RowBlock, Weights, copy_weights, dense_layers, rows_at
 
 CHUNK = 2048  # samples at a time: their activations stay near the processor
 
@@ -64,7 +64,7 @@ OnBatch = Callable[[int, StepResult, LocalBatch, Evaluation | None], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KeptMlp:
+class MlpSnapshot:
     """Both MLPs at the start of a batch, with their optimizer state."""
 
     mlp: Singles
@@ -72,7 +72,7 @@ class KeptMlp:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
+class RowChange:
     """The rows that one batch updated, block by block: their places, and their values before and after."""
 
     places: tuple[Places, ...]
@@ -81,7 +81,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trained:
+class TrainedStretch:
     """The results of training batches first..last-1.
 
     losses: one mean loss per batch.
@@ -94,16 +94,16 @@ class Trained:
 
     losses: list[float]
     evaluations: dict[int, Evaluation]
-    kept: dict[int, KeptMlp]
-    recorded: dict[int, Recorded]
+    kept: dict[int, MlpSnapshot]
+    recorded: dict[int, RowChange]
     weights: Weights
-    early: Early | None = None
+    early: EarlyLookup | None = None
 
 
 class TrainingStopped(Cancelled):
     """Raised when training is cancelled before batch `batch`; `trained` has its results so far."""
 
-    def __init__(self, sentence: str, batch: int, trained: Trained) -> None:
+    def __init__(self, sentence: str, batch: int, trained: TrainedStretch) -> None:
         super().__init__(sentence)
         self.batch, self.trained = batch, trained
 
@@ -120,9 +120,9 @@ def train(
     held_out: Batch | None = None,
     evaluations: frozenset[int] = frozenset(),
     relaxed: bool = False,
-    resume: Trained | None = None,
+    resume: TrainedStretch | None = None,
     on_batch: OnBatch = lambda number, step, batch, evaluation: None,
-) -> Trained:
+) -> TrainedStretch:
     """Train batches first_batch..end_batch-1 on a copy of `weights`.
 
     keep, record: the batches at whose start the MLPs are kept, and whose updated rows are recorded.
@@ -135,22 +135,22 @@ def train(
     are volatile; such stretches join up to float tolerance only (bit by bit with pooling 1). Raises CannotRun when training
     diverges.
     """
-    trained_weights, test = copy(weights), localise(shape, weights, held_out) if held_out else None
-    start = resume or Trained([], {}, {}, {}, trained_weights)
-    stretch = Trained([*start.losses], {**start.evaluations}, {**start.kept}, {**start.recorded}, trained_weights)
+    trained_weights, test = copy_weights(weights), localise(shape, weights, held_out) if held_out else None
+    start = resume or TrainedStretch([], {}, {}, {}, trained_weights)
+    stretch = TrainedStretch([*start.losses], {**start.evaluations}, {**start.kept}, {**start.recorded}, trained_weights)
     early_lookup, next_batch = start.early, None
     for n in range(first_batch, end_batch):
         batch = next_batch or localise(shape, trained_weights, source_batch(n))
         next_batch = localise(shape, trained_weights, source_batch(n + 1)) if n + 1 < end_batch else None
         if n in keep:
-            stretch.kept[n] = KeptMlp(trained_weights.mlp.copy(), trained_weights.mlp_state.copy())
+            stretch.kept[n] = MlpSnapshot(trained_weights.mlp.copy(), trained_weights.mlp_state.copy())
         touched_places = tuple(np.unique(lookups.places) for lookups in batch.lookups) if n in record else None
         rows_before = rows_at(trained_weights, touched_places) if touched_places else ()
         stepped = step(shape, trained_weights, batch, early_lookup, next_batch if relaxed else None, n)
         early_lookup = stepped.early
         stretch.losses.append(_finite(shape, n, stepped.loss))
         if touched_places:
-            stretch.recorded[n] = Recorded(touched_places, rows_before, rows_at(trained_weights, touched_places))
+            stretch.recorded[n] = RowChange(touched_places, rows_before, rows_at(trained_weights, touched_places))
         if test and n + 1 in evaluations:
             stretch.evaluations[n + 1] = evaluate(shape, trained_weights, test)
             _finite(shape, n, stretch.evaluations[n + 1].loss)
@@ -161,9 +161,9 @@ def train(
     return stretch
 
 
-def joined(parts: Sequence[Trained]) -> Trained:
+def join_stretches(parts: Sequence[TrainedStretch]) -> TrainedStretch:
     """Join consecutive stretches of training into one."""
-    return Trained(
+    return TrainedStretch(
         losses=[loss for part in parts for loss in part.losses],
         evaluations={n: evaluation for part in parts for n, evaluation in part.evaluations.items()},
         kept={n: mlp for part in parts for n, mlp in part.kept.items()},
@@ -173,7 +173,7 @@ def joined(parts: Sequence[Trained]) -> Trained:
     )
 
 
-def boundaries(batches: int, count: int) -> frozenset[int]:
+def evaluation_batches(batches: int, count: int) -> frozenset[int]:
     """Return `count` numbers of batches, evenly spread and ending in `batches`, after which to evaluate."""
     return frozenset(-(-batches * part // count) for part in range(1, count + 1))
 

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Index, Ints, Singles, Slots
-from ..core.jit import by_zero, inner
+from ..core.jit import entry_kernel_by_zero, inner_kernel
 from ..scenario.storage import OPTIMIZERS
-from .lookup import Early, Uses, by_feature, by_sample
+from .lookup import EarlyLookup, RowUses, by_feature, by_sample
 from .precision import Rounding, descend, rounding
-from .prefetch import fetch
-from .shape import Shape, placed
+from .prefetch import prefetch_row
+from .shape import Shape, placed_spans
 from .weights import Weights, first_places
 
 SGD, ROWWISE, ADAGRAD, ADAM = range(len(OPTIMIZERS))
 EPSILON = 1e-8
-FIRST, SECOND = 0.9, 0.999  # decay of Adam's two means (Kingma and Ba, arXiv 1412.6980)
+FIRST_DECAY, SECOND_DECAY = 0.9, 0.999  # decay of Adam's two means (Kingma and Ba, arXiv 1412.6980)
 
 
 class Rule(NamedTuple):
@@ -49,18 +49,18 @@ def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
     kind, epsilon = OPTIMIZERS.index(optimizer), EPSILON
     kind = ADAGRAD if kind == ROWWISE and not is_row else kind
     if kind == ADAM:
-        root = sqrt(1 - SECOND ** (batch + 1))
-        rate, epsilon = rate * root / (1 - FIRST ** (batch + 1)), epsilon if is_row else epsilon * root
-    return Rule(kind, np.float32(rate), np.float32(epsilon), np.float32(1 - FIRST), np.float32(1 - SECOND))
+        root = sqrt(1 - SECOND_DECAY ** (batch + 1))
+        rate, epsilon = rate * root / (1 - FIRST_DECAY ** (batch + 1)), epsilon if is_row else epsilon * root
+    return Rule(kind, np.float32(rate), np.float32(epsilon), np.float32(1 - FIRST_DECAY), np.float32(1 - SECOND_DECAY))
 
 
 def update_rows(
-    shape: Shape, weights: Weights, row_uses: Sequence[Uses], gradient: Singles, early_lookup: Early | None, batch: int
+    shape: Shape, weights: Weights, row_uses: Sequence[RowUses], gradient: Singles, early_lookup: EarlyLookup | None, batch: int
 ) -> None:
     """Update the rows in `row_uses` from the (B, features) gradient, and correct the `early_lookup`, both in place."""
     rate = shape.learning_rate if shape.row_rate is None else shape.row_rate
     first_rows = first_places(weights.blocks)
-    for k, place in enumerate(placed(shape)):
+    for k, place in enumerate(placed_spans(shape)):
         block_rule = rule(place.span.optimizer, rate, batch, True)
         block_rounding = rounding(place.span.precision, weights.seed, batch)
         rows, block_uses = weights.rows[first_rows[k] : first_rows[k + 1]], row_uses[k]
@@ -77,8 +77,8 @@ def update_rows(
         pooled[:, place.columns] = by_sample(early_vectors, place.span)
 
 
-def _no_uses(row_uses: Uses) -> Uses:
-    return Uses(row_uses.unique[:0], row_uses.first[:1], row_uses.samples[:0], row_uses.table[:1])
+def _no_uses(row_uses: RowUses) -> RowUses:
+    return RowUses(row_uses.unique[:0], row_uses.first[:1], row_uses.samples[:0], row_uses.table[:1])
 
 
 def update_mlp(shape: Shape, weights: Weights, gradient: Singles, batch: int) -> None:
@@ -87,7 +87,7 @@ def update_mlp(shape: Shape, weights: Weights, gradient: Singles, batch: int) ->
     _step_mlp(weights.mlp, weights.mlp_state, gradient, mlp_rule)
 
 
-@inner
+@inner_kernel
 def _sum(total: Any, samples: Slots, first_sample: Index, end_sample: Index, gradient: Singles, column: int) -> None:
     """Sum the gradients of one row over its samples."""
     dim = total.size
@@ -99,7 +99,7 @@ def _sum(total: Any, samples: Slots, first_sample: Index, end_sample: Index, gra
             total[d] += part[d]
 
 
-@inner
+@inner_kernel
 def _scale(state: Any, step: Any, rule: Rule) -> None:
     """Scale a row's gradient to its step, in place.
 
@@ -116,7 +116,7 @@ def _scale(state: Any, step: Any, rule: Rule) -> None:
         step[d] *= factor
 
 
-@inner
+@inner_kernel
 def _element_step(state: Any, k: int, size: int, slope: Any, rule: Rule) -> Any:
     """Return the step of one element by its own state: Adagrad's sums of squares, or Adam's two rows of means."""
     if rule.kind == SGD:
@@ -129,18 +129,18 @@ def _element_step(state: Any, k: int, size: int, slope: Any, rule: Rule) -> Any:
     return rule.rate * state[k] / (np.sqrt(state[size + k]) + rule.epsilon)
 
 
-@by_zero
+@entry_kernel_by_zero
 def _step_rows(
     vectors: Singles,
     states: Singles,
     rows: Ints,
-    row_uses: Uses,
+    row_uses: RowUses,
     gradient: Singles,
     column: int,
     rule: Rule,
     row_rounding: Rounding,
     early_vectors: Singles,
-    next_uses: Uses,
+    next_uses: RowUses,
 ) -> None:
     """Step each row against its summed gradient, and subtract the same step from every early lookup of that row."""
     dim = vectors.shape[1]
@@ -149,7 +149,7 @@ def _step_rows(
     for t in range(row_uses.table.size - 1):
         for u in range(row_uses.table[t], row_uses.table[t + 1]):
             row = row_uses.unique[u]
-            fetch(vectors, row_uses.unique, u)
+            prefetch_row(vectors, row_uses.unique, u)
             _sum(step, row_uses.samples, row_uses.first[u], row_uses.first[u + 1], gradient, column)
             if rule.kind <= ROWWISE:
                 _scale(states[row], step, rule)
@@ -167,7 +167,7 @@ def _step_rows(
         column += dim
 
 
-@by_zero
+@entry_kernel_by_zero
 def _step_mlp(mlp: Singles, state: Singles, gradient: Singles, rule: Rule) -> None:
     for k in range(mlp.size):
         mlp[k] -= _element_step(state, k, mlp.size, gradient[k], rule)

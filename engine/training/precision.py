@@ -11,12 +11,12 @@ import numpy as np
 
 from ..core.arrays import Bytes, Index, Singles
 from ..core.hashing import GOLDEN, Purpose, key, mix, unit
-from ..core.jit import inner
+from ..core.jit import inner_kernel
 from ..scenario.storage import ELEMENT_BYTES, PRECISIONS
 from .products import operand
 
 FP32, FP16, BF16, INT8 = range(len(PRECISIONS))
-MOST = np.float32(127.0)  # largest absolute value of an int8 element
+INT8_LIMIT = np.float32(127.0)  # largest absolute value of an int8 element
 SIGN, INFINITE = np.uint32(1 << 31), np.uint32(0x7F800000)
 NORMAL16, BEYOND16 = np.uint32(0x38800000), np.uint32(0x47800000)  # 2^-14, the smallest normal fp16, and 2^16
 CUT16, CUTB = np.uint32(13), np.uint32(16)  # bits of an fp32 fraction that fp16 and bf16 lack
@@ -36,16 +36,16 @@ def rounding(precision: str, seed: int, batch: int) -> Rounding:
     return Rounding(kind, key(seed, Purpose.ROUNDING, batch) if kind else np.uint64(0))
 
 
-def nearest(table: Singles, precision: str) -> tuple[Singles, Singles]:
+def round_to_nearest(table: Singles, precision: str) -> tuple[Singles, Singles]:
     """Return (R, dim) vectors rounded to the nearest values of a precision, ties to even, and (R, 0 or 1) scales."""
     no_scales = np.empty((len(table), 0), np.float32)
     if precision == "int8":
-        scale = np.abs(table).max(axis=1, keepdims=True) / MOST
+        scale = np.abs(table).max(axis=1, keepdims=True) / INT8_LIMIT
         return _whole_scales(table, scale) * scale, scale
     return operand(table, precision), no_scales
 
 
-def packed(precision: str, table: Singles, state: Singles) -> Bytes:
+def pack_rows(precision: str, table: Singles, state: Singles) -> Bytes:
     """Return (R, row bytes): each vector as stored, followed by its optimizer state and scale."""
     if precision == "int8":
         elements: Any = _whole_scales(table, state[:, -1:]).astype(np.int8)
@@ -56,7 +56,7 @@ def packed(precision: str, table: Singles, state: Singles) -> Bytes:
     return np.concatenate([np.ascontiguousarray(part).view(np.uint8) for part in (elements, state)], axis=1)
 
 
-def unpacked(precision: str, dim: int, rows: Bytes) -> tuple[Singles, Singles]:
+def unpack_rows(precision: str, dim: int, rows: Bytes) -> tuple[Singles, Singles]:
     """Return the vectors, and the states with scales, of rows as stored, the inverse of `packed`."""
     width = dim * ELEMENT_BYTES[precision]
     elements, state = np.ascontiguousarray(rows[:, :width]), np.ascontiguousarray(rows[:, width:]).view(np.float32)
@@ -75,7 +75,7 @@ def _whole_scales(table: Singles, scale: Singles) -> Singles:
     return np.rint(np.divide(table, scale, out=np.zeros_like(table), where=scale > 0))
 
 
-@inner
+@inner_kernel
 def _round_bits(vector: Any, word: np.uint64, cut: np.uint32) -> None:
     """Round each element at random to a fraction `cut` bits shorter.
 
@@ -89,7 +89,7 @@ def _round_bits(vector: Any, word: np.uint64, cut: np.uint32) -> None:
             vector[d] = np.uint32((bits + (np.uint32(mix(word) >> np.uint64(32)) & low)) & ~low).view(np.float32)
 
 
-@inner
+@inner_kernel
 def _round_half(vector: Any, word: np.uint64) -> None:
     """Round each element at random to fp16, whose numbers below 2^-14 are multiples of 2^-24."""
     low = (np.uint32(1) << CUT16) - np.uint32(1)
@@ -105,7 +105,7 @@ def _round_half(vector: Any, word: np.uint64) -> None:
             vector[d] = np.uint32((bits & SIGN) | (INFINITE if size >= BEYOND16 else size)).view(np.float32)
 
 
-@inner
+@inner_kernel
 def _round_scaled(vector: Any, state: Any, word: np.uint64) -> None:
     """Round each element at random to -127..127 scales.
 
@@ -114,7 +114,7 @@ def _round_scaled(vector: Any, state: Any, word: np.uint64) -> None:
     largest = np.float32(0.0)
     for d in range(vector.size):
         largest = max(largest, np.abs(vector[d]))
-    scale = largest / MOST
+    scale = largest / INT8_LIMIT
     state[state.size - 1] = scale
     for d in range(vector.size):
         word += GOLDEN
@@ -122,7 +122,7 @@ def _round_scaled(vector: Any, state: Any, word: np.uint64) -> None:
         vector[d] = np.float32(min(max(steps, -127.0), 127.0)) * scale if scale > np.float32(0.0) else vector[d] * np.float32(0.0)
 
 
-@inner
+@inner_kernel
 def descend(vector: Any, step: Any, state: Any, row: Index, row_rounding: Rounding) -> None:
     """Subtract `step` from a row's vector, round the vector at random, and write the real difference into `step`."""
     if row_rounding.kind == FP32:

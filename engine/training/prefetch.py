@@ -8,20 +8,20 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from ..core.arrays import Index, Places, Singles
-from ..core.jit import inner
+from ..core.jit import inner_kernel
 
 LINE = 16  # fp32 elements in a line of the processor's cache
-AHEAD = 16  # rows ahead: the best of 8, 16 and 32
-FOR_READING, IN_ALL_CACHES, DATA = 0, 3, 1
+ROWS_AHEAD = 16  # rows ahead: the best of 8, 16 and 32
+FOR_READING, IN_ALL_CACHES, DATA_CACHE = 0, 3, 1
 
 
-@inner
-def fetch(vectors: Singles, places: Places, position: Index) -> None:
+@inner_kernel
+def prefetch_row(vectors: Singles, places: Places, position: Index) -> None:
     """Prefetch the row of the place AHEAD of `position`, or the last one.
 
     Results stay the same.
     """
-    row = places[min(position + AHEAD, places.size - 1)]
+    row = places[min(position + ROWS_AHEAD, places.size - 1)]
     for d in range(0, vectors.shape[1], LINE):
         _prefetch(vectors, row, d)
 
@@ -35,7 +35,7 @@ def _ask(_: Any, array: Any, row: Any, column: Any) -> Any:
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
         hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        hint_numbers = [number(constant) for constant in (FOR_READING, IN_ALL_CACHES, DATA)]
+        hint_numbers = [number(constant) for constant in (FOR_READING, IN_ALL_CACHES, DATA_CACHE)]
         builder.call(hint, [builder.bitcast(pointer, cgutils.voidptr_t), *hint_numbers])
         return context.get_dummy_value()
 

@@ -6,7 +6,7 @@ Gradients in fp16 are scaled before they are rounded, as loss scaling does, so t
 import numpy as np
 
 from ..core.arrays import Singles
-from ..core.jit import entry
+from ..core.jit import entry_kernel
 
 FRACTION = {"tf32": 10, "bf16": 7}  # bits of the fraction, of fp32's 23; the exponent is the same as fp32's
 LOSS_SCALE = 128.0  # of a sample's loss: its gradients by logits are at most this, far from fp16's 65504
@@ -25,7 +25,7 @@ def operand(values: Singles, precision: str, scale: float = 1.0) -> Singles:
     return rounded
 
 
-@entry
+@entry_kernel
 def _shorten(values: Singles, rounded: Singles, cut: int) -> None:
     """Round values to a fraction `cut` bits shorter, ties to even."""
     low = np.uint32((1 << cut) - 1)

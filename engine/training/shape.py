@@ -17,7 +17,7 @@ from ..core.arrays import Ints
 from ..core.work import cross_parameters
 from ..errors import CannotRun
 from ..scenario.scenario import ROW_KNOBS, Scenario, cross_ranks, dense_optimizer, per_table, with_values
-from ..scenario.storage import mlp_state, row_state, scales, stored_bytes
+from ..scenario.storage import mlp_state, row_state, scale_words, stored_bytes
 from ..units import FLOAT32, GiB
 
 Part = Literal["bottom", "top"]
@@ -51,7 +51,7 @@ class TableSpan(NamedTuple):
     @property
     def row_state(self) -> int:
         """Words of state of a row: the optimizer's state, and a scale if the row has one."""
-        return row_state(self.optimizer, self.dim) + scales(self.precision)
+        return row_state(self.optimizer, self.dim) + scale_words(self.precision)
 
     @property
     def row_bytes(self) -> int:
@@ -135,7 +135,7 @@ class Shape:
     def top_input(self) -> int:
         """Width of the interaction's output, the input of the top MLP."""
         if self.interaction == "dot":
-            return self.bottom[-1] + pairs(self.num_vectors)
+            return self.bottom[-1] + num_pairs(self.num_vectors)
         return ceil(self.features_width / self.stride)
 
     def widths(self, part: Part) -> tuple[int, ...]:
@@ -162,7 +162,7 @@ class PlacedSpan(NamedTuple):
     lookups: int
 
 
-def placed(shape: Shape) -> tuple[PlacedSpan, ...]:
+def placed_spans(shape: Shape) -> tuple[PlacedSpan, ...]:
     """Return each span of a shape with its positions."""
     return _placed_spans(shape.spans, shape.pooling, shape.bottom[-1])
 
@@ -178,7 +178,7 @@ def _placed_spans(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column
     return tuple(places)
 
 
-def pairs(vectors: int) -> int:
+def num_pairs(vectors: int) -> int:
     """Return the number of pairwise products of the dense vector and `vectors` pooled vectors."""
     return vectors * (vectors + 1) // 2
 
@@ -201,7 +201,7 @@ def fold(shape: Shape, ids: Ints) -> Ints:
 
 def by_span(shape: Shape, rows: Ints) -> list[Ints]:
     """Return sorted global `rows` split by span."""
-    ends = [place.tables.stop for place in placed(shape)]
+    ends = [place.tables.stop for place in placed_spans(shape)]
     return np.split(rows, np.searchsorted(rows, offsets(shape)[ends[:-1]]))
 
 
@@ -234,11 +234,11 @@ def step_flop(shape: Shape, batch_size: int) -> float:
     """Return the floating-point operations of a step, forward and twice as many backward, without the embeddings."""
     weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
     weights += sum(span.width * shape.bottom[-1] for span in shape.projected)
-    products = shape.bottom[-1] * pairs(shape.num_vectors) if shape.interaction == "dot" else cross_size(shape)
+    products = shape.bottom[-1] * num_pairs(shape.num_vectors) if shape.interaction == "dot" else cross_size(shape)
     return 6.0 * batch_size * (weights + products)
 
 
-def full(scenario: Scenario) -> Shape:
+def full_shape(scenario: Scenario) -> Shape:
     """Return the shape of the scenario's full model."""
     model = scenario.model
     return Shape(
@@ -258,12 +258,12 @@ def full(scenario: Scenario) -> Shape:
     )
 
 
-def scaled(scenario: Scenario, touched_rows: Ints) -> Shape:
+def scaled_shape(scenario: Scenario, touched_rows: Ints) -> Shape:
     """Return the shape to train, given the sorted global rows that the run and its held-out samples touch.
 
     Raises CannotRun if not even the smallest twin fits the budgets.
     """
-    return _folded(_narrowed(full(scenario), scenario), scenario, touched_rows)
+    return _folded(_narrowed(full_shape(scenario), scenario), scenario, touched_rows)
 
 
 def scale_note(shape: Shape) -> str:
@@ -294,7 +294,7 @@ def _narrowed(shape: Shape, scenario: Scenario) -> Shape:
 
 def larger_budget(scenario: Scenario) -> float | None:
     """Return the step budget [GFLOP] that training needs, if the scenario's budget is too small for any twin, else None."""
-    *_, narrowest = _divided(full(scenario))
+    *_, narrowest = _divided(full_shape(scenario))
     flop = step_flop(narrowest, scenario.data.batch_size)
     return _ample(flop) if scenario.run.training and flop > scenario.run.step_budget_GFLOP * 1e9 else None
 
@@ -334,7 +334,7 @@ def _folded(shape: Shape, scenario: Scenario, touched_rows: Ints) -> Shape:
     fixed = FLOAT32 * dense_size(shape) * (1 + shape.mlp_state)
     for power in range(max(shape.rows).bit_length() + 1):
         smaller = replace(shape, table_divisor=2**power)
-        rows = by_span(shape, touched_rows if power == 0 else distinct(fold(smaller, touched_rows)))
+        rows = by_span(shape, touched_rows if power == 0 else distinct_ids(fold(smaller, touched_rows)))
         needed_bytes = fixed + sum(len(span_rows) * row_nbytes(span) for span_rows, span in zip(rows, shape.spans, strict=True))
         if needed_bytes <= budget:
             return smaller
@@ -344,7 +344,7 @@ def _folded(shape: Shape, scenario: Scenario, touched_rows: Ints) -> Shape:
     )
 
 
-def distinct(ids: Ints) -> Ints:
+def distinct_ids(ids: Ints) -> Ints:
     """Return the sorted distinct `ids`; several times faster than np.unique, which hashes them first."""
     rows = np.sort(ids)
     first_of_its_kind = np.append(True, rows[1:] != rows[:-1])[: rows.size]

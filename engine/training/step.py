@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arrays import Singles
-from .cross import Crossed, backward_cross, forward_cross
+from .cross import CrossValues, backward_cross, forward_cross
 from .layers import backward, forward, interact, interact_back, loss_gradient, losses, project, project_back, through
-from .lookup import Early, LocalBatch, look_up, uses
+from .lookup import EarlyLookup, LocalBatch, look_up, row_uses_of
 from .optimizers import update_mlp, update_rows
 from .shape import Shape
 from .weights import DenseLayers, Weights, dense_layers
@@ -27,7 +27,7 @@ class Outputs(NamedTuple):
 
     bottom: list[Singles]
     vectors: Singles
-    crossed: list[Crossed]
+    crossed: list[CrossValues]
     top: list[Singles]
 
 
@@ -37,14 +37,14 @@ class StepResult:
 
     loss: float
     logits: Singles
-    early: Early | None = None
+    early: EarlyLookup | None = None
 
 
 def step(
     shape: Shape,
     weights: Weights,
     batch: LocalBatch,
-    early_lookup: Early | None = None,
+    early_lookup: EarlyLookup | None = None,
     next_batch: LocalBatch | None = None,
     number: int = 0,
 ) -> StepResult:
@@ -53,9 +53,9 @@ def step(
     Relaxed lookup: with `next_batch`, the rows of that batch are read before this update, and its pooled vectors are corrected
     by the same steps as the rows that they share with `batch`. Pass the result's `early` to the next step, which overwrites it.
     """
-    row_uses = early_lookup.uses if early_lookup else uses(shape, batch)
+    row_uses = early_lookup.uses if early_lookup else row_uses_of(shape, batch)
     features = early_lookup.features if early_lookup else look_up(shape, weights, batch)
-    next_lookup = Early(look_up(shape, weights, next_batch), uses(shape, next_batch)) if next_batch else None
+    next_lookup = EarlyLookup(look_up(shape, weights, next_batch), row_uses_of(shape, next_batch)) if next_batch else None
 
     with np.errstate(all="ignore"):  # the caller checks the loss for divergence
         layers = dense_layers(shape, weights.mlp)

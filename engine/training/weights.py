@@ -15,12 +15,12 @@ import numpy as np
 
 from ..core.arrays import Ints, Places, Singles
 from ..core.hashing import GOLDEN, mix
-from ..core.jit import entry
+from ..core.jit import entry_kernel
 from ..core.work import cross_parameters
 from ..errors import CannotRun
-from ..scenario.storage import ACCUMULATE
+from ..scenario.storage import ACCUMULATING_OPTIMIZERS
 from .cross import CrossLayer
-from .precision import nearest
+from .precision import round_to_nearest
 from .shape import (
     PARTS,
     Part,
@@ -28,19 +28,19 @@ from .shape import (
     TableSpan,
     by_span,
     dense_size,
-    distinct,
+    distinct_ids,
     fold,
     mlp_size,
     offsets,
     projection_size,
 )
 
-LEAST_BUCKETS = 1024
-PENDING = 1 << 22  # limit of ids that are gathered before they are merged: 32 MiB
+MIN_BUCKETS = 1024
+MAX_PENDING_IDS = 1 << 22  # limit of ids that are gathered before they are merged: 32 MiB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guide:
+class SortedRowIndex:
     """An index of sorted rows: bucket b begins at place `first[b]`.
 
     An id is in bucket `id >> shift`.
@@ -50,16 +50,16 @@ class Guide:
     shift: int
 
 
-def guide(rows: Ints) -> Guide:
+def row_index(rows: Ints) -> SortedRowIndex:
     """Return the guide of sorted, distinct `rows`, with about as many buckets as rows."""
     span = int(rows[-1]) + 1 if len(rows) else 1
-    shift = max(0, (span // max(len(rows), LEAST_BUCKETS)).bit_length())
+    shift = max(0, (span // max(len(rows), MIN_BUCKETS)).bit_length())
     edges = np.arange((span >> shift) + 2, dtype=np.int64) << shift
-    return Guide(np.searchsorted(rows, edges).astype(np.uint32), shift)
+    return SortedRowIndex(np.searchsorted(rows, edges).astype(np.uint32), shift)
 
 
-@entry
-def find(rows: Ints, bucket_starts: Places, shift: int, ids: Ints, places: Places) -> int:
+@entry_kernel
+def find_places(rows: Ints, bucket_starts: Places, shift: int, ids: Ints, places: Places) -> int:
     """Write the place of each id into `places`.
 
     Return the position of the first id that is not in `rows`, or -1.
@@ -87,11 +87,11 @@ def rows_of(lookups: Iterable[Ints]) -> Ints:
     """Return the sorted distinct rows among several arrays of ids, one array at a time."""
     rows, pending, waiting = np.empty(0, np.int64), [], 0
     for ids in lookups:
-        pending.append(distinct(ids))
+        pending.append(distinct_ids(ids))
         waiting += len(pending[-1])
-        if waiting > PENDING:
-            rows, pending, waiting = distinct(np.concatenate([rows, *pending])), [], 0
-    return distinct(np.concatenate([rows, *pending]))
+        if waiting > MAX_PENDING_IDS:
+            rows, pending, waiting = distinct_ids(np.concatenate([rows, *pending])), [], 0
+    return distinct_ids(np.concatenate([rows, *pending]))
 
 
 MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engine.core.hashing.Purpose
@@ -122,7 +122,7 @@ class Weights:
     """
 
     rows: Ints
-    guide: Guide
+    guide: SortedRowIndex
     blocks: tuple[RowBlock, ...]
     mlp: Singles
     mlp_state: Singles
@@ -145,7 +145,7 @@ class DenseLayers(NamedTuple):
     projections: tuple[Singles, ...]
 
 
-def initial(shape: Shape, touched_rows: Ints, seed: int) -> Weights:
+def initial_weights(shape: Shape, touched_rows: Ints, seed: int) -> Weights:
     """Return the weights before the first batch.
 
     `touched_rows` are global rows in any order, perhaps with duplicates.
@@ -154,11 +154,11 @@ def initial(shape: Shape, touched_rows: Ints, seed: int) -> Weights:
     if touched_rows.size and not 0 <= int(touched_rows.min()) <= int(touched_rows.max()) < end:
         reach = f"from {touched_rows.min()} to {touched_rows.max()}"
         raise CannotRun(f"The rows to train reach {reach}, but the tables hold rows 0 to {end - 1}.")
-    rows = distinct(fold(shape, touched_rows))
+    rows = distinct_ids(fold(shape, touched_rows))
     mlp = first_mlp(shape, seed)
     return Weights(
         rows=rows,
-        guide=guide(rows),
+        guide=row_index(rows),
         blocks=tuple(_first_block(shape, *part, seed) for part in zip(shape.spans, by_span(shape, rows), strict=True)),
         mlp=mlp,
         mlp_state=np.full(mlp.size * shape.mlp_state, _first_state(shape, shape.dense_optimizer), np.float32),
@@ -167,13 +167,13 @@ def initial(shape: Shape, touched_rows: Ints, seed: int) -> Weights:
 
 
 def _first_block(shape: Shape, span: TableSpan, rows: Ints, seed: int) -> RowBlock:
-    vectors, scale = nearest(first_values(shape, span.dim, rows, seed), span.precision)
+    vectors, scale = round_to_nearest(first_values(shape, span.dim, rows, seed), span.precision)
     state = np.full((len(rows), span.row_state - scale.shape[1]), _first_state(shape, span.optimizer), np.float32)
     return RowBlock(vectors, np.hstack([state, scale]))
 
 
 def _first_state(shape: Shape, optimizer: str) -> float:
-    return shape.initial_accumulator if optimizer in ACCUMULATE else 0.0
+    return shape.initial_accumulator if optimizer in ACCUMULATING_OPTIMIZERS else 0.0
 
 
 def first_mlp(shape: Shape, seed: int) -> Singles:
@@ -206,7 +206,7 @@ def first_values(shape: Shape, dim: int, rows: Ints, seed: int) -> Singles:
     return values
 
 
-@entry
+@entry_kernel
 def _draw(values: Singles, rows: Ints, starts: Ints, bounds: Singles, seed: np.uint64) -> None:
     """Fill each vector from 24 bits of a word mixed from seed, row and column."""
     count, dim = values.shape
@@ -223,7 +223,7 @@ def _draw(values: Singles, rows: Ints, starts: Ints, bounds: Singles, seed: np.u
             values[place, column] = np.float32((2 * bits + 1) * 2.0**-24 - 1.0) * bounds[table]
 
 
-def copy(weights: Weights) -> Weights:
+def copy_weights(weights: Weights) -> Weights:
     """Return a copy of the weights that shares no array that a step changes."""
     blocks = tuple(RowBlock(vectors.copy(), states.copy()) for vectors, states in weights.blocks)
     return replace(weights, blocks=blocks, mlp=weights.mlp.copy(), mlp_state=weights.mlp_state.copy())
@@ -240,14 +240,14 @@ def first_places(blocks: Sequence[RowBlock]) -> list[int]:
     return list(accumulate((len(block.vectors) for block in blocks), initial=0))
 
 
-def local(shape: Shape, weights: Weights, ids: Ints) -> Places:
+def local_places(shape: Shape, weights: Weights, ids: Ints) -> Places:
     """Return the places of global `ids` in `weights.rows`.
 
     Raises CannotRun for a row that does not exist.
     """
     rows = fold(shape, ids)
     places = np.empty(rows.size, np.uint32)
-    missing_position = find(weights.rows, weights.guide.first, weights.guide.shift, rows, places)
+    missing_position = find_places(weights.rows, weights.guide.first, weights.guide.shift, rows, places)
     if missing_position >= 0:
         raise CannotRun(
             f"Row {ids[missing_position]} is not among the {len(weights.rows)} rows of these weights; "
@@ -259,7 +259,7 @@ def local(shape: Shape, weights: Weights, ids: Ints) -> Places:
 def dense_layers(shape: Shape, mlp: Singles) -> DenseLayers:
     """Return all dense layers as views of the flat vector `mlp`, or of a vector of the same layout."""
     bottom, top = (layers(shape, mlp, part) for part in PARTS)
-    return DenseLayers(bottom, top, crosses(shape, mlp) if shape.ranks else (), _projections(shape, mlp))
+    return DenseLayers(bottom, top, cross_layers(shape, mlp) if shape.ranks else (), _projections(shape, mlp))
 
 
 def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
@@ -272,7 +272,7 @@ def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
     return tuple(views)
 
 
-def crosses(shape: Shape, mlp: Singles) -> tuple[CrossLayer, ...]:
+def cross_layers(shape: Shape, mlp: Singles) -> tuple[CrossLayer, ...]:
     """Return the layers of the cross network as views of the flat vector `mlp`, or of a vector of the same layout."""
     offset, width, views = mlp_size(shape), shape.features_width, list[CrossLayer]()
     for rank in shape.ranks:
@@ -303,12 +303,12 @@ def rows_at(weights: Weights, places: Sequence[Places]) -> tuple[RowBlock, ...]:
     )
 
 
-def revert(weights: Weights, places: Sequence[Places], rows: Sequence[RowBlock]) -> None:
+def restore_rows(weights: Weights, places: Sequence[Places], rows: Sequence[RowBlock]) -> None:
     """Restore old rows at their places of each block, in place."""
     for block, block_places, old_rows in zip(weights.blocks, places, rows, strict=True):
         block.vectors[block_places], block.states[block_places] = old_rows
 
 
-def revert_mlp(weights: Weights, mlp: Singles, state: Singles) -> None:
+def restore_mlp(weights: Weights, mlp: Singles, state: Singles) -> None:
     """Restore old MLPs (P,) and their old state (words * P,), in place."""
     weights.mlp[:], weights.mlp_state[:] = mlp, state

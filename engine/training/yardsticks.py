@@ -19,12 +19,12 @@ from ..workload.batch import Batch
 from ..workload.readers import formats
 from ..workload.sampling import recipe
 from ..workload.source import Source, num_batches, source
-from .loop import auc, auc_error, boundaries
+from .loop import auc, auc_error, evaluation_batches
 from .weights import rows_of
 
 RATES = (0.02, 0.05, 0.1, 0.2)  # of Adagrad; the rate with the best final AUC is shown
 EPSILON = 1e-8
-MOST_LOOKUPS = 1 << 27  # of a run
+MAX_LOOKUPS = 1 << 27  # of a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Yardsticks:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class LookedUpBatch:
     """A batch for a regression.
 
     batch: the batch.
@@ -60,7 +60,7 @@ class Looked:
     which: Ints
 
 
-def looked(rows: Ints, batch: Batch, bags: Ints) -> Looked:
+def look_up_batch(rows: Ints, batch: Batch, bags: Ints) -> LookedUpBatch:
     """Look up a batch in sorted `rows`.
 
     `bags` are the (T+1,) offsets of tables in a sample, if all samples are alike.
@@ -69,7 +69,7 @@ def looked(rows: Ints, batch: Batch, bags: Ints) -> Looked:
     lengths = np.repeat(np.diff(bags), size) if batch.starts is None else np.diff(batch.starts)
     samples = np.repeat(np.tile(np.arange(size), len(bags) - 1), lengths)
     places = np.searchsorted(rows, batch.ids)
-    return Looked(batch, samples, places, *np.unique(places, return_inverse=True))
+    return LookedUpBatch(batch, samples, places, *np.unique(places, return_inverse=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,13 +93,13 @@ def regression(rate: float, rows: int, features: int) -> Regression:
     return Regression(rate, *(np.zeros(size) for size in (rows, rows, 1 + features, 1 + features)))
 
 
-def logits(model: Regression, lookups: Looked) -> Floats:
+def logits(model: Regression, lookups: LookedUpBatch) -> Floats:
     """Return the (B,) logits of a batch."""
     of_rows = np.bincount(lookups.samples, model.weights[lookups.places], len(lookups.batch.labels))
     return np.asarray(model.shared[0] + lookups.batch.dense @ model.shared[1:] + of_rows, dtype=np.float64)
 
 
-def step(model: Regression, lookups: Looked) -> None:
+def step(model: Regression, lookups: LookedUpBatch) -> None:
     """Take one step of Adagrad against the mean loss of a batch."""
     gradient = (generator.sigmoid(logits(model, lookups)) - lookups.batch.labels) / len(lookups.batch.labels)
     of_rows = np.bincount(lookups.which, gradient[lookups.samples])
@@ -116,13 +116,13 @@ def yardsticks(scenario: Scenario, path: Path | None = None) -> Yardsticks:
 
     Raises CannotRun for too many.
     """
-    file = formats.read(path) if path else None
+    file = formats.read_file(path) if path else None
     origin, batches = source(scenario, file), num_batches(scenario, file)
     bags = np.concatenate(([0], np.cumsum(per_table(scenario.model, "pooling"), dtype=np.int64)))
     lookups = batches * scenario.data.batch_size * int(bags[-1])
-    if lookups > MOST_LOOKUPS:
+    if lookups > MAX_LOOKUPS:
         raise CannotRun(
-            f"A logistic regression on {count(lookups, 'lookup')} takes long; it is found for up to {count(MOST_LOOKUPS)}."
+            f"A logistic regression on {count(lookups, 'lookup')} takes long; it is found for up to {count(MAX_LOOKUPS)}."
         )
     rate, curve = max(_curves(scenario, origin, batches, bags), key=lambda rate_and_curve: rate_and_curve[1][-1][1])
     held_out = origin.held_out()
@@ -138,10 +138,13 @@ def _curves(scenario: Scenario, origin: Source, batches: int, bags: Ints) -> lis
     held_out = origin.held_out()
     rows = rows_of((held_out.ids, *(origin.ids(n) for n in range(batches))))
     models = [regression(rate, len(rows), held_out.dense.shape[1]) for rate in RATES]
-    evaluated_batches, held_out_lookups = boundaries(batches, scenario.run.evaluations), looked(rows, held_out, bags)
+    evaluated_batches, held_out_lookups = (
+        evaluation_batches(batches, scenario.run.evaluations),
+        look_up_batch(rows, held_out, bags),
+    )
     curves: list[list[tuple[int, float]]] = [[] for _ in RATES]
     for n in range(batches):
-        lookups = looked(rows, origin.batch(n), bags)
+        lookups = look_up_batch(rows, origin.batch(n), bags)
         for model, curve in zip(models, curves, strict=True):
             step(model, lookups)
             if n + 1 in evaluated_batches:
@@ -152,5 +155,5 @@ def _curves(scenario: Scenario, origin: Source, batches: int, bags: Ints) -> lis
 def _teacher(scenario: Scenario, held_out: Batch) -> float | None:
     made_of = recipe(scenario)
     bags = generator.prepare(made_of).bags
-    teacher_logits = generator.logits(generator.teacher(made_of), held_out.dense, held_out.ids, bags, held_out.starts)
+    teacher_logits = generator.logits(generator.hidden_model(made_of), held_out.dense, held_out.ids, bags, held_out.starts)
     return auc(held_out.labels, teacher_logits)

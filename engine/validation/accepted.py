@@ -13,11 +13,11 @@ from .. import version
 from ..core.figures import figure
 from ..errors import BadFile, BadInput
 from ..scenario.presets import FOLDER
-from .claims import Ends, ends_text
+from .claims import PublishedRange, ends_text
 from .scoreboard import PublishedNumber
 
 FILE = FOLDER / "accepted.json"
-NOISE, FAR = 0.05, 5.0  # points of error: NOISE is another computer's rounding; above FAR both numbers are told
+NOISE, BOTH_NUMBERS = 0.05, 5.0  # points of error: NOISE is another computer's rounding; above FAR both numbers are told
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Accepted:
     published_to: float | None = None
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> PublishedRange:
         """The published range, both ends equal where it is one number."""
         return self.published, self.published if self.published_to is None else self.published_to
 
@@ -45,7 +45,7 @@ class AcceptedRecord:
     numbers: Mapping[str, Accepted]
 
 
-def read(file: Path = FILE) -> AcceptedRecord:
+def read_record(file: Path = FILE) -> AcceptedRecord:
     """Read the record; raises BadFile where it is missing or damaged."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def read(file: Path = FILE) -> AcceptedRecord:
         ) from None
 
 
-def worse(record: AcceptedRecord, numbers: Sequence[PublishedNumber], every: bool) -> tuple[str, ...]:
+def worse_numbers(record: AcceptedRecord, numbers: Sequence[PublishedNumber], every: bool) -> tuple[str, ...]:
     """Return a sentence for each number that is further off than accepted, or another number.
 
     With `every`, `numbers` are all published numbers: an accepted one without a claim counts too.
@@ -76,13 +76,15 @@ def _worse(accepted: Accepted | None, score: PublishedNumber) -> str:
     points = abs(score.error_percent) - abs(accepted.error_percent)
     if points != points or points > NOISE:
         numbers_text = (
-            f": ours was {figure(accepted.ours)} and is {figure(score.ours)}, for {ends_text(score.ends)}" if points > FAR else ""
+            f": ours was {figure(accepted.ours)} and is {figure(score.ours)}, for {ends_text(score.ends)}"
+            if points > BOTH_NUMBERS
+            else ""
         )
         return f"{score.name}: {figure(points)} points further off than accepted{numbers_text}."
     return ""
 
 
-def accept(numbers: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> None:
+def accept_numbers(numbers: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> None:
     """Write the record anew.
 
     Raises BadInput without a reason, or if numbers got worse under the same model version.
@@ -91,11 +93,11 @@ def accept(numbers: Iterable[PublishedNumber], reason: str, file: Path = FILE) -
         raise BadInput("A record is accepted for a reason; give it after --accept.")
     scores = tuple(numbers)
     if file.exists():
-        accepted_record = read(file)
+        accepted_record = read_record(file)
         comparable_scores = [
             score for score in scores if (accepted := accepted_record.numbers.get(score.name)) and accepted.ends == score.ends
         ]
-        worse_sentences = worse(accepted_record, comparable_scores, every=False)
+        worse_sentences = worse_numbers(accepted_record, comparable_scores, every=False)
         if worse_sentences and _number(version.MODEL) <= _number(accepted_record.model):
             raise BadInput(
                 f"{len(worse_sentences)} numbers got worse under the model version {accepted_record.model} that accepted them, "

@@ -13,7 +13,7 @@ from ..hardware.device import name_of
 from ..scenario.presets import preset
 from ..scenario.scenario import KNOBS, Scenario, values, with_values
 from ..schedule.machine import machine_of, settle
-from .claims import Claim, Ends, Knobs, claims, error_percent, nearest_published
+from .claims import Claim, Knobs, PublishedRange, claims, error_percent, nearest_published
 
 SET_UP = ("machine.gpu", "machine.host", "machine.framework")  # knobs that all numbers of one set-up share, beside their preset
 EXPLAINED = 0.5  # of the log error, at least
@@ -30,7 +30,7 @@ def _claim_with_knobs(claim: Claim, knobs: Knobs) -> Claim:
     return replace(claim, knobs=(*claim.knobs, *knobs))
 
 
-def trials(name: str, claim: Claim) -> tuple[Claim, ...]:
+def sibling_trials(name: str, claim: Claim) -> tuple[Claim, ...]:
     """Return the other published numbers of a claim's set-up under its cause's knobs."""
     return tuple(_claim_with_knobs(sibling, claim.cause_knobs) for sibling in _siblings(name, claim)) if claim.cause_knobs else ()
 
@@ -44,13 +44,13 @@ def objections(name: str, claim: Claim, measure: Measure) -> tuple[str, ...]:
         return ()
     sources = f"{preset(name).description} {claim.source}"
     return (
-        *implausible(_scenario(name, claim), claim.cause_knobs, sources),
-        *unexplained(measure(claim), measure(with_cause(claim)), claim.ends),
+        *implausible_knobs(_scenario(name, claim), claim.cause_knobs, sources),
+        *unexplained_share(measure(claim), measure(with_cause(claim)), claim.ends),
         *_worsened(name, claim, measure),
     )
 
 
-def implausible(scenario: Scenario, knobs: Knobs, sources: str) -> Iterator[str]:
+def implausible_knobs(scenario: Scenario, knobs: Knobs, sources: str) -> Iterator[str]:
     """Yield a clause for each implausible value of a knob.
 
     A constant is implausible outside its range, a choice where `sources` do not name it.
@@ -72,7 +72,7 @@ def _out_of_range(scenario: Scenario, assumed: tuple[tuple[str, float], ...]) ->
             yield f"{name}={number:g} lies outside {exact(constant.low)} to {exact(constant.high)} {constant.unit}"
 
 
-def unexplained(simulated_value: float, caused: float, ends: Ends) -> Iterator[str]:
+def unexplained_share(simulated_value: float, caused: float, ends: PublishedRange) -> Iterator[str]:
     """Yield a clause where the cause leaves more than half of the log error."""
     error_before, error_after = (_log_error(number, ends) for number in (simulated_value, caused))
     share = 1 - error_after / error_before if error_before else 0.0
@@ -80,7 +80,7 @@ def unexplained(simulated_value: float, caused: float, ends: Ends) -> Iterator[s
         yield f"it explains {percent(max(0.0, share))} of the log error, less than half"
 
 
-def _log_error(simulated_value: float, ends: Ends) -> float:
+def _log_error(simulated_value: float, ends: PublishedRange) -> float:
     nearest = nearest_published(simulated_value, ends)
     return abs(log(simulated_value / nearest)) if simulated_value > 0 and nearest > 0 else float("inf")
 
@@ -91,7 +91,7 @@ def _worsened(name: str, claim: Claim, measure: Measure) -> Iterator[str]:
     The clause names the worst.
     """
     worse: list[tuple[float, str]] = []
-    for sibling, trial in zip(_siblings(name, claim), trials(name, claim), strict=True):
+    for sibling, trial in zip(_siblings(name, claim), sibling_trials(name, claim), strict=True):
         try:
             error_before, error_after = (
                 abs(error_percent(measure(variant), sibling.ends or (1, 1))) for variant in (sibling, trial)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..amounts.expected import dealt, expected_amounts, unlike
+from ..amounts.expected import deal_batches, expected_amounts, unlike_batch_shares
 from ..core.arrays import Floats
-from ..estimates import averages
+from ..estimates import averages_of_points
 from ..scenario.scenario import Scenario
 from ..schedule.evaluate import DesignPoint, NotScheduled, evaluate, plan
-from ..schedule.machine import ready
+from ..schedule.machine import ready_machine
 from ..schedule.window import run_window
 from ..systems.table_placement import TablePlacement
 from ..systems.traffic import SKEWS, Traffic
@@ -35,16 +35,16 @@ def error_bar(scenario: Scenario) -> Mapping[str, float]:
 
     Raises CannotRun where the scenario does not fit.
     """
-    m, batches = ready(scenario), scenario.run.batches
+    m, batches = ready_machine(scenario), scenario.run.batches
     traffic, samples = expected_amounts(m.settled), m.scenario.data.batch_size
-    window_batches, stretch = run_window(m.log_policy, batches, unlike(traffic, samples))
+    window_batches, stretch = run_window(m.log_policy, batches, unlike_batch_shares(traffic, samples))
     traffic_variants = (
         *_chance_variants(traffic, samples, batches - 2 if batches > 2 else batches),
         *_uneven_traffic(m.settled.placement, traffic),
     )
-    amounts = [dealt(variant, samples, window_batches) for variant in (traffic, *traffic_variants)]
+    amounts = [deal_batches(variant, samples, window_batches) for variant in (traffic, *traffic_variants)]
     plans = [plan(m.settled, batch_amounts, batch_amounts, stretch) for batch_amounts in amounts]
-    outcomes = evaluate([DesignPoint(scenario, m, batch_plan) for batch_plan in plans], averages)
+    outcomes = evaluate([DesignPoint(scenario, m, batch_plan) for batch_plan in plans], averages_of_points)
     pairs = np.array([(outcome.step, outcome.energy) for outcome in outcomes if not isinstance(outcome, NotScheduled)])
     deviations = np.abs(pairs[1:] / pairs[0] - 1).reshape(-1, 2, len(METRICS)).max(axis=1)
     return dict(zip(METRICS, (FORM + 100 * np.sqrt((deviations**2).sum(axis=0))).tolist(), strict=True))

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..core.figures import exact
 from ..core.graph import STAGES
-from ..errors import BadFile, nearest
-from ..registry import every, load, names
-from ..results.metrics import metrics
+from ..errors import BadFile, nearest_hint
+from ..registry import all_variants, load_variant, variant_names
+from ..results.metrics import all_metrics
 from ..scenario.knobs import AUTO
 from ..scenario.presets import Preset, preset, preset_names
 from ..scenario.scenario import KNOBS, from_file
@@ -29,7 +29,7 @@ IN_SAMPLE, OUT_OF_SAMPLE = "in sample", "out of sample"
 SAMPLES = ("calibrated", IN_SAMPLE, OUT_OF_SAMPLE)
 WORKLOAD, FAULTS = "Workload and caches", "Faults and checkpoints"  # families of claims about no training system
 AGGREGATES = ("mean", "geomean")
-Ends = tuple[float, float]  # of a published range; equal where one number is published
+PublishedRange = tuple[float, float]  # of a published range; equal where one number is published
 Knobs = tuple[tuple[str, Any], ...]
 
 
@@ -90,7 +90,7 @@ class Claim:
     counts_with: str = ""
 
     @property
-    def ends(self) -> Ends | None:
+    def ends(self) -> PublishedRange | None:
         """The published range, both ends equal where it is one number; None for a prediction."""
         if self.published is None:
             return None
@@ -104,7 +104,7 @@ class Claim:
         return self.tolerance if self.tolerance is not None else abs(self.published) * (self.tolerance_percent or 0.0) / 100
 
 
-def nearest_published(simulated_value: float, ends: Ends) -> float:
+def nearest_published(simulated_value: float, ends: PublishedRange) -> float:
     """Return the published value nearest to a simulated one.
 
     That is the simulated value itself inside a range, else an end of the range.
@@ -112,12 +112,12 @@ def nearest_published(simulated_value: float, ends: Ends) -> float:
     return min(max(simulated_value, ends[0]), ends[1])
 
 
-def error_percent(simulated_value: float, ends: Ends) -> float:
+def error_percent(simulated_value: float, ends: PublishedRange) -> float:
     """Return the difference of a simulated value from the nearest published one, in percent."""
     return 100 * (simulated_value / nearest_published(simulated_value, ends) - 1)
 
 
-def ends_text(ends: Ends, form: str = ".4g") -> str:
+def ends_text(ends: PublishedRange, form: str = ".4g") -> str:
     """Return a published value as text, a range with both its ends."""
     return "-".join(format(end, form) for end in dict.fromkeys(ends))
 
@@ -133,7 +133,7 @@ def claims(name: str) -> tuple[Claim, ...]:
 
 def families() -> tuple[str, ...]:
     """Return the families that claims are scored by: those of training systems, then the others."""
-    return (*dict.fromkeys(system.family for system in every("systems").values()), WORKLOAD, FAULTS)
+    return (*dict.fromkeys(system.family for system in all_variants("systems").values()), WORKLOAD, FAULTS)
 
 
 def _claim(owner: Preset, number: int, table: Mapping[str, Any]) -> Claim:
@@ -144,7 +144,7 @@ def _claim(owner: Preset, number: int, table: Mapping[str, Any]) -> Claim:
     is_required = {field.name: field.default is MISSING for field in fields(Claim)}
     for name in claim_fields:
         if name not in is_required:
-            raise BadFile(f"{location} has an unknown entry {name!r}; {nearest(name, tuple(is_required))}")
+            raise BadFile(f"{location} has an unknown entry {name!r}; {nearest_hint(name, tuple(is_required))}")
     for name, required in is_required.items():
         if required and claim_fields.get(name) is None:
             raise BadFile(
@@ -165,7 +165,7 @@ def _claim(owner: Preset, number: int, table: Mapping[str, Any]) -> Claim:
 def _with_defaults(claim_fields: Mapping[str, Any]) -> dict[str, Any]:
     """Add a claim's defaults: the sample of a calibrated claim, the system's family."""
     sample = "calibrated" if claim_fields.get("kind") == "calibrated" and claim_fields.get("published") is not None else ""
-    family = load("systems", claim_fields["system"]).family if claim_fields["system"] in names("systems") else ""
+    family = load_variant("systems", claim_fields["system"]).family if claim_fields["system"] in variant_names("systems") else ""
     return {"sample": sample, "family": family, **claim_fields}
 
 
@@ -183,24 +183,24 @@ def _frozen(setting: Any) -> Any:
 
 
 def _unknown_words(claim: Claim) -> Iterator[str]:
-    systems = names("systems")
+    systems = variant_names("systems")
     allowed: Mapping[str, tuple[str, ...]] = {
         "kind": KINDS,
         "sample": ("", *SAMPLES),
         "family": ("", *families()),
         "form": tuple(FORMS),
         "aggregate": AGGREGATES,
-        "metric": (*STAGES, *(metric.name for metric in metrics())),
+        "metric": (*STAGES, *(metric.name for metric in all_metrics())),
         "system": systems,
         "baseline": ("", *systems),
     }
     words = [(name, getattr(claim, name), vocabulary) for name, vocabulary in allowed.items()]
     for name, word, vocabulary in [*words, *(("presets", word, preset_names()) for word in claim.presets)]:
         if word not in vocabulary:
-            yield f"{name}={word!r} is not known; {nearest(str(word), [word for word in vocabulary if word])}"
+            yield f"{name}={word!r} is not known; {nearest_hint(str(word), [word for word in vocabulary if word])}"
     for path, _ in (*claim.knobs, *claim.baseline_knobs, *claim.cause_knobs):
         if path not in KNOBS:
-            yield f"{path!r} is not a knob; {nearest(path, tuple(KNOBS), 'knobs')}"
+            yield f"{path!r} is not a knob; {nearest_hint(path, tuple(KNOBS), 'knobs')}"
     for name in ("published", "published_to", "tolerance", "tolerance_percent", "at_most", "at_least"):
         number = getattr(claim, name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number)):

@@ -7,15 +7,15 @@ from ..results.result import Result
 from ..scenario.presets import preset, preset_names
 from ..scenario.scenario import KNOBS, Scenario, values
 from .claims import Claim, claims, error_percent
-from .validate import ClaimPoint, measure, run
+from .validate import ClaimPoint, measure_claim, run_point
 
 # Knobs that choose a machine's parts from the catalogue, not their number or speed.
 PARTS = tuple(path for path, knob in KNOBS.items() if path.startswith("machine.") and knob.kind == "choice")
 # Knobs that no published number depends on: the system is the claim's own; length, seeds and faults are the run's.
-ASIDE = ("system", "run.", "faults.", "data.seed", "data.held_out_samples")
+IGNORED_KNOBS = ("system", "run.", "faults.", "data.seed", "data.held_out_samples")
 
 
-KINDS = {
+KIND_WORDS = {
     "calibrated": "calibrated to",
     "predicted": "not used (a mean may contain models that were)",
     "headline": "headlines, which hang on assumed watts too",
@@ -23,7 +23,7 @@ KINDS = {
 }
 
 
-def sentence(scenario: Scenario, metric: str) -> str:
+def known_error_sentence(scenario: Scenario, metric: str) -> str:
     """Return a sentence on the known error of a result on the scenario's parts."""
     nearest_preset = _nearest(scenario)
     if nearest_preset is None:
@@ -32,7 +32,7 @@ def sentence(scenario: Scenario, metric: str) -> str:
     if not claim_errors:
         return "Nothing is published about this result; the band is the only bound."
     name, differing = nearest_preset
-    by_kind = {words: [abs(error) for claim, error in claim_errors if claim.kind == kind] for kind, words in KINDS.items()}
+    by_kind = {words: [abs(error) for claim, error in claim_errors if claim.kind == kind] for kind, words in KIND_WORDS.items()}
     counts_text = "; ".join(
         f"{len(errors)} {words}, off by at most {percent(max(errors) / 100)}" for words, errors in by_kind.items() if errors
     )
@@ -49,11 +49,11 @@ def known_errors(parts: tuple[str, ...], metric: str) -> tuple[tuple[Claim, floa
     names = [name for name in preset_names() if _parts(preset(name).scenario) == parts]
     unchanged_claims = [claim for name in names for claim in claims(name) if not any(path in PARTS for path, _ in claim.knobs)]
     metric_claims = [claim for claim in unchanged_claims if claim.metric == metric and claim.published]
-    return tuple((claim, error_percent(measure(claim, _estimated), claim.ends)) for claim in metric_claims if claim.ends)
+    return tuple((claim, error_percent(measure_claim(claim, _estimated), claim.ends)) for claim in metric_claims if claim.ends)
 
 
 def _estimated(point: ClaimPoint) -> Result:
-    return run(point._replace(estimated=True))
+    return run_point(point._replace(estimated=True))
 
 
 def _parts(scenario: Scenario) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def _parts(scenario: Scenario) -> tuple[str, ...]:
 def _nearest(scenario: Scenario) -> tuple[str, int] | None:
     """Return the nearest claiming preset with the same parts, and the number of differing knobs."""
     names = [name for name in preset_names() if claims(name) and _parts(preset(name).scenario) == _parts(scenario)]
-    knob_values, compared = values(scenario), [path for path in KNOBS if not path.startswith(ASIDE)]
+    knob_values, compared = values(scenario), [path for path in KNOBS if not path.startswith(IGNORED_KNOBS)]
     preset_knobs = ((name, values(preset(name).scenario)) for name in names)
     pairs = ((name, sum(knob_values[path] != preset_values[path] for path in compared)) for name, preset_values in preset_knobs)
     return min(pairs, key=lambda pair: pair[1], default=None)

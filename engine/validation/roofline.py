@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..amounts.expected import dealt, expected_amounts
+from ..amounts.expected import deal_batches, expected_amounts
 from ..core.row_sizes import mean_bytes
 from ..core.work import (
     AllReduce,
@@ -34,12 +34,12 @@ from ..hardware.device import Device
 from ..hardware.devices.expander_dram import dram_controllers
 from ..hardware.devices.gpu import word_bytes
 from ..hardware.hosts import host_channels
-from ..hardware.layers import ANY, layers
+from ..hardware.layers import COUNTING_ARITHMETIC, layer_cost
 from ..results.result import Result
 from ..scenario.machine import MachineKnobs
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
-from ..schedule.machine import ready
+from ..schedule.machine import ready_machine
 from ..units import GB
 from .claims import Claim
 
@@ -47,7 +47,7 @@ STEP, THROUGHPUT = "Step time [ms]", "Throughput [samples/s]"
 BATCHES = 100  # unlike batches are averaged over so many
 TERA, GIGA = 1e12, 1e9
 # Bytes that cross a device, by kind of work: rows are read; updated rows are written too.
-BYTES: Mapping[type, Callable[[Any], Any]] = {
+WORK_BYTES: Mapping[type, Callable[[Any], Any]] = {
     RowReads: lambda work: work.rows * mean_bytes(work.row_bytes),
     RowUpdates: lambda work: 2 * work.rows * mean_bytes(work.row_bytes),
     HostRows: lambda work: 2 * work.rows * mean_bytes(work.row_bytes),
@@ -71,19 +71,19 @@ def roofline(claim: Claim, measure: Callable[[Claim, Callable[[Any], Result]], f
 
 def _result(point: Any) -> Result:
     scenario = with_values(preset(point.preset).scenario, {"system": point.system, **dict(point.knobs)})
-    step = seconds(scenario)
+    step = roofline_seconds(scenario)
     return Result(scenario, True, "", {STEP: 1e3 * step, THROUGHPUT: scenario.data.batch_size / step})
 
 
 @lru_cache(maxsize=256)
-def seconds(scenario: Scenario) -> float:
+def roofline_seconds(scenario: Scenario) -> float:
     """Return a batch's seconds by the roofline.
 
     Raises LookupError where a device has no peak in the catalogue, and CannotRun where the scenario does not fit.
     """
-    machine = ready(with_values(scenario, {"machine.framework": "none"}))
+    machine = ready_machine(with_values(scenario, {"machine.framework": "none"}))
     s = machine.scenario
-    graph = machine.system.graph(machine.settled, dealt(expected_amounts(machine.settled), s.data.batch_size, BATCHES))
+    graph = machine.system.graph(machine.settled, deal_batches(expected_amounts(machine.settled), s.data.batch_size, BATCHES))
     rates = _bandwidths(s.machine, machine.devices)
     demands = ((machine.devices[demand.device], demand.work) for task in graph.tasks for demand in task.demands)
     total = sum(float(np.mean(_work_seconds(device, work, s.machine, rates))) for device, work in demands)
@@ -121,15 +121,17 @@ def _work_seconds(device: Device, work: Work, machine: MachineKnobs, rates: Rate
         crosses_nodes = machine.num_gpus > machine.gpus_per_node
         slowest = machine.network_bandwidth_GBps if crosses_nodes else _constants(device)["fabric bandwidth"]
         return 2 * work.nbytes * (1 - 1 / machine.num_gpus) / (slowest * GB)
-    if type(work) not in BYTES or (device.name == "remote" and isinstance(work, HostRows)):
+    if type(work) not in WORK_BYTES or (device.name == "remote" and isinstance(work, HostRows)):
         return 0.0
     if device.name == "host" and "host" not in rates:
         return 0.0
-    return BYTES[type(work)](work) / device.copies / rates[device.name]
+    return WORK_BYTES[type(work)](work) / device.copies / rates[device.name]
 
 
 def _layers(device: Device, work: BottomMLP | TopPart, machine: MachineKnobs, rates: Rates) -> Any:
-    cost = layers(replace(work, samples=np.ceil(work.samples / device.copies)), ANY._replace(word=word_bytes(machine)))
+    cost = layer_cost(
+        replace(work, samples=np.ceil(work.samples / device.copies)), COUNTING_ARITHMETIC._replace(word=word_bytes(machine))
+    )
     return cost.flop / _peak(device, machine.matrix_precision) + cost.nbytes / rates[device.name]
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Floats
-from .claims import OUT_OF_SAMPLE, Ends, error_percent, families, nearest_published
+from .claims import OUT_OF_SAMPLE, PublishedRange, error_percent, families, nearest_published
 from .validate import ClaimVerdict
 from .workload_figures import Figure
 
-NEAR = 25.0  # percent of the published value
-ALL = "All families"
+NEAR_PERCENT = 25.0  # percent of the published value
+ALL_FAMILIES = "All families"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class PublishedNumber:
         return self.sample == OUT_OF_SAMPLE and not self.not_counted
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> PublishedRange:
         """The published range, both ends equal where it is one number."""
         return self.published, self.published if self.published_to is None else self.published_to
 
@@ -116,7 +116,7 @@ def _of_figure(figure: Figure) -> PublishedNumber:
     return PublishedNumber(name, figure.family, figure.sample, figure.number or 0.0, figure.ours, cause, figure.number_to)
 
 
-def rows(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> list[Mapping[str, Any]]:
+def json_rows(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> list[Mapping[str, Any]]:
     """Return a JSON-ready object for each claim and for each figure, with the same fields."""
     return [*(verdict.as_json() for verdict in verdicts), *map(_figure_row, figures)]
 
@@ -151,7 +151,7 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
 
 def score_lines(numbers: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
     """Return the scoreboard: a line over all numbers that count, then each family's."""
-    return family_score(ALL, [score for score in numbers if score.counts]), *by_family(numbers)
+    return family_score(ALL_FAMILIES, [score for score in numbers if score.counts]), *by_family(numbers)
 
 
 def by_family(numbers: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
@@ -165,7 +165,7 @@ def family_score(family: str, numbers: Sequence[PublishedNumber]) -> FamilyScore
         return FamilyScore(family, 0, None, None, None)
     error_percents = [abs(score.error_percent) for score in numbers]
     rank = rank_correlation([score.nearest for score in numbers], [score.ours for score in numbers])
-    near_percent = 100 * sum(error <= NEAR for error in error_percents) / len(error_percents)
+    near_percent = 100 * sum(error <= NEAR_PERCENT for error in error_percents) / len(error_percents)
     error_pairs = [
         (abs(error_percent(score.roofline, score.ends)), abs(score.error_percent)) for score in numbers if score.roofline
     ]

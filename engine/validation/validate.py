@@ -15,7 +15,7 @@ from ..core.graph import STAGES
 from ..errors import BadFile, CannotRun
 from ..estimate import estimate
 from ..estimates import estimates
-from ..registry import names
+from ..registry import variant_names
 from ..results.result import Result
 from ..scenario.presets import preset, preset_names
 from ..scenario.scenario import Scenario, per_table, values, with_values
@@ -129,22 +129,29 @@ def validate(names: Iterable[str] = ()) -> tuple[ClaimVerdict, ...]:
     named_claims = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
     return tuple(
         ClaimVerdict(
-            name, claim, measure(claim), _caused_value(claim), objections(name, claim, measure), roofline(claim, measure)
+            name,
+            claim,
+            measure_claim(claim),
+            _caused_value(claim),
+            objections(name, claim, measure_claim),
+            roofline(claim, measure_claim),
         )
         for name, claim in named_claims
     )
 
 
 def _caused_value(claim: Claim) -> float | None:
-    return measure(with_cause(claim)) if claim.cause_knobs else None
+    return measure_claim(with_cause(claim)) if claim.cause_knobs else None
 
 
-def measure(claim: Claim, point_result: Callable[[ClaimPoint], Result] | None = None) -> float:
+def measure_claim(claim: Claim, point_result: Callable[[ClaimPoint], Result] | None = None) -> float:
     """Return the simulated value of a claim, in the claim's unit.
 
     point_result: returns the result of a point; by default its run.
     """
-    pairs = [tuple(_point_value(point_result or run, claim.metric, point) for point in pair) for pair in points(claim)]
+    pairs = [
+        tuple(_point_value(point_result or run_point, claim.metric, point) for point in pair) for pair in claim_points(claim)
+    ]
     if claim.form != "value" and not all(simulated_value and base for simulated_value, base in pairs):
         raise BadFile(f"{claim.title!r} claims a {claim.form} of {claim.metric!r}, which is 0 here; claim its value instead.")
     if claim.aggregate == "geomean":
@@ -152,7 +159,7 @@ def measure(claim: Claim, point_result: Callable[[ClaimPoint], Result] | None = 
     return fmean(float(FORMS[claim.form](simulated_value, base)) for simulated_value, base in pairs)
 
 
-def points(claim: Claim) -> tuple[tuple[ClaimPoint, ClaimPoint | None], ...]:
+def claim_points(claim: Claim) -> tuple[tuple[ClaimPoint, ClaimPoint | None], ...]:
     """Return the points of a claim by preset: its own, and its baseline's or None."""
     based = (*claim.knobs, *claim.baseline_knobs)
     return tuple(
@@ -189,7 +196,7 @@ def _point_value(point_result: Callable[[ClaimPoint], Result], metric: str, poin
     return metric_value
 
 
-def run(point: ClaimPoint) -> Result:
+def run_point(point: ClaimPoint) -> Result:
     """Run a point, once in the life of the process; raises CannotRun with the outcome."""
     result = _run(with_values(preset(point.preset).scenario, {"system": point.system, **dict(point.knobs)}), point.estimated)
     if not result.ran:
@@ -257,11 +264,11 @@ def gaps(name: str, system: str = "", batches: int = 0) -> tuple[Gap, ...]:
     return tuple(Gap(name, scenario.system, scenario.run.batches, metric, a, b, bar) for metric, a, b, bar in pairs if a and b)
 
 
-def pairs(name: str) -> Iterator[tuple[str, int]]:
+def system_lengths(name: str) -> Iterator[tuple[str, int]]:
     """Yield the systems that can run a preset, with lengths [batches] of short runs."""
     preset_scenario = preset(name).scenario
     max_batches = MOST_LOOKUPS / (preset_scenario.data.batch_size * sum(per_table(preset_scenario.model, "pooling")))
     lengths = sorted({preset_scenario.run.batches, *(length for length in LENGTHS if length <= max_batches)})
-    for system in names("systems"):
+    for system in variant_names("systems"):
         (system_estimate,) = estimates([with_values(preset_scenario, {"system": system})])
         yield from ((system, length) for length in lengths if system_estimate.ran)

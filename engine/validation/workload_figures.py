@@ -18,12 +18,12 @@ from ..core import figures
 from ..core.arrays import Floats
 from ..scenario.presets import preset
 from ..scenario.scenario import Scenario, with_values
-from ..workload.accesses import expected, expected_misses, lookups
+from ..workload.accesses import expected_accesses, expected_misses, table_lookups
 from ..workload.expected import HALVINGS, Accesses, hit_rate
-from ..workload.popularity import SAMPLES, Popularity, cells, fits, popularities
+from ..workload.popularity import SAMPLES, Popularity, popularities, published_fits, rank_cells
 from ..workload.source import source
 from ..workload.spectrum import head_mass, id_space, spectrum
-from .causes import cause_text, implausible, unexplained
+from .causes import cause_text, implausible_knobs, unexplained_share
 from .claims import IN_SAMPLE, OUT_OF_SAMPLE, WORKLOAD
 
 KAGGLE_ROWS, KAGGLE_SAMPLES = 33_762_577, SAMPLES["kaggle"]
@@ -89,9 +89,9 @@ class Figure:
         return bool(self.low <= self.ours <= self.high)
 
 
-def acceptance() -> Iterator[Figure]:
+def acceptance_figures() -> Iterator[Figure]:
     """Yield all figures, those that need a drawn trace last."""
-    for group in (shares, seen, reuse, batches, taobao, che):
+    for group in (shares, seen_ids, row_reuse, batch_overlaps, taobao, che_gaps):
         yield from group()
 
 
@@ -104,9 +104,11 @@ def _tolerance_figure(group: str, name: str, simulated_value: float, published: 
     return Figure(group, name, simulated_value, published_text, low, high, published, sample)
 
 
-def scored() -> Iterator[Figure]:
+def scored_figures() -> Iterator[Figure]:
     """Yield the figures with one published value: those of the acceptance, and Taobao's second table."""
-    yield from (figure for group in (shares, seen, reuse, taobao, adgroup) for figure in group() if figure.number is not None)
+    yield from (
+        figure for group in (shares, seen_ids, row_reuse, taobao, adgroup) for figure in group() if figure.number is not None
+    )
 
 
 def data_set(name: str) -> Scenario:
@@ -119,7 +121,7 @@ def seen_share(laws: tuple[Popularity, ...], samples: int, min_count: int, rows:
 
     Only ids count that `samples` lookups hold `min_count` times or more, by Poisson.
     """
-    parts = [cells(law) for law in laws]
+    parts = [rank_cells(law) for law in laws]
     p = np.concatenate([part.mass / part.width for part in parts])
     width = np.concatenate([part.width for part in parts]).astype(np.float64)
     order = np.argsort(-p, kind="stable")
@@ -153,15 +155,15 @@ def shares() -> Iterator[Figure]:
 
 def distinct(law: Popularity, samples: int) -> tuple[float, float]:
     """Return the expected ids in `samples` lookups: at least once, at least three times."""
-    part = cells(law)
+    part = rank_cells(law)
     x = samples * part.mass / part.width
     return float(part.width @ -np.expm1(-x)), float(part.width @ (1 - np.exp(-x) * (1 + x + x * x / 2)))
 
 
-def seen() -> Iterator[Figure]:
+def seen_ids() -> Iterator[Figure]:
     """Yield the ids of the 1TB logs seen once and three times, against published counts."""
     for field, counted_ids in TERABYTE_SEEN.items():
-        fit = fits("tb")[str(field)]
+        fit = published_fits("tb")[str(field)]
         distinct_ids = distinct(Popularity((), 1.0, fit["s"], fit["q"], fit["V"], 1), TERABYTE_SAMPLES)
         for min_count, simulated_value, target in zip((1, 3), distinct_ids, counted_ids, strict=True):
             group = "Ids of terabyte, share of the counted"
@@ -173,7 +175,7 @@ def reuse_shares(law: Popularity, mean_uses: float) -> Floats:
 
     mean_uses: accesses per touched row.
     """
-    part = cells(law)
+    part = rank_cells(law)
     p, width = part.mass / part.width, part.width.astype(np.float64)
     low, high = 0.0, float(law.V) * mean_uses * 4
     for _ in range(HALVINGS):
@@ -188,7 +190,7 @@ def reuse_shares(law: Popularity, mean_uses: float) -> Floats:
     return np.array([rows, accesses])
 
 
-def reuse() -> Iterator[Figure]:
+def row_reuse() -> Iterator[Figure]:
     """Yield the reuse of rows in one table as large as all of Meta's.
 
     The table is looked up until the mean uses of a touched row are those of Meta's traces.
@@ -203,7 +205,7 @@ def reuse() -> Iterator[Figure]:
             )
 
 
-def batches() -> Iterator[Figure]:
+def batch_overlaps() -> Iterator[Figure]:
     """Yield figures of batches: unique rows, lookups of the previous batch's rows, new rows."""
     for size, ends in UNIQUE.items():
         accesses = _accesses("kaggle", size)
@@ -220,7 +222,7 @@ def batches() -> Iterator[Figure]:
 
 
 def _accesses(name: str, batch_size: int) -> Accesses:
-    return expected(with_values(data_set(name), {"data.batch_size": batch_size}))
+    return expected_accesses(with_values(data_set(name), {"data.batch_size": batch_size}))
 
 
 def _range_figure(group: str, name: str, share: float, ends: tuple[int, int]) -> Figure:
@@ -249,7 +251,7 @@ def _taobao(data_name: str, law: Popularity, lru: Mapping[int, float], lfu: Mapp
             _tolerance_figure(name, f"{part} % of rows", simulated_value, target, 3, IN_SAMPLE),
             (("data.locality", CLOSER),),
         )
-        objected = (*implausible(Scenario(), knobs, name), *unexplained(simulated_value, closer, (target, target)))
+        objected = (*implausible_knobs(Scenario(), knobs, name), *unexplained_share(simulated_value, closer, (target, target)))
         yield replace(figure, cause=cause_text(knobs, closer, objected), cause_counts=not objected)
     for part, target in lfu.items():
         simulated_value = 100 * float(head_mass(space, part / 100 * law.rows))
@@ -258,14 +260,14 @@ def _taobao(data_name: str, law: Popularity, lru: Mapping[int, float], lfu: Mapp
         )
 
 
-def che() -> Iterator[Figure]:
+def che_gaps() -> Iterator[Figure]:
     """Yield the gaps of expected hits of LRU caches to exact ones on drawn ids."""
     capacities = np.array([25_000.0, 40_000.0, 60_000.0, 100_000.0])
     for locality, tolerance in ((0.0, 0.5), (0.3, 2.0)):
         changes = {"model.num_embeddings": (CHE_ROWS,), "data.locality": locality}
         scenario = with_values(preset("dlrm-kaggle").scenario, changes)
         exact = curve(map(source(scenario).ids, range(CHE_BATCHES)), CHE_UNSEEN).hit_rate(capacities)
-        simulated_hits = 1 - expected_misses(scenario, capacities) / lookups(scenario).sum()
+        simulated_hits = 1 - expected_misses(scenario, capacities) / table_lookups(scenario).sum()
         gap = 100 * float(np.abs(simulated_hits - exact).max())
         group = "Largest gap of expected to exact hits of LRU caches"
         yield Figure(group, f"locality {figures.exact(locality)}", gap, f"at most {figures.exact(tolerance)}", 0.0, tolerance)

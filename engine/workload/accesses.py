@@ -3,22 +3,22 @@
 import numpy as np
 
 from ..core.arrays import Floats
-from ..core.memo import remembered
+from ..core.memo import memoised
 from ..scenario.scenario import Scenario, per_table
-from .expected import Accesses, hit_rate, touched
-from .popularity import alike
-from .spectrum import id_space, spectra
+from .expected import Accesses, hit_rate, spectrum_accesses
+from .popularity import table_kinds
+from .spectrum import id_space, table_spectra
 
 
-@remembered(most=64)
-def expected(scenario: Scenario) -> Accesses:
+@memoised(most=64)
+def expected_accesses(scenario: Scenario) -> Accesses:
     """Return the expected accesses of a batch in the generator's steady state, by table.
 
     Answers are kept by model and data: machines, systems and drawn constants differ far more often.
     """
-    kinds = alike(scenario)
+    kinds = table_kinds(scenario)
     kind_lookups = np.array(kinds.pooling, dtype=np.float64) * scenario.data.batch_size
-    steady = touched(spectra(kinds.laws), kind_lookups, scenario.data.locality)
+    steady = spectrum_accesses(table_spectra(kinds.laws), kind_lookups, scenario.data.locality)
     accesses = Accesses(*(part[kinds.kind] for part in steady))
     for amounts in accesses:
         amounts.flags.writeable = False
@@ -32,10 +32,10 @@ def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats
     in a cache for a few batches, where the tables' turns inside a batch still show, within some 2 points.
     """
     space = id_space(scenario)
-    misses: Floats = lookups(scenario).sum() * (1 - hit_rate(space, capacity_rows, scenario.data.locality))
+    misses: Floats = table_lookups(scenario).sum() * (1 - hit_rate(space, capacity_rows, scenario.data.locality))
     return misses
 
 
-def lookups(scenario: Scenario) -> Floats:
+def table_lookups(scenario: Scenario) -> Floats:
     """Return (T,) lookups of a batch per table."""
     return np.array(per_table(scenario.model, "pooling"), dtype=np.float64) * scenario.data.batch_size

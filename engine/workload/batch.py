@@ -12,12 +12,12 @@ import numpy as np
 from ..core.arrays import Bytes, Index, Ints, Singles
 from ..core.figures import count
 from ..core.hashing import GOLDEN
-from ..core.jit import entry, inner
-from ..core.process import demand
+from ..core.jit import entry_kernel, inner_kernel
+from ..core.process import require_memory
 from ..scenario.groups import Model
 from ..scenario.scenario import per_table
 
-EMPTY = -1
+EMPTY_SLOT = -1
 SLOT_NBYTES = 17  # two slots of `rows` and one of `again`
 
 
@@ -63,7 +63,7 @@ def _starts(counts: tuple[int, ...]) -> Ints:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recent:
+class RecentRows:
     """Hash sets of the rows of the latest two batches; `tally` changes the arrays in place.
 
     offsets: (T+1,) tables' first rows.
@@ -82,7 +82,7 @@ class Recent:
     turn: Ints
 
 
-def recent(model: Model, batch_size: int, room: Ints | None = None) -> Recent:
+def recent(model: Model, batch_size: int, room: Ints | None = None) -> RecentRows:
     """Return empty hash sets for two batches.
 
     `room` (T,) are the largest lookups of a batch by table, where batches differ.
@@ -92,12 +92,12 @@ def recent(model: Model, batch_size: int, room: Ints | None = None) -> Recent:
     bits = np.ceil(np.log2(2 * max_rows)).astype(np.int64)
     start = np.concatenate(([0], np.cumsum(2**bits)))
     purpose = f"Counting the rows of batches of {count(batch_size, 'sample')} with {count(lookups.sum(), 'lookup')}"
-    demand(SLOT_NBYTES * start[-1] + lookups.itemsize * lookups.sum(), purpose, "lower data.batch_size")
-    rows = np.full((2, start[-1]), EMPTY, dtype=np.int64)
-    return Recent(offsets(model), start, bits, rows, np.zeros(start[-1], dtype=np.uint8), np.zeros(1, dtype=np.int64))
+    require_memory(SLOT_NBYTES * start[-1] + lookups.itemsize * lookups.sum(), purpose, "lower data.batch_size")
+    rows = np.full((2, start[-1]), EMPTY_SLOT, dtype=np.int64)
+    return RecentRows(offsets(model), start, bits, rows, np.zeros(start[-1], dtype=np.uint8), np.zeros(1, dtype=np.int64))
 
 
-def tally(recent: Recent, ids: Ints) -> Ints:
+def tally_batch(recent: RecentRows, ids: Ints) -> Ints:
     """Enter the next batch's ids, and return (3, T) its unique rows, shared rows and raw lookups.
 
     Shared rows are in the batch before too; raw lookups meet such rows.
@@ -107,30 +107,30 @@ def tally(recent: Recent, ids: Ints) -> Ints:
     return counts
 
 
-@entry
+@entry_kernel
 def _tally(ids: Ints, layout: Ints, start: Ints, bits: Ints, rows: Ints, in_both: Bytes, turn: Ints, counts: Ints) -> None:
     turn[0] = 1 - turn[0]
     for table in range(len(bits)):
         part = slice(start[table], start[table + 1])
         newer, older, repeated = rows[turn[0], part], rows[1 - turn[0], part], in_both[part]
         for slot in range(len(newer)):
-            newer[slot] = EMPTY
+            newer[slot] = EMPTY_SLOT
         shift = np.uint64(64 - bits[table])
         for position in range(layout[table], layout[table + 1]):
-            slot = find(newer, ids[position], shift)
-            if newer[slot] == EMPTY:
+            slot = find_slot(newer, ids[position], shift)
+            if newer[slot] == EMPTY_SLOT:
                 newer[slot] = ids[position]
-                repeated[slot] = older[find(older, ids[position], shift)] != EMPTY
+                repeated[slot] = older[find_slot(older, ids[position], shift)] != EMPTY_SLOT
                 counts[0, table] += 1
                 counts[1, table] += repeated[slot]
             counts[2, table] += repeated[slot]
 
 
-@inner
-def find(rows: Ints, row: Index, shift: Any) -> Any:
+@inner_kernel
+def find_slot(rows: Ints, row: Index, shift: Any) -> Any:
     """Return the slot that holds `row`, or the empty slot where the row belongs."""
     mask = np.uint64(len(rows) - 1)
     slot = (np.uint64(row) * GOLDEN) >> shift
-    while rows[slot] != row and rows[slot] != EMPTY:
+    while rows[slot] != row and rows[slot] != EMPTY_SLOT:
         slot = (slot + np.uint64(1)) & mask
     return slot

@@ -14,9 +14,9 @@ import numpy as np
 from ..core.arrays import Floats
 from .spectrum import Spectrum
 
-CLOSENESS = 5.0
+REUSE_CLOSENESS = 5.0
 HALVINGS = 60
-LOG_TIMES, NEAR = (-50.0, 80.0), 1e-14
+LOG_TIMES, ROOT_TOLERANCE = (-50.0, 80.0), 1e-14
 
 
 class Accesses(NamedTuple):
@@ -32,18 +32,18 @@ class Accesses(NamedTuple):
     raw_lookups: Floats
 
 
-def touched(tables: Spectrum, lookups: Floats, locality: float = 0.0) -> Accesses:
+def spectrum_accesses(tables: Spectrum, lookups: Floats, locality: float = 0.0) -> Accesses:
     """Return the expected accesses of (..., T) `lookups` per batch and table."""
     x = np.repeat(lookups, np.diff(tables.start, append=len(tables.p)), axis=-1) * gap_rate(tables.p)
-    void, void_twice = unused(x, locality), unused(2 * x, locality)
-    both_chance, meet_chance = in_both(void, void_twice), np.maximum(1 - void * still_due(x, locality), 0.0)
+    void, void_twice = unused_chance(x, locality), unused_chance(2 * x, locality)
+    both_chance, meet_chance = both_windows_chance(void, void_twice), np.maximum(1 - void * uses_after_void(x, locality), 0.0)
     unique = np.add.reduceat(tables.rows * (1 - void), tables.start, axis=-1)
     shared_rows = np.add.reduceat(tables.rows * both_chance, tables.start, axis=-1)
     raw = lookups * np.add.reduceat(tables.rows * tables.p * meet_chance, tables.start, axis=-1)
     return Accesses(lookups, unique, shared_rows, raw)
 
 
-def in_both(void: Floats, void_twice: Floats) -> Floats:
+def both_windows_chance(void: Floats, void_twice: Floats) -> Floats:
     """Return the chance that a row is used in each of two windows.
 
     One window has no use of the row with the chance `void`, both together with `void_twice`. For a row that is hardly ever
@@ -57,19 +57,19 @@ def gap_rate(p: Floats) -> Floats:
     return -np.log1p(-np.minimum(p, 1 - 1e-15))
 
 
-def unused(x: Floats, locality: float) -> Floats:
+def unused_chance(x: Floats, locality: float) -> Floats:
     """Return the chance v(x) that a row is not used during x of its mean gaps."""
     if locality == 0:
         return np.exp(-x)
-    return np.exp(-(1 - locality) * x + locality / CLOSENESS * np.expm1(-CLOSENESS * x))
+    return np.exp(-(1 - locality) * x + locality / REUSE_CLOSENESS * np.expm1(-REUSE_CLOSENESS * x))
 
 
-def still_due(x: Floats, locality: float) -> Floats:
+def uses_after_void(x: Floats, locality: float) -> Floats:
     """Return uses in a window of x gaps after an equally long unused window, over x."""
     if locality == 0:
         return np.ones_like(x)
-    pace = CLOSENESS * (1 - locality)
-    return 1 + locality * np.expm1(-CLOSENESS * x) * -np.expm1(-pace * x) / (pace * x)
+    pace = REUSE_CLOSENESS * (1 - locality)
+    return 1 + locality * np.expm1(-REUSE_CLOSENESS * x) * -np.expm1(-pace * x) / (pace * x)
 
 
 def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -> Floats:
@@ -80,13 +80,13 @@ def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -
     """
     capacity, total_rows = np.asarray(capacity, dtype=np.float64), space.rows.sum()
     rates, is_partial = np.where(capacity >= total_rows, 1.0, 0.0), (capacity > 0) & (capacity < total_rows)
-    x = stay(space, capacity[is_partial], locality)[..., None] * gap_rate(space.p)
-    hits = 1 - unused(x, locality) * (1 - locality + locality * np.exp(-CLOSENESS * x))
+    x = stay_time(space, capacity[is_partial], locality)[..., None] * gap_rate(space.p)
+    hits = 1 - unused_chance(x, locality) * (1 - locality + locality * np.exp(-REUSE_CLOSENESS * x))
     rates[is_partial] = hits @ (space.rows * space.p)
     return rates
 
 
-def stay(space: Spectrum, capacity: Floats | float, locality: float = 0.0, admitted: float = 1.0) -> Floats:
+def stay_time(space: Spectrum, capacity: Floats | float, locality: float = 0.0, admitted: float = 1.0) -> Floats:
     """Return the characteristic time of an LRU cache, in lookups: an unused row stays so long.
 
     With `admitted` below 1 the cache takes in that share of the missing rows.
@@ -99,11 +99,11 @@ def stay(space: Spectrum, capacity: Floats | float, locality: float = 0.0, admit
         latest = np.log(-(np.log1p(-held_share) - np.log1p(-held_share * (1 - 1 / admitted))) / (rate.min() * (1 - locality)))
 
     def excess_odds(log_time: Floats) -> Floats:
-        void = absent(unused(np.exp(log_time)[..., None] * rate, locality), admitted)
-        excess: Floats = odds((1 - void) @ space.rows, total_rows) - odds(target_rows, total_rows)
+        void = absent(unused_chance(np.exp(log_time)[..., None] * rate, locality), admitted)
+        excess: Floats = log_odds((1 - void) @ space.rows, total_rows) - log_odds(target_rows, total_rows)
         return excess
 
-    return np.exp(rising(excess_odds, np.clip(soonest - 1e-9, *LOG_TIMES), np.clip(latest + 1e-9, *LOG_TIMES)))
+    return np.exp(rising_root(excess_odds, np.clip(soonest - 1e-9, *LOG_TIMES), np.clip(latest + 1e-9, *LOG_TIMES)))
 
 
 def absent(void: Floats, admitted: float) -> Floats:
@@ -120,7 +120,7 @@ def refused_share(void: Floats, admitted: float) -> Floats:
     return absent(void, admitted) * (1 - admitted)
 
 
-def odds(part: Any, total: float) -> Any:
+def log_odds(part: Any, total: float) -> Any:
     """Return the logarithm of a part's odds in the total.
 
     The logarithm is nearly linear in the logarithm of time, which makes root finding fast.
@@ -129,7 +129,7 @@ def odds(part: Any, total: float) -> Any:
         return np.log(part) - np.log(np.maximum(total - part, 0.0))
 
 
-def rising(f: Callable[[Floats], Floats], low: Floats, high: Floats, tolerance: float = NEAR) -> Floats:
+def rising_root(f: Callable[[Floats], Floats], low: Floats, high: Floats, tolerance: float = ROOT_TOLERANCE) -> Floats:
     """Return the roots of rising functions of one number each, between `low` and `high`, within `tolerance`.
 
     By Chandrupatla's method (Advances in Engineering Software 28, 1997): inverse quadratic steps, and halves where these fail.

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints, Singles
 from ..core.hashing import GOLDEN, Purpose, key, mix, stream
-from ..core.jit import entry
+from ..core.jit import entry_kernel
 from . import sampling
-from .bags import lengths
-from .sampling import Recipe, link
+from .bags import draw_lengths
+from .sampling import Recipe, link_samples
 
 # Numbers of batches that no run reaches, for samples outside training.
 HELD_OUT = 2**40
@@ -51,7 +51,7 @@ def prepare(recipe: Recipe) -> Prepared:
     return Prepared(recipe, sampling.sampler(recipe.popularities), rows, bags, location, spread)
 
 
-def dense(prepared: Prepared, n: int, samples: int) -> Singles:
+def draw_dense(prepared: Prepared, n: int, samples: int) -> Singles:
     """Return (samples, F) dense features of batch n.
 
     A feature is log(1+x) of a log-normal count x, as Criteo's are after reading.
@@ -63,12 +63,12 @@ def dense(prepared: Prepared, n: int, samples: int) -> Singles:
     return features
 
 
-def ids(prepared: Prepared, n: int, samples: int) -> Ints:
+def draw_ids(prepared: Prepared, n: int, samples: int) -> Ints:
     """Return the ids of batch n; only ids of linked tables depend on each other."""
     recipe, bags, first_rows = prepared.recipe, prepared.bags, prepared.offsets
-    independent_ids = sampling.draw(prepared.sampler, key(recipe.seed, Purpose.IDS, n), bags * samples, first_rows)
+    independent_ids = sampling.draw_ids(prepared.sampler, key(recipe.seed, Purpose.IDS, n), bags * samples, first_rows)
     starts = bag_starts(prepared, n, samples) if recipe.links else None
-    return link(independent_ids, n, recipe, bags, first_rows, starts)
+    return link_samples(independent_ids, n, recipe, bags, first_rows, starts)
 
 
 def bag_starts(prepared: Prepared, n: int, samples: int) -> Ints | None:
@@ -77,11 +77,11 @@ def bag_starts(prepared: Prepared, n: int, samples: int) -> Ints | None:
     if not any(recipe.length_cv):
         return None
     random = stream(recipe.seed, Purpose.LENGTHS, n)
-    bag_lengths = (lengths(random, samples, mean, cv) for mean, cv in zip(recipe.pooling, recipe.length_cv, strict=True))
+    bag_lengths = (draw_lengths(random, samples, mean, cv) for mean, cv in zip(recipe.pooling, recipe.length_cv, strict=True))
     return np.cumsum(np.concatenate((np.zeros(1, dtype=np.int64), *bag_lengths)))
 
 
-def chances(prepared: Prepared, n: int, samples: int) -> Floats:
+def click_draws(prepared: Prepared, n: int, samples: int) -> Floats:
     """Return (samples,) uniform numbers that decide the clicks of batch n."""
     return stream(prepared.recipe.seed, Purpose.CLICKS, n).random(samples)
 
@@ -95,7 +95,7 @@ HALVINGS = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Teacher:
+class HiddenModel:
     """The hidden model that decides clicks: weights of the logit.
 
     key: key of the hash that gives ids their effects.
@@ -117,7 +117,7 @@ class Teacher:
 
 
 @lru_cache(maxsize=8)
-def teacher(recipe: Recipe) -> Teacher:
+def hidden_model(recipe: Recipe) -> HiddenModel:
     """Return the teacher of a recipe; it does not depend on batch size or locality."""
     random = stream(recipe.seed, Purpose.TEACHER)
     weights = random.standard_normal(recipe.num_dense)
@@ -131,12 +131,12 @@ def teacher(recipe: Recipe) -> Teacher:
     parts = ((inputs * weights).sum(axis=1), effects.sum(axis=1), _products(effects - centre, pairs, signs))
     scales = [_scale(part, share) for part, share in zip(parts, SHARES, strict=True)]
     raw = sum((part * scale for part, scale in zip(parts, scales, strict=True)), start=np.zeros(len(inputs)))
-    intercept, slope = solve(raw, recipe.click_rate, BEST_AUC)
+    intercept, slope = fit_logit(raw, recipe.click_rate, BEST_AUC)
     by_dense, by_bags, by_pairs = (slope * scale for scale in scales)
-    return Teacher(hidden, intercept, by_dense * weights, by_bags, centre, pairs, by_pairs * signs)
+    return HiddenModel(hidden, intercept, by_dense * weights, by_bags, centre, pairs, by_pairs * signs)
 
 
-def logits(teacher: Teacher, dense: Singles, ids: Ints, bags: Ints, starts: Ints | None = None) -> Floats:
+def logits(teacher: HiddenModel, dense: Singles, ids: Ints, bags: Ints, starts: Ints | None = None) -> Floats:
     """Return (B,) logits of a batch.
 
     `bags` (T+1,) are the tables' positions in a sample of even bags.
@@ -167,7 +167,7 @@ def bag_effects(ids: Ints, bags: Ints, samples: int, key: np.uint64, starts: Int
     return effects
 
 
-@entry
+@entry_kernel
 def _add_effects(ids: Ints, bags: Ints, starts: Ints | None, key: np.uint64, effects: Floats) -> None:
     low = np.uint64(0xFFFF)
     for table in range(len(bags) - 1):
@@ -187,7 +187,7 @@ def _add_effects(ids: Ints, bags: Ints, starts: Ints | None, key: np.uint64, eff
                 effects[sample, table] = (total / size - 131070.0) / 37837.22
 
 
-def solve(raw: Floats, rate: float, auc: float) -> tuple[float, float]:
+def fit_logit(raw: Floats, rate: float, auc: float) -> tuple[float, float]:
     """Return (intercept, slope) with which `raw` clicks at `rate` and ranks its own clicks with `auc`."""
     ordered = np.sort(raw)
     low, high = np.log(1e-3), np.log(1e3)
@@ -220,8 +220,8 @@ def _sample(prepared: Prepared, hidden: np.uint64) -> tuple[Singles, Floats]:
     The more lookups a sample has, the fewer samples are drawn.
     """
     count = int(np.clip(LOOKUPS // prepared.bags[-1], 4096, 16384)) // CHUNK
-    inputs = [dense(prepared, CALIBRATION + n, CHUNK) for n in range(count)]
-    batches = ((ids(prepared, n, CHUNK), bag_starts(prepared, n, CHUNK)) for n in range(CALIBRATION, CALIBRATION + count))
+    inputs = [draw_dense(prepared, CALIBRATION + n, CHUNK) for n in range(count)]
+    batches = ((draw_ids(prepared, n, CHUNK), bag_starts(prepared, n, CHUNK)) for n in range(CALIBRATION, CALIBRATION + count))
     effects = [bag_effects(batch, prepared.bags, CHUNK, hidden, starts) for batch, starts in batches]
     return np.concatenate(inputs), np.concatenate(effects)
 

@@ -13,20 +13,20 @@ import numpy as np
 
 from ..core.arrays import Floats, Index, Ints, Slots
 from ..core.hashing import GOLDEN, Purpose, fold, key, mix, unit
-from ..core.jit import entry, inner
-from .expected import CLOSENESS
+from ..core.jit import entry_kernel, inner_kernel
+from .expected import REUSE_CLOSENESS
 from .generator import Prepared, prepare
-from .popularity import cells
+from .popularity import rank_cells
 from .sampling import Recipe, draw_rank
 
-REMEMBERED = 64 * 2**20
+MAX_KEPT_NBYTES = 64 * 2**20
 Tables = tuple[Floats, Slots, Ints, Ints]  # keep, alias, first rank and width of the law's cells
 Shares = tuple[Floats, float, float, float]  # shares of rows in cells of one rank; scale, s and shift of all other rows
 Folded = tuple[int, int, float]  # rows of the table, the first row's number, each row's share from ranks beyond the end
 Queue = tuple[Floats, Ints, int]  # due times of repeats, their rows, the number of waiting repeats
 
 
-class UseStream:
+class LocalityStream:
     """Batches of ids with locality, made in order.
 
     Each batch depends on the batches before. The stream keeps the latest batches and starts over for earlier ones; a batch
@@ -35,12 +35,12 @@ class UseStream:
 
     def __init__(self, recipe: Recipe, batch_size: int, locality: float) -> None:
         self.made_of = (recipe, batch_size, locality)
-        self._laws = [law(prepare(recipe), table) for table in range(len(recipe.pooling))]
+        self._laws = [locality_law(prepare(recipe), table) for table in range(len(recipe.pooling))]
         self._lock = Lock()
         self._start()
 
     def __reduce__(self) -> Any:
-        return UseStream, self.made_of
+        return LocalityStream, self.made_of
 
     def ids(self, n: int) -> Ints:
         """Return the ids of batch n.
@@ -70,10 +70,10 @@ class UseStream:
             queue = _with_room(*self._queues[table], len(part))
             seed = mix(np.uint64(table + 1)) ^ word
             elapsed_lookups = float(self._next_batch * len(part))
-            self._queues[table] = *queue[:2], int(fill(seed, elapsed_lookups, locality, *self._laws[table], queue, part))
+            self._queues[table] = *queue[:2], int(fill_ids(seed, elapsed_lookups, locality, *self._laws[table], queue, part))
         self._recent[self._next_batch] = ids
         self._next_batch += 1
-        while len(self._recent) * ids.nbytes > REMEMBERED and len(self._recent) > 1:
+        while len(self._recent) * ids.nbytes > MAX_KEPT_NBYTES and len(self._recent) > 1:
             self._recent.popitem(last=False)
 
 
@@ -84,10 +84,10 @@ def _with_room(due: Floats, row: Ints, waiting: int, new_repeats: int) -> Queue:
     return due, row, waiting
 
 
-def law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
+def locality_law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
     """Return one table's cells to draw from, shares of rows, and folding, for the kernels."""
     popularity, sampler = prepared.recipe.popularities[table], prepared.sampler
-    part = cells(popularity)
+    part = rank_cells(popularity)
     low, high = sampler.start[sampler.law[table]], sampler.start[sampler.law[table] + 1]
     tables = (sampler.keep[low:high], sampler.alias[low:high], sampler.first[low:high], sampler.width[low:high])
     inside_ranks = np.clip(popularity.rows - part.first, 0, part.width)
@@ -96,8 +96,8 @@ def law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
     return tables, shares, (popularity.rows, int(prepared.offsets[table]), beyond_share / popularity.rows)
 
 
-@entry
-def fill(
+@entry_kernel
+def fill_ids(
     word: np.uint64,
     elapsed_lookups: float,
     locality: float,
@@ -114,20 +114,20 @@ def fill(
         elapsed_lookups += 1.0
         if waiting > 0 and due[0] <= elapsed_lookups:
             row = waiting_row[0]
-            waiting = pop(due, waiting_row, waiting)
+            waiting = pop_repeat(due, waiting_row, waiting)
         else:
-            row, word = fresh(word, elapsed_lookups, locality, tables, shares, folded)
+            row, word = draw_fresh_row(word, elapsed_lookups, locality, tables, shares, folded)
         ids[slot] = offset + row
         word += GOLDEN
         if unit(mix(word)) < locality:
             word += GOLDEN
-            wait = -np.log(1.0 - unit(mix(word))) / (CLOSENESS * row_share(row, shares, folded))
-            waiting = push(due, waiting_row, waiting, elapsed_lookups + wait, row)
+            wait = -np.log(1.0 - unit(mix(word))) / (REUSE_CLOSENESS * row_share(row, shares, folded))
+            waiting = push_repeat(due, waiting_row, waiting, elapsed_lookups + wait, row)
     return waiting
 
 
-@inner
-def fresh(
+@inner_kernel
+def draw_fresh_row(
     word: np.uint64, elapsed_lookups: float, locality: float, tables: Tables, shares: Shares, folded: Folded
 ) -> tuple[int, np.uint64]:
     """Draw a row by popularity, thinned by due repeats; return it and the stream's advanced word."""
@@ -142,11 +142,11 @@ def fresh(
         chance = unit(mix(word))
         if chance < 1.0 - locality:
             return row, word
-        if chance < 1.0 - locality + locality * np.exp(-CLOSENESS * elapsed_lookups * row_share(row, shares, folded)):
+        if chance < 1.0 - locality + locality * np.exp(-REUSE_CLOSENESS * elapsed_lookups * row_share(row, shares, folded)):
             return row, word
 
 
-@inner
+@inner_kernel
 def row_share(row: Index, shares: Shares, folded: Folded) -> Any:
     """Return the share of a table's lookups that go to a row, folded ranks included."""
     single_shares, scale, s, shift = shares
@@ -155,8 +155,8 @@ def row_share(row: Index, shares: Shares, folded: Folded) -> Any:
     return scale * (row + shift) ** -s + folded[2]
 
 
-@entry
-def shares_of(rows: Ints, shares: Shares, folded: Folded) -> Floats:
+@entry_kernel
+def row_shares_of(rows: Ints, shares: Shares, folded: Folded) -> Floats:
     """Return the share of a table's lookups that goes to each of some rows."""
     lookup_shares = np.empty(len(rows))
     for number, row in enumerate(rows):
@@ -164,8 +164,8 @@ def shares_of(rows: Ints, shares: Shares, folded: Folded) -> Floats:
     return lookup_shares
 
 
-@entry
-def push(due: Floats, rows: Ints, size: int, due_time: float, due_row: Index) -> int:
+@entry_kernel
+def push_repeat(due: Floats, rows: Ints, size: int, due_time: float, due_row: Index) -> int:
     """Put a repeat into the binary heap and return its new size."""
     position = size
     while position > 0 and due[(position - 1) // 2] > due_time:
@@ -175,8 +175,8 @@ def push(due: Floats, rows: Ints, size: int, due_time: float, due_row: Index) ->
     return size + 1
 
 
-@entry
-def pop(due: Floats, rows: Ints, size: int) -> int:
+@entry_kernel
+def pop_repeat(due: Floats, rows: Ints, size: int) -> int:
     """Take the earliest repeat off the binary heap and return its new size."""
     size -= 1
     due_time, due_row = due[size], rows[size]

@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import Floats, Ints
-from ..core.memo import remembered
+from ..core.memo import memoised
 from ..scenario.data import BY_TABLE, by_table
 from ..scenario.scenario import Scenario, per_table
 
 FOLDER = Path(__file__).parent / "data"
 FIELDS = 26
 # One law for every table, fitted to how often rows of Meta's published 2021 traces are used again: exponent, share used once.
-META, META_ONCE = 0.84, 0.04
+META_EXPONENT, META_ONCE = 0.84, 0.04
 # Fitted to shares of rows and lookups: exponent of the small fields, share of the largest device id. AVAZU_UNSEEN is in ranks a
 # row: of so large a population, 40.4 million samples are expected to hold as many ids as there are rows.
-AVAZU, AVAZU_DEVICE, AVAZU_SLOW = 1.46, 0.83, 0.76
+AVAZU_EXPONENT, AVAZU_DEVICE, AVAZU_SLOW = 1.46, 0.83, 0.76
 AVAZU_UNSEEN = {"device-id": 2.147, "device-ip": 1.131}
 
 # Samples of the click logs that the fits are of: Kaggle's and Avazu's train files, the first 23 days of the 1TB logs.
@@ -52,7 +52,7 @@ class Popularity:
     once: float = 0.0
 
 
-class Alike(NamedTuple):
+class TableKinds(NamedTuple):
     """Kinds of tables: tables of one kind have the same law and pooling, and are computed once.
 
     laws, pooling: law and pooling factor of each kind, in the order of first tables.
@@ -66,17 +66,17 @@ class Alike(NamedTuple):
     kind: Ints
 
 
-@remembered(most=100_000, size=lambda kinds: len(kinds.kind))
-def alike(scenario: Scenario) -> Alike:
+@memoised(most=100_000, size=lambda kinds: len(kinds.kind))
+def table_kinds(scenario: Scenario) -> TableKinds:
     """Return the kinds of a scenario's tables."""
     kind_numbers: dict[tuple[Popularity, int], int] = {}
     tables = zip(popularities(scenario), per_table(scenario.model, "pooling"), strict=True)
     kind = np.array([kind_numbers.setdefault(table, len(kind_numbers)) for table in tables])
     laws, pooling = zip(*kind_numbers, strict=True)
-    return Alike(laws, pooling, np.bincount(kind), kind)
+    return TableKinds(laws, pooling, np.bincount(kind), kind)
 
 
-@remembered(most=100_000, size=len)
+@memoised(most=100_000, size=len)
 def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
     """Return the popularity of every table.
 
@@ -89,7 +89,7 @@ def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
     if data_knobs.popularity == "terabyte":
         return tuple(_terabyte(table % FIELDS + 1, n) for table, n in enumerate(rows))
     if data_knobs.popularity == "meta":
-        return tuple(Popularity((), 1.0 - META_ONCE, META, 0.0, n, n, META_ONCE) for n in rows)
+        return tuple(Popularity((), 1.0 - META_ONCE, META_EXPONENT, 0.0, n, n, META_ONCE) for n in rows)
     if data_knobs.popularity == "avazu":
         return tuple(_avazu(n) for n in rows)
     if data_knobs.popularity == "uniform":
@@ -106,7 +106,7 @@ def zipf(s: float, q: float, hottest: float, once_share: float, rows: int) -> Po
 
 @lru_cache(maxsize=4096)
 def _kaggle(field: int, rows: int) -> Popularity:
-    fit = fits("kaggle")[str(field)]
+    fit = published_fits("kaggle")[str(field)]
     return Popularity(tuple(fit["heavy"]), fit["mass"], fit["s"], fit["q"], fit["V"], rows)
 
 
@@ -116,7 +116,7 @@ def _terabyte(field: int, rows: int) -> Popularity:
 
     A small field has no fit of its own: it takes the shape of the Kaggle field nearest in distinct ids.
     """
-    fit = fits("tb")[str(field)]
+    fit = published_fits("tb")[str(field)]
     if "s" in fit:
         return Popularity((), 1.0, fit["s"], fit["q"], fit["V"], rows)
     kaggle_law = _kaggle(_kaggle_field_like(fit["distinct"]), rows)
@@ -125,7 +125,7 @@ def _terabyte(field: int, rows: int) -> Popularity:
 
 @cache
 def _kaggle_field_like(distinct: int) -> int:
-    return int(min(fits("kaggle").items(), key=lambda fit: abs(log(fit[1]["distinct"] / distinct)))[0])
+    return int(min(published_fits("kaggle").items(), key=lambda fit: abs(log(fit[1]["distinct"] / distinct)))[0])
 
 
 @lru_cache(maxsize=4096)
@@ -140,18 +140,18 @@ def _avazu(rows: int) -> Popularity:
     if rows > 1_000_000:
         ranks = round(AVAZU_UNSEEN["device-id"] * rows)
         return Popularity((AVAZU_DEVICE,), 1.0 - AVAZU_DEVICE, AVAZU_SLOW, 0.0, ranks, rows)
-    return Popularity((), 1.0, AVAZU, 0.0, rows, rows)
+    return Popularity((), 1.0, AVAZU_EXPONENT, 0.0, rows, rows)
 
 
 @cache
-def fits(name: str) -> Mapping[str, Any]:
+def published_fits(name: str) -> Mapping[str, Any]:
     """Return the fits of `kaggle` or `tb` by field number, as their file states them."""
     content = json.loads((FOLDER / f"{name}_fit.json").read_text(encoding="utf-8"))
     return dict(content["fields"])
 
 
-ALONE = 1024
-STEPS = 128
+SINGLE_RANKS = 1024
+STEPS_PER_E = 128
 ENDLESS = 2**40  # ranks of ids that hardly come back
 
 
@@ -173,7 +173,7 @@ class Cells:
     alone: int
 
 
-def cells(popularity: Popularity) -> Cells:
+def rank_cells(popularity: Popularity) -> Cells:
     """Return the cells of a popularity; the table's rows do not change them."""
     return _cells(replace(popularity, rows=1))
 
@@ -189,16 +189,16 @@ def _cells(popularity: Popularity) -> Cells:
     first_ranks = np.concatenate((np.arange(len(heavy)), len(heavy) + edges - 1))[: len(heavy) + len(weight) + len(once_mass)]
     width = np.concatenate((np.ones(len(heavy), dtype=np.int64), np.diff(edges), np.full(len(once_mass), ENDLESS)))
     mass = np.concatenate((heavy / total_mass, scale * weight, once_mass / total_mass))
-    return Cells(first_ranks, width, mass, float(scale), len(heavy) + min(len(weight), ALONE))
+    return Cells(first_ranks, width, mass, float(scale), len(heavy) + min(len(weight), SINGLE_RANKS))
 
 
 def _edges(ranks: int) -> Ints:
     """Return the first rank of each run, and the end of the last run."""
-    single_edges = np.arange(1, min(ranks, ALONE) + 2)
-    if ranks <= ALONE:
+    single_edges = np.arange(1, min(ranks, SINGLE_RANKS) + 2)
+    if ranks <= SINGLE_RANKS:
         return single_edges
-    steps = int(np.ceil(STEPS * np.log((ranks + 1) / (ALONE + 1))))
-    return np.concatenate((single_edges, np.rint(np.geomspace(ALONE + 1, ranks + 1, steps + 1)).astype(np.int64)[1:]))
+    steps = int(np.ceil(STEPS_PER_E * np.log((ranks + 1) / (SINGLE_RANKS + 1))))
+    return np.concatenate((single_edges, np.rint(np.geomspace(SINGLE_RANKS + 1, ranks + 1, steps + 1)).astype(np.int64)[1:]))
 
 
 def zipf_mass(low: Ints | Floats, high: Ints | Floats, s: float, q: float) -> Floats:

@@ -12,17 +12,17 @@ import numpy as np
 
 from ..core.arrays import Flags, Floats, Index, Ints
 from ..core.hashing import GOLDEN, mix, unit
-from ..core.jit import entry
-from ..core.memo import remembered
+from ..core.jit import entry_kernel
+from ..core.memo import memoised
 from ..scenario.scenario import Scenario, per_table
-from .accesses import expected
-from .expected import gap_rate, unused
-from .popularity import Popularity, cells, popularities
+from .accesses import expected_accesses
+from .expected import gap_rate, unused_chance
+from .popularity import Popularity, popularities, rank_cells
 from .spectrum import EXACT_ROWS, row_shares
 
-MOST = 2**21  # numbers of a workload's spreads that are kept
-FILLING = Lock()  # sessions are threads that share the kept spreads, and their kernels run in parallel
-HOT = 1024  # hottest rows of a table whose parts are computed
+MAX_KEPT_NUMBERS = 2**21  # numbers of a workload's spreads that are kept
+FILL_LOCK = Lock()  # sessions are threads that share the kept spreads, and their kernels run in parallel
+HOT_ROWS = 1024  # hottest rows of a table whose parts are computed
 SALT = np.uint64(0x5851F42D4C957F2D)  # makes parts independent of how ranks fold into rows
 
 
@@ -48,9 +48,9 @@ class Spreads(NamedTuple):
 
         Other tables may be unset.
         """
-        with FILLING:
+        with FILL_LOCK:
             if parts not in self.known:
-                if sum(amounts.size for _, amounts in self.known.values()) > MOST:
+                if sum(amounts.size for _, amounts in self.known.values()) > MAX_KEPT_NUMBERS:
                     self.known.clear()
                 self.known[parts] = np.zeros(len(self.laws), dtype=np.bool_), np.empty((len(self.laws), 2, parts))
             is_entered, part_amounts = self.known[parts]
@@ -63,16 +63,16 @@ class Spreads(NamedTuple):
         return part_amounts
 
 
-@remembered(most=16)
+@memoised(most=16)
 def spreads(s: Scenario) -> Spreads:
     """Return the spreads of a scenario's tables; they depend on the workload alone."""
-    accesses, rows = expected(s), per_table(s.model, "num_embeddings")
+    accesses, rows = expected_accesses(s), per_table(s.model, "num_embeddings")
     tables = np.array([accesses.lookups, accesses.unique_rows])
     return Spreads(tables, np.cumsum((0, *rows))[:-1], popularities(s), s.data.locality, {})
 
 
-@entry
-def parts_of(rows: Ints, parts: Index, row_parts: Ints) -> None:
+@entry_kernel
+def fill_row_parts(rows: Ints, parts: Index, row_parts: Ints) -> None:
     """Fill `row_parts` with the part, of `parts`, of each row, by the row's global number."""
     for i in range(len(rows)):
         row_parts[i] = np.int64(unit(mix(np.uint64(rows[i]) * GOLDEN + SALT)) * parts)
@@ -81,11 +81,11 @@ def parts_of(rows: Ints, parts: Index, row_parts: Ints) -> None:
 def part_of(rows: Ints, parts: int) -> Ints:
     """Return (n,) the part, of `parts`, of each row, by the rows' global numbers."""
     row_parts = np.empty(len(rows), dtype=np.int64)
-    parts_of(rows, parts, row_parts)
+    fill_row_parts(rows, parts, row_parts)
     return row_parts
 
 
-@entry
+@entry_kernel
 def spread_hot(first_rows: Ints, tables: Ints, rows: Ints, hot: Floats, rest: Floats, part_amounts: Floats) -> None:
     """Fill in the parts' lookups and unique rows of some tables.
 
@@ -122,7 +122,7 @@ def enter_spread(
 def _hot_demand(law: Popularity, lookups: float, locality: float) -> tuple[Ints, Floats, Floats]:
     """Return a table's hottest rows, (2, rows) expected lookups and uses in a batch, and sums."""
     rows, p = _hottest(law)
-    hot = np.array([lookups * p, 1 - unused(lookups * gap_rate(p), locality)])
+    hot = np.array([lookups * p, 1 - unused_chance(lookups * gap_rate(p), locality)])
     return rows, hot, np.array([amounts.sum() for amounts in hot])
 
 
@@ -137,10 +137,10 @@ def counted_spread(ids: Ints, parts: int) -> Floats:
 def _hottest(law: Popularity) -> tuple[Ints, Floats]:
     """Return the numbers of a table's hottest rows inside the table, and each row's share of lookups."""
     if law.rows > EXACT_ROWS:  # a rank is a row there
-        law_cells = cells(law)
-        hot_cells = law_cells.first < HOT
-        p = np.repeat((law_cells.mass / law_cells.width)[hot_cells], np.minimum(law_cells.width[hot_cells], HOT))[:HOT]
+        law_cells = rank_cells(law)
+        hot_cells = law_cells.first < HOT_ROWS
+        p = np.repeat((law_cells.mass / law_cells.width)[hot_cells], np.minimum(law_cells.width[hot_cells], HOT_ROWS))[:HOT_ROWS]
         return np.arange(len(p)), p
     p = row_shares(law)
-    rows = np.argsort(-p, kind="stable")[:HOT]
+    rows = np.argsort(-p, kind="stable")[:HOT_ROWS]
     return rows, p[rows]

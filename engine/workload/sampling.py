@@ -17,12 +17,12 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints, Slots
 from ..core.hashing import GOLDEN, Purpose, fold, mix, stream, unit
-from ..core.jit import entry, inner
+from ..core.jit import entry_kernel, inner_kernel
 from ..scenario.scenario import Scenario, per_table
 from .bags import length_cv
-from .popularity import FIELDS, Cells, Popularity, cells, popularities
+from .popularity import FIELDS, Cells, Popularity, popularities, rank_cells
 
-LARGEST = (3, 4, 12, 16, 21)
+LINKED_FIELDS = (3, 4, 12, 16, 21)
 Links = tuple[tuple[int, ...], ...]
 
 
@@ -60,20 +60,20 @@ def recipe(scenario: Scenario) -> Recipe:
         s.model.bottom_mlp[0],
         data_knobs.seed,
         data_knobs.click_rate,
-        links(s),
+        linked_tables(s),
         data_knobs.sample_correlation,
         length_cv(s),
     )
 
 
-def links(s: Scenario) -> Links:
+def linked_tables(s: Scenario) -> Links:
     """Return the groups of tables that linked samples share a quantile in.
 
     There is one group for each 26 tables, for Kaggle alone.
     """
     if s.data.popularity != "kaggle" or not s.data.sample_correlation:
         return ()
-    groups = ([base + field - 1 for field in LARGEST] for base in range(0, s.model.num_tables, FIELDS))
+    groups = ([base + field - 1 for field in LINKED_FIELDS] for base in range(0, s.model.num_tables, FIELDS))
     table_groups = (tuple(table for table in group if table < s.model.num_tables) for group in groups)
     return tuple(group for group in table_groups if group)
 
@@ -101,7 +101,7 @@ def sampler(popularities: Sequence[Popularity]) -> Sampler:
     laws: dict[int, int] = {}
     parts: list[Cells] = []
     law = []
-    for part in map(cells, popularities):
+    for part in map(rank_cells, popularities):
         if id(part) not in laws:
             laws[id(part)] = len(parts)
             parts.append(part)
@@ -120,7 +120,7 @@ def alias_table(mass: Floats) -> tuple[Floats, Slots]:
     return keep, alias
 
 
-@entry
+@entry_kernel
 def _pair(mass: Floats, keep: Floats, alias: Slots, order: Ints) -> None:
     small, large, total = 0, len(mass), 0.0
     for cell in range(len(mass)):
@@ -146,7 +146,7 @@ def _pair(mass: Floats, keep: Floats, alias: Slots, order: Ints) -> None:
         keep[order[rest]] = 1.0
 
 
-@inner
+@inner_kernel
 def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots, first_ranks: Ints, width: Ints) -> Any:
     """Return the rank that 64 random bits fall on, among the `count` cells from `low` on."""
     spot = unit(word) * count
@@ -156,7 +156,7 @@ def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots,
     return first_ranks[cell] + np.int64(unit(mix(word ^ GOLDEN)) * width[cell])
 
 
-def draw(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
+def draw_ids(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
     """Return a batch's ids, independent of each other, from the stream that `key` starts.
 
     Table t has `layout[t]` to `layout[t + 1]` as its lookups, and rows from `offsets[t]` on.
@@ -166,7 +166,7 @@ def draw(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
     return ids
 
 
-@entry
+@entry_kernel
 def _draw(ids: Ints, key: np.uint64, layout: Ints, offsets: Ints, sampler: Sampler) -> None:
     law, start, keep, alias, first_ranks, width = sampler
     for table in range(len(law)):
@@ -181,7 +181,7 @@ def _draw(ids: Ints, key: np.uint64, layout: Ints, offsets: Ints, sampler: Sampl
             ids[slot] = offsets[table] + rank
 
 
-def link(ids: Ints, n: int, recipe: Recipe, bags: Ints, offsets: Ints, starts: Ints | None = None) -> Ints:
+def link_samples(ids: Ints, n: int, recipe: Recipe, bags: Ints, offsets: Ints, starts: Ints | None = None) -> Ints:
     """Link a share of batch n's samples in place: lookups in linked tables are equally popular.
 
     In uneven bags, which begin at `starts`, the first lookup of each bag is as popular as the first of the others, and so on.
@@ -212,14 +212,14 @@ def head_quantile(law: Popularity, rows: float) -> float:
 
     Ranks that fold back onto these rows are left out.
     """
-    part = cells(law)
+    part = rank_cells(law)
     ends = np.concatenate(([0], part.first + part.width))
     return float(np.interp(rows, ends, np.concatenate(([0.0], np.cumsum(part.mass))))) if rows < law.rows else 1.0
 
 
 def rows_at(law: Popularity, quantile: Floats) -> Ints:
     """Return the rows of a table at these quantiles of its lookups, 0 the hottest."""
-    part = cells(law)
+    part = rank_cells(law)
     ends = np.cumsum(part.mass)
     cell = np.minimum(np.searchsorted(ends, quantile * ends[-1], side="right"), len(ends) - 1)
     cell_position = (quantile * ends[-1] - ends[cell]) / part.mass[cell] + 1
@@ -228,7 +228,7 @@ def rows_at(law: Popularity, quantile: Floats) -> Ints:
     return rows
 
 
-@entry
+@entry_kernel
 def _folded(ranks: Ints, rows: int) -> Ints:
     for i in range(len(ranks)):
         if ranks[i] >= rows:

@@ -10,15 +10,15 @@ import numpy as np
 from ..core.arrays import Ints
 from ..core.figures import count, figure, percent
 from ..core.hashing import GOLDEN, mix
-from ..core.jit import entry, inner
+from ..core.jit import entry_kernel, inner_kernel
 from ..errors import BadInput
 from ..scenario.scenario import Scenario
 from . import generator
 from .batch import Batch, offsets
-from .generator import HELD_OUT, clicks, logits, prepare, teacher
-from .locality import UseStream
-from .readers.file_tables import check_fits, numbered, shape
-from .readers.numbering import numbered_rows
+from .generator import HELD_OUT, clicks, hidden_model, logits, prepare
+from .locality import LocalityStream
+from .readers.file_tables import check_fits, numbered_tables, sample_shape
+from .readers.numbering import fill_numbered_rows
 from .readers.recording import Recording
 from .sampling import Recipe, recipe
 
@@ -39,7 +39,7 @@ class Generated:
     recipe: Recipe
     batch_size: int
     held_out_samples: int
-    stream: UseStream | None
+    stream: LocalityStream | None
     drawn: tuple[Ints, ...] = ()
     training_samples = None  # the generator has no end
     digest = ""
@@ -49,7 +49,7 @@ class Generated:
         """Return the ids of batch n."""
         if n < len(self.drawn):
             return self.drawn[n]
-        return self.stream.ids(n) if self.stream else generator.ids(prepare(self.recipe), n, self.batch_size)
+        return self.stream.ids(n) if self.stream else generator.draw_ids(prepare(self.recipe), n, self.batch_size)
 
     def starts(self, n: int) -> Ints | None:
         """Return the positions where uneven bags of batch n begin in its ids, None for even bags."""
@@ -62,13 +62,13 @@ class Generated:
     def held_out(self) -> Batch:
         """Return samples that are never trained on, each independent of all others."""
         size = self.held_out_samples
-        return self._labelled(generator.ids(prepare(self.recipe), HELD_OUT, size), HELD_OUT, size)
+        return self._labelled(generator.draw_ids(prepare(self.recipe), HELD_OUT, size), HELD_OUT, size)
 
     def _labelled(self, ids: Ints, n: int, samples: int) -> Batch:
-        prepared, hidden = prepare(self.recipe), teacher(self.recipe)
-        dense, starts = generator.dense(prepared, n, samples), generator.bag_starts(prepared, n, samples)
+        prepared, hidden = prepare(self.recipe), hidden_model(self.recipe)
+        dense, starts = generator.draw_dense(prepared, n, samples), generator.bag_starts(prepared, n, samples)
         scores = logits(hidden, dense, ids, prepared.bags, starts)
-        return Batch(dense, ids, clicks(scores, generator.chances(prepared, n, samples)), starts)
+        return Batch(dense, ids, clicks(scores, generator.click_draws(prepared, n, samples)), starts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +141,14 @@ class Recorded:
 
     def _ids(self, rows: Ints) -> Ints:
         tokens, begins, lengths = self.file.some(rows)
-        ids = ids_of(tokens, begins, lengths, self.first, self.file.hashed)
+        ids = global_ids(tokens, begins, lengths, self.first, self.file.hashed)
         ends = np.cumsum(np.concatenate(([0], np.tile(lengths.sum(axis=0), self._copies))))
         for table, index in enumerate(self.file.indexes):
             if index is not None and self.numbered[table]:
                 part = ids[ends[table] : ends[table + 1]]
-                numbered_rows(tokens, begins[:, table], lengths[:, table], index.known, index.slots, int(self.first[table]), part)
+                fill_numbered_rows(
+                    tokens, begins[:, table], lengths[:, table], index.known, index.slots, int(self.first[table]), part
+                )
         return ids
 
     def _starts(self, rows: Ints) -> Ints | None:
@@ -170,10 +172,10 @@ def source(scenario: Scenario, file: Recording | None = None) -> Source:
         raise BadInput(f"data.digest={digest[:12]}... names a data file, but {file_state}; give the file with that SHA-256.")
     data_knobs = scenario.data
     if file is not None:
-        check_fits(scenario, shape(file))
-        return Recorded(file, offsets(scenario.model), data_knobs.batch_size, numbered=numbered(scenario, file))
+        check_fits(scenario, sample_shape(file))
+        return Recorded(file, offsets(scenario.model), data_knobs.batch_size, numbered=numbered_tables(scenario, file))
     data_recipe = recipe(scenario)
-    stream = UseStream(data_recipe, data_knobs.batch_size, data_knobs.locality) if data_knobs.locality > 0 else None
+    stream = LocalityStream(data_recipe, data_knobs.batch_size, data_knobs.locality) if data_knobs.locality > 0 else None
     return Generated(data_recipe, data_knobs.batch_size, data_knobs.held_out_samples, stream)
 
 
@@ -198,7 +200,7 @@ def passes_over(scenario: Scenario, samples: int) -> str:
     return f"{count(passes, 'pass', 'passes') if exact else f'{figure(passes)} passes'} over {count(samples)} samples"
 
 
-def repeats(scenario: Scenario, origin: Source) -> str:
+def repeats_warning(scenario: Scenario, origin: Source) -> str:
     """Return the warning that a batch larger than its file repeats samples, or ""."""
     size, samples = scenario.data.batch_size, origin.training_samples or scenario.data.batch_size
     warning = (
@@ -207,7 +209,7 @@ def repeats(scenario: Scenario, origin: Source) -> str:
     return warning if size > samples else ""
 
 
-def ids_of(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashed: bool = True) -> Ints:
+def global_ids(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashed: bool = True) -> Ints:
     """Return the global ids of some samples, from their tokens.
 
     `begins` and `lengths` (n, F) say where each field's tokens begin, and how many there are. A row is SplitMix64 of a token and
@@ -219,7 +221,7 @@ def ids_of(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashed: b
     return ids
 
 
-@entry
+@entry_kernel
 def _fill(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashed: bool, ids: Ints) -> None:
     samples, fields = begins.shape
     position = 0
@@ -233,7 +235,7 @@ def _fill(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashed: bo
                 position += 1
 
 
-@inner
+@inner_kernel
 def _row(token: Any, table: Any, rows: Any, mixed: bool) -> Any:
     """Return the row of a token, by a hash if `mixed`, else modulo the rows."""
     return np.int64(mix(token + np.uint64(table + 1) * GOLDEN) % rows) if mixed else np.int64(token) % np.int64(rows)

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.hashing import fold
-from ..core.jit import entry
+from ..core.jit import entry_kernel
 from ..scenario.scenario import Scenario
-from .popularity import Popularity, alike, cells
+from .popularity import Popularity, rank_cells, table_kinds
 
 EXACT_ROWS = 65_536
 EXACT_RANKS = 2 * EXACT_ROWS
@@ -45,7 +45,7 @@ def spectrum(popularity: Popularity) -> Spectrum:
 
 
 @lru_cache(maxsize=8)  # a spectrum of a thousand unlike tables has 30 MB
-def spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
+def table_spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
     """Return the classes of several tables, end to end, each summing to 1."""
     parts = [spectrum(popularity) for popularity in popularities]
     start = np.cumsum([0] + [len(part.p) for part in parts[:-1]])
@@ -54,7 +54,7 @@ def spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
 
 def id_space(s: Scenario, tables: Sequence[int] | None = None) -> Spectrum:
     """Return the classes of all tables' rows, or of some tables', as one space weighted by pooling."""
-    kinds = alike(s)
+    kinds = table_kinds(s)
     count = kinds.tables if tables is None else np.bincount(kinds.kind[list(tables)], minlength=len(kinds.laws))
     return _id_space(kinds.laws, kinds.pooling, tuple(count.tolist()))
 
@@ -76,7 +76,7 @@ def head_mass(space: Spectrum, hottest: float | Sequence[float] | Floats) -> Flo
 
 def row_shares(popularity: Popularity) -> Floats:
     """Return the share of lookups of each row of a table of at most EXACT_ROWS rows."""
-    part = cells(popularity)
+    part = rank_cells(popularity)
     p = np.repeat(part.mass / part.width, np.clip(EXACT_RANKS - part.first, 0, part.width))
     row = np.zeros(popularity.rows)
     _fold_ranks(p, row)
@@ -84,14 +84,14 @@ def row_shares(popularity: Popularity) -> Floats:
     return row
 
 
-@entry
+@entry_kernel
 def _fold_ranks(p: Floats, row: Floats) -> None:
     for rank in range(len(p)):
         row[rank if rank < len(row) else fold(rank, len(row))] += p[rank]
 
 
 def _spread(popularity: Popularity) -> tuple[Floats, Floats]:
-    part = cells(popularity)
+    part = rank_cells(popularity)
     ranks = np.clip(popularity.rows - part.first, 0, part.width).astype(np.float64)
     p = part.mass / part.width
     beyond_share = max(0.0, 1.0 - float(p @ ranks)) if part.width.sum() > popularity.rows else 0.0

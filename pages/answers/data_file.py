@@ -16,11 +16,11 @@ import streamlit as st
 from engine.errors import BadFile
 from engine.paths import FileState
 from engine.scenario.scenario import Scenario, with_values
-from engine.service.outline import outlined
+from engine.service.outline import outline_refusal
 from engine.workload.readers.digest_check import file_states
 from engine.workload.readers.formats import digest_of
 from pages.gate import access
-from pages.gate.typed_path import expanded
+from pages.gate.typed_path import expand_path
 
 START, TYPED, UPLOADED = "start", "typed", "uploaded"  # origins of a file, which decide who may see its content
 UPLOADS = "uploads"
@@ -46,7 +46,7 @@ def named_path() -> Path | None:
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--data")
     text = parser.parse_known_args(sys.argv[1:])[0].data
-    return expanded(text) if text and text.strip() else None
+    return expand_path(text) if text and text.strip() else None
 
 
 @cache
@@ -118,11 +118,11 @@ def refusals(file: DataFile) -> Iterator[None]:
     except BadFile as error:
         if is_visible(file):
             raise
-        raise outlined(error, file.path) from None
+        raise outline_refusal(error, file.path) from None
 
 
 def sentence(error: BaseException, scenario: Scenario) -> str:
     """Return an error's sentence without file content that the visitor may not see."""
     if isinstance(error, BadFile) and scenario.data.digest in _FILES and not is_visible(file := file_of(scenario)):
-        return str(outlined(error, file.path))
+        return str(outline_refusal(error, file.path))
     return str(error)

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 
 from engine.core.figures import count, factor, percent
-from engine.registry import load
+from engine.registry import load_variant
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario, with_values
 from engine.systems.kernels.in_force import title_of
 from engine.systems.traffic import table_bytes
 from pages.answers import question
-from pages.ui.numbers import readable, size
+from pages.ui.numbers import result_text, size
 
 SHAPE = ("num_tables", "num_embeddings", "embedding_dim", "pooling", "features", "bottom_mlp", "top_mlp", "interaction")
-SAME = 5e-4
+SAME_SHARE = 5e-4
 STEP, ENERGY, NODES, RATE = "Step time [ms]", "Energy per batch [J]", "Nodes", "Throughput [samples/s]"
 
 
@@ -24,17 +24,17 @@ def headline(result: Result, other_results: Mapping[str, Result]) -> str:
     title, model = title_of(result.scenario), model_name(result.scenario)
     baseline, sized = question.baseline_system(result.scenario), result.scenario.machine.target_throughput is not None
     base = other_results[baseline].results if baseline in other_results and result.scenario.system != baseline else {}
-    start = _nodes_phrase(result, title) if sized else f"{title} trains {model} in {readable(step, 'ms')} a batch"
+    start = _nodes_phrase(result, title) if sized else f"{title} trains {model} in {result_text(step, 'ms')} a batch"
     base_step, joules = base.get(STEP), base.get(ENERGY)
     if not base_step or not joules:
-        return f"{start}, at {readable(energy, 'J a batch' if sized else 'J')}"
+        return f"{start}, at {result_text(energy, 'J a batch' if sized else 'J')}"
     compared = node_comparison(result, base, baseline) if sized else f"{_pace_words(step, base_step)} {system_title(baseline)}"
     return f"{start}: {compared}, with {_energy_words(energy / joules)} energy"
 
 
 def system_title(system: str) -> str:
     """Return a training system's own title."""
-    return str(load("systems", system).title)
+    return str(load_variant("systems", system).title)
 
 
 def model_name(scenario: Scenario) -> str:
@@ -52,13 +52,13 @@ def _energy_words(ratio: float) -> str:
 
 
 def _pace_words(step: float, base_step: float) -> str:
-    if abs(base_step / step - 1) < SAME:
+    if abs(base_step / step - 1) < SAME_SHARE:
         return "as fast as"
     return f"{factor(base_step / step)} faster than" if base_step >= step else f"{factor(step / base_step)} slower than"
 
 
 def _nodes_phrase(result: Result, title: str) -> str:
-    rate = readable(result.results.get(RATE), "samples/s")
+    rate = result_text(result.results.get(RATE), "samples/s")
     return f"{title} trains {model_name(result.scenario)} on {node_count(result)} at {rate}"
 
 

@@ -19,14 +19,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.core.catalog import own_folder
 from engine.core.part_files.folder import PartsFolder
-from engine.core.part_files.use import follow
+from engine.core.part_files.use import follow_folder
 from engine.errors import CannotRun
 from engine.service.pool import WORKERS
-from engine.service.worker import polite
+from engine.service.worker import lower_priority
 from pages.ui import session
 
-MOST, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
-STILL_SECONDS = 0.3  # seconds before work begins: the page is drawn, and a visitor may move on
+MAX_ANSWERS, REFRESH_SECONDS, IDLE_SECONDS = 256, 0.2, 600
+SETTLE_SECONDS = 0.3  # seconds before work begins: the page is drawn, and a visitor may move on
 CACHED_RESULTS, VISITOR_LEFT = 64, "left"
 # These outlive visitors' threads: a process ends with the thread that began it, and each of these threads has one of its own.
 _SHORT_POOL = ThreadPoolExecutor(1, "later")
@@ -51,15 +51,15 @@ def answer(kind: str, find: Callable[..., Any], *arguments: Hashable, long: bool
     place, question_key = f"{kind} {visitor.session_id if visitor else ''}", (kind, find, arguments, own_folder())
     with _lock:
         _questions[place] = question_key
-        while len(_questions) > MOST:
+        while len(_questions) > MAX_ANSWERS:
             del _questions[next(iter(_questions))]
         future = _futures.get(question_key)
         if future is None or (future.done() and isinstance(future.exception(), NobodyWaits)):
             future = _futures[question_key] = (_LONG_POOL if long else _SHORT_POOL).submit(
-                _answer_question, monotonic() + STILL_SECONDS, question_key, find, arguments
+                _answer_question, monotonic() + SETTLE_SECONDS, question_key, find, arguments
             )
         _futures.move_to_end(question_key)
-        while len(_futures) > MOST:
+        while len(_futures) > MAX_ANSWERS:
             _futures.popitem(last=False)
     return future
 
@@ -125,7 +125,7 @@ def run_in_worker(find: Callable[..., Any], *arguments: Hashable) -> Any:
     thread = get_ident()
     for _ in range(2):
         if thread not in _workers:
-            pool_options = {"timeout": IDLE_SECONDS, "initializer": polite, "initargs": (os.getpid(),), **WORKERS}
+            pool_options = {"timeout": IDLE_SECONDS, "initializer": lower_priority, "initargs": (os.getpid(),), **WORKERS}
             _workers[thread] = ProcessPoolExecutor(1, **pool_options)
         try:
             return _workers[thread].submit(_with_parts, own_folder().path, find, *arguments).result()
@@ -136,5 +136,5 @@ def run_in_worker(find: Callable[..., Any], *arguments: Hashable) -> Any:
 
 def _with_parts(folder: Path | None, find: Callable[..., Any], *arguments: Hashable) -> Any:
     """In a worker process: return `find(*arguments)` with a folder's parts as they are now."""
-    follow(folder)
+    follow_folder(folder)
     return find(*arguments)

@@ -10,7 +10,7 @@ from engine.insight.fitting.shape import training_samples_of
 from engine.scenario.scenario import Scenario
 from engine.workload.source import passes_over
 from pages.answers import data_file, later
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 MOST_BYTES = 1 << 28  # a larger file takes too long to be read for one sentence
 
@@ -25,7 +25,7 @@ def draw(scenario: Scenario) -> None:
     """Draw the number of passes over the scenario's file, once it is known."""
     future = _samples_future(scenario)
     if num_samples := samples(scenario):
-        st.caption(f"A run is {plain(passes_over(scenario, num_samples))}.")
+        st.caption(f"A run is {escape_markdown(passes_over(scenario, num_samples))}.")
     elif future and not future.done():
         later.redraw_after((future,))
 

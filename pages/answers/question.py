@@ -5,9 +5,9 @@ from dataclasses import replace
 import streamlit as st
 
 from engine.analysis.enough.question import baseline_of
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.scenario import Scenario
-from engine.sweep.questions import Questions
+from engine.sweep.questions import LinkQuestions
 from pages.ui import palette, session
 
 CHOSEN_BASELINE, SHOWN_BASELINE, TARGET = "baseline chosen", "told against", "target within"
@@ -24,7 +24,7 @@ def baseline_system(scenario: Scenario) -> str:
 
 def default_baseline(scenario: Scenario) -> str:
     """Return the baseline system without a choice: the family's ideal, or the system's own baseline."""
-    own_baseline = str(load("systems", scenario.system).baseline)
+    own_baseline = str(load_variant("systems", scenario.system).baseline)
     return IDEAL if IDEAL in palette.family(scenario.system) and scenario.system != IDEAL else own_baseline
 
 
@@ -38,7 +38,7 @@ def slowdown_target() -> float:
     return float(st.session_state.get(TARGET) or DEFAULT_TARGET) / 100
 
 
-def put(questions: Questions) -> None:
+def take_questions(questions: LinkQuestions) -> None:
     """Take over a link's baseline and target; only before widgets are drawn."""
     st.session_state[CHOSEN_BASELINE], st.session_state[TARGET] = questions.against, questions.within or DEFAULT_TARGET
 
@@ -54,7 +54,7 @@ def keep_target() -> None:
         st.session_state[TARGET] = st.session_state[TARGET]
 
 
-def link_questions(questions: Questions) -> Questions:
+def link_questions(questions: LinkQuestions) -> LinkQuestions:
     """Return a page's questions with baseline and target as links carry them, without defaults."""
     target = str(st.session_state.get(TARGET) or "")
     system = baseline_system(session.scenario())
@@ -72,9 +72,9 @@ def draw_against(scenario: Scenario) -> None:
     st.selectbox(
         "Against",
         ordered,
-        session.place(ordered, SHOWN_BASELINE),
+        session.option_index(ordered, SHOWN_BASELINE),
         key=SHOWN_BASELINE,
-        format_func=lambda name: str(load("systems", name).title),
+        format_func=lambda name: str(load_variant("systems", name).title),
         on_change=_choose,
     )
 
@@ -92,7 +92,7 @@ def draw_within() -> None:
     st.selectbox(
         "Target",
         options,
-        session.place(options, TARGET),
+        session.option_index(options, TARGET),
         key=TARGET,
         format_func=lambda percent: f"within {percent} %" if float(percent) else "as fast",
     )

@@ -10,48 +10,48 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from engine.errors import EmberpoolError
 from engine.results.result import Result
 from engine.run.progress import Progress
-from engine.scenario.keys import How, key
+from engine.scenario.keys import Fidelity, key
 from engine.scenario.scenario import Scenario
 from engine.service import service
 from engine.service.stopped_runs import StoppedRunFile
 from engine.store import database, kept, requests
 from engine.store import status as store_status
-from engine.store.status import Status
+from engine.store.status import RequestStatus
 from pages.answers import data_file
 from pages.ui import session as session_state
 from pages.ui.numbers import duration, percent
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 STORE = database.DEFAULT
 REFRESH_SECONDS = 1.0
-FORESEEABLE = 0.03  # the share from which on the time left is more than a guess
+MIN_ETA_SHARE = 0.03  # the share from which on the time left is more than a guess
 Scenarios = Sequence[Scenario]
 key_of = lru_cache(maxsize=8192)(key)
 
 
-def request(scenarios: Scenarios, run_kind: How) -> Status | None:
+def request(scenarios: Scenarios, run_kind: Fidelity) -> RequestStatus | None:
     """Return the newest request for exactly these points, or None."""
-    number = requests.latest(STORE, [key_of(scenario, run_kind) for scenario in scenarios])
+    number = requests.newest_request(STORE, [key_of(scenario, run_kind) for scenario in scenarios])
     return None if number is None else store_status.status(STORE, number)
 
 
-def stopped(scenario: Scenario) -> tuple[Progress | None, int | None]:
+def stopped_progress(scenario: Scenario) -> tuple[Progress | None, int | None]:
     """Return a cancelled full run's progress, and the batch from which it goes on.
 
     None for the first: there is no progress.
     """
     name = key_of(scenario, "full")
-    return store_status.stopped(STORE, name), StoppedRunFile(STORE, name).batch()
+    return store_status.stopped_progress(STORE, name), StoppedRunFile(STORE, name).batch()
 
 
-def results(scenarios: Scenarios, run_kind: How) -> list[Result | None]:
+def results(scenarios: Scenarios, run_kind: Fidelity) -> list[Result | None]:
     """Return the finished results in the order of the scenarios, None for each unfinished one."""
-    return [result for _, result in kept.outcomes(STORE, scenarios, run_kind)]
+    return [result for _, result in kept.stored_results(STORE, scenarios, run_kind)]
 
 
 def start(
     scenarios: Scenarios,
-    run_kind: How,
+    run_kind: Fidelity,
     title: str = "",
     link: str = "",
     ask: Callable[[Callable[[], object]], object] = lambda submit: submit(),
@@ -63,7 +63,7 @@ def start(
     with _errors_as_toasts():
         data_path, visitor = data_file.path_for(scenarios[0]), get_script_run_ctx()
         session = f"page {visitor.session_id}" if visitor else ""
-        link = link or st.session_state.get(session_state.HERE, "")
+        link = link or st.session_state.get(session_state.PAGE_LINK, "")
         origin = partial(requests.submit, session=session, title=title, link=link, limit=requests.FOR_PAGES)
         ask(partial(origin, STORE.resolve(), scenarios, run_kind, data_path))
         service.ensure_service(STORE)
@@ -80,16 +80,16 @@ def _errors_as_toasts() -> Iterator[None]:
     try:
         yield
     except EmberpoolError as error:
-        st.toast(plain(str(error)), duration="infinite")
+        st.toast(escape_markdown(str(error)), duration="infinite")
 
 
-def follow(scenarios: Scenarios, run_kind: How, draw: Callable[[Status | None], None]) -> None:
+def draw_while_running(scenarios: Scenarios, run_kind: Fidelity, draw: Callable[[RequestStatus | None], None]) -> None:
     """Draw a request each second while it runs, and the page when it ends.
 
     A cancelled request runs until its last batch under way has ended.
     """
 
-    def runs(status: Status | None) -> bool:
+    def runs(status: RequestStatus | None) -> bool:
         return status is not None and (not status.ended or bool(status.running))
 
     running = runs(request(scenarios, run_kind))
@@ -98,34 +98,34 @@ def follow(scenarios: Scenarios, run_kind: How, draw: Callable[[Status | None], 
         try:
             _look()
         except EmberpoolError as error:  # no page around a redrawn fragment shows the error
-            st.error(plain(str(error)))
+            st.error(escape_markdown(str(error)))
 
     def _look() -> None:
         status = request(scenarios, run_kind)
         if running != runs(status):
             st.rerun()
         if status and not status.ended:
-            keep_going(status)
+            renew_request(status)
         draw(status)
 
     st.fragment(look, run_every=REFRESH_SECONDS if running else None)()
 
 
-def keep_going(status: Status) -> None:
+def renew_request(status: RequestStatus) -> None:
     """Renew a watched request, see that it is computed, and warn if it cannot be."""
-    requests.renew(STORE, status.request)
+    requests.renew_lease(STORE, status.request)
     if trouble := service.ensure_service(STORE):
-        st.warning(plain(trouble))
+        st.warning(escape_markdown(trouble))
 
 
-def progress(status: Status, unit_name: str = "points") -> None:
+def progress(status: RequestStatus, unit_name: str = "points") -> None:
     """Draw a request's progress, the time left, and the button that stops it.
 
     `unit_name` is the noun of its points.
     """
     running = [point.progress for point in status.running if point.progress]
     share = (status.done + sum(point.share for point in running)) / status.total
-    time_left = "" if status.eta_seconds is None or share < FORESEEABLE else f", about {duration(status.eta_seconds)} left"
+    time_left = "" if status.eta_seconds is None or share < MIN_ETA_SHARE else f", about {duration(status.eta_seconds)} left"
     points = f"{status.done} of {status.total} {unit_name}, " if status.total > 1 else ""
     bar, stop = st.columns((6, 1), vertical_alignment="bottom")
     bar.progress(
@@ -135,7 +135,7 @@ def progress(status: Status, unit_name: str = "points") -> None:
     stop.button("Cancel", key=f"cancel {status.request}", on_click=cancel, args=(status.request,), width="stretch")
 
 
-def note(status: Status | None, unit_name: str = "points") -> None:
+def draw_end_note(status: RequestStatus | None, unit_name: str = "points") -> None:
     """Say why a request ended without all its points, where it did."""
     if status and status.state == "cancelled":
         kept_so_far = f"after {status.done} of {status.total} {unit_name}, which are kept; running again goes on from there."
@@ -143,4 +143,4 @@ def note(status: Status | None, unit_name: str = "points") -> None:
     elif status and (status.state == "failed" or status.failed):
         reason = f"{status.failed} of {status.total} {unit_name} have no result; the table says why." if status.total > 1 else ""
         if status.note or reason:
-            st.warning(plain(status.note or reason))
+            st.warning(escape_markdown(status.note or reason))

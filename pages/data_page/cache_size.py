@@ -15,12 +15,12 @@ from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
 from pages.data_page.workload_tables import table_bytes
 from pages.ui import session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 PATH, FIELD, REFUSED = "policy.cache_load_factor", "cache size", "cache size refused"
 RATE = "cache hit rate"
 SIZE = re.compile(r"(?P<number>[0-9][0-9,_ ]*\.?[0-9]*|\.[0-9]+)(?P<power>e[+-]?[0-9]+)?\s*(?P<unit>[kmgtp]?i?b?)", re.IGNORECASE)
-BARE = "gb"  # the unit of a number without one
+DEFAULT_UNIT = "gb"  # the unit of a number without one
 
 
 def draw(profile: Profile, share: float) -> None:
@@ -28,7 +28,7 @@ def draw(profile: Profile, share: float) -> None:
     total_bytes = table_bytes(profile)
     refusal = st.session_state.pop(REFUSED, "")
     if not refusal:
-        st.session_state[FIELD] = told(profile, share)
+        st.session_state[FIELD] = size_text(profile, share)
     st.text_input(
         "Cache size",
         key=FIELD,
@@ -38,7 +38,7 @@ def draw(profile: Profile, share: float) -> None:
         f"The link keeps it as the share of rows, knob {KNOBS[PATH].label}.",
         width=260,
     )
-    st.caption(f"of {plain(told(profile, 1))} of tables", width="content")
+    st.caption(f"of {escape_markdown(size_text(profile, 1))} of tables", width="content")
     best_rate = percent(profile.hit_rate(LRU, 1.0))
     st.session_state[RATE] = percent(profile.hit_rate(LRU, share)) if share else ""
     st.text_input(
@@ -51,15 +51,15 @@ def draw(profile: Profile, share: float) -> None:
         width=160,
     )
     if refusal:
-        st.caption(f":red[{plain(refusal)}]")
+        st.caption(f":red[{escape_markdown(refusal)}]")
 
 
-def told(profile: Profile, share: float) -> str:
+def size_text(profile: Profile, share: float) -> str:
     """Return the size of a cache of a share of all rows: "114 kB"."""
     return figure(share * table_bytes(profile), "B") if share else "0 B"
 
 
-def parsed(text: str) -> float:
+def parse_size(text: str) -> float:
     """Return the bytes of a text: "114 kB", "1.5 GB"; bare numbers in GB.
 
     Raises ValueError.
@@ -68,7 +68,7 @@ def parsed(text: str) -> float:
     if match is None:
         raise ValueError(f"{text!r} is no size")
     number = float(re.sub("[,_ ]", "", match["number"]) + (match["power"] or ""))
-    unit = (match["unit"] or BARE).lower()
+    unit = (match["unit"] or DEFAULT_UNIT).lower()
     prefix = unit.rstrip("b").rstrip("i")
     if "i" in unit:
         return number * BINARY_PREFIXES[prefix.upper()]
@@ -84,7 +84,7 @@ def _take_rate(profile: Profile) -> None:
         hit_rate = -1.0
     share = profile.share_for(LRU, hit_rate)
     if share is None:
-        st.session_state[FIELD] = told(profile, session.scenario().policy.cache_load_factor)
+        st.session_state[FIELD] = size_text(profile, session.scenario().policy.cache_load_factor)
         st.session_state[REFUSED] = (
             f"{typed!r} is not a hit rate that a cache has; write one such as 99 %, above 0 and up to "
             f"{percent(profile.hit_rate(LRU, 1.0))}."
@@ -97,7 +97,7 @@ def _take_rate(profile: Profile) -> None:
 def _take_size(total_bytes: float) -> None:
     typed = st.session_state[FIELD]
     try:
-        size = knobs.parse(KNOBS[PATH], str(parsed(typed) / total_bytes)) if typed.strip() else None
+        size = knobs.parse(KNOBS[PATH], str(parse_size(typed) / total_bytes)) if typed.strip() else None
     except (ValueError, KeyError, BadKnob):
         size = None
     if size is None:

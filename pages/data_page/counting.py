@@ -17,19 +17,21 @@ from pages.ui import answer
 BOX_AFTER = 0.3  # seconds without a box: most profiles take less
 
 
-def expected(scenario: Scenario) -> Profile:
+def expected_profile(scenario: Scenario) -> Profile:
     """Return the generator's expected profile; raises EmberpoolError."""
-    find = workload_tables.expected
+    find = workload_tables.expected_profile
     profile: Profile = (
-        with_box("Working out the generator's popularity", find, scenario) if workload_tables.many(scenario) else find(scenario)
+        with_box("Working out the generator's popularity", find, scenario)
+        if workload_tables.has_many_table_kinds(scenario)
+        else find(scenario)
     )
     return profile
 
 
-def counted(scenario: Scenario, max_lookups: int, path: Path) -> Profile:
+def counted_profile(scenario: Scenario, max_lookups: int, path: Path) -> Profile:
     """Return the profile of a file's first lookups, at most `max_lookups`; raises EmberpoolError."""
     words = f"Counting the lookups of {path.name}"
-    profile: Profile = with_box(words, workload_tables.counted, scenario, max_lookups, str(path))
+    profile: Profile = with_box(words, workload_tables.counted_profile, scenario, max_lookups, str(path))
     return profile
 
 

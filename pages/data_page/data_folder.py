@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from engine.errors import BadFile
-from engine.workload.readers.formats import files_of
+from engine.workload.readers.formats import parts_of_file
 from pages.answers import data_file
 from pages.answers.data_file import DataFile
 
@@ -25,15 +25,15 @@ def names() -> tuple[str, ...]:
     if top is None:
         return ()
     data_paths = [path for path in _entries(top) if is_inside(path, top) and not path.name.endswith(MAPPING)]
-    return tuple(sorted(str(path.relative_to(top)) for path in groups(data_paths)))
+    return tuple(sorted(str(path.relative_to(top)) for path in files_by_main(data_paths)))
 
 
-def chosen(name: str) -> DataFile:
+def named_file(name: str) -> DataFile:
     """Return the folder's file of this name; raises BadFile if unlisted or outside."""
     top = folder()
     if top is None or name not in names():
         raise BadFile(f"{name} is no data file of the folder that was named at start; choose one of those that are listed.")
-    for path in files_of(top / name):
+    for path in parts_of_file(top / name):
         if not is_inside(path, top):
             raise BadFile(f"{path.name} leads out of the folder that was named at start; put the file itself there.")
     return data_file.register(top / name, data_file.START)
@@ -44,7 +44,7 @@ def is_inside(path: Path, top: Path) -> bool:
     return os.access(path, os.R_OK) and path.is_file() and path.resolve().is_relative_to(top.resolve())
 
 
-def groups(paths: Collection[Path]) -> Mapping[Path, frozenset[Path]]:
+def files_by_main(paths: Collection[Path]) -> Mapping[Path, frozenset[Path]]:
     """Return the data files among `paths`, each with the paths that belong to it.
 
     A data file is among its own paths.
@@ -53,7 +53,7 @@ def groups(paths: Collection[Path]) -> Mapping[Path, frozenset[Path]]:
     for path in sorted(paths, key=lambda path: ("sparse" not in path.name, path.name)):  # a file of ids names its arrays
         if not any(path in members for members in members_by_file.values()):
             try:
-                members_by_file[path] = frozenset({path, *(set(files_of(path)) & set(paths))})
+                members_by_file[path] = frozenset({path, *(set(parts_of_file(path)) & set(paths))})
             except BadFile:  # a file that belongs to this one is missing
                 members_by_file[path] = frozenset({path})
     return members_by_file

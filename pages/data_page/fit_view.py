@@ -10,7 +10,7 @@ import streamlit as st
 from engine.core.figures import count, exact, figure, percent
 from engine.errors import EmberpoolError
 from engine.insight.fitting import told
-from engine.insight.fitting.fit import Fitted, fit_file, lookups_of
+from engine.insight.fitting.fit import GeneratorFit, fit_file, lookups_of
 from engine.insight.fitting.shape import shape_of
 from engine.scenario.scenario import Scenario, with_values
 from engine.workload.readers.digest_check import digest_check
@@ -19,9 +19,9 @@ from pages.data_page import workload_charts
 from pages.graphics import chart
 from pages.graphics.log_axes import log_ticks
 from pages.ui import downloads, session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-ASKED = "fit of"
+FITTED_DIGEST_KEY = "fit of"
 COLUMNS = (
     "Table",
     "Column",
@@ -34,10 +34,10 @@ COLUMNS = (
     "Largest gap [points]",
 )
 NUMBERS = COLUMNS[4:]
-FILE, FIT, PLAIN = "file", "fit", "fit without locality"
+FILE, FIT, FIT_WITHOUT_LOCALITY = "file", "fit", "fit without locality"
 
 
-def fitted(path: str, digest: str) -> Fitted:
+def fit_of_file(path: str, digest: str) -> GeneratorFit:
     """Return the fit to the file of this digest; raises BadFile if it changed."""
     with digest_check(Path(path), digest):
         return fit_file(lookups_of(Path(path)))
@@ -53,54 +53,54 @@ def reshape(scenario: Scenario) -> None:
     if changes := shape.changes(scenario):
         tables = f"{len(shape.pooling)} tables, {count(sum(shape.rows))} rows, {shape.dense} numbers"
         suited = with_values(scenario, changes)
-        st.button(f"Take a model of the file's shape: {tables}", on_click=session.put, args=(session.base(), suited))
+        st.button(f"Take a model of the file's shape: {tables}", on_click=session.hold_variation, args=(session.base(), suited))
 
 
 def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], None]) -> None:
     """Draw the button, then the fit; `take` is called with the fitted scenario."""
     tip = "Some seconds; a minute where the file is large."
     st.button("Fit the generator to this file", key="fit", help=tip, on_click=_ask, args=(file.digest,))
-    if st.session_state.get(ASKED) != file.digest:
+    if st.session_state.get(FITTED_DIGEST_KEY) != file.digest:
         return
     with st.spinner("Counting and fitting; some seconds, for large files a minute"), data_file.refusals(file):
-        fit = later.cached_result(fitted, str(file.path), file.digest)
+        fit = later.cached_result(fit_of_file, str(file.path), file.digest)
     fit = fit if data_file.is_visible(file) else replace(fit, columns=())  # names are content of the file
-    st.markdown(f"**{plain(summary(fit))}**")
-    for sentence in told.warnings(fit):
-        st.warning(plain(sentence))
+    st.markdown(f"**{escape_markdown(summary(fit))}**")
+    for sentence in told.fit_warnings(fit):
+        st.warning(escape_markdown(sentence))
     st.button("Take the fitted model and data", key="take fit", type="primary", on_click=take, args=(fit.scenario(base),))
     hits = pd.DataFrame(
         {"x": row["Rows held [%]"], "y": 100 - row[f"{title} [%]"], "name": name}
-        for row in told.hits(fit)
-        for title, name in (("File", FILE), ("Fit", FIT), ("Without locality", PLAIN))
+        for row in told.hit_rate_rows(fit)
+        for title, name in (("File", FILE), ("Fit", FIT), ("Without locality", FIT_WITHOUT_LOCALITY))
     )
     share, misses = "Cache of each table, share of its rows [%]", "Lookups that miss [%]"
-    spec = workload_charts.lines(share, misses, (FILE, FIT, PLAIN), ticks=log_ticks(hits["x"]))
+    spec = workload_charts.lines(share, misses, (FILE, FIT, FIT_WITHOUT_LOCALITY), ticks=log_ticks(hits["x"]))
     chart.draw(
         hits,
         spec,
         key="fit hits",
-        title=on_hits(fit),
+        title=hits_sentence(fit),
         subtitle=f"{misses} in an LRU cache of each table, by the share of its rows [%] that it holds",
         columns={"x": share, "y": misses, "name": "Lookups of"},
     )
-    table = pd.DataFrame(told.rows(fit))
+    table = pd.DataFrame(told.fit_rows(fit))
     downloads.show(table[[name for name in COLUMNS if name in table]], dict.fromkeys(NUMBERS, "%.3g"))
     downloads.rows(table, "emberpool-fit", "Download the fit as CSV")
     st.code(f"python -m engine workload fit {file.path.name} --toml fitted.toml", language=None)
 
 
 def _ask(digest: str) -> None:
-    st.session_state[ASKED] = digest
+    st.session_state[FITTED_DIGEST_KEY] = digest
 
 
-def on_hits(fit: Fitted) -> str:
+def hits_sentence(fit: GeneratorFit) -> str:
     """Return the largest gap between the fit's and the file's hits in LRU caches."""
     largest_gap = max(abs(file_hits - fit_hits) for file_hits, fit_hits in zip(*fit.hits[:2], strict=True))
     return f"An LRU cache hits the fit's lookups as often as the file's, within {figure(100 * largest_gap, 'points')}"
 
 
-def summary(fit: Fitted) -> str:
+def summary(fit: GeneratorFit) -> str:
     """Return the fit's size, and its error in the worst table."""
     worst_table = max(fit.tables, key=lambda table_fit: table_fit.file.apart(table_fit.fit))
     gap_points = 100 * worst_table.file.apart(worst_table.fit)

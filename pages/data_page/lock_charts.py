@@ -11,7 +11,7 @@ from pages.graphics import chart
 from pages.graphics.log_axes import log_ticks
 
 SIZE, SHARE = "Cache size [GB]", "Share of a batch's unique rows [%]"
-MISSING, REFUSED = "missing", "refused"
+MISSING_ROWS, REFUSED_ROWS = "missing", "refused"
 
 
 def draw(scenario: Scenario) -> None:
@@ -22,7 +22,7 @@ def draw(scenario: Scenario) -> None:
     frame = rows(scenario, points)
     chart.draw(
         frame,
-        workload_charts.lines(SIZE, SHARE, (MISSING, REFUSED), ticks=log_ticks(frame["x"])),
+        workload_charts.lines(SIZE, SHARE, (MISSING_ROWS, REFUSED_ROWS), ticks=log_ticks(frame["x"])),
         key="locks",
         title=finding(scenario, points),
         subtitle=f"{SHARE} by cache size, which the dashed rule marks: rows of the batch in training and of the next are locked",
@@ -33,8 +33,8 @@ def draw(scenario: Scenario) -> None:
 
 def rows(scenario: Scenario, points: tuple[LockPoint, ...]) -> pd.DataFrame:
     """Return the rows to draw: missing and refused by size, and the scenario's size."""
-    shares = [(MISSING, point.gigabytes, 100 * point.missing) for point in points]
-    shares += [(REFUSED, point.gigabytes, 100 * point.refused) for point in points]
+    shares = [(MISSING_ROWS, point.gigabytes, 100 * point.missing) for point in points]
+    shares += [(REFUSED_ROWS, point.gigabytes, 100 * point.refused) for point in points]
     scenario_size = scenario.policy.cache_load_factor * points[0].gigabytes / points[0].share
     low, high = points[0].gigabytes, points[-1].gigabytes
     shares += [("", scenario_size, 0.0)] if low <= scenario_size <= high else []

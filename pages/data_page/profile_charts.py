@@ -20,13 +20,13 @@ PLANNER = "Constants of the planner: 897 GB/s from HBM, 32 GB/s from host memory
 def misses(profile: Profile, share: float, other_profiles: Mapping[str, Profile]) -> pd.DataFrame:
     """Draw missing lookups by cache size, and return the drawn rows."""
     frame, size = workload_tables.hits(profile, share, other_profiles), f"Cache size [{workload_tables.unit(profile)}]"
-    names = workload_tables.beside(workload_tables.POLICIES, other_profiles)
+    names = workload_tables.curve_names(workload_tables.POLICIES, other_profiles)
     spec = workload_charts.lines(size, MISSES, names, ticks=log_ticks(frame["x"]))
     chart.draw(
         frame,
         spec,
         key="misses",
-        title=workload_tables.on_sizes(profile),
+        title=workload_tables.sizes_sentence(profile),
         subtitle=f"{MISSES} by cache size{', which the dashed rule marks' if (frame['name'] == '').any() else ''}. {MEANS}",
         columns={"x": size, "share": ROWS, "y": MISSES, "name": "Cache"},
     )
@@ -35,12 +35,14 @@ def misses(profile: Profile, share: float, other_profiles: Mapping[str, Profile]
 
 def popularity(profile: Profile, other_profiles: Mapping[str, Profile]) -> None:
     """Draw the share of lookups that the hottest rows take."""
-    spec = workload_charts.lines(ROWS, LOOKUPS, workload_tables.beside((workload_charts.HOTTEST,), other_profiles), ticks=SHARES)
+    spec = workload_charts.lines(
+        ROWS, LOOKUPS, workload_tables.curve_names((workload_charts.HOTTEST,), other_profiles), ticks=SHARES
+    )
     chart.draw(
         workload_tables.popularity(profile, other_profiles),
         spec,
         key="popularity",
-        title=workload_tables.on_popularity(profile),
+        title=workload_tables.popularity_sentence(profile),
         subtitle="Share of lookups [%] that the hottest rows take, by their share of all rows",
         columns={"x": ROWS, "y": LOOKUPS, "name": "Rows"},
     )
@@ -50,13 +52,13 @@ def batches(profile: Profile, other_profiles: Mapping[str, Profile], file: bool)
     """Draw unique rows and overlap by batch size, where there are enough batches."""
     if not profile.by_batch:
         return
-    names = workload_tables.beside((workload_tables.UNIQUE, workload_tables.AGAIN), other_profiles)
+    names = workload_tables.curve_names((workload_tables.UNIQUE, workload_tables.REPEATED_ROWS), other_profiles)
     ticks = tuple(float(size) for size, *_ in profile.by_batch) if file else tuple(map(float, BATCH_SIZES))
     chart.draw(
         workload_tables.batches(profile, other_profiles),
         workload_charts.lines("Batch size [samples]", LOOKUPS, names, ticks=ticks, every_tick=True),
         key="batches",
-        title=workload_tables.on_batches(profile),
+        title=workload_tables.batches_sentence(profile),
         subtitle="Share of a batch's lookups [%], by batch size",
         columns={"x": "Batch size [samples]", "y": LOOKUPS, "name": "What"},
     )
@@ -71,7 +73,7 @@ def tables(profile: Profile, share: float) -> None:
         frame,
         workload_charts.tables(tables_drawn),
         key="tables",
-        title=workload_tables.on_tables(profile, share) if share > 0 else "Misses of an LRU cache of each table",
+        title=workload_tables.tables_sentence(profile, share) if share > 0 else "Misses of an LRU cache of each table",
         subtitle=f"{MISSES} of an LRU cache of each table by the share of its rows that it holds{limit_text}",
         columns={"table": "Table", "rows": "Rows", "x": "Cache of each table, share of its rows [%]", "y": MISSES},
     )
@@ -83,7 +85,7 @@ def planner(profile: Profile, share: float) -> None:
     spec = workload_charts.lines(
         f"Cache size [{unit}]",
         "Bandwidth [GB/s]",
-        (workload_tables.PLANNER, workload_tables.REAL),
+        (workload_tables.PLANNER, workload_tables.REAL_BANDWIDTH),
         log_y=True,
         ticks=log_ticks(frame["x"]),
         rates=log_ticks(frame[frame["name"] != ""]["y"]),
@@ -92,7 +94,7 @@ def planner(profile: Profile, share: float) -> None:
         frame,
         spec,
         key="planner",
-        title=workload_tables.on_planner(profile, share),
+        title=workload_tables.planner_sentence(profile, share),
         subtitle=f"Bandwidth [GB/s] by cache size. {PLANNER}",
         source="TorchRec's planner",
         columns={"x": f"Cache size [{unit}]", "y": "Bandwidth [GB/s]", "name": "By"},

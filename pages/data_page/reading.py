@@ -10,7 +10,7 @@ import streamlit as st
 from engine.core.figures import duration
 from engine.service import progress_file
 from pages.answers import later
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 CANCELLED, BAR_AFTER = "cancelled reading", 0.4  # seconds in which most files are read, without a bar
 LEAST_SHARE = 0.01  # from this share on the time left is estimated
@@ -20,7 +20,7 @@ def with_progress(name: str, read_file: Callable[..., Any], *arguments: Hashable
     """Return `read_file(*arguments, watch=...)` for the file `name`, computed once; None if cancelled."""
     key = (read_file.__qualname__, arguments)
     if st.session_state.get(CANCELLED) == key:
-        st.info(f"Reading {plain(name)} was cancelled; nothing of it is kept.")
+        st.info(f"Reading {escape_markdown(name)} was cancelled; nothing of it is kept.")
         st.button("Read it", key="read again", on_click=_set_cancelled, args=(None,))
         return None
     return _file_result(name, read_file, *arguments)
@@ -38,7 +38,7 @@ def _file_result(name: str, read_file: Callable[..., Any], *arguments: Hashable)
             return
         share, text = progress_file.progress(path)
         time_left = f", {duration(seconds * (1 - share) / share)} left" if share > LEAST_SHARE else ""
-        label = plain(f"{text or f'reading {name}'}{time_left}")
+        label = escape_markdown(f"{text or f'reading {name}'}{time_left}")
         if bar is None:
             with place.container(horizontal=True, vertical_alignment="center"):
                 bar = st.progress(share, label)
@@ -47,7 +47,7 @@ def _file_result(name: str, read_file: Callable[..., Any], *arguments: Hashable)
             bar.progress(share, label)
 
     try:
-        return later.worker_result(progress_file.run, path, read_file, *arguments, meanwhile=draw)
+        return later.worker_result(progress_file.run_watched, path, read_file, *arguments, meanwhile=draw)
     finally:
         progress_file.remove(path)
         place.empty()

@@ -12,22 +12,22 @@ from pathlib import Path
 from uuid import uuid4
 
 from engine.errors import BadFile
-from engine.workload.readers.formats import files_of
+from engine.workload.readers.formats import parts_of_file
 from pages.answers import data_file
 from pages.answers.data_file import DataFile
-from pages.data_page.data_folder import MAPPING, groups
+from pages.data_page.data_folder import MAPPING, files_by_main
 
 FOLDER = Path(".emberpool") / "uploads"
-OTHER, MOST_NAME = re.compile(r"[^A-Za-z0-9._-]"), 240  # characters of a name at most, with room for a suffix
+FORBIDDEN_CHARACTERS, MOST_NAME = re.compile(r"[^A-Za-z0-9._-]"), 240  # characters of a name at most, with room for a suffix
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 
 
-def keep(files: Iterable[tuple[str, bytes]]) -> DataFile:
+def keep_upload(files: Iterable[tuple[str, bytes]]) -> DataFile:
     """Keep files that were uploaded together; return the main one.
 
     No other upload takes their place, whatever its name. Raises BadFile where one would be left out, or cannot be kept.
     """
-    contents = named(files)
+    contents = contents_by_name(files)
     digest = sha256(repr([(name, sha256(contents[name]).hexdigest()) for name in sorted(contents)]).encode()).hexdigest()
     target = FOLDER / digest
     try:
@@ -38,7 +38,7 @@ def keep(files: Iterable[tuple[str, bytes]]) -> DataFile:
     return data_file.register(_main_file(target, contents), data_file.UPLOADED)
 
 
-def named(files: Iterable[tuple[str, bytes]]) -> Mapping[str, bytes]:
+def contents_by_name(files: Iterable[tuple[str, bytes]]) -> Mapping[str, bytes]:
     """Return contents by their names on the server.
 
     Raises BadFile where two names would be one, or a mapping has no file.
@@ -63,7 +63,7 @@ def cleaned_name(name: str) -> str:
 
     Raises BadFile for a name of too many letters.
     """
-    cleaned = OTHER.sub("_", name).lstrip(".") or "file"
+    cleaned = FORBIDDEN_CHARACTERS.sub("_", name).lstrip(".") or "file"
     stem = cleaned[: -len(MAPPING)] if cleaned.lower().endswith(MAPPING) else ""
     if len(stem or cleaned) > MOST_NAME:
         raise BadFile(
@@ -125,17 +125,17 @@ def _main_file(folder: Path, contents: Mapping[str, bytes]) -> Path:
     Raises BadFile where one would not be read.
     """
     paths = frozenset(folder / name for name in contents)
-    recordings = groups([path for path in paths if not path.name.endswith(MAPPING)])
+    recordings = files_by_main([path for path in paths if not path.name.endswith(MAPPING)])
     if len(recordings) > 1:
         for path in recordings:  # the error of a missing file comes first
-            files_of(path)
+            parts_of_file(path)
         first_name, second_name = sorted(path.name for path in recordings)[:2]
         raise BadFile(
             f"{first_name} and {second_name} are {len(recordings)} recordings, and a run trains on one: put their rows into one "
             "file, in their order, or upload one of them, with those that belong to it."
         )
     (main,) = recordings
-    unread = sorted(path.name for path in paths - set(files_of(main)))
+    unread = sorted(path.name for path in paths - set(parts_of_file(main)))
     if unread:
         raise BadFile(f"{unread[0]} is not read together with {main.name}; upload one without the other.")
     return main

@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from functools import cache
 
-from engine.insight.data_profile import LRU, LRU_BY_TABLE, STATIC
+from engine.insight.data_profile import HOTTEST_STAY, LRU, LRU_BY_TABLE
 from pages.graphics.charts import (
     INK,
     LOG,
     Spec,
     axis,
-    below,
+    conditional,
     gradient,
-    hover,
     layer,
+    legend_below,
     nominal,
+    only_rows,
     quantity,
     rows,
-    ruled,
-    when,
-    where,
+    rule_mark,
+    tooltip_fields,
 )
 from pages.graphics.heat_maps import LEAST_HEIGHT, SHADES
 from pages.graphics.log_axes import log_axis
@@ -27,12 +27,12 @@ from pages.ui import palette
 # A policy keeps its colour over all charts of the page; the hottest rows are those of the static one.
 HOTTEST = "hottest rows"
 # Every second of the shares, which are a quarter of a decade apart, is written.
-HALVES = "2 * log(datum.value) / LN10"
-HALF_DECADES = f"abs({HALVES} - round({HALVES})) < 0.01 ? format(datum.value, '.2~r') : ''"
-BESIDE = ": "
-PIXELS, TALL, MANY = 17, 44, 30  # pixels of a row at least and at most; tables drawn at most
+HALF_DECADE = "2 * log(datum.value) / LN10"
+HALF_DECADES = f"abs({HALF_DECADE} - round({HALF_DECADE})) < 0.01 ? format(datum.value, '.2~r') : ''"
+PREFIX_END = ": "
+MIN_ROW_PIXELS, MAX_ROW_PIXELS, DEFAULT_TABLES = 17, 44, 30  # pixels of a row at least and at most; tables drawn at most
 EXACT = "format(datum.value, ',')"
-COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", STATIC: "#9c6b3f", HOTTEST: "#9c6b3f"}
+COLOURS = {LRU: "#c2557f", LRU_BY_TABLE: "#3f8fd0", HOTTEST_STAY: "#9c6b3f", HOTTEST: "#9c6b3f"}
 
 
 @cache
@@ -51,9 +51,9 @@ def lines(
     `ticks` are the values written on the axis of x, `rates` those on a logarithmic axis of y. A narrow chart writes
     powers of ten alone, unless `every_tick` is wanted.
     """
-    tip = hover(("name", "What"), ("x", x, ",.4~r"), ("y", y, ".3~r"))
+    tip = tooltip_fields(("name", "What"), ("x", x, ",.4~r"), ("y", y, ".3~r"))
     scale = LOG if log_y else {"domain": [0, 100]}
-    colour = nominal("name", scale=_colours(names), legend=below(max(names, key=len), title=None))
+    colour = nominal("name", scale=_colours(names), legend=legend_below(max(names, key=len), title=None))
     x_axis = log_axis(x, "x", **({"values": [*ticks]} if ticks else {}), **({"labelExpr": EXACT} if every_tick else {}))
     y_axis = log_axis(y, "y", **({"values": [*rates]} if rates else {})) if log_y else axis(y, format=".4~r")
     return {
@@ -66,28 +66,28 @@ def lines(
                 {"filter": "datum.name !== ''"},
                 y=quantity("y", axis=y_axis, scale=scale),
                 color=colour,
-                strokeDash=when(f"indexof(datum.name, '{BESIDE}') > 0", [5, 3], [1, 0]),
+                strokeDash=conditional(f"indexof(datum.name, '{PREFIX_END}') > 0", [5, 3], [1, 0]),
                 tooltip=tip,
             ),
-            {**where("datum.name === ''"), "mark": ruled(color=INK, strokeDash=[4, 3])},
+            {**only_rows("datum.name === ''"), "mark": rule_mark(color=INK, strokeDash=[4, 3])},
         ],
     }
 
 
 def _colours(names: Sequence[str]) -> Spec:
     """Return colours of names; names alike but for their prefix share one, and are dashed."""
-    base_names = [name.rpartition(BESIDE)[2] for name in names]
+    base_names = [name.rpartition(PREFIX_END)[2] for name in names]
     default_colours = palette.colours(tuple(dict.fromkeys(base_names)))
     colours = dict(zip(default_colours["domain"], default_colours["range"], strict=True)) | COLOURS
     return {"domain": list(names), "range": [colours[name] for name in base_names]}
 
 
 @cache
-def tables(number: int = MANY) -> Spec:
+def tables(number: int = DEFAULT_TABLES) -> Spec:
     """Misses by table and share of its rows, a cell each; needs x, table, y."""
     share = axis("Share of rows held [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
     return {
-        **rows(max(PIXELS, min(TALL, LEAST_HEIGHT // max(number, 1)))),
+        **rows(max(MIN_ROW_PIXELS, min(MAX_ROW_PIXELS, LEAST_HEIGHT // max(number, 1)))),
         "mark": {"type": "rect"},
         "encoding": {
             "x": {"field": "x", "type": "ordinal", "axis": share},
@@ -97,7 +97,7 @@ def tables(number: int = MANY) -> Spec:
                 scale={**SHADES, "domain": [0, 100]},
                 legend=gradient("Lookups that miss [%]"),
             ),
-            "tooltip": hover(
+            "tooltip": tooltip_fields(
                 ("table", "Table"), ("x", "Cached, share of its rows [%]", ".3~r"), ("y", "Lookups that miss [%]", ".3~r")
             ),
         },

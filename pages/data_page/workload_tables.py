@@ -11,25 +11,25 @@ import pandas as pd
 
 from engine.core.figures import PREFIXES, count, factor, figure, percent
 from engine.insight import data_profile, planner_gap
-from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC, Profile
+from engine.insight.data_profile import HOTTEST_STAY, LRU, LRU_BY_TABLE, ROW_SHARES, Profile
 from engine.paths import FileState
 from engine.scenario.scenario import Scenario, per_table
 from engine.workload.bags import chances, length_cv
-from engine.workload.popularity import alike
+from engine.workload.popularity import table_kinds
 from engine.workload.readers.digest_check import digest_check, file_states
 from engine.workload.readers.file_tables import numbering_note
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from engine.workload.readers.recording import Recording
 from engine.workload.source import source
 
 MOST_LOOKUPS, MANY_LOOKUPS = 1_000_000, 8_000_000
 MOST_TABLES, SMALL_TABLE, MANY_TABLES, MOST_LETTERS = 30, 10_000, 100, 20
-UNIQUE, AGAIN = "unique rows", "lookups of a row of the batch before"
-POLICIES = (LRU, LRU_BY_TABLE, STATIC)
-NOTHING: Mapping[str, Profile] = {}
-RARELY = 0.99
+UNIQUE, REPEATED_ROWS = "unique rows", "lookups of a row of the batch before"
+POLICIES = (LRU, LRU_BY_TABLE, HOTTEST_STAY)
+NO_PROFILES: Mapping[str, Profile] = {}
+LENGTH_QUANTILE = 0.99
 UNITS, LEAST_UNITS = ("P", "T", "G", "M", "k"), 10.0
-PLANNER, REAL = "planner's formula", "what the hits give"
+PLANNER, REAL_BANDWIDTH = "planner's formula", "what the hits give"
 
 
 def _file(path: str, digest: str) -> Recording:
@@ -43,27 +43,27 @@ def _file(path: str, digest: str) -> Recording:
 @lru_cache(maxsize=8)
 def _read_file(path: str, digest: str, states: tuple[FileState, ...]) -> Recording:
     with digest_check(Path(path), digest):
-        return read(path)
+        return read_file(path)
 
 
-def asked(scenario: Scenario) -> Scenario:
+def profile_scenario(scenario: Scenario) -> Scenario:
     """Return the scenario's model and data alone, so that other knobs recompute nothing."""
     return replace(Scenario(), model=scenario.model, data=scenario.data)
 
 
-def many(scenario: Scenario) -> bool:
+def has_many_table_kinds(scenario: Scenario) -> bool:
     """Whether tables are so unlike each other that their expectation takes long."""
-    return len(alike(scenario).laws) > MANY_TABLES
+    return len(table_kinds(scenario).laws) > MANY_TABLES
 
 
 @lru_cache(maxsize=32)
-def expected(scenario: Scenario) -> Profile:
+def expected_profile(scenario: Scenario) -> Profile:
     """Return the generator's expected profile of `asked(scenario)`."""
-    return data_profile.expectation(scenario)
+    return data_profile.expected_profile(scenario)
 
 
 @lru_cache(maxsize=8)
-def counted(scenario: Scenario, max_lookups: int = MOST_LOOKUPS, path: str = "") -> Profile:
+def counted_profile(scenario: Scenario, max_lookups: int = MOST_LOOKUPS, path: str = "") -> Profile:
     """Return the profile of the first batches of `asked(scenario)`, at most `max_lookups` lookups.
 
     Of the file at `path` it counts one pass at most.
@@ -74,7 +74,7 @@ def counted(scenario: Scenario, max_lookups: int = MOST_LOOKUPS, path: str = "")
     number = max(1, max_lookups // max(len(first_ids), 1))
     if origin.training_samples:
         number = max(1, min(number, origin.training_samples // scenario.data.batch_size))
-    profile = data_profile.counted(scenario, [first_ids, *(origin.ids(n) for n in range(1, number))])
+    profile = data_profile.counted_profile(scenario, [first_ids, *(origin.ids(n) for n in range(1, number))])
     if file is None:
         return profile
     columns = file.fields * (len(profile.table_rows) // file.tables)  # copies of a field follow each other
@@ -92,8 +92,8 @@ def answer(profile: Profile, share: float) -> str:
     Without a share, the hit rates of caches in general.
     """
     if share <= 0:
-        return on_sizes(profile)
-    lru, static = (percent(profile.hit_rate(policy, share)) for policy in (LRU, STATIC))
+        return sizes_sentence(profile)
+    lru, static = (percent(profile.hit_rate(policy, share)) for policy in (LRU, HOTTEST_STAY))
     cache = f"A cache of {figure(share * table_bytes(profile), 'B')}, {percent(share)} of the rows,"
     return f"{cache} hits {lru} of lookups as LRU, {static} with the hottest rows"
 
@@ -119,38 +119,38 @@ def first_uses(profile: Profile) -> str:
     )
 
 
-def on_sizes(profile: Profile) -> str:
+def sizes_sentence(profile: Profile) -> str:
     """Return the sizes from which an LRU cache hits 90, 95 and 99 %."""
     hits = np.maximum.accumulate(profile.hits[LRU])
     reached = [part for part in (0.9, 0.95, 0.99) if hits[-1] >= part]
     if not reached:
         return f"As LRU, a cache of any size hits at most {percent(hits[-1])} of these lookups"
-    shares = [float(np.exp(np.interp(part, hits, np.log(SHARES)))) for part in reached]
+    shares = [float(np.exp(np.interp(part, hits, np.log(ROW_SHARES)))) for part in reached]
     size_texts = [
         f"{percent(part)} from {figure(share * table_bytes(profile), 'B')}" for part, share in zip(reached, shares, strict=True)
     ]
     return f"As LRU, a cache hits {', '.join(size_texts)} on"
 
 
-def on_popularity(profile: Profile) -> str:
+def popularity_sentence(profile: Profile) -> str:
     """Return how few rows take how many lookups."""
-    hottest = float(np.interp(np.log(0.01), np.log(SHARES), profile.popularity))
+    hottest = float(np.interp(np.log(0.01), np.log(ROW_SHARES), profile.popularity))
     return f"1 % of the rows take {percent(hottest)} of the lookups"
 
 
-def on_batches(profile: Profile) -> str:
+def batches_sentence(profile: Profile) -> str:
     """Return the sentence on unique and repeated rows of a batch."""
     samples, unique, repeated = profile.by_batch[min(2, len(profile.by_batch) - 1)]
     unique_text = f"A batch of {count(samples, 'sample')} touches {figure(100 * unique)} rows per 100 lookups"
     return f"{unique_text}; {percent(repeated)} of its lookups meet a row of the batch before"
 
 
-def on_planner(profile: Profile, share: float) -> str:
+def planner_sentence(profile: Profile, share: float) -> str:
     """Return the error of the planner's formula, and its part due to the hit rate.
 
     The planner takes the share of rows for the hit rate.
     """
-    overlay = planner_gap.overlay(share, profile.hit_rate(STATIC, share))
+    overlay = planner_gap.overlay(share, profile.hit_rate(HOTTEST_STAY, share))
     hit_rate_bandwidth, planner_bandwidth, hit_rate_factor = (
         overlay.real / 1e9,
         overlay.planner / 1e9,
@@ -166,7 +166,7 @@ def planner_steps(profile: Profile, share: float) -> pd.DataFrame:
 
     Columns: bandwidth after each step [GB/s], factor, both as text, and the step.
     """
-    hit_rate = profile.hit_rate(STATIC, share)
+    hit_rate = profile.hit_rate(HOTTEST_STAY, share)
     overlay = planner_gap.overlay(share, hit_rate)
     words = (
         "Derating by ten left out",
@@ -179,7 +179,7 @@ def planner_steps(profile: Profile, share: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["Bandwidth [GB/s]", "Factor [x]", "Bandwidth", "Factor", "Step"])
 
 
-def on_bags(scenario: Scenario) -> str:
+def bags_sentence(scenario: Scenario) -> str:
     """Return the sentence on generated bags' lengths; "" where all are even."""
     kinds = Counter(zip(per_table(scenario.model, "pooling"), length_cv(scenario), strict=True))
     uneven = {kind: chances(*kind) for kind in kinds if kind[1] > 0}
@@ -187,18 +187,18 @@ def on_bags(scenario: Scenario) -> str:
         return ""
     tables = sum(kinds[kind] for kind in uneven)
     empty = sum(kinds[kind] * float(length_chances[0]) for kind, length_chances in uneven.items()) / tables
-    (mean, _), longest = max(uneven.items(), key=lambda length_law: int(np.argmax(np.cumsum(length_law[1]) > RARELY)))
-    rare_length = int(np.argmax(np.cumsum(longest) > RARELY))
+    (mean, _), longest = max(uneven.items(), key=lambda length_law: int(np.argmax(np.cumsum(length_law[1]) > LENGTH_QUANTILE)))
+    rare_length = int(np.argmax(np.cumsum(longest) > LENGTH_QUANTILE))
     bags = f"Bags of {tables} of {sum(kinds.values())} tables are uneven: {percent(empty)} of them are empty"
     return f"{bags}, and at most one in a hundred has more than {count(rare_length)} lookups, where the mean is {count(mean)}."
 
 
-def on_tables(profile: Profile, share: float) -> str:
+def tables_sentence(profile: Profile, share: float) -> str:
     """Return which tables a cache of the same share serves worst.
 
     Where small tables miss most, it says their bytes.
     """
-    hits = np.array([np.interp(np.log(max(share, 1e-9)), np.log(SHARES), table_hits) for table_hits in profile.by_table])
+    hits = np.array([np.interp(np.log(max(share, 1e-9)), np.log(ROW_SHARES), table_hits) for table_hits in profile.by_table])
     misses_by_table, rows = profile.weight * (1 - hits), np.array(profile.table_rows)
     start = f"With {percent(share)} of each table cached"
     if misses_by_table.sum() <= 0:
@@ -244,27 +244,27 @@ def by_table(profile: Profile) -> pd.DataFrame:
     rows = [
         (100 * x, labels[t], 100 * (1 - hit), profile.table_rows[t])
         for t in largest
-        for x, hit in zip(SHARES, profile.by_table[t], strict=True)
+        for x, hit in zip(ROW_SHARES, profile.by_table[t], strict=True)
     ]
     return pd.DataFrame(rows, columns=["x", "table", "y", "rows"])
 
 
-def popularity(profile: Profile, other_profiles: Mapping[str, Profile] = NOTHING) -> pd.DataFrame:
+def popularity(profile: Profile, other_profiles: Mapping[str, Profile] = NO_PROFILES) -> pd.DataFrame:
     """Return shares of rows against shares of lookups [%], of all profiles by prefix."""
     curves = (
-        {"x": 100 * SHARES, "y": 100 * prefixed_profile.popularity, "name": f"{prefix}hottest rows"}
+        {"x": 100 * ROW_SHARES, "y": 100 * prefixed_profile.popularity, "name": f"{prefix}hottest rows"}
         for prefix, prefixed_profile in _prefixed_profiles(profile, other_profiles)
     )
     return pd.concat(list(map(pd.DataFrame, curves)), ignore_index=True)
 
 
-def batches(profile: Profile, other_profiles: Mapping[str, Profile] = NOTHING) -> pd.DataFrame:
+def batches(profile: Profile, other_profiles: Mapping[str, Profile] = NO_PROFILES) -> pd.DataFrame:
     """Return unique rows and overlap by batch size [% of lookups], by prefix."""
     rows = [
         (size, 100 * share, prefix + name)
         for prefix, prefixed_profile in _prefixed_profiles(profile, other_profiles)
         for size, *shares in prefixed_profile.by_batch
-        for name, share in zip((UNIQUE, AGAIN), shares, strict=True)
+        for name, share in zip((UNIQUE, REPEATED_ROWS), shares, strict=True)
     ]
     return pd.DataFrame(rows, columns=["x", "y", "name"])
 
@@ -283,17 +283,17 @@ def _miss_rows(profile: Profile, prefix: str) -> pd.DataFrame:
     rows = [
         (_size_in_unit(profile, x), 100 * x, 100 * (1 - y), prefix + name)
         for name, all_y in profile.hits.items()
-        for x, y in zip(SHARES, all_y, strict=True)
+        for x, y in zip(ROW_SHARES, all_y, strict=True)
     ]
     return pd.DataFrame(rows, columns=["x", "share", "y", "name"])
 
 
 def bandwidth(profile: Profile, share: float) -> pd.DataFrame:
     """Return GB/s by the planner and by the hits, over cache sizes in `unit(profile)`."""
-    steps = [(x, planner_gap.overlay(x, profile.hit_rate(STATIC, x))) for x in SHARES]
+    steps = [(x, planner_gap.overlay(x, profile.hit_rate(HOTTEST_STAY, x))) for x in ROW_SHARES]
     rows = [
         (_size_in_unit(profile, x), 100 * x, rate / 1e9, name)
-        for name, rates in ((PLANNER, "planner"), (REAL, "real"))
+        for name, rates in ((PLANNER, "planner"), (REAL_BANDWIDTH, "real"))
         for x, overlay in steps
         for rate in (getattr(overlay, rates),)
     ]
@@ -312,7 +312,7 @@ def unit(profile: Profile) -> str:
 
 def _with_asked_size(frame: pd.DataFrame, profile: Profile, share: float) -> pd.DataFrame:
     asked_size = {"x": _size_in_unit(profile, share), "share": 100 * share, "y": 1.0, "name": ""}
-    return pd.concat([frame, pd.DataFrame([asked_size])], ignore_index=True) if SHARES[0] <= share <= 1 else frame
+    return pd.concat([frame, pd.DataFrame([asked_size])], ignore_index=True) if ROW_SHARES[0] <= share <= 1 else frame
 
 
 def numbers(misses: pd.DataFrame, unit: str) -> pd.DataFrame:
@@ -322,6 +322,6 @@ def numbers(misses: pd.DataFrame, unit: str) -> pd.DataFrame:
     return table.rename(columns=titles | {name: f"Misses, {name} [%]" for name in table.columns[2:]})
 
 
-def beside(names: tuple[str, ...], prefixes: Iterable[str]) -> tuple[str, ...]:
+def curve_names(names: tuple[str, ...], prefixes: Iterable[str]) -> tuple[str, ...]:
     """Return the names of all curves, with prefixes, in the order of their colours."""
     return tuple(prefix + name for prefix in ("", *prefixes) for name in names)

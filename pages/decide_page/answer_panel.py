@@ -8,18 +8,18 @@ import streamlit as st
 from engine.analysis.enough.question import baseline_of
 from engine.analysis.verdict.decide import Verdict
 from engine.analysis.verdict.outlook.bands import VerdictBands
-from engine.analysis.verdict.outlook.variants import Varied
+from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.report.sentences import (
+    draw_share_sentence,
     headline,
-    headline_only,
-    left_out,
-    not_on_sale,
+    headline_only_sentence,
     notes,
     popularity_words,
-    sureness,
-    ties,
+    reason_sentence,
+    ties_sentence,
+    unavailable_sentence,
+    unpriced_sentence,
     unstruck_words,
-    why,
 )
 from engine.errors import EmberpoolError
 from engine.estimates import estimates
@@ -29,12 +29,12 @@ from pages.answers.question import CHOSEN_BASELINE, default_baseline
 from pages.decide_page import decide_tables
 from pages.ui import answer, downloads, session
 from pages.ui.page_link import script
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-MOST = 2000
+MAX_LETTERS = 2000
 
 
-def known(quick_search: Future[Verdict], whole_search: Future[Verdict] | None) -> Verdict | None:
+def best_known_verdict(quick_search: Future[Verdict], whole_search: Future[Verdict] | None) -> Verdict | None:
     """Return the verdict so far: the whole search's, else the quick one's."""
     for future in (whole_search, quick_search):
         if future and future.done() and not future.exception():
@@ -53,7 +53,7 @@ def failure(*futures: Future[Verdict] | None) -> str:
     return ""
 
 
-def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Varied], refusal: str) -> None:
+def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[VariedCase], refusal: str) -> None:
     """Draw the answer's box: the verdict, or that it is searched, or a refusal.
 
     The verdict's assumptions stand under the box.
@@ -66,11 +66,11 @@ def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Va
         _draw(verdict, bands, cases)
 
 
-def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied]) -> None:
+def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCase]) -> None:
     headline_text, best_row = headline(verdict), verdict.best
     keep, _, machine = headline_text.partition(": " if best_row else ". ")
     popularity_note = popularity_words(verdict, cases)
-    sureness_note = sureness(verdict, bands) if bands else ""
+    sureness_note = draw_share_sentence(verdict, bands) if bands else ""
     following = "" if verdict.whole else "A quick search of all systems; the whole search follows."
     answer.show(keep, [machine], below=[popularity_note, sureness_note, following])
     with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
@@ -78,38 +78,38 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[Varied])
             st.button("Open in Design", key="open", on_click=_open_in_design, args=(best_row.scenario,))
         if best_row is not None:
             with st.popover("Parts and notes", type="tertiary", width="content"):
-                downloads.show(decide_tables.bill(best_row), {"USD": "%,.0f"})
+                downloads.show(decide_tables.bill_rows(best_row), {"USD": "%,.0f"})
                 for note in notes(verdict):
-                    st.markdown(plain(note, most=MOST))
+                    st.markdown(escape_markdown(note, most=MAX_LETTERS))
     if best_row is None:
         sentences = [unstruck_words(verdict), *notes(verdict)]
     else:
         sentences = [
-            why(verdict),
-            ties(verdict),
+            reason_sentence(verdict),
+            ties_sentence(verdict),
             unstruck_words(verdict),
-            left_out(verdict),
-            not_on_sale(best_row),
-            headline_only(best_row),
+            unpriced_sentence(verdict),
+            unavailable_sentence(best_row),
+            headline_only_sentence(best_row),
         ]
-    st.caption(" ".join(plain(sentence, most=MOST) for sentence in sentences if sentence))
+    st.caption(" ".join(escape_markdown(sentence, most=MAX_LETTERS) for sentence in sentences if sentence))
 
 
 def _open_in_design(scenario: Scenario) -> None:
     """Show a machine in Design, against a baseline that can run beside it."""
-    session.show(scenario)
+    session.hold_scenario(scenario)
     names = [name for name in (default_baseline(scenario), *BASELINES) if name != scenario.system]
     runs = (name for name in names if estimates([baseline_of(scenario, name)])[0].ran)
     st.session_state[CHOSEN_BASELINE] = next(runs, "")
-    st.session_state[GO] = script("design")
+    st.session_state[NEXT_PAGE_KEY] = script("design")
 
 
 BASELINES = ("dram", "dram-hbm-nodes", "cpu-gpu")
-GO = "decide go"
+NEXT_PAGE_KEY = "decide go"
 
 
 def go() -> None:
     """Lead to the page of the button that was pressed."""
-    if page := st.session_state.pop(GO, ""):
-        st.session_state[session.LANDED] = True
+    if page := st.session_state.pop(NEXT_PAGE_KEY, ""):
+        st.session_state[session.FOCUS_PAGE] = True
         st.switch_page(page)

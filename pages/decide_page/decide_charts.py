@@ -5,35 +5,35 @@ from functools import lru_cache
 from engine.analysis.verdict import families
 from engine.analysis.verdict.outlook.territory import Territory
 from pages.graphics.charts import (
-    FIT,
+    FIT_WIDTH,
     INK,
     LABEL,
     Spec,
     axis,
-    below,
-    ending,
-    hover,
+    bar_scale,
+    conditional,
     layer,
+    legend_below,
     nominal,
+    only_rows,
     quantity,
     rows,
-    ruled,
+    rule_mark,
     scale_of,
-    when,
-    where,
+    tooltip_fields,
 )
 from pages.graphics.log_axes import log_axis
 
 COLOURS = {
     families.HBM: "#c44e52",
-    families.CACHED: "#1f7f8c",
+    families.CACHED_DRAM: "#1f7f8c",
     families.HOST: "#4a9fd8",
     families.CXL: "#c2a02b",
     families.PERSISTENT: "#d9622b",
     families.DRIVES: "#8c8c8c",
     families.SERVERS: "#9467bd",
 }
-NOBODY = "nothing can be built"
+NO_FAMILY = "nothing can be built"
 PARTS = {"capital": "#5b7bb4", "electricity": "#e8b04a", "lost to failures": "#c23b3b"}
 LONGEST = max(PARTS, key=len)
 MAP_HEIGHT = 300
@@ -48,13 +48,13 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
     lane = {"y": nominal("family", sort=list(order), axis=axis("", labelFontSize=12, labelLimit=170, domain=False))}
     stack = layer(
         {"type": "bar", "height": {"band": 0.5}},
-        x=quantity("amount", stack="zero", axis=axis(unit, grid=False), scale=ending("1,230 (misses)")),
+        x=quantity("amount", stack="zero", axis=axis(unit, grid=False), scale=bar_scale("1,230 (misses)")),
         color=nominal(
-            "part", scale=scale_of({part: PARTS[part] for part in parts}), legend=below(max(parts, key=len), title=None)
+            "part", scale=scale_of({part: PARTS[part] for part in parts}), legend=legend_below(max(parts, key=len), title=None)
         ),
         order=quantity("rank"),
-        opacity=when("datum.meets", 1, 0.35),
-        tooltip=hover(
+        opacity=conditional("datum.meets", 1, 0.35),
+        tooltip=tooltip_fields(
             ("family", "Rows are held in"),
             ("machine", "Machine"),
             ("part", "Part"),
@@ -62,10 +62,10 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
             ("says", "Requirement"),
         ),
     )
-    has_range = where("isValid(datum.low) && datum.rank === 0")
+    has_range = only_rows("isValid(datum.low) && datum.rank === 0")
     ends = {"x": quantity("low", title=unit), "x2": {"field": "drawn"}}
-    tip = hover(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
-    whisker = {**has_range, "layer": [layer(ruled(strokeWidth=1.5, color=INK), **ends, tooltip=tip)]}
+    tip = tooltip_fields(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
+    whisker = {**has_range, "layer": [layer(rule_mark(strokeWidth=1.5, color=INK), **ends, tooltip=tip)]}
     total = layer(
         {**LABEL, "dy": -8, "fontSize": 11},
         {"filter": "datum.rank === 0"},
@@ -85,9 +85,9 @@ def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, fami
     scale = {True: {"type": "log", "nice": False}, False: {"zero": False, "nice": False}}
     x = quantity("x0", scale=scale[log_across], axis=_map_axis(x_title, "x", log_across))
     y = quantity("y0", scale=scale[log_up], axis=_map_axis(y_title, "y", log_up))
-    domain = {name: colour for name, colour in {**COLOURS, NOBODY: "#d9d9d9"}.items() if name in families}
-    legend = below(max(families, key=len), title=None, symbolType="square", symbolSize=120)
-    tip = hover(
+    domain = {name: colour for name, colour in {**COLOURS, NO_FAMILY: "#d9d9d9"}.items() if name in families}
+    legend = legend_below(max(families, key=len), title=None, symbolType="square", symbolSize=120)
+    tip = tooltip_fields(
         ("x", x_title, ",.4~r"),
         ("y", y_title, ",.4~r"),
         ("family", "Rows are held in"),
@@ -120,7 +120,7 @@ def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, fami
         text={"value": "you are here"},
     )
     return {
-        **FIT,
+        **FIT_WIDTH,
         "height": MAP_HEIGHT,
         "layer": [cells, point, halo, layer(text, is_question, **question_channels, text={"value": "you are here"})],
     }
@@ -132,5 +132,5 @@ def _map_axis(title: str, channel: str, log: bool) -> Spec:
 
 def known_families(territory: Territory) -> tuple[str, ...]:
     """Return the families that win a cell of a map, in the colours' order."""
-    won = {cell.winner.family or NOBODY for cell in territory.cells.values()}
-    return tuple(name for name in (*COLOURS, NOBODY) if name in won)
+    won = {cell.winner.family or NO_FAMILY for cell in territory.cells.values()}
+    return tuple(name for name in (*COLOURS, NO_FAMILY) if name in won)

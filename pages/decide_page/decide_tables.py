@@ -7,23 +7,23 @@ from typing import Any
 
 import pandas as pd
 
-from engine.analysis.verdict.decide import Row, Verdict
+from engine.analysis.verdict.decide import SystemRow, Verdict
 from engine.analysis.verdict.outlook.axes import AXES
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.territory import Territory
-from engine.analysis.verdict.outlook.variants import Varied
-from engine.analysis.verdict.report.sentences import machine_words, not_on_sale, row_title
+from engine.analysis.verdict.outlook.variants import VariedCase
+from engine.analysis.verdict.report.sentences import machine_words, row_title, unavailable_sentence
 from engine.core.figures import figure
 from engine.insight.running_costs import BILLION, MONTH
-from engine.registry import load
+from engine.registry import load_variant
 from engine.sweep import links
-from pages.decide_page.decide_charts import NOBODY
+from pages.decide_page.decide_charts import NO_FAMILY
 from pages.ui.page_link import host
-from pages.ui.plain import worded
+from pages.ui.plain import spell_out_knobs
 
-MOST_TIMES = 6.0  # times the lowest cost: longer bars would leave no room for others
+MAX_COST_RATIO = 6.0  # times the lowest cost: longer bars would leave no room for others
 WHISKER = 1.5  # times the longest bar: a longer line is cut there
-LEAST = 1e-4  # share of a cost: smaller parts are not drawn
+MIN_PART = 1e-4  # share of a cost: smaller parts are not drawn
 NUMBERS = {
     "USD a billion samples": "%.4g",
     "Machine [USD]": "%,.0f",
@@ -36,7 +36,7 @@ NUMBERS = {
 
 def title(system: str) -> str:
     """Return the title of a system, "" for none."""
-    return str(load("systems", system).title) if system else ""
+    return str(load_variant("systems", system).title) if system else ""
 
 
 def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
@@ -44,14 +44,14 @@ def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
     leaders = [row for row in verdict.families if row.cost is not None]
     leaders.sort(key=lambda row: row.cost.total if row.cost else inf)
     lowest_cost = min((row.cost.total for row in leaders if row.cost), default=0.0)
-    priced_rows = [(row, row.cost) for row in leaders if row.cost and row.cost.total <= MOST_TIMES * lowest_cost]
+    priced_rows = [(row, row.cost) for row in leaders if row.cost and row.cost.total <= MAX_COST_RATIO * lowest_cost]
     edge = WHISKER * max((cost.total for _, cost in priced_rows), default=0.0)
     part_rows = []
     for row, cost in priced_rows:
         band = bands.rows.get(row.system) if bands and verdict.question.objective == "cost" else None
         parts = {"capital": cost.capital, "electricity": cost.electricity, "lost to failures": max(cost.lost, 0.0)}
         for rank, (part, amount) in enumerate(parts.items()):
-            if amount <= LEAST * cost.total:
+            if amount <= MIN_PART * cost.total:
                 continue
             part_rows.append(
                 {
@@ -78,7 +78,7 @@ def dearer_families(verdict: Verdict) -> list[str]:
     for row in verdict.families:
         if row.cost is None:
             sentences.append(f"{row.family}: {row.reason}")
-        elif row.cost.total > MOST_TIMES * lowest_cost:
+        elif row.cost.total > MAX_COST_RATIO * lowest_cost:
             sentences.append(f"{row.family}: {figure(row.cost.total / lowest_cost)} times the cost.")
     return sentences
 
@@ -90,8 +90,8 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
             {
                 "System": row_title(row),
                 "Rows are held in": row.family,
-                "Machine, or what limits it": worded(
-                    " ".join(filter(None, (row.reason or machine_words(row), not_on_sale(row))))
+                "Machine, or what limits it": spell_out_knobs(
+                    " ".join(filter(None, (row.reason or machine_words(row), unavailable_sentence(row))))
                 ),
                 "USD a billion samples": row.cost.total if row.cost else None,
                 "Machine [USD]": row.capital,
@@ -106,13 +106,13 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
     )
 
 
-def bill(row: Row) -> pd.DataFrame:
+def bill_rows(row: SystemRow) -> pd.DataFrame:
     """Return what each device of a row's machine costs; the rows sum to its price."""
     part_rows = [{"Part": name, "USD": price} for name, price in row.bill]
     return pd.DataFrame([*part_rows, {"Part": "All", "USD": row.capital}])
 
 
-def losses(verdict: Verdict) -> pd.DataFrame:
+def failure_losses(verdict: Verdict) -> pd.DataFrame:
     """Return the loss by a failure on each family's best machine, and a month's cost."""
     loss_rows = []
     for row in verdict.families:
@@ -124,7 +124,7 @@ def losses(verdict: Verdict) -> pd.DataFrame:
             {
                 "Rows are held in": row.family,
                 "System": title(row.system),
-                "Protection": str(load("protections", guard.name).title),
+                "Protection": str(load_variant("protections", guard.name).title),
                 "Worst failure": guard.worst_fault or "none has a rate",
                 "Lost then [batches]": guard.lost_batches,
                 "Lost then [min]": guard.lost_minutes,
@@ -136,11 +136,11 @@ def losses(verdict: Verdict) -> pd.DataFrame:
     return pd.DataFrame(loss_rows)
 
 
-def cases(variants: Sequence[Varied], best_row: Row | None) -> pd.DataFrame:
+def case_rows(variants: Sequence[VariedCase], best_row: SystemRow | None) -> pd.DataFrame:
     """Return a row a case, the question first: change, winner, price and pace."""
     question_row = {
         "If": "as asked",
-        "Rows are held in": best_row.family if best_row else NOBODY,
+        "Rows are held in": best_row.family if best_row else NO_FAMILY,
         "System": row_title(best_row) if best_row else "",
         "USD a billion samples": best_row.cost.total if best_row and best_row.cost else None,
         "Machine [USD]": best_row.capital if best_row else None,
@@ -152,7 +152,7 @@ def cases(variants: Sequence[Varied], best_row: Row | None) -> pd.DataFrame:
             *(
                 {
                     "If": f"{variant.name}: {variant.told}",
-                    "Rows are held in": variant.winner.family or NOBODY,
+                    "Rows are held in": variant.winner.family or NO_FAMILY,
                     "System": title(variant.winner.system),
                     "USD a billion samples": variant.winner.cost if variant.winner.meets else None,
                     "Machine [USD]": variant.winner.capital,
@@ -176,7 +176,7 @@ def map_cells(territory: Territory, verdict: Verdict) -> pd.DataFrame:
             "x1": x[column + 1],
             "y0": y[row],
             "y1": y[row + 1],
-            "family": cell.winner.family or NOBODY,
+            "family": cell.winner.family or NO_FAMILY,
             "system": title(cell.winner.system),
             "cost": cell.winner.cost if cell.winner.meets else None,
             "price": cell.winner.capital,

@@ -7,16 +7,31 @@ import streamlit as st
 from engine.analysis.verdict.allowed import ON_SALE, AllowedParts
 from engine.analysis.verdict.report.asked import COST
 from engine.analysis.verdict.space import KNOBS as SPACE
-from engine.analysis.verdict.space import RESET
+from engine.analysis.verdict.space import RESET_KNOBS
 from engine.scenario.scenario import KNOBS
-from engine.sweep.links import Opened
-from engine.sweep.questions import Questions
+from engine.sweep.links import OpenedLink
+from engine.sweep.questions import LinkQuestions
 from pages.ui import knob_widgets, palette, session
 from pages.ui.page_link import LinkPart, PageLink
 
-MUST, VALUE, BUDGET, LOSE, MOST = "decide must", "decide value", "decide budget", "decide lose", "decide most"
-LEAST, PARTS, GPU = "decide least", "decide parts", "decide gpu"
-FIRST: Mapping[str, str] = {MUST: "", VALUE: "", BUDGET: "", LOSE: "", MOST: "", LEAST: COST, PARTS: ON_SALE, GPU: ""}
+REQUIREMENT, REQUIRED_VALUE, BUDGET, LOSS, LOSS_LIMIT = (
+    "decide must",
+    "decide value",
+    "decide budget",
+    "decide lose",
+    "decide most",
+)
+OBJECTIVE, PARTS, GPU = "decide least", "decide parts", "decide gpu"
+DEFAULTS: Mapping[str, str] = {
+    REQUIREMENT: "",
+    REQUIRED_VALUE: "",
+    BUDGET: "",
+    LOSS: "",
+    LOSS_LIMIT: "",
+    OBJECTIVE: COST,
+    PARTS: ON_SALE,
+    GPU: "",
+}
 REQUIREMENTS: Mapping[str, str] = {
     "": "no speed",
     "throughput": "samples/s, at least",
@@ -39,50 +54,62 @@ STATES: Mapping[str, str] = {
     "all": "also discontinued",
 }
 POPULARITY = "data.popularity"
-MORE = ("faults.rates", "faults.power_loss_mtbf_hours", "machine.prices", "machine.training_hours_a_month", "machine.owned_parts")
-ANY = "any"
-SHOWN = (POPULARITY, *MORE)
-SEARCHED = {*RESET, *SPACE, "system", "policy.protection"}  # knobs that the page searches itself, whatever they are
+MORE_KNOBS = (
+    "faults.rates",
+    "faults.power_loss_mtbf_hours",
+    "machine.prices",
+    "machine.training_hours_a_month",
+    "machine.owned_parts",
+)
+ANY_GPU = "any"
+SHOWN_KNOBS = (POPULARITY, *MORE_KNOBS)
+SEARCHED = {*RESET_KNOBS, *SPACE, "system", "policy.protection"}  # knobs that the page searches itself, whatever they are
 
 
-def asked() -> Questions:
+def form_questions() -> LinkQuestions:
     """Return the form's questions, as links write them."""
-    return asked_of({_kept_key(key): st.session_state.get(_kept_key(key), default) for key, default in FIRST.items()})
+    return questions_of({_kept_key(key): st.session_state.get(_kept_key(key), default) for key, default in DEFAULTS.items()})
 
 
-def asked_of(state: Mapping[str, object]) -> Questions:
+def questions_of(state: Mapping[str, object]) -> LinkQuestions:
     """Return the questions of a form with such a session state."""
-    form_values = {key: str(state[_kept_key(key)]) for key in FIRST}
-    requirement, lose = form_values[MUST] if form_values[VALUE].strip() else "", form_values[LOSE]
-    lose = "" if lose in NUMBERED and not form_values[MOST].strip() else lose  # without a number the loss is not limited
-    require = [f"{requirement}={form_values[VALUE].strip()}"] * bool(requirement) + [
+    form_values = {key: str(state[_kept_key(key)]) for key in DEFAULTS}
+    requirement, lose = form_values[REQUIREMENT] if form_values[REQUIRED_VALUE].strip() else "", form_values[LOSS]
+    lose = "" if lose in NUMBERED and not form_values[LOSS_LIMIT].strip() else lose  # without a number the loss is not limited
+    require = [f"{requirement}={form_values[REQUIRED_VALUE].strip()}"] * bool(requirement) + [
         f"budget={form_values[BUDGET].strip()}"
     ] * bool(form_values[BUDGET].strip())
     parts = ",".join(filter(None, (form_values[PARTS], form_values[GPU] and f"gpu={form_values[GPU]}")))
-    return Questions(
+    return LinkQuestions(
         require=tuple(require),
-        lose=lose if lose in ("", "nothing") else f"{lose}={form_values[MOST].strip()}",
-        objective="" if form_values[LEAST] == COST else form_values[LEAST],
+        lose=lose if lose in ("", "nothing") else f"{lose}={form_values[LOSS_LIMIT].strip()}",
+        objective="" if form_values[OBJECTIVE] == COST else form_values[OBJECTIVE],
         parts="" if parts == ON_SALE else parts,
     )
 
 
 def to_link() -> LinkPart:
     """Return the page's part of a link: its questions now."""
-    return LinkPart(questions=asked())
+    return LinkPart(questions=form_questions())
 
 
-def from_link(link: Opened) -> None:
+def from_link(link: OpenedLink) -> None:
     """Set the form to a link's questions; only before it is drawn."""
-    questions, form_values = link.questions, dict(FIRST)
+    questions, form_values = link.questions, dict(DEFAULTS)
     for text in questions.require:
         name, _, amount = text.partition("=")
-        form_values |= {BUDGET: amount} if name == "budget" else {MUST: name, VALUE: amount}
+        form_values |= {BUDGET: amount} if name == "budget" else {REQUIREMENT: name, REQUIRED_VALUE: amount}
     name, _, amount = questions.lose.partition("=")
     words = [word for word in (questions.parts or ON_SALE).split(",") if word]
     gpus = [word.partition("=")[2] for word in words if word.startswith("gpu=")]
     states = ",".join(word for word in words if not word.startswith("gpu=")) or ON_SALE
-    form_values |= {LOSE: name, MOST: amount, LEAST: questions.objective or COST, PARTS: states, GPU: gpus[-1] if gpus else ""}
+    form_values |= {
+        LOSS: name,
+        LOSS_LIMIT: amount,
+        OBJECTIVE: questions.objective or COST,
+        PARTS: states,
+        GPU: gpus[-1] if gpus else "",
+    }
     for key, form_value in form_values.items():
         st.session_state.pop(key, None)
         st.session_state[_kept_key(key)] = form_value
@@ -91,12 +118,16 @@ def from_link(link: Opened) -> None:
 LINK = PageLink(to_link, from_link)
 
 
-def unasked() -> str:
+def missing_value_note() -> str:
     """Return which number is missing before a question counts; "" for none."""
-    form_values = {key: str(st.session_state.get(_kept_key(key), default)).strip() for key, default in FIRST.items()}
-    if form_values[LOSE] in NUMBERED and not form_values[MOST]:
-        return f"Write N, the {form_values[LOSE]} that a failure may lose: until then it may lose anything."
-    return "Write the value that must be reached: until then none is." if form_values[MUST] and not form_values[VALUE] else ""
+    form_values = {key: str(st.session_state.get(_kept_key(key), default)).strip() for key, default in DEFAULTS.items()}
+    if form_values[LOSS] in NUMBERED and not form_values[LOSS_LIMIT]:
+        return f"Write N, the {form_values[LOSS]} that a failure may lose: until then it may lose anything."
+    return (
+        "Write the value that must be reached: until then none is."
+        if form_values[REQUIREMENT] and not form_values[REQUIRED_VALUE]
+        else ""
+    )
 
 
 def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips: Callable[[], None]) -> None:
@@ -119,28 +150,28 @@ def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips:
         with popularity_column:
             knob_widgets.draw_alone(KNOBS[POPULARITY])
         with must_column:
-            _draw_choice(MUST, "Must reach", REQUIREMENTS)
-        requirement = str(st.session_state[MUST])
+            _draw_choice(REQUIREMENT, "Must reach", REQUIREMENTS)
+        requirement = str(st.session_state[REQUIREMENT])
         with value_column:
             _draw_value(requirement)
         with budget_column:
             _draw_field(BUDGET, "Budget [USD]", "none")
         with lose_column:
-            _draw_choice(LOSE, "Failure may lose", LOSSES)
+            _draw_choice(LOSS, "Failure may lose", LOSSES)
         with most_column:
-            _draw_field(MOST, "N", "-", disabled=st.session_state[LOSE] not in NUMBERED)
+            _draw_field(LOSS_LIMIT, "N", "-", disabled=st.session_state[LOSS] not in NUMBERED)
         with least_column:
-            _draw_choice(LEAST, "Minimise", OBJECTIVES)
+            _draw_choice(OBJECTIVE, "Minimise", OBJECTIVES)
         with parts_column:
             _draw_choice(PARTS, "Parts", _state_choices())
         with st.container(horizontal=True, vertical_alignment="center", key="decide-more"):
             with st.popover("GPU, failures, prices", type="tertiary"):
                 names = AllowedParts(str(st.session_state[_kept_key(PARTS)])).of("gpu")
-                _draw_choice(GPU, "GPU", {"": ANY, **{name: name for name in names}})
-                for path in MORE:
+                _draw_choice(GPU, "GPU", {"": ANY_GPU, **{name: name for name in names}})
+                for path in MORE_KNOBS:
                     knob_widgets.draw(KNOBS[path], refused.get(path, ""))
             draw_chips()
-        if hint := unasked():
+        if hint := missing_value_note():
             st.caption(f":red[{hint}]")
 
 
@@ -156,19 +187,19 @@ def _state_choices() -> Mapping[str, str]:
 
 def _draw_value(requirement: str) -> None:
     if requirement == "as":
-        _draw_choice(VALUE, "System", {name: name for name in palette.systems()})
+        _draw_choice(REQUIRED_VALUE, "System", {name: name for name in palette.systems()})
     else:
-        _draw_field(VALUE, "Value", EXAMPLES.get(requirement, "none"), disabled=not requirement)
+        _draw_field(REQUIRED_VALUE, "Value", EXAMPLES.get(requirement, "none"), disabled=not requirement)
 
 
 def _draw_choice(key: str, label: str, options: Mapping[str, str]) -> None:
-    choice = str(st.session_state.get(_kept_key(key), FIRST[key]))
+    choice = str(st.session_state.get(_kept_key(key), DEFAULTS[key]))
     names = list(options)
     st.session_state[key] = choice if choice in names else names[0]
     st.selectbox(
         label,
         names,
-        session.place(names, key),
+        session.option_index(names, key),
         key=key,
         format_func=lambda name: options.get(name, name),
         on_change=_keep_choice,

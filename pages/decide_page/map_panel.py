@@ -8,14 +8,14 @@ import streamlit as st
 
 from engine.analysis.verdict.decide import Verdict
 from engine.analysis.verdict.outlook.axes import AXES
-from engine.analysis.verdict.outlook.territory import USUAL, Territory
+from engine.analysis.verdict.outlook.territory import DEFAULT_AXES, Territory
 from engine.core.figures import figure, percent
 from pages.answers import later
 from pages.decide_page import decide_charts, decide_tables, questions
 from pages.graphics import chart
 from pages.ui import session
 
-ACROSS, UP, DRAWN, STOPPED = "map across", "map up", "map drawn", "map stopped"
+X_AXIS_KEY, Y_AXIS_KEY, MAPS_KEY, STOPPED_KEY = "map across", "map up", "map drawn", "map stopped"
 LABELS = {
     "size": "size of the tables",
     "lookups": "lookups a sample",
@@ -39,20 +39,22 @@ COLUMNS = {
 
 def axes() -> tuple[str, str]:
     """Return the chosen axes, two different ones."""
-    x_name, y_name = (str(st.session_state.get(key) or usual) for key, usual in zip((ACROSS, UP), USUAL, strict=True))
+    x_name, y_name = (
+        str(st.session_state.get(key) or usual) for key, usual in zip((X_AXIS_KEY, Y_AXIS_KEY), DEFAULT_AXES, strict=True)
+    )
     return (x_name, y_name) if x_name != y_name else (x_name, next(name for name in AXES if name != x_name))
 
 
-def asked(verdict: Verdict) -> tuple[Territory | None, Future[Territory] | None]:
+def known_map(verdict: Verdict) -> tuple[Territory | None, Future[Territory] | None]:
     """Return the map so far, and the future that brings more of it.
 
     The future is None once the map is whole or stopped.
     """
     x_name, y_name = axes()
-    maps = st.session_state.setdefault(DRAWN, {})
+    maps = st.session_state.setdefault(MAPS_KEY, {})
     place = verdict.question, x_name, y_name
     territory: Territory | None = maps.get(place)
-    while not (territory and territory.whole) and not st.session_state.get(STOPPED):
+    while not (territory and territory.whole) and not st.session_state.get(STOPPED_KEY):
         next_answer = later.answer("map", questions.map_of, verdict, x_name, y_name, territory, long=True)
         if not next_answer.done() or next_answer.exception():
             return territory, next_answer
@@ -84,10 +86,12 @@ def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[A
         columns=COLUMNS | {"x": x_axis.title, "y": y_axis.title},
     )
     with st.container(horizontal=True, vertical_alignment="bottom", key="map-axes"):
-        for key, name, label in ((ACROSS, territory.across, "Across"), (UP, territory.up, "Up")):
+        for key, name, label in ((X_AXIS_KEY, territory.across, "Across"), (Y_AXIS_KEY, territory.up, "Up")):
             st.session_state.setdefault(key, name)
             names = list(AXES)
-            st.selectbox(label, names, session.place(names, key), key=key, format_func=LABELS.__getitem__, on_change=_restart)
+            st.selectbox(
+                label, names, session.option_index(names, key), key=key, format_func=LABELS.__getitem__, on_change=_restart
+            )
 
 
 def finding(territory: Territory, verdict: Verdict) -> str:
@@ -99,8 +103,8 @@ def finding(territory: Territory, verdict: Verdict) -> str:
     winners_along = sorted((column, cell.winner.family) for (column, row), cell in territory.cells.items() if row == question_row)
     runs: list[tuple[str, float]] = []
     for column, family in winners_along:
-        if not runs or runs[-1][0] != (family or decide_charts.NOBODY):
-            runs.append((family or decide_charts.NOBODY, x_axis.values[column]))
+        if not runs or runs[-1][0] != (family or decide_charts.NO_FAMILY):
+            runs.append((family or decide_charts.NO_FAMILY, x_axis.values[column]))
     winner_texts = [runs[0][0], *(f"{family} from {_axis_text(start_value)}" for family, start_value in runs[1:])]
     losing_families = [name for name in decide_charts.COLOURS if name not in decide_charts.known_families(territory)]
     losers_text = f". Nowhere: {', '.join(losing_families)}" if losing_families else ""
@@ -112,8 +116,8 @@ def _axis_text(number: float) -> str:
 
 
 def _stop() -> None:
-    st.session_state[STOPPED] = True
+    st.session_state[STOPPED_KEY] = True
 
 
 def _restart() -> None:
-    st.session_state[STOPPED] = False
+    st.session_state[STOPPED_KEY] = False

@@ -7,16 +7,16 @@ import streamlit as st
 from engine.analysis.verdict.decide import Verdict
 from engine.analysis.verdict.outlook.bands import VerdictBands
 from engine.analysis.verdict.outlook.tipping import TippingPoint
-from engine.analysis.verdict.outlook.variants import Varied
+from engine.analysis.verdict.outlook.variants import VariedCase
 from engine.analysis.verdict.report.sentences import popularity_changes, tipping_words
-from engine.insight.running_costs import assumptions, running_dollars
-from engine.registry import load
+from engine.insight.running_costs import assumptions, running_cost_unit
+from engine.registry import load_variant
 from pages.decide_page import decide_charts, decide_tables
 from pages.graphics import chart
 from pages.ui import downloads, session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-LOST = {
+LOSS_FORMATS = {
     "Lost then [batches]": "%,.0f",
     "Lost then [min]": "%.3g",
     "Samples that count [%]": "%.2f",
@@ -30,7 +30,7 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
     if frame.empty:
         st.markdown("**No machine has a price to compare.** Choose another objective, or allow more parts.")
     else:
-        unit = f"Cost of a billion samples [{running_dollars(verdict.question.base)}]"
+        unit = f"Cost of a billion samples [{running_cost_unit(verdict.question.base)}]"
         cheapest_row = verdict.families[0]
         order, parts = (tuple(dict.fromkeys(frame[name])) for name in ("family", "part"))
         spec = decide_charts.family_bars(unit, order, parts)
@@ -38,38 +38,40 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
         subtitle = f"{unit}, of the samples that count, each family's best machine"
         chart.draw(frame, spec, key="families", title=title, subtitle=subtitle)
     for line in decide_tables.dearer_families(verdict):
-        st.caption(plain(line))
+        st.caption(escape_markdown(line))
 
 
-def draw_cases(verdict: Verdict, cases: Future[tuple[Varied, ...]], tipping: Future[tuple[TippingPoint, ...]] | None) -> None:
+def draw_cases(verdict: Verdict, cases: Future[tuple[VariedCase, ...]], tipping: Future[tuple[TippingPoint, ...]] | None) -> None:
     """Draw the winners of the usual cases, and where the verdict changes."""
     best_row, changes = verdict.best, []
     st.subheader("What if?", anchor=False)
     if not cases.done() or cases.exception():
-        st.caption("Being computed ..." if not cases.done() else plain(str(cases.exception())))
+        st.caption("Being computed ..." if not cases.done() else escape_markdown(str(cases.exception())))
     else:
         downloads.show(
-            decide_tables.cases(cases.result(), best_row),
+            decide_tables.case_rows(cases.result(), best_row),
             {"USD a billion samples": "%.4g", "Machine [USD]": "%,.0f", "Samples/s": "%,.0f"},
         )
-        if best_row and "cxl" not in load("systems", best_row.system).devices:
+        if best_row and "cxl" not in load_variant("systems", best_row.system).devices:
             st.caption("The best machine has no CXL link: the rate of the link acts on the machines of other families alone.")
         changes = [*popularity_changes(verdict, cases.result())]
     st.markdown("**The verdict changes**")
     if tipping is None or not tipping.done() or tipping.exception():
         waits = tipping is None or not tipping.done()
-        st.caption("Computed once the map is whole or stopped" if waits or tipping is None else plain(str(tipping.exception())))
+        st.caption(
+            "Computed once the map is whole or stopped" if waits or tipping is None else escape_markdown(str(tipping.exception()))
+        )
     else:
-        st.markdown("\n".join(f"- {plain(line)}" for line in (*changes, *tipping_words(tipping.result()))))
+        st.markdown("\n".join(f"- {escape_markdown(line)}" for line in (*changes, *tipping_words(tipping.result()))))
 
 
 def draw_losses(verdict: Verdict) -> None:
     """Draw the losses by a failure under each family's best machine."""
     st.subheader("What does a failure lose?", anchor=False)
-    frame = decide_tables.losses(verdict)
+    frame = decide_tables.failure_losses(verdict)
     if frame.empty:
         return
-    downloads.show(frame, LOST)
+    downloads.show(frame, LOSS_FORMATS)
     if (frame["Worst failure"] == "none has a rate").all():
         st.caption("No failure has a rate: choose published rates, or hours between power losses, under failures above.")
 
@@ -82,4 +84,4 @@ def draw_rows(verdict: Verdict, bands: VerdictBands | None) -> None:
     columns |= {"Open": st.column_config.LinkColumn(display_text="in Design"), "System": st.column_config.TextColumn(pinned=True)}
     st.dataframe(frame, hide_index=True, width="stretch", height="content", column_config=columns)
     downloads.rows(frame, "emberpool-verdict", "Download CSV")
-    st.caption(plain(assumptions(verdict.question.base), most=2000))
+    st.caption(escape_markdown(assumptions(verdict.question.base), most=2000))

@@ -1,14 +1,14 @@
 """Questions of Decide to worker processes; each answer is cached by its question."""
 
-from engine.analysis.verdict.decide import Verdict, VerdictQuestion, decide, decisions
-from engine.analysis.verdict.outlook.outlook import bands_of, cases_of, forks_of, map_of, tipping_of
+from engine.analysis.verdict.decide import Verdict, VerdictQuestion, decide, verdicts
+from engine.analysis.verdict.outlook.outlook import bands_of, cases_of, map_of, popularity_cases_of, tipping_of
 
-__all__ = ["bands_of", "cases_of", "first_verdict", "forks_of", "map_of", "tipping_of", "whole_verdict"]
+__all__ = ["bands_of", "cases_of", "first_verdict", "map_of", "popularity_cases_of", "tipping_of", "whole_verdict"]
 
 
 def first_verdict(question: VerdictQuestion) -> Verdict:
     """Return the verdict of a quick search."""
-    return next(decisions(question))
+    return next(verdicts(question))
 
 
 def whole_verdict(question: VerdictQuestion) -> Verdict:

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 import streamlit as st
 
 from engine.core.figures import count
-from engine.registry import load
+from engine.registry import load_variant
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.kernels.in_force import title_of
@@ -19,30 +19,30 @@ from pages.design_page import questions
 from pages.graphics import chart
 from pages.systems import stack_charts
 from pages.ui import palette, tables
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-FAMILY = "whole family"
+WHOLE_FAMILY = "whole family"
 Ranges = Mapping[str, Mapping[str, tuple[float, float]]]
 
 
-def wanted(scenario: Scenario) -> tuple[str, ...]:
+def systems_to_estimate(scenario: Scenario) -> tuple[str, ...]:
     """Return the systems to estimate besides the baseline.
 
     These are the scenario's own system, or all of its family once the toggle is on.
     """
-    return tuple(palette.family(scenario.system)) if st.session_state.get(FAMILY) else (scenario.system,)
+    return tuple(palette.family(scenario.system)) if st.session_state.get(WHOLE_FAMILY) else (scenario.system,)
 
 
-def shown(scenario: Scenario, baseline_system: str, results: Mapping[str, Result]) -> dict[str, Result]:
+def results_with_bars(scenario: Scenario, baseline_system: str, results: Mapping[str, Result]) -> dict[str, Result]:
     """Return the results that have a bar, by system.
 
     These are the baseline's and the scenario's results, or all of `results`.
     """
     two = dict.fromkeys((baseline_system, scenario.system))
-    return {name: results[name] for name in (results if st.session_state.get(FAMILY) else two)}
+    return {name: results[name] for name in (results if st.session_state.get(WHOLE_FAMILY) else two)}
 
 
-def ranges(results_by_system: Mapping[str, Result]) -> Future[Ranges]:
+def range_future(results_by_system: Mapping[str, Result]) -> Future[Ranges]:
     """Return the future of each bar's range, of all systems that ran."""
     return later.answer("ranges", questions.ranges, tuple(result.scenario for result in results_by_system.values() if result.ran))
 
@@ -53,8 +53,8 @@ def draw(
     """Draw the charts of step time and energy, with the ranges once they are computed."""
     two = (baseline_system, scenario.system)
     bar_ranges: Ranges = ranges_future.result() if ranges_future.done() and not ranges_future.exception() else {}
-    stages = tables.by_stage(results_by_system, scenario.system, bar_ranges.get(questions.STEP))
-    parts = tables.by_component(results_by_system, scenario.system, bar_ranges.get(questions.ENERGY))
+    stages = tables.stage_rows(results_by_system, scenario.system, bar_ranges.get(questions.STEP))
+    parts = tables.component_rows(results_by_system, scenario.system, bar_ranges.get(questions.ENERGY))
     # The words hold no number: a browser makes a chart anew where they change.
     system_titles = " and ".join(
         dict.fromkeys(
@@ -65,11 +65,11 @@ def draw(
     title = f"Where a batch's time goes: {system_titles}"
     chart.draw(stages, stack_charts.step_time(), key="stages", title=title, subtitle=f"Step time by exposed stage [ms], {lines}")
     title = f"Where the run's energy goes: {system_titles}"
-    spec = stack_charts.energy(tables.drawn(parts))
+    spec = stack_charts.energy(tables.drawn_parts(parts))
     run = scenario.run
     batches = f" of {count(run.batches, 'batch', 'batches')}, the knob Batches; Passes does not count here" if run.passes else ""
     chart.draw(parts, spec, key="energy", title=title, subtitle=f"Energy by component [J]{batches}, {lines}")
     if {*palette.family(scenario.system)} - {*two}:
-        st.toggle(f"All systems of the family {load('systems', scenario.system).family}", key=FAMILY)
-    for outcome, names in tables.not_shown(results_by_system).items():
-        st.caption(f"Not shown: {', '.join(palette.system_titles()[name] for name in names)}. {plain(outcome)}")
+        st.toggle(f"All systems of the family {load_variant('systems', scenario.system).family}", key=WHOLE_FAMILY)
+    for outcome, names in tables.systems_by_outcome(results_by_system).items():
+        st.caption(f"Not shown: {', '.join(palette.system_titles()[name] for name in names)}. {escape_markdown(outcome)}")

@@ -8,22 +8,22 @@ import streamlit as st
 
 from engine.core.constants import Constant
 from engine.scenario.scenario import Scenario
-from engine.systems.system import constants, powered
+from engine.systems.system import constants, powered_devices
 from pages.ui import downloads
 from pages.ui.page_link import script
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 CALIBRATED = "calibrated"
 
 
-def note(*scenarios: Scenario) -> None:
+def draw_calibration_note(*scenarios: Scenario) -> None:
     """Draw a note on calibrated constants, with a link to Evidence.
 
     The note is left out without such constants.
     """
-    if calibration := calibrated_to(*scenarios):
+    if calibration := calibration_sources(*scenarios):
         words, link = st.columns((5, 1), vertical_alignment="center")
-        words.caption(plain(f"Some constants here are calibrated ({calibration});"))
+        words.caption(escape_markdown(f"Some constants here are calibrated ({calibration});"))
         link.page_link(script("evidence"), label="see Evidence")
 
 
@@ -41,7 +41,7 @@ def draw(scenario: Scenario) -> None:
 def table(scenario: Scenario) -> pd.DataFrame:
     """Return one row a constant: device, name, value, unit, range, confidence, source, note."""
     columns = ["Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"]
-    titles = {name: device.title for name, device in powered(scenario.system, scenario.machine).items()}
+    titles = {name: device.title for name, device in powered_devices(scenario.system, scenario.machine).items()}
     rows = [
         (
             titles[name.partition(".")[0]],
@@ -63,7 +63,7 @@ def _note(constant: Constant) -> str:
     return "; ".join(filter(None, (constant.note, f"others differ: machine.{constant.switch}" if constant.switch else "")))
 
 
-def calibrated_to(*scenarios: Scenario) -> str:
+def calibration_sources(*scenarios: Scenario) -> str:
     """Return the sources that calibrated constants were fitted to, "" without such constants."""
     calibrated_constants = (
         constant for scenario in scenarios for constant in constants(scenario).values() if constant.confidence == CALIBRATED

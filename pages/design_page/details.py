@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from engine.analysis.part_loads import divided
+from engine.analysis.part_loads import has_divided_tables
 from engine.core.figures import percent
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
@@ -20,7 +20,7 @@ from pages.systems import compare_charts, compare_panel, compare_tables, parts_p
 from pages.ui import downloads, session, tables
 from pages.why_page import why_panel
 
-WHY, SYSTEMS, MEMORY, PARTS = "why section", "systems section", "memory section", "parts section"
+WHY_SECTION, SYSTEMS, MEMORY, PARTS = "why section", "systems section", "memory section", "parts section"
 TABLES = "tables section"
 
 
@@ -32,7 +32,7 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
     results_by_system = {estimate.scenario.system: estimate for estimate in (result, base) if estimate.ran}
     if results_by_system:
         _clock(results_by_system)
-    _section("Why is it so fast, or slow? Each step from PMEM to CXL", WHY, lambda: why_panel.draw(scenario))
+    _section("Why is it so fast, or slow? Each step from PMEM to CXL", WHY_SECTION, lambda: why_panel.draw(scenario))
     _section("Tables one by one: edit them, paste a list, save it as CSV", TABLES, lambda: _tables(scenario))
     if result.ran:
         _section(
@@ -41,7 +41,7 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
             lambda: table_results.draw(result),
         )
     _section("Which system? Others beside this one, and what moves where", SYSTEMS, lambda: compare_panel.draw(scenario))
-    if divided(scenario):
+    if has_divided_tables(scenario):
         _section("Is the work shared evenly? Tables by GPU, node, server or module", PARTS, lambda: parts_panel.draw(scenario))
     _section(
         "Does latency matter? The CXL link, near-data compute, memory under load", MEMORY, lambda: memory_panel.draw(scenario)
@@ -54,7 +54,7 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
 
 
 def _tables(scenario: Scenario) -> None:
-    table_editor.draw("design", scenario, "Apply these tables", session.show)
+    table_editor.draw("design", scenario, "Apply these tables", session.hold_scenario)
 
 
 def _clock(results_by_system: dict[str, Result]) -> None:
@@ -94,7 +94,7 @@ def _batches(result: Result) -> None:
 
 
 def _numbers(scenario: Scenario, results: dict[str, Result]) -> None:
-    downloads.show(tables.beside(results))
+    downloads.show(tables.results_by_system(results))
     csv_column, citations_column = st.columns(2)
     with csv_column:
         downloads.csv(list(results.values()), "estimate", "emberpool-estimates", "Download these estimates as CSV")

@@ -12,13 +12,13 @@ import streamlit as st
 
 from engine.analysis.enough.drawn import Bands
 from engine.analysis.enough.question import NO_PRICE, Target
-from engine.analysis.enough.smallest import Enough
-from engine.analysis.enough.told import NO_BANDS, Told, told
-from engine.analysis.enough.wording import lowered
+from engine.analysis.enough.smallest import SmallestMachines
+from engine.analysis.enough.told import NO_BANDS, AnswerSentences, answer_sentences
+from engine.analysis.enough.wording import lowered_label
 from engine.core.figures import count
 from engine.errors import EmberpoolError
-from engine.insight.knob_stops import in_force
-from engine.insight.running_costs import dollars
+from engine.insight.knob_stops import resolved_value
+from engine.insight.running_costs import price_unit
 from engine.results.result import Result
 from engine.scenario.machine import RECORDED
 from engine.scenario.scenario import Scenario, with_values
@@ -26,22 +26,22 @@ from pages.answers import later, question
 from pages.answers.headline import system_title
 from pages.design_page import questions
 from pages.ui import session, words
-from pages.ui.numbers import readable
+from pages.ui.numbers import result_text
 from pages.ui.page_link import script
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 STEP, COST = "Step time [ms]", "Capital cost [USD]"
 
 
-def asked(scenario: Scenario) -> tuple[Future[Enough], Future[Bands]]:
+def ask_smallest(scenario: Scenario) -> tuple[Future[SmallestMachines], Future[Bands]]:
     """Return the futures of the smallest machine and of its bands."""
     arguments = scenario, question.baseline_scenario(scenario), question.slowdown_target()
-    return later.answer("smallest", questions.smallest, *arguments), later.answer(
+    return later.answer("smallest", questions.smallest_machines, *arguments), later.answer(
         "its bands", questions.smallest_bands, *arguments
     )
 
 
-def cheaper(scenario: Scenario, answer: Future[Enough]) -> Future[str] | None:
+def ask_cheaper_system(scenario: Scenario, answer: Future[SmallestMachines]) -> Future[str] | None:
     """Return the future of the sentence on a cheaper system that meets the target.
 
     The future is None before the answer is known, after an error, and for a paper's own prices.
@@ -53,7 +53,7 @@ def cheaper(scenario: Scenario, answer: Future[Enough]) -> Future[str] | None:
     return later.answer("cheaper", questions.cheaper_system, scenario, smallest_machine.question.goal, price, long=True)
 
 
-def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands], cheaper_system: Future[str] | None) -> None:
+def draw(scenario: Scenario, answer: Future[SmallestMachines], sure: Future[Bands], cheaper_system: Future[str] | None) -> None:
     """Draw the recommended machine once it is known.
 
     Its bands and the cheaper system follow later.
@@ -67,21 +67,21 @@ def draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands], cheape
             and (cheaper_sentence := cheaper_system.result())
         ):
             with st.container(horizontal=True, vertical_alignment="center", key="says-verdict"):
-                st.markdown(f"**Cheaper:** {plain(cheaper_sentence)}", width="stretch")
+                st.markdown(f"**Cheaper:** {escape_markdown(cheaper_sentence)}", width="stretch")
                 st.page_link(script("decide"), label="What should I build?")
 
 
-def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> None:
-    aim = plain(Target(question.slowdown_target()).against(question.baseline_system(scenario)))
+def _draw(scenario: Scenario, answer: Future[SmallestMachines], sure: Future[Bands]) -> None:
+    aim = escape_markdown(Target(question.slowdown_target()).against(question.baseline_system(scenario)))
     if not answer.done() or isinstance(answer.exception(), later.NobodyWaits):
         st.markdown(f"**Cheapest machine {aim}:** searching ...")
         return
     if error := answer.exception():
-        st.markdown(f"**Cheapest machine {aim}:** {plain(_sentence(error))}")
+        st.markdown(f"**Cheapest machine {aim}:** {escape_markdown(_sentence(error))}")
         return
     smallest_machine = answer.result()
     bands_ready = sure.done() and not sure.exception()
-    sentences = told(smallest_machine, sure.result() if bands_ready else NO_BANDS)
+    sentences = answer_sentences(smallest_machine, sure.result() if bands_ready else NO_BANDS)
     cheapest_scenario = _scenario_with(scenario, smallest_machine.both.machine.changes)
     with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
         verdict = (
@@ -91,12 +91,12 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> No
             if smallest_machine.both.meets
             else "No."
         )
-        st.markdown(f"**{verdict}** {plain(sentences.both)}", width="stretch")
+        st.markdown(f"**{verdict}** {escape_markdown(sentences.both)}", width="stretch")
         st.button(
             "Take it", on_click=_take, args=(cheapest_scenario,), disabled=cheapest_scenario in (None, scenario), key="take"
         )
     base = smallest_machine.question.baseline
-    itself = f"{system_title(base.scenario.system)} itself: {readable(base.results.get(STEP), 'ms')}, {_price(base)}."
+    itself = f"{system_title(base.scenario.system)} itself: {result_text(base.results.get(STEP), 'ms')}, {_price(base)}."
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
         caption_sentences = (
             _switched_choices(smallest_machine),
@@ -104,31 +104,31 @@ def _draw(scenario: Scenario, answer: Future[Enough], sure: Future[Bands]) -> No
             _first_sentence(sentences.staleness),
             itself if base.ran else "",
         )
-        st.caption(" ".join(plain(sentence) for sentence in caption_sentences if sentence), width="stretch")
+        st.caption(" ".join(escape_markdown(sentence) for sentence in caption_sentences if sentence), width="stretch")
         with st.popover("Why" if sure.done() else "Why (bands follow)", type="tertiary"):
             _draw_reasons(sentences)
 
 
 def _price(base: Result) -> str:
     cost = base.results.get(COST)
-    return NO_PRICE if cost is None else f"{count(cost)} {dollars(base.scenario)}"
+    return NO_PRICE if cost is None else f"{count(cost)} {price_unit(base.scenario)}"
 
 
-def _switched_choices(smallest_machine: Enough) -> str:
+def _switched_choices(smallest_machine: SmallestMachines) -> str:
     """Return the sentence on switches that the answer sets otherwise than the scenario, "" without any."""
     changes, scenario = smallest_machine.both.machine.changes, smallest_machine.question.scenario
-    switched_knobs = [path for path in smallest_machine.toggled if changes[path] != in_force(scenario, path)]
-    settings = " and ".join(f"{lowered(path)} {'on' if changes[path] else 'off'}" for path in switched_knobs)
+    switched_knobs = [path for path in smallest_machine.toggled if changes[path] != resolved_value(scenario, path)]
+    settings = " and ".join(f"{lowered_label(path)} {'on' if changes[path] else 'off'}" for path in switched_knobs)
     return f"This holds with {settings}, unlike strips, tiles and bars." if switched_knobs else ""
 
 
-def _meets(smallest_machine: Enough) -> bool:
+def _meets(smallest_machine: SmallestMachines) -> bool:
     """Return whether the scenario's own machine meets the target."""
     estimate = smallest_machine.question.own
     return estimate.ran and (estimate.results[STEP] or inf) / 1e3 <= smallest_machine.question.goal
 
 
-def _draw_reasons(sentences: Told) -> None:
+def _draw_reasons(sentences: AnswerSentences) -> None:
     paragraphs = [
         paragraph
         for paragraph in (
@@ -143,8 +143,8 @@ def _draw_reasons(sentences: Told) -> None:
         if paragraph
     ]
     for paragraph in paragraphs:
-        st.markdown(plain(paragraph, most=2000))
-    if meanings := words.used(" ".join(paragraphs)):
+        st.markdown(escape_markdown(paragraph, most=2000))
+    if meanings := words.meanings_in(" ".join(paragraphs)):
         st.caption(meanings)
 
 
@@ -169,4 +169,4 @@ def _scenario_with(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario |
 
 def _take(cheapest_scenario: Scenario) -> None:
     st.toast("Taken: the knobs are those of the cheapest machine; Undo takes them back.")
-    session.show(cheapest_scenario)
+    session.hold_scenario(cheapest_scenario)

@@ -16,16 +16,33 @@ from engine.scenario.scenario import KNOBS, Scenario
 from pages.answers import later, question
 from pages.design_page import questions, strips
 from pages.graphics import chart
-from pages.graphics.charts import CURVE, FIT, GAP, INK, Spec, axis, ending, hover, layer, nominal, quantity, when
+from pages.graphics.charts import (
+    CURVE,
+    FIT_WIDTH,
+    GAP,
+    INK,
+    Spec,
+    axis,
+    bar_scale,
+    conditional,
+    layer,
+    nominal,
+    quantity,
+    tooltip_fields,
+)
 
-SHOWN, TELLING, LANE = 20, 1.005, 40  # lanes at most; least ratio of longest to shortest step of a drawn knob; pixels of a lane
+MAX_LANES, LEAST_REACH, LANE = (
+    20,
+    1.005,
+    40,
+)  # lanes at most; least ratio of longest to shortest step of a drawn knob; pixels of a lane
 
 
 def draw(scenario: Scenario) -> None:
     """Draw a lane for each knob that changes the step time, at most SHOWN of them."""
-    all_strips, acting = later.cached_result(questions.every_knob, scenario, question.baseline_scenario(scenario))
-    strips_by_reach = sorted(all_strips, key=reach, reverse=True)
-    telling = [strip for strip in strips_by_reach if reach(strip) > TELLING][:SHOWN]
+    all_strips, acting = later.cached_result(questions.acting_strips, scenario, question.baseline_scenario(scenario))
+    strips_by_reach = sorted(all_strips, key=step_ratio, reverse=True)
+    telling = [strip for strip in strips_by_reach if step_ratio(strip) > LEAST_REACH][:MAX_LANES]
     if not telling:
         st.caption("No knob changes the step time here.")
         return
@@ -36,13 +53,13 @@ def draw(scenario: Scenario) -> None:
         key="every knob",
         title=(
             f"{KNOBS[strongest_strip.path].label} changes the step most: "
-            f"its longest is {factor(reach(strongest_strip))} its shortest"
+            f"its longest is {factor(step_ratio(strongest_strip))} its shortest"
         ),
         subtitle=f"Step time over each knob [ms], {len(telling)} of {acting} that act; a dot is your value",
     )
 
 
-def reach(strip: Strip) -> float:
+def step_ratio(strip: Strip) -> float:
     """Return the longest step time over a knob divided by its shortest.
 
     The ratio is -inf if no stop runs.
@@ -56,7 +73,7 @@ def rows(knob_strips: list[Strip]) -> pd.DataFrame:
 
     Columns: knob, nth, level, says, and those of `strips.curve` with `place` scaled to 0 to 1.
     """
-    curves = [(strip, strips.curve(strip)) for strip in knob_strips]
+    curves = [(strip, strips.stop_rows(strip)) for strip in knob_strips]
     frames = [
         frame[frame["product"] == ""].assign(knob=KNOBS[strip.path].label, nth=nth) for nth, (strip, frame) in enumerate(curves)
     ]
@@ -75,12 +92,12 @@ def spec() -> Spec:
     The chart needs the columns of `rows`.
     """
     lane = nominal("knob", sort={"field": "nth", "op": "min"}, axis=axis("", labelFontSize=12, labelLimit=150, domain=False))
-    x = quantity("place", axis=None, scale=ending("up to 0.123 ms", 11))
+    x = quantity("place", axis=None, scale=bar_scale("up to 0.123 ms", 11))
     y = quantity("level", scale={"domain": [0, 1], "range": [LANE - 6, 6]})
-    tip = hover(("knob", "Knob"), ("value", "Value"), ("step", "Step time [ms]", ",.4~r"), ("refused", "Cannot run"))
+    tip = tooltip_fields(("knob", "Knob"), ("value", "Value"), ("step", "Step time [ms]", ",.4~r"), ("refused", "Cannot run"))
     line = layer({"type": "line", "color": strips.LINE, "strokeWidth": 2}, x=x, yOffset=y, detail=nominal("knob"))
-    dot_style = {"size": when("datum.here", 90, 15), "color": when("datum.here", CURVE, strips.LINE)}
+    dot_style = {"size": conditional("datum.here", 90, 15), "color": conditional("datum.here", CURVE, strips.LINE)}
     dots = layer({"type": "point", "aria": False, "filled": True, "opacity": 1}, x=x, yOffset=y, tooltip=tip, **dot_style)
     end_filter = {"filter": "datum.says !== ''"}
     text = layer({"type": "text", "align": "left", "dx": GAP, "color": INK}, end_filter, x=x, text={"field": "says"})
-    return {**FIT, "height": {"step": LANE, "for": "position"}, "encoding": {"y": lane}, "layer": [line, dots, text]}
+    return {**FIT_WIDTH, "height": {"step": LANE, "for": "position"}, "encoding": {"y": lane}, "layer": [line, dots, text]}

@@ -16,26 +16,26 @@ import streamlit as st
 from engine.core.figures import count, figure
 from engine.errors import EmberpoolError
 from engine.faults.fault import strikes
-from engine.insight.power_loss_detail import STRUCK, power_loss_detail
-from engine.registry import every, load
-from engine.results.explanation import too_late
+from engine.insight.power_loss_detail import STRUCK_BATCH, power_loss_detail
+from engine.registry import all_variants, load_variant
+from engine.results.explanation import too_late_notes
 from engine.results.result import Result
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario, values
 from pages.design_page import training_panel
 from pages.graphics import chart
-from pages.graphics.charts import EVENTS, FIT, INK, ROWS, Spec, axis, hover, layer, quantity, ruled
+from pages.graphics.charts import EVENTS, FIT_WIDTH, INK, ROWS, Spec, axis, layer, quantity, rule_mark, tooltip_fields
 from pages.ui import session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 STEP = "Step time [ms]"
-CLASS, SHARE, TURN = "fault to drop", "share of the run", "fault axis turn"
-NEAR = 0.01  # of a batch: a batch counts as done when only this part is left
-FIRST, MOST_PLACES, MOST_FAULTS = "power-loss", 200, 50
+FAULT_TO_DROP, SHARE, TURN = "fault to drop", "share of the run", "fault axis turn"
+DONE_TOLERANCE = 0.01  # of a batch: a batch counts as done when only this part is left
+FIRST_FAULT, MOST_PLACES, MOST_FAULTS = "power-loss", 200, 50
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedStrike:
     """A fault's strike on the simulated clock and on the run's own clock [s].
 
     at: simulated instant, outages included. own: the run's progress then, outages left out.
@@ -56,12 +56,18 @@ def draw(scenario: Scenario, result: Result) -> None:
     step, batches = (result.results.get(STEP) or 0.0) / 1e3, scenario.run.batches
     if step <= 0 or batches < 2:
         return
-    placed_strikes = list(islice(places(scenario, step), MOST_FAULTS))
+    placed_strikes = list(islice(strikes_in_order(scenario, step), MOST_FAULTS))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox("Fault", classes(), key=CLASS, format_func=lambda name: load("faults", name).title, width=220)
+        st.selectbox(
+            "Fault", droppable_faults(), key=FAULT_TO_DROP, format_func=lambda name: load_variant("faults", name).title, width=220
+        )
         st.number_input("At [% of the run]", 0.0, 100.0, 50.0, 1.0, key=SHARE, width=150)
         st.button("Drop it there", on_click=lambda: _drop(scenario, step, round(st.session_state[SHARE] / 100 * batches)))
-        st.button("Take all away", on_click=_clear, disabled=not any(values(scenario)[knob(name)] for name in classes()))
+        st.button(
+            "Take all away",
+            on_click=_clear,
+            disabled=not any(values(scenario)[instants_knob(name)] for name in droppable_faults()),
+        )
     key = f"fault axis {st.session_state.setdefault(TURN, 0)}"
 
     def clicked() -> None:
@@ -82,13 +88,13 @@ def draw(scenario: Scenario, result: Result) -> None:
         alt=alt,
         on_select=clicked,
     )
-    if outages := outage_words(struck, batches * step):
+    if outages := outage_sentence(struck, batches * step):
         st.caption(outages)
-    for sentence in too_late(scenario, batches * step):
-        st.warning(plain(sentence))
+    for sentence in too_late_notes(scenario, batches * step):
+        st.warning(escape_markdown(sentence))
 
 
-def outage_words(struck: Sequence[Placed], seconds: float) -> str:
+def outage_sentence(struck: Sequence[PlacedStrike], seconds: float) -> str:
     """Return the sentence on outages that last longer than the run of `seconds`, "" otherwise."""
     outage_seconds = struck[-1].offset if struck else 0.0
     if outage_seconds <= seconds:
@@ -99,18 +105,18 @@ def outage_words(struck: Sequence[Placed], seconds: float) -> str:
     )
 
 
-def classes() -> tuple[str, ...]:
+def droppable_faults() -> tuple[str, ...]:
     """Return the faults that have a list of instants, power loss first."""
-    fault_names = [name for name in every("faults") if knob(name) in KNOBS and name != "fault-in-recovery"]
-    return tuple(sorted(fault_names, key=lambda name: name != FIRST))
+    fault_names = [name for name in all_variants("faults") if instants_knob(name) in KNOBS and name != "fault-in-recovery"]
+    return tuple(sorted(fault_names, key=lambda name: name != FIRST_FAULT))
 
 
-def knob(name: str) -> str:
+def instants_knob(name: str) -> str:
     """Return the knob that lists a fault's instants."""
     return f"faults.{name.replace('-', '_')}_at_seconds"
 
 
-def places(scenario: Scenario, step: float) -> Iterator[Placed]:
+def strikes_in_order(scenario: Scenario, step: float) -> Iterator[PlacedStrike]:
     """Yield the strikes in order, possibly without end.
 
     A strike during an outage has the progress at which the run stopped, and prolongs the outage.
@@ -120,11 +126,11 @@ def places(scenario: Scenario, step: float) -> Iterator[Placed]:
         if strike.at >= resumed:
             run_seconds = strike.at - offset
         if strike.kind.stops:
-            whole_batches = floor(run_seconds / step + NEAR)
+            whole_batches = floor(run_seconds / step + DONE_TOLERANCE)
             restore, batches_back = _recovery(scenario, max(round(run_seconds / step - whole_batches, 1), 0.0))
             resumed = strike.at + strike.detect + strike.repair + scenario.faults.restart_seconds + restore
             offset = resumed - (0.0 if batches_back is None else max(whole_batches - batches_back, 0) * step)
-        yield Placed(strike.at, run_seconds, strike.fault, offset)
+        yield PlacedStrike(strike.at, run_seconds, strike.fault, offset)
 
 
 @lru_cache(maxsize=64)
@@ -138,41 +144,44 @@ def _recovery(scenario: Scenario, share: float) -> tuple[float, int | None]:
     except EmberpoolError:
         return 0.0, 0
     first_batch = crash.resumption.embedding_batch
-    return crash.outage.restore, STRUCK - first_batch if first_batch else None
+    return crash.outage.restore, STRUCK_BATCH - first_batch if first_batch else None
 
 
-def instant(scenario: Scenario, step: float, batch: int) -> float:
+def instant_of_batch(scenario: Scenario, step: float, batch: int) -> float:
     """Return the simulated instant [s] at which the run first ends so many batches.
 
     The scenario's faults are included.
     """
     run_seconds, offset = batch * step, 0.0
-    for strike in islice(places(scenario, step), MOST_FAULTS):
-        if strike.own >= run_seconds - NEAR * step:
+    for strike in islice(strikes_in_order(scenario, step), MOST_FAULTS):
+        if strike.own >= run_seconds - DONE_TOLERANCE * step:
             break
         offset = strike.offset
     return round(run_seconds + offset, 3 - floor(log10(step)))
 
 
 def _drop(scenario: Scenario, step: float, batch: int) -> None:
-    path = knob(st.session_state[CLASS])
-    strike_instant, instants = instant(scenario, step, min(max(batch, 1), scenario.run.batches - 1)), values(scenario)[path]
+    path = instants_knob(st.session_state[FAULT_TO_DROP])
+    strike_instant, instants = (
+        instant_of_batch(scenario, step, min(max(batch, 1), scenario.run.batches - 1)),
+        values(scenario)[path],
+    )
     if strike_instant in instants:
         st.toast("Such a fault strikes there already; choose another batch.")
-    training_panel.strike(scenario)
+    training_panel.note_strike(scenario)
     _set(path, tuple(sorted({*instants, strike_instant})))
 
 
 def _clear() -> None:
-    for name in classes():
-        _set(knob(name), ())
+    for name in droppable_faults():
+        _set(instants_knob(name), ())
 
 
 def _set(path: str, instants: tuple[float, ...]) -> None:
     st.session_state[session.widget(path)] = knobs.write(KNOBS[path], instants)
 
 
-def rows(placed_strikes: list[Placed], step: float, batches: int) -> pd.DataFrame:
+def rows(placed_strikes: list[PlacedStrike], step: float, batches: int) -> pd.DataFrame:
     """Return a row for each place to click and for each fault before the run's end.
 
     Columns: kind, batch, share [%], at [s], fault, number, row.
@@ -187,7 +196,7 @@ def rows(placed_strikes: list[Placed], step: float, batches: int) -> pd.DataFram
             "kind": "fault",
             "share": 100 * strike.own / (batches * step),
             "at": strike.at,
-            "fault": load("faults", strike.fault).title,
+            "fault": load_variant("faults", strike.fault).title,
             "number": number,
             "row": (number - 1) % ROWS,
         }
@@ -206,12 +215,14 @@ def spec() -> Spec:
     tick = {"type": "tick", "color": INK, "opacity": 0.35, "cursor": "pointer", "height": 14, "y": 70}
     place = {
         "params": [{"name": "drop", "select": {"type": "point", "on": "click", "fields": ["batch"], "nearest": True}}],
-        **layer(tick, {"filter": "datum.kind === 'place'"}, x=x, tooltip=hover(("batch", "Batches done"))),
+        **layer(tick, {"filter": "datum.kind === 'place'"}, x=x, tooltip=tooltip_fields(("batch", "Batches done"))),
     }
-    tip = hover(("fault", "Fault"), ("at", "Simulated time, outages included [s]", ".9~g"), ("share", "Progress [%]", ".3~g"))
+    tip = tooltip_fields(
+        ("fault", "Fault"), ("at", "Simulated time, outages included [s]", ".9~g"), ("share", "Progress [%]", ".3~g")
+    )
     struck = {"filter": "datum.kind === 'fault'"}
-    rule = layer(ruled(strokeWidth=2, color=EVENTS["fault"]), struck, x=x, tooltip=tip)
+    rule = layer(rule_mark(strokeWidth=2, color=EVENTS["fault"]), struck, x=x, tooltip=tip)
     y = quantity("row", axis=None, scale={"domain": [ROWS, -0.7]})
     text = {"type": "text", "align": "left", "dx": 4, "fontWeight": 600, "color": EVENTS["fault"]}
     number = layer(text, struck, x=x, y=y, text={"field": "number"}, tooltip=tip)
-    return {**FIT, "height": 84, "layer": [place, rule, number]}
+    return {**FIT_WIDTH, "height": 84, "layer": [place, rule, number]}

@@ -11,31 +11,31 @@ from types import MappingProxyType
 
 from engine.analysis import uncertainty
 from engine.analysis.enough import drawn
-from engine.analysis.enough.question import Target, ask
-from engine.analysis.enough.smallest import Enough, enough
-from engine.analysis.verdict.decide import VerdictQuestion, decisions
+from engine.analysis.enough.question import Target, make_question
+from engine.analysis.enough.smallest import SmallestMachines, find_smallest
+from engine.analysis.verdict.decide import VerdictQuestion, verdicts
 from engine.analysis.verdict.report.sentences import machine_words
 from engine.analysis.verdict.requirement import Requirement
 from engine.core.figures import count, exact, figure
 from engine.errors import EmberpoolError
 from engine.insight.knob_effect import effect
-from engine.insight.knob_stops import NUMBERS, WORDS
+from engine.insight.knob_stops import NUMBER_KINDS, WORD_KINDS
 from engine.insight.knob_strips import Strip, strips
-from engine.insight.running_costs import dollars
-from engine.registry import load
+from engine.insight.running_costs import price_unit
+from engine.registry import load_variant
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.systems.kernels.in_force import title_of
 from engine.units import MS
 from engine.validation import known_error
-from pages.ui.numbers import readable, unit
+from pages.ui.numbers import result_text, unit
 
 STEP, ENERGY = "Step time [ms]", "Energy [J]"
-SAME = 0.98  # of a price: a system that costs more than this share is not cheaper
-COMPARED = (STEP, "Energy per batch [J]")
+SAME_PRICE = 0.98  # of a price: a system that costs more than this share is not cheaper
+COMPARED_METRICS = (STEP, "Energy per batch [J]")
 
 
 @dataclass(frozen=True)
-class Sure:
+class ResultBand:
     """The uncertainty of a number on the page.
 
     band: the number's band in a few words. story: the sentences that explain it.
@@ -45,10 +45,10 @@ class Sure:
     story: tuple[str, ...]
 
 
-NOTHING: Mapping[str, Sure] = MappingProxyType({})
+NO_RESULT_BANDS: Mapping[str, ResultBand] = MappingProxyType({})
 
 
-def sure(scenario: Scenario, baseline: Scenario | None = None) -> dict[str, Sure]:
+def result_bands(scenario: Scenario, baseline: Scenario | None = None) -> dict[str, ResultBand]:
     """Return each result's uncertainty by name.
 
     A sentence names the constants that turn a result's comparison with the baseline.
@@ -58,7 +58,7 @@ def sure(scenario: Scenario, baseline: Scenario | None = None) -> dict[str, Sure
         bands_by_name = {name: _sure(scenario, name, low, high) for name, (low, high) in uncertainty.bands(scenario).items()}
     except EmberpoolError:
         return {}
-    for name in COMPARED if baseline and baseline.system != scenario.system else ():
+    for name in COMPARED_METRICS if baseline and baseline.system != scenario.system else ():
         if baseline and name in bands_by_name:
             bands_by_name[name] = replace(
                 bands_by_name[name], story=(*bands_by_name[name].story, _verdict(scenario, baseline, name))
@@ -70,7 +70,7 @@ def _verdict(scenario: Scenario, baseline: Scenario, name: str) -> str:
     """Return a sentence with the conditions under which a number stays above or below the baseline's."""
     title = title_of(baseline)
     try:
-        turning_points = uncertainty.turns(scenario, baseline, name)
+        turning_points = uncertainty.find_turning_points(scenario, baseline, name)
     except EmberpoolError:
         return f"Not all machines within the constants' ranges run under {title}."
     claim = f"That it is more, or less, than under {title} holds"
@@ -85,52 +85,56 @@ def _verdict(scenario: Scenario, baseline: Scenario, name: str) -> str:
     return f"{claim} while {', and while '.join(conditions)}."
 
 
-def _sure(scenario: Scenario, name: str, low: float, high: float) -> Sure:
+def _sure(scenario: Scenario, name: str, low: float, high: float) -> ResultBand:
     swings = uncertainty.tornado(scenario, name)
-    published = known_error.sentence(scenario, name)
+    published = known_error.known_error_sentence(scenario, name)
     if not swings:
-        return Sure("no constant moves it", ("No constant with a range moves it.", published))
+        return ResultBand("no constant moves it", ("No constant with a range moves it.", published))
     number_unit = _unit(scenario, name)
-    words = f"{readable(low)} to {readable(high, number_unit)}"
+    words = f"{result_text(low)} to {result_text(high, number_unit)}"
     band = f"9 of 10 draws of all constants from their ranges give {words}."
-    return Sure(f"{readable(low)} to {readable(high)}", (band, _hangs_on(swings[0], number_unit), published))
+    return ResultBand(f"{result_text(low)} to {result_text(high)}", (band, _hangs_on(swings[0], number_unit), published))
 
 
 def _unit(scenario: Scenario, name: str) -> str:
-    return dollars(scenario) if unit(name) == "USD" else unit(name)
+    return price_unit(scenario) if unit(name) == "USD" else unit(name)
 
 
 def _hangs_on(swing: uncertainty.Swing, number_unit: str) -> str:
     constant = swing.constant
     return (
         f"It hangs most on {swing.name} ({constant.confidence}): "
-        f"{readable(swing.at_low)} at {exact(constant.low)} {constant.unit}, "
-        f"{readable(swing.at_high, number_unit)} at {exact(constant.high)} {constant.unit}."
+        f"{result_text(swing.at_low)} at {exact(constant.low)} {constant.unit}, "
+        f"{result_text(swing.at_high, number_unit)} at {exact(constant.high)} {constant.unit}."
     )
 
 
-def every_knob(scenario: Scenario, baseline: Scenario) -> tuple[tuple[Strip, ...], int]:
+def acting_strips(scenario: Scenario, baseline: Scenario) -> tuple[tuple[Strip, ...], int]:
     """Return the strips of all knobs that act on the estimate.
 
     The second value is the number of these knobs.
     """
-    paths = [path for path, knob in KNOBS.items() if knob.kind in (*NUMBERS, *WORDS) and knob.acts == "always" and "." in path]
+    paths = [
+        path
+        for path, knob in KNOBS.items()
+        if knob.kind in (*NUMBER_KINDS, *WORD_KINDS) and knob.acts == "always" and "." in path
+    ]
     acting = [path for path in paths if effect(scenario, path).acts]
     return strips(scenario, acting, baseline), len(acting)
 
 
 @lru_cache(maxsize=4)
-def smallest(scenario: Scenario, baseline: Scenario, slowdown: float) -> Enough:
+def smallest_machines(scenario: Scenario, baseline: Scenario, slowdown: float) -> SmallestMachines:
     """Return the smallest machines that are at most `slowdown` slower than the baseline.
 
     slowdown: a share, 0.1 for 10 %. Raises CannotRun.
     """
-    return enough(ask(scenario, baseline, Target(slowdown)))
+    return find_smallest(make_question(scenario, baseline, Target(slowdown)))
 
 
 def smallest_bands(scenario: Scenario, baseline: Scenario, slowdown: float) -> drawn.Bands:
     """Return the bands of the answer of `smallest`."""
-    return drawn.bands(smallest(scenario, baseline, slowdown))
+    return drawn.bands(smallest_machines(scenario, baseline, slowdown))
 
 
 def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, float]]]:
@@ -157,16 +161,16 @@ def cheaper_system(scenario: Scenario, goal: float, dollars: float) -> str:
     """
     verdict_question = VerdictQuestion(scenario, Requirement(step_ms=goal / MS), "capital")
     try:
-        cheapest_row = next(decisions(verdict_question)).best
+        cheapest_row = next(verdicts(verdict_question)).best
     except EmberpoolError:
         return ""
     if (
         cheapest_row is None
         or cheapest_row.capital is None
         or cheapest_row.system == scenario.system
-        or cheapest_row.capital >= SAME * dollars
+        or cheapest_row.capital >= SAME_PRICE * dollars
     ):
         return ""
-    title = load("systems", cheapest_row.system).title
+    title = load_variant("systems", cheapest_row.system).title
     prices = verdict_question.base.machine.prices
     return f"{title} does it for {count(cheapest_row.capital)} USD ({prices}), on {machine_words(cheapest_row)}."

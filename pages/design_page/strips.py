@@ -19,37 +19,37 @@ from engine.insight import knob_strips
 from engine.insight.decomposition import RELAXED
 from engine.insight.knob_effect import KnobEffect, effect
 from engine.insight.knob_strips import Strip
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.scenario import KNOBS, Scenario
 from pages.answers import later, question
-from pages.graphics.charts import CURVE, INK, Spec, hover, layer, quantity, ruled, when, where
+from pages.graphics.charts import CURVE, INK, Spec, conditional, layer, only_rows, quantity, rule_mark, tooltip_fields
 from pages.ui import beside_knob, knob_widgets, session
-from pages.ui.numbers import readable
+from pages.ui.numbers import result_text
 
 LINE = "#5b7bb4"
-APART = 0.16  # of a strip: labels closer than this would overlap
-ADDED, NEXT, MOST = "strips added", "strip to add", 4
+LABEL_SPACING = 0.16  # of a strip: labels closer than this would overlap
+STRIPS_ADDED, STRIP_TO_ADD, MAX_ADDED = "strips added", "strip to add", 4
 NUMBERS = ("float", "int")
 KINDS = (*NUMBERS, "choice", "switch")
 
 
-def shown() -> tuple[str, ...]:
+def strip_knobs() -> tuple[str, ...]:
     """Return the knobs that have a strip.
 
     These are main knobs, relaxed lookup if the system has this choice, and added knobs.
     """
     # The answer next to the strips switches relaxed lookup too.
-    relaxed = [RELAXED] * load("systems", session.scenario().system).relaxes
-    main = [*(knob.path for knob in knob_widgets.MAIN if knob.path not in knob_widgets.BAR_KNOBS), *relaxed]
-    return (*main, *(path for path in st.session_state.get(ADDED, ()) if path in KNOBS and path not in main))
+    relaxed = [RELAXED] * load_variant("systems", session.scenario().system).relaxes
+    main = [*(knob.path for knob in knob_widgets.MAIN_KNOBS if knob.path not in knob_widgets.BAR_KNOBS), *relaxed]
+    return (*main, *(path for path in st.session_state.get(STRIPS_ADDED, ()) if path in KNOBS and path not in main))
 
 
-def found(scenario: Scenario) -> dict[str, Strip]:
+def strips_by_knob(scenario: Scenario) -> dict[str, Strip]:
     """Return the strips by knob.
 
     Knobs without a strip, such as those of full runs only, are left out.
     """
-    arguments = scenario, tuple(path for path in shown() if KNOBS[path].kind in KINDS), question.baseline_scenario(scenario)
+    arguments = scenario, tuple(path for path in strip_knobs() if KNOBS[path].kind in KINDS), question.baseline_scenario(scenario)
     sized = scenario.machine.target_throughput is not None  # each stop tries many counts of nodes
     strip_list = later.cached_result(knob_strips.strips, *arguments) if sized else _cached_strips(own_folder(), *arguments)
     return {strip.path: strip for strip in strip_list}
@@ -63,18 +63,18 @@ def _cached_strips(parts: PartsFolder, *arguments: Any) -> tuple[Strip, ...]:
 
 def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:
     """Draw all strips, and a list from which to add one."""
-    strips, strip_paths = found(scenario), shown()
+    strips, strip_paths = strips_by_knob(scenario), strip_knobs()
     for path in strip_paths:
         with st.container(key=f"strip-{path.replace('.', '-')}"):
             _strip(scenario, path, strips.get(path), refused.get(path, ""))
     addable_paths = [
         path for path, knob in KNOBS.items() if path not in strip_paths and knob.kind in KINDS and knob.acts == "always"
     ]
-    st.session_state[NEXT] = None
+    st.session_state[STRIP_TO_ADD] = None
     st.selectbox(
         "One more knob",
         [path for path in addable_paths if path not in knob_widgets.BAR_KNOBS and "." in path],
-        key=NEXT,
+        key=STRIP_TO_ADD,
         index=None,
         placeholder="+ a knob ... (write its name)",
         format_func=lambda path: KNOBS[path].title,
@@ -84,12 +84,14 @@ def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:
 
 
 def _add() -> None:
-    if path := st.session_state[NEXT]:
-        st.session_state[ADDED] = (*st.session_state.get(ADDED, ()), path)[-MOST:]
+    if path := st.session_state[STRIP_TO_ADD]:
+        st.session_state[STRIPS_ADDED] = (*st.session_state.get(STRIPS_ADDED, ()), path)[-MAX_ADDED:]
 
 
 def _drop(path: str) -> None:
-    st.session_state[ADDED] = tuple(added_path for added_path in st.session_state.get(ADDED, ()) if added_path != path)
+    st.session_state[STRIPS_ADDED] = tuple(
+        added_path for added_path in st.session_state.get(STRIPS_ADDED, ()) if added_path != path
+    )
 
 
 def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> None:
@@ -99,7 +101,9 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
         words_area, button_area = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
         with words_area:
             alt = f"Step time over {knob.label}, as the sentence below says"
-            st.vega_lite_chart(curve(strip), spark(len(strip.stops) > 1, bool(strip.marks)), key=f"spark {path}", alt=alt)
+            st.vega_lite_chart(
+                stop_rows(strip), strip_chart(len(strip.stops) > 1, bool(strip.marks)), key=f"spark {path}", alt=alt
+            )
     else:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container(width="stretch"):
@@ -107,10 +111,10 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
             button_area = st.container(width="content")
         words_area = st.container()
     with words_area:
-        knob_widgets.say(knob, refusal, idle, step_sentence)
+        knob_widgets.draw_note(knob, refusal, idle, step_sentence)
     with button_area:
         beside_knob.draw(path, scenario, brief=True)
-        if path in st.session_state.get(ADDED, ()):
+        if path in st.session_state.get(STRIPS_ADDED, ()):
             st.button("× remove", key=f"drop {path}", on_click=_drop, args=(path,), type="tertiary", help="Back to the drawer.")
 
 
@@ -121,11 +125,13 @@ def sentence(strip: Strip) -> str:
     """
     if KNOBS[strip.path].kind in NUMBERS:
         return strip.sentence
-    steps = (f"{stop.text} {'cannot run' if isnan(stop.seconds) else readable(stop.seconds * 1e3, 'ms')}" for stop in strip.stops)
+    steps = (
+        f"{stop.text} {'cannot run' if isnan(stop.seconds) else result_text(stop.seconds * 1e3, 'ms')}" for stop in strip.stops
+    )
     return f"{', '.join(steps)} a batch. {strip.sentence}"
 
 
-def curve(strip: Strip) -> pd.DataFrame:
+def stop_rows(strip: Strip) -> pd.DataFrame:
     """Return a row for each stop and for each product.
 
     A stop has place, value, step [ms] and here (True for the value in force); a product has place and product.
@@ -147,7 +153,7 @@ def curve(strip: Strip) -> pd.DataFrame:
     for text, place in sorted(
         ((text, place) for text, place in place_by_product.items() if place is not None), key=itemgetter(1)
     ):
-        room = place - last_label_place > APART * len(numbers)
+        room = place - last_label_place > LABEL_SPACING * len(numbers)
         last_label_place = place if room else last_label_place
         rows.append({"place": place, "product": text, "label": text.partition(",")[0] * room})
     frame = pd.DataFrame(rows)
@@ -170,19 +176,19 @@ def _place_among(mark_value: float, stops: list[float]) -> float | None:
     return upper - 1 + part
 
 
-def marked(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
+def line_with_dots(x: Spec, y: Spec, tip: list[Spec], size: int) -> tuple[Spec, Spec]:
     """Return a line and its dots.
 
     The dot of the value in force (`here`) is large and coloured.
     """
     line = layer({"type": "line", "color": LINE, "strokeWidth": 2}, x=x, y=y)
-    dot_style = {"size": when("datum.here", size, size / 6), "color": when("datum.here", CURVE, LINE)}
+    dot_style = {"size": conditional("datum.here", size, size / 6), "color": conditional("datum.here", CURVE, LINE)}
     dots = {"type": "point", "aria": False, "filled": True, "opacity": 1}  # without a dot its group would have no name
     return line, layer(dots, x=x, y=y, tooltip=tip, **dot_style)
 
 
 @cache
-def spark(many_stops: bool, products: bool) -> Spec:
+def strip_chart(many_stops: bool, products: bool) -> Spec:
     """Return a chart of step time over evenly spaced stops, as on the slider.
 
     The value in force is marked.
@@ -191,16 +197,16 @@ def spark(many_stops: bool, products: bool) -> Spec:
     domain = {} if many_stops else {"domain": [0, 1]}
     x = quantity("place", axis=None, scale={"zero": False, "nice": False, **domain})
     y = quantity("step", axis=None, scale={"zero": True, "nice": False, "range": [32, 4]})
-    tip = hover(
+    tip = tooltip_fields(
         ("value", "Value"),
         ("step", "Step time [ms]", ",.4~r"),
         ("baseline", "Baseline [ms]", ",.4~r"),
         ("product", "Product"),
         ("refused", "Cannot run"),
     )
-    line, dots = ({**where("datum.product == ''"), **layer_spec} for layer_spec in marked(x, y, tip, 110))
-    sold, product = hover(("product", "Product")), {"filter": "datum.product != ''"}
-    ticks = layer(ruled(strokeWidth=2, color=INK), product, x=x, y={"value": 36}, y2={"value": 42}, tooltip=sold)
+    line, dots = ({**only_rows("datum.product == ''"), **layer_spec} for layer_spec in line_with_dots(x, y, tip, 110))
+    sold, product = tooltip_fields(("product", "Product")), {"filter": "datum.product != ''"}
+    ticks = layer(rule_mark(strokeWidth=2, color=INK), product, x=x, y={"value": 36}, y2={"value": 42}, tooltip=sold)
     product_labels = layer(
         {"type": "text", "baseline": "top", "fontSize": 10, "color": INK},
         {"filter": "datum.label != ''"},

@@ -6,45 +6,45 @@ from typing import Literal
 
 import streamlit as st
 
-from engine.insight.running_costs import assumptions, dollars, electricity_dollars, running_costs, running_dollars
+from engine.insight.running_costs import assumptions, electricity_unit, price_unit, running_cost_unit, running_costs
 from engine.results.metrics import error_of
-from engine.results.result import COUNTED, Result
+from engine.results.result import ENERGY_NOTES, Result
 from engine.scenario.scenario import Scenario
 from pages.answers import question
 from pages.answers.headline import system_title
 from pages.design_page import questions
-from pages.design_page.questions import Sure
-from pages.ui.numbers import better, change, label, readable, unit
-from pages.ui.plain import plain
+from pages.design_page.questions import ResultBand
+from pages.ui.numbers import better_direction, change, label, result_text, unit
+from pages.ui.plain import escape_markdown
 
 WAITING = "how sure? …"
 COLOUR: dict[str, Literal["inverse", "normal", "off"]] = {"lower": "inverse", "higher": "normal", "neither": "off"}
 COST, MONTH, BILLION = "Capital cost [USD]", "Electricity a month [USD]", "Per billion samples [USD]"
-OF_AN_ESTIMATE = ("Step time [ms]", "Energy per batch [J]", COST, MONTH, BILLION)
-RUNNING = (MONTH, BILLION)
+ESTIMATE_TILES = ("Step time [ms]", "Energy per batch [J]", COST, MONTH, BILLION)
+RUNNING_COSTS = (MONTH, BILLION)
 # Where a throughput is asked for, the number of nodes is the answer.
-OF_NODES = ("Nodes", "Step time [ms]", "Energy per batch [J]", COST, BILLION)
-OF_A_RUN = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
+NODES_TILES = ("Nodes", "Step time [ms]", "Energy per batch [J]", COST, BILLION)
+RUN_TILES = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
 RATIO = "Effective training time ratio"
 HELD_OUT = {"AUC": "Held-out AUC", "Loss": "Held-out loss"}  # beside curves of the training loss
-STRUCK = f"{RATIO}: of this run alone, its outages included, under the system's own log."
+RATIO_NOTE = f"{RATIO}: of this run alone, its outages included, under the system's own log."
 
 
-def of_estimate(result: Result, results_by_system: Mapping[str, Result], sure: Future[Mapping[str, Sure]]) -> None:
+def draw_estimate(result: Result, results_by_system: Mapping[str, Result], sure: Future[Mapping[str, ResultBand]]) -> None:
     """Draw the tiles of an estimate.
 
     The band of each number follows once it is computed.
     """
-    tile_names = OF_AN_ESTIMATE if result.scenario.machine.target_throughput is None else OF_NODES
-    bands = None if not sure.done() else questions.NOTHING if sure.exception() else sure.result()
+    tile_names = ESTIMATE_TILES if result.scenario.machine.target_throughput is None else NODES_TILES
+    bands = None if not sure.done() else questions.NO_RESULT_BANDS if sure.exception() else sure.result()
     draw(result, results_by_system, tile_names, sure=bands)
 
 
 def draw(
     result: Result,
     results_by_system: Mapping[str, Result],
-    tile_names: Sequence[str] = OF_AN_ESTIMATE,
-    sure: Mapping[str, Sure] | None = questions.NOTHING,
+    tile_names: Sequence[str] = ESTIMATE_TILES,
+    sure: Mapping[str, ResultBand] | None = questions.NO_RESULT_BANDS,
 ) -> None:
     """Draw one tile a number, with its band if known.
 
@@ -64,28 +64,28 @@ def draw(
         delta = change(number, baseline_figures.get(name))
         column.metric(
             HELD_OUT.get(name, label(name)),
-            readable(number, money.get(name, unit(name)), error_of(name, scenario_figures)),
+            result_text(number, money.get(name, unit(name)), error_of(name, scenario_figures)),
             delta or None,
-            delta_color="off" if delta == "same" else COLOUR["lower" if name in RUNNING else better(name)],
+            delta_color="off" if delta == "same" else COLOUR["lower" if name in RUNNING_COSTS else better_direction(name)],
             delta_arrow="off" if delta == "same" else "auto",
         )
-        if sure is None and name not in RUNNING:
+        if sure is None and name not in RUNNING_COSTS:
             column.caption(WAITING)
         elif sure and name in sure:
-            column.caption(plain(sure[name].band), help="\n\n".join(map(plain, sure[name].story)))
+            column.caption(escape_markdown(sure[name].band), help="\n\n".join(map(escape_markdown, sure[name].story)))
     if BILLION in tile_names:
         with st.container(key="summary"):  # a phone shows this line instead of the tiles
             summary_parts = (
-                f"{label(name)} {readable(scenario_figures[name], money.get(name, unit(name)))}"
+                f"{label(name)} {result_text(scenario_figures[name], money.get(name, unit(name)))}"
                 for name in tile_names
                 if scenario_figures.get(name) is not None
             )
-            st.caption(plain(", ".join(summary_parts)))
+            st.caption(escape_markdown(", ".join(summary_parts)))
     notes = [f"Against {system_title(baseline_system)} with its own link and policies."] if baseline_figures else []
     notes += ["Under a number: its range in 9 of 10 draws of all constants."] if sure else []
-    notes += [STRUCK] if RATIO in tile_names else []
+    notes += [RATIO_NOTE] if RATIO in tile_names else []
     help_sentences = [
-        COUNTED[result.scenario.machine.energy_level],
+        ENERGY_NOTES[result.scenario.machine.energy_level],
         *([assumptions(result.scenario)] if BILLION in tile_names else []),
     ]
     st.caption(" ".join(notes), help=" ".join(help_sentences))
@@ -93,7 +93,7 @@ def draw(
 
 def units(scenario: Scenario) -> Mapping[str, str]:
     """Return the units of amounts of money, with their year."""
-    return {COST: dollars(scenario), MONTH: electricity_dollars(scenario), BILLION: running_dollars(scenario)}
+    return {COST: price_unit(scenario), MONTH: electricity_unit(scenario), BILLION: running_cost_unit(scenario)}
 
 
 def figures(result: Result) -> Mapping[str, float | None]:

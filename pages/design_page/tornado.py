@@ -11,19 +11,19 @@ import streamlit as st
 
 from engine.analysis.uncertainty import Swing, bands, tornado
 from engine.core.figures import exact, figure
-from engine.insight.running_costs import dollars
+from engine.insight.running_costs import price_unit
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.graphics import chart, charts
-from pages.graphics.charts import hover, layer, nominal, quantity, ruled
+from pages.graphics.charts import layer, nominal, quantity, rule_mark, tooltip_fields
 from pages.ui import downloads
 from pages.ui.numbers import label
 from pages.ui.numbers import unit as metric_unit
 
 COST = "Capital cost [USD]"
 METRICS = ("Step time [ms]", "Energy per batch [J]", COST)
-SHOWN = 10
+MAX_CONSTANTS = 10
 TABLE = {
     "name": "Constant",
     "at_low": "Result at its low end",
@@ -40,11 +40,11 @@ def draw(scenario: Scenario, result: Result) -> None:
     metrics = [name for name in METRICS if result.results[name] is not None]
     metric = st.segmented_control("Result", metrics, default=metrics[0], required=True, key="tornado of")
     estimate = result.results[metric] or 0.0
-    year = f", {dollars(scenario)}" if metric == COST else ""
+    year = f", {price_unit(scenario)}" if metric == COST else ""
     low, high = later.cached_result(bands, scenario)[metric]
     kind, name = metric_unit(metric), label(metric)
     band = f"{figure(low, kind)} to {figure(high, kind)} in 9 of 10 draws of all constants from their ranges"
-    swings = later.cached_result(tornado, scenario, metric)[:SHOWN]
+    swings = later.cached_result(tornado, scenario, metric)[:MAX_CONSTANTS]
     if not swings:
         st.caption("No constant with a range moves this result.")
         return
@@ -92,7 +92,7 @@ def spec(metric: str) -> dict[str, Any]:
         y=nominal("name", sort=None, axis=charts.axis("Constant", labelLimit=260)),
         x=quantity("at_low", axis=charts.axis(metric), scale={"zero": False}),
         x2={"field": "at_high"},
-        tooltip=hover(
+        tooltip=tooltip_fields(
             ("name", "Constant"),
             ("ends", "Range"),
             ("at_low", "At its low end", ",.4~r"),
@@ -101,5 +101,5 @@ def spec(metric: str) -> dict[str, Any]:
             ("source", "Source"),
         ),
     )
-    rule = layer(ruled(strokeWidth=2, color="#d9622b"), x=quantity("own"))
+    rule = layer(rule_mark(strokeWidth=2, color="#d9622b"), x=quantity("own"))
     return {**charts.rows(26), "layer": [bar, rule]}

@@ -19,7 +19,7 @@ from engine.run import forecast
 from engine.run.progress import Progress
 from engine.run.shared_training import functional_class
 from engine.scenario.scenario import Scenario
-from engine.store.status import Status
+from engine.store.status import RequestStatus
 from engine.training.shape import with_larger_budget
 from engine.training.yardsticks import Yardsticks, yardsticks
 from engine.validation.chance import error_bar
@@ -29,20 +29,20 @@ from pages.design_page import tiles
 from pages.graphics import chart, charts
 from pages.ui import downloads, session, tables
 from pages.ui.numbers import change, duration, percent
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-FEW = 20  # batches in the means that a title names at the start and the end
+TITLE_BATCHES = 20  # batches in the means that a title names at the start and the end
 MOST_EVENTS = 8  # a longer list gets a box that scrolls
-BESIDE = REGRESSION, TEACHER = "logistic regression", "model that clicks"
-STRUCK, GOES_ON = "run struck", "run that goes on"
-SHARED = "recovery gives back every batch to the bit, so the training under way goes on"
-ANEW = "what survives it decides what is learned, so it began again at the first batch"
-TIMED = "nothing is trained, so all batches are timed anew"
+YARDSTICKS = REGRESSION, TEACHER = "logistic regression", "model that clicks"
+RUN_STRUCK, CONTINUED_RUN = "run struck", "run that goes on"
+TRAINING_GOES_ON = "recovery gives back every batch to the bit, so the training under way goes on"
+TRAINING_RESTARTS = "what survives it decides what is learned, so it began again at the first batch"
+TIMING_RESTARTS = "nothing is trained, so all batches are timed anew"
 
 
-def strike(scenario: Scenario) -> None:
+def note_strike(scenario: Scenario) -> None:
     """Let a run under way go on with an added fault; only in a callback."""
-    st.session_state[STRUCK] = scenario
+    st.session_state[RUN_STRUCK] = scenario
 
 
 def _go_on(scenario: Scenario) -> None:
@@ -50,7 +50,7 @@ def _go_on(scenario: Scenario) -> None:
 
     The run shares the training under way unless the fault may change the learned weights.
     """
-    unstruck_scenario: Scenario | None = st.session_state.pop(STRUCK, None)
+    unstruck_scenario: Scenario | None = st.session_state.pop(RUN_STRUCK, None)
     status = runs.request([unstruck_scenario], "full") if unstruck_scenario and unstruck_scenario != scenario else None
     if unstruck_scenario is None or status is None or status.ended:
         return
@@ -59,8 +59,8 @@ def _go_on(scenario: Scenario) -> None:
     if not same_training:
         runs.cancel(status.request)
     runs.start([scenario], "full")
-    earlier, trains = st.session_state.get(GOES_ON, (None, None))
-    st.session_state[GOES_ON] = (
+    earlier, trains = st.session_state.get(CONTINUED_RUN, (None, None))
+    st.session_state[CONTINUED_RUN] = (
         scenario,
         ((trains if earlier == unstruck_scenario and trains else unstruck_scenario) if same_training else None),
     )
@@ -75,34 +75,35 @@ def draw(scenario: Scenario, estimate: Result) -> None:
         _finished(result, estimate)
         return
     if result:
-        st.error(plain(result.outcome))
-    runs.follow([scenario], "full", lambda status: _unfinished(scenario, status))
+        st.error(escape_markdown(result.outcome))
+    runs.draw_while_running([scenario], "full", lambda status: _unfinished(scenario, status))
 
 
 def _start(scenario: Scenario) -> None:
     """Run a scenario and make it the session's; only in a callback."""
-    session.show(scenario)
+    session.hold_scenario(scenario)
     runs.start([scenario], "full")
 
 
-def _unfinished(scenario: Scenario, status: Status | None) -> None:
+def _unfinished(scenario: Scenario, status: RequestStatus | None) -> None:
     if status is None or status.ended:
         knob_budget, scenario = scenario.run.step_budget_GFLOP, with_larger_budget(scenario)
         if (budget := scenario.run.step_budget_GFLOP) != knob_budget:
             st.caption(f"A step of this model takes more than the step budget; it is raised to {exact(budget)} GFLOP.")
-        reached, batch = runs.stopped(scenario)
-        wait = duration(forecast.seconds(scenario))
+        reached, batch = runs.stopped_progress(scenario)
+        wait = duration(forecast.run_seconds(scenario))
         label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
         label = label if batch is None else f"Go on from batch {count(batch)}"
         st.button(label, type="primary", key="run", on_click=_start, args=(scenario,))
         if status and status.state == "cancelled" and scenario.run.training:
             _cancelled(scenario, status, reached, batch)
         else:
-            runs.note(status)
+            runs.draw_end_note(status)
         return
-    struck, trained_scenario = st.session_state.get(GOES_ON, (None, None))
+    struck, trained_scenario = st.session_state.get(CONTINUED_RUN, (None, None))
     if struck == scenario:
-        st.info(f"The fault strikes in the run: {SHARED if trained_scenario else ANEW if scenario.run.training else TIMED}.")
+        restart = TRAINING_RESTARTS if scenario.run.training else TIMING_RESTARTS
+        st.info(f"The fault strikes in the run: {TRAINING_GOES_ON if trained_scenario else restart}.")
     if (
         struck == scenario
         and trained_scenario
@@ -110,26 +111,26 @@ def _unfinished(scenario: Scenario, status: Status | None) -> None:
         and (trains := runs.request([trained_scenario], "full"))
         and not trains.ended
     ):
-        runs.keep_going(trains)
+        runs.renew_request(trains)
         status = replace(trains, request=status.request)  # the Cancel button stops the run with the fault
     runs.progress(status)
     if live_progress := [point.progress for point in status.running if point.progress]:
         _so_far(scenario, live_progress[0], live=True)
-        st.caption(plain(live_progress[0].note))
+        st.caption(escape_markdown(live_progress[0].note))
 
 
 def _so_far(scenario: Scenario, progress: Progress, live: bool) -> None:
     """Draw the curves of a run that has not ended, once it has trained a batch."""
     if not progress.training:
         return
-    frame = tables.curve(progress.training, (), tables.pace(estimates.estimate_of(scenario)))
+    frame = tables.curve(progress.training, (), tables.power_pace(estimates.estimate_of(scenario)))
     if scenario.faults == type(scenario.faults)():
         curves(frame, live=live)
     else:  # outages are drawn once the run is over; on an axis of time they would flatten the curves
         _pair(frame, "batch", live=live)
 
 
-def _cancelled(scenario: Scenario, status: Status, reached: Progress | None, batch: int | None) -> None:
+def _cancelled(scenario: Scenario, status: RequestStatus, reached: Progress | None, batch: int | None) -> None:
     """Draw where a training was cancelled and goes on, and its curves."""
     if live_progress := [point.progress for point in status.running if point.progress]:
         st.info("Cancelled: the training stops after the batch under way, unless another page waits for it.")
@@ -141,7 +142,7 @@ def _cancelled(scenario: Scenario, status: Status, reached: Progress | None, bat
     batches_done, total = reached.training[-1]["Batch"] + 1, reached.total
     stop_sentence = f"Cancelled at batch {count(batches_done)} of {count(total)}"
     if batch is None:
-        st.info(plain(f"{stop_sentence}; running again starts from the first batch: {reached.note}."))
+        st.info(escape_markdown(f"{stop_sentence}; running again starts from the first batch: {reached.note}."))
     else:
         seconds_left = forecast.training_seconds(scenario) * (1 - batch / total) + forecast.counting_seconds(scenario)
         st.info(
@@ -151,28 +152,28 @@ def _cancelled(scenario: Scenario, status: Status, reached: Progress | None, bat
 
 
 def _finished(result: Result, estimate: Result) -> None:
-    st.success(plain(result.outcome or "Completed."))
-    if falls := falling_auc.advice(result.training, result.scenario, passes.samples(result.scenario)):
-        st.warning(plain(falls))
+    st.success(escape_markdown(result.outcome or "Completed."))
+    if falls := falling_auc.falling_auc_advice(result.training, result.scenario, passes.samples(result.scenario)):
+        st.warning(escape_markdown(falls))
     for warning in caution.notes_below(result):
-        st.caption(f"Note: {plain(warning)}")
-    tiles.draw(result, {}, [name for name in tiles.OF_A_RUN if result.results.get(name) is not None])
+        st.caption(f"Note: {escape_markdown(warning)}")
+    tiles.draw(result, {}, [name for name in tiles.RUN_TILES if result.results.get(name) is not None])
     if result.training:
-        frame = tables.curve(result.training, result.events, tables.pace(result))
+        frame = tables.curve(result.training, result.events, tables.power_pace(result))
         breaks, yardsticks_future = tables.breaks(frame, result.events), _ask(result.scenario)
         curves(with_yardsticks(frame, yardsticks_future), breaks)
-        st.caption(plain(f"{HELD_OUT_ERROR} {samples_note(result)}"))
+        st.caption(escape_markdown(f"{HELD_OUT_ERROR} {samples_note(result)}"))
         last_evaluation = frame.dropna(subset=["auc"]).iloc[-1]
         _note(yardsticks_future, float(last_evaluation["auc"]), bool(falls), last_evaluation["error"])
     else:
         st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
     if result.events:
         with st.container(height=240 if len(result.events) > MOST_EVENTS else "content", border=False):
-            st.markdown("\n".join(map(happened, result.events)))
-    st.markdown(f"**How far is the estimate from the full run?** {plain(apart(estimate, result))}")
+            st.markdown("\n".join(map(describe_event, result.events)))
+    st.markdown(f"**How far is the estimate from the full run?** {escape_markdown(gap_sentence(estimate, result))}")
     if result.events:
         st.caption("The estimate knows no faults: what counts outages, such as elapsed time, differs by them.")
-    downloads.show(gap(estimate, result))
+    downloads.show(gap_table(estimate, result))
     downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
 
 
@@ -196,15 +197,15 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
 
     A browser rebuilds a chart whenever its words change.
     """
-    yardstick_columns = tuple(name for name in BESIDE if name in frame)
+    yardstick_columns = tuple(name for name in YARDSTICKS if name in frame)
     loss_column, auc_column = st.columns(2)
     with loss_column:
         chart.draw(
             frame,
             charts.curve("loss", "Loss", x_axis, breaks),
             key="loss",
-            title="Training loss, batch by batch" if live else fallen(frame["loss"], "Training loss"),
-            subtitle=f"Loss of each batch over {charts.AGAINST[x_axis]}; bold: the mean of the batches around it",
+            title="Training loss, batch by batch" if live else curve_title(frame["loss"], "Training loss"),
+            subtitle=f"Loss of each batch over {charts.CURVE_AXES[x_axis]}; bold: the mean of the batches around it",
         )
     with auc_column:
         chart.draw(
@@ -212,16 +213,16 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
             charts.curve("auc", "AUC", x_axis, breaks, yardstick_columns),
             key="auc",
             title="AUC on held-out samples" if live else auc_title(frame),
-            subtitle=f"AUC ± a standard error over {charts.AGAINST[x_axis]}; dashed: what else would reach",
+            subtitle=f"AUC ± a standard error over {charts.CURVE_AXES[x_axis]}; dashed: what else would reach",
         )
 
 
-def fallen(series: pd.Series, curve_name: str) -> str:
+def curve_title(series: pd.Series, curve_name: str) -> str:
     """Return the title of a curve: its first and last means so far."""
     numbers = series.dropna().astype(float)
     if numbers.empty:
         return f"{curve_name} is not known yet"
-    window = min(FEW, max(len(numbers) // 2, 1))
+    window = min(TITLE_BATCHES, max(len(numbers) // 2, 1))
     head, tail = float(numbers[:window].mean()), float(numbers[-window:].mean())
     return f"{curve_name} goes from {figure(head)} to {figure(tail)}"
 
@@ -236,7 +237,7 @@ def auc_title(frame: pd.DataFrame) -> str:
         return "AUC on held-out samples is not known yet"
     end, best_row = evaluations.iloc[-1], evaluations.loc[evaluations["auc"].astype(float).idxmax()]
     reached, highest = (with_error(float(row["auc"]), row["error"]) for row in (end, best_row))
-    if not falling_auc.is_fall(float(best_row["auc"]), float(end["auc"]), best_row["error"]):
+    if not falling_auc.has_fallen(float(best_row["auc"]), float(end["auc"]), best_row["error"]):
         return f"AUC on held-out samples reaches {reached}"
     best_batch = count(best_row["batch"] + 1, "batch", "batches")
     return f"AUC on held-out samples ends at {reached}; {highest} after {best_batch}"
@@ -272,11 +273,11 @@ def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error:
     if failure := yardsticks_future.exception():
         if not isinstance(failure, EmberpoolError | BrokenExecutor):
             raise failure
-        st.caption(plain(data_file.sentence(failure, session.scenario())))
+        st.caption(escape_markdown(data_file.sentence(failure, session.scenario())))
         return
     yardstick_lines = yardsticks_future.result()
     line = yardstick_lines.regression[-1][1]
-    st.markdown(plain(learned(auc, line, falls, error)))
+    st.markdown(escape_markdown(yardstick_sentence(auc, line, falls, error)))
     teacher = with_error(yardstick_lines.teacher, yardstick_lines.teacher_error)
     teacher_sentence = (
         f" The model that decides who clicks reaches {teacher}; nothing learned can beat it." if yardstick_lines.teacher else ""
@@ -289,7 +290,7 @@ def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error:
     )
 
 
-def learned(auc: float, line: float, falls: bool = False, error: float | None = None) -> str:
+def yardstick_sentence(auc: float, line: float, falls: bool = False, error: float | None = None) -> str:
     """Return a sentence that compares a run's last AUC with the regression's, and names a remedy.
 
     If held-out AUC falls (`falls`), more batches would not help, and another sentence on the page names the remedy.
@@ -305,13 +306,13 @@ def _yardsticks_known(yardsticks_future: Future[Yardsticks]) -> bool:
     return yardsticks_future.done() and yardsticks_future.exception() is None
 
 
-def happened(event: Row) -> str:
+def describe_event(event: Row) -> str:
     """Return an event as a line of a list: its kind, time, batch and text."""
     event_line = f"{event['Kind']} at {figure(event['Elapsed [s]'], 's')}, batch {count(event['Batch'])}: {event['What']}"
-    return f"- {plain(event_line)}"
+    return f"- {escape_markdown(event_line)}"
 
 
-def apart(estimate: Result, full_run: Result) -> str:
+def gap_sentence(estimate: Result, full_run: Result) -> str:
     """Return a sentence that compares estimated and measured step time, "" if one is unknown."""
     guess, run = estimate.results.get(STEP), full_run.results.get(STEP)
     if not guess or not run:
@@ -323,7 +324,7 @@ def apart(estimate: Result, full_run: Result) -> str:
     )
 
 
-def gap(estimate: Result, full_run: Result) -> pd.DataFrame:
+def gap_table(estimate: Result, full_run: Result) -> pd.DataFrame:
     """Return one row a result: estimated, measured in the full run, and the error.
 
     An unknown value is None.

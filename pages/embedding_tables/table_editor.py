@@ -11,13 +11,13 @@ import pandas as pd
 import streamlit as st
 
 from engine.embedding_tables import table_list, table_sizes
-from engine.embedding_tables.table_list import COLUMNS, TABLE, TABLES, TITLES, WrittenRow
+from engine.embedding_tables.table_list import COLUMNS, TABLE, TABLES, TITLES, ListRow
 from engine.errors import BadInput
 from engine.scenario.scenario import KNOBS, PER_TABLE, Scenario, per_table, with_values
 from pages.embedding_tables import pasted_tables
 from pages.embedding_tables.pasted_tables import PastedTables
 from pages.ui import session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 NAMES = "names of tables"
 MOST_VISIBLE = 12  # rows; the grid scrolls beyond them
@@ -27,7 +27,7 @@ PASTE_HELP = (
     f"line names the columns: {', '.join(TITLES)}. All but Rows can be left out."
 )
 EXAMPLE = "Table,Rows,Dim,Lookups\nusers,5000000,128,1\nitems,200000,64,20"
-Own = tuple[Any, ...]
+TableSettings = tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Draft:
 
     frame: pd.DataFrame
     turn: int
-    own: Own
+    own: TableSettings
     brought: bool = False
     more: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -71,16 +71,16 @@ def draw(page: str, base: Scenario, press: str, apply: Callable[[Scenario], None
 def _draw(page: str, base: Scenario, press: str, apply: Callable[[Scenario], None]) -> None:
     _draw_sources(page, base)
     if fault := st.session_state.get(_fault_key(page)):
-        st.error(plain(fault, most=1000))
+        st.error(escape_markdown(fault, most=1000))
     draft = _draft(page, base)
     _draw_grid(page, draft)
     edited = _edited(page, base)
     if edited.scenario is None:
-        st.caption(f":red[{plain(edited.refusal, most=1000)}]")
+        st.caption(f":red[{escape_markdown(edited.refusal, most=1000)}]")
     else:
-        st.markdown(f"**{plain(table_sizes.sentence(edited.scenario))}**")
+        st.markdown(f"**{escape_markdown(table_sizes.sizes_sentence(edited.scenario))}**")
         for note in (*draft.notes, *edited.notes):
-            st.caption(plain(note, most=1000))
+            st.caption(escape_markdown(note, most=1000))
     text = table_list.text_of(edited.scenario.model, edited.names) if edited.scenario else ""
     is_refused = edited.scenario is None
     idle, take = is_refused or (edited.scenario == base and page != "start"), (page, draft.turn, base, apply)
@@ -149,20 +149,20 @@ def _edited(page: str, base: Scenario) -> EditedTables:
     edits: Mapping[str, Any] = st.session_state.get(_grid_key(page, draft)) or {}
     try:
         parsed_list = table_list.table_list(edited_rows(draft.frame, edits), draft.frame.columns)
-        changes, notes = table_list.fitted(base, {**draft.more, **parsed_list.changes})
+        changes, notes = table_list.replaced_tables(base, {**draft.more, **parsed_list.changes})
         return EditedTables(with_values(base, changes), parsed_list.names, notes)
     except BadInput as error:
         return EditedTables(None, refusal=str(error))
 
 
-def edited_rows(frame: pd.DataFrame, edits: Mapping[str, Any]) -> list[WrittenRow]:
+def edited_rows(frame: pd.DataFrame, edits: Mapping[str, Any]) -> list[ListRow]:
     """Return a grid's rows with a visitor's edits, additions and deletions, numbered as shown."""
     rows = frame.to_dict("records")
     for place, cells in edits.get("edited_rows", {}).items():
         rows[int(place)].update(cells)
     deleted_rows = {*map(int, edits.get("deleted_rows", ()))}
-    kept_rows = [WrittenRow(f"Row {place + 1}", row) for place, row in enumerate(rows) if place not in deleted_rows]
-    return [*kept_rows, *(WrittenRow(f"Added row {nth}", cells) for nth, cells in enumerate(edits.get("added_rows", ()), 1))]
+    kept_rows = [ListRow(f"Row {place + 1}", row) for place, row in enumerate(rows) if place not in deleted_rows]
+    return [*kept_rows, *(ListRow(f"Added row {nth}", cells) for nth, cells in enumerate(edits.get("added_rows", ()), 1))]
 
 
 def _apply(page: str, turn: int, base: Scenario, apply: Callable[[Scenario], None]) -> None:
@@ -188,7 +188,7 @@ def names(scenario: Scenario) -> tuple[str, ...]:
     return applied if applied_settings == _table_settings(scenario) else ()
 
 
-def _table_settings(scenario: Scenario) -> Own:
+def _table_settings(scenario: Scenario) -> TableSettings:
     return tuple(per_table(scenario.model, name) for name in PER_TABLE)
 
 
@@ -244,7 +244,7 @@ def _take_tables(page: str, base: Scenario, content: str | bytes, name: str) -> 
 
 
 def _changed_model(base: Scenario, pasted: PastedTables) -> Scenario:
-    return with_values(base, table_list.fitted(base, pasted.changes)[0])
+    return with_values(base, table_list.replaced_tables(base, pasted.changes)[0])
 
 
 def _paste_key(page: str) -> str:

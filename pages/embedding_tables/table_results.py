@@ -8,7 +8,7 @@ from engine.embedding_tables.table_list import FEATURES, TABLE
 from engine.results.result import Result
 from pages.embedding_tables import table_editor
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 FORMATS = {
     "Rows": "localized",
@@ -26,14 +26,14 @@ def draw(result: Result) -> None:
     if not rows:
         st.caption("The machine cannot run: there is nothing to say of its tables.")
         return
-    st.markdown(f"**{plain(table_rows.finding(rows))}**")
-    frame = shown(pd.DataFrame(rows))
+    st.markdown(f"**{escape_markdown(table_rows.times_finding(rows))}**")
+    frame = readable_rows(pd.DataFrame(rows))
     downloads.show(frame, FORMATS, pinned=TABLE)
-    st.caption(plain(table_rows.note(result), most=1000))
+    st.caption(escape_markdown(table_rows.times_note(result), most=1000))
     downloads.rows(frame, "emberpool-tables", "Download the tables as CSV")
 
 
-def shown(frame: pd.DataFrame) -> pd.DataFrame:
+def readable_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of all tables, slowest first, without empty columns."""
     ordered = frame.sort_values("Embedding time [ms]", ascending=False, kind="stable")
     empty = [name for name in ordered.columns if ordered[name].isna().all() or (ordered[name] == "").all()]

@@ -13,12 +13,12 @@ from engine.insight.network import collectives
 from engine.insight.network.collectives import ALL_REDUCE, ALL_TO_ALL, STEP, CollectiveComparison, CollectivePoint
 from pages.answers import later
 from pages.graphics import chart
-from pages.graphics.charts import INK, LOG, Spec, axis, below, hover, layer, nominal, quantity, scale_of
+from pages.graphics.charts import INK, LOG, Spec, axis, layer, legend_below, nominal, quantity, scale_of, tooltip_fields
 from pages.ui import downloads, palette
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 GPUS = "GPUs [number, nodes of 8]"
-CURVE, OURS, PUBLISHED = "curve", "ours in the set-up of a published number", "published"
+CURVE, OUR_CURVE, PUBLISHED = "curve", "ours in the set-up of a published number", "published"
 HEADS = {ALL_REDUCE: "All-reduce", ALL_TO_ALL: "All-to-all", STEP: "DCNv2"}
 STANDARDS = {ALL_REDUCE: "the published", ALL_TO_ALL: "what TorchRec needs", STEP: "the published"}
 SUBTITLES = {
@@ -56,7 +56,7 @@ def draw() -> None:
     try:
         comparisons: tuple[CollectiveComparison, ...] = later.cached_result(collectives.collectives)
     except EmberpoolError as error:
-        st.info(plain(str(error)))
+        st.info(escape_markdown(str(error)))
         return
     places = [*st.columns(2), *st.columns(2)]
     for place, comparison in zip(places, comparisons, strict=False):
@@ -71,7 +71,7 @@ def draw() -> None:
                 source=SOURCES[comparison.name],
             )
     with places[-1]:
-        st.caption("\n".join(f"- {plain(sentence)}" for sentence in misses(comparisons)))
+        st.caption("\n".join(f"- {escape_markdown(sentence)}" for sentence in miss_sentences(comparisons)))
         table = pd.concat([rows(comparison) for comparison in comparisons], ignore_index=True)
         downloads.rows(table, "emberpool-collectives", "Download collectives as CSV", COLUMNS)
 
@@ -100,7 +100,7 @@ def rows(comparison: CollectiveComparison) -> pd.DataFrame:
     for point in comparison.points:
         point_cells = {"network": titles[point.network], "gpus": point.gpus, "miss": 100 * point.miss, "source": point.source}
         table_rows.append({**point_cells, "what": PUBLISHED, "amount": point.published, "label": _signed_percent(point.miss)})
-        table_rows.append({**point_cells, "what": OURS, "amount": point.ours})
+        table_rows.append({**point_cells, "what": OUR_CURVE, "amount": point.ours})
     frame = pd.DataFrame(table_rows, columns=["network", "gpus", "what", "amount", "miss", "source", "label"])
     return frame.assign(comparison=HEADS[comparison.name], unit=comparison.unit)
 
@@ -108,7 +108,7 @@ def rows(comparison: CollectiveComparison) -> pd.DataFrame:
 def finding(comparison: CollectiveComparison) -> str:
     """Return in a line how far our number is from each published point."""
     if comparison.name == STEP:
-        published_gain, our_gain = gains(comparison.points)
+        published_gain, our_gain = throughput_gains(comparison.points)
         low, high = (exact(point.gpus) for point in (comparison.points[0], comparison.points[-1]))
         gain_text = f"{_signed_percent(published_gain)} published, {_signed_percent(our_gain)} ours"
         return f"DCNv2's throughput from {low} to {high} GPUs: {gain_text}"
@@ -118,13 +118,13 @@ def finding(comparison: CollectiveComparison) -> str:
     return f"Our {comparison.name} is {_side_text(first_point)} {STANDARDS[comparison.name]} on {gpus}{other_texts}"
 
 
-def gains(points: Sequence[CollectivePoint]) -> tuple[float, float]:
+def throughput_gains(points: Sequence[CollectivePoint]) -> tuple[float, float]:
     """Return by which share the published and our values grow over the points."""
     first_point, last_point = points[0], points[-1]
     return last_point.published / first_point.published - 1, last_point.ours / first_point.ours - 1
 
 
-def misses(comparisons: Sequence[CollectiveComparison]) -> tuple[str, ...]:
+def miss_sentences(comparisons: Sequence[CollectiveComparison]) -> tuple[str, ...]:
     """Return a sentence a published point: both numbers, our error, set-up and source."""
     return tuple(_miss_sentence(comparison, point) for comparison in comparisons for point in comparison.points)
 
@@ -139,9 +139,11 @@ def spec(title: str, network_titles: tuple[str, ...], zero: bool) -> Spec:
     x = quantity("gpus", scale={**LOG, "base": 2, "padding": 14}, axis=axis(GPUS, values=TICKS, tickCount=10, grid=False))
     y = quantity("amount", axis=axis(title), scale={"zero": zero})
     colour = nominal(
-        "network", scale=_colours(network_titles), legend=below(max(network_titles, key=len), title=None, symbolType="stroke")
+        "network",
+        scale=_colours(network_titles),
+        legend=legend_below(max(network_titles, key=len), title=None, symbolType="stroke"),
     )
-    tip = hover(
+    tip = tooltip_fields(
         ("network", "Network"),
         ("gpus", "GPUs", ",d"),
         ("what", "What"),
@@ -152,7 +154,7 @@ def spec(title: str, network_titles: tuple[str, ...], zero: bool) -> Spec:
     channels = {"x": x, "y": y, "tooltip": tip}
     curve_layer = layer({"type": "line", "aria": False}, _kind_filter(CURVE), **channels, color=colour)
     hollow = {"type": "point", "aria": False, "filled": False, "size": 90, "strokeWidth": 2, "opacity": 1}
-    our_layer = layer(hollow, _kind_filter(OURS), **channels, color=colour)
+    our_layer = layer(hollow, _kind_filter(OUR_CURVE), **channels, color=colour)
     published_layer = layer({**hollow, "filled": True, "color": INK}, _kind_filter(PUBLISHED), **channels)
     place: Spec = {"align": "left", "dx": 8, "dy": -8} if zero else {"align": "center", "dy": 22}
     text = {"type": "text", "fontWeight": 600, "color": INK, **place}
@@ -165,7 +167,9 @@ def _titles() -> dict[str, str]:
 
 
 def _colours(network_titles: tuple[str, ...]) -> Spec:
-    return scale_of({name: palette.OTHERS[number % len(palette.OTHERS)] for number, name in enumerate(network_titles)})
+    return scale_of(
+        {name: palette.OTHER_COLOURS[number % len(palette.OTHER_COLOURS)] for number, name in enumerate(network_titles)}
+    )
 
 
 def _kind_filter(kind: str) -> Spec:

@@ -17,9 +17,9 @@ from pages.evidence_page.paper_figure import COLUMN, PAGE
 from pages.evidence_page.paper_rows import FigureRow
 from pages.graphics import pictures
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-CHOSEN, WIDTH = "paper figure", "width of the figure"
+CHOSEN_PAPER_KEY, WIDTH = "paper figure", "width of the figure"
 WIDTHS = {PAGE: "Two columns, 7 in", COLUMN: "One column, 3.3 in"}
 # On a narrow screen the figure of one column stands in for that of two: its letters stay as large as the page's.
 STYLE = """<style>
@@ -35,17 +35,21 @@ def draw(papers: Mapping[str, Sequence[ClaimVerdict]]) -> None:
     Papers with most headlines come first.
     """
     names = {
-        paper: name(paper, paper_verdicts) for paper, paper_verdicts in papers.items() if paper_rows.has_figure(paper_verdicts)
+        paper: paper_name(paper, paper_verdicts)
+        for paper, paper_verdicts in papers.items()
+        if paper_rows.has_figure(paper_verdicts)
     }
     ordered = sorted(names, key=lambda paper: -len(paper_rows.headlines(papers[paper])))
-    if st.session_state.get(CHOSEN) not in ordered:
-        st.session_state.pop(CHOSEN, None)
-    chosen_paper = st.pills("The paper's figure", ordered, format_func=lambda paper: plain(names[paper]), key=CHOSEN)
+    if st.session_state.get(CHOSEN_PAPER_KEY) not in ordered:
+        st.session_state.pop(CHOSEN_PAPER_KEY, None)
+    chosen_paper = st.pills(
+        "The paper's figure", ordered, format_func=lambda paper: escape_markdown(names[paper]), key=CHOSEN_PAPER_KEY
+    )
     if chosen_paper is not None:
         _draw_figure(chosen_paper, names[chosen_paper], papers[chosen_paper])
 
 
-def name(paper: str, verdicts: Sequence[ClaimVerdict]) -> str:
+def paper_name(paper: str, verdicts: Sequence[ClaimVerdict]) -> str:
     """Return the short name of a paper."""
     return paper_rows.short_name(paper, list(dict.fromkeys(verdict.preset for verdict in verdicts)))
 

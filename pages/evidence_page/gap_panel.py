@@ -11,7 +11,7 @@ from engine.validation import validate
 from engine.validation.validate import Gap
 from pages.answers import later
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 FORMATS = {"Estimate": "%.4g", "Full run": "%.4g", "Gap [%]": "%+.2f", "Error bar [%]": "%.2f"}
 _GAPS_BY_PRESET: dict[str, tuple[Gap, ...]] = {}
@@ -26,22 +26,24 @@ def draw() -> None:
         "is three standard deviations of what the batches of such a run ask for."
     )
     pending_presets = [name for name in preset_names() if name not in _GAPS_BY_PRESET]
-    wait = duration(sum(forecast.seconds(with_values(preset(name).scenario, validate.TIMING)) for name in pending_presets))
+    wait = duration(sum(forecast.run_seconds(with_values(preset(name).scenario, validate.TIMING)) for name in pending_presets))
     if pending_presets and not st.button(f"Run {len(pending_presets)} presets both ways: about {wait}", key="gaps"):
         return
     bar = st.empty()
     for index, name in enumerate(pending_presets):
-        bar.progress(index / len(pending_presets), f"{plain(preset(name).title)}: run {index + 1} of {len(pending_presets)}")
+        bar.progress(
+            index / len(pending_presets), f"{escape_markdown(preset(name).title)}: run {index + 1} of {len(pending_presets)}"
+        )
         _GAPS_BY_PRESET[name] = later.worker_result(validate.gaps, name)
     if pending_presets:
         st.rerun()  # draw the page without the button
     gaps = [gap for name in preset_names() for gap in _GAPS_BY_PRESET[name]]
-    st.markdown(f"**{plain(worst(gaps))}**")
+    st.markdown(f"**{escape_markdown(largest_gap_sentence(gaps))}**")
     downloads.show(table(gaps), FORMATS)
     downloads.rows(table(gaps), "emberpool-gaps", "Download the gaps as CSV")
 
 
-def worst(gaps: list[Gap]) -> str:
+def largest_gap_sentence(gaps: list[Gap]) -> str:
     """Return the sentence that names the largest gap, and the middle one."""
     sizes = sorted(abs(gap.percent) for gap in gaps)
     largest_gap = max(gaps, key=lambda gap: abs(gap.percent))

@@ -15,18 +15,18 @@ from pages.graphics import pictures
 from pages.graphics.charts import Spec, layer, nominal, quantity, scale_of
 
 COLUMN, PAGE = 3.3, 7.0  # inches: one column of a paper, and two
-PUBLISHED, OURS = "Published", "Emberpool"
-COLOURS = {PUBLISHED: "#b4b9c2", OURS: "#d9622b"}
-WITHIN, OUTSIDE, BAND = "Emberpool, met", "Emberpool, not met", "#dfe3e8"
-MET = {WITHIN: "#2a7f62", OUTSIDE: "#c23b3b"}
+PUBLISHED, OUR_BAR = "Published", "Emberpool"
+COLOURS = {PUBLISHED: "#b4b9c2", OUR_BAR: "#d9622b"}
+MET_WITHIN, NOT_MET, BAND = "Emberpool, met", "Emberpool, not met", "#dfe3e8"
+MET = {MET_WITHIN: "#2a7f62", NOT_MET: "#c23b3b"}
 TEXT, SMALL, EDGE = pictures.INK, pictures.LETTERS, pictures.EDGE
 LETTER, BOLD_LETTER = 3.95, 5.3  # points of a letter in the mean, of small text and of the title
 STEP, LINE = 25, 10  # points of a row with two bars, and of a line of text
 BAR_ROWS, BAR_PANELS, BAR_SPREAD = 16, 2, 20.0  # limits of bar charts; beyond them ratios are drawn
 NUMBER = 26  # points that a bar's number takes
-ROUND = [float(f"{part}e{power}") for power in range(-4, 9) for part in (1, 2, 5)]
-FINE = [1.5, 0.7, 1.2, 0.8, 1.1, 0.9]
-LEAST, MILLION, GAP, TICK_WIDTH = 1e-3, 1e6, 3, 22  # least ratio; a million; points between rows and of a tick's label
+ROUND_NUMBERS = [float(f"{part}e{power}") for power in range(-4, 9) for part in (1, 2, 5)]
+FINE_TICKS = [1.5, 0.7, 1.2, 0.8, 1.1, 0.9]
+MIN_RATIO, MILLION, GAP, TICK_WIDTH = 1e-3, 1e6, 3, 22  # least ratio; a million; points between rows and of a tick's label
 SOURCE = f"Emberpool, model {version.MODEL}"
 
 
@@ -50,7 +50,7 @@ def caption(paper: str, figure_rows: Sequence[FigureRow], calibrated: int) -> st
     judged_rows = [row for row in figure_rows if row.met is not None]
     marks_text = (
         "Bars: the published number, with the tolerance that ours is held to as a line, and Emberpool's."
-        if as_bars(figure_rows)
+        if is_bar_chart(figure_rows)
         else "Points: Emberpool's number over the published one, on the band of its tolerance. Numbers: published → Emberpool."
     )
     sentences = [
@@ -94,13 +94,13 @@ def svg(figure_rows: Sequence[FigureRow], heading: str, caption_text: str, inche
         wrap(heading, int(width / BOLD_LETTER)),
         wrap(f"{caption_text} {SOURCE}.", int(width / LETTER), break_on_hyphens=False),
     )
-    legend = COLOURS if as_bars(figure_rows) else {**MET, "Tolerance": BAND}
-    return pictures.printed(spec(figure_rows, inches, plot), width, words, small, legend)
+    legend = COLOURS if is_bar_chart(figure_rows) else {**MET, "Tolerance": BAND}
+    return pictures.print_svg(spec(figure_rows, inches, plot), width, words, small, legend)
 
 
 def panels_abreast(figure_rows: Sequence[FigureRow], inches: float) -> int:
     """Return the number of panels side by side: all over two columns, else one."""
-    return len({row.panel for row in figure_rows}) if as_bars(figure_rows) and inches > COLUMN else 1
+    return len({row.panel for row in figure_rows}) if is_bar_chart(figure_rows) and inches > COLUMN else 1
 
 
 def spec(figure_rows: Sequence[FigureRow], inches: float, plot: float) -> Spec:
@@ -110,7 +110,7 @@ def spec(figure_rows: Sequence[FigureRow], inches: float, plot: float) -> Spec:
     """
     two_columns = inches > COLUMN
     panels = list(dict.fromkeys(row.panel for row in figure_rows))
-    if as_bars(figure_rows):
+    if is_bar_chart(figure_rows):
         letters = 24 if not two_columns else 30 if len(panels) > 1 else 60
         panel_specs = [_bar_panel([row for row in figure_rows if row.panel == name], name, plot, letters) for name in panels]
     else:
@@ -123,7 +123,7 @@ def spec(figure_rows: Sequence[FigureRow], inches: float, plot: float) -> Spec:
     }
 
 
-def as_bars(figure_rows: Sequence[FigureRow]) -> bool:
+def is_bar_chart(figure_rows: Sequence[FigureRow]) -> bool:
     """Whether numbers are drawn as bars: few, of few units, of like size; else ratios."""
     panels = {row.panel for row in figure_rows}
     sizes = {
@@ -161,7 +161,7 @@ def _bar_panel(rows: Sequence[FigureRow], panel: str, plot: float, letters: int)
 def _row_bars(name: list[str], row: FigureRow) -> list[dict[str, Any]]:
     """Return the two bars of a row; without published number the first is words."""
     row_cells = {"row": _key(name), "label": name, "lines": len(name)}
-    our_bar = {**row_cells, "whose": OURS, "value": row.ours, "end": row.ours, "words": figure(row.ours)}
+    our_bar = {**row_cells, "whose": OUR_BAR, "value": row.ours, "end": row.ours, "words": figure(row.ours)}
     if row.ends is None:
         return [{**row_cells, "whose": PUBLISHED, "end": 0, "words": "ours alone"}, our_bar]
     low, high = row.ends[0] - row.allowed, row.ends[1] + row.allowed
@@ -229,9 +229,9 @@ def _ratio_values(rows: Sequence[FigureRow], names: Sequence[list[str]], numbers
                 "bottom": bottom,
                 "middle": (top + bottom) / 2,
                 "ratio": row.ours / nearest_published,
-                "low": max(low - row.allowed, LEAST * nearest_published) / nearest_published,
+                "low": max(low - row.allowed, MIN_RATIO * nearest_published) / nearest_published,
                 "high": (high + row.allowed) / nearest_published,
-                "verdict": OUTSIDE if row.met is False else WITHIN,
+                "verdict": NOT_MET if row.met is False else MET_WITHIN,
                 "words": words,
             }
         )
@@ -281,14 +281,14 @@ def _colour(field: str, colours: Mapping[str, str]) -> Spec:
 def _even_ticks(longest: float, plot: float) -> list[float]:
     """Return ticks from 0 to at most the longest bar, as many as have room."""
     min_step = longest / max(plot / TICK_WIDTH, 2)
-    step = next(round_number for round_number in ROUND if round_number >= min_step)
+    step = next(round_number for round_number in ROUND_NUMBERS if round_number >= min_step)
     return [number * step for number in range(int(longest / step) + 1)]
 
 
 def _ratio_ticks(low: float, high: float, plot: float) -> list[float]:
     """Return ticks of 1, 2 and 5 x 10^n and finer, with room for labels."""
     ticks: list[float] = []
-    for tick in (tick for tick in (1.0, *ROUND, *FINE) if low <= tick <= high):
+    for tick in (tick for tick in (1.0, *ROUND_NUMBERS, *FINE_TICKS) if low <= tick <= high):
         if all(abs(log(tick / other_tick)) * plot >= TICK_WIDTH * log(high / low) for other_tick in ticks):
             ticks.append(tick)
     return sorted(ticks)

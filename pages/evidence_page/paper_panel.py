@@ -9,13 +9,13 @@ from pages.evidence_page import figure_panel, verdict_charts, verdict_tables
 from pages.evidence_page.paper_rows import headlines
 from pages.graphics import chart
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 
 def draw(paper: str, verdicts: list[ClaimVerdict]) -> None:
     """Draw a paper's charts and tables: step times, energies, headlines, and other claims."""
-    st.subheader(plain(figure_panel.name(paper, verdicts)), anchor=False)
-    st.caption(plain(paper))
+    st.subheader(escape_markdown(figure_panel.paper_name(paper, verdicts)), anchor=False)
+    st.caption(escape_markdown(paper))
     stacks = list(verdict_tables.stacks(verdicts).items())
     for offset in range(0, len(stacks), 2):
         for column, (name, rows) in zip(st.columns(2), stacks[offset : offset + 2], strict=False):
@@ -26,7 +26,7 @@ def draw(paper: str, verdicts: list[ClaimVerdict]) -> None:
         chart.draw(
             energies,
             verdict_charts.energies(tuple(dict.fromkeys(energies.system))),
-            key=f"energy {figure_panel.name(paper, verdicts)}",
+            key=f"energy {figure_panel.paper_name(paper, verdicts)}",
             title=verdict_tables.energy_finding(energies),
             subtitle="Energy of a batch by model and training system, PMEM on the same machine = 1; each model is a prediction",
             columns=verdict_tables.ENERGY_COLUMNS,
@@ -34,11 +34,11 @@ def draw(paper: str, verdicts: list[ClaimVerdict]) -> None:
     headline_claims = headlines(verdicts)
     if headline_claims:
         st.markdown("**What the paper is known for**")
-        downloads.show(verdict_tables.shown(verdict_tables.table(headline_claims).drop(columns="Preset")))
+        downloads.show(verdict_tables.readable_table(verdict_tables.table(headline_claims).drop(columns="Preset")))
     other_claims = [] if stacks else [verdict for verdict in verdicts if verdict not in headline_claims]
     if other_claims:
         st.markdown("**What else was held to it**" if headline_claims else "**What was held to it**")
-        downloads.show(verdict_tables.shown(verdict_tables.table(other_claims)))
+        downloads.show(verdict_tables.readable_table(verdict_tables.table(other_claims)))
 
 
 def _draw_stacks(name: str, rows: pd.DataFrame, verdicts: list[ClaimVerdict], paper: str) -> None:
@@ -49,7 +49,7 @@ def _draw_stacks(name: str, rows: pd.DataFrame, verdicts: list[ClaimVerdict], pa
         rows,
         verdict_charts.stacks(float(rows.groupby(["system", "who"])["amount"].sum().max())),
         key=f"stacks {name}",
-        title=f"{preset(name).title}: {verdict_tables.distance(verdicts, name)}",
+        title=f"{preset(name).title}: {verdict_tables.distance_words(verdicts, name)}",
         subtitle=f"Step time by stage of each training system [ms]{rest}",
         source=paper.partition(":")[0] if published else "",
         columns=verdict_tables.STACK_COLUMNS,

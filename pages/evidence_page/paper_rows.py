@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from engine.registry import every
+from engine.registry import all_variants
 from engine.scenario.presets import preset
 from engine.validation import validate
-from engine.validation.claims import FORMS, Claim, Ends
+from engine.validation.claims import FORMS, Claim, PublishedRange
 from engine.validation.validate import ClaimVerdict
 
 Verdicts = Sequence[ClaimVerdict]
-SHORT = re.compile(r"([A-Za-z][\w-]*)(?: RM\d| on | with | reads )")  # finds in a preset's title the paper's name for its system
-TIMES = "Times [×]"
+NAME_PATTERN = re.compile(
+    r"([A-Za-z][\w-]*)(?: RM\d| on | with | reads )"
+)  # finds in a preset's title the paper's name for its system
+TIMES_PANEL = "Times [×]"
 PANELS = {"speed-up": "Speed-up [×]", "saving [%]": "Saved [%]", "gain [%]": "Gain [%]", "ratio": "Ratio [×]"}
 TITLES = {
     "panel": "Panel",
@@ -52,7 +54,7 @@ class FigureRow:
     label: str
     subject: str
     ours: float
-    ends: Ends | None = None
+    ends: PublishedRange | None = None
     allowed: float = 0.0
     met: bool | None = None
     derived: bool = False
@@ -62,7 +64,7 @@ class FigureRow:
 
 def short_name(paper: str, presets: Sequence[str]) -> str:
     """Return a paper's short name: its system's, or its authors'."""
-    matches = (SHORT.match(preset(name).title) for name in presets)
+    matches = (NAME_PATTERN.match(preset(name).title) for name in presets)
     return next((match[1] for match in matches if match), paper.partition(":")[0].partition(";")[0])
 
 
@@ -124,7 +126,7 @@ def _claim_row(verdict: ClaimVerdict, with_preset: bool) -> FigureRow:
 def panel(claim: Claim) -> str:
     """Return a claim's quantity and unit: numbers of one panel share an axis."""
     unit = f"[{claim.title.rpartition('[')[2]}" if claim.title.endswith("]") else ""
-    return TIMES if unit == "[x]" else PANELS.get(claim.form) or unit or claim.metric
+    return TIMES_PANEL if unit == "[x]" else PANELS.get(claim.form) or unit or claim.metric
 
 
 def subject(claim: Claim) -> str:
@@ -138,7 +140,7 @@ def label(verdict: ClaimVerdict, with_preset: bool) -> str:
     `with_preset` puts the preset before it.
     """
     text = verdict.claim.title.partition(" [")[0]
-    for slug, system in sorted(every("systems").items(), key=lambda pair: -len(pair[0])):
+    for slug, system in sorted(all_variants("systems").items(), key=lambda pair: -len(pair[0])):
         text = re.sub(rf"(?<![\w-]){re.escape(slug)}(?![\w-])", system.title, text)
     text = text.removeprefix(f"{PANELS['speed-up'].partition(' [')[0]}, ") if len(verdict.claim.presets) > 1 else text
     return f"{preset(verdict.preset).title.rpartition(' on ')[2]}: {text}" if with_preset else text
@@ -165,7 +167,7 @@ def frame(figure_rows: Sequence[FigureRow]) -> pd.DataFrame:
 
 def _model_row(verdicts: Verdicts, claim: Claim, name: str) -> FigureRow:
     """Return a model's row under its mean: published where both step times are."""
-    our_number = validate.measure(replace(claim, presets=(name,), aggregate="mean"))
+    our_number = validate.measure_claim(replace(claim, presets=(name,), aggregate="mean"))
     values = {
         verdict.claim.system: verdict.claim.published
         for verdict in verdicts

@@ -10,26 +10,26 @@ import streamlit as st
 from engine import version
 from engine.campaign.reference_points import published_figures
 from engine.core import figures as figures_text
-from engine.validation.accepted import read, worse
+from engine.validation.accepted import read_record, worse_numbers
 from engine.validation.claims import SAMPLES, families
-from engine.validation.scoreboard import NEAR, PublishedNumber, score_lines, scores
+from engine.validation.scoreboard import NEAR_PERCENT, PublishedNumber, score_lines, scores
 from engine.validation.validate import ClaimVerdict
 from pages.graphics import chart
-from pages.graphics.charts import FIT, INK, LOG, Spec, axis, hover, layer, nominal, quantity
+from pages.graphics.charts import FIT_WIDTH, INK, LOG, Spec, axis, layer, nominal, quantity, tooltip_fields
 from pages.ui import palette
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 COLUMNS = (
     "Family",
     "Numbers",
     "Median error [%]",
     "Roofline [%]",
-    f"Within {figures_text.exact(NEAR)} % [%]",
+    f"Within {figures_text.exact(NEAR_PERCENT)} % [%]",
     "Rank",
     "Ours beside it [%]",
     "Its numbers",
 )
-FITTED, UNPUBLISHED, NONE = "all used for fitting", "none published", figures_text.NOTHING
+FITTED, UNPUBLISHED, EMPTY_CELL = "all used for fitting", "none published", figures_text.NO_NUMBER
 FIGURE = ",.4~r"
 POWER = "datum.value >= 1 ? format(datum.value, '~s') : format(datum.value, '~g')"
 TITLES = {
@@ -40,10 +40,10 @@ TITLES = {
     "ours": "Ours",
     "error": "Error [%]",
 }
-COLOURS = (*palette.OTHERS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # one more than there are families
+COLOURS = (*palette.OTHER_COLOURS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # one more than there are families
 
 
-READING = (
+READING_NOTES = (
     "The scoreboard's line is where ours is the published number; a mark above it says that ours is larger.",
     "The scoreboard's table counts numbers out of sample alone. A number that a constant or a shape was fitted to is in the "
     "picture, but in no median. No number counts twice.",
@@ -72,11 +72,11 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
         )
     with table_column:
         st.table(table(numbers).set_index("Family"), border="horizontal")
-    record = read()
-    regressions = worse(record, numbers, every=True)
+    record = read_record()
+    regressions = worse_numbers(record, numbers, every=True)
     for sentence in regressions:
-        st.warning(plain(sentence))
-    st.caption(plain(f"Accepted with model version {record.model} on {record.date}: {record.reason.rstrip('.')}."))
+        st.warning(escape_markdown(sentence))
+    st.caption(escape_markdown(f"Accepted with model version {record.model} on {record.date}: {record.reason.rstrip('.')}."))
 
 
 def finding(numbers: Sequence[PublishedNumber]) -> str:
@@ -104,8 +104,8 @@ def table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
     for line in score_lines(numbers):
         count = figures_text.count(line.count) if line.count else FITTED if line.family in published else UNPUBLISHED
         rest = (line.median_percent, line.roofline_percent, line.near_percent, line.rank, line.beside_percent)
-        cells = [NONE if number is None else _three_digits(number) for number in rest]
-        rows.append((line.family, count, *cells, figures_text.count(line.roofline_count) if line.roofline_count else NONE))
+        cells = [EMPTY_CELL if number is None else _three_digits(number) for number in rest]
+        rows.append((line.family, count, *cells, figures_text.count(line.roofline_count) if line.roofline_count else EMPTY_CELL))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -134,7 +134,7 @@ def points(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
 
 # In the charts' ink, since shapes are black by themselves, on dark too; below each other, as side by side they need 600 pixels.
 SAMPLE = {"title": "The number was", "columns": 3, "symbolStrokeColor": INK, "symbolFillColor": INK}
-BELOW = {"bottom": {"direction": "vertical", "anchor": "start"}}
+LEGEND_LAYOUT = {"bottom": {"direction": "vertical", "anchor": "start"}}
 MOST_TICKS = 5
 
 
@@ -157,7 +157,7 @@ def spec(low: int = -1, high: int = 8) -> Spec:
         y=y,
         color=nominal("family", scale={"domain": family_names, "range": COLOURS[: len(family_names)]}, title="Family"),
         shape=nominal("sample", scale={"domain": list(SAMPLES)}, legend=SAMPLE),
-        tooltip=hover(
+        tooltip=tooltip_fields(
             ("name", "Number"),
             ("family", "Family"),
             ("sample", "The number was"),
@@ -168,8 +168,8 @@ def spec(low: int = -1, high: int = 8) -> Spec:
         ),
     )
     return {
-        **FIT,
+        **FIT_WIDTH,
         "height": 420,
         "layer": [line, marks],
-        "config": {"legend": {"orient": "bottom", "columns": 2, "titleFontWeight": "normal", "layout": BELOW}},
+        "config": {"legend": {"orient": "bottom", "columns": 2, "titleFontWeight": "normal", "layout": LEGEND_LAYOUT}},
     }

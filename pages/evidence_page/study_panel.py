@@ -16,11 +16,11 @@ from engine.errors import EmberpoolError
 from engine.validation.studies import findings, kept
 from engine.validation.studies.findings import MEASURES, MOMENTS, PAPER, PAPER_POINTS
 from pages.graphics import chart, charts
-from pages.graphics.charts import hover, layer, nominal, ruled, scale_of
+from pages.graphics.charts import layer, nominal, rule_mark, scale_of, tooltip_fields
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-DRAWN = {"Accuracy": "#c2557f", "AUC": "#3f8fd0"}  # colours that no training system has
+MEASURE_COLOURS = {"Accuracy": "#c2557f", "AUC": "#3f8fd0"}  # colours that no training system has
 SUBTITLE = "Difference to the run without a fault [percentage points], with its 95 % interval; dashed: the paper's bound"
 FAULTS = "Recoveries"
 AGE = "Age of the MLP log [batches]"
@@ -31,14 +31,14 @@ def draw() -> None:
     """Draw the study; a damaged file shows its error and leaves the rest."""
     st.subheader("What does an old MLP log cost in accuracy?", anchor=False)
     try:
-        study = kept.read(kept.STORED)
+        study = kept.read_study(kept.STORED_ACCURACY)
     except EmberpoolError as error:
-        st.error(plain(str(error)))
+        st.error(escape_markdown(str(error)))
         return
-    st.markdown(f"**{plain(findings.sentence(study))}**")
-    frame = rows(study)
+    st.markdown(f"**{escape_markdown(findings.accuracy_sentence(study))}**")
+    frame = difference_rows(study)
     for column, moment in zip(st.columns(2), MOMENTS.values(), strict=True):
-        moment_rows = drawn(frame[(frame["Moment"] == moment) & frame["Measure"].isin(DRAWN)])
+        moment_rows = chart_columns(frame[(frame["Moment"] == moment) & frame["Measure"].isin(MEASURE_COLOURS)])
         with column:
             chart.draw(
                 moment_rows,
@@ -60,12 +60,14 @@ def _many_faults() -> None:
     """Draw the sum of many recoveries, each with an old MLP log."""
     st.subheader("Do many recoveries add up?", anchor=False)
     try:
-        study = kept.read(kept.STORED_ROLLBACKS)
+        study = kept.read_study(kept.STORED_ROLLBACKS)
     except EmberpoolError as error:
-        st.error(plain(str(error)))
+        st.error(escape_markdown(str(error)))
         return
-    st.markdown(f"**{plain(findings.many_faults_sentence(study))}**")
-    frame = pd.DataFrame([measured(finding, {FAULTS: findings.label(finding.variant)}) for finding in findings.findings(study)])
+    st.markdown(f"**{escape_markdown(findings.many_faults_sentence(study))}**")
+    frame = pd.DataFrame(
+        [difference_row(finding, {FAULTS: findings.variant_label(finding.variant)}) for finding in findings.findings(study)]
+    )
     downloads.show(frame, FORMATS)
     downloads.rows(frame, "emberpool-many-recoveries", "Download the study of many recoveries as CSV")
     st.caption(
@@ -76,17 +78,20 @@ def _many_faults() -> None:
     st.code(study.command, language=None)
 
 
-def rows(study: kept.Study) -> pd.DataFrame:
+def difference_rows(study: kept.Study) -> pd.DataFrame:
     """Return a row a moment, measure and staleness.
 
     Each has the paired difference, its 95 % interval, and the unpaired seed spread.
     """
     return pd.DataFrame(
-        [{**measured(finding, {AGE: finding.variant}), "Seed spread": finding.spread} for finding in findings.findings(study)]
+        [
+            {**difference_row(finding, {AGE: finding.variant}), "Seed spread": finding.spread}
+            for finding in findings.findings(study)
+        ]
     )
 
 
-def measured(finding: findings.Finding, variant_cells: Row = MappingProxyType({})) -> Row:
+def difference_row(finding: findings.Finding, variant_cells: Row = MappingProxyType({})) -> Row:
     """Return a difference as a row: moment, measure, variant, mean and interval.
 
     `variant_cells` names the variant.
@@ -96,7 +101,7 @@ def measured(finding: findings.Finding, variant_cells: Row = MappingProxyType({}
     return {"Moment": MOMENTS[finding.moment], "Measure": title, "Unit": unit, **variant_cells, **difference}
 
 
-def drawn(frame: pd.DataFrame) -> pd.DataFrame:
+def chart_columns(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the columns that the chart draws."""
     columns = {AGE: "age", "Measure": "measure", "Difference": "difference", "Low": "low", "High": "high"}
     return frame[list(columns)].rename(columns=columns)
@@ -106,15 +111,15 @@ def drawn(frame: pd.DataFrame) -> pd.DataFrame:
 def spec() -> dict[str, Any]:
     """Means with their intervals beside the paper's bound; needs age, measure, difference, low, high."""
     height = {"type": "quantitative", "axis": charts.axis("Difference [percentage points]")}
-    colour = nominal("measure", legend=charts.below("Accuracy", title=None))
+    colour = nominal("measure", legend=charts.legend_below("Accuracy", title=None))
     channels = {
         "x": {"field": "age", "type": "ordinal", "axis": charts.axis(AGE, labelAngle=0, format=",")},
-        "xOffset": nominal("measure", sort=list(DRAWN)),
-        "color": {**colour, "scale": scale_of(DRAWN)},
+        "xOffset": nominal("measure", sort=list(MEASURE_COLOURS)),
+        "color": {**colour, "scale": scale_of(MEASURE_COLOURS)},
         "tooltip": _TOOLTIP,
     }
-    interval = layer(ruled(strokeWidth=2), **channels, y={"field": "low", **height}, y2={"field": "high"})
-    shape = {**colour, "scale": {"domain": list(DRAWN)}}
+    interval = layer(rule_mark(strokeWidth=2), **channels, y={"field": "low", **height}, y2={"field": "high"})
+    shape = {**colour, "scale": {"domain": list(MEASURE_COLOURS)}}
     mean = layer(
         {"type": "point", "filled": True, "size": 60, "opacity": 1}, **channels, y={"field": "difference", **height}, shape=shape
     )
@@ -124,7 +129,7 @@ def spec() -> dict[str, Any]:
     }
 
 
-_TOOLTIP = hover(
+_TOOLTIP = tooltip_fields(
     ("measure", "Measure"),
     ("age", AGE, ","),
     ("difference", "Difference [percentage points]", "+.4f"),
@@ -134,7 +139,7 @@ _TOOLTIP = hover(
 
 
 def _level_rule(level: float, dash: list[int]) -> dict[str, Any]:
-    return layer(ruled(color=charts.INK, strokeDash=dash), y={"datum": level})
+    return layer(rule_mark(color=charts.INK, strokeDash=dash), y={"datum": level})
 
 
 def _batches_after(study: kept.Study, moment: str) -> str:

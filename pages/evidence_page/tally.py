@@ -11,7 +11,7 @@ from engine.validation.scoreboard import PublishedNumber
 from engine.validation.validate import ClaimVerdict
 from pages.evidence_page import paper_rows
 
-NAMED = 3  # misses that the answer names
+MAX_NAMED_MISSES = 3  # misses that the answer names
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Tally:
         return self.met + len(self.misses)
 
 
-def tally(verdicts: Sequence[ClaimVerdict], numbers: Sequence[PublishedNumber]) -> Tally:
+def count_statements(verdicts: Sequence[ClaimVerdict], numbers: Sequence[PublishedNumber]) -> Tally:
     """Return the count over all claims' verdicts and the numbers that no preset claims."""
     published = [verdict for verdict in verdicts if verdict.claim.ends is not None]
     limits = [verdict for verdict in verdicts if verdict.claim.kind == "counterfactual"]
@@ -81,7 +81,7 @@ def finding(counts: Tally) -> str:
 
 def reasons(counts: Tally) -> list[str]:
     """Return the sentences that name the worst misses."""
-    worst_misses = counts.misses[:NAMED]
+    worst_misses = counts.misses[:MAX_NAMED_MISSES]
     if not worst_misses:
         return []
     miss_texts = "; ".join(f"{factor(miss.ratio)} in {miss.name}" for miss in worst_misses)

@@ -3,14 +3,28 @@
 from functools import cache
 
 from engine.core.graph import STAGES
-from engine.registry import load
-from pages.evidence_page.verdict_tables import OURS, PUBLISHED
-from pages.graphics.charts import FIGURE, INK, Spec, axis, below, ending, hover, layer, nominal, quantity, when
+from engine.registry import load_variant
+from pages.evidence_page.verdict_tables import OUR_BAR, PUBLISHED
+from pages.graphics.charts import (
+    FIGURE,
+    INK,
+    Spec,
+    axis,
+    bar_scale,
+    conditional,
+    layer,
+    legend_below,
+    nominal,
+    quantity,
+    tooltip_fields,
+)
 from pages.ui import palette
 
 LABEL = "20.6 published"  # the longest label right of a bar
 TITLED = (
-    "{" + ", ".join(f"'{name}': '{load('systems', name).title}'" for name in palette.systems()) + "}[datum.label] || datum.label"
+    "{"
+    + ", ".join(f"'{name}': '{load_variant('systems', name).title}'" for name in palette.systems())
+    + "}[datum.label] || datum.label"
 )
 
 
@@ -22,7 +36,7 @@ def stacks(longest: float) -> Spec:
     """
     rows = {
         "y": nominal("system", sort=list(palette.systems()), axis=_systems_axis()),
-        "yOffset": nominal("who", sort=[PUBLISHED, OURS]),
+        "yOffset": nominal("who", sort=[PUBLISHED, OUR_BAR]),
     }
     stack = layer(
         {"type": "bar", "height": {"band": 0.86}},
@@ -30,12 +44,14 @@ def stacks(longest: float) -> Spec:
             "amount",
             stack="zero",
             axis=axis("Step time [ms]", grid=False),
-            scale={**ending(LABEL, 12), "domainMin": 0, "domainMax": longest, "nice": False},
+            scale={**bar_scale(LABEL, 12), "domainMin": 0, "domainMax": longest, "nice": False},
         ),
-        color=nominal("part", scale=palette.colours(STAGES), legend=below(max(STAGES, key=len), title="Stage")),
+        color=nominal("part", scale=palette.colours(STAGES), legend=legend_below(max(STAGES, key=len), title="Stage")),
         order=quantity("rank"),
-        opacity=when(f"datum.who === '{OURS}'", 1, 0.6),
-        tooltip=hover(("system", "Training system"), ("who", "Whose"), ("part", "Stage"), ("amount", "Step time [ms]", ".3f")),
+        opacity=conditional(f"datum.who === '{OUR_BAR}'", 1, 0.6),
+        tooltip=tooltip_fields(
+            ("system", "Training system"), ("who", "Whose"), ("part", "Stage"), ("amount", "Step time [ms]", ".3f")
+        ),
     )
     return {
         "height": {"step": 17, "for": "offset"},
@@ -64,10 +80,10 @@ def energies(legend_systems: tuple[str, ...]) -> Spec:
             "color": nominal(
                 "system",
                 scale=palette.colours(systems),
-                legend=below("All in HBM, cached", title="Training system", values=list(legend_systems), labelExpr=TITLED),
+                legend=legend_below("All in HBM, cached", title="Training system", values=list(legend_systems), labelExpr=TITLED),
             ),
-            "opacity": when(f"datum.who === '{OURS}'", 1, 0.6),
-            "tooltip": hover(
+            "opacity": conditional(f"datum.who === '{OUR_BAR}'", 1, 0.6),
+            "tooltip": tooltip_fields(
                 ("preset", "Model"), ("system", "Training system"), ("who", "Whose"), ("energy", "Energy, PMEM = 1", ".3f")
             ),
         },

@@ -7,7 +7,7 @@ import pandas as pd
 
 from engine.core import figures
 from engine.core.graph import STAGES
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.validation import validate
 from engine.validation.scoreboard import PublishedNumber
@@ -15,13 +15,13 @@ from engine.validation.validate import ClaimVerdict
 from pages.ui import palette, tables
 
 STEP, ENERGY = "Step time [ms]", "Energy per batch [J]"
-PUBLISHED, OURS = "published", "ours"
+PUBLISHED, OUR_BAR = "published", "ours"
 LIMITS = {"at_most": "at most", "at_least": "at least"}
 WORDS = {True: "✓ within", False: "✗ outside", None: "prediction"}
 FORMATS = {"Published": "%.4g", "Published, to": "%.4g", "Ours": "%.4g", "Error [%]": "%+.1f", "Tolerance": "%.3g"}
 COLUMNS = ["system", "who", "part", "amount"]
 Verdicts = Sequence[ClaimVerdict]
-NONE = "-"  # in the cell of a table to read
+EMPTY_CELL = "-"  # in the cell of a table to read
 STACK_COLUMNS = {"system": "Training system", "who": "Whose", "part": "Stage", "amount": "Step time [ms]"}
 ENERGY_COLUMNS = {"preset": "Model", "system": "Training system", "who": "Whose", "energy": "Energy of a batch, PMEM = 1"}
 
@@ -62,7 +62,7 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
     return pd.DataFrame(rows).astype(dict.fromkeys(FORMATS, float))
 
 
-def shown(frame: pd.DataFrame) -> pd.DataFrame:
+def readable_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table of claims to read.
 
     Numbers are text, a range is one cell, and empty columns are left out.
@@ -71,20 +71,22 @@ def shown(frame: pd.DataFrame) -> pd.DataFrame:
     if "Published, to" in frame:
         cells["Published"] = [_range_text(*ends) for ends in zip(frame["Published"], frame["Published, to"], strict=True)]
     cells["Ours"] = [_number_text(number) for number in frame["Ours"]]
-    cells["Error [%]"] = [NONE if pd.isna(number) else figures.signed(number) for number in frame["Error [%]"]]
+    cells["Error [%]"] = [EMPTY_CELL if pd.isna(number) else figures.signed(number) for number in frame["Error [%]"]]
     cells["Tolerance"] = [_number_text(number) for number in frame.get("Tolerance", [])]
     text_frame = pd.DataFrame(cells)
-    filled_frame = text_frame.where(text_frame.notna() & (text_frame != ""), NONE)
-    return filled_frame[[name for name in filled_frame.columns if (filled_frame[name] != NONE).any()]]
+    filled_frame = text_frame.where(text_frame.notna() & (text_frame != ""), EMPTY_CELL)
+    return filled_frame[[name for name in filled_frame.columns if (filled_frame[name] != EMPTY_CELL).any()]]
 
 
 def _range_text(low: float, high: float) -> str:
-    return NONE if pd.isna(low) else figures.exact(low) if pd.isna(high) else f"{figures.exact(low)} to {figures.exact(high)}"
+    return (
+        EMPTY_CELL if pd.isna(low) else figures.exact(low) if pd.isna(high) else f"{figures.exact(low)} to {figures.exact(high)}"
+    )
 
 
 def _number_text(number: float) -> str:
     """Return three significant digits, long numbers in groups."""
-    return NONE if pd.isna(number) else figures.exact(float(f"{number:.3g}"))
+    return EMPTY_CELL if pd.isna(number) else figures.exact(float(f"{number:.3g}"))
 
 
 def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
@@ -118,14 +120,14 @@ def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
         members = list(group)
         systems = [verdict.claim.system for verdict in members if verdict.claim.metric == STEP]
         if systems:
-            our_stages = tables.by_stage(
-                {system: validate.run(validate.ClaimPoint(name, system)) for system in systems}, ""
-            ).assign(who=OURS)
+            our_stages = tables.stage_rows(
+                {system: validate.run_point(validate.ClaimPoint(name, system)) for system in systems}, ""
+            ).assign(who=OUR_BAR)
             rows = [row for system in systems for row in _published_stages(members, system)]
             stacks_by_preset[name] = (
                 pd.concat([pd.DataFrame(rows, columns=COLUMNS), our_stages[COLUMNS]]) if rows else our_stages[COLUMNS]
             )
-    return dict(sorted(stacks_by_preset.items(), key=lambda pair: set(pair[1]["who"]) == {OURS}))
+    return dict(sorted(stacks_by_preset.items(), key=lambda pair: set(pair[1]["who"]) == {OUR_BAR}))
 
 
 def energies(verdicts: Verdicts) -> pd.DataFrame:
@@ -145,21 +147,21 @@ def energies(verdicts: Verdicts) -> pd.DataFrame:
                 if step_verdict.preset == verdict.preset and step_verdict.claim.metric == STEP
             }
             joules = {
-                system: validate.run(validate.ClaimPoint(verdict.preset, system)).results[ENERGY] or 0.0
+                system: validate.run_point(validate.ClaimPoint(verdict.preset, system)).results[ENERGY] or 0.0
                 for system in claimed_systems
             }
             base = joules.get(claim.baseline) or 1.0
-            rows += [(title, system, OURS, joules[system] / base) for system in palette.systems() if system in claimed_systems]
+            rows += [(title, system, OUR_BAR, joules[system] / base) for system in palette.systems() if system in claimed_systems]
             rows += [] if claim.published is None else [(title, claim.system, PUBLISHED, 1 - claim.published / 100)]
     return pd.DataFrame(rows, columns=["preset", "system", "who", "energy"])
 
 
 def energy_finding(rows: pd.DataFrame) -> str:
     """Return the sentence on the training system that needs least energy over the models."""
-    our_energies = rows[rows.who == OURS].groupby("system")["energy"]
+    our_energies = rows[rows.who == OUR_BAR].groupby("system")["energy"]
     best_system = our_energies.mean().idxmin()
     low, high = our_energies.min()[best_system], our_energies.max()[best_system]
-    title = load("systems", str(best_system)).title
+    title = load_variant("systems", str(best_system)).title
     return f"{title} needs {figures.percent(low)} to {figures.percent(high)} of PMEM's energy a batch"
 
 
@@ -172,7 +174,7 @@ def _published_stages(verdicts: Verdicts, system: str) -> list[tuple[str, str, s
     return [(system, PUBLISHED, stage, amount) for stage, amount in parts.items()]
 
 
-def distance(verdicts: Verdicts, name: str) -> str:
+def distance_words(verdicts: Verdicts, name: str) -> str:
     """Return in a few words how far a preset's totals are from published ones."""
     errors = [v.error_percent for v in verdicts if v.preset == name and v.claim.metric == STEP and v.claim.presets == (name,)]
     known_errors = [abs(error) for error in errors if error is not None]

@@ -11,14 +11,14 @@ from engine.core.figures import duration
 from engine.run import forecast
 from engine.scenario.presets import preset, preset_names
 from engine.validation import validate
-from engine.validation.causes import trials, with_cause
+from engine.validation.causes import sibling_trials, with_cause
 from engine.validation.claims import claims
 from engine.validation.validate import ClaimPoint, ClaimVerdict
 from pages.answers import later
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 # Visitors of a cold server share one computation: the second waits for a preset, and finds it done.
-TURN = Lock()
+COMPUTE_LOCK = Lock()
 _VERDICTS: dict[tuple[str, str], tuple[ClaimVerdict, ...]] = {}  # by preset and model version
 
 
@@ -27,7 +27,7 @@ def are_known() -> bool:
     return all((name, version.MODEL) in _VERDICTS for name in _claiming_presets())
 
 
-def known() -> tuple[ClaimVerdict, ...]:
+def all_verdicts() -> tuple[ClaimVerdict, ...]:
     """Return every verdict, preset by preset; all must be known."""
     return tuple(verdict for name in _claiming_presets() for verdict in _VERDICTS[name, version.MODEL])
 
@@ -44,9 +44,10 @@ def compute() -> None:
             else ""
         )
         bar.progress(
-            done_seconds / sum(work.values()), f"{plain(preset(name).title)}: {number} of {len(names)} presets{time_left}"
+            done_seconds / sum(work.values()),
+            f"{escape_markdown(preset(name).title)}: {number} of {len(names)} presets{time_left}",
         )
-        with TURN:
+        with COMPUTE_LOCK:
             if (name, version.MODEL) not in _VERDICTS:
                 _VERDICTS[name, version.MODEL] = tuple(later.worker_result(validate.validate, (name,)))
         done_seconds += work[name]
@@ -67,7 +68,7 @@ def _preset_seconds(names: Sequence[str]) -> dict[str, float]:
     counted_points: set[ClaimPoint] = set()
     work_seconds = {}
     for name in names:
-        new_points = set(runs([name])) - counted_points
+        new_points = set(claim_points([name])) - counted_points
         counted_points |= new_points
         work_seconds[name] = sum(map(_point_seconds, new_points)) + forecast.ESTIMATE_SECONDS
     return work_seconds
@@ -78,10 +79,13 @@ def _point_seconds(point: ClaimPoint) -> float:
     return forecast.POINT_SECONDS + batches * forecast.BATCH_SECONDS
 
 
-def runs(names: Sequence[str]) -> list[ClaimPoint]:
+def claim_points(names: Sequence[str]) -> list[ClaimPoint]:
     """Return the points that presets' claims need, each once."""
     all_claims = (
-        variant for name in names for claim in claims(name) for variant in (claim, with_cause(claim), *trials(name, claim))
+        variant
+        for name in names
+        for claim in claims(name)
+        for variant in (claim, with_cause(claim), *sibling_trials(name, claim))
     )
-    pairs = (pair for claim in all_claims for pair in validate.points(claim))
+    pairs = (pair for claim in all_claims for pair in validate.claim_points(claim))
     return list(dict.fromkeys(point for pair in pairs for point in pair if point))

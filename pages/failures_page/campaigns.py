@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.campaign.compare import PeriodCurve, period_curve, summary
+from engine.campaign.compare import PeriodCurve, campaign_means, period_curve
 from engine.campaign.fault_stream import hazards_of
-from engine.campaign.simulate import Campaign, campaign
+from engine.campaign.simulate import Campaign, run_campaign
 from engine.core.figures import count, exact
 from engine.errors import EmberpoolError
 from engine.faults.fault import Hazard
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.systems.system import log_policy
 from engine.units import DAY, HOUR, MINUTE
@@ -24,13 +24,13 @@ from engine.units import DAY, HOUR, MINUTE
 SEEDS = 8
 MOST_FAULTS = 2000
 MOST_STRIKES = 1000  # of one protection over all seeds, some 40 us each; with many faults fewer seeds suffice
-CURVE = "periodic-full"
+CURVE_PROTECTION = "periodic-full"
 POWER_LOSS = "faults.power_loss_mtbf_hours"
 PERIODS = 25
 
 
 @dataclass(frozen=True)
-class Protected:
+class ProtectionCampaigns:
     """One protection's campaigns, one a seed.
 
     name: the protection's name.
@@ -59,27 +59,27 @@ class Campaigns:
     mtbf: seconds between faults of the whole machine, None without random faults.
     """
 
-    protected: tuple[Protected, ...]
+    protected: tuple[ProtectionCampaigns, ...]
     hazards: Mapping[str, Hazard]
     mtbf: float | None
 
-    def of(self, name: str) -> Protected:
+    def of(self, name: str) -> ProtectionCampaigns:
         """Return one protection's campaigns."""
         return next(protection for protection in self.protected if protection.name == name)
 
 
-def own(scenario: Scenario) -> str:
+def own_log_name(scenario: Scenario) -> str:
     """Return the protection of the system's own log, as estimates and full runs have it.
 
     The protection is "none" without a log.
     """
-    policy = log_policy(scenario, load("systems", scenario.system))
+    policy = log_policy(scenario, load_variant("systems", scenario.system))
     if policy.log == "undo":
         return "relaxed" if policy.mlp_staleness_bound else "undo"
     return policy.log or "none"
 
 
-def supposed(scenario: Scenario) -> Scenario:
+def with_example_fault(scenario: Scenario) -> Scenario:
     """Return the scenario, with an example fault if no fault can strike.
 
     Power is then lost once a day. The example has the system's own log as protection if the user chose none.
@@ -89,18 +89,18 @@ def supposed(scenario: Scenario) -> Scenario:
     hours = DAY / HOUR
     seldom = DAY / (hazards_of(with_values(scenario, {POWER_LOSS: hours}))["power-loss"].mtbf or DAY)  # once a day in all
     chosen_protection = scenario.policy.protection
-    protection = own(scenario) if chosen_protection == KNOBS["policy.protection"].default else chosen_protection
+    protection = own_log_name(scenario) if chosen_protection == KNOBS["policy.protection"].default else chosen_protection
     return with_values(scenario, {POWER_LOSS: hours * seldom, "policy.protection": protection})
 
 
-def faults_expected(hazards: Mapping[str, Hazard], seconds: float) -> float:
+def expected_faults(hazards: Mapping[str, Hazard], seconds: float) -> float:
     """Return the expected number of faults in so many seconds."""
     return sum((seconds / hazard.mtbf if hazard.mtbf else 0.0) + len(hazard.at) for hazard in hazards.values())
 
 
-def too_many(scenario: Scenario) -> str:
+def too_many_faults(scenario: Scenario) -> str:
     """Return the refusal of a campaign with too many faults for a page, "" otherwise."""
-    expected = faults_expected(hazards_of(scenario), scenario.faults.campaign_days * DAY)
+    expected = expected_faults(hazards_of(scenario), scenario.faults.campaign_days * DAY)
     if expected <= MOST_FAULTS:
         return ""
     return (
@@ -111,30 +111,30 @@ def too_many(scenario: Scenario) -> str:
 
 
 @lru_cache(maxsize=64)
-def of(scenario: Scenario) -> Campaigns:
+def simulate_campaigns(scenario: Scenario) -> Campaigns:
     """Return the campaigns of every protection under the same faults, one campaign a seed."""
     hazards = hazards_of(scenario)
-    count = seeds(hazards, scenario.faults.campaign_days * DAY)
-    protections = [_protected(scenario, name, hazards, count) for name in names("protections")]
+    count = seed_count(hazards, scenario.faults.campaign_days * DAY)
+    protections = [_protected(scenario, name, hazards, count) for name in variant_names("protections")]
     rate = sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     return Campaigns(tuple(sorted(protections, key=lambda protection: -protection.share)), hazards, 1 / rate if rate else None)
 
 
-def seeds(hazards: Mapping[str, Hazard], seconds: float) -> int:
+def seed_count(hazards: Mapping[str, Hazard], seconds: float) -> int:
     """Return the number of campaigns of each protection that the page simulates."""
-    return max(1, min(SEEDS, int(MOST_STRIKES / max(faults_expected(hazards, seconds), 1.0))))
+    return max(1, min(SEEDS, int(MOST_STRIKES / max(expected_faults(hazards, seconds), 1.0))))
 
 
-def _protected(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], count: int) -> Protected:
-    title, first_seed = load("protections", name).title, scenario.faults.seed
+def _protected(scenario: Scenario, name: str, hazards: Mapping[str, Hazard], count: int) -> ProtectionCampaigns:
+    title, first_seed = load_variant("protections", name).title, scenario.faults.seed
     try:
         runs = tuple(
-            campaign(scenario, name, hazards, scenario.faults.campaign_days * DAY / HOUR, seed, _period(scenario, name))
+            run_campaign(scenario, name, hazards, scenario.faults.campaign_days * DAY / HOUR, seed, _period(scenario, name))
             for seed in range(first_seed, first_seed + count)
         )
     except EmberpoolError as error:
-        return Protected(name, title, str(error), (), {})
-    return Protected(name, title, "", runs, summary(runs))
+        return ProtectionCampaigns(name, title, str(error), (), {})
+    return ProtectionCampaigns(name, title, "", runs, campaign_means(runs))
 
 
 def _period(scenario: Scenario, name: str) -> float | None:
@@ -146,13 +146,13 @@ def _period(scenario: Scenario, name: str) -> float | None:
     return minutes * MINUTE if minutes and name == scenario.policy.protection else None
 
 
-def curved(scenario: Scenario) -> str:
+def curve_protection(scenario: Scenario) -> str:
     """Return the protection whose periods are drawn.
 
     This is the chosen protection, or full checkpoints if that has no period.
     """
     protection = scenario.policy.protection
-    return protection if load("protections", protection).periodic else CURVE
+    return protection if load_variant("protections", protection).periodic else CURVE_PROTECTION
 
 
 @lru_cache(maxsize=64)

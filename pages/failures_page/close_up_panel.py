@@ -14,8 +14,20 @@ from engine.insight.power_loss_detail import LANES, PowerLossDetail, power_loss_
 from engine.scenario.scenario import Scenario
 from engine.systems.kernels.in_force import title_of
 from pages.graphics import chart
-from pages.graphics.charts import INK, Spec, axis, below, hover, layer, nominal, quantity, rows, ruled, scale_of
-from pages.ui.plain import plain
+from pages.graphics.charts import (
+    INK,
+    Spec,
+    axis,
+    layer,
+    legend_below,
+    nominal,
+    quantity,
+    rows,
+    rule_mark,
+    scale_of,
+    tooltip_fields,
+)
+from pages.ui.plain import escape_markdown
 
 FATES = {"counts": "#4fa64a", "lost": "#c23b3b", "torn": "#7a1f1f", "run again": "#e8904a"}
 
@@ -25,17 +37,17 @@ def draw(scenario: Scenario) -> None:
     share = st.slider("Power is lost when so much of a batch has passed [%]", 1, 99, 60, key="struck at")
     detail = _detail_or_refusal(scenario, share / 100)
     if isinstance(detail, str):
-        st.info(plain(detail))
+        st.info(escape_markdown(detail))
         return
     chart.draw(
         frame(detail),
         spec(),
         key="close up",
-        title=told(detail, scenario),
+        title=loss_sentence(detail, scenario),
         subtitle="Batches and log writes around one power loss, expected accesses in the steady state; the outage is cut short",
         columns={"lane": "Lane", "batch": "Batch", "fate": "Fate", "start": "Start [ms]", "end": "End [ms]"},
     )
-    st.caption(plain(outage_sentence(detail, scenario)))
+    st.caption(escape_markdown(outage_sentence(detail, scenario)))
 
 
 @lru_cache(maxsize=128)
@@ -65,7 +77,7 @@ def outage_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
     )
 
 
-def told(detail: PowerLossDetail, scenario: Scenario) -> str:
+def loss_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
     """Return a sentence on the lost batches and the batch where training goes on."""
     crash, resumed = detail.crash, detail.crash.resumption
     outage_text = figure(crash.outage.resumed - crash.outage.at, "s")
@@ -108,8 +120,8 @@ def spec() -> Spec:
         {"type": "bar", "height": {"band": 0.74}, "stroke": "#80808080", "strokeWidth": 0.5},
         x=quantity("start", axis=axis("Time from the power loss, the outage shortened [ms]", grid=False), scale={"nice": False}),
         x2={"field": "end"},
-        color=nominal("fate", scale=scale_of(FATES), legend=below("run again", title=None)),
-        tooltip=hover(
+        color=nominal("fate", scale=scale_of(FATES), legend=legend_below("run again", title=None)),
+        tooltip=tooltip_fields(
             ("lane", "What"), ("batch", "Batch"), ("fate", "Fate"), ("start", "From [ms]", ".4~g"), ("end", "To [ms]", ".4~g")
         ),
     )
@@ -121,6 +133,6 @@ def spec() -> Spec:
         x=quantity("middle"),
         text={"field": "label"},
     )
-    fault = layer(ruled(color=INK, strokeWidth=2), x={"datum": 0.0})
+    fault = layer(rule_mark(color=INK, strokeWidth=2), x={"datum": 0.0})
     lanes = nominal("lane", sort=["Batch", *LANES.values()], axis=axis("", labelFontSize=13))
     return {**rows(30), "encoding": {"y": lanes}, "layer": [bars, label, fault]}

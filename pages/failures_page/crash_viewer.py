@@ -9,16 +9,16 @@ import pandas as pd
 import streamlit as st
 
 from engine.crashcheck.reference_run import Configuration
-from engine.crashcheck.view import KEPT, SLOTS, CrashView, line_of, moments, recovery_sentence, view
+from engine.crashcheck.view import CHOICES, SLOTS, CrashView, line_of, moments, recovery_sentence, view_state
 from engine.persistence.models import domain
 from engine.registry import domain_names
 from engine.sweep import links
-from engine.sweep.links import Opened
+from engine.sweep.links import OpenedLink
 from pages.graphics import chart
-from pages.graphics.charts import INK, Spec, axis, below, hover, layer, nominal, rows, scale_of
+from pages.graphics.charts import INK, Spec, axis, layer, legend_below, nominal, rows, scale_of, tooltip_fields
 from pages.ui import session
 from pages.ui.page_link import LinkPart, PageLink, host
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 PROTOCOLS = {
     "Undo log": Configuration(),
@@ -28,7 +28,7 @@ PROTOCOLS = {
     "Redo log, late home writes": Configuration(log="redo", late_home=True),
 }
 STATES = {"settled": "#b9b2a6", "kept": "#4fa64a", "torn": "#e8904a", "lost": "#c23b3b"}
-MEANS = {"nothing": "Nothing of it", "everything": "All of it", "some": "Some of it, at random"}
+SURVIVAL_TITLES = {"nothing": "Nothing of it", "everything": "All of it", "some": "Some of it, at random"}
 
 
 def draw() -> None:
@@ -37,7 +37,7 @@ def draw() -> None:
     Below stand the medium's map and the verdict.
     """
     if session.crash():
-        show(view(session.crash()))
+        show(view_state(session.crash()))
         st.button("Look at other states", on_click=lambda: st.session_state.pop(session.CRASH))
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -45,13 +45,13 @@ def draw() -> None:
         model = st.selectbox("Persistence model", domain_names(), key="crash model", width=200)
         survivors = st.segmented_control(
             "What survives of the writes on their way?",
-            tuple(KEPT),
+            tuple(CHOICES),
             default="some",
             required=True,
-            format_func=MEANS.__getitem__,
+            format_func=SURVIVAL_TITLES.__getitem__,
             key="kept",
         )
-    st.caption(plain(f"{domain(model).title}: {domain(model).summary}"))
+    st.caption(escape_markdown(f"{domain(model).title}: {domain(model).summary}"))
     configuration = PROTOCOLS[protocol]
     moment_count = len(moments(configuration, model))
     with st.container(horizontal=True):
@@ -63,7 +63,7 @@ def draw() -> None:
             key=f"moment {configuration.name} {model}",
         )
         turn = st.number_input("Another choice", 0, 999, 0, key="draw", width=160) if survivors == "some" else 0
-    show(view(line_of(configuration, model, number - 1, survivors, int(turn))))
+    show(view_state(line_of(configuration, model, number - 1, survivors, int(turn))))
 
 
 def show(crash_view: CrashView) -> None:
@@ -101,8 +101,8 @@ def spec() -> Spec:
     squares = layer(
         {"type": "rect", "stroke": INK, "strokeWidth": 0.5},
         x=x,
-        color=nominal("state", scale=scale_of(STATES), legend=below("settled", title=None)),
-        tooltip=hover(("lane", "Where"), ("line", "Line"), ("state", "The writes on their way"), ("holds", "Holds")),
+        color=nominal("state", scale=scale_of(STATES), legend=legend_below("settled", title=None)),
+        tooltip=tooltip_fields(("lane", "Where"), ("line", "Line"), ("state", "The writes on their way"), ("holds", "Holds")),
     )
     return {**rows(26), "encoding": {"y": lanes}, "layer": [squares, text]}
 
@@ -112,7 +112,7 @@ def to_link() -> LinkPart:
     return LinkPart(crash=session.crash())
 
 
-def from_link(link: Opened) -> None:
+def from_link(link: OpenedLink) -> None:
     """Show the state of an opened link."""
     st.session_state[session.CRASH] = link.crash
 

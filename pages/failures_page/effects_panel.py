@@ -9,50 +9,50 @@ from statistics import fmean
 import pandas as pd
 import streamlit as st
 
-from engine.campaign.accuracy import AccuracyEffect, accuracy_effect, over_many_faults
+from engine.campaign.accuracy import AccuracyEffect, accuracy_effect, many_faults_sentence
 from engine.core.figures import signed
 from engine.errors import EmberpoolError
-from engine.registry import load, names
-from engine.validation.studies.findings import MOMENTS, label
+from engine.registry import load_variant, variant_names
+from engine.validation.studies.findings import MOMENTS, variant_label
 from pages.evidence_page import study_panel
-from pages.failures_page.campaigns import Protected
+from pages.failures_page.campaigns import ProtectionCampaigns
 from pages.graphics import chart
-from pages.graphics.charts import INK, Spec, axis, below, hover, layer, nominal, rows, ruled, scale_of
+from pages.graphics.charts import INK, Spec, axis, layer, legend_below, nominal, rows, rule_mark, scale_of, tooltip_fields
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-DRAWN = {"AUC": "#3f8fd0", "Accuracy": "#c2557f"}
+MEASURE_COLOURS = {"AUC": "#3f8fd0", "Accuracy": "#c2557f"}
 FORMATS = {"Difference": "%+.5f", "Low": "%+.5f", "High": "%+.5f"}
 
 
-def draw(protection: Protected) -> None:
+def draw(protection: ProtectionCampaigns) -> None:
     """Draw the chosen protection's effect, in a chart with all protections that lose accuracy."""
     try:
         effect = accuracy_effect(protection.name, protection.runs[0].plan if protection.runs else None)
         frame = table()
     except EmberpoolError as error:
-        st.error(plain(str(error)))
+        st.error(escape_markdown(str(error)))
         return
-    end_rows = frame[frame["Measure"].isin(DRAWN) & (frame["Moment"] == MOMENTS["at_end"])]
+    end_rows = frame[frame["Measure"].isin(MEASURE_COLOURS) & (frame["Moment"] == MOMENTS["at_end"])]
     chart.draw(
-        drawn(end_rows),
+        chart_rows(end_rows),
         spec(),
         key="effects",
-        title=told(protection.title, effect),
+        title=effect_sentence(protection.title, effect),
         subtitle="Difference in accuracy and AUC to a run without a fault, percentage points; lines are 95 % intervals",
         columns={"recovery": "Recovery", "measure": "Measure", "difference": "Difference [points]", "low": "Low", "high": "High"},
     )
     st.caption(
         "Paired with the same seed's run without a fault, on held-out samples, some hundred batches after one recovery; bars are "
         "95 % intervals. Trained on dlrm-kaggle's small twin, so sizes carry over to other models only with care. "
-        + plain(many_recoveries(protection))
+        + escape_markdown(recoveries_sentence(protection))
     )
     with st.expander("Right after the recovery, too, in numbers"):
         downloads.show(frame, FORMATS)
         downloads.rows(frame, "emberpool-recovery-accuracy", "Download the differences as CSV")
 
 
-def many_recoveries(protection: Protected) -> str:
+def recoveries_sentence(protection: ProtectionCampaigns) -> str:
     """Return a sentence on the summed effect of recoveries to older MLPs.
 
     The recoveries are those of a mean campaign; the sentence is "" without such recoveries.
@@ -62,10 +62,10 @@ def many_recoveries(protection: Protected) -> str:
         return ""
     recoveries = [recovery for run in runs for recovery in run.recoveries]
     taken_back = sum(recovery.mlp_batches - recovery.embedding_batches for recovery in recoveries)
-    return over_many_faults(len(recoveries) / len(runs), fmean(run.batches for run in runs), taken_back / len(runs))
+    return many_faults_sentence(len(recoveries) / len(runs), fmean(run.batches for run in runs), taken_back / len(runs))
 
 
-def told(title: str, effect: AccuracyEffect) -> str:
+def effect_sentence(title: str, effect: AccuracyEffect) -> str:
     """Return a sentence on the accuracy that the chosen protection's recovery costs."""
     if effect.exact:
         return f"{title}: {effect.sentence[0].lower()}{effect.sentence[1:].rstrip('.')}"
@@ -81,13 +81,13 @@ def told(title: str, effect: AccuracyEffect) -> str:
 @cache
 def table() -> pd.DataFrame:
     """Return one row a measured difference, of all protections that lose accuracy."""
-    effects_by_protection = {name: accuracy_effect(name) for name in names("protections")}
+    effects_by_protection = {name: accuracy_effect(name) for name in variant_names("protections")}
     return pd.DataFrame(
         [
             {
-                "Protection": load("protections", name).title,
-                "Recovery": label(measurement.variant),
-                **study_panel.measured(measurement),
+                "Protection": load_variant("protections", name).title,
+                "Recovery": variant_label(measurement.variant),
+                **study_panel.difference_row(measurement),
             }
             for name, effect in effects_by_protection.items()
             for measurement in effect.effects
@@ -95,7 +95,7 @@ def table() -> pd.DataFrame:
     )
 
 
-def drawn(frame: pd.DataFrame) -> pd.DataFrame:
+def chart_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the chart's columns; `recovery` names the protection and its measured recovery."""
     row_names = frame["Protection"] + ": " + frame["Recovery"]
     return frame[["Measure", "Difference", "Low", "High"]].rename(columns=str.lower).assign(recovery=row_names)
@@ -108,12 +108,12 @@ def spec() -> Spec:
     The chart needs recovery, measure, difference, low, high.
     """
     x = {"type": "quantitative", "axis": axis("Difference at the end [percentage points]")}
-    measure = nominal("measure", sort=list(DRAWN))
+    measure = nominal("measure", sort=list(MEASURE_COLOURS))
     encoding = {
         "y": nominal("recovery", axis=None),
         "yOffset": {**measure, "scale": {"paddingOuter": 1}},
-        "color": {**measure, "scale": scale_of(DRAWN), "legend": below("Accuracy", title=None)},
-        "tooltip": hover(
+        "color": {**measure, "scale": scale_of(MEASURE_COLOURS), "legend": legend_below("Accuracy", title=None)},
+        "tooltip": tooltip_fields(
             ("recovery", "Recovery"),
             ("measure", "Measure"),
             ("difference", "Difference [points]", "+.4f"),
@@ -121,16 +121,16 @@ def spec() -> Spec:
             ("high", "to", "+.4f"),
         ),
     }
-    interval = layer(ruled(strokeWidth=2), **encoding, x={"field": "low", **x}, x2={"field": "high"})
+    interval = layer(rule_mark(strokeWidth=2), **encoding, x={"field": "low", **x}, x2={"field": "high"})
     mean = layer({"type": "point", "filled": True, "size": 70, "opacity": 1}, **encoding, x={"field": "difference", **x})
     # A name stands over its row rather than beside it, so that a narrow screen has room for the bars.
     name = layer(
         {"type": "text", "align": "left", "x": 0, "dy": -24, "color": INK},
-        {"filter": f"datum.measure === '{next(iter(DRAWN))}'"},
+        {"filter": f"datum.measure === '{next(iter(MEASURE_COLOURS))}'"},
         y=nominal("recovery"),
         text={"field": "recovery"},
     )
-    zero = layer(ruled(color=INK), x={"datum": 0.0})
+    zero = layer(rule_mark(color=INK), x={"datum": 0.0})
     return {
         **rows(64),
         "height": {"step": 64, "for": "position"},

@@ -15,22 +15,24 @@ from engine.campaign.monthly import failure_row, losses
 from engine.campaign.monthly.failure_row import MINUTES_KNOB, PERIODS, POWER_KNOB, PROTECTION_KNOB, FailureRow
 from engine.core.figures import count, exact, figure
 from engine.errors import BadKnob, EmberpoolError
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.units import HOUR, MINUTE
-from pages.failures_page.campaigns import CURVE, POWER_LOSS, own, supposed
+from pages.failures_page.campaigns import CURVE_PROTECTION, POWER_LOSS, own_log_name, with_example_fault
 from pages.ui import session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 FAILURES, PERIOD, NODES, GPUS = "row failures", "row period", "row nodes", "row gpus"
 MINUTES, PROTECTION, POWER = "row minutes", "row protection", "row power"
 ROW = (FAILURES, PERIOD, NODES, GPUS)
-REFUSED, BETWEEN = "row refused", "row between"
+REFUSED, ROW_TIME = "row refused", "row between"
 A_NODE = ", each node"
-BETWEENS = (*PERIODS, *(f"{name}{A_NODE}" for name in PERIODS))
-MOST = 1e9
-NEVER = "never"
-POWERS: Mapping[str, float | None] = MappingProxyType({NEVER: None, **{f"every {name}": PERIODS[name] for name in PERIODS}})
+TIME_OPTIONS = (*PERIODS, *(f"{name}{A_NODE}" for name in PERIODS))
+MAX_FAILURES = 1e9
+NO_POWER_LOSS = "never"
+POWERS: Mapping[str, float | None] = MappingProxyType(
+    {NO_POWER_LOSS: None, **{f"every {name}": PERIODS[name] for name in PERIODS}}
+)
 PLACES = MappingProxyType({
     "periodic-ssd": "SSD",
     "periodic-full": "remote storage",
@@ -39,11 +41,11 @@ PLACES = MappingProxyType({
     "cpr": "remote storage, partial recovery (CPR)",
     "none": "nothing",
 })  # fmt: skip
-RATES: Mapping[str, Mapping[str, Any]] = {
+USUAL_RATES: Mapping[str, Mapping[str, Any]] = {
     "Llama 3's rates, 2,048 machines": {"faults.rates": "llama3", "faults.machines": 2048, POWER_LOSS: None},
     "Llama 3's rates, this machine": {"faults.rates": "llama3", "faults.machines": 1, POWER_LOSS: None},
 }
-ACTS = (
+SCOPE_NOTE = (
     "Failures, machine and power losses act in full runs too; checkpoints act on this page alone. Nodes, GPUs and prices are "
     "those of all pages."
 )
@@ -54,32 +56,32 @@ def draw(scenario: Scenario, shown_scenario: Scenario) -> None:
 
     scenario: the session's scenario. shown_scenario: the same, with an example fault if none can strike.
     """
-    row = held(shown_scenario)
+    row = knob_row(shown_scenario)
     refused = _refused(shown_scenario)
     _fill(row, shown_scenario, refused)
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="failure-row"):
         _field(FAILURES, "Failures", 52, _failures_changed)
         _words("failures a")
-        _choice(PERIOD, "Time of the failures, of all nodes or of each", BETWEENS, 92, _failures_changed)
+        _choice(PERIOD, "Time of the failures, of all nodes or of each", TIME_OPTIONS, 92, _failures_changed)
         _words("on")
         _field(NODES, "Nodes", 60, _failures_changed)
         _words("nodes of")
         _field(GPUS, "GPUs of a node", 46, _failures_changed)
         _words("GPUs; checkpoint every")
-        periodic = load("protections", shown_scenario.policy.protection).periodic
+        periodic = load_variant("protections", shown_scenario.policy.protection).periodic
         _field(MINUTES, "Checkpoint period [min]", 56, _minutes_changed, "best" if periodic else "—")
         _words("min to")
-        _choice(PROTECTION, "Checkpoint to", names("protections"), 172, _protection_changed, place_name)
+        _choice(PROTECTION, "Checkpoint to", variant_names("protections"), 172, _protection_changed, place_name)
         _words("; power lost")
         _choice(POWER, "Power lost", _powers(shown_scenario), 122, _power_changed)
-    if refused and not refusal(shown_scenario):
-        st.caption(f":red[{plain(refused[1])}]")
+    if refused and not written_refusal(shown_scenario):
+        st.caption(f":red[{escape_markdown(refused[1])}]")
     for sentence in notes(scenario, shown_scenario, row):
-        st.caption(plain(sentence))
+        st.caption(escape_markdown(sentence))
     _offers(shown_scenario, refused)
 
 
-def refusal(shown_scenario: Scenario) -> str:
+def written_refusal(shown_scenario: Scenario) -> str:
     """Return the sentence that refuses the written failures or machine, "" if they are accepted."""
     refused = _refused(shown_scenario)
     return refused[1] if refused and refused[0].keys() & {*ROW} else ""
@@ -99,25 +101,27 @@ def draw_presses(
             st.button(label, on_click=_set, args=({MINUTES_KNOB: minutes},), key="take period")
         if best_protection:
             press = {PROTECTION_KNOB: best_protection.name, MINUTES_KNOB: None}
-            st.button(f"Take {losses.inside(best_protection.title)}", on_click=_set, args=(press,), key="take protection")
-        log = {PROTECTION_KNOB: own(shown_scenario)}
+            st.button(
+                f"Take {losses.title_in_sentence(best_protection.title)}", on_click=_set, args=(press,), key="take protection"
+            )
+        log = {PROTECTION_KNOB: own_log_name(shown_scenario)}
         st.button("The system's own log", on_click=_set, args=(log,), help="As estimates and full runs have it.", key="own log")
-        for name, pressed in RATES.items():
+        for name, pressed in USUAL_RATES.items():
             st.button(name, on_click=_set, args=(pressed,))
 
 
-def held(shown_scenario: Scenario) -> FailureRow:
+def knob_row(shown_scenario: Scenario) -> FailureRow:
     """Return the row of the knobs' values.
 
     Failures are per the unit of time that was chosen last, or else the one that reads best.
     """
-    time_text = str(st.session_state.get(BETWEEN, ""))
+    time_text = str(st.session_state.get(ROW_TIME, ""))
     return failure_row.row_of(shown_scenario, time_text.removesuffix(A_NODE), time_text.endswith(A_NODE))
 
 
 def place_name(protection: str) -> str:
     """Return the place where a protection keeps the state, in the row's words."""
-    return PLACES.get(protection) or losses.inside(load("protections", protection).title)
+    return PLACES.get(protection) or losses.title_in_sentence(load_variant("protections", protection).title)
 
 
 def notes(scenario: Scenario, shown_scenario: Scenario, row: FailureRow) -> list[str]:
@@ -131,25 +135,25 @@ def notes(scenario: Scenario, shown_scenario: Scenario, row: FailureRow) -> list
             "No fault that can strike is asked for: as an example, power is lost once a day; failures written here replace it."
         )
     if shown_scenario.faults.machines > 1:
-        title = load("systems", shown_scenario.system).title
+        title = load_variant("systems", shown_scenario.system).title
         sentences.append(
             f"{count(shown_scenario.faults.machines, 'replica')} of {title}'s machine train together; "
             "a failure of one stops all of them."
         )
-    if not failure_row.as_row_says(shown_scenario):
-        mix = sorted(failure_row.failing(hazards_of(shown_scenario)).items(), key=lambda pair: pair[1].mtbf or 0.0)
+    if not failure_row.only_crashes(shown_scenario):
+        mix = sorted(failure_row.node_hazards(hazards_of(shown_scenario)).items(), key=lambda pair: pair[1].mtbf or 0.0)
         rates_text = ", ".join(
-            f"{load('faults', name).name} every {figure(hazard.mtbf, 's')}" for name, hazard in mix if hazard.mtbf
+            f"{load_variant('faults', name).name} every {figure(hazard.mtbf, 's')}" for name, hazard in mix if hazard.mtbf
         )
         sentences.append(f"Failures are {rates_text}; a number written here makes all of them node crashes.")
     listed_faults = sum(len(hazard.at) for hazard in hazards_of(shown_scenario).values())
     if listed_faults:
         sentences.append(f"Besides, {count(listed_faults, 'fault')} at listed instants.")
-    if not load("protections", shown_scenario.policy.protection).periodic:
+    if not load_variant("protections", shown_scenario.policy.protection).periodic:
         place = place_name(_periodic(scenario))
-        title = load("protections", shown_scenario.policy.protection).title
+        title = load_variant("protections", shown_scenario.policy.protection).title
         sentences.append(f"{title} has no period; minutes written here checkpoint to {place}.")
-    return [" ".join([*sentences, ACTS])]
+    return [" ".join([*sentences, SCOPE_NOTE])]
 
 
 def _words(text: str) -> None:
@@ -171,7 +175,7 @@ def _choice(
     st.selectbox(
         label,
         options,
-        session.place(options, key),
+        session.option_index(options, key),
         key=key,
         width=width,
         on_change=on_change,
@@ -226,35 +230,35 @@ def _change(base: Scenario, fields: tuple[str, ...], apply_change: Callable[[Sce
     """
     earlier_refusal: tuple[Mapping[str, str], str, Scenario] | None = st.session_state.pop(REFUSED, None)
     try:
-        session.show(apply_change(base))
+        session.hold_scenario(apply_change(base))
     except EmberpoolError as error:
         field_texts = {key: str(st.session_state[key]) for key in fields}
-        st.session_state[REFUSED] = field_texts, str(error), supposed(session.scenario())
+        st.session_state[REFUSED] = field_texts, str(error), with_example_fault(session.scenario())
     else:
         if earlier_refusal and earlier_refusal[0] and not earlier_refusal[0].keys() & {*fields}:
-            st.session_state[REFUSED] = earlier_refusal[0], earlier_refusal[1], supposed(session.scenario())
+            st.session_state[REFUSED] = earlier_refusal[0], earlier_refusal[1], with_example_fault(session.scenario())
 
 
 def _failures_changed() -> None:
     scenario = session.scenario()
     # The example's power loss goes, its protection stays.
-    protection_knob = {PROTECTION_KNOB: supposed(scenario).policy.protection}
+    protection_knob = {PROTECTION_KNOB: with_example_fault(scenario).policy.protection}
 
     def with_written_row(base: Scenario) -> Scenario:
         row = _written_row()
-        written_rates, knob_rates = replace(row, nodes=1, gpus=1), replace(held(base), nodes=1, gpus=1)
-        if written_rates == knob_rates and not failure_row.as_row_says(base):
+        written_rates, knob_rates = replace(row, nodes=1, gpus=1), replace(knob_row(base), nodes=1, gpus=1)
+        if written_rates == knob_rates and not failure_row.only_crashes(base):
             return failure_row.with_machine(base, row)  # published rates are per GPU and per node, so they stay
         return failure_row.with_row(base, row)
 
     _change(with_values(scenario, protection_knob), ROW, with_written_row)
-    st.session_state[BETWEEN] = st.session_state[PERIOD]
+    st.session_state[ROW_TIME] = st.session_state[PERIOD]
 
 
 def _written_row() -> FailureRow:
     time_text = str(st.session_state[PERIOD])
     return FailureRow(
-        failures=_number(FAILURES, "Failures", 0, MOST),
+        failures=_number(FAILURES, "Failures", 0, MAX_FAILURES),
         period=time_text.removesuffix(A_NODE),
         each_node=time_text.endswith(A_NODE),
         nodes=_whole_number(NODES, "Nodes", KNOBS["faults.machines"].high or 1),
@@ -286,11 +290,13 @@ def _minutes_changed() -> None:
     def with_written_minutes(base: Scenario) -> Scenario:
         knob = KNOBS[MINUTES_KNOB]
         minutes = (
-            _number(MINUTES, "Checkpoint period", knob.low or 0, knob.high or MOST) if text not in ("", "best", "auto") else None
+            _number(MINUTES, "Checkpoint period", knob.low or 0, knob.high or MAX_FAILURES)
+            if text not in ("", "best", "auto")
+            else None
         )
         return with_values(base, {MINUTES_KNOB: minutes, PROTECTION_KNOB: _periodic(scenario)})
 
-    _change(supposed(scenario), (MINUTES,), with_written_minutes)
+    _change(with_example_fault(scenario), (MINUTES,), with_written_minutes)
 
 
 def _periodic(scenario: Scenario) -> str:
@@ -298,10 +304,10 @@ def _periodic(scenario: Scenario) -> str:
 
     This is the chosen protection, or full checkpoints if that has no period.
     """
-    for name in (supposed(scenario).policy.protection, scenario.policy.protection):
-        if load("protections", name).periodic:
+    for name in (with_example_fault(scenario).policy.protection, scenario.policy.protection):
+        if load_variant("protections", name).periodic:
             return name
-    return CURVE
+    return CURVE_PROTECTION
 
 
 def _protection_changed() -> None:
@@ -316,21 +322,21 @@ def _power_changed() -> None:
 
 
 def _set(pressed: Mapping[str, Any]) -> None:
-    base = supposed(session.scenario())  # an example that was only shown becomes the choice
+    base = with_example_fault(session.scenario())  # an example that was only shown becomes the choice
     _change(base, (), lambda scenario: with_values(scenario, pressed))
 
 
 def _offers(shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Scenario] | None) -> None:
     """Draw a button for each system that can have the machine that this system was refused."""
-    if not refused or NODES not in refused[0] or load("systems", shown_scenario.system).scales:
+    if not refused or NODES not in refused[0] or load_variant("systems", shown_scenario.system).scales:
         return
     try:
         row = _written_row()
     except BadKnob:
         return
-    title, shape = load("systems", shown_scenario.system).title, f"{count(row.nodes, 'node')} of {count(row.gpus, 'GPU')}"
+    title, shape = load_variant("systems", shown_scenario.system).title, f"{count(row.nodes, 'node')} of {count(row.gpus, 'GPU')}"
     with st.container(horizontal=True, key="failure-offers"):
-        for offer in failure_row.offers(shown_scenario, row):
+        for offer in failure_row.system_offers(shown_scenario, row):
             protection = _possible(with_values(shown_scenario, offer.knobs))
             place_text = "" if protection == shown_scenario.policy.protection else f", checkpoint to {place_name(protection)}"
             label = f"Take {offer.title} instead of {title}: {shape}{place_text}"
@@ -348,10 +354,10 @@ def _offers(shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Sce
 def _possible(offered_scenario: Scenario) -> str:
     """Return the chosen protection, or full checkpoints if the offered system refuses that."""
     protection = offered_scenario.policy.protection
-    return CURVE if losses.loss_by_formula(offered_scenario, protection, {}).refused else protection
+    return CURVE_PROTECTION if losses.loss_by_formula(offered_scenario, protection, {}).refused else protection
 
 
 def _take(pressed: Mapping[str, Any], row: FailureRow) -> None:
     scenario = session.scenario()
-    protection_knob = {PROTECTION_KNOB: supposed(scenario).policy.protection}
+    protection_knob = {PROTECTION_KNOB: with_example_fault(scenario).policy.protection}
     _change(with_values(scenario, protection_knob), ROW, lambda base: failure_row.with_row(with_values(base, pressed), row))

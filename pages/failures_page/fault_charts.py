@@ -6,40 +6,54 @@ from math import log, sqrt
 from engine.campaign.accounts import BUCKETS
 from engine.campaign.reference_points import YARDSTICKS
 from engine.core.figures import percent
-from pages.failures_page.fault_tables import RECOVERS, Marked
-from pages.graphics.charts import INK, LOG, Spec, axis, below, hover, layer, nominal, quantity, rows, ruled, scale_of, when
+from pages.failures_page.fault_tables import OUTAGE_PHASES, NamedPeriod
+from pages.graphics.charts import (
+    INK,
+    LOG,
+    Spec,
+    axis,
+    conditional,
+    layer,
+    legend_below,
+    nominal,
+    quantity,
+    rows,
+    rule_mark,
+    scale_of,
+    tooltip_fields,
+)
 from pages.graphics.log_axes import log_axis, log_ticks
 
 # useful, checkpoint, lost, replay, slow, detect, restart, restore
-PARTS = ("#4fa64a", "#3f8fd0", "#c23b3b", "#e8904a", "#9467bd", "#b9b2a6", "#8c8c8c", "#5a6c7d")
-COLOURS = dict(zip(BUCKETS, PARTS, strict=True))
-AROUND = {
+BUCKET_COLOURS = ("#4fa64a", "#3f8fd0", "#c23b3b", "#e8904a", "#9467bd", "#b9b2a6", "#8c8c8c", "#5a6c7d")
+COLOURS = dict(zip(BUCKETS, BUCKET_COLOURS, strict=True))
+TIMELINE_COLOURS = {
     "counts": COLOURS["useful"],
     "lost": COLOURS["lost"],
     "replayed": COLOURS["replay"],
     "checkpoint": COLOURS["checkpoint"],
-    **{name: COLOURS[name] for name in RECOVERS},
+    **{name: COLOURS[name] for name in OUTAGE_PHASES},
 }
-LOST_BY = ("the protection itself", "failures")
-FORMULA, SIMULATED, OWN = "#3f8fd0", "#c2557f", "#d9622b"
+LOSS_PARTS = ("the protection itself", "failures")
+FORMULA_COLOUR, SIMULATED_COLOUR, CHOSEN_COLOUR = "#3f8fd0", "#c2557f", "#d9622b"
 HEIGHT, LINE = 320, 14  # pixels of the chart of periods, and from one line of labels to the next
 
 
 @cache
-def lost(limit: float) -> Spec:
+def loss_bars(limit: float) -> Spec:
     """Return a chart with a bar a protection under its label, hours from 0 to `limit`.
 
     Needs protection, label, nth, part, hours, chosen.
     """
-    colours = dict(zip(LOST_BY, (COLOURS["checkpoint"], COLOURS["lost"]), strict=True))
+    colours = dict(zip(LOSS_PARTS, (COLOURS["checkpoint"], COLOURS["lost"]), strict=True))
     scale = {"domain": [0, limit], "nice": False}
     bar = layer(
         {"type": "bar", "height": {"band": 0.45}, "clip": True},
         x=quantity("hours", scale=scale, axis=axis("Lost [h a month]", grid=False, labelFlush=True)),
         color=nominal("part", scale=scale_of(colours), legend=None),
         order=quantity("rank"),
-        opacity=when("datum.chosen", 1, 0.62),
-        tooltip=hover(("protection", "Protection"), ("part", "Lost by"), ("hours", "Hours a month", ".3~g")),
+        opacity=conditional("datum.chosen", 1, 0.62),
+        tooltip=tooltip_fields(("protection", "Protection"), ("part", "Lost by"), ("hours", "Hours a month", ".3~g")),
     )
     # Labels of the axis have the theme's colour for text; these stand over their bars, on a narrow screen too.
     label_style = {
@@ -51,15 +65,15 @@ def lost(limit: float) -> Spec:
         "ticks": False,
     }
     bar["encoding"]["y"] = nominal("label", sort={"field": "nth", "op": "min"}, axis=axis("", domain=False, **label_style))
-    ranked = {"calculate": f"indexof({list(LOST_BY)}, datum.part)", "as": "rank"}
+    ranked = {"calculate": f"indexof({list(LOSS_PARTS)}, datum.part)", "as": "rank"}
     return {**rows(40), "transform": [ranked], **bar}
 
 
-ONCE: Spec = {"values": [{}]}  # data of one row, for a mark that is drawn once
+ONE_ROW: Spec = {"values": [{}]}  # data of one row, for a mark that is drawn once
 
 
 @cache
-def periods(marked: tuple[Marked, ...], low: float, shortest: float, longest: float) -> Spec:
+def period_chart(marked: tuple[NamedPeriod, ...], low: float, shortest: float, longest: float) -> Spec:
     """Return a chart of lost time over the checkpoint period, both logarithmic.
 
     The chart needs period, gone, how.
@@ -70,11 +84,11 @@ def periods(marked: tuple[Marked, ...], low: float, shortest: float, longest: fl
     y = quantity("gone", scale=scale, axis=log_axis("Time lost [%]", "y", values=[*log_ticks((low, 100))]))
     minutes = log_axis("Training between two checkpoints [min]", "x", values=[*log_ticks((shortest, longest))], grid=False)
     x = quantity("period", scale=LOG, axis=minutes)
-    tip = hover(("how", "Known by"), ("period", "Period [min]", ".4~g"), ("gone", "Time lost [%]", ".4~g"))
+    tip = tooltip_fields(("how", "Known by"), ("period", "Period [min]", ".4~g"), ("gone", "Time lost [%]", ".4~g"))
     encoding = {"x": x, "y": y, "tooltip": tip}
-    line = layer({"type": "line", "color": FORMULA}, {"filter": "datum.how === 'closed form'"}, **encoding)
+    line = layer({"type": "line", "color": FORMULA_COLOUR}, {"filter": "datum.how === 'closed form'"}, **encoding)
     dots = layer(
-        {"type": "point", "filled": True, "size": 40, "opacity": 1, "color": SIMULATED},
+        {"type": "point", "filled": True, "size": 40, "opacity": 1, "color": SIMULATED_COLOUR},
         {"filter": "datum.how === 'simulated'"},
         **encoding,
     )
@@ -82,7 +96,7 @@ def periods(marked: tuple[Marked, ...], low: float, shortest: float, longest: fl
         (yardstick.name, 100 * (1 - yardstick.low)) for yardstick in YARDSTICKS if 100 * (1 - yardstick.low) > low
     ]
     bottom = [float(HEIGHT) - 8 - LINE * n for n in range(len(marked))]
-    label_pixels = apart([pixel(lost_percent, low) - 7 for _, lost_percent in yardstick_losses], bottom)
+    label_pixels = spread_labels([pixel(lost_percent, low) - 7 for _, lost_percent in yardstick_losses], bottom)
     yardsticks = [
         _yardstick(*yardstick_loss, y_label, scale)
         for yardstick_loss, y_label in zip(yardstick_losses, label_pixels, strict=True)
@@ -100,7 +114,7 @@ def pixel(lost_percent: float, low: float) -> float:
     return HEIGHT * log(100 / lost_percent) / log(100 / low)
 
 
-def apart(ideal_pixels: list[float], used_pixels: list[float]) -> list[float]:
+def spread_labels(ideal_pixels: list[float], used_pixels: list[float]) -> list[float]:
     """Return a pixel row for each label, near its ideal one.
 
     A label is at least LINE from every other label.
@@ -120,19 +134,27 @@ def apart(ideal_pixels: list[float], used_pixels: list[float]) -> list[float]:
 
 
 def _yardstick(name: str, lost_percent: float, y_label: float, scale: Spec) -> Spec:
-    rule = layer(ruled(strokeDash=[2, 3], color=INK), y={"datum": lost_percent, "type": "quantitative", "scale": scale})
+    rule = layer(rule_mark(strokeDash=[2, 3], color=INK), y={"datum": lost_percent, "type": "quantitative", "scale": scale})
     label = {"type": "text", "align": "left", "x": 6, "y": y_label, "color": INK, "fontSize": 11}
-    return {"data": ONCE, "layer": [rule, layer(label, text={"value": f"{name}: {percent(lost_percent / 100)}"})]}
+    return {"data": ONE_ROW, "layer": [rule, layer(label, text={"value": f"{name}: {percent(lost_percent / 100)}"})]}
 
 
-def _period_mark(period: Marked, y_label: float, scale: Spec, label_on_left: bool) -> Spec:
+def _period_mark(period: NamedPeriod, y_label: float, scale: Spec, label_on_left: bool) -> Spec:
     """Return a rule or a point at a named period.
 
     Its name stands in a row of its own at the bottom.
     """
     x_encoding = {"x": {"datum": period.minutes, "type": "quantitative", "scale": LOG}}
-    point = {"type": "point", "aria": False, "filled": True, "size": 130, "shape": "diamond", "color": OWN, "opacity": 1}
-    mark = layer(ruled(color=INK, strokeDash=[6, 3] if period.gone is None else [1, 0], opacity=0.7), **x_encoding)
+    point = {
+        "type": "point",
+        "aria": False,
+        "filled": True,
+        "size": 130,
+        "shape": "diamond",
+        "color": CHOSEN_COLOUR,
+        "opacity": 1,
+    }
+    mark = layer(rule_mark(color=INK, strokeDash=[6, 3] if period.gone is None else [1, 0], opacity=0.7), **x_encoding)
     text = {
         "type": "text",
         "y": y_label,
@@ -142,11 +164,11 @@ def _period_mark(period: Marked, y_label: float, scale: Spec, label_on_left: boo
     }
     label = layer(text, **x_encoding, text={"value": period.name})
     point_layer = layer(point, **x_encoding, y={"datum": period.gone, "type": "quantitative", "scale": scale})
-    return {"data": ONCE, "layer": [mark, label, *([point_layer] if period.gone is not None else [])]}
+    return {"data": ONE_ROW, "layer": [mark, label, *([point_layer] if period.gone is not None else [])]}
 
 
 @cache
-def around() -> Spec:
+def fault_timeline() -> Spec:
     """Return a chart of the phases around one fault.
 
     The chart needs lane, what, start, end [s from the fault].
@@ -155,9 +177,9 @@ def around() -> Spec:
         {"type": "bar", "height": {"band": 0.7}, "clip": True},
         x=quantity("start", axis=axis("Seconds from the fault"), scale={"nice": False}),
         x2={"field": "end"},
-        color=nominal("what", scale=scale_of(AROUND), legend=below(max(AROUND, key=len), title=None)),
-        tooltip=hover(("what", "What"), ("start", "From [s]", ".5~g"), ("end", "To [s]", ".5~g")),
+        color=nominal("what", scale=scale_of(TIMELINE_COLOURS), legend=legend_below(max(TIMELINE_COLOURS, key=len), title=None)),
+        tooltip=tooltip_fields(("what", "What"), ("start", "From [s]", ".5~g"), ("end", "To [s]", ".5~g")),
     )
-    fault = layer(ruled(color="#c23b3b", strokeWidth=2), x={"datum": 0.0})
+    fault = layer(rule_mark(color="#c23b3b", strokeWidth=2), x={"datum": 0.0})
     lanes = nominal("lane", sort=["Checkpoint", "Training", "Recovery"], axis=axis("", labelFontSize=13))
     return {**rows(34), "encoding": {"y": lanes}, "layer": [bars, fault]}

@@ -7,21 +7,21 @@ import pandas as pd
 
 from engine.campaign.compare import PeriodCurve
 from engine.campaign.fold import CampaignRecovery
-from engine.campaign.monthly.losses import ProtectionLoss, inside
-from engine.campaign.reference_points import YARDSTICKS, llama
+from engine.campaign.monthly.losses import ProtectionLoss, title_in_sentence
+from engine.campaign.reference_points import YARDSTICKS, llama_prediction
 from engine.campaign.simulate import Campaign
 from engine.core.figures import count, exact, figure, percent
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.scenario import Scenario
 from engine.systems.kernels.in_force import title_of
 from engine.units import MINUTE
 from pages.answers.headline import model_name
-from pages.failures_page.campaigns import Campaigns, own
+from pages.failures_page.campaigns import Campaigns, own_log_name
 
 ROOM = 2.5  # ratio of the lowest loss to the chart's lower end, which leaves room for names
-RECOVERS = ("detect", "restart", "restore")
+OUTAGE_PHASES = ("detect", "restart", "restore")
 # A campaign has weeks of faults and any protection, so these metrics have other titles than those of a single run.
-OVER_WEEKS = {
+WEEKS_TITLES = {
     "Effective training time ratio": "Effective training time ratio over weeks",
     "Goodput [samples/s]": "Goodput over weeks [samples/s]",
 }
@@ -33,7 +33,7 @@ FORMATS = {
 }
 
 
-class Marked(NamedTuple):
+class NamedPeriod(NamedTuple):
     """A named checkpoint period.
 
     minutes: the period [min]. gone: lost time [%] of a point, None for a rule.
@@ -44,7 +44,7 @@ class Marked(NamedTuple):
     gone: float | None = None
 
 
-def simulated(campaigns: Campaigns, scenario: Scenario, ratio: float | None) -> str:
+def simulation_sentences(campaigns: Campaigns, scenario: Scenario, ratio: float | None) -> str:
     """Return sentences on the simulation and how its useful time compares with the estimate's.
 
     ratio: the estimate's effective training time ratio, under the system's own log.
@@ -52,36 +52,39 @@ def simulated(campaigns: Campaigns, scenario: Scenario, ratio: float | None) -> 
     count_of = max((len(protection.runs) for protection in campaigns.protected), default=0)
     title, days = title_of(scenario), exact(scenario.faults.campaign_days, "days")
     introduction = f"{title} trains {model_name(scenario)} for {days}, {count(count_of, 'time')} with other random faults."
-    own_log = campaigns.of(own(scenario))
+    own_log = campaigns.of(own_log_name(scenario))
     outcome = (
         f"over these weeks that keeps {percent(own_log.share)} of the time useful"
         if own_log.runs
         else f"not possible: {own_log.refused}"
     )
     calm = "" if ratio is None else f"; without faults, as an estimate has it, {percent(ratio)}"
-    log_words = "no log" if own_log.name == "none" else f"the system's own log, {inside(own_log.title)}"
+    log_words = "no log" if own_log.name == "none" else f"the system's own log, {title_in_sentence(own_log.title)}"
     return (
         f"{introduction} Estimates and full runs train under {log_words}: {outcome}{calm}. "
         "A single run's share counts its own outages alone."
     )
 
 
-def means(campaigns: Campaigns) -> pd.DataFrame:
+def means_table(campaigns: Campaigns) -> pd.DataFrame:
     """Return one row a protection with every mean; refused protections come last, with their sentence."""
     rows = [
         {"Protection": protection.title, **protection.means, "Not possible here": protection.refused}
         for protection in campaigns.protected
     ]
-    return pd.DataFrame(rows).rename(columns=OVER_WEEKS)
+    return pd.DataFrame(rows).rename(columns=WEEKS_TITLES)
 
 
-def survives() -> pd.DataFrame:
+def survival_table() -> pd.DataFrame:
     """Return one row a protection: the state that it gives back after each kind of fault."""
-    rows = [{"Protection": load("protections", name).title, **load("protections", name).keeps} for name in names("protections")]
+    rows = [
+        {"Protection": load_variant("protections", name).title, **load_variant("protections", name).keeps}
+        for name in variant_names("protections")
+    ]
     return pd.DataFrame(rows)
 
 
-def periods(curve: PeriodCurve) -> pd.DataFrame:
+def period_rows(curve: PeriodCurve) -> pd.DataFrame:
     """Return lost time over checkpoint periods: period [min], gone [%], how (simulated or closed form)."""
     simulated = [(point.period, point.simulated, "simulated") for point in curve.points]
     formula = [(point.period, point.closed_form, "closed form") for point in curve.points if point.closed_form is not None]
@@ -91,16 +94,19 @@ def periods(curve: PeriodCurve) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def yardsticks() -> tuple[str, str]:
+def yardstick_sentences() -> tuple[str, str]:
     """Return a sentence on the dotted lines, and one on Llama 3.
 
     The first sentence names the lines' sources, the second one the result of Llama 3's public numbers.
     """
     sources = "; ".join(f"{yardstick.name} ({yardstick.source})" for yardstick in YARDSTICKS)
-    return f"Dotted: what others publish of their own machines, to compare with, not to reach: {sources}.", llama().sentence
+    return (
+        f"Dotted: what others publish of their own machines, to compare with, not to reach: {sources}.",
+        llama_prediction().sentence,
+    )
 
 
-def lowest(frame: pd.DataFrame) -> float:
+def chart_floor(frame: pd.DataFrame) -> float:
     """Return the lower end [%] of the chart of periods.
 
     The end is a power of ten below the best period's loss, with room for names.
@@ -109,18 +115,20 @@ def lowest(frame: pd.DataFrame) -> float:
     return float(10 ** floor(log10(lowest_percent / ROOM)))
 
 
-def marked(curve: PeriodCurve, best_loss: ProtectionLoss | None, chosen_loss: ProtectionLoss | None) -> tuple[Marked, ...]:
+def periods_to_mark(
+    curve: PeriodCurve, best_loss: ProtectionLoss | None, chosen_loss: ProtectionLoss | None
+) -> tuple[NamedPeriod, ...]:
     """Return a curve's named periods.
 
     These are the period of the lowest loss, the user's own, and the optima of Daly and Young.
     """
-    named_periods = [Marked("lowest loss", *lowest_loss(curve, best_loss))]
+    named_periods = [NamedPeriod("lowest loss", *lowest_loss(curve, best_loss))]
     if chosen_loss and chosen_loss.period and chosen_loss.share:
-        named_periods.append(Marked("yours", chosen_loss.period / MINUTE, 100 * chosen_loss.share.total))
+        named_periods.append(NamedPeriod("yours", chosen_loss.period / MINUTE, 100 * chosen_loss.share.total))
     formula = {"Daly": curve.daly, "Young": curve.young}
     return (
         *named_periods,
-        *(Marked(author, period_seconds / MINUTE) for author, period_seconds in formula.items() if period_seconds),
+        *(NamedPeriod(author, period_seconds / MINUTE) for author, period_seconds in formula.items() if period_seconds),
     )
 
 
@@ -135,7 +143,7 @@ def lowest_loss(curve: PeriodCurve, best_loss: ProtectionLoss | None) -> tuple[f
     return point.period / MINUTE, 100 * (1 - point.simulated)
 
 
-def on_periods(curve: PeriodCurve, title: str, best_loss: ProtectionLoss | None) -> str:
+def best_period_sentence(curve: PeriodCurve, title: str, best_loss: ProtectionLoss | None) -> str:
     """Return a sentence on the best period, and on that of Daly's formula."""
     minutes, lost_percent = lowest_loss(curve, best_loss)
     sentence = (
@@ -144,7 +152,7 @@ def on_periods(curve: PeriodCurve, title: str, best_loss: ProtectionLoss | None)
     return f"{sentence}; Daly's formula says {figure(curve.daly, 's')}" if curve.daly else sentence
 
 
-def around(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
+def fault_timeline(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
     """Return the phases around one fault: lane, what, start, end [s from the fault]."""
     undone = min(max(recovery.replay, 0.0), recovery.at)
     lead_seconds = min(recovery.at, undone + 0.6 * max(undone, _outage_seconds(recovery)))
@@ -153,7 +161,7 @@ def around(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
         {"lane": "Training", "what": "lost", "start": -undone, "end": 0.0},
     ]
     elapsed = 0.0
-    for phase in RECOVERS:
+    for phase in OUTAGE_PHASES:
         lasts = getattr(recovery, phase)
         rows.append({"lane": "Recovery", "what": phase, "start": elapsed, "end": elapsed + lasts})
         elapsed += lasts
@@ -179,15 +187,15 @@ def _outage_seconds(recovery: CampaignRecovery) -> float:
     return recovery.detect + recovery.restart + recovery.restore
 
 
-def again_text(recovery: CampaignRecovery) -> str:
+def retrained_text(recovery: CampaignRecovery) -> str:
     """Return a clause on the batches that a recovery trains a second time."""
     batches = recovery.embedding_batches
     return f"{count(batches, 'batch', 'batches')} {'is' if batches == 1 else 'are'} trained again"
 
 
-def on_recovery(run: Campaign, recovery: CampaignRecovery) -> str:
+def recovery_sentence(run: Campaign, recovery: CampaignRecovery) -> str:
     """Return a sentence on one fault: its time, its outage, and its recovery."""
-    title = load("faults", recovery.fault).title
+    title = load_variant("faults", recovery.fault).title
     outage_text = figure(_outage_seconds(recovery), "s")
     times = "once" if recovery.again == 1 else count(recovery.again, "time")
     interruption_words = f" after it was interrupted {times}" if recovery.again else ""
@@ -195,7 +203,7 @@ def on_recovery(run: Campaign, recovery: CampaignRecovery) -> str:
     outcome = {
         "lost": "nothing came back: training starts at batch 0",
         "lossy": f"embeddings {rows} and MLPs {mlps} batches behind come back",
-        "exact": f"everything comes back; {again_text(recovery)}, {figure(recovery.replay, 's')}",
+        "exact": f"everything comes back; {retrained_text(recovery)}, {figure(recovery.replay, 's')}",
     }[recovery.keeps]
     return (
         f"{title} after {figure(recovery.at, 's')}: training stands still for {outage_text}{interruption_words}, then {outcome}"

@@ -16,7 +16,7 @@ from engine.campaign.monthly.losses import ClusterHour, ProtectionLoss
 from engine.core.figures import count, figure, percent
 from engine.errors import BadKnob
 from engine.faults.fault import Hazard
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.scenario import Scenario
 from engine.systems.traffic import table_bytes
 from engine.units import MINUTE
@@ -25,15 +25,15 @@ from pages.failures_page import fault_charts
 from pages.failures_page.campaigns import Campaigns
 from pages.graphics import chart
 from pages.ui import answer, downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-ALIKE = 0.01  # of the time lost: smaller differences are no reason to change
-FAR = 10.0  # times the next bar's length: longer bars are cut at the frame
-WORTH = 0.01  # of the time: the answer explains a protection that takes more
+NEGLIGIBLE_SHARE = 0.01  # of the time lost: smaller differences are no reason to change
+MAX_BAR_RATIO = 10.0  # times the next bar's length: longer bars are cut at the frame
+EXPLAINED_SHARE = 0.01  # of the time: the answer explains a protection that takes more
 RUNNING = "Weeks of training are being simulated, once with every protection"
 RUNNING_WHY = "These faults have no closed formula: their instants are listed, or their intervals are not exponential."
 REMEDY = "Nothing is lost of what you have set: change the row below, or the knobs in the sidebar, and it is computed anew."
-PARTS = fault_charts.LOST_BY
+PARTS = fault_charts.LOSS_PARTS
 HOURS, USD = "Lost [h a month]", "Lost [USD a month]"
 OWN_HOURS, FAILURE_HOURS = "By the protection itself [h a month]", "By failures [h a month]"
 PERIOD, PRICE, REFUSED = "Checkpoint period [min]", "Hardware it takes [USD]", "Not possible here"
@@ -82,7 +82,7 @@ class MonthlyLosses:
 
 
 @lru_cache(maxsize=64)
-def of(scenario: Scenario) -> MonthlyLosses | None:
+def monthly_losses(scenario: Scenario) -> MonthlyLosses | None:
     """Return a month's losses by the closed form, None if the faults have no closed form.
 
     Raises the EmberpoolError that refuses the machine.
@@ -96,12 +96,12 @@ def of(scenario: Scenario) -> MonthlyLosses | None:
     return MonthlyLosses(scenario, hazards, hour, _sorted(protection_losses), best_period_loss)
 
 
-def of_campaigns(scenario: Scenario, campaigns: Campaigns) -> MonthlyLosses:
+def losses_by_campaigns(scenario: Scenario, campaigns: Campaigns) -> MonthlyLosses:
     """Return a month's losses by simulated campaigns."""
     protection_losses = [
         losses.loss_by_campaigns(protection.name, protection.runs)
         if protection.runs
-        else ProtectionLoss(protection.name, losses.title_of(protection.name), protection.refused)
+        else ProtectionLoss(protection.name, losses.protection_title(protection.name), protection.refused)
         for protection in campaigns.protected
     ]
     return MonthlyLosses(scenario, campaigns.hazards, losses.cluster_hour(scenario), _sorted(protection_losses), simulated=True)
@@ -115,7 +115,7 @@ def _total(loss: ProtectionLoss) -> float:
     return loss.share.total if loss.share else 0.0
 
 
-def nowhere(month: MonthlyLosses) -> str:
+def all_refused(month: MonthlyLosses) -> str:
     """Return the reason why no protection is possible, "" if one is."""
     return "" if month.least.share else month.chosen.refused
 
@@ -128,9 +128,9 @@ def draw_answer(month: MonthlyLosses, example: bool) -> None:
 def finding(month: MonthlyLosses, example: bool = False) -> str:
     """Return a sentence on the losses of a month with the chosen protection."""
     chosen_loss = month.chosen
-    title = losses.inside(chosen_loss.title)
+    title = losses.title_in_sentence(chosen_loss.title)
     if chosen_loss.share is None:
-        least_title = losses.inside(month.least.title)
+        least_title = losses.title_in_sentence(month.least.title)
         return f"{chosen_loss.title} is not possible here, {least_title} loses {month.told(month.least)} a month"
     start = "With power lost once a day, " if example else ""
     loss_words = f"{month.told(chosen_loss)} a month are lost with {title}"
@@ -148,11 +148,13 @@ def reasons(month: MonthlyLosses) -> list[str]:
     share = chosen_loss.share
     failure_seconds = losses.cost_of_failure(chosen_loss, month.hazards)
     costs = f", {figure(failure_seconds, 's')} each" if failure_seconds else ""
-    subject = {True: "Checkpoints take", False: "Protecting each batch takes"}[load("protections", chosen_loss.name).periodic]
+    subject = {True: "Checkpoints take", False: "Protecting each batch takes"}[
+        load_variant("protections", chosen_loss.name).periodic
+    ]
     parts = f"{subject} {losses.hours_text(month.hours(share.protection))} ({percent(share.protection)} of the time), failures "
     parts = parts + f"{losses.hours_text(month.hours(share.failures))} ({percent(share.failures)}{costs})."
     sentences = [f"For {_model(month.scenario)}: {parts[0].lower()}{parts[1:]}"]
-    if share.protection > WORTH:
+    if share.protection > EXPLAINED_SHARE:
         sentences.append(losses.why_sentence(month.scenario, chosen_loss))
     best_loss = better_period(month)
     if best_loss and best_loss.period:
@@ -160,7 +162,7 @@ def reasons(month: MonthlyLosses) -> list[str]:
     elif month.best:
         sentences.append("The period is near its best.")
     better_loss = better_protection(month)
-    best_of_all = f"Best protection: {losses.inside(least_loss.title)}{_as_good(month)}, {month.told(least_loss)}."
+    best_of_all = f"Best protection: {losses.title_in_sentence(least_loss.title)}{_as_good(month)}, {month.told(least_loss)}."
     sentences.append(best_of_all if better_loss else "None of the other protections loses less.")
     return sentences
 
@@ -179,7 +181,7 @@ def _as_good(month: MonthlyLosses) -> str:
 
     The text is "" for none.
     """
-    limit = _total(month.least) * (1 + ALIKE)
+    limit = _total(month.least) * (1 + NEGLIGIBLE_SHARE)
     equal_count = sum(loss.share is not None and _total(loss) <= limit for loss in month.protections) - 1
     return f" and {equal_count} more" if equal_count else ""
 
@@ -187,37 +189,41 @@ def _as_good(month: MonthlyLosses) -> str:
 def better_period(month: MonthlyLosses) -> ProtectionLoss | None:
     """Return the chosen protection's loss at its best period, None if the period is near that."""
     best_loss = month.best
-    return best_loss if best_loss and _total(best_loss) < _total(month.chosen) * (1 - ALIKE) else None
+    return best_loss if best_loss and _total(best_loss) < _total(month.chosen) * (1 - NEGLIGIBLE_SHARE) else None
 
 
 def better_protection(month: MonthlyLosses) -> ProtectionLoss | None:
     """Return the loss of the best protection, None if the chosen one loses about as little."""
     least_loss, chosen_loss = month.least, month.chosen
-    return least_loss if chosen_loss.share is None or _total(least_loss) < _total(chosen_loss) * (1 - ALIKE) else None
+    return least_loss if chosen_loss.share is None or _total(least_loss) < _total(chosen_loss) * (1 - NEGLIGIBLE_SHARE) else None
 
 
 def draw(month: MonthlyLosses) -> None:
     """Draw the chart and the table of losses by protection, and the price of an hour."""
-    frame = bars(month)
+    frame = loss_rows(month)
     limit = frame_limit(frame)
     method = "Mean of simulated weeks" if month.simulated else "Expected"
     chart.draw(
         frame,
-        fault_charts.lost(limit),
+        fault_charts.loss_bars(limit),
         key="lost",
         title=chart_title(month),
         subtitle=f"{method} hours lost a month; blue: {PARTS[0]}, red: what {PARTS[1]} add; ▶ yours",
         columns={"protection": "Protection", "part": "Lost by", "hours": HOURS},
     )
     losses_table = table(month)
-    downloads.show(readable(month), pinned="Protection")
+    downloads.show(table_in_words(month), pinned="Protection")
     downloads.rows(losses_table, "emberpool-losses", "Download the losses as CSV")
     if impossible := [f"{loss.title}: {loss.refused}" for loss in month.protections if loss.share is None]:
         with st.expander(f"Not possible here: {count(len(impossible), 'protection')}"):
             for sentence in impossible:
-                st.caption(plain(sentence))
+                st.caption(escape_markdown(sentence))
     reason = losses.why_sentence(month.scenario, month.chosen) if month.chosen.share else ""
-    st.caption(plain(" ".join(filter(None, [reason, losses.hour_sentence(month.hour), month.hour.assumed])), most=answer.MOST))
+    st.caption(
+        escape_markdown(
+            " ".join(filter(None, [reason, losses.hour_sentence(month.hour), month.hour.assumed])), most=answer.MAX_LETTERS
+        )
+    )
 
 
 def chart_title(month: MonthlyLosses) -> str:
@@ -225,10 +231,10 @@ def chart_title(month: MonthlyLosses) -> str:
     least_sentence = f"{month.least.title} loses least, {month.told(month.least)} a month"
     if month.chosen.share is None or month.chosen is month.least:
         return least_sentence
-    return f"{least_sentence}; {losses.inside(month.chosen.title)} loses {month.told(month.chosen)}"
+    return f"{least_sentence}; {losses.title_in_sentence(month.chosen.title)} loses {month.told(month.chosen)}"
 
 
-def bars(month: MonthlyLosses) -> pd.DataFrame:
+def loss_rows(month: MonthlyLosses) -> pd.DataFrame:
     """Return two rows a possible protection, least loss first: protection, label, nth, part, hours, chosen."""
     rows = []
     for nth, loss in enumerate(month.protections):
@@ -249,7 +255,7 @@ def bars(month: MonthlyLosses) -> pd.DataFrame:
             }
             rows.append(row)
     frame = pd.DataFrame(rows)
-    longer = frame.groupby("nth")["hours"].transform("sum") > frame_limit(frame) * (1 + ALIKE)
+    longer = frame.groupby("nth")["hours"].transform("sum") > frame_limit(frame) * (1 + NEGLIGIBLE_SHARE)
     return frame.assign(label=frame["label"].where(~longer, frame["label"] + ", bar cut"))
 
 
@@ -261,7 +267,7 @@ def frame_limit(frame: pd.DataFrame) -> float:
     of_each = frame.groupby("nth").agg(hours=("hours", "sum"), chosen=("chosen", "any")).sort_values("hours")
     chosen_hours = float(of_each.loc[of_each["chosen"], "hours"].max()) if of_each["chosen"].any() else 0.0
     lengths = [float(hours) for hours in of_each["hours"]]
-    while len(lengths) > 1 and lengths[-1] > FAR * max(lengths[-2], chosen_hours):
+    while len(lengths) > 1 and lengths[-1] > MAX_BAR_RATIO * max(lengths[-2], chosen_hours):
         lengths.pop()
     return lengths[-1] or 1.0
 
@@ -288,7 +294,7 @@ def table(month: MonthlyLosses) -> pd.DataFrame:
     ])  # fmt: skip
 
 
-def readable(month: MonthlyLosses) -> pd.DataFrame:
+def table_in_words(month: MonthlyLosses) -> pd.DataFrame:
     """Return the table in words, of possible protections only."""
     chosen_name = month.scenario.policy.protection
     return pd.DataFrame([

@@ -12,49 +12,49 @@ from engine.campaign.fault_stream import hazards_of
 from engine.campaign.monthly import losses
 from engine.campaign.monthly.losses import ProtectionLoss
 from engine.errors import BadKnob
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.failures_page import campaigns, fault_charts, fault_tables
 from pages.graphics import chart
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 
 def draw(scenario: Scenario, chosen_loss: ProtectionLoss) -> None:
     """Draw the curve of the chosen protection, or of full checkpoints if that has no period."""
-    name = campaigns.curved(scenario)
+    name = campaigns.curve_protection(scenario)
     with st.spinner("Simulating checkpoint periods"):
         curve = later.cached_result(campaigns.curve, scenario, name)
     if isinstance(curve, str):
-        st.info(plain(curve))
+        st.info(escape_markdown(curve))
         return
-    draw_curve(curve, name, best_of(scenario, name), chosen_loss if chosen_loss.name == name else None)
+    draw_curve(curve, name, best_period_loss(scenario, name), chosen_loss if chosen_loss.name == name else None)
 
 
 def draw_curve(curve: PeriodCurve, name: str, best_loss: ProtectionLoss | None, chosen_loss: ProtectionLoss | None) -> None:
     """Draw one protection's curve."""
-    frame = fault_tables.periods(curve)
+    frame = fault_tables.period_rows(curve)
     shortest, longest = float(frame["period"].min()), float(frame["period"].max())
     marked = tuple(
         period
-        for period in fault_tables.marked(curve, best_loss, chosen_loss)
+        for period in fault_tables.periods_to_mark(curve, best_loss, chosen_loss)
         if shortest <= period.minutes <= longest or period.gone is not None
     )
     chart.draw(
         frame,
-        fault_charts.periods(marked, fault_tables.lowest(frame), shortest, longest),
+        fault_charts.period_chart(marked, fault_tables.chart_floor(frame), shortest, longest),
         key="periods",
-        title=fault_tables.on_periods(curve, load("protections", name).title, best_loss),
+        title=fault_tables.best_period_sentence(curve, load_variant("protections", name).title, best_loss),
         subtitle="Share of the time lost over minutes of training between two checkpoints; line: closed form, dots: simulated",
         source="dotted lines: others' own machines, published",
         columns={"period": "Checkpoint period [min]", "gone": "Time lost [%]", "how": "Known by"},
     )
-    for text in fault_tables.yardsticks():
-        st.caption(plain(text, most=1000))
+    for text in fault_tables.yardstick_sentences():
+        st.caption(escape_markdown(text, most=1000))
 
 
 @lru_cache(maxsize=64)
-def best_of(scenario: Scenario, name: str) -> ProtectionLoss | None:
+def best_period_loss(scenario: Scenario, name: str) -> ProtectionLoss | None:
     """Return the loss at the best period, None if the faults have no closed form."""
     try:
         return losses.best_period(scenario, name, hazards_of(scenario))

@@ -13,13 +13,13 @@ from engine.errors import BadInput
 
 PARAMETER, VARIABLE = "token", "EMBERPOOL_TOKEN"
 TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,256}")  # as it stands in addresses and cookies
-HOW = "To give a file by its path, open the address that `make run` prints, with its token."
+TOKEN_HINT = "To give a file by its path, open the address that `make run` prints, with its token."
 
 _token = ""
 _tickets: set[str] = set()
 
 
-def begin(token: str = "") -> str:
+def set_token(token: str = "") -> str:
     """Set and return this process's token, a new one by default; raises BadInput."""
     global _token
     if token and not TOKEN.fullmatch(token):
@@ -35,7 +35,7 @@ def is_token(text: str) -> bool:
     return bool(_token) and compare_digest(text.encode(), _token.encode())
 
 
-def ticket() -> str:
+def new_ticket() -> str:
     """Return a text that counts as the token once.
 
     It stands in the command line of a browser, which others may see.
@@ -44,7 +44,7 @@ def ticket() -> str:
     return text
 
 
-def redeemed(text: str) -> str:
+def redeem(text: str) -> str:
     """Return the token for a token or an unused ticket, "" for any other text."""
     matching_ticket = next((ticket for ticket in _tickets if compare_digest(ticket.encode(), text.encode())), None)
     _tickets.discard(matching_ticket or "")

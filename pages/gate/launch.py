@@ -20,7 +20,7 @@ from engine.errors import BadInput
 from pages.gate import access
 from pages.gate.hosts import LOOPBACK, host_names, is_every_address, is_loopback
 from pages.gate.middleware import Gate
-from pages.gate.typed_path import expanded
+from pages.gate.typed_path import expand_path
 
 SCRIPT = "app.py"
 OPEN_SECONDS = 1.0  # seconds until the server listens
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = host_names((listens, *numbers), command_line.allow.replace(",", " ").split())
         _check_data(command_line.data)
         _take_parts(command_line.parts)
-        token = access.begin(os.environ.pop(access.VARIABLE, ""))  # child processes do not get the token
+        token = access.set_token(os.environ.pop(access.VARIABLE, ""))  # child processes do not get the token
     except BadInput as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(warning(listens, bound), flush=True)
         if not st.get_option("server.headless"):
             asyncio.get_running_loop().call_later(
-                OPEN_SECONDS, webbrowser.open, address(listens, numbers, bound, access.ticket())
+                OPEN_SECONDS, webbrowser.open, address(listens, numbers, bound, access.new_ticket())
             )
         yield
 
@@ -88,7 +88,7 @@ def warning(listens: str, port: int) -> str:
 
 def _check_data(text: str) -> None:
     """Raise BadInput where the data named at start cannot be read."""
-    path = expanded(text)
+    path = expand_path(text)
     if text.strip() and not (os.access(path, os.R_OK) and (path.is_dir() or path.is_file())):
         raise BadInput(f"DATA={text} cannot be read; give a data file, such as Criteo's, plain or .gz, or a folder of them.")
 
@@ -96,11 +96,11 @@ def _check_data(text: str) -> None:
 def _take_parts(text: str) -> None:
     """Use a folder's parts, also in child processes; raises BadInput if unusable."""
     if text.strip():
-        folder = expanded(text).absolute()
-        use.use(folder)
+        folder = expand_path(text).absolute()
+        use.use_folder(folder)
         os.environ[VARIABLE] = str(folder)
     else:
-        use.look()
+        use.look_at_folder()
 
 
 def _listen_addresses(address: str) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ class Gate:
             return None
         path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").lstrip("/\\")  # "//host" is another host
         response = RedirectResponse(f"/{path}{'?' * bool(rest)}{'&'.join(rest)}", 303, {"Cache-Control": "no-store"})
-        if token := access.redeemed(dict(parse_qsl(query)).get(access.PARAMETER, "")):
+        if token := access.redeem(dict(parse_qsl(query)).get(access.PARAMETER, "")):
             name = access.cookie_name(Headers(scope=scope)["host"])
             response.set_cookie(name, token, httponly=True, samesite="strict", secure=scope["scheme"] == "https")
         return response

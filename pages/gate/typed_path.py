@@ -20,7 +20,7 @@ URL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 ESCAPED = re.compile(r"\\([ \t'\"`()\[\]{}&;,|<>$!?*#~=%\\])")  # as a terminal writes a file that is dragged into it
 
 
-def expanded(text: str) -> Path:
+def expand_path(text: str) -> Path:
     """Return the path of a text, without surrounding blanks, quotes and `file:
 
     `.

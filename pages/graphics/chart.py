@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine import version
 from pages.graphics import pictures
-from pages.graphics.charts import FIT, INK, OUTER, Spec
+from pages.graphics.charts import FIT_WIDTH, INK, PICTURE_WIDTH, Spec
 from pages.ui import downloads, palette, tables
 
 WIDTHS = (1100, 900, 740, 600, 480, 380, 300, 240)  # of pictures, in pixels: a title is broken for the first that fits
@@ -50,7 +50,7 @@ def draw(
         st.caption(f"{title}: nothing to draw.")
         return
     frame, spec = with_system_titles(frame, spec)
-    full_spec = titled(spec, title, subtitle, source, key)
+    full_spec = add_titles(spec, title, subtitle, source, key)
     with st.container(key=f"chart-{key}"):
         st.vega_lite_chart(
             frame,
@@ -91,12 +91,12 @@ def _in_titles(part: Any, columns: set[str], titles: Mapping[str, str], in_chann
     return part
 
 
-def titled(spec: Spec, title: str, subtitle: str = "", source: str = "", key: str = "") -> Spec:
+def add_titles(spec: Spec, title: str, subtitle: str = "", source: str = "", key: str = "") -> Spec:
     """Return a specification with title, subtitle, source and model version."""
     source_line = f"{source}; {SOURCE}" if source else SOURCE
     words = f"{subtitle.rstrip('.')}. {source_line}" if subtitle else source_line
     return {
-        **FIT,
+        **FIT_WIDTH,
         "padding": PADDING,
         **spec,
         "config": {**AXES, **spec.get("config", {})},
@@ -123,7 +123,7 @@ def _line_expression(text: str, letter: float) -> str:
     expression, narrower_lines = narrowest, narrowest
     for width in reversed(WIDTHS[:-1]):
         if (wider_lines := _vega_list(lines[width])) != narrower_lines:
-            expression, narrower_lines = f"{OUTER} >= {width} ? {wider_lines} : {expression}", wider_lines
+            expression, narrower_lines = f"{PICTURE_WIDTH} >= {width} ? {wider_lines} : {expression}", wider_lines
     return expression
 
 

@@ -17,9 +17,9 @@ Spec = dict[str, Any]
 INK = "#797e87"  # as readable on white as on near-black
 # Three digits: 0.97 stays so (970m would be read as metres), 12340 becomes 12.3k.
 FIGURE = "format(datum.{0}, abs(datum.{0}) < 1000 ? '.3~g' : '.3~s')"
-SHORT = "!isNumber(datum.value) || datum.label == '' || abs(datum.value) < 1e4 ? datum.label : format(datum.value, '.4~s')"
+SHORT_LABEL = "!isNumber(datum.value) || datum.label == '' || abs(datum.value) < 1e4 ? datum.label : format(datum.value, '.4~s')"
 TICKS = 6  # number of ticks requested; Vega draws a round number near it, ten at most
-AGAINST = {
+CURVE_AXES = {
     "running": "Simulated time without outages [s]",
     "broken": "Simulated time, outages shortened [s]",
     "joules": "Energy without outages [J]",
@@ -27,31 +27,33 @@ AGAINST = {
 }
 CHOICES = {"running": "Time without outages", "broken": "Time, outages shortened", "joules": "Energy", "batch": "Batch"}
 EVENTS = {"fault": "#c23b3b", "fault in recovery": "#7a1f1f", "recovered": "#4fa64a", "other event": "#b7791f"}
-HEIGHT, TEETH, ROWS = 240, 16, 6  # pixels of a curve and of half a tooth of a break; rows for the numbers of faults
+HEIGHT, TOOTH_PIXELS, ROWS = 240, 16, 6  # pixels of a curve and of half a tooth of a break; rows for the numbers of faults
 Break = tuple[float, float, float]
-FIT: Spec = {"autosize": {"type": "fit-x", "contains": "padding"}}  # the width is the page's, the height that of the plot itself
+FIT_WIDTH: Spec = {
+    "autosize": {"type": "fit-x", "contains": "padding"}
+}  # the width is the page's, the height that of the plot itself
 CURVE = "#d9622b"
 LOG: Spec = {"type": "log", "nice": False}
 LABEL: Spec = {"type": "text", "align": "left", "dx": 5, "fontWeight": 600, "color": INK}  # a label right of a bar's end
 # The page's room for a picture. A plot's own width changes once its labels are laid out, too late for lines of a title; it is
 # named because Vega looks again when it changes, and it stands in where there is no page.
-OUTER = "((width ? containerSize()[0] : 0) || width)"
+PICTURE_WIDTH = "((width ? containerSize()[0] : 0) || width)"
 # Pixels: of a plot beside labels at least, around a label, of a legend's mark and what is around it, of the axis beside a plot.
-LEAST_PLOT, GAP, SYMBOL, BESIDE = 40, 8, 36, 110
-SMOOTH = 20  # batches on either side of the mean loss
+LEAST_PLOT, GAP, SYMBOL, AXIS_PIXELS = 40, 8, 36, 110
+SMOOTHED_BATCHES = 20  # batches on either side of the mean loss
 
 
 def axis(title: str, **options: Any) -> Spec:
     """Return an axis under a plain title with its unit: few ticks, numbers as 12.5k."""
-    return {"title": title, "titleFontWeight": "normal", "tickCount": TICKS, "labelExpr": SHORT, **options}
+    return {"title": title, "titleFontWeight": "normal", "tickCount": TICKS, "labelExpr": SHORT_LABEL, **options}
 
 
 def rows(pixels: int) -> Spec:
     """Return a height that grows with the number of rows; the width is the page's."""
-    return {**FIT, "height": {"step": pixels}}
+    return {**FIT_WIDTH, "height": {"step": pixels}}
 
 
-def ending(longest: str, size: float = 11) -> Spec:
+def bar_scale(longest: str, size: float = 11) -> Spec:
     """Return a scale whose bars end early enough for labels right of them.
 
     `longest` is the longest label.
@@ -60,26 +62,30 @@ def ending(longest: str, size: float = 11) -> Spec:
     return {"range": [0, {"expr": f"max(width - {room}, {LEAST_PLOT})"}]}
 
 
-def below(longest: str, **options: Any) -> Spec:
+def legend_below(longest: str, **options: Any) -> Spec:
     """Return a legend under the plot, in as many columns as fit.
 
     `longest` is the longest name.
     """
     column = ceil(length(longest, 12)) + SYMBOL
-    columns = {"expr": f"max(floor(({OUTER} - {BESIDE}) / {column}), 1)"}
+    columns = {"expr": f"max(floor(({PICTURE_WIDTH} - {AXIS_PIXELS}) / {column}), 1)"}
     return {"orient": "bottom", "columns": columns, "titleFontWeight": "normal", "labelLimit": 0, **options}
 
 
 def gradient(title: str, **options: Any) -> Spec:
     """Return the legend of a colour scale, under the map and no longer."""
-    size_options = {"gradientLength": {"expr": f"clamp({OUTER} - 250, 60, 200)"}, "titleLimit": 300, "labelOverlap": "greedy"}
+    size_options = {
+        "gradientLength": {"expr": f"clamp({PICTURE_WIDTH} - 250, 60, 200)"},
+        "titleLimit": 300,
+        "labelOverlap": "greedy",
+    }
     return {"orient": "bottom", "title": title, "titleFontWeight": "normal", **size_options, **options}
 
 
-def turned(labels: Sequence[str]) -> Spec:
+def turned_labels(labels: Sequence[str]) -> Spec:
     """Return axis options that turn word labels where a picture is too narrow."""
     longest = max((ceil(length(label, 12)) for label in labels), default=0) + GAP
-    slanted = f"({OUTER} - {BESIDE}) / {max(len(labels), 1)} < {longest}"
+    slanted = f"({PICTURE_WIDTH} - {AXIS_PIXELS}) / {max(len(labels), 1)} < {longest}"
     return {
         "labelAngle": {"expr": f"{slanted} ? -40 : 0"},
         "labelAlign": {"expr": f"{slanted} ? 'right' : 'center'"},
@@ -98,7 +104,7 @@ def nominal(field: str, **options: Any) -> Spec:
     return {"field": field, "type": "nominal", **options}
 
 
-def hover(*field_titles: tuple[str, ...]) -> list[Spec]:
+def tooltip_fields(*field_titles: tuple[str, ...]) -> list[Spec]:
     """Return a mark's tooltips: a field and its title each, with a number's format."""
     numbers = ({"type": "quantitative", "format": form[0]} if form else {} for _, _, *form in field_titles)
     return [
@@ -107,7 +113,7 @@ def hover(*field_titles: tuple[str, ...]) -> list[Spec]:
     ]
 
 
-def where(test: str) -> Spec:
+def only_rows(test: str) -> Spec:
     """Return the transform that keeps a layer to rows that pass a test."""
     return {"transform": [{"filter": test}]}
 
@@ -117,12 +123,12 @@ def layer(mark: Spec, *steps: Spec, **channels: Any) -> Spec:
     return {**({"transform": [*steps]} if steps else {}), "mark": mark, "encoding": channels}
 
 
-def when(test: str, matching: Any, otherwise: Any) -> Spec:
+def conditional(test: str, matching: Any, otherwise: Any) -> Spec:
     """Return a channel with one value for rows that pass a test, else another."""
     return {"condition": {"test": test, "value": matching}, "value": otherwise}
 
 
-def ruled(**options: Any) -> Spec:
+def rule_mark(**options: Any) -> Spec:
     """Return the mark of a rule, silent for screen readers: Vega gives it no name."""
     return {"type": "rule", "aria": False, **options}
 
@@ -142,13 +148,13 @@ def curve(field: str, title: str, x_field: str, breaks: tuple[Break, ...] = (), 
     """
     cut = breaks if x_field == "broken" else ()
     labels = {"labelExpr": _elapsed_expression(cut)} if cut else {}
-    time = quantity(x_field, axis=axis(AGAINST[x_field], **labels))
+    time = quantity(x_field, axis=axis(CURVE_AXES[x_field], **labels))
     point = quantity(field, axis=axis(title), scale={"zero": False})
-    tip = hover(("batch", "Batch"), ("elapsed", "Simulated time [s]", ".6~g"), (field, title, ".5f"))
+    tip = tooltip_fields(("batch", "Batch"), ("elapsed", "Simulated time [s]", ".6~g"), (field, title, ".5f"))
     layers = _smoothed_line(time, point, tip) if field == "loss" else [*_error_rules(time, point), *_auc_points(time, point, tip)]
     broken = [_axis_break(*axis_break, n) for n, axis_break in enumerate(cut)]
     dashed_layers = [layer for name in dashed_fields for layer in _dashed_line(name, time, point, tip)]
-    return {**FIT, "height": HEIGHT, "layer": [*layers, *dashed_layers, *_event_rules(time), *broken]}
+    return {**FIT_WIDTH, "height": HEIGHT, "layer": [*layers, *dashed_layers, *_event_rules(time), *broken]}
 
 
 def _elapsed_expression(breaks: tuple[Break, ...]) -> str:
@@ -164,7 +170,7 @@ def _elapsed_expression(breaks: tuple[Break, ...]) -> str:
 def _axis_break(start: float, end: float, seconds: float, number: int) -> Spec:
     """A toothed line in the middle of a shortened outage, with its length."""
     middle, tooth = (start + end) / 2, (end - start) / 8
-    points = [{"x": middle + tooth * (-1) ** n, "y": y} for n, y in enumerate(range(0, HEIGHT + 1, TEETH))]
+    points = [{"x": middle + tooth * (-1) ** n, "y": y} for n, y in enumerate(range(0, HEIGHT + 1, TOOTH_PIXELS))]
     x = quantity("x")
     line = {
         "data": {"values": points},
@@ -201,7 +207,7 @@ def _dashed_line(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
 
 def _auc_points(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
     """A point an AUC, its standard error in the tooltip, and the line."""
-    return [_line(x, y, [*tip, *hover(("error", "± one standard error", ".2r"))], {"point": {"color": CURVE}})]
+    return [_line(x, y, [*tip, *tooltip_fields(("error", "± one standard error", ".2r"))], {"point": {"color": CURVE}})]
 
 
 def _error_rules(x: Spec, y: Spec) -> list[Spec]:
@@ -210,7 +216,7 @@ def _error_rules(x: Spec, y: Spec) -> list[Spec]:
     ends = [
         {"calculate": f"datum['{y['field']}'] {sign} datum.error", "as": name} for sign, name in (("-", "low"), ("+", "high"))
     ]
-    mark = ruled(color=CURVE, opacity=0.35, strokeWidth=2)
+    mark = rule_mark(color=CURVE, opacity=0.35, strokeWidth=2)
     return [layer(mark, has_error, *ends, x=x, y={**y, "field": "low"}, y2={"field": "high"})]
 
 
@@ -219,7 +225,7 @@ def _smoothed_line(x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
     pale = _line(x, y, tip, {"opacity": 0.3, "strokeWidth": 1})
     window = {
         "window": [{"op": "mean", "field": y["field"], "as": "mean"}],
-        "frame": [-SMOOTH, SMOOTH],
+        "frame": [-SMOOTHED_BATCHES, SMOOTHED_BATCHES],
         "sort": [{"field": "elapsed"}],
         "groupby": ["part"],
     }
@@ -241,7 +247,7 @@ def _event_rules(x: Spec) -> list[Spec]:
         {"filter": "isValid(datum.kind)"},
         {"calculate": f"{sort} < 0 ? 'other event' : datum.kind", "as": "sort"},
     ]
-    rule = layer(ruled(strokeWidth=2, strokeDash=[4, 3]), *steps, x=x, color={"field": "sort", **colour}, tooltip=tip)
+    rule = layer(rule_mark(strokeWidth=2, strokeDash=[4, 3]), *steps, x=x, color={"field": "sort", **colour}, tooltip=tip)
     rank_in_kind = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed"}], "groupby": ["sort"]}
     label_expression = "(isValid(datum.number) ? datum.number + ' ' : '') + (datum.nth === 1 ? datum.sort : '')"
     places = f"isValid(datum.number) ? 8 + 13 * ((datum.number - 1) % {ROWS}) : {HEIGHT + 4} - 13 * abs({sort})"

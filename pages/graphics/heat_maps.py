@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any
 
 from engine.core.figures import figure
-from pages.graphics.charts import FIGURE, Spec, axis, gradient, layer, nominal, quantity, rows, turned, when
+from pages.graphics.charts import FIGURE, Spec, axis, conditional, gradient, layer, nominal, quantity, rows, turned_labels
 
 PALE, STRONG = "#fdf1e3", "#e08a58"  # dark figures stay readable on all of it
 SHADES = {"range": [PALE, STRONG]}
@@ -33,7 +33,7 @@ def tips(*names: tuple[str, str]) -> list[Spec]:
 def _labels(name: str, order: tuple[Any, ...], is_x_axis: bool) -> Spec:
     """Return an axis whose numbers are short and whose words stay."""
     words = [figure(coordinate) if isinstance(coordinate, int | float) else str(coordinate) for coordinate in order]
-    side = turned(words) if is_x_axis and words else {"labelAngle": 0, "labelLimit": 180}
+    side = turned_labels(words) if is_x_axis and words else {"labelAngle": 0, "labelLimit": 180}
     return axis(name, labelExpr=NUMBER, labelOverlap=True, **side)
 
 
@@ -83,7 +83,7 @@ def row_height(pixels: int, number: int) -> int:
 
 
 BEST_CELL: Spec = layer(  # a filter would change the order of the axes
-    {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3}, strokeOpacity=when("datum.best", 1, 0)
+    {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3}, strokeOpacity=conditional("datum.best", 1, 0)
 )
 IN_CELL: Spec = layer(
     {

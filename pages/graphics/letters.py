@@ -29,7 +29,7 @@ GROUPS = {
     1015: "@",
 }
 WIDTHS = {letter: width for width, letters in GROUPS.items() for letter in letters}
-OTHER, BOLD = 556, 1.07  # width of other letters; bold letters over normal ones
+OTHER_WIDTH, BOLD_RATIO = 556, 1.07  # width of other letters; bold letters over normal ones
 TEXT = re.compile(r"<text (?P<attributes>[^>]*)>(?P<inner>.*?)</text>")
 SPAN = re.compile(r"<tspan(?P<attributes>[^>]*)>(?P<text>[^<]*)</tspan>")
 SIZE = re.compile(r'font-size="(?P<size>[\d.]+)px"')
@@ -37,10 +37,10 @@ SIZE = re.compile(r'font-size="(?P<size>[\d.]+)px"')
 
 def length(text: str, size: float, bold: bool = False) -> float:
     """Return the length of a text in the unit of its size."""
-    return sum(WIDTHS.get(letter, OTHER) for letter in text) / 1000 * size * (BOLD if bold else 1)
+    return sum(WIDTHS.get(letter, OTHER_WIDTH) for letter in text) / 1000 * size * (BOLD_RATIO if bold else 1)
 
 
-def with_lengths(svg: str) -> str:
+def add_lengths(svg: str) -> str:
     """Return an SVG in which every text states its length."""
     return TEXT.sub(_measured_text, svg)
 

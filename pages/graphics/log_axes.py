@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
-from pages.graphics.charts import SHORT, Spec, axis
+from pages.graphics.charts import SHORT_LABEL, Spec, axis
 
 STEPS = (1, 2, 5)
-WIDE = 8.0  # times the least number from which equal ratios read better than equal steps
+MIN_LOG_RATIO = 8.0  # times the least number from which equal ratios read better than equal steps
 LEAST_POWER, LARGEST_POWER = -9, 15
 EVERY_TICK = [float(f"{step}e{power}") for power in range(LEAST_POWER, LARGEST_POWER + 1) for step in STEPS]
 EDGES = {"zero": False, "nice": False, "padding": 12}  # fitted to the points, which stay whole at the picture's edges
@@ -32,10 +32,10 @@ def log_ticks(values: Iterable[float], steps: tuple[int, ...] = STEPS) -> tuple[
 def wants_log(values: Iterable[float]) -> bool:
     """Whether numbers, none of them 0 or less, span about a decade or more."""
     finite = [number for number in values if isfinite(number)]
-    return bool(finite) and min(finite) > 0 and max(finite) >= WIDE * min(finite)
+    return bool(finite) and min(finite) > 0 and max(finite) >= MIN_LOG_RATIO * min(finite)
 
 
-def fitted(log: bool) -> Spec:
+def fitted_scale(log: bool) -> Spec:
     """Return a scale fitted to its points, with room for marks at its ends."""
     return {"type": "log", **EDGES} if log else {**EDGES}
 
@@ -49,7 +49,7 @@ def log_axis(title: str, channel: str, **options: Any) -> Spec:
     in_domain = f"inrange(datum.value, [{ends}[0] * (1 - 1e-9), {ends}[1] * (1 + 1e-9)])"  # a clamped scale draws all ticks
     decades = f"max(log({ends}[1] / {ends}[0]) / LN10, 0.01)"
     roomy = f"{decades} <= {MOST_DECADES} && {SIZES[channel]} / {decades} >= {ROOM[channel]}"
-    label = f"{in_domain} && ({IS_POWER} || {roomy}) ? ({SHORT}) : ''"
+    label = f"{in_domain} && ({IS_POWER} || {roomy}) ? ({SHORT_LABEL}) : ''"
     return axis(
         title,
         **{

@@ -38,13 +38,13 @@ def png(spec: Spec, marks: pd.DataFrame) -> bytes:
     return png_bytes
 
 
-def printed(spec: Spec, width: float, title: Sequence[str], caption: Sequence[str], legend: Mapping[str, str]) -> str:
+def print_svg(spec: Spec, width: float, title: Sequence[str], caption: Sequence[str], legend: Mapping[str, str]) -> str:
     """Draw a figure as SVG of a width in points, with title, legend and caption."""
     inner, size = _bare_svg(spec)
     keys = len(title) * HEAD * LEADING + HEAD * LEADING
     head_height, caption_height = keys + LETTERS, len(caption) * LETTERS * LEADING + LETTERS
     height = head_height + size[1] + caption_height
-    return letters.with_lengths(
+    return letters.add_lengths(
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '
         f'width="{width / POINTS:.4g}in" height="{height / POINTS:.4g}in" viewBox="0 0 {width:g} {height:g}">'
         f"<title>{escape(' '.join(title))}</title><desc>{escape(' '.join(caption))}</desc>"

@@ -2,19 +2,19 @@
 
 from functools import cache
 
-from pages.graphics.charts import INK, Spec, axis, hover, layer, nominal, quantity, rows, ruled, where
-from pages.graphics.log_axes import fitted, log_axis
-from pages.memory.memory_tables import LATENCY, LOAD, NEAR, SIZES
+from pages.graphics.charts import INK, Spec, axis, layer, nominal, only_rows, quantity, rows, rule_mark, tooltip_fields
+from pages.graphics.log_axes import fitted_scale, log_axis
+from pages.memory.memory_tables import LATENCY_COLUMNS, LOAD_COLUMNS, NEAR_DATA_COLUMNS, SIZE_COLUMNS
 from pages.ui import palette
 
-SAVES, SAME, COSTS, DARK = "#7fc8a4", "#ece9e4", "#f0937c", "#26221f"
-DRAWN = {"labelExpr": "format(datum.value, ',~g')", "grid": False, "labelOverlap": True}
-END: Spec = {"type": "text", "align": "right", "dy": -8, "fontWeight": 600}
-BEGIN = {"align": "left", "dx": 6, "dy": 14}
+SAVES, UNCHANGED, COSTS, DARK = "#7fc8a4", "#ece9e4", "#f0937c", "#26221f"
+PLAIN_AXIS = {"labelExpr": "format(datum.value, ',~g')", "grid": False, "labelOverlap": True}
+END_LABEL: Spec = {"type": "text", "align": "right", "dy": -8, "fontWeight": 600}
+BEGIN_LABEL = {"align": "left", "dx": 6, "dy": 14}
 
 
 def _tip(titles: dict[str, str], *words: str) -> list[Spec]:
-    return hover(*(title_pair if title_pair[0] in words else (*title_pair, ",.4~r") for title_pair in titles.items()))
+    return tooltip_fields(*(title_pair if title_pair[0] in words else (*title_pair, ",.4~r") for title_pair in titles.items()))
 
 
 @cache
@@ -23,17 +23,19 @@ def latency() -> Spec:
 
     The band spans fewest to most requests in flight.
     """
-    x = quantity("ns", scale=fitted(True), axis=log_axis(LATENCY["ns"], "x", grid=False))
-    y = quantity("step", scale=fitted(True), axis=log_axis(LATENCY["step"], "y", grid=False))
+    x = quantity("ns", scale=fitted_scale(True), axis=log_axis(LATENCY_COLUMNS["ns"], "x", grid=False))
+    y = quantity("step", scale=fitted_scale(True), axis=log_axis(LATENCY_COLUMNS["step"], "y", grid=False))
     system = nominal("system", scale=palette.colours(palette.systems()), legend=None)
     channels = {"x": x, "y": y, "color": system}
-    curve, loss_points = (where(test) for test in ("!isValid(datum.loses)", "isValid(datum.loses)"))
+    curve, loss_points = (only_rows(test) for test in ("!isValid(datum.loses)", "isValid(datum.loses)"))
     band = {**channels, "y": {**y, "field": "fewest"}, "y2": {"field": "most"}, "fill": system}
-    present_rule = layer(ruled(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "ns"}]}, x=x)
+    present_rule = layer(
+        rule_mark(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "ns"}]}, x=x
+    )
     dot = {"type": "point", "aria": False, "filled": True, "size": 110, "opacity": 1}
     text = {"type": "text", "align": "right", "dx": -4, "dy": -11, "fontWeight": 600}
-    tip = _tip(LATENCY, "system")
-    end = layer(END, {"filter": "isValid(datum.name)"}, **channels, text={"field": "name"})
+    tip = _tip(LATENCY_COLUMNS, "system")
+    end = layer(END_LABEL, {"filter": "isValid(datum.name)"}, **channels, text={"field": "name"})
     return {
         "height": 300,
         "layer": [
@@ -50,17 +52,17 @@ def latency() -> Spec:
 @cache
 def sizes() -> Spec:
     """Step time over the size of all tables: lines by medium, rules at full caches."""
-    x = quantity("size", scale=fitted(True), axis=log_axis(SIZES["size"], "x", grid=False))
-    y = quantity("step", scale=fitted(True), axis=log_axis(SIZES["step"], "y", grid=False))
+    x = quantity("size", scale=fitted_scale(True), axis=log_axis(SIZE_COLUMNS["size"], "x", grid=False))
+    y = quantity("step", scale=fitted_scale(True), axis=log_axis(SIZE_COLUMNS["step"], "y", grid=False))
     channels = {"x": x, "y": y, "color": nominal("memory", legend=None)}
     full_rule = layer(
-        ruled(strokeDash=[4, 3], color=INK),
+        rule_mark(strokeDash=[4, 3], color=INK),
         {"filter": "isValid(datum.full)"},
         {"aggregate": [{"op": "max", "field": "full", "as": "size"}]},
         x=x,
     )
-    end = layer(END, {"filter": "isValid(datum.name)"}, **channels, text={"field": "name"})
-    line = layer({"type": "line", "aria": False, "point": {"size": 25}}, **channels, tooltip=_tip(SIZES, "memory"))
+    end = layer(END_LABEL, {"filter": "isValid(datum.name)"}, **channels, text={"field": "name"})
+    line = layer({"type": "line", "aria": False, "point": {"size": 25}}, **channels, tooltip=_tip(SIZE_COLUMNS, "memory"))
     return {"height": 260, "layer": [full_rule, line, end]}
 
 
@@ -69,9 +71,9 @@ def near_data() -> Spec:
     """Change of a step by near-data compute: rows by memory, columns by controllers."""
     x_axis, lane = axis("Memory controllers", labelAngle=0), axis("", labelFontSize=12, labelLimit=120)
     place = {"x": {"field": "controllers", "type": "ordinal", "axis": x_axis}, "y": nominal("memory", sort=None, axis=lane)}
-    scale = {"domain": [-0.1, 0, 0.1], "range": [SAVES, SAME, COSTS], "clamp": True}
+    scale = {"domain": [-0.1, 0, 0.1], "range": [SAVES, UNCHANGED, COSTS], "clamp": True}
     colour = quantity("change", scale=scale, legend=None)
-    cell = layer({"type": "rect", "stroke": "white"}, color=colour, tooltip=_tip(NEAR, "memory"))
+    cell = layer({"type": "rect", "stroke": "white"}, color=colour, tooltip=_tip(NEAR_DATA_COLUMNS, "memory"))
     text = layer({"type": "text", "fontSize": 11, "color": DARK}, text={"field": "label"})
     return {**rows(30), "encoding": place, "layer": [cell, text]}
 
@@ -79,14 +81,14 @@ def near_data() -> Spec:
 @cache
 def load() -> Spec:
     """Latency over load: a line a part of the machine, dots where published."""
-    x = quantity("load", axis=axis(LOAD["load"], **DRAWN))
-    y = quantity("ns", axis=axis(LOAD["ns"], **DRAWN))
-    part = nominal("part", sort=None, scale={"range": list(palette.OTHERS)}, legend=None)
-    channels = {"x": x, "y": y, "color": part, "tooltip": _tip(LOAD, "part", "source")}
-    curve, point = (where(test) for test in ("!datum.point", "datum.point"))
+    x = quantity("load", axis=axis(LOAD_COLUMNS["load"], **PLAIN_AXIS))
+    y = quantity("ns", axis=axis(LOAD_COLUMNS["ns"], **PLAIN_AXIS))
+    part = nominal("part", sort=None, scale={"range": list(palette.OTHER_COLOURS)}, legend=None)
+    channels = {"x": x, "y": y, "color": part, "tooltip": _tip(LOAD_COLUMNS, "part", "source")}
+    curve, point = (only_rows(test) for test in ("!datum.point", "datum.point"))
     dot = {"type": "point", "aria": False, "filled": True, "size": 80, "opacity": 1}
     name_encoding = {"encoding": {**channels, "text": {"field": "name"}}}
-    end = {**where("isValid(datum.name) && !datum.point"), "mark": END, **name_encoding}
-    begin_labels = {**where("isValid(datum.name) && datum.point"), "mark": {**END, **BEGIN}, **name_encoding}
+    end = {**only_rows("isValid(datum.name) && !datum.point"), "mark": END_LABEL, **name_encoding}
+    begin_labels = {**only_rows("isValid(datum.name) && datum.point"), "mark": {**END_LABEL, **BEGIN_LABEL}, **name_encoding}
     line = {**curve, "mark": {"type": "line", "aria": False}, "encoding": channels}
     return {"height": 240, "layer": [line, {**point, "mark": dot, "encoding": channels}, end, begin_labels]}

@@ -3,23 +3,23 @@
 import streamlit as st
 
 from engine.insight.memory.latency import Sensitivity
-from engine.insight.memory.near_data import Pair
-from engine.insight.memory.under_load import UnderLoad
+from engine.insight.memory.near_data import NearDataPair
+from engine.insight.memory.under_load import LoadedLatency
 from engine.insight.memory.working_set import WorkingSet
 from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.graphics import chart
 from pages.memory import findings, memory_charts, memory_tables
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 
 def draw(scenario: Scenario) -> None:
     """Draw the pictures for this model on this machine."""
     with st.spinner("Estimating some six hundred machines"):
-        all_findings = later.cached_result(findings.of, scenario)
+        all_findings = later.cached_result(findings.memory_findings, scenario)
     if isinstance(all_findings, str):
-        st.info(plain(all_findings))
+        st.info(escape_markdown(all_findings))
         return
     links, pairs, parts, sizes = all_findings
     _draw_latency(links, scenario)
@@ -37,8 +37,8 @@ def _draw_latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) ->
         subtitle = "Step time [ms]; a dot: 5 % slower; band: fewest to most requests in flight; dashed: this machine"
         chart.draw(rows, memory_charts.latency(), key="latency", title="Step time over CXL latency", subtitle=subtitle)
         curves = rows[rows.loses.isna()]
-        downloads.rows(curves, "emberpool-latency", "Download the latencies as CSV", memory_tables.LATENCY)
-    st.markdown("\n".join(f"- {plain(memory_tables.loses(sensitivity))}" for sensitivity in sensitivities))
+        downloads.rows(curves, "emberpool-latency", "Download the latencies as CSV", memory_tables.LATENCY_COLUMNS)
+    st.markdown("\n".join(f"- {escape_markdown(memory_tables.loss_sentence(sensitivity))}" for sensitivity in sensitivities))
 
 
 def _draw_sizes(working_sets: tuple[WorkingSet, ...]) -> None:
@@ -47,20 +47,20 @@ def _draw_sizes(working_sets: tuple[WorkingSet, ...]) -> None:
     rows = memory_tables.sizes(working_sets)
     subtitle = "Step time [ms]; each medium with as many modules as the tables take; dashed: a cache is full"
     chart.draw(rows, memory_charts.sizes(), key="sizes", title="Step time over the size of all tables", subtitle=subtitle)
-    downloads.rows(rows, "emberpool-table-size", "Download step times over table size as CSV", memory_tables.SIZES)
+    downloads.rows(rows, "emberpool-table-size", "Download step times over table size as CSV", memory_tables.SIZE_COLUMNS)
 
 
-def _draw_near_data(pairs: tuple[Pair, ...]) -> None:
+def _draw_near_data(pairs: tuple[NearDataPair, ...]) -> None:
     if not pairs:
         return
     rows = memory_tables.near_data(pairs)
     subtitle = "Change of the step [%] over PMEM modules, for DRAM over its channels; empty: too small"
     chart.draw(rows, memory_charts.near_data(), key="near-data", title="What near-data compute changes", subtitle=subtitle)
-    st.caption(plain(" ".join(memory_tables.sign(pairs))))
-    downloads.rows(rows, "emberpool-near-data", "Download near-data on and off as CSV", memory_tables.NEAR)
+    st.caption(escape_markdown(" ".join(memory_tables.near_data_sentences(pairs))))
+    downloads.rows(rows, "emberpool-near-data", "Download near-data on and off as CSV", memory_tables.NEAR_DATA_COLUMNS)
 
 
-def _draw_load(loads: tuple[UnderLoad, ...]) -> None:
+def _draw_load(loads: tuple[LoadedLatency, ...]) -> None:
     rows = memory_tables.load(loads)
     subtitle = "Latency [ns] over load of this machine's parts and of measured ones; dots are published"
     chart.draw(rows, memory_charts.load(), key="load", title="Latency under load", subtitle=subtitle)
@@ -68,4 +68,4 @@ def _draw_load(loads: tuple[UnderLoad, ...]) -> None:
         "Lines go through a part's own measured points, or follow a form that rises no further beyond 85 % of the bandwidth. "
         "Rates fitted to step times stay flat."
     )
-    downloads.rows(rows, "emberpool-load", "Download latencies under load as CSV", memory_tables.LOAD)
+    downloads.rows(rows, "emberpool-load", "Download latencies under load as CSV", memory_tables.LOAD_COLUMNS)

@@ -9,9 +9,9 @@ import pandas as pd
 from engine.core.figures import exact, figure, percent
 from engine.hardware.concurrency import LINE
 from engine.hardware.devices.cxl import link_latency
-from engine.insight.memory.latency import LATENCIES, LOSS, Curve, Sensitivity
-from engine.insight.memory.near_data import Pair
-from engine.insight.memory.under_load import LOADS, UnderLoad
+from engine.insight.memory.latency import LATENCIES, LOSS, LatencyCurve, Sensitivity
+from engine.insight.memory.near_data import NearDataPair
+from engine.insight.memory.under_load import LOADS, LoadedLatency
 from engine.insight.memory.working_set import WorkingSet
 from engine.scenario.scenario import Scenario
 from engine.schedule.machine import sized_scenario
@@ -19,16 +19,16 @@ from engine.units import GB, MS, NS
 from pages.ui import palette
 from pages.ui.numbers import change, milliseconds
 
-APART = 0.07  # share of the axis: lines that end nearer to each other share one name
-TELLING = 0.005  # share of a step: smaller changes count as none
-LATENCY = {
+MIN_DISTANCE = 0.07  # share of the axis: lines that end nearer to each other share one name
+MIN_CHANGE = 0.005  # share of a step: smaller changes count as none
+LATENCY_COLUMNS = {
     "system": "Training system",
     "ns": "CXL latency [ns]",
     "step": "Step time [ms]",
     "fewest": "Step time, fewest in flight [ms]",
     "most": "Step time, most in flight [ms]",
 }
-NEAR = {
+NEAR_DATA_COLUMNS = {
     "memory": "Memory",
     "controllers": "Memory controllers",
     "on": "Step time, near-data on [ms]",
@@ -37,8 +37,8 @@ NEAR = {
     "link_on": "Link busy, near-data on [ms]",
     "link_off": "Link busy, near-data off [ms]",
 }
-SIZES = {"memory": "Memory", "size": "Tables [GB]", "step": "Step time [ms]"}
-LOAD = {"part": "Part", "load": "Load [% of bandwidth]", "ns": "Latency [ns]", "source": "Published by"}
+SIZE_COLUMNS = {"memory": "Memory", "size": "Tables [GB]", "step": "Step time [ms]"}
+LOAD_COLUMNS = {"part": "Part", "load": "Load [% of bandwidth]", "ns": "Latency [ns]", "source": "Published by"}
 
 
 def sizes(working_sets: tuple[WorkingSet, ...]) -> pd.DataFrame:
@@ -54,7 +54,9 @@ def sizes(working_sets: tuple[WorkingSet, ...]) -> pd.DataFrame:
     last_rows = frame.groupby("memory")["size"].idxmax()
     low, high = frame.step.min(), frame.step.max()
     ends = {frame.memory[row]: log(frame.step[row] / low) for row in last_rows}
-    return frame.assign(name=frame.memory.map(named(ends, APART * log(high / low))).where(frame.index.isin(last_rows)))
+    return frame.assign(
+        name=frame.memory.map(line_names(ends, MIN_DISTANCE * log(high / low))).where(frame.index.isin(last_rows))
+    )
 
 
 def latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:
@@ -83,12 +85,12 @@ def latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> pd.Da
     low, high = frame[measures].min().min(), frame[measures].max().max()
     last_rows = frame[(frame.ns == LATENCIES[-1]) & frame.loses.isna()]
     ends = {system: log(step / low) for system, step in zip(last_rows.system, last_rows.step, strict=True)}
-    names = named(ends, APART * log(high / low))
+    names = line_names(ends, MIN_DISTANCE * log(high / low))
     frame["name"] = frame.system.map(names).where(frame.index.isin(last_rows.index))
     return frame.assign(present=link_latency(sized_scenario(scenario).machine))
 
 
-def named(ends: Mapping[str, float], min_distance: float) -> dict[str, str]:
+def line_names(ends: Mapping[str, float], min_distance: float) -> dict[str, str]:
     """Return a name for each line's end; lines that end too close share one."""
     groups: list[list[str]] = []
     for line in sorted(ends, key=ends.__getitem__):
@@ -99,7 +101,7 @@ def named(ends: Mapping[str, float], min_distance: float) -> dict[str, str]:
     return {group[-1]: ", ".join(group) for group in groups}
 
 
-def loses(sensitivity: Sensitivity) -> str:
+def loss_sentence(sensitivity: Sensitivity) -> str:
     """Return the latency that slows a system down, and why; else its hidden work."""
     if sensitivity.refused:
         return f"{sensitivity.system} cannot run: {sensitivity.refused}"
@@ -123,11 +125,11 @@ def loses(sensitivity: Sensitivity) -> str:
     )
 
 
-def _loss_start(curve: Curve) -> str:
+def _loss_start(curve: LatencyCurve) -> str:
     return f"from {figure(curve.loses, 'ns')}" if curve.loses else "never"
 
 
-def near_data(pairs: tuple[Pair, ...]) -> pd.DataFrame:
+def near_data(pairs: tuple[NearDataPair, ...]) -> pd.DataFrame:
     """Return a row a machine: columns of NEAR, and change as a share with label."""
     return pd.DataFrame(
         [
@@ -145,15 +147,15 @@ def near_data(pairs: tuple[Pair, ...]) -> pd.DataFrame:
     )
 
 
-def sign(pairs: tuple[Pair, ...]) -> tuple[str, ...]:
+def near_data_sentences(pairs: tuple[NearDataPair, ...]) -> tuple[str, ...]:
     """Return sentences: where near-data compute saves, where it costs most, and why."""
     best_pair, worst_pair = (pick(pairs, key=lambda pair: round(pair.costs, 6)) for pick in (min, max))
     saves = (
         f"saves at most {percent(-best_pair.costs)} of a step, with {_memory_text(best_pair)}"
-        if best_pair.costs < -TELLING
+        if best_pair.costs < -MIN_CHANGE
         else "saves nothing"
     )
-    if worst_pair.costs < TELLING:
+    if worst_pair.costs < MIN_CHANGE:
         return (f"Near-data compute {saves}, and costs nothing on any machine here.",)
     reason = (
         f"pooled vectors and gradients keep the link busy for {milliseconds(worst_pair.link[0])} a batch, each row sent once "
@@ -164,7 +166,7 @@ def sign(pairs: tuple[Pair, ...]) -> tuple[str, ...]:
     summary = f"Near-data compute {saves}; it costs most, {percent(worst_pair.costs)}, with {_memory_text(worst_pair)}: {reason}."
     turns = []
     for memory in dict.fromkeys(pair.memory for pair in pairs):
-        telling = [pair for pair in pairs if pair.memory == memory and abs(pair.costs) > TELLING]
+        telling = [pair for pair in pairs if pair.memory == memory and abs(pair.costs) > MIN_CHANGE]
         turns += [
             f"{memory} between {previous_pair.controllers} and {next_pair.controllers}"
             for previous_pair, next_pair in pairwise(telling)
@@ -173,17 +175,17 @@ def sign(pairs: tuple[Pair, ...]) -> tuple[str, ...]:
     return summary, f"Cost and saving change places over controllers of {', '.join(turns)}." if turns else ""
 
 
-def _memory_text(pair: Pair) -> str:
+def _memory_text(pair: NearDataPair) -> str:
     plural = "s" * (pair.controllers > 1)
     return f"{pair.controllers} " + (
         f"DRAM channel{plural}" if pair.memory == "expander-dram" else f"module{plural} of {pair.memory}"
     )
 
 
-def load(loads: tuple[UnderLoad, ...]) -> pd.DataFrame:
+def load(loads: tuple[LoadedLatency, ...]) -> pd.DataFrame:
     """Return latencies over load: columns of LOAD, point (whether published), and name."""
     ends = {part_curve.part: part_curve.latencies[-1] for part_curve in loads if not part_curve.published}
-    names = named(ends, APART * max(part_curve.latencies[-1] for part_curve in loads))
+    names = line_names(ends, MIN_DISTANCE * max(part_curve.latencies[-1] for part_curve in loads))
     rows: list[dict[str, object]] = []
     for part_curve in loads:
         rows += [
@@ -200,6 +202,6 @@ def load(loads: tuple[UnderLoad, ...]) -> pd.DataFrame:
     return frame.assign(point=frame.source.notna())
 
 
-def systems(sensitivities: tuple[Sensitivity, ...]) -> tuple[Sensitivity, ...]:
+def in_palette_order(sensitivities: tuple[Sensitivity, ...]) -> tuple[Sensitivity, ...]:
     """Return sensitivities in the palette's order."""
     return tuple(sorted(sensitivities, key=lambda sensitivity: palette.systems().index(sensitivity.system)))

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import BadFile
-from engine.insight.fitting.description import ColumnDescription, FileDescription, look, mapping_of, trial
+from engine.insight.fitting.description import ColumnDescription, FileDescription, describe_first_block, mapping_of, try_mapping
 from engine.workload.readers import mapping
 from engine.workload.readers.dialects import TEXT, Dialect
 from engine.workload.readers.digest_check import digest_check
@@ -19,9 +19,9 @@ from pages.answers import data_file, later
 from pages.answers.data_file import DataFile
 from pages.data_page import uploads
 from pages.gate import access
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-COLUMN, MEANING, HOW, VALUES = "Column", "Means", "How", "First values"
+COLUMN, MEANING, RULE_COLUMN, VALUES = "Column", "Means", "How", "First values"
 MEANINGS = {
     "label": "label",
     "id": "id",
@@ -36,19 +36,19 @@ TIP = (
     "Of a label from when on it is a click, such as >= 4 or == 'buy', nothing for 0 and 1; of a list what stands between ids; "
     "of a time its format where a day could be a month, such as %d/%m/%Y."
 )
-MARKS = {
+QUOTE_MEANINGS = {
     QUOTED: "stand around a cell, and close in its line",
     LITERAL: "are letters like others",
     MULTILINE: "stand around a cell, which may have several lines",
 }
-ACCEPTED, OF = "mappings of uploads", "uploads without their mappings"  # texts, and bare digests, by digest
+ACCEPTED, BARE_DIGESTS = "mappings of uploads", "uploads without their mappings"  # texts, and bare digests, by digest
 FAULT = "mapping fault"
 
 
 def first_look(path: str, digest: str) -> FileDescription:
     """Return a description of the first rows of the file of this digest; raises BadFile."""
     with digest_check(Path(path), digest):
-        return look(Path(path))
+        return describe_first_block(Path(path))
 
 
 def draw(file: DataFile, accepted: Callable[[], None]) -> None:
@@ -60,17 +60,17 @@ def draw(file: DataFile, accepted: Callable[[], None]) -> None:
     with data_file.refusals(file):
         description = later.cached_result(first_look, str(file.path), file.digest)
     _draw_fault()
-    st.markdown(f"**{plain(description.name)}** is a table that nobody has described. These are its first rows:")
+    st.markdown(f"**{escape_markdown(description.name)}** is a table that nobody has described. These are its first rows:")
     names = [column.name for column in description.columns]
     st.dataframe(pd.DataFrame(description.rows, columns=names), key="first rows", hide_index=True)
     st.markdown("This is our guess of its columns; change what is wrong, then accept it.")
     for note in description.notes:
-        st.caption(plain(note))
+        st.caption(escape_markdown(note))
     columns = _draw_guess(description, file.digest)
     text = mapping_of(columns, _draw_dialect(description, file.digest))
     fault = _mapping_fault(file, columns, text)
     if fault:
-        st.warning(plain(fault))
+        st.warning(escape_markdown(fault))
     elif not has_label(text):
         st.caption("No column is the label, of 0 and 1: lookups can be counted and fitted, but no run can train on the file.")
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -79,7 +79,10 @@ def draw(file: DataFile, accepted: Callable[[], None]) -> None:
             st.button(label, key="accept guess", type="primary", on_click=_accept, args=(file, text, accepted), disabled=refused)
             st.caption(_place_sentence(file), width="content")
         else:
-            st.caption(f"{access.HOW} Until then, save the lines below as {plain(description.name)}.toml beside the file.")
+            st.caption(
+                f"{access.TOKEN_HINT} Until then, save the lines below as {escape_markdown(description.name)}.toml "
+                "beside the file."
+            )
     with st.expander("The mapping", expanded=not _may_write(file)):
         st.code(text, language="toml")
 
@@ -104,7 +107,7 @@ def _mapping_fault(file: DataFile, columns: Sequence[ColumnDescription], text: s
 
 def _try_mapping(path: str, digest: str, text: str) -> bool:
     """Read the first rows of the file of this digest by a mapping; raises BadFile."""
-    trial(path, text)
+    try_mapping(path, text)
     return True
 
 
@@ -114,20 +117,20 @@ def _draw_guess(description: FileDescription, digest: str) -> list[ColumnDescrip
         {
             COLUMN: [column.name for column in description.columns],
             MEANING: [MEANINGS[column.guess] for column in description.columns],
-            HOW: [column.rule or column.separator for column in description.columns],
+            RULE_COLUMN: [column.rule or column.separator for column in description.columns],
             VALUES: [", ".join(column.examples) for column in description.columns],
         }
     )
     config: Mapping[str, Any] = {
         COLUMN: st.column_config.TextColumn(disabled=True),
         MEANING: st.column_config.SelectboxColumn(options=list(ROLES), required=True),
-        HOW: st.column_config.TextColumn(help=TIP),
+        RULE_COLUMN: st.column_config.TextColumn(help=TIP),
         VALUES: st.column_config.TextColumn(disabled=True),
     }
     edited = st.data_editor(table, key=f"guess {digest}", hide_index=True, column_config=config, num_rows="fixed")
     return [
         _as_edited(column, ROLES[meaning], rule or "")
-        for column, meaning, rule in zip(description.columns, edited[MEANING], edited[HOW], strict=True)
+        for column, meaning, rule in zip(description.columns, edited[MEANING], edited[RULE_COLUMN], strict=True)
     ]
 
 
@@ -138,9 +141,9 @@ def _draw_dialect(description: FileDescription, digest: str) -> Dialect:
         return description.dialect
     quotes = st.selectbox(
         "Quotation marks",
-        list(MARKS),
-        index=list(MARKS).index(description.dialect.quotes),
-        format_func=MARKS.__getitem__,
+        list(QUOTE_MEANINGS),
+        index=list(QUOTE_MEANINGS).index(description.dialect.quotes),
+        format_func=QUOTE_MEANINGS.__getitem__,
         key=f"marks {digest}",
         help="What a quotation mark at the start of a cell means in this file.",
     )
@@ -161,7 +164,9 @@ def _may_write(file: DataFile) -> bool:
 def _place_sentence(file: DataFile) -> str:
     if file.origin == data_file.UPLOADED:
         return "The mapping is kept with your upload."
-    return f"Writes {plain(file.path.name)}.toml beside the file, or keeps it by the file's digest where that cannot be."
+    return (
+        f"Writes {escape_markdown(file.path.name)}.toml beside the file, or keeps it by the file's digest where that cannot be."
+    )
 
 
 def _accept(file: DataFile, text: str, accepted: Callable[[], None]) -> None:
@@ -185,7 +190,7 @@ def draw_accepted(file: DataFile) -> None:
     _draw_fault()
     mapping_file = mapping.place(file.path)
     saved = mapping_file is not None and mapping.is_saved(mapping_file) and access.is_trusted()
-    if (file.origin == data_file.UPLOADED and file.digest in st.session_state.get(OF, {})) or saved:
+    if (file.origin == data_file.UPLOADED and file.digest in st.session_state.get(BARE_DIGESTS, {})) or saved:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("Its columns mean what was accepted here.", width="content")
             st.button("Take the guess back", key="take back", type="tertiary", on_click=_take_back, args=(file,))
@@ -193,18 +198,18 @@ def draw_accepted(file: DataFile) -> None:
 
 def _draw_fault() -> None:
     if fault := st.session_state.pop(FAULT, ""):
-        st.error(plain(fault))
+        st.error(escape_markdown(fault))
 
 
 def _take_back(file: DataFile) -> None:
     """Forget an accepted mapping; only in a callback."""
     if file.origin == data_file.UPLOADED:
-        bare = st.session_state.get(OF, {}).get(file.digest)
+        bare = st.session_state.get(BARE_DIGESTS, {}).get(file.digest)
         accepted = st.session_state.get(ACCEPTED, {})
         st.session_state[ACCEPTED] = {key: text for key, text in accepted.items() if key != bare}
         return
     try:
-        mapping.take_back(file.path)
+        mapping.remove_mapping(file.path)
     except BadFile as error:
         st.session_state[FAULT] = str(error)
 
@@ -218,6 +223,6 @@ def with_mapping(bare: DataFile, files: Sequence[tuple[str, bytes]]) -> DataFile
     if text is None:
         return bare
     data_files = [(name, content) for name, content in files if not name.endswith(".toml")]  # an uploaded mapping was empty
-    file = uploads.keep([*data_files, (f"{bare.path.name}.toml", text.encode())])
-    st.session_state[OF] = {**st.session_state.get(OF, {}), file.digest: bare.digest}
+    file = uploads.keep_upload([*data_files, (f"{bare.path.name}.toml", text.encode())])
+    st.session_state[BARE_DIGESTS] = {**st.session_state.get(BARE_DIGESTS, {}), file.digest: bare.digest}
     return file

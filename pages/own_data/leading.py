@@ -14,7 +14,7 @@ from pages.answers import question, runs
 from pages.ui import session
 from pages.ui.page_link import script
 
-GO = "go to"
+NEXT_PAGE_KEY = "go to"
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Question:
 POPULARITY, FAILURES = Question("", "data"), Question("What do failures cost?", "failures")
 
 
-def put(question_asked: Question, base: str, scenario: Scenario) -> None:
+def put_question(question_asked: Question, base: str, scenario: Scenario) -> None:
     """Put a preset's variation and a question into the session; only in a callback."""
-    session.put(base, with_values(scenario, {"system": question_asked.system} if question_asked.system else {}))
+    session.hold_variation(base, with_values(scenario, {"system": question_asked.system} if question_asked.system else {}))
     question.reset_baseline()
-    st.session_state[GO] = question_asked.page
+    st.session_state[NEXT_PAGE_KEY] = question_asked.page
 
 
 def train(base: str, scenario: Scenario, system: str = "") -> None:
@@ -41,15 +41,15 @@ def train(base: str, scenario: Scenario, system: str = "") -> None:
 
     The step budget is raised to the run's need.
     """
-    put(Question("", "design", system), base, scenario)
+    put_question(Question("", "design", system), base, scenario)
     trained = with_larger_budget(session.scenario())
-    session.show(trained)
+    session.hold_scenario(trained)
     runs.start([trained], "full", link=links.link(trained, base, "design"))
 
 
-def go(current_page: str = "") -> None:
+def go_to_page(current_page: str = "") -> None:
     """Lead to the page that a callback has named, unless that is `current_page`."""
-    page = st.session_state.pop(GO, "")
+    page = st.session_state.pop(NEXT_PAGE_KEY, "")
     if page and page != current_page:
-        st.session_state[session.LANDED] = True
+        st.session_state[session.FOCUS_PAGE] = True
         st.switch_page(script(page))

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from engine.core.figures import count, percent
-from engine.errors import BadFile, BadKnob, EmberpoolError, Undescribed
+from engine.errors import BadFile, BadKnob, EmberpoolError, UndescribedTable
 from engine.insight.fitting.shape import FileShape, shape_of
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
@@ -18,11 +18,11 @@ from pages.data_page import fit_view, reading
 from pages.own_data import guess_panel, leading, ways
 from pages.own_data.leading import Question
 from pages.ui import session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 LABEL = "Your own data"
 FORMATS = "a file of clicks (Criteo, TorchRec, Avazu, Taobao, MovieLens, Yambda, any table) or a trace"
-START, DATA = "start", "data"
+START_PAGE, DATA_PAGE = "start", "data"
 MOST_NAMES = 8
 
 
@@ -37,7 +37,7 @@ class Setting:
 
 def draw(page_question: Question, page: str, expanded: bool = False) -> None:
     """Draw the panel on a page: ways to give a file, its content, and buttons."""
-    base = preset(session.base()).scenario if page == START else session.scenario()
+    base = preset(session.base()).scenario if page == START_PAGE else session.scenario()
     setting = Setting(page, page_question, base)
     with st.expander(f"{LABEL}: {FORMATS}", expanded=expanded):
         try:
@@ -48,11 +48,11 @@ def draw(page_question: Question, page: str, expanded: bool = False) -> None:
             _draw_error(error)
 
 
-def draw_apart(page_question: Question, page: str) -> None:
+def draw_as_fragment(page_question: Question, page: str) -> None:
     """Draw the panel as a fragment of its page, for pages that take long."""
 
     def draw_fragment() -> None:
-        leading.go(page)
+        leading.go_to_page(page)
         draw(page_question, page)
 
     st.fragment(draw_fragment)()
@@ -60,13 +60,13 @@ def draw_apart(page_question: Question, page: str) -> None:
 
 def _given_file(page: str) -> DataFile | None:
     """Return the file of the fields, else the scenario's visible file; raises BadFile."""
-    if page != START and not ways.is_given() and session.scenario().data.digest:
+    if page != START_PAGE and not ways.is_given() and session.scenario().data.digest:
         try:
             file = data_file.file_of(session.scenario())
         except BadFile:
-            return ways.given()
+            return ways.given_file()
         return file if data_file.is_visible(file) else None
-    return ways.given()
+    return ways.given_file()
 
 
 def _draw_file(setting: Setting, file: DataFile) -> None:
@@ -74,7 +74,7 @@ def _draw_file(setting: Setting, file: DataFile) -> None:
     try:
         with data_file.refusals(file):
             _draw_offer(setting, file)
-    except Undescribed:
+    except UndescribedTable:
         guess_panel.draw(file, partial(_take_accepted, setting, file))
     except EmberpoolError as error:
         _draw_error(error)
@@ -83,7 +83,7 @@ def _draw_file(setting: Setting, file: DataFile) -> None:
 
 def _draw_error(error: EmberpoolError) -> None:
     remedy = error.remedy if isinstance(error, BadFile) else ""
-    st.error(plain(str(error).removesuffix(remedy)))
+    st.error(escape_markdown(str(error).removesuffix(remedy)))
     if remedy:
         st.code(remedy, language=None)
 
@@ -92,20 +92,24 @@ def _draw_offer(setting: Setting, file: DataFile) -> None:
     shape = None
     digest_note = f"Links know it by its SHA-256 {file.digest[:12]}."
     if is_trace(file.path):
-        st.markdown(f"**{plain(file.path.name)}** is a trace of lookups without labels: generated data can be fitted to it.")
+        st.markdown(
+            f"**{escape_markdown(file.path.name)}** is a trace of lookups without labels: generated data can be fitted to it."
+        )
     else:
         shape = shape_shown(file)
         if shape is None:
             return
         shape_note = " The model gets as many tables, with the rows that the file shows." if shape.changes(setting.base) else ""
-        st.markdown(f"**{plain(file.path.name)}** is ready: {plain(description(shape))}. {digest_note}{shape_note}")
+        st.markdown(
+            f"**{escape_markdown(file.path.name)}** is ready: {escape_markdown(description(shape))}. {digest_note}{shape_note}"
+        )
         guess_panel.draw_accepted(file)
         if shape.clicks is None:
             st.caption("Without labels no run can train on it: generated data can be fitted to it.")
         else:
             _presses(setting, file, shape)
     if not _is_shown(setting, file, shape):  # then the page shows the fit itself
-        fit_view.draw(file, setting.base, partial(leading.put, setting.asked, session.base()))
+        fit_view.draw(file, setting.base, partial(leading.put_question, setting.asked, session.base()))
 
 
 def shape_shown(file: DataFile) -> FileShape | None:
@@ -133,24 +137,24 @@ def _is_shown(setting: Setting, file: DataFile, shape: FileShape | None) -> bool
     It does for a model of the file's shape.
     """
     suits = shape is not None and not shape.changes(setting.base)
-    return setting.here == DATA and suits and session.scenario().data.digest == file.digest
+    return setting.here == DATA_PAGE and suits and session.scenario().data.digest == file.digest
 
 
 def _presses(setting: Setting, file: DataFile, shape: FileShape) -> None:
     """Draw the numbering of rows, the passes of a run, and the buttons."""
     scenario = scenario_of(setting.base, file, shape)
     if numbering := shape.numbering(scenario):
-        st.caption(plain(numbering))
-    st.caption(f"A run is {plain(passes_over(scenario, shape.training_samples))}.")
+        st.caption(escape_markdown(numbering))
+    st.caption(f"A run is {escape_markdown(passes_over(scenario, shape.training_samples))}.")
     page_question = setting.asked
     ask = [("own data", page_question.words, page_question)] if page_question.words else []
-    popularity = ("own popularity", "Show how its rows are used", Question("", DATA, page_question.system))
+    popularity = ("own popularity", "Show how its rows are used", Question("", DATA_PAGE, page_question.system))
     show = [] if _is_shown(setting, file, shape) else [popularity]
     with st.container(horizontal=True):
         train = session.base(), scenario, page_question.system
         st.button("Train on this file", key="own training", on_click=leading.train, args=train)
         for key, words, question in (*ask, *show):
-            st.button(words, key=key, on_click=leading.put, args=(question, session.base(), scenario))
+            st.button(words, key=key, on_click=leading.put_question, args=(question, session.base(), scenario))
 
 
 def _take_accepted(setting: Setting, file: DataFile) -> None:
@@ -159,12 +163,12 @@ def _take_accepted(setting: Setting, file: DataFile) -> None:
     It does so where the page shows the file.
     """
     is_session_file = session.scenario().data.digest == file.digest
-    if setting.here != DATA and not is_session_file:
+    if setting.here != DATA_PAGE and not is_session_file:
         return
     try:
-        described = ways.given() if ways.is_given() else data_file.register(file.path, file.origin)
+        described = ways.given_file() if ways.is_given() else data_file.register(file.path, file.origin)
         shape = described and shape_shown(described)
         if described and shape and shape.clicks is not None:
-            leading.put(Question("", setting.here), session.base(), scenario_of(setting.base, described, shape))
+            leading.put_question(Question("", setting.here), session.base(), scenario_of(setting.base, described, shape))
     except (BadFile, BadKnob):
         return  # the panel shows the error when it is drawn

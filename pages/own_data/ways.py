@@ -13,7 +13,7 @@ from pages.answers import data_file
 from pages.answers.data_file import DataFile
 from pages.data_page import data_folder, uploads
 from pages.gate import access
-from pages.gate.typed_path import expanded
+from pages.gate.typed_path import expand_path
 from pages.own_data import guess_panel
 
 PATH, UPLOAD, NAME = "data path", "data upload", "data name"
@@ -33,23 +33,23 @@ def draw() -> None:
     if names:
         st.selectbox("File of the folder that was named at start", names, index=None, key=NAME)
     if not trusted:
-        st.caption(access.HOW)
+        st.caption(access.TOKEN_HINT)
     path, uploaded, name = _fields()
     if sum(map(bool, (path, uploaded, name))) > 1:
         st.caption("Several files are given here, of which the first is taken; empty its field for the next.")
 
 
-def given() -> DataFile | None:
+def given_file() -> DataFile | None:
     """Return the first file that the fields name, else the one named at start.
 
     None without any; raises BadFile.
     """
     path, uploaded, name = _fields()
     if path:
-        return data_file.register(expanded(path), data_file.TYPED)
+        return data_file.register(expand_path(path), data_file.TYPED)
     if uploaded:
         return _keep_upload(uploaded)
-    return data_folder.chosen(name) if name else data_file.start_file()
+    return data_folder.named_file(name) if name else data_file.start_file()
 
 
 def is_given() -> bool:
@@ -69,6 +69,6 @@ def _keep_upload(uploaded: Sequence[UploadedFile]) -> DataFile:
     if cut := next((file.name for file in uploaded if len(file.getvalue()) != file.size), ""):
         raise BadFile(f"{cut} did not arrive whole; upload it again.")
     contents = [(file.name, file.getvalue()) for file in uploaded]
-    file = guess_panel.with_mapping(uploads.keep(contents), contents)
+    file = guess_panel.with_mapping(uploads.keep_upload(contents), contents)
     st.session_state[data_file.UPLOADS] = {*st.session_state.get(data_file.UPLOADS, ()), file.digest}
     return file

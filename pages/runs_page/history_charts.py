@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from pages.graphics.charts import Spec, axis, below, nominal, quantity
+from pages.graphics.charts import Spec, axis, legend_below, nominal, quantity
 from pages.ui import palette
 
 
@@ -12,9 +12,12 @@ def compared(metric: str, x_title: str, requests: tuple[str, ...], curve: bool) 
 
     Needs request, place, value.
     """
-    scale = {"domain": list(requests), "range": [palette.OTHERS[n % len(palette.OTHERS)] for n in range(len(requests))]}
+    scale = {
+        "domain": list(requests),
+        "range": [palette.OTHER_COLOURS[n % len(palette.OTHER_COLOURS)] for n in range(len(requests))],
+    }
     mark = {"type": "line", "strokeWidth": 2.5, "point": {"size": 28}} if curve else {"type": "point", "filled": True, "size": 45}
-    legend = below(max(requests, key=len, default=""), title="Request", labelLimit=300)
+    legend = legend_below(max(requests, key=len, default=""), title="Request", labelLimit=300)
     place = quantity("place", axis=axis(x_title), scale={"zero": False, "nice": False, "padding": 12})
     return {
         "height": 320,

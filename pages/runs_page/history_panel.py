@@ -8,9 +8,9 @@ import streamlit as st
 from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.results import csv_table
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.service import history
-from engine.service.history import Entry
+from engine.service.history import PastRequest
 from engine.sweep import links
 from pages.answers import runs
 from pages.graphics import chart
@@ -20,13 +20,13 @@ from pages.runs_page.history_tables import LIVE, RANK
 from pages.ui import downloads, session
 from pages.ui.numbers import error_formats
 from pages.ui.page_link import host
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 MOST_ROWS = 500
 MOST_WHOLE = 100_000  # points whose every knob is written at the press of a button, in about a minute
 
 
-def listing(entries: Sequence[Entry]) -> list[Entry]:
+def draw_requests(entries: Sequence[PastRequest]) -> list[PastRequest]:
     """Draw the requests as a table, and return the chosen ones.
 
     Another list of requests begins without a choice.
@@ -38,7 +38,7 @@ def listing(entries: Sequence[Entry]) -> list[Entry]:
         "State": st.column_config.TextColumn(help="What is pinned never makes room for newer results; all else may."),
     }
     event = st.dataframe(
-        history_tables.listed(entries),
+        history_tables.request_rows(entries),
         column_config=columns,
         hide_index=True,
         width="stretch",
@@ -50,29 +50,31 @@ def listing(entries: Sequence[Entry]) -> list[Entry]:
     return [entries[row] for row in event["selection"]["rows"] if row < len(entries)]
 
 
-def draw(chosen_runs: Sequence[Entry]) -> None:
+def draw(chosen_runs: Sequence[PastRequest]) -> None:
     """Draw the actions on the chosen requests, and their points beside each other."""
     if not chosen_runs:
         st.caption("Tick rows at their left edge, or find them by their numbers, to reopen, compare, export, pin or delete them.")
         return
-    st.markdown(f"**{plain(chosen_runs[0].title) if len(chosen_runs) == 1 else f'{len(chosen_runs)} requests chosen'}**")
+    st.markdown(
+        f"**{escape_markdown(chosen_runs[0].title) if len(chosen_runs) == 1 else f'{len(chosen_runs)} requests chosen'}**"
+    )
     for run in chosen_runs:
         if run.note:
-            st.warning(plain(f"#{run.request}: {run.note}"))
+            st.warning(escape_markdown(f"#{run.request}: {run.note}"))
     with st.container(horizontal=True):
         _draw_actions(chosen_runs)
         _draw_delete(chosen_runs)
     _draw_points(chosen_runs)
 
 
-def _draw_actions(chosen_runs: Sequence[Entry]) -> None:
+def _draw_actions(chosen_runs: Sequence[PastRequest]) -> None:
     for run in chosen_runs[:3]:
         link = history.link(runs.STORE, run.request)
         if link:
             name = "Reopen" if len(chosen_runs) == 1 else f"Reopen #{run.request}"
             st.link_button(
                 name,
-                host() + links.in_mode(link, run.how),
+                host() + links.link_in_mode(link, run.how),
                 help="Opens a tab of its own; what has made room is computed again there.",
             )
     numbers = [run.request for run in chosen_runs]
@@ -85,7 +87,7 @@ def _draw_actions(chosen_runs: Sequence[Entry]) -> None:
         _draw_exports(chosen_runs)
 
 
-def _draw_exports(chosen_runs: Sequence[Entry]) -> None:
+def _draw_exports(chosen_runs: Sequence[PastRequest]) -> None:
     """Draw a CSV button for each kind of run, and one for JSON lines."""
     numbers = "-".join(str(run.request) for run in chosen_runs[:5])
     ways = list(dict.fromkeys(run.how for run in chosen_runs))
@@ -100,7 +102,7 @@ def _draw_file_button(label: str, text: Callable[[], str], name: str, kind: str)
     st.download_button(label, text, name, kind, on_click="ignore", key=f"file {label}")
 
 
-def _csv_text(chosen_runs: Sequence[Entry], run_kind: How) -> str:
+def _csv_text(chosen_runs: Sequence[PastRequest], run_kind: Fidelity) -> str:
     """Return every knob, result and constant as CSV; fewer columns for many points.
 
     Beyond MOST_WHOLE points it has the varied knobs and the results alone.
@@ -110,14 +112,14 @@ def _csv_text(chosen_runs: Sequence[Entry], run_kind: How) -> str:
     return csv_table.csv_text((result for run in chosen_runs for result in history.results(runs.STORE, run.request)), run_kind)
 
 
-def _json_lines(chosen_runs: Sequence[Entry]) -> str:
-    return "".join(line for run in chosen_runs for line in history.lines(runs.STORE, run.request))
+def _json_lines(chosen_runs: Sequence[PastRequest]) -> str:
+    return "".join(line for run in chosen_runs for line in history.result_lines(runs.STORE, run.request))
 
 
-def _draw_delete(chosen_runs: Sequence[Entry]) -> None:
+def _draw_delete(chosen_runs: Sequence[PastRequest]) -> None:
     numbers = [run.request for run in chosen_runs]
     with st.popover("Delete"):
-        num_freed, is_plural = history.freed(runs.STORE, numbers), len(chosen_runs) > 1
+        num_freed, is_plural = history.freed_results(runs.STORE, numbers), len(chosen_runs) > 1
         st.markdown(
             f"{f'These {len(chosen_runs)} requests' if is_plural else 'This request'} and {count(num_freed)} results that no "
             f"other request has go for good. {'One of them is pinned. ' if any(run.pinned for run in chosen_runs) else ''}"
@@ -136,19 +138,19 @@ def _change_store(change: Callable[..., None], *arguments: object) -> None:
     try:
         change(runs.STORE, *arguments)
     except EmberpoolError as error:
-        st.toast(plain(str(error)), duration="infinite")
+        st.toast(escape_markdown(str(error)), duration="infinite")
 
 
-def _draw_points(chosen_runs: Sequence[Entry]) -> None:
+def _draw_points(chosen_runs: Sequence[PastRequest]) -> None:
     frame = history_tables.points(runs.STORE, [run for run in chosen_runs if run.kept])
     names = history_tables.metric_names(frame)
     if not names:
         st.caption("None of its points has a result now; reopen it to compute them." if len(chosen_runs) == 1 else "No results.")
         return
     left_column, right_column = st.columns(2)
-    session.offer(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
+    session.restore_choice(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
     metric = left_column.selectbox("Metric", names, key=METRIC)
-    ways = history_tables.against(frame)
+    ways = history_tables.x_axis_choices(frame)
     x_name = right_column.selectbox("Against", ways, index=min(1, len(ways) - 1), key="history across")
     requests = tuple(dict.fromkeys(frame[history_tables.REQUEST]))
     if len(frame) > 1:
@@ -158,9 +160,9 @@ def _draw_points(chosen_runs: Sequence[Entry]) -> None:
         subtitle = f"{metric} of the chosen runs' points against {x_name}"
         chart.draw(marks, spec, key="compared", title=history_tables.finding(frame, metric), subtitle=subtitle)
     else:
-        st.markdown(f"**{plain(history_tables.finding(frame, metric))}**")
+        st.markdown(f"**{escape_markdown(history_tables.finding(frame, metric))}**")
     if len(frame) > MOST_ROWS:
         st.caption(f"The best {count(MOST_ROWS)} of {count(len(frame))} points; the CSV file has all.")
-    best_points = history_tables.top(frame, metric, MOST_ROWS)
+    best_points = history_tables.best_points(frame, metric, MOST_ROWS)
     formats = {**dict.fromkeys(history_tables.metric_names(best_points), "%.5g"), **error_formats(best_points)}
     downloads.show(best_points, formats, pinned=history_tables.REQUEST)

@@ -8,32 +8,46 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from engine.analysis.objective import column
-from engine.scenario.keys import How
+from engine.analysis.objective import column_name
+from engine.scenario.keys import Fidelity
 from engine.service import history
-from engine.service.history import Entry
+from engine.service.history import PastRequest
 from engine.store import requests
 from engine.sweep import links
-from engine.sweep.links import Opened
-from engine.sweep.questions import Questions
+from engine.sweep.links import OpenedLink
+from engine.sweep.questions import LinkQuestions
 from pages.answers import runs
 from pages.ui import session
 from pages.ui.page_link import LinkPart, PageLink
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-ASKED, MISSING, SAID, WORDS = "runs of the link", "runs that are not here", "runs in the link", "history words"
+LINK_RUNS_KEY, MISSING_RUNS_KEY, SAID_RUNS_KEY, WORDS = (
+    "runs of the link",
+    "runs that are not here",
+    "runs in the link",
+    "history words",
+)
 METRIC, FIRST_METRIC = "history metric", "Step time [ms]"
 ROOM = links.MOST_CHARACTERS - 2000  # characters for runs; the rest is for the scenario
-HOW: dict[How, str] = {"estimate": "an estimate", "full": "a full run"}
-SHARED = "This link opens the history with the chosen requests beside each other; where one was never run, it says how to run it."
-Compared = tuple[tuple[How, str], ...]
+RUN_KIND_WORDS: dict[Fidelity, str] = {"estimate": "an estimate", "full": "a full run"}
+SHARE_NOTE = (
+    "This link opens the history with the chosen requests beside each other; where one was never run, it says how to run it."
+)
+ComparedRuns = tuple[tuple[Fidelity, str], ...]
 
 
-def from_link(link: Opened) -> None:
+def from_link(link: OpenedLink) -> None:
     """Take over a link's search, compared runs and metric; before the page is drawn."""
     questions = link.questions
-    st.session_state.update({ASKED: links.compared(questions), MISSING: (), SAID: questions.runs, WORDS: questions.find})
-    session.ask(METRIC, column(questions.metric) if questions.metric else "")
+    st.session_state.update(
+        {
+            LINK_RUNS_KEY: links.compared_runs(questions),
+            MISSING_RUNS_KEY: (),
+            SAID_RUNS_KEY: questions.runs,
+            WORDS: questions.find,
+        }
+    )
+    session.take_choice(METRIC, column_name(questions.metric) if questions.metric else "")
 
 
 def to_link() -> LinkPart:
@@ -44,24 +58,28 @@ def to_link() -> LinkPart:
     words = (word for word in st.session_state.get(WORDS, "").split() if not word.startswith("#"))
     metric = session.choice(METRIC)
     link_metric = metric if metric != FIRST_METRIC else ""
-    return LinkPart(questions=Questions(runs=st.session_state.get(SAID, ()), find=" ".join(words), metric=link_metric))
+    return LinkPart(
+        questions=LinkQuestions(runs=st.session_state.get(SAID_RUNS_KEY, ()), find=" ".join(words), metric=link_metric)
+    )
 
 
-def find() -> None:
+def find_runs() -> None:
     """Find a new link's compared requests in this store; before the page is drawn."""
-    compared_runs: Compared = st.session_state.pop(ASKED, ())
+    compared_runs: ComparedRuns = st.session_state.pop(LINK_RUNS_KEY, ())
     if not compared_runs:
         return
     request_by_run = {
-        compared_run: requests.by_link(runs.STORE, compared_run[1], compared_run[0]) for compared_run in compared_runs
+        compared_run: requests.newest_by_link(runs.STORE, compared_run[1], compared_run[0]) for compared_run in compared_runs
     }
-    st.session_state[MISSING] = tuple(compared_run for compared_run, request in request_by_run.items() if request is None)
+    st.session_state[MISSING_RUNS_KEY] = tuple(
+        compared_run for compared_run, request in request_by_run.items() if request is None
+    )
     st.session_state[WORDS] = " ".join(f"#{request}" for request in request_by_run.values() if request is not None)
 
 
 def draw_missing() -> None:
     """Draw which compared requests this store lacks, each with a link to run it."""
-    missing_runs: Compared = st.session_state.get(MISSING, ())
+    missing_runs: ComparedRuns = st.session_state.get(MISSING_RUNS_KEY, ())
     if not missing_runs:
         return
     is_plural = len(missing_runs) > 1
@@ -71,10 +89,13 @@ def draw_missing() -> None:
     )
     for number, (run_kind, link) in enumerate(missing_runs, 1):
         page = link.partition("?")[0].strip("/").capitalize()
-        st.link_button(f"Open {plain(page)}: {HOW[run_kind]} ({number} of {len(missing_runs)})", links.in_mode(link, run_kind))
+        st.link_button(
+            f"Open {escape_markdown(page)}: {RUN_KIND_WORDS[run_kind]} ({number} of {len(missing_runs)})",
+            links.link_in_mode(link, run_kind),
+        )
 
 
-def said(chosen_runs: Sequence[Entry]) -> tuple[str, ...]:
+def runs_for_link(chosen_runs: Sequence[PastRequest]) -> tuple[str, ...]:
     """Return the chosen requests as a link names them.
 
     Left out are those that no link finds again, and those beyond the link's room.
@@ -83,7 +104,7 @@ def said(chosen_runs: Sequence[Entry]) -> tuple[str, ...]:
     for run in chosen_runs[: links.MOST_RUNS]:
         link = history.link(runs.STORE, run.request)
         text = f"{run.how}:{link}"
-        if link and text not in run_texts and requests.by_link(runs.STORE, link, run.how) is not None:
+        if link and text not in run_texts and requests.newest_by_link(runs.STORE, link, run.how) is not None:
             run_texts.append(text)
     while len(quote("".join(run_texts))) > ROOM:
         run_texts.pop()

@@ -10,30 +10,30 @@ import pandas as pd
 from engine.core.figures import count, exact, figure, percent
 from engine.hardware.prices import with_year
 from engine.results.metrics import ERRORS
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import KNOBS
 from engine.service import history
-from engine.service.history import Entry
+from engine.service.history import PastRequest
 from engine.store import columns
 from engine.store.quota import Usage
 from engine.units import GiB
-from pages.ui.numbers import better, duration, label, readable, unit
+from pages.ui.numbers import better_direction, duration, label, result_text, unit
 
-REQUEST, PLACE, VALUE = "Request", "place", "value"
-EACH = "USD of each run's machine.prices"
+REQUEST, PLACE, METRIC_VALUE = "Request", "place", "value"
+YEAR_NOTE = "USD of each run's machine.prices"
 RANK = "Rank, best first [%]"
 LIVE = ("queued", "running")
-HOW: dict[How, str] = {"estimate": "estimated", "full": "trained in full"}
+RUN_KIND_WORDS: dict[Fidelity, str] = {"estimate": "estimated", "full": "trained in full"}
 MOST_MARKS = 300  # points of one request's curve; the eye tells no more apart
 
 
-def listed(entries: Sequence[Entry]) -> pd.DataFrame:
+def request_rows(entries: Sequence[PastRequest]) -> pd.DataFrame:
     """Return one row a request, in the given order."""
     return pd.DataFrame(
         {
             REQUEST: [f"#{past_run.request}" for past_run in entries],
             "What": [past_run.title for past_run in entries],
-            "How": [HOW[past_run.how] for past_run in entries],
+            "How": [RUN_KIND_WORDS[past_run.how] for past_run in entries],
             "State": [_state_text(past_run) for past_run in entries],
             "Points": [_points_text(past_run) for past_run in entries],
             "When": pd.to_datetime([past_run.created for past_run in entries], unit="s", utc=True),
@@ -42,21 +42,21 @@ def listed(entries: Sequence[Entry]) -> pd.DataFrame:
     )
 
 
-def _state_text(past_run: Entry) -> str:
+def _state_text(past_run: PastRequest) -> str:
     state = "made room" if past_run.state == "done" and not past_run.kept + past_run.failed else past_run.state
     if state == "running":
         state = f"running, {percent((past_run.kept + past_run.failed) / past_run.total)}"
     return f"{state}, pinned" if past_run.pinned else state
 
 
-def _points_text(past_run: Entry) -> str:
+def _points_text(past_run: PastRequest) -> str:
     failed = f", {count(past_run.failed)} failed" if past_run.failed else ""
     return (
         f"{count(past_run.kept)}" if past_run.kept == past_run.total else f"{count(past_run.kept)} of {count(past_run.total)}"
     ) + failed
 
 
-def answer(entries: Sequence[Entry], num_requests: int) -> str:
+def answer(entries: Sequence[PastRequest], num_requests: int) -> str:
     """Return the sentence on the number of runs and the newest."""
     newest = f"; the newest: {entries[0].title}, {_state_text(entries[0])}" if entries else ""
     return f"{count(num_requests, 'run')} kept{newest}"
@@ -74,14 +74,16 @@ def _size_text(nbytes: int) -> str:
     return figure(nbytes / GiB, "GiB")
 
 
-def points(store: Path, entries: Sequence[Entry]) -> pd.DataFrame:
+def points(store: Path, entries: Sequence[PastRequest]) -> pd.DataFrame:
     """Return the requests' points: the request, the varied knobs, every metric."""
     frames = [_points_of(store, past_run.request, (past_run.created, past_run.kept, past_run.failed)) for past_run in entries]
-    all_knobs = dict.fromkeys(name for frame in frames for name in varied(frame))
+    all_knobs = dict.fromkeys(name for frame in frames for name in varied_knobs(frame))
     frames = [_with_knobs(store, past_run.request, frame, all_knobs) for past_run, frame in zip(entries, frames, strict=True)]
     all_points = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({REQUEST: []})
     return (
-        all_points.assign(**{name: _numbers(all_points[name]) for name in varied(all_points)}) if len(all_points) else all_points
+        all_points.assign(**{name: _numbers(all_points[name]) for name in varied_knobs(all_points)})
+        if len(all_points)
+        else all_points
     )
 
 
@@ -91,9 +93,11 @@ def _points_of(store: Path, request: int, state: tuple[float, int, int]) -> pd.D
 
     100,000 points take seconds to read.
     """
-    stored_columns = columns.read(store, request)
-    ran_points = np.flatnonzero(stored_columns.state == columns.RAN)
-    knob_values = {title(path): np.array(texts, object)[ran_points] for path, texts in history.places(store, request).items()}
+    stored_columns = columns.columns_of_request(store, request)
+    ran_points = np.flatnonzero(stored_columns.state == columns.COMPLETED)
+    knob_values = {
+        title(path): np.array(texts, object)[ran_points] for path, texts in history.varied_texts(store, request).items()
+    }
     return pd.DataFrame(
         {REQUEST: f"#{request}", **knob_values, **{name: column[ran_points] for name, column in stored_columns.metrics.items()}}
     )
@@ -102,7 +106,7 @@ def _points_of(store: Path, request: int, state: tuple[float, int, int]) -> pd.D
 def _with_knobs(store: Path, request: int, frame: pd.DataFrame, knob_names: Iterable[str]) -> pd.DataFrame:
     """Return a request's points with its values of knobs that only others vary."""
     missing_knobs = [name for name in knob_names if name not in frame]
-    texts = {title(path): text for path, text in history.held(store, request).items()} if missing_knobs else {}
+    texts = {title(path): text for path, text in history.first_point_texts(store, request).items()} if missing_knobs else {}
     return frame.assign(**{name: texts.get(name) for name in missing_knobs})
 
 
@@ -111,7 +115,7 @@ def title(path: str) -> str:
     return KNOBS[path].title if path in KNOBS else path
 
 
-def varied(frame: pd.DataFrame) -> list[str]:
+def varied_knobs(frame: pd.DataFrame) -> list[str]:
     """Return the columns that are knobs."""
     titles = {knob.title for knob in KNOBS.values()}
     return [name for name in frame.columns if name in titles]
@@ -119,7 +123,7 @@ def varied(frame: pd.DataFrame) -> list[str]:
 
 def metric_names(frame: pd.DataFrame) -> list[str]:
     """Return the metric columns that differ anywhere; all of them if none does."""
-    names = [name for name in frame.columns if name not in (REQUEST, *varied(frame)) and frame[name].notna().any()]
+    names = [name for name in frame.columns if name not in (REQUEST, *varied_knobs(frame)) and frame[name].notna().any()]
     return [name for name in names if frame[name].nunique() > 1] or names
 
 
@@ -129,9 +133,9 @@ def _numbers(texts: pd.Series) -> pd.Series:
     return numbers if numbers.notna().all() else texts
 
 
-def against(frame: pd.DataFrame) -> list[str]:
+def x_axis_choices(frame: pd.DataFrame) -> list[str]:
     """Return the x axis's choices: rank, or a numeric knob that all requests vary."""
-    numeric = [name for name in varied(frame) if pd.api.types.is_numeric_dtype(frame[name])]
+    numeric = [name for name in varied_knobs(frame) if pd.api.types.is_numeric_dtype(frame[name])]
     return [RANK, *(name for name in numeric if (frame.groupby(REQUEST, sort=False)[name].nunique() > 1).all())]
 
 
@@ -143,37 +147,37 @@ def marks(frame: pd.DataFrame, metric: str, x_name: str) -> pd.DataFrame:
     parts = []
     for name, group in frame[frame[metric].notna()].groupby(REQUEST, sort=False):
         if x_name == RANK:
-            values = np.sort(group[metric].to_numpy(float))[:: -1 if better(metric) == "higher" else 1]
+            values = np.sort(group[metric].to_numpy(float))[:: -1 if better_direction(metric) == "higher" else 1]
             positions = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_MARKS)).astype(int))
-            part = {PLACE: 100 * positions / max(len(values) - 1, 1), VALUE: values[positions]}
+            part = {PLACE: 100 * positions / max(len(values) - 1, 1), METRIC_VALUE: values[positions]}
         else:
-            part = {PLACE: group[x_name].to_numpy(float), VALUE: group[metric].to_numpy(float)}
+            part = {PLACE: group[x_name].to_numpy(float), METRIC_VALUE: group[metric].to_numpy(float)}
         parts.append(pd.DataFrame({"request": name, **part}))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["request", PLACE, VALUE])
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["request", PLACE, METRIC_VALUE])
 
 
-def best(frame: pd.DataFrame, metric: str) -> Mapping[str, float]:
+def best_values(frame: pd.DataFrame, metric: str) -> Mapping[str, float]:
     """Return each request's best value of a metric, as the metric declares."""
     grouped = frame[frame[metric].notna()].groupby(REQUEST, sort=False)[metric]
-    best_by_request: Mapping[str, float] = (grouped.max() if better(metric) == "higher" else grouped.min()).to_dict()
+    best_by_request: Mapping[str, float] = (grouped.max() if better_direction(metric) == "higher" else grouped.min()).to_dict()
     return best_by_request
 
 
 def finding(frame: pd.DataFrame, metric: str) -> str:
     """Return the best value with its request and point, and the others' best."""
-    best_by_request = best(frame, metric)
-    word = "highest" if better(metric) == "higher" else "lowest"
+    best_by_request = best_values(frame, metric)
+    word = "highest" if better_direction(metric) == "higher" else "lowest"
     order = sorted(best_by_request, key=best_by_request.__getitem__, reverse=word == "highest")
     if not order:
         return f"No point has a {label(metric)}"
     errors = _best_errors(frame, metric)
-    value_texts = {request: readable(best_by_request[request], unit(metric), errors.get(request)) for request in order}
-    best_point = top(frame, metric, 1).iloc[0]
-    place_text = ", ".join(_knob_text(name, best_point[name]) for name in varied(frame) if pd.notna(best_point[name]))
+    value_texts = {request: result_text(best_by_request[request], unit(metric), errors.get(request)) for request in order}
+    best_point = best_points(frame, metric, 1).iloc[0]
+    place_text = ", ".join(_knob_text(name, best_point[name]) for name in varied_knobs(frame) if pd.notna(best_point[name]))
     subject = f"{order[0]} reaches the" if len(order) > 1 else "The"
     verb = "," if len(order) > 1 else " is"
     start = f"{subject} {word} {_mid_sentence(label(metric))}{verb} {value_texts[order[0]]}"
-    start = with_year(start, EACH)
+    start = with_year(start, YEAR_NOTE)
     return (
         start
         + (f" with {place_text}" if place_text else "")
@@ -200,10 +204,10 @@ def _mid_sentence(words: str) -> str:
     return words if words[1:2].isupper() else words[:1].lower() + words[1:]
 
 
-def top(frame: pd.DataFrame, metric: str, max_rows: int) -> pd.DataFrame:
+def best_points(frame: pd.DataFrame, metric: str, max_rows: int) -> pd.DataFrame:
     """Return the best points of all requests by a metric.
 
     Columns are the varied knobs and the metrics that differ.
     """
-    column_names = [REQUEST, *varied(frame), *metric_names(frame)]
-    return frame[column_names].sort_values(metric, ascending=better(metric) != "higher", kind="stable").head(max_rows)
+    column_names = [REQUEST, *varied_knobs(frame), *metric_names(frame)]
+    return frame[column_names].sort_values(metric, ascending=better_direction(metric) != "higher", kind="stable").head(max_rows)

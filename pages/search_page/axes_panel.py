@@ -12,31 +12,31 @@ from engine.core.catalog import own_folder
 from engine.core.figures import count as counted
 from engine.core.part_files.folder import PartsFolder
 from engine.errors import BadInput
-from engine.insight.knob_stops import settled_or_asked, stops
+from engine.insight.knob_stops import knob_stops, settled_if_possible
 from engine.scenario import knobs
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.scenario.knobs import Knob
 from engine.scenario.scenario import KNOBS, Scenario, values
 from engine.sweep import axes as engine_axes
 from engine.sweep import sweep as engine_sweep
 from engine.sweep.sweep import Sweep
 from pages.ui import palette, session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 MOST_AXES = 6
-NONE = ""
-FIRST = ("machine.cxl_bandwidth_GBps:0.5,1,2,4,8,16,32", "system:cxl-d,cxl-b,cxl")
+NO_AXIS = ""
+FIRST_AXES = ("machine.cxl_bandwidth_GBps:0.5,1,2,4,8,16,32", "system:cxl-d,cxl-b,cxl")
 KINDS = {"grid": "All combinations", "random": "Random", "sobol": "Sobol, evenly spread", "lhs": "Latin hypercube"}
-ESTIMATE: How = "estimate"
-HOW: dict[How, str] = {"estimate": "Quick estimate", "full": "Full training"}
-SUGGESTED, NEAR = 8, 16  # suggested values at most; their largest ratio to the present value
-KIND, COUNT, EXACT, OPEN = "sampling kind", "sampling count", "how", "what is swept"
-SHAPE = "8,16,32 or 8:64:4 (from, to, how many; :log for equal ratios)"
+ESTIMATE: Fidelity = "estimate"
+MODES: dict[Fidelity, str] = {"estimate": "Quick estimate", "full": "Full training"}
+MAX_SUGGESTED, NEAR_FACTOR = 8, 16  # suggested values at most; their largest ratio to the present value
+KIND, COUNT, MODE_KEY, AXES_UNFOLDED = "sampling kind", "sampling count", "how", "what is swept"
+VALUES_SYNTAX = "8,16,32 or 8:64:4 (from, to, how many; :log for equal ratios)"
 
 
-def asked() -> tuple[tuple[str, ...], str]:
+def panel_axes() -> tuple[tuple[str, ...], str]:
     """Return the panel's axes and sampling as links write them, and store both in the session."""
-    texts = list(session.axes() or FIRST)
+    texts = list(session.axes() or FIRST_AXES)
     for number in range(MOST_AXES):
         path = st.session_state.get(_knob(number))
         if path is not None:
@@ -48,17 +48,17 @@ def asked() -> tuple[tuple[str, ...], str]:
     return tuple(texts), sample
 
 
-def how() -> How:
+def mode() -> Fidelity:
     """Return the mode of computation: estimates or full runs."""
-    return "full" if session.choice(EXACT) == "full" else ESTIMATE
+    return "full" if session.choice(MODE_KEY) == "full" else ESTIMATE
 
 
-def put(axes: tuple[str, ...], sample: str) -> None:
+def set_panel(axes: tuple[str, ...], sample: str) -> None:
     """Set the panel to a link's axes and sampling; only before widgets are drawn."""
     for number in range(MOST_AXES):
         st.session_state.pop(_knob(number), None)
         st.session_state.pop(_values(number), None)
-    for name in (KIND, COUNT, OPEN):
+    for name in (KIND, COUNT, AXES_UNFOLDED):
         st.session_state.pop(name, None)
     st.session_state.update({session.AXES: axes, session.SAMPLE: sample})
 
@@ -71,7 +71,7 @@ def _values(number: int) -> str:
     return f"axis {number} values"
 
 
-def sweep(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep:
+def sweep_of(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep:
     """Return the sweep of the given axes and sampling.
 
     Raises BadInput if an axis cannot be read, fits no scenario, or the points are too many.
@@ -94,8 +94,8 @@ def draw(axes: tuple[str, ...]) -> None:
     kind = kind_column.selectbox("Which points?", tuple(KINDS), key=KIND, format_func=KINDS.__getitem__)
     if kind != "grid":
         count_column.text_input("How many points?", key=COUNT, placeholder="such as 256", help="A power of two suits Sobol best.")
-    session.offer(EXACT, tuple(HOW), ESTIMATE)
-    mode_column.segmented_control("How exact?", HOW, required=True, format_func=HOW.__getitem__, key=EXACT)
+    session.restore_choice(MODE_KEY, tuple(MODES), ESTIMATE)
+    mode_column.segmented_control("How exact?", MODES, required=True, format_func=MODES.__getitem__, key=MODE_KEY)
 
 
 def _put_suggested() -> None:
@@ -103,27 +103,29 @@ def _put_suggested() -> None:
 
     These are the family's systems and the knobs that change the scenario's time or cost.
     """
-    put(tuple(map(str, suggested_axes.axes(session.scenario())))[:MOST_AXES], "")
-    st.session_state[OPEN] = True
+    set_panel(tuple(map(str, suggested_axes.suggested_axes(session.scenario())))[:MOST_AXES], "")
+    st.session_state[AXES_UNFOLDED] = True
 
 
 def _row(number: int, axis_text: str) -> None:
     path, _, values_text = axis_text.partition(":")
     knob_key, values_key = _knob(number), _values(number)
-    st.session_state.setdefault(knob_key, path if path in KNOBS else NONE)
+    st.session_state.setdefault(knob_key, path if path in KNOBS else NO_AXIS)
     st.session_state.setdefault(values_key, values_text)
     knob_column, values_column = st.columns(2)
     no_axis_text = "add an axis" if number else "choose a knob"
     knob_column.selectbox(
         f"Axis {number + 1}",
-        (NONE, *KNOBS),
+        (NO_AXIS, *KNOBS),
         key=knob_key,
         format_func=lambda path: KNOBS[path].title if path else no_axis_text,
         on_change=_suggest,
         args=(knob_key, values_key),
     )
     if st.session_state[knob_key]:
-        values_column.text_input(f"Values of axis {number + 1}", key=values_key, placeholder=SHAPE, help=f"Write {SHAPE}.")
+        values_column.text_input(
+            f"Values of axis {number + 1}", key=values_key, placeholder=VALUES_SYNTAX, help=f"Write {VALUES_SYNTAX}."
+        )
         if axis_text:
             _refusal(axis_text)
 
@@ -131,10 +133,10 @@ def _row(number: int, axis_text: str) -> None:
 def _suggest(knob_key: str, values_key: str) -> None:
     path = st.session_state.get(knob_key)  # None if another button has set other axes
     if path is not None:
-        st.session_state[values_key] = suggestion(KNOBS[path], session.scenario()) if path else ""
+        st.session_state[values_key] = suggested_values(KNOBS[path], session.scenario()) if path else ""
 
 
-def suggestion(knob: Knob, base: Scenario) -> str:
+def suggested_values(knob: Knob, base: Scenario) -> str:
     """Return sensible values for a knob.
 
     These are the family's systems, all choices, or round numbers near its value.
@@ -150,17 +152,19 @@ def suggestion(knob: Knob, base: Scenario) -> str:
     present_value = values(base)[knob.path]
     if isinstance(present_value, tuple):
         return ""
-    numbers = [knobs.write(knob, stop) for stop in stops(settled_or_asked(base), knob)]
-    near_values = [text for text in numbers if present_value and present_value / NEAR <= float(text) <= present_value * NEAR]
+    numbers = [knobs.write(knob, stop) for stop in knob_stops(settled_if_possible(base), knob)]
+    near_values = [
+        text for text in numbers if present_value and present_value / NEAR_FACTOR <= float(text) <= present_value * NEAR_FACTOR
+    ]
     suggestions = near_values if len(near_values) > 2 else numbers
-    return ",".join(suggestions[:: max(-(-len(suggestions) // SUGGESTED), 1)])
+    return ",".join(suggestions[:: max(-(-len(suggestions) // MAX_SUGGESTED), 1)])
 
 
 def _refusal(text: str) -> None:
     try:
         engine_axes.parse(text)
     except BadInput as error:
-        st.caption(f":red[{plain(str(error))}]")
+        st.caption(f":red[{escape_markdown(str(error))}]")
 
 
 def summary(swept: Sweep) -> str:
@@ -176,6 +180,6 @@ def summary(swept: Sweep) -> str:
 def swept_or_error(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep | BadInput:
     """Return the sweep, or the error that refuses the axes."""
     try:
-        return sweep(base, axes, sample)
+        return sweep_of(base, axes, sample)
     except BadInput as error:
         return error

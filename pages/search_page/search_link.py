@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine.core.figures import count
 from engine.errors import BadInput
-from engine.sweep.links import Opened
+from engine.sweep.links import OpenedLink
 from pages.search_page import axes_panel
 from pages.search_page.points import pinned, sweep_filters, sweep_views
 from pages.ui import session
@@ -13,26 +13,26 @@ from pages.ui.page_link import LinkPart, PageLink
 
 def to_link() -> LinkPart:
     """Return the page's part of the link; empty if the axes cannot be read."""
-    axes, sample = axes_panel.asked()
+    axes, sample = axes_panel.panel_axes()
     sweep = axes_panel.swept_or_error(session.scenario(), axes, sample)
     if isinstance(sweep, BadInput):
         return LinkPart()
-    pins, default_view = pinned.text(sweep.digest), sweep_views.first(sweep.axes)
-    return LinkPart(axes, sweep_filters.questions(sample, pins, axes_panel.how(), default_view))
+    pins, default_view = pinned.pins_text(sweep.digest), sweep_views.default_view(sweep.axes)
+    return LinkPart(axes, sweep_filters.page_questions(sample, pins, axes_panel.mode(), default_view))
 
 
-def from_link(link: Opened) -> None:
+def from_link(link: OpenedLink) -> None:
     """Set the page's widgets to the values of a link; only before widgets are drawn."""
-    axes_panel.put(link.axes, link.questions.sample)
-    session.ask(axes_panel.EXACT, link.questions.mode)
-    sweep_filters.put(link.questions)
+    axes_panel.set_panel(link.axes, link.questions.sample)
+    session.take_choice(axes_panel.MODE_KEY, link.questions.mode)
+    sweep_filters.set_filters(link.questions)
     if link.axes and (link.questions.pins or pinned.PINS in st.session_state):
         sweep = axes_panel.swept_or_error(link.scenario, link.axes, link.questions.sample)
         if not isinstance(sweep, BadInput):
-            pinned.put(sweep.digest, link.questions.pinned)
+            pinned.set_pins(sweep.digest, link.questions.pinned)
 
 
-def refusal(link: Opened) -> str:
+def refusal(link: OpenedLink) -> str:
     """Return the sentence that refuses a link's axes, filters or pinned points; "" for none."""
     if len(link.axes) > axes_panel.MOST_AXES:
         page_limit = f"the page at most {axes_panel.MOST_AXES}; for more, run python -m engine sweep."
@@ -40,7 +40,7 @@ def refusal(link: Opened) -> str:
     return sweep_filters.refusal(link.questions, link.axes) or _refused_pins(link)
 
 
-def _refused_pins(link: Opened) -> str:
+def _refused_pins(link: OpenedLink) -> str:
     if not link.questions.pins:
         return ""
     if not link.axes:

@@ -11,7 +11,7 @@ import streamlit as st
 from engine.core.figures import count
 from engine.hardware.prices import with_year
 from engine.results.result import Result
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.sweep.sweep import Sweep
 from pages.search_page import sweep_pins, sweep_search, sweep_target, sweep_weeks
 from pages.search_page.points import pinned, sweep_files, sweep_filters, sweep_findings, sweep_table, sweep_views
@@ -20,18 +20,18 @@ from pages.search_page.points.sweep_filters import FIRST_METRIC, METRIC
 from pages.search_page.points.sweep_table import COST, NOTE, OUTCOME, POINT
 from pages.search_page.points.sweep_views import VIEWS, View
 from pages.ui import downloads, numbers, session, tables
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 TOP = 100
 
 
-def draw(sweep: Sweep, table: pd.DataFrame, mode: How, link: str, base: Result | None, run_ended: bool) -> None:
+def draw(sweep: Sweep, table: pd.DataFrame, mode: Fidelity, link: str, base: Result | None, run_ended: bool) -> None:
     """Draw the finished points of a sweep.
 
     link: reopens the sweep. base: result of the scenario in the sidebar, None if unknown.
     """
     note = table.attrs.get(NOTE, "")
-    table, warning = sweep_weeks.joined(sweep, table, sweep_filters.held())
+    table, warning = sweep_weeks.with_weeks_metrics(sweep, table, sweep_filters.active_filters())
     if warning:
         st.warning(warning)
     names = sweep_table.metric_names(table)
@@ -41,18 +41,18 @@ def draw(sweep: Sweep, table: pd.DataFrame, mode: How, link: str, base: Result |
         _outcomes(table)
         return
     metric_column, filter_column = st.columns((2, 3))
-    session.offer(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
+    session.restore_choice(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
     metric = metric_column.selectbox("Metric", names, key=METRIC)
     with filter_column:
         limits = sweep_filters.draw(table)
-    rows = sweep_table.kept(table, limits)
+    rows = sweep_table.filtered_rows(table, limits)
     _outcomes(table)
     if note:
-        st.caption(plain(note))
+        st.caption(escape_markdown(note))
     view = View(sweep, table, rows, metric)
     figure = _views(view)
-    sweep_pins.card(sweep, table)
-    sweep_pins.compare(sweep, table, metric)
+    sweep_pins.draw_card(sweep, table)
+    sweep_pins.draw_comparison(sweep, table, metric)
     _top(view)
     sweep_files.draw(view, mode, link, figure)
     sweep_target.draw(view)
@@ -64,23 +64,23 @@ def answer(sweep: Sweep, table: pd.DataFrame, base: Result | None, run_ended: bo
 
     Both sentences are "" without results.
     """
-    limits = sweep_filters.held()
-    table, _ = sweep_weeks.joined(sweep, table, limits)
+    limits = sweep_filters.active_filters()
+    table, _ = sweep_weeks.with_weeks_metrics(sweep, table, limits)
     names = sweep_table.metric_names(table)
     if not names:
         return "", ""
     chosen_metric = session.choice(METRIC)
     metric = chosen_metric if chosen_metric in names else FIRST_METRIC if FIRST_METRIC in names else names[0]
-    rows = sweep_table.kept(table, limits)
+    rows = sweep_table.filtered_rows(table, limits)
     best_sentence = with_year(sweep_findings.finding(rows, sweep.axes, metric, base), sweep_table.money(sweep))
-    shares = sweep_findings.shares(sweep, rows, metric) if run_ended and len(sweep.axes) > 1 else ()
-    matters = shares[0].sentence(metric, sweep_findings.among(rows, table)) if shares and shares[0].alone else ""
-    return best_sentence, " ".join(filter(None, [sweep_findings.plateaus(rows, sweep.axes, metric), matters]))
+    shares = sweep_findings.variance_shares(sweep, rows, metric) if run_ended and len(sweep.axes) > 1 else ()
+    matters = shares[0].sentence(metric, sweep_findings.filtered_rows_words(rows, table)) if shares and shares[0].alone else ""
+    return best_sentence, " ".join(filter(None, [sweep_findings.plateau_sentence(rows, sweep.axes, metric), matters]))
 
 
 def _views(view: View) -> Figure | None:
-    default_view = sweep_views.first(view.axes)
-    session.offer(sweep_filters.VIEW, tuple(VIEWS), default_view)
+    default_view = sweep_views.default_view(view.axes)
+    session.restore_choice(sweep_filters.VIEW, tuple(VIEWS), default_view)
     view_name = st.segmented_control("View", tuple(VIEWS), required=True, key=sweep_filters.VIEW, label_visibility="collapsed")
     if view.rows.empty or view.metric not in view.rows:
         st.caption("No point passes the filters; take one away to draw some.")
@@ -90,19 +90,19 @@ def _views(view: View) -> Figure | None:
 
 def _top(view: View) -> None:
     """Draw the best points as a table whose rows can be picked."""
-    box_rows = sweep_views.boxed(view.rows)
-    top_rows = sweep_table.ranked(box_rows, view.metric).head(TOP)
+    box_rows = sweep_views.rows_in_box(view.rows)
+    top_rows = sweep_table.rank_rows(box_rows, view.metric).head(TOP)
     box_words = " in the box" if box_rows is not view.rows else ""
     known_count = int(box_rows[view.metric].notna().sum()) if view.metric in box_rows else 0
     st.markdown(
         f"**The {count(len(top_rows))} best of {count(known_count)} points{box_words}**, "
-        f"by {plain(numbers.label(view.metric).lower())}"
+        f"by {escape_markdown(numbers.label(view.metric).lower())}"
     )
 
     def picked() -> None:
         row_numbers = st.session_state["top"].selection["rows"]
         if row_numbers and row_numbers[0] < len(top_rows):
-            pinned.pick(int(top_rows[POINT].iloc[row_numbers[0]]))
+            pinned.pick_point(int(top_rows[POINT].iloc[row_numbers[0]]))
 
     titles = {name: sweep_table.title(name) for name in top_rows.columns if name != POINT}
     titles[COST] = f"{numbers.label(COST)} [{sweep_table.money(view.sweep)}]"
@@ -129,4 +129,4 @@ def _outcomes(table: pd.DataFrame) -> None:
     if len(outcomes):
         reasons = outcomes.value_counts()
         reasons_text = f" ({count(len(reasons))} reasons in all)" if len(reasons) > 1 else ""
-        st.caption(f"{count(len(outcomes))} points have no numbers: {plain(str(reasons.index[0]))}{reasons_text}")
+        st.caption(f"{count(len(outcomes))} points have no numbers: {escape_markdown(str(reasons.index[0]))}{reasons_text}")

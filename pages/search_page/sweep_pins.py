@@ -15,9 +15,9 @@ from pages.search_page.points import pinned, sweep_charts, sweep_table
 from pages.search_page.points.sweep_table import OUTCOME, POINT
 from pages.ui import downloads, numbers, session
 from pages.ui.page_link import host
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-MAIN = (
+CARD_METRICS = (
     "Step time [ms]",
     "Energy per batch [J]",
     "Capital cost [USD]",
@@ -27,39 +27,39 @@ MAIN = (
 )
 
 
-def card(sweep: Sweep, table: pd.DataFrame) -> None:
+def draw_card(sweep: Sweep, table: pd.DataFrame) -> None:
     """Draw the clicked point as a card.
 
     The card has its knobs, its main results, a link to Design, and the pin button.
     """
-    point = pinned.picked(sweep)
+    point = pinned.picked_point(sweep)
     point_rows = table[table[POINT] == point] if point is not None else table.iloc[:0]
     if point_rows.empty:
         st.caption("Click a point or a row to see its knobs, open it in Design, or pin it beside others.")
         return
     row = point_rows.iloc[0]
     with st.container(border=True):
-        st.markdown(f"**Point {count(int(row[POINT]) + 1)}:** {plain(sweep_table.where(row, sweep.axes))}")
+        st.markdown(f"**Point {count(int(row[POINT]) + 1)}:** {escape_markdown(sweep_table.place_text(row, sweep.axes))}")
         if row[OUTCOME]:
-            st.caption(plain(str(row[OUTCOME])))
-        metrics = [name for name in MAIN if name in row and pd.notna(row[name])]
+            st.caption(escape_markdown(str(row[OUTCOME])))
+        metrics = [name for name in CARD_METRICS if name in row and pd.notna(row[name])]
         for place, name in zip(st.columns(max(len(metrics), 1)), metrics, strict=False):
             place.metric(
-                numbers.label(name), numbers.readable(row[name], sweep_table.unit(name, sweep), error_of(name, row.to_dict()))
+                numbers.label(name), numbers.result_text(row[name], sweep_table.unit(name, sweep), error_of(name, row.to_dict()))
             )
         with st.container(horizontal=True):
             link = host() + links.link(sweep[int(row[POINT])], session.base())
             st.link_button("Open in Design", link, help="The whole scenario of this point, in a tab of its own.")
-            label = "Unpin" if point in pinned.points(sweep) else "Pin"
+            label = "Unpin" if point in pinned.pinned_points(sweep) else "Pin"
             helped = "Pinned points are compared below, and the link carries them."
-            st.button(label, key="pin", on_click=pinned.turn, args=(sweep.digest, point), help=helped)
+            st.button(label, key="pin", on_click=pinned.toggle_pin, args=(sweep.digest, point), help=helped)
 
 
-def compare(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
+def draw_comparison(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
     """Draw the pinned points side by side, with their changes against the first one."""
-    rows = table.set_index(POINT).reindex(pinned.points(sweep)).dropna(how="all")
-    if len(rows) < len(pinned.points(sweep)):
-        unfinished_points = ", ".join(f"{count(point + 1)}" for point in pinned.points(sweep) if point not in rows.index)
+    rows = table.set_index(POINT).reindex(pinned.pinned_points(sweep)).dropna(how="all")
+    if len(rows) < len(pinned.pinned_points(sweep)):
+        unfinished_points = ", ".join(f"{count(point + 1)}" for point in pinned.pinned_points(sweep) if point not in rows.index)
         st.caption(f"Pinned, but not finished: point {unfinished_points}. Run the sweep to see it here.")
     if rows.empty:
         return
@@ -67,15 +67,15 @@ def compare(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
     bars = pd.DataFrame({"name": names, "amount": rows[metric].to_numpy() if metric in rows else None, "point": rows.index})
     title = f"{count(len(rows), 'pinned point')} beside each other"
     chart.draw(
-        bars, sweep_charts.bars(metric), key="pins", title=title, subtitle=f"{metric}; in the table changes against the first"
+        bars, sweep_charts.pin_bars(metric), key="pins", title=title, subtitle=f"{metric}; in the table changes against the first"
     )
-    downloads.show(beside(rows, names, sweep))
+    downloads.show(comparison_table(rows, names, sweep))
     with st.container(horizontal=True):
-        st.button("Unpin all", on_click=pinned.put, args=(sweep.digest, ()))
-        downloads.rows(beside(rows, names, sweep), "emberpool-pins", "Download the pinned points as CSV")
+        st.button("Unpin all", on_click=pinned.set_pins, args=(sweep.digest, ()))
+        downloads.rows(comparison_table(rows, names, sweep), "emberpool-pins", "Download the pinned points as CSV")
 
 
-def beside(rows: pd.DataFrame, names: Sequence[str], sweep: Sweep) -> pd.DataFrame:
+def comparison_table(rows: pd.DataFrame, names: Sequence[str], sweep: Sweep) -> pd.DataFrame:
     """Return one column a point, to compare pinned points.
 
     Rows are the knobs of the axes, then results with their change against the first point.
@@ -95,5 +95,5 @@ def beside(rows: pd.DataFrame, names: Sequence[str], sweep: Sweep) -> pd.DataFra
 
 
 def _cell(amount: float | None, reference: float | None, error: float | None) -> str:
-    change, number = numbers.change(amount, reference), numbers.readable(amount, error=error)
+    change, number = numbers.change(amount, reference), numbers.result_text(amount, error=error)
     return f"{number} ({change})" if change and change != "same" else number

@@ -21,28 +21,28 @@ from engine.errors import EmberpoolError
 from engine.estimates import results
 from engine.results.explanation import unscheduled_result
 from engine.run import forecast
-from engine.scenario.keys import How, key
+from engine.scenario.keys import Fidelity, key
 from engine.scenario.scenario import Scenario
 from engine.schedule.evaluate import RUNS, NotScheduled
 from engine.store import columns, kept, requests
 from engine.store.columns import Columns
-from engine.store.database import opened, transaction
-from engine.store.status import Status
+from engine.store.database import open_store, transaction
+from engine.store.status import RequestStatus
 from engine.store.status import status as status_of
 from engine.sweep.sweep import Sweep
 from pages.answers import later, runs
 from pages.search_page.points import sweep_table
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-HELD = 4  # sweeps with tables in memory, each some 250 bytes a point
-MANY, REDRAW_SECONDS = 5000, 5.0  # points from which charts are redrawn less often; seconds between those redraws
-Draw = Callable[[Status | None], None]
-TRIED = 1000  # points that the forecast of a sweep's time is made from
+MAX_TABLES = 4  # sweeps with tables in memory, each some 250 bytes a point
+MANY_POINTS, REDRAW_SECONDS = 5000, 5.0  # points from which charts are redrawn less often; seconds between those redraws
+Draw = Callable[[RequestStatus | None], None]
+SAMPLE_SIZE = 1000  # points that the forecast of a sweep's time is made from
 AT_ONCE_SECONDS = 1.0  # sweeps that take at most this long are estimated without a button
 
 
 @dataclass
-class Shelf:
+class RequestTable:
     """The table of one request as last read.
 
     found: the columns as last read, None before the first read. table: the frame of finished points.
@@ -55,36 +55,36 @@ class Shelf:
     at: float = 0.0
 
 
-@lru_cache(maxsize=HELD)
-def keys(sweep: Sweep, mode: How) -> tuple[str, ...]:
+@lru_cache(maxsize=MAX_TABLES)
+def keys(sweep: Sweep, mode: Fidelity) -> tuple[str, ...]:
     """Return the keys of a sweep's points, in order."""
     return tuple(key(point, mode) for point in sweep)
 
 
-@lru_cache(maxsize=HELD)
-def places(sweep: Sweep) -> pd.DataFrame:
+@lru_cache(maxsize=MAX_TABLES)
+def axis_values(sweep: Sweep) -> pd.DataFrame:
     """Return each point's values on the axes of a sweep, a row a point."""
-    return later.worker_result(sweep_table.of_all, sweep) if len(sweep) > MANY else sweep_table.of_all(sweep)
+    return later.worker_result(sweep_table.sweep_places, sweep) if len(sweep) > MANY_POINTS else sweep_table.sweep_places(sweep)
 
 
-@lru_cache(maxsize=HELD)
-def _shelf(store: Path, request: int, name: str) -> Shelf:
-    return Shelf()
+@lru_cache(maxsize=MAX_TABLES)
+def _shelf(store: Path, request: int, name: str) -> RequestTable:
+    return RequestTable()
 
 
-def status(sweep: Sweep, mode: How, link: str) -> Status | None:
+def status(sweep: Sweep, mode: Fidelity, link: str) -> RequestStatus | None:
     """Return the newest request for exactly this sweep, or None.
 
     The request is found by its link, without making points. A sweep of up to MANY points is found by its keys, too; more keys
     would take seconds.
     """
-    number = requests.by_link(runs.STORE, link, mode)
-    if number is None and len(sweep) <= MANY:
-        number = requests.latest(runs.STORE, keys(sweep, mode))
+    number = requests.newest_by_link(runs.STORE, link, mode)
+    if number is None and len(sweep) <= MANY_POINTS:
+        number = requests.newest_request(runs.STORE, keys(sweep, mode))
     return None if number is None else status_of(runs.STORE, number)
 
 
-def table(sweep: Sweep, mode: How, status: Status | None) -> pd.DataFrame:
+def table(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> pd.DataFrame:
     """Return the finished points of a sweep, a row a point.
 
     Only new results of a request are read.
@@ -92,7 +92,7 @@ def table(sweep: Sweep, mode: How, status: Status | None) -> pd.DataFrame:
     return _read_shelf(sweep, mode, status).table
 
 
-def _read_shelf(sweep: Sweep, mode: How, status: Status | None) -> Shelf:
+def _read_shelf(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> RequestTable:
     """Return the shelf of a request.
 
     Without a request, points are looked up every REDRAW_SECONDS at most.
@@ -100,32 +100,32 @@ def _read_shelf(sweep: Sweep, mode: How, status: Status | None) -> Shelf:
     shelf = _shelf(runs.STORE.resolve(), status.request if status else 0, f"{sweep.digest} {mode}")
     with shelf.lock:
         if status is not None:
-            finished_columns = columns.read(runs.STORE, status.request, shelf.found)
+            finished_columns = columns.columns_of_request(runs.STORE, status.request, shelf.found)
         elif shelf.found is None or monotonic() - shelf.at > REDRAW_SECONDS:
             finished_columns, shelf.at = _known_columns(sweep, mode), monotonic()
         else:
             finished_columns = shelf.found
         if finished_columns is not shelf.found:
-            shelf.found, shelf.table = finished_columns, sweep_table.joined(places(sweep), finished_columns)
+            shelf.found, shelf.table = finished_columns, sweep_table.finished_table(axis_values(sweep), finished_columns)
         return shelf
 
 
-def _known_columns(sweep: Sweep, mode: How) -> Columns:
+def _known_columns(sweep: Sweep, mode: Fidelity) -> Columns:
     """Return the stored results of points without a request.
 
     More than MANY points are not looked up.
     """
-    if len(sweep) > MANY:
+    if len(sweep) > MANY_POINTS:
         return Columns({}, np.full(len(sweep), columns.UNFINISHED, np.uint8))
-    return columns.known(runs.STORE, keys(sweep, mode))
+    return columns.columns_of_keys(runs.STORE, keys(sweep, mode))
 
 
-def at_once(sweep: Sweep, mode: How) -> bool:
+def estimate_small_sweep(sweep: Sweep, mode: Fidelity) -> bool:
     """Estimate and store a sweep that takes less than a second.
 
     Return True if that was done.
     """
-    if mode == "full" or seconds(sweep, mode, len(sweep), 1) > AT_ONCE_SECONDS or version.code_has_changed():
+    if mode == "full" or forecast_seconds(sweep, mode, len(sweep), 1) > AT_ONCE_SECONDS or version.code_has_changed():
         return False
     _estimated(runs.STORE.resolve(), sweep)
     return True
@@ -145,12 +145,12 @@ def _estimated(store: Path, sweep: Sweep) -> None:
             rows.append((names[place], kept.row_text(estimate)))
         elif not estimate.error:
             rows.append((names[place], kept.row_text(unscheduled_result(estimate))))
-    with opened(store) as database, transaction(database):
-        kept.keep(database, rows)
+    with open_store(store) as database, transaction(database):
+        kept.store_results(database, rows)
     shelf.found = None  # forces a fresh read
 
 
-def missing(sweep: Sweep, mode: How, status: Status | None) -> int:
+def missing_points(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> int:
     """Return the number of points that are unfinished, or failed and can be tried again."""
     if status is not None:
         return status.total - status.done + status.failed
@@ -158,7 +158,7 @@ def missing(sweep: Sweep, mode: How, status: Status | None) -> int:
     return int(np.isin(finished_columns.state, (columns.UNFINISHED, columns.BROKEN)).sum()) if finished_columns else len(sweep)
 
 
-def seconds(sweep: Sweep, mode: How, point_count: int, cores: int) -> float:
+def forecast_seconds(sweep: Sweep, mode: Fidelity, point_count: int, cores: int) -> float:
     """Return the forecast time [s] of so many points of a sweep.
 
     The forecast is made from a sample of its points.
@@ -167,20 +167,20 @@ def seconds(sweep: Sweep, mode: How, point_count: int, cores: int) -> float:
     return forecast.sweep_seconds(sample, mode, cores) * point_count / len(sample)
 
 
-def shared(sweep: Sweep, mode: How) -> str:
+def sharing_sentence(sweep: Sweep, mode: Fidelity) -> str:
     """Return a sentence on the trainings that the sweep's full runs share.
 
     The sentence is "" if they share none.
     """
-    return forecast.sharing(_sample_points(sweep)) if mode == "full" and len(sweep) <= TRIED else ""
+    return forecast.shared_training_note(_sample_points(sweep)) if mode == "full" and len(sweep) <= SAMPLE_SIZE else ""
 
 
-@lru_cache(maxsize=HELD)
+@lru_cache(maxsize=MAX_TABLES)
 def _sample_points(sweep: Sweep) -> tuple[Scenario, ...]:
-    return tuple(sweep[int(place)] for place in np.linspace(0, len(sweep) - 1, min(TRIED, len(sweep))))
+    return tuple(sweep[int(place)] for place in np.linspace(0, len(sweep) - 1, min(SAMPLE_SIZE, len(sweep))))
 
 
-def follow(find: Callable[[], Status | None], size: int, progress: Draw, results: Draw) -> None:
+def draw_and_follow(find: Callable[[], RequestStatus | None], size: int, progress: Draw, results: Draw) -> None:
     """Draw progress and results.
 
     While a request runs, progress is redrawn each second and results every few seconds.
@@ -195,10 +195,10 @@ def follow(find: Callable[[], Status | None], size: int, progress: Draw, results
         if running != (request_status is not None and not request_status.ended):
             st.rerun()
         if request_status and running:
-            runs.keep_going(request_status)
+            runs.renew_request(request_status)
         progress(request_status)
 
-    results_seconds = REDRAW_SECONDS if size > MANY else 2 * runs.REFRESH_SECONDS
+    results_seconds = REDRAW_SECONDS if size > MANY_POINTS else 2 * runs.REFRESH_SECONDS
     st.fragment(_with_error_shown(tick), run_every=runs.REFRESH_SECONDS if running else None)()
     st.fragment(_with_error_shown(lambda: results(first_status)), run_every=results_seconds if running else None)()
 
@@ -213,12 +213,12 @@ def _with_error_shown(draw: Callable[[], None]) -> Callable[[], None]:
         try:
             draw()
         except EmberpoolError as error:
-            st.error(plain(str(error)))
+            st.error(escape_markdown(str(error)))
 
     return draw_or_error
 
 
-def draw_progress(request_status: Status) -> None:
+def draw_progress(request_status: RequestStatus) -> None:
     """Draw a running request's progress with a cancel button, and its rate in points a second."""
     runs.progress(request_status)
     rate = (request_status.total - request_status.done) / request_status.eta_seconds if request_status.eta_seconds else 0

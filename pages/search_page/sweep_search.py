@@ -11,12 +11,12 @@ import streamlit as st
 from joblib import cpu_count
 
 from engine.analysis import choice, pareto
-from engine.analysis.objective import Constraint, Objective, objective
+from engine.analysis.objective import Constraint, Objective, read_objective
 from engine.analysis.search import search
 from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.hardware.prices import with_year
-from engine.insight.running_costs import swept_dollars
+from engine.insight.running_costs import swept_price_unit
 from engine.results.result import Result
 from engine.run import forecast
 from engine.scenario.scenario import KNOBS, Scenario, values
@@ -29,16 +29,16 @@ from pages.search_page.points.sweep_table import COST
 from pages.ui import downloads, numbers, session, tables
 from pages.ui.numbers import duration
 from pages.ui.page_link import host
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-FOUND, ASKED = "found by search", "asked of search"
-EVALUATIONS, CONFIRMED = (200, 500, 1000, 2000), 5
-FIRST = ("Step time [ms]", COST)
+LAST_ANSWER, SEARCH_PRESSED = "found by search", "asked of search"
+EVALUATIONS, CONFIRMED_POINTS = (200, 500, 1000, 2000), 5
+FIRST_OBJECTIVES = ("Step time [ms]", COST)
 MOST_OBJECTIVES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchAnswer:
     """A search's answer.
 
     asked: the question, compared with the page's present one. wanted: the objectives.
@@ -61,27 +61,27 @@ def draw(sweep: Sweep, base: Result | None) -> None:
         )
         names = [name for name, number in base.results.items() if number is not None]
         objectives_column, limit_column = st.columns((3, 1), vertical_alignment="bottom")
-        default_objectives = [name for name in FIRST if name in names]
+        default_objectives = [name for name in FIRST_OBJECTIVES if name in names]
         objective_names = objectives_column.multiselect(
             "Improve", names, default=default_objectives, key="objectives", max_selections=MOST_OBJECTIVES
         )
         max_estimates = limit_column.selectbox("Estimates at most", EVALUATIONS, index=1, key="evaluations")
-        limits, axes = sweep_filters.held(), sweep_filters.axes(sweep.axes)
+        limits, axes = sweep_filters.active_filters(), sweep_filters.filtered_axes(sweep.axes)
         bounds = tuple(limit for limit in limits if isinstance(limit, Constraint))
         if limits:
-            st.caption(f"It keeps to the filters: {plain('; '.join(map(sweep_table.said, limits)))}.")
+            st.caption(f"It keeps to the filters: {escape_markdown('; '.join(map(sweep_table.filter_text, limits)))}.")
         question = (sweep.base, axes, tuple(objective_names), bounds, max_estimates)
         has_empty_axis = any(not axis.values and not axis.span for axis in axes)
         st.button("Search", key="search axes", disabled=not objective_names or has_empty_axis, on_click=_ask)
-        if st.session_state.pop(ASKED, False):
-            _search(question, sweep.base, axes, tuple(map(objective, objective_names)), bounds, max_estimates)
-        answer: Found | None = st.session_state.get(FOUND)
+        if st.session_state.pop(SEARCH_PRESSED, False):
+            _search(question, sweep.base, axes, tuple(map(read_objective, objective_names)), bounds, max_estimates)
+        answer: SearchAnswer | None = st.session_state.get(LAST_ANSWER)
         if answer and answer.asked == question:
             _show(sweep, answer)
 
 
 def _ask() -> None:
-    st.session_state[ASKED] = True
+    st.session_state[SEARCH_PRESSED] = True
 
 
 def _search(
@@ -96,24 +96,24 @@ def _search(
         with st.spinner(f"Searching, by up to {count(max_estimates)} estimates"):
             searched_points = later.worker_result(search, base, axes, objectives, bounds, max_estimates)
     except EmberpoolError as error:
-        st.error(plain(str(error)))
+        st.error(escape_markdown(str(error)))
         return
-    finding = pareto.finding(searched_points.columns, objectives, searched_points.rank)
+    finding = pareto.front_sentence(searched_points.columns, objectives, searched_points.rank)
     sentence = f"{count(len(searched_points.results))} estimates. {finding}"
     if not searched_points.front:
         sentence = choice.cheapest(searched_points.columns, bounds, objectives[0].name).sentence
-    unit = swept_dollars(base, [axis.path for axis in axes])
-    st.session_state[FOUND] = Found(question, objectives, searched_points.front, with_year(sentence, unit))
+    unit = swept_price_unit(base, [axis.path for axis in axes])
+    st.session_state[LAST_ANSWER] = SearchAnswer(question, objectives, searched_points.front, with_year(sentence, unit))
 
 
-def _show(sweep: Sweep, answer: Found) -> None:
-    st.markdown(plain(answer.sentence))
+def _show(sweep: Sweep, answer: SearchAnswer) -> None:
+    st.markdown(escape_markdown(answer.sentence))
     if not answer.front:
         return
-    step = max(len(answer.front) // CONFIRMED, 1)
-    scenarios = [result.scenario for result in answer.front[::step]][:CONFIRMED]
+    step = max(len(answer.front) // CONFIRMED_POINTS, 1)
+    scenarios = [result.scenario for result in answer.front[::step]][:CONFIRMED_POINTS]
     full_runs = dict(zip(scenarios, runs.results(scenarios, "full"), strict=True))
-    table = front(sweep, answer, full_runs)
+    table = front_table(sweep, answer, full_runs)
     links_to = {"Open": st.column_config.LinkColumn("Open", display_text="in Design")}
     height: Literal["content", "auto"] = "auto" if len(table) > downloads.MOST_ROWS else "content"
     st.dataframe(tables.with_system_titles(table), hide_index=True, height=height, column_config=links_to)
@@ -123,12 +123,14 @@ def _show(sweep: Sweep, answer: Found) -> None:
         wait = duration(forecast.sweep_seconds(unfinished, "full", cpu_count()))
         label = f"Confirm {len(unfinished)} of them by full runs: about {wait}"
         st.button(label, key="confirm", on_click=runs.start, args=(unfinished, "full", "Front of a search"))
-        runs.follow(
-            unfinished, "full", lambda status: runs.progress(status) if status and not status.ended else runs.note(status)
+        runs.draw_while_running(
+            unfinished,
+            "full",
+            lambda status: runs.progress(status) if status and not status.ended else runs.draw_end_note(status),
         )
 
 
-def front(sweep: Sweep, answer: Found, full_runs: "dict[Scenario, Result | None]") -> pd.DataFrame:
+def front_table(sweep: Sweep, answer: SearchAnswer, full_runs: "dict[Scenario, Result | None]") -> pd.DataFrame:
     """Return one row a point of the front.
 
     Columns: knobs of the axes, objectives, the full run's numbers with their gap, and the point's link.
@@ -136,7 +138,7 @@ def front(sweep: Sweep, answer: Found, full_runs: "dict[Scenario, Result | None]
     rows = []
     for result in answer.front:
         knob_values, real = values(result.scenario), full_runs.get(result.scenario)
-        row: dict[str, object] = {KNOBS[axis.path].title: sweep_table.shown(knob_values[axis.path]) for axis in sweep.axes}
+        row: dict[str, object] = {KNOBS[axis.path].title: sweep_table.value_text(knob_values[axis.path]) for axis in sweep.axes}
         for goal in answer.wanted:
             row[goal.name] = result.results.get(goal.name)
             if real:

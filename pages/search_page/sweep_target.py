@@ -9,7 +9,7 @@ from pages.search_page.points import pinned, sweep_filters, sweep_table
 from pages.search_page.points.sweep_table import COST, POINT
 from pages.search_page.points.sweep_views import View
 from pages.ui import numbers
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 
 def draw(view: View) -> None:
@@ -18,7 +18,7 @@ def draw(view: View) -> None:
         return
     with st.container(border=True):
         st.markdown("**The cheapest machine that meets a target**")
-        names = [name for name in sweep_table.differing(view.table) if name != COST] or [view.metric]
+        names = [name for name in sweep_table.differing_metrics(view.table) if name != COST] or [view.metric]
         metric_column, value_column = st.columns((3, 2))
         metric_index = names.index(view.metric) if view.metric in names else 0
         metric = metric_column.selectbox("Target", names, index=metric_index, key="target metric", format_func=_target_title)
@@ -29,7 +29,7 @@ def draw(view: View) -> None:
 
 def _target_title(metric: str) -> str:
     """Return a metric's name with "at least" or "at most", as a target bounds it."""
-    return f"{metric} {'at least' if numbers.better(metric) == 'higher' else 'at most'}"
+    return f"{metric} {'at least' if numbers.better_direction(metric) == 'higher' else 'at most'}"
 
 
 def _example(view: View, metric: str) -> str:
@@ -38,12 +38,12 @@ def _example(view: View, metric: str) -> str:
 
 
 def _answer(view: View, metric: str, text: str) -> None:
-    limit = sweep_filters.bound(metric, ">=" if numbers.better(metric) == "higher" else "<=", text)
+    limit = sweep_filters.bound(metric, ">=" if numbers.better_direction(metric) == "higher" else "<=", text)
     if limit is None:
         return
     cheapest = choice.cheapest({name: view.rows[name].to_numpy() for name in (metric, COST)}, (limit,))
-    st.markdown(plain(with_year(cheapest.sentence, sweep_table.money(view.sweep))))
+    st.markdown(escape_markdown(with_year(cheapest.sentence, sweep_table.money(view.sweep))))
     if cheapest.index is not None:
         row = view.rows.iloc[cheapest.index]
-        st.markdown(f"It is point {count(int(row[POINT]) + 1)}: {plain(sweep_table.where(row, view.axes))}.")
-        st.button("Show this point", key="target show", on_click=pinned.pick, args=(int(row[POINT]),))
+        st.markdown(f"It is point {count(int(row[POINT]) + 1)}: {escape_markdown(sweep_table.place_text(row, view.axes))}.")
+        st.button("Show this point", key="target show", on_click=pinned.pick_point, args=(int(row[POINT]),))

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.analysis.objective import Constraint
-from engine.analysis.over_weeks import WEEKS, all_over_weeks
+from engine.analysis.over_weeks import CAMPAIGN_METRICS, campaign_metrics
 from engine.campaign.fault_stream import hazards_of
 from engine.core.figures import count
 from engine.sweep.sweep import Sweep
@@ -18,31 +18,31 @@ from engine.units import DAY
 from pages.answers import later
 from pages.failures_page import campaigns
 from pages.search_page.points import sweep_table
-from pages.search_page.points.sweep_table import POINT, Words
+from pages.search_page.points.sweep_table import POINT, FilterWords
 
-MOST, MOST_FAULTS = 250, 50_000  # points and faults at most, some 8 ms and 40 us each
+MAX_POINTS, MOST_FAULTS = 250, 50_000  # points and faults at most, some 8 ms and 40 us each
 Numbers = tuple[float, ...]
 
 
-def joined(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Constraint | Words]) -> tuple[pd.DataFrame, str]:
+def with_weeks_metrics(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Constraint | FilterWords]) -> tuple[pd.DataFrame, str]:
     """Return the table with the metrics over weeks that filters need, and a warning or "".
 
     The metrics are computed for rows that pass all other filters.
     """
-    weeks_metrics = [limit.name for limit in limits if limit.name in WEEKS]
+    weeks_metrics = [limit.name for limit in limits if limit.name in CAMPAIGN_METRICS]
     if not weeks_metrics or table.empty:
         return table, ""
-    points = sweep_table.kept(table, [limit for limit in limits if limit.name not in WEEKS])[POINT]
-    if len(points) > MOST:
+    points = sweep_table.filtered_rows(table, [limit for limit in limits if limit.name not in CAMPAIGN_METRICS])[POINT]
+    if len(points) > MAX_POINTS:
         return table, (
-            f"{weeks_metrics[0]} takes a campaign of every point, so the page asks it of up to {count(MOST)}; "
+            f"{weeks_metrics[0]} takes a campaign of every point, so the page asks it of up to {count(MAX_POINTS)}; "
             f"{count(len(points))} pass the other filters. Add one that leaves fewer, "
             "or run python -m engine sweep with --link and this link."
         )
     numbers_by_point = _numbers_by_point(sweep.digest)
     unknown_points = [int(point) for point in points if point not in numbers_by_point]
     scenarios = tuple(sweep[point] for point in unknown_points)
-    faults = sum(campaigns.faults_expected(hazards_of(scenario), scenario.faults.campaign_days * DAY) for scenario in scenarios)
+    faults = sum(campaigns.expected_faults(hazards_of(scenario), scenario.faults.campaign_days * DAY) for scenario in scenarios)
     if faults > MOST_FAULTS:
         return table, (
             f"The campaigns of {count(len(unknown_points))} points would be struck {count(faults)} times, more than the "
@@ -50,9 +50,9 @@ def joined(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Constraint | Word
         )
     if unknown_points:
         with st.spinner(f"Campaigns of {count(len(unknown_points))} points"):
-            numbers_by_point.update(zip(unknown_points, later.worker_result(all_over_weeks, scenarios), strict=True))
+            numbers_by_point.update(zip(unknown_points, later.worker_result(campaign_metrics, scenarios), strict=True))
     weeks_frame = pd.DataFrame.from_dict(
-        {point: numbers_by_point[point] for point in points}, orient="index", columns=[*WEEKS], dtype=float
+        {point: numbers_by_point[point] for point in points}, orient="index", columns=[*CAMPAIGN_METRICS], dtype=float
     )
     all_unknown = weeks_frame.isna().all(axis=None) and len(weeks_frame)
     warning = "Nothing is known over weeks here: no fault can strike. Give the faults a rate, such as faults.rates=llama3."

@@ -8,7 +8,7 @@ from engine.analysis import linked
 from engine.errors import BadInput
 from engine.scenario.scenario import values
 from engine.sweep import links
-from engine.sweep.links import Opened
+from engine.sweep.links import OpenedLink
 from engine.sweep.questions import Pairs
 from pages.answers import data_file, question
 from pages.shell import bar as scenario_bar
@@ -16,7 +16,7 @@ from pages.shell import own_parts
 from pages.shell.places import PLACES
 from pages.ui import session
 from pages.ui.page_link import LinkPart, host
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 WRITTEN_PAIRS, WRITE_TIME, BANNER, LEFT_OUT = "address written", "address written at", "banner", "left out of the link"
 SETTLED_SECONDS = 2.0
@@ -29,7 +29,7 @@ LOOPBACK = ("127.", "localhost", "[::1]")
 def open_link() -> None:
     """Take over the address's link if new; unreadable parts are left out, and said."""
     pairs = [(key, text) for key in st.query_params for text in st.query_params.get_all(key)]
-    is_our_write = st.session_state.pop(session.OURS, False)
+    is_our_write = st.session_state.pop(session.REDRAWN_BY_US, False)
     if session.SCENARIO in st.session_state and (is_our_write or not _went_back(pairs)):
         return
     opened_link, left_out = _open_pairs(pairs)
@@ -39,22 +39,22 @@ def open_link() -> None:
             scenario = data_file.with_start_file(scenario)
         except BadInput as error:
             left_out = (*left_out, str(error))
-    session.put(opened_link.preset, scenario)
+    session.hold_variation(opened_link.preset, scenario)
     session.put_parts(opened_link.parts)
-    question.put(opened_link.questions)
+    question.take_questions(opened_link.questions)
     for page in PLACES.values():
         page.from_link(opened_link)
     st.session_state.update({BANNER: opened_link.banner, LEFT_OUT: left_out, WRITTEN_PAIRS: pairs, WRITE_TIME: monotonic()})
 
 
-def _open_pairs(pairs: Pairs) -> tuple[Opened, tuple[str, ...]]:
+def _open_pairs(pairs: Pairs) -> tuple[OpenedLink, tuple[str, ...]]:
     """Return as much of a link as can be opened, and why the rest cannot.
 
     At the worst that is the first preset.
     """
     if len(links.text_of(pairs)) > links.MOST_CHARACTERS:
         return links.open_pairs([]), (f"{_too_long(pairs)} The first preset is shown instead.",)
-    return linked.opened_in_part(pairs, lambda link: next(filter(None, (page.refusal(link) for page in PLACES.values())), ""))
+    return linked.open_in_part(pairs, lambda link: next(filter(None, (page.refusal(link) for page in PLACES.values())), ""))
 
 
 def draw_left_out() -> None:
@@ -65,12 +65,12 @@ def draw_left_out() -> None:
     if left_out := st.session_state.get(LEFT_OUT, ()):
         with st.container(key="left-out", horizontal=True, vertical_alignment="center"):
             more_text = f" And {len(left_out) - 1} more." if len(left_out) > 1 else ""
-            st.error(plain(left_out[0] + more_text, code=True))
+            st.error(escape_markdown(left_out[0] + more_text, code=True))
             st.button("Put away", key="put left out away", type="tertiary", on_click=_put_away)
             if more_text:
                 with st.popover("All of them", type="tertiary"):
                     for sentence in left_out:
-                        st.markdown(plain(sentence, code=True))
+                        st.markdown(escape_markdown(sentence, code=True))
 
 
 def _put_away() -> None:
@@ -79,7 +79,7 @@ def _put_away() -> None:
 
 def _too_long(pairs: Pairs) -> BadInput:
     try:
-        linked.read(links.text_of(pairs))
+        linked.read_link(links.text_of(pairs))
     except BadInput as error:
         return error
     raise ValueError("a link longer than the limit was opened")
@@ -98,7 +98,7 @@ def _went_back(pairs: Pairs) -> bool:
 def _has_moved_knob() -> bool:
     try:
         scenario_values = values(session.scenario())
-        return any(session.read(path) != scenario_values[path] for path in session.touched())
+        return any(session.read_knob(path) != scenario_values[path] for path in session.touched_knobs())
     except BadInput:
         return True
 
@@ -118,9 +118,9 @@ def bar(place: str, caution: str = "") -> None:
         place, "It holds every knob and the seed; whoever opens it gets the same numbers, losses on the same kind of processor."
     )
     if caution:
-        st.warning(plain(caution))
+        st.warning(escape_markdown(caution))
     if st.session_state.get(BANNER):
-        st.info(plain(st.session_state[BANNER]))
+        st.info(escape_markdown(st.session_state[BANNER]))
     own_parts.draw()
     if place == "data":
         return  # the answer of Data says what is wrong with the file
@@ -128,7 +128,7 @@ def bar(place: str, caution: str = "") -> None:
         data_file.path_for(session.scenario())
     except BadInput as error:
         with st.container(key="missing-file"):
-            st.warning(plain(str(error)))
+            st.warning(escape_markdown(str(error)))
 
 
 def share(place: str, contents: str) -> None:
@@ -138,13 +138,15 @@ def share(place: str, contents: str) -> None:
     with scenario_bar.share_slot(), st.popover("Share"):
         st.caption(contents)
         questions = question.link_questions(part.questions)
-        st.session_state[session.HERE] = links.link(session.scenario(), session.base(), place, part.axes, part.crash, questions)
+        st.session_state[session.PAGE_LINK] = links.link(
+            session.scenario(), session.base(), place, part.axes, part.crash, questions
+        )
         if any(f"//{name}" in host() for name in LOOPBACK):
             st.caption("It opens on this computer alone; on another one, put its own explorer's address in front.")
-        if len(st.session_state[session.HERE]) > links.MOST_CHARACTERS:
+        if len(st.session_state[session.PAGE_LINK]) > links.MOST_CHARACTERS:
             has_long_list = any(
                 isinstance(model_value, tuple) and len(model_value) > MOST_LISTED
                 for model_value in vars(session.scenario().model).values()
             )
             st.caption(f"It is too long to be opened: {FEWER_TABLES if has_long_list else FEWER_PARTS}.")
-        st.code(host() + st.session_state[session.HERE], language=None, wrap_lines=True)
+        st.code(host() + st.session_state[session.PAGE_LINK], language=None, wrap_lines=True)

@@ -12,8 +12,8 @@ from pages.answers import question
 from pages.answers.headline import model_name
 from pages.shell import glossary, projector, undo
 from pages.ui import knob_widgets, session
-from pages.ui.numbers import grouped
-from pages.ui.plain import plain
+from pages.ui.numbers import group_digits
+from pages.ui.plain import escape_markdown
 
 SLOT = "slot of share"
 YOURS = "your"
@@ -57,7 +57,7 @@ def _say_refused(refused: Mapping[str, str]) -> None:
         knob_names = ", ".join(KNOBS[path].label for path in refused if path)
         reason = refused.get("", f"{knob_names}: the value was refused, and the sentence beside the field says why.")
         with st.container(key="refused"):
-            st.error(plain(f"{reason} The charts below show the last scenario that could be read."))
+            st.error(escape_markdown(f"{reason} The charts below show the last scenario that could be read."))
 
 
 def draw_tail() -> None:
@@ -92,7 +92,7 @@ def draw_model(label: str = "Model and machine") -> None:
     st.selectbox(
         f"Your{name.removeprefix(YOURS)}" if name.startswith(YOURS) else label,
         preset_names(),
-        session.place(preset_names(), session.PRESET),
+        session.option_index(preset_names(), session.PRESET),
         key=session.PRESET,
         on_change=session.to_preset,
         format_func=lambda name: preset(name).title,
@@ -127,11 +127,11 @@ def _draw_chip(path: str) -> None:
     knob, preset_value = KNOBS[path], values(preset(session.base()).scenario)[path]
     knob_value = values(session.scenario())[path]
     is_long = isinstance(knob_value, tuple) and len(knob_value) > MOST_VALUES
-    text = f"{len(knob_value)} values" if is_long else grouped(str(session.shown(knob, knob_value)))
+    text = f"{len(knob_value)} values" if is_long else group_digits(str(session.widget_content(knob, knob_value)))
     text = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
     st.button(
-        plain(f"{knob.title} {text} ×"),
-        on_click=partial(session.take_back, path),
+        escape_markdown(f"{knob.title} {text} ×"),
+        on_click=partial(session.reset_knob, path),
         key=f"chip {path}",
-        help=plain(f"Back to the preset's {session.shown(knob, preset_value)!s}."),
+        help=escape_markdown(f"Back to the preset's {session.widget_content(knob, preset_value)!s}."),
     )

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from engine.core.process import single_thread
-from pages.shell.places import MOVED, OPENED, PLACES
+from pages.shell.places import NEW_PLACES, OPEN_SECTIONS, PLACES
 from pages.ui import session
 from pages.ui.page_link import script
 
@@ -26,7 +26,7 @@ def pages() -> list[StreamlitPage]:
     hidden = partial(st.Page, visibility="hidden")
     bare = hidden(_start, title="Emberpool", url_path="emberpool", default=True)
     places = [st.Page(script(name), title=name.capitalize(), url_path=name) for name in PLACES]
-    old_name = [hidden(script(name), title=new_name.capitalize(), url_path=name) for name, new_name in MOVED.items()]
+    old_name = [hidden(script(name), title=new_name.capitalize(), url_path=name) for name, new_name in NEW_PLACES.items()]
     return [bare, *places, *old_name]
 
 
@@ -34,14 +34,14 @@ def _start() -> None:
     st.switch_page(script("start"))
 
 
-def lead(old_address: str) -> None:
+def lead_to_new_place(old_address: str) -> None:
     """Lead from an old address to its page's new place, with its section open."""
-    if section := OPENED.get(old_address):
+    if section := OPEN_SECTIONS.get(old_address):
         st.session_state[section] = True
-    st.switch_page(script(MOVED[old_address]))
+    st.switch_page(script(NEW_PLACES[old_address]))
 
 
-def mark() -> None:
+def mark_framed() -> None:
     """Note that app.py has drawn the frame of this run."""
     st.session_state[FRAMED] = True
 
@@ -56,9 +56,9 @@ def guard() -> None:
         st.rerun()
 
 
-def land() -> None:
+def focus_page() -> None:
     """Put the keyboard at the start of a page after a lead there."""
-    if st.session_state.pop(session.LANDED, False):
+    if st.session_state.pop(session.FOCUS_PAGE, False):
         st.html(FOCUS, unsafe_allow_javascript=True)
 
 

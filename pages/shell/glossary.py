@@ -6,7 +6,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS
 from pages.shell import projector
 from pages.ui import session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 from pages.ui.words import line, sections
 
 
@@ -32,4 +32,4 @@ def _bar_text() -> str:
         ("Against", "the baseline: every number is told against this system, with its own memory, link and policies."),
         ("Target", "how much slower than the baseline a machine may be: what Design sizes memory and link for."),
     )
-    return "\n\n".join(f"**{name}** {plain(text)}" for name, text in bar_words)
+    return "\n\n".join(f"**{name}** {escape_markdown(text)}" for name, text in bar_words)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 
-from engine.registry import every, load
+from engine.registry import all_variants, load_variant
 from engine.systems.system import readers
 
 OF_ALL = {"faults": "Every fault", "machine": "The whole machine"}
@@ -26,7 +26,7 @@ def section(path: str) -> str:
     """Return the title of a knob's fault or device; "" in groups without such."""
     group, _, name = path.rpartition(".")
     if group == "faults":
-        owners = [fault.title for key, fault in every("faults").items() if name.startswith(f"{key.replace('-', '_')}_")]
+        owners = [fault.title for key, fault in all_variants("faults").items() if name.startswith(f"{key.replace('-', '_')}_")]
     else:
-        owners = [load("devices", device).title for device in readers(path)]
+        owners = [load_variant("devices", device).title for device in readers(path)]
     return str(owners[0]) if owners else OF_ALL.get(group, "")

@@ -6,18 +6,18 @@ import pandas as pd
 import streamlit as st
 
 from engine.core import catalog
-from engine.core.part_files.known import BETWEEN, OwnPart
+from engine.core.part_files.known import DIGEST_SEPARATOR, OwnPart
 from engine.errors import BadFile
 from engine.version import PROGRAM
 from pages.gate import access
 from pages.ui import downloads, session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 COLUMNS = ("value", "low", "high", "unit", "confidence", "source")
 FORMATS = {"value": "%.6g", "low": "%.6g", "high": "%.6g"}
 
 
-def look() -> None:
+def look_at_folder() -> None:
     """Look at the folder of one's own parts; before the link is opened.
 
     The link may name some of them.
@@ -25,15 +25,15 @@ def look() -> None:
     catalog.look_again()
 
 
-def renew() -> None:
+def renew_parts() -> None:
     """Take over changed part files, and say which changed or cannot be used.
 
     Before anything else is drawn.
     """
     for name in session.renew_parts():
-        st.toast(plain(f"The file of the part {name} has changed; numbers are of the file as it is now."))
+        st.toast(escape_markdown(f"The file of the part {name} has changed; numbers are of the file as it is now."))
     for refusal in catalog.own_folder().refusals:
-        st.warning(plain(_refusal_text(refusal)))
+        st.warning(escape_markdown(_refusal_text(refusal)))
 
 
 def _refusal_text(refusal: BadFile) -> str:
@@ -47,14 +47,14 @@ def draw() -> None:
     """Draw the link's parts: title, numbers, and a button that saves the file."""
     for part in session.brought_parts():
         content = loads(part.text)
-        with st.expander(plain(f"A part of the sender's: {part.kind} {part.name}, {content['title']}")):
-            st.caption(plain(content["summary"]))
+        with st.expander(escape_markdown(f"A part of the sender's: {part.kind} {part.name}, {content['title']}")):
+            st.caption(escape_markdown(content["summary"]))
             tables = {key: table for key, table in content.items() if isinstance(table, dict)}
             rows = [{"constant": key, **{name: table.get(name) for name in COLUMNS}} for key, table in tables.items()]
             downloads.show(pd.DataFrame(rows), FORMATS, pinned="constant")
             st.download_button(
                 f"Save {part.name}.toml",
-                saved(part),
+                file_text(part),
                 f"{part.name}.toml",
                 "application/toml",
                 on_click="ignore",
@@ -63,11 +63,13 @@ def draw() -> None:
             )
 
 
-def saved(part: OwnPart) -> str:
+def file_text(part: OwnPart) -> str:
     """Return a part's file text, with used parts by name alone, as files write them."""
     text = part.text
     for used_part in part.uses:
         text = text.replace(
-            f'{used_part.kind} = "{used_part.name}{BETWEEN}{used_part.digest}"', f'{used_part.kind} = "{used_part.name}"', 1
+            f'{used_part.kind} = "{used_part.name}{DIGEST_SEPARATOR}{used_part.digest}"',
+            f'{used_part.kind} = "{used_part.name}"',
+            1,
         )
     return text

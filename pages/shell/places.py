@@ -25,7 +25,7 @@ PLACES: Mapping[str, PageLink] = MappingProxyType(
     }
 )
 # New places of old addresses; the scenario of a link comes along.
-MOVED = {
+NEW_PLACES = {
     "explore": "design",
     "compare": "design",
     "why": "design",
@@ -36,4 +36,4 @@ MOVED = {
     "history": "runs",
 }
 # Sections to open on the new place of an old address.
-OPENED = {"compare": details.SYSTEMS, "why": details.WHY}
+OPEN_SECTIONS = {"compare": details.SYSTEMS, "why": details.WHY_SECTION}

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-ON = "projector"
+PROJECTOR_KEY = "projector"
 STYLE = """<style>
 html { font-size: 21px; }
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none; }
@@ -15,11 +15,11 @@ html { font-size: 21px; }
 
 def apply() -> None:
     """Set the page's type by the visitor's choice."""
-    if st.session_state.get(ON):
+    if st.session_state.get(PROJECTOR_KEY):
         st.html(STYLE)
 
 
 def draw() -> None:
     """Draw the switch."""
-    st.session_state[ON] = bool(st.session_state.get(ON))
-    st.toggle("Projector", key=ON, help="Large type, and no drawer beside the page.")
+    st.session_state[PROJECTOR_KEY] = bool(st.session_state.get(PROJECTOR_KEY))
+    st.toggle("Projector", key=PROJECTOR_KEY, help="Large type, and no drawer beside the page.")

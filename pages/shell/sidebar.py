@@ -13,13 +13,13 @@ from pages.answers import data_file
 from pages.shell import warming
 from pages.shell.knob_sections import section, sections
 from pages.ui import beside_knob, knob_widgets, session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 
 def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
     """Draw all knobs but those `elsewhere`; `refused` has sentences by knob path."""
     _draw_data_switch()
-    for knob in knob_widgets.MAIN:
+    for knob in knob_widgets.MAIN_KNOBS:
         if knob.path not in elsewhere:
             _draw_knob(knob.path, refused)
     search_text = st.text_input("Find a knob", key="find", placeholder="bandwidth, GPU, seed, ...")
@@ -76,9 +76,9 @@ def _draw_data_switch() -> None:
     file = data_file.start_file()
     if not file:
         return
-    using = session.held("data.digest") == file.digest
+    using = session.held_value("data.digest") == file.digest
     st.button(
-        f"{'Train on generated data' if using else 'Train on ' + plain(file.path.name)}",
+        f"{'Train on generated data' if using else 'Train on ' + escape_markdown(file.path.name)}",
         on_click=session.put_data,
         args=("" if using else file.digest,),
         width="stretch",

@@ -12,7 +12,7 @@ State = tuple[str, Scenario, tuple[str, ...], str]  # preset, scenario, axes, sa
 
 def record() -> None:
     """Remember the previous run's scenario and axes, if this run has others."""
-    current_state: State = (session.base(), session.scenario(), session.axes() or axes_panel.FIRST, session.sample())
+    current_state: State = (session.base(), session.scenario(), session.axes() or axes_panel.FIRST_AXES, session.sample())
     last_state: State | None = st.session_state.get(LAST_STATE)
     if last_state is not None and last_state[1:] != current_state[1:]:
         moved_knobs = [path for path, knob_value in values(current_state[1]).items() if knob_value != values(last_state[1])[path]]
@@ -35,5 +35,5 @@ def undo() -> None:
     """Go back to the scenario and axes before; only in a callback."""
     *rest, state = undo_steps()
     st.session_state[UNDO_STEPS], st.session_state[LAST_STATE], st.session_state[MOVED_KNOBS] = rest, state, []
-    session.put(*state[:2])
-    axes_panel.put(*state[2:])
+    session.hold_variation(*state[:2])
+    axes_panel.set_panel(*state[2:])

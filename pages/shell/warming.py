@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.service.kernels import Compiling, compiled
+from engine.service.kernels import CompileProcess, all_compiled
 from pages.ui import answer
 
 PROGRAM = Path(__file__).parent.parent.parent / "scripts" / "compile.py"
@@ -13,8 +13,8 @@ REFRESH_SECONDS = 0.5
 
 
 @st.cache_resource(show_spinner=False)
-def _compiler() -> Compiling | None:
-    return None if compiled() else Compiling([sys.executable, str(PROGRAM)])
+def _compiler() -> CompileProcess | None:
+    return None if all_compiled() else CompileProcess([sys.executable, str(PROGRAM)])
 
 
 def kernels_missing() -> bool:

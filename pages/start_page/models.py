@@ -8,7 +8,7 @@ import streamlit as st
 from engine.scenario.presets import preset, preset_names
 from pages.own_data.leading import Question
 from pages.start_page import picture, questions
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 CARDS = ("dlrm-kaggle", "trainingcxl-rm1", "dlrm-terabyte", "meta-856")
 
@@ -20,7 +20,7 @@ def draw(question: Question) -> None:
             _card(name, question)
     with st.expander(f"All {len(preset_names())} models and machines, by paper"):
         for paper, members in by_paper().items():
-            st.caption(plain(paper))
+            st.caption(escape_markdown(paper))
             with st.container(horizontal=True):
                 for name in members:
                     _button(name, question, f"any {name}", preset(name).title)
@@ -28,14 +28,16 @@ def draw(question: Question) -> None:
 
 def _card(name: str, question: Question) -> None:
     card_preset = preset(name)
-    st.html(picture.element(name))
+    st.html(picture.picture_html(name))
     _button(name, question, f"card {name}", card_preset.title)
-    st.caption(plain(f"{picture.told(card_preset.scenario)}. {card_preset.description.partition('. ')[0].rstrip('.')}."))
+    st.caption(
+        escape_markdown(f"{picture.size_words(card_preset.scenario)}. {card_preset.description.partition('. ')[0].rstrip('.')}.")
+    )
 
 
 def _button(name: str, question: Question, key: str, label: str) -> None:
-    description = plain(preset(name).description)
-    st.button(plain(label), key=key, on_click=questions.ask, args=(question, name), help=description, width="stretch")
+    description = escape_markdown(preset(name).description)
+    st.button(escape_markdown(label), key=key, on_click=questions.ask, args=(question, name), help=description, width="stretch")
 
 
 @cache

@@ -10,7 +10,7 @@ from engine.scenario.presets import DEFAULT, preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from pages.own_data.leading import Question
 from pages.start_page import picture, questions
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 FIELDS = {
     "model.num_tables": ("Tables", "40"),
@@ -20,7 +20,7 @@ FIELDS = {
     "data.batch_size": ("Batch size", "4096"),
 }
 # Popularity decides which machine is cheapest, so the form has it.
-LIKE = {
+POPULARITIES = {
     "kaggle": "Criteo Kaggle",
     "terabyte": "Criteo Terabyte",
     "avazu": "Avazu",
@@ -32,7 +32,7 @@ POPULAR = (
     "traces many do, and the cheapest machine can cost twice as much. The page Data shows what your own log is like."
 )
 TRAINING = ("optimizer", "learning_rate", "embedding_learning_rate", "initial_accumulator")  # tuned to the preset's own model
-TIMES = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
+MULTIPLIERS = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
 NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*(million|billion|[kmgb])?", re.IGNORECASE)
 
 
@@ -42,36 +42,38 @@ def draw(question: Question) -> Scenario | None:
     changes: dict[str, object] = {}
     *columns, last_column = st.columns(len(FIELDS) + 1)
     with last_column:
-        names = list(LIKE)
-        popularity = st.selectbox("Rows are popular as in", names, key="own like", format_func=LIKE.__getitem__, help=POPULAR)
+        names = list(POPULARITIES)
+        popularity = st.selectbox(
+            "Rows are popular as in", names, key="own like", format_func=POPULARITIES.__getitem__, help=POPULAR
+        )
         changes["data.popularity"] = popularity
     for column, (path, (label, usual)) in zip(columns, FIELDS.items(), strict=True):
         with column:
             text = st.text_input(label, usual, key=f"own {path}", help=KNOBS[path].help + " 5 M, 5e6 and 5,000,000 are the same.")
             try:
-                changes[path] = knobs.parse(KNOBS[path], exact(text))
+                changes[path] = knobs.parse(KNOBS[path], exact_numbers(text))
             except BadKnob as error:
                 is_refused = True
-                st.caption(f":red[{plain(str(error))}]")
+                st.caption(f":red[{escape_markdown(str(error))}]")
     own_scenario = None if is_refused else _scenario(changes)
     with st.container(horizontal=True, vertical_alignment="center"):
         if isinstance(own_scenario, Scenario):
-            st.markdown(f"**{plain(picture.told(own_scenario))}**", width="content")
+            st.markdown(f"**{escape_markdown(picture.size_words(own_scenario))}**", width="content")
         elif own_scenario is not None:
-            st.caption(f":red[{plain(own_scenario)}]", width="content")
+            st.caption(f":red[{escape_markdown(own_scenario)}]", width="content")
         st.button(
             "Ask about my model",
             key="own",
             type="primary",
             on_click=questions.ask,
-            args=(question, DEFAULT, whole(changes)),
+            args=(question, DEFAULT, with_consequences(changes)),
             disabled=not isinstance(own_scenario, Scenario),
         )
         st.caption("MLPs and machine as in the reference DLRM; every one is a knob later.", width="content")
     return own_scenario if isinstance(own_scenario, Scenario) else None
 
 
-def exact(text: str) -> str:
+def exact_numbers(text: str) -> str:
     """Return numbers as links write them: "5 M" and "5,000,000" as "5000000"; others unchanged."""
     return ";".join(_exact(part) for part in text.split(";"))
 
@@ -80,11 +82,11 @@ def _exact(part: str) -> str:
     match = NUMBER.fullmatch(part.strip())
     if not match:
         return part.strip()
-    number = float(match[1].replace(",", "").replace("_", "")) * TIMES.get((match[2] or "").lower(), 1)
+    number = float(match[1].replace(",", "").replace("_", "")) * MULTIPLIERS.get((match[2] or "").lower(), 1)
     return str(int(number)) if number == int(number) and number < 1e15 else str(number)
 
 
-def whole(changes: dict[str, object]) -> dict[str, object]:
+def with_consequences(changes: dict[str, object]) -> dict[str, object]:
     """Return the fields with their consequences: the bottom MLP's last width, and training by SGD.
 
     The bottom MLP ends in the embedding's dim; papers train with SGD.
@@ -98,6 +100,6 @@ def whole(changes: dict[str, object]) -> dict[str, object]:
 
 def _scenario(changes: dict[str, object]) -> Scenario | str:
     try:
-        return with_values(preset(DEFAULT).scenario, whole(changes))
+        return with_values(preset(DEFAULT).scenario, with_consequences(changes))
     except BadKnob as error:
         return str(error)

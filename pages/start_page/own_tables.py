@@ -20,4 +20,4 @@ def draw(question: Question, own_scenario: Scenario | None) -> None:
     if unfolded.open:
         with unfolded:
             base = own_scenario or preset(DEFAULT).scenario
-            table_editor.draw("start", base, "Ask about these tables", partial(leading.put, question, DEFAULT))
+            table_editor.draw("start", base, "Ask about these tables", partial(leading.put_question, question, DEFAULT))

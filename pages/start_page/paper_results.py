@@ -7,11 +7,11 @@ import streamlit as st
 from engine.core.figures import exact, figure
 from engine.errors import BadFile
 from engine.scenario.presets import preset, preset_names
-from engine.validation.accepted import Accepted, read
+from engine.validation.accepted import Accepted, read_record
 from pages.evidence_page import figure_panel
 from pages.own_data.leading import Question
 from pages.start_page import questions
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 
 @cache
@@ -19,7 +19,7 @@ def first_numbers() -> dict[str, tuple[str, Accepted]]:
     """Return each preset's first published number: its title and the accepted record."""
     first_by_preset: dict[str, tuple[str, Accepted]] = {}
     try:
-        numbers = read().numbers
+        numbers = read_record().numbers
     except BadFile:
         return first_by_preset
     for name, number in numbers.items():
@@ -41,13 +41,15 @@ def draw(question: Question) -> None:
 def _ask(question: Question, name: str) -> None:
     """Lead to Evidence with the figure of the preset's paper open."""
     questions.ask(question, name)
-    st.session_state[figure_panel.CHOSEN] = preset(name).paper
+    st.session_state[figure_panel.CHOSEN_PAPER_KEY] = preset(name).paper
 
 
 def _card(question: Question, name: str, title: str, number: Accepted) -> None:
     card_preset = preset(name)
-    st.button(plain(card_preset.title), key=f"result {name}", on_click=_ask, args=(question, name), width="stretch")
+    st.button(escape_markdown(card_preset.title), key=f"result {name}", on_click=_ask, args=(question, name), width="stretch")
     subject, _, unit = title.rstrip("]").partition(" [")
     unit = "×" if unit == "x" else unit
     our_text, published_text = figure(number.ours, unit), exact(number.published, unit)
-    st.caption(plain(f"{subject}: {published_text} published, {our_text} here. {card_preset.paper.partition('; ')[0]}."))
+    st.caption(
+        escape_markdown(f"{subject}: {published_text} published, {our_text} here. {card_preset.paper.partition('; ')[0]}.")
+    )

@@ -14,7 +14,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario
 from engine.systems.traffic import table_bytes
 
-WIDTH, HEIGHT, MOST = 220, 64, 40
+WIDTH, HEIGHT, MAX_TABLES = 220, 64, 40
 COLOUR = "#d9622b"
 
 
@@ -25,10 +25,10 @@ def of_preset(name: str) -> str:
 
 
 @cache
-def element(name: str) -> str:
+def picture_html(name: str) -> str:
     """Return that picture as an HTML element with alternative text."""
     encoded = b64encode(of_preset(name).encode()).decode()
-    return f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(told(preset(name).scenario))}" width="100%">'
+    return f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(size_words(preset(name).scenario))}" width="100%">'
 
 
 def svg(scenario: Scenario) -> str:
@@ -36,7 +36,7 @@ def svg(scenario: Scenario) -> str:
     rows = _by_table(scenario.model.num_embeddings, scenario.model.num_tables)
     lookups = _by_table(scenario.model.pooling, scenario.model.num_tables)
     order = np.argsort(-rows, kind="stable")
-    tables_drawn = order[np.linspace(0, len(order) - 1, min(len(order), MOST)).astype(int)]
+    tables_drawn = order[np.linspace(0, len(order) - 1, min(len(order), MAX_TABLES)).astype(int)]
     step = WIDTH / len(tables_drawn)
     tall = np.maximum(np.log10(rows[tables_drawn]) / 10.0, 0.04) * HEIGHT
     shade = 0.35 + 0.65 * np.minimum(np.log10(lookups[tables_drawn] + 1.0) / 2.0, 1.0)
@@ -45,11 +45,11 @@ def svg(scenario: Scenario) -> str:
         f'fill="{COLOUR}" fill-opacity="{dark:.2f}"/>'
         for place, (high, dark) in enumerate(zip(np.minimum(tall, HEIGHT), shade, strict=True))
     )
-    title = f"<title>{escape(told(scenario))}</title>"
+    title = f"<title>{escape(size_words(scenario))}</title>"
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">{title}{bars}</svg>'
 
 
-def told(scenario: Scenario) -> str:
+def size_words(scenario: Scenario) -> str:
     """Return a model's size: "26 tables, 2.16 GB, 26 lookups a sample"."""
     tables = scenario.model.num_tables
     lookups = _by_table(scenario.model.pooling, tables).sum()

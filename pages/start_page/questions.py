@@ -7,7 +7,7 @@ from engine.scenario.scenario import with_values
 from pages.own_data import leading
 from pages.own_data.leading import Question
 
-CHOSEN = "question"
+QUESTION_KEY = "question"
 PAPERS = Question("Show me a paper's result", "evidence")
 QUESTIONS = (
     Question("What should I build?", "decide"),
@@ -17,14 +17,14 @@ QUESTIONS = (
 )
 
 
-def chosen() -> Question:
+def draw_questions() -> Question:
     """Draw the questions, and return the chosen one."""
     place = st.radio(
         "What do you want to know?",
         range(len(QUESTIONS)),
         format_func=lambda number: QUESTIONS[number].words,
         horizontal=True,
-        key=CHOSEN,
+        key=QUESTION_KEY,
     )
     return QUESTIONS[place]
 
@@ -34,4 +34,4 @@ def ask(question: Question, base: str, changes: dict[str, object] | None = None)
 
     Raises BadKnob if refused.
     """
-    leading.put(question, base, with_values(preset(base).scenario, changes or {}))
+    leading.put_question(question, base, with_values(preset(base).scenario, changes or {}))

@@ -4,33 +4,33 @@ from functools import cache
 
 from engine.core.graph import STAGES
 from pages.graphics.charts import (
-    AGAINST,
+    CURVE_AXES,
     FIGURE,
-    FIT,
+    FIT_WIDTH,
     INK,
     LABEL,
     Spec,
     axis,
-    below,
-    ending,
-    hover,
+    bar_scale,
+    conditional,
     layer,
+    legend_below,
     nominal,
     quantity,
     rows,
-    turned,
-    when,
+    tooltip_fields,
+    turned_labels,
 )
 from pages.graphics.heat_maps import heat_map
-from pages.graphics.log_axes import fitted, log_axis
+from pages.graphics.log_axes import fitted_scale, log_axis
 from pages.ui import palette
 
 MOST_NAMED = 3
 OWN_LANE = "indexof(datum.{0}, '|') < 0"
 
 
-STAGE = below(max(STAGES, key=len), title="Stage", values=list(STAGES))
-TIP = hover(
+STAGE = legend_below(max(STAGES, key=len), title="Stage", values=list(STAGES))
+TIP = tooltip_fields(
     ("system", "Training system"),
     ("task", "Task"),
     ("part", "Stage"),
@@ -88,8 +88,8 @@ def timeline() -> Spec:
                 scale=palette.colours(STAGES),
                 legend=STAGE,
             ),
-            "opacity": when("datum.background", 0.55, 1),
-            "tooltip": hover(
+            "opacity": conditional("datum.background", 0.55, 1),
+            "tooltip": tooltip_fields(
                 ("task", "Task"),
                 ("stage", "Stage"),
                 ("batch", "Batch"),
@@ -110,7 +110,7 @@ def utilisation() -> Spec:
         "encoding": {
             "y": nominal("device", sort="-x", axis=axis("Device", labelFontSize=13)),
             "x": quantity("busy", axis=axis("Busy [%]"), scale={"domain": [0, 100]}),
-            "tooltip": hover(("device", "Device"), ("busy", "Busy [%]", ".1f"), ("note", "Note")),
+            "tooltip": tooltip_fields(("device", "Device"), ("busy", "Busy [%]", ".1f"), ("note", "Note")),
         },
     }
 
@@ -121,7 +121,7 @@ def bytes_moved() -> Spec:
     spec = heat_map("Training system", "Device and direction, or way", "Bytes per batch [B]")
     x_channel = {
         **spec["encoding"]["x"],
-        "axis": axis("Training system", **turned(palette.systems())),
+        "axis": axis("Training system", **turned_labels(palette.systems())),
         "sort": list(palette.systems()),
     }
     y_channel = {**spec["encoding"]["y"], "axis": axis("Device and direction, or way", labelLimit=150)}
@@ -138,8 +138,8 @@ def curves(field: str, title: str, x_field: str, names: tuple[str, ...]) -> Spec
     A triangle marks each power loss.
     """
     colour = nominal("system", scale=palette.colours(names), legend=_legend(names))
-    time = quantity(x_field, axis=axis(AGAINST[x_field]))
-    tip = hover(("system", "Training system"), ("batch", "Batch"), ("elapsed", "Simulated time [s]", ",.4~r"))
+    time = quantity(x_field, axis=axis(CURVE_AXES[x_field]))
+    tip = tooltip_fields(("system", "Training system"), ("batch", "Batch"), ("elapsed", "Simulated time [s]", ",.4~r"))
     y_channel = quantity(field, axis=axis(title), scale={"zero": False})
     line = layer(
         {"type": "line", "strokeWidth": 1.5, "point": {"size": 24} if field == "auc" else False},
@@ -147,20 +147,20 @@ def curves(field: str, title: str, x_field: str, names: tuple[str, ...]) -> Spec
         x=time,
         y=y_channel,
         order={"field": "elapsed"},
-        tooltip=[*tip, *hover((field, title, ".6f"))],
+        tooltip=[*tip, *tooltip_fields((field, title, ".6f"))],
     )
     fault = layer(
         {"type": "point", "shape": "triangle-down", "filled": True, "size": 90, "y": 6},
         {"filter": "isValid(datum.kind)"},
         x=time,
-        tooltip=[*tip, *hover(("what", "What happened"))],
+        tooltip=[*tip, *tooltip_fields(("what", "What happened"))],
     )
     layers = [line, fault, *_name_labels(colour, names, x_field, field)]
-    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": layers}
+    return {**FIT_WIDTH, "height": 220, "encoding": {"color": colour}, "layer": layers}
 
 
 def _legend(names: tuple[str, ...]) -> Spec:
-    return below(max(names, key=len, default=""), title=None)
+    return legend_below(max(names, key=len, default=""), title=None)
 
 
 def _name_labels(colour: Spec, names: tuple[str, ...], x: str, y: str) -> list[Spec]:
@@ -183,12 +183,12 @@ def _name_labels(colour: Spec, names: tuple[str, ...], x: str, y: str) -> list[S
 
 
 @cache
-def lost(names: tuple[str, ...]) -> Spec:
+def lost_batches_chart(names: tuple[str, ...]) -> Spec:
     """Batches run again after power losses, a bar a system; needs system, amount."""
     amount = quantity("amount")
     bar = layer(
         {"type": "bar", "height": {"band": 0.72}},
-        x={**amount, "axis": axis("Lost batches"), "scale": ending("12.3k")},
+        x={**amount, "axis": axis("Lost batches"), "scale": bar_scale("12.3k")},
         color=nominal("system", scale=palette.colours(names), legend=None),
         tooltip=[{"field": "system", "title": "Training system"}, {**amount, "title": "Lost batches", "format": ",.0f"}],
     )
@@ -200,13 +200,13 @@ def lost(names: tuple[str, ...]) -> Spec:
 @cache
 def nodes(names: tuple[str, ...]) -> Spec:
     """Nodes over the throughput asked for, a line a system; needs target, system, nodes."""
-    tip = hover(("system", "Training system"), ("target", "Asked for [samples/s]", ",.3~r"), ("nodes", "Nodes"))
+    tip = tooltip_fields(("system", "Training system"), ("target", "Asked for [samples/s]", ",.3~r"), ("nodes", "Nodes"))
     colour = nominal("system", scale=palette.colours(names), legend=_legend(names))
     line = layer(
         {"type": "line", "point": {"size": 40}},
-        x=quantity("target", scale=fitted(True), axis=log_axis("Throughput asked for [samples/s]", "x")),
-        y=quantity("nodes", scale=fitted(True), axis=log_axis("Nodes", "y")),
+        x=quantity("target", scale=fitted_scale(True), axis=log_axis("Throughput asked for [samples/s]", "x")),
+        y=quantity("nodes", scale=fitted_scale(True), axis=log_axis("Nodes", "y")),
         tooltip=tip,
     )
     layers = [line, *_name_labels(colour, names, "target", "nodes")]
-    return {**FIT, "height": 220, "encoding": {"color": colour}, "layer": layers}
+    return {**FIT_WIDTH, "height": 220, "encoding": {"color": colour}, "layer": layers}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from engine.insight.running_costs import dollars
+from engine.insight.running_costs import price_unit
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.sweep import links
@@ -14,21 +14,23 @@ from pages.graphics import chart
 from pages.systems import compare_charts, compare_tables, comparison, full_runs_panel, nodes_panel, stack_charts, systems_panel
 from pages.ui import downloads, session, tables
 from pages.ui.page_link import host
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 
 def draw(scenario: Scenario) -> None:
     """Draw the choice of systems, with each one's results, costs and moves."""
-    systems = systems_panel.chosen()
+    systems = systems_panel.chosen_systems()
     with st.spinner("Estimating; the very first time takes some seconds more"):
         results = estimates.estimates_by_system(scenario, systems)
-    base = comparison.against(results, scenario)
+    base = comparison.baseline_name(results, scenario)
 
-    st.markdown(f"**{plain(comparison.headline(results, scenario))}**")
-    st.markdown(plain(" ".join(filter(None, (comparison.why(results, scenario), *comparison.details(results))))))
+    st.markdown(f"**{escape_markdown(comparison.headline(results, scenario))}**")
+    st.markdown(
+        escape_markdown(" ".join(filter(None, (comparison.wait_sentence(results, scenario), *comparison.details(results)))))
+    )
     systems_panel.draw()
-    for outcome, names in tables.not_shown(results).items():
-        st.caption(f"Cannot run: {comparison.titled(names)}. {plain(outcome)}")
+    for outcome, names in tables.systems_by_outcome(results).items():
+        st.caption(f"Cannot run: {comparison.join_titles(names)}. {escape_markdown(outcome)}")
     if not base:
         return
 
@@ -38,7 +40,7 @@ def draw(scenario: Scenario) -> None:
         compare_tables.table(results, base),
         compare_tables.FORMATS,
         "Training system",
-        compare_tables.labels(system_title(base), dollars(scenario)),
+        compare_tables.labels(system_title(base), price_unit(scenario)),
     )
     with st.container(horizontal=True):
         downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
@@ -53,12 +55,12 @@ def draw(scenario: Scenario) -> None:
 def _draw_stacks(results: Mapping[str, Result], scenario: Scenario) -> None:
     left_column, right_column = st.columns(2)
     with left_column:
-        stages = tables.by_stage(results, scenario.system)
+        stages = tables.stage_rows(results, scenario.system)
         spec = stack_charts.step_time(fade=1)
         chart.draw(stages, spec, key="all stages", title="Where a batch's time goes", subtitle="Step time by exposed stage [ms]")
     with right_column:
-        parts = tables.by_component(results, scenario.system)
-        spec = stack_charts.energy(tables.drawn(parts), fade=1)
+        parts = tables.component_rows(results, scenario.system)
+        spec = stack_charts.energy(tables.drawn_parts(parts), fade=1)
         chart.draw(parts, spec, key="all energy", title="Where the run's energy goes", subtitle="Energy by component [J]")
 
 
@@ -68,7 +70,7 @@ def _draw_moves(results: Mapping[str, Result]) -> None:
     subtitle = "Time [ms]; a lane a device and direction, taken for as long as a task needs it"
     title = "One steady batch of each, on one clock"
     chart.draw(lanes, compare_charts.timelines(), key="timelines", title=title, subtitle=subtitle)
-    if any(comparison.policies(result.scenario).mlp_staleness_bound for result in comparison.that_ran(results).values()):
+    if any(comparison.policies(result.scenario).mlp_staleness_bound for result in comparison.results_that_ran(results).values()):
         st.caption(
             "A log that spans batches is written in some of them only, not always in the one drawn; its bytes are the mean."
         )

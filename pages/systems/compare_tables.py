@@ -8,14 +8,14 @@ import pandas as pd
 from engine.insight import data_movement
 from engine.insight.data_movement import DataMove
 from engine.results.result import Result
-from pages.systems.comparison import policies, that_ran
+from pages.systems.comparison import policies, results_that_ran
 from pages.ui import palette
-from pages.ui.numbers import change, label, readable
-from pages.ui.tables import most_drawn
+from pages.ui.numbers import change, label, result_text
+from pages.ui.tables import bar_limit
 
 STEP, COST = "Step time [ms]", "Capital cost [USD]"
 # Results of the table, the most important first, and whether the change against the baseline stands beside them.
-SHOWN = {
+COMPARED_RESULTS = {
     STEP: True,
     "Throughput [samples/s]": False,
     "Energy per batch [J]": True,
@@ -25,11 +25,11 @@ SHOWN = {
     "Average power [W]": False,
     "PMEM media written [GB]": False,
 }
-POLICY, KNOWN = "A power loss", "Known by"
-FORMATS = {**dict.fromkeys(SHOWN, "%.4g"), COST: "%,.0f", "Throughput [samples/s]": "%,.0f"}
+POLICY, KNOWN_BY = "A power loss", "Known by"
+FORMATS = {**dict.fromkeys(COMPARED_RESULTS, "%.4g"), COST: "%,.0f", "Throughput [samples/s]": "%,.0f"}
 LANES = ["lane", "says", "system", "part", "task", "batch", "start", "end", "background", "moves"]
 LEAST_BYTES = 0.5  # expected values below half a byte count as none
-of = lru_cache(maxsize=512)(data_movement.data_moves)
+data_moves_of = lru_cache(maxsize=512)(data_movement.data_moves)
 
 
 def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
@@ -39,13 +39,13 @@ def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
     """
     base_results = results[base].results if base else {}
     rows = []
-    for system, result in that_ran(results).items():
+    for system, result in results_that_ran(results).items():
         row: dict[str, object] = {"Training system": system}
-        for name, compared in SHOWN.items():
+        for name, compared in COMPARED_RESULTS.items():
             row[name] = result.results.get(name)
             if compared:
                 row[f"{label(name)}, change"] = change(result.results.get(name), base_results.get(name))
-        rows.append(row | {POLICY: policies(result.scenario).loses, KNOWN: palette.known_by(system)})
+        rows.append(row | {POLICY: policies(result.scenario).loses, KNOWN_BY: palette.known_by(system)})
     frame = pd.DataFrame(rows)
     return frame.drop(columns=[name for name in frame if not _is_shown(name, frame[name])])
 
@@ -56,7 +56,7 @@ def _is_shown(name: str, column: pd.Series) -> bool:
 
 def labels(base: str, money: str) -> dict[str, str]:
     """Return short column titles: changes against `base`, and capital cost with its `money`."""
-    changes = {f"{label(name)}, change": f"vs {base}" for name, compared in SHOWN.items() if compared}
+    changes = {f"{label(name)}, change": f"vs {base}" for name, compared in COMPARED_RESULTS.items() if compared}
     return {COST: f"{label(COST)} [{money}]", **changes}
 
 
@@ -67,17 +67,17 @@ def timelines(results: Mapping[str, Result]) -> pd.DataFrame:
     `part` is the system itself or the task's stage, `says` is the text in the system's own lane.
     A step that dwarfs all others is cut.
     """
-    steps = {system: float(result.results[STEP] or 0.0) for system, result in that_ran(results).items()}
-    max_step = most_drawn(steps.values()) if steps else 0.0
+    steps = {system: float(result.results[STEP] or 0.0) for system, result in results_that_ran(results).items()}
+    max_step = bar_limit(steps.values()) if steps else 0.0
     rows: list[dict[str, object]] = []
     for system, step in steps.items():
         cut = " (cut)" if step > max_step else ""
         doubt = ", headline only" if "headline" in palette.known_by(system) else ""
-        lane_label = f"{system}, {readable(step, 'ms')}{cut}{doubt}"
+        lane_label = f"{system}, {result_text(step, 'ms')}{cut}{doubt}"
         rows.append(
             {"lane": system, "says": lane_label, "system": system, "part": system, "start": 0.0, "end": min(step, max_step)}
         )
-        rows += _sorted_lanes(_task_bars(results[system], of(results[system].scenario), min(step, max_step)))
+        rows += _sorted_lanes(_task_bars(results[system], data_moves_of(results[system].scenario), min(step, max_step)))
     return pd.DataFrame(rows, columns=LANES)
 
 
@@ -99,7 +99,7 @@ def _task_bars(result: Result, device_moves: Sequence[DataMove], end_ms: float) 
                 "start": row["Start [ms]"],
                 "end": min(row["End [ms]"], end_ms),
                 "background": row["Background"],
-                "moves": ", ".join(f"{move.place} {readable(move.nbytes, 'B')}" for move in task_moves if move.nbytes)
+                "moves": ", ".join(f"{move.place} {result_text(move.nbytes, 'B')}" for move in task_moves if move.nbytes)
                 or "computes only",
             }
 
@@ -112,8 +112,8 @@ def bytes_moved(results: Mapping[str, Result]) -> pd.DataFrame:
     """Return bytes of a batch by system and place: first, second and metric."""
     rows = [
         {"first": system, "second": move.place, "metric": move.nbytes}
-        for system, result in that_ran(results).items()
-        for move in of(result.scenario)
+        for system, result in results_that_ran(results).items()
+        for move in data_moves_of(result.scenario)
         if move.nbytes >= LEAST_BYTES
     ]
     frame = pd.DataFrame(rows, columns=["first", "second", "metric"])
@@ -127,8 +127,8 @@ def tasks_moved(results: Mapping[str, Result]) -> pd.DataFrame:
     columns = ["Training system", "Task", "Stage", "Device", "Lane", "Way", "Bytes per batch [B]"]
     rows = [
         (system, move.task, move.stage, move.device, move.lane, move.way, move.nbytes)
-        for system, result in that_ran(results).items()
-        for move in of(result.scenario)
+        for system, result in results_that_ran(results).items()
+        for move in data_moves_of(result.scenario)
         if move.way
     ]
     return pd.DataFrame(rows, columns=columns)

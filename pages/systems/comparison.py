@@ -4,29 +4,29 @@ from collections.abc import Iterable, Mapping
 
 from engine.core import figures
 from engine.insight import running_costs
-from engine.registry import load
+from engine.registry import load_variant
 from engine.results.result import Result
 from engine.scenario.scenario import Scenario
 from engine.systems.system import LogPolicy, log_policy
 from pages.answers import question
 from pages.answers.headline import NODES, RATE, model_name, node_comparison, node_count, system_title
-from pages.ui.numbers import readable
+from pages.ui.numbers import result_text
 from pages.ui.palette import known_by
 
 STEP, ENERGY, COST = "Step time [ms]", "Energy per batch [J]", "Capital cost [USD]"
 EQUAL = 1 + 5e-4
-TELLING = 0.1  # share of a difference: smaller parts are not mentioned
+MIN_WAIT_SHARE = 0.1  # share of a difference: smaller parts are not mentioned
 Results = Mapping[str, Result]
 
 
-def that_ran(results: Results) -> dict[str, Result]:
+def results_that_ran(results: Results) -> dict[str, Result]:
     """Return the results of the systems that can run."""
     return {name: result for name, result in results.items() if result.ran}
 
 
-def against(results: Results, scenario: Scenario) -> str:
+def baseline_name(results: Results, scenario: Scenario) -> str:
     """Return the baseline: the scenario's own where it runs here, else the first system."""
-    ran_results = that_ran(results)
+    ran_results = results_that_ran(results)
     return next((name for name in (question.baseline_system(scenario), *ran_results) if name in ran_results), "")
 
 
@@ -35,17 +35,17 @@ def headline(results: Results, scenario: Scenario) -> str:
 
     Where the baseline is fastest, it is compared with the slowest.
     """
-    ran_results = that_ran(results)
-    model, base = model_name(scenario), against(results, scenario)
+    ran_results = results_that_ran(results)
+    model, base = model_name(scenario), baseline_name(results, scenario)
     if not ran_results:
         return f"None of these {len(results)} systems can train {model} here" if len(results) > 1 else f"{model} cannot run here"
-    fastest_systems, step = best(ran_results, STEP), min(values(ran_results, STEP).values())
+    fastest_systems, step = lowest_systems(ran_results, STEP), min(values(ran_results, STEP).values())
     if len(ran_results) == 1:
         only_text = f", the only one of {len(results)} that can" if len(results) > 1 else ""
-        return f"{system_title(fastest_systems[0])} trains {model} in {readable(step, 'ms')} a batch{only_text}"
+        return f"{system_title(fastest_systems[0])} trains {model} in {result_text(step, 'ms')} a batch{only_text}"
     if nodes_sentence := _nodes_sentence(ran_results, scenario):
         return nodes_sentence
-    start = f"{_train_phrase(fastest_systems)} {model} fastest of {len(ran_results)}: {readable(step, 'ms')} a batch"
+    start = f"{_train_phrase(fastest_systems)} {model} fastest of {len(ran_results)}: {result_text(step, 'ms')} a batch"
     slower_system = _slower_system(ran_results, fastest_systems, base)
     if not slower_system:
         return start
@@ -63,20 +63,20 @@ def _slower_system(ran_results: Results, fastest_systems: list[str], base: str) 
     return "" if slower_system in fastest_systems else slower_system
 
 
-def why(results: Results, scenario: Scenario) -> str:
+def wait_sentence(results: Results, scenario: Scenario) -> str:
     """Return the waits that slow a system, and the fastest system's longest wait.
 
     For a single system its longest wait alone.
     """
-    ran_results = that_ran(results)
-    fastest_systems = best(ran_results, STEP)
-    slower_system = _slower_system(ran_results, fastest_systems, against(results, scenario)) if len(ran_results) > 1 else ""
+    ran_results = results_that_ran(results)
+    fastest_systems = lowest_systems(ran_results, STEP)
+    slower_system = _slower_system(ran_results, fastest_systems, baseline_name(results, scenario)) if len(ran_results) > 1 else ""
     if not fastest_systems:
         return ""
     fastest_waits, step = _waits(ran_results[fastest_systems[0]]), values(ran_results, STEP)[fastest_systems[0]]
     longest = max(fastest_waits, key=fastest_waits.__getitem__, default="")
     itself = (
-        f"waits longest for {longest}, {readable(fastest_waits[longest], 'ms')} of its {readable(step, 'ms')}"
+        f"waits longest for {longest}, {result_text(fastest_waits[longest], 'ms')} of its {result_text(step, 'ms')}"
         if longest
         else "waits for nothing"
     )
@@ -84,10 +84,10 @@ def why(results: Results, scenario: Scenario) -> str:
         return f"{system_title(fastest_systems[0])} {itself}."
     extra_waits = {cause: amount - fastest_waits.get(cause, 0.0) for cause, amount in _waits(ran_results[slower_system]).items()}
     main_causes = sorted(
-        (cause for cause, amount in extra_waits.items() if amount > TELLING * sum(extra_waits.values())),
+        (cause for cause, amount in extra_waits.items() if amount > MIN_WAIT_SHARE * sum(extra_waits.values())),
         key=lambda cause: -extra_waits[cause],
     )
-    cause_texts = listed(f"{readable(extra_waits[cause], 'ms')} for {cause}" for cause in main_causes[:3])
+    cause_texts = join_names(f"{result_text(extra_waits[cause], 'ms')} for {cause}" for cause in main_causes[:3])
     start = "Why" if scenario.machine.target_throughput is None else "In a batch on those nodes"
     fastest = f"{system_title(fastest_systems[0])} {itself}."
     return f"{start}: {system_title(slower_system)} waits longer, {cause_texts}; {fastest}" if cause_texts else fastest
@@ -117,12 +117,12 @@ def _nodes_sentence(ran_results: dict[str, Result], scenario: Scenario) -> str:
     able = {name: result for name, result in ran_results.items() if target and (result.results.get(RATE) or 0.0) >= target}
     if target is None or len(able) < 2:
         return ""
-    fewest_systems, count = best(able, NODES), values(able, NODES)
-    start = f"{_train_phrase(fewest_systems)} {model_name(scenario)} at {readable(target, 'samples/s')}"
+    fewest_systems, count = lowest_systems(able, NODES), values(able, NODES)
+    start = f"{_train_phrase(fewest_systems)} {model_name(scenario)} at {result_text(target, 'samples/s')}"
     if len(fewest_systems) == len(able):
         each_text = " each" * (len(fewest_systems) > 1)
         return f"{start} on {node_count(able[fewest_systems[0]])}{each_text}: none of these {len(able)} needs fewer"
-    base = against(able, scenario)
+    base = baseline_name(able, scenario)
     other_system = base if base not in fewest_systems else max(able, key=count.__getitem__)
     compared = node_comparison(able[fewest_systems[0]], able[other_system].results, other_system)
     return f"{start} on the fewest nodes, {figures.count(count[fewest_systems[0]])}: {compared}"
@@ -130,35 +130,40 @@ def _nodes_sentence(ran_results: dict[str, Result], scenario: Scenario) -> str:
 
 def details(results: Results) -> list[str]:
     """Return sentences on confidence, recovery after power losses, energy and price."""
-    ran_results = that_ran(results)
+    ran_results = results_that_ran(results)
     sized = any(result.scenario.machine.target_throughput is not None for result in ran_results.values())
-    winners = best(ran_results, NODES if sized else STEP)
+    winners = lowest_systems(ran_results, NODES if sized else STEP)
     sentences = [f"{system_title(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
     if len(ran_results) < 2:
         return sentences
     fastest_systems, logged = (
-        best(ran_results, STEP),
+        lowest_systems(ran_results, STEP),
         {name: result for name, result in ran_results.items() if policies(result.scenario).log},
     )
     if logged and not set(fastest_systems) & set(logged):
-        fastest = best(logged, STEP)
-        step = readable(values(logged, STEP)[fastest[0]], "ms")
-        restart_text = f"{titled(fastest_systems)} start{'s' * (len(fastest_systems) == 1)} again"
-        sentences.append(f"After a power loss {restart_text}; fastest that recovers: {titled(fastest)}, {step}.")
+        fastest = lowest_systems(logged, STEP)
+        step = result_text(values(logged, STEP)[fastest[0]], "ms")
+        restart_text = f"{join_titles(fastest_systems)} start{'s' * (len(fastest_systems) == 1)} again"
+        sentences.append(f"After a power loss {restart_text}; fastest that recovers: {join_titles(fastest)}, {step}.")
     for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "")):
-        names = best(ran_results, name)
-        unit = unit or running_costs.dollars(
+        names = lowest_systems(ran_results, name)
+        unit = unit or running_costs.price_unit(
             ran_results[names[0]].scenario if names else next(iter(ran_results.values())).scenario
         )
-        static_text = running_costs.static_energy(ran_results[names[0]].results) if name == ENERGY and names else ""
+        static_text = running_costs.static_energy_clause(ran_results[names[0]].results) if name == ENERGY and names else ""
         sentences += (
-            [f"{words}: {titled(names)}, {readable(values(ran_results, name)[names[0]], unit)}{static_text}."] if names else []
+            [f"{words}: {join_titles(names)}, {result_text(values(ran_results, name)[names[0]], unit)}{static_text}."]
+            if names
+            else []
         )
     unpriced = [system for system in ran_results if system not in values(ran_results, COST)]
-    return [*sentences, *([f"No price is published for a part of {titled(unpriced)}: left out of Cheapest."] if unpriced else [])]
+    return [
+        *sentences,
+        *([f"No price is published for a part of {join_titles(unpriced)}: left out of Cheapest."] if unpriced else []),
+    ]
 
 
-def best(results: Results, name: str) -> list[str]:
+def lowest_systems(results: Results, name: str) -> list[str]:
     """Return the systems whose result of that name is lowest; several where equal."""
     amounts = values(results, name)
     lowest = min(amounts.values(), default=0.0)
@@ -167,15 +172,15 @@ def best(results: Results, name: str) -> list[str]:
 
 def policies(scenario: Scenario) -> LogPolicy:
     """Return the log policies of a scenario's system, which must be able to run."""
-    return log_policy(scenario, load("systems", scenario.system))
+    return log_policy(scenario, load_variant("systems", scenario.system))
 
 
-def titled(names: Iterable[str]) -> str:
+def join_titles(names: Iterable[str]) -> str:
     """Return systems by their titles, as a sentence lists them."""
-    return listed(map(system_title, names))
+    return join_names(map(system_title, names))
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Return names as a sentence lists them."""
     *other_names, last_name = names
     return f"{', '.join(other_names)} and {last_name}" if other_names else last_name
@@ -188,4 +193,4 @@ def values(results: Results, name: str) -> dict[str, float]:
 
 
 def _train_phrase(names: list[str]) -> str:
-    return f"{titled(names)} {'train' if len(names) > 1 else 'trains'}"
+    return f"{join_titles(names)} {'train' if len(names) > 1 else 'trains'}"

@@ -11,21 +11,21 @@ from engine.results.metrics import ERRORS, error_of
 from engine.results.result import Result
 from engine.results.samples_seen import HELD_OUT_ERROR, samples_note
 from pages.answers.headline import system_title
-from pages.systems.comparison import best, titled, values
+from pages.systems.comparison import join_titles, lowest_systems, values
 from pages.ui import palette, tables
-from pages.ui.numbers import readable
+from pages.ui.numbers import result_text
 
-LOSS, TRAINING_LOSS, AUC, ELAPSED, LOST = "Loss", "Loss (training)", "AUC", "Elapsed [s]", "Lost batches"
+LOSS, TRAINING_LOSS, AUC, ELAPSED, LOST_BATCHES = "Loss", "Loss (training)", "AUC", "Elapsed [s]", "Lost batches"
 AUC_ERROR = ERRORS[AUC]
 # Equal scores of every batch's own prediction, and of the held-out samples, mean equal weights all along.
 SCORES = (LOSS, AUC, "Accuracy [%]", TRAINING_LOSS, "AUC (training)")
-SHOWN = {
+RUN_RESULTS = {
     LOSS: "%.6f",
     AUC: "%.6f",
     AUC_ERROR: "%.6f",
     "Accuracy [%]": "%.3f",
     ELAPSED: "%.4g",
-    LOST: "%,.0f",
+    LOST_BATCHES: "%,.0f",
     "Recovery time [s]": "%.4g",
     "Effective training time ratio": "%.4f",
     "MLP staleness [batches]": "%,.0f",
@@ -39,7 +39,7 @@ def table(results: Results) -> pd.DataFrame:
     """Return a row a finished system: learning, faults and outcome, without empty columns."""
     rows = [
         {"Training system": system}
-        | {name: result.results.get(name) for name in SHOWN}
+        | {name: result.results.get(name) for name in RUN_RESULTS}
         | {"Outcome": result.outcome, "Known by": palette.known_by(system)}
         for system, result in results.items()
     ]
@@ -54,7 +54,7 @@ def finding(results: Results) -> str:
     finished_results = {system: result for system, result in results.items() if result.ran}
     if not finished_results:
         return "None of them got to the end"
-    lost_batches = values(finished_results, LOST)
+    lost_batches = values(finished_results, LOST_BATCHES)
     if any(lost_batches.values()):
         least_system, most_system = (
             min(lost_batches, key=lost_batches.__getitem__),
@@ -67,7 +67,7 @@ def finding(results: Results) -> str:
         outcome_text += " and so do all others" * (len(named_systems) == 1 < len(lost_batches))
     else:
         seconds = min(values(finished_results, ELAPSED).values())
-        outcome_text = f"{titled(best(finished_results, ELAPSED))} first, after {readable(seconds, 's')}"
+        outcome_text = f"{join_titles(lowest_systems(finished_results, ELAPSED))} first, after {result_text(seconds, 's')}"
     return (
         f"{_auc_sentence(finished_results)}: {outcome_text}"
         if values(finished_results, AUC)
@@ -87,13 +87,13 @@ def _auc_sentence(finished_results: Results) -> str:
     return f"All {len(reached)} reach an AUC of {highest_auc}{spread_text}"
 
 
-def about_auc(results: Results) -> str:
+def auc_notes(results: Results) -> str:
     """Return what ± is and how many samples the models learned from; "" without AUC."""
     samples_notes = dict.fromkeys(filter(None, map(samples_note, results.values())))
     return " ".join([HELD_OUT_ERROR, *samples_notes]) if samples_notes else ""
 
 
-def alike(results: Results) -> str:
+def equal_training_sentence(results: Results) -> str:
     """Return which systems train bit by bit the same, and the others' loss differences.
 
     "" with fewer than two systems.
@@ -104,11 +104,12 @@ def alike(results: Results) -> str:
     if len(losses) < 2:
         return ""
     equal_group, *other_groups = sorted(groups.values(), key=len, reverse=True)
-    start = f"{titled(equal_group)} train the same to the bit: losses, AUC and accuracy agree in every digit."
+    start = f"{join_titles(equal_group)} train the same to the bit: losses, AUC and accuracy agree in every digit."
     if len(equal_group) == 1:
         start = f"No two of them train the same to the bit; held-out losses are measured against {equal_group[0]}'s."
     loss_differences = [
-        f"{titled(group)} {readable(_loss_distance(results[group[0]], results[equal_group[0]]))}" for group in other_groups
+        f"{join_titles(group)} {result_text(_loss_distance(results[group[0]], results[equal_group[0]]))}"
+        for group in other_groups
     ]
     return f"{start} Loss apart from theirs: {'; '.join(loss_differences)}." if loss_differences else start
 
@@ -139,7 +140,7 @@ def _curve_rows(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([part for part in (means, scored, frame[frame["kind"] == "fault"]) if len(part)]).reindex(columns=CURVES)
 
 
-def lost(results: Results) -> pd.DataFrame:
+def lost_batches_frame(results: Results) -> pd.DataFrame:
     """Return repeated batches by system: system, amount; empty where power never failed."""
-    rows = [(system, float(result.results.get(LOST) or 0.0)) for system, result in results.items() if result.results]
+    rows = [(system, float(result.results.get(LOST_BATCHES) or 0.0)) for system, result in results.items() if result.results]
     return pd.DataFrame(rows if any(result.events for result in results.values()) else [], columns=["system", "amount"])

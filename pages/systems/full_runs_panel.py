@@ -15,7 +15,7 @@ from engine.results.result import Result
 from engine.run import forecast
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, Scenario
-from engine.store.status import Status
+from engine.store.status import RequestStatus
 from pages.answers import caution, estimates, runs
 from pages.answers.headline import system_title
 from pages.graphics import chart, charts
@@ -23,13 +23,13 @@ from pages.systems import compare_charts, full_runs
 from pages.systems.full_runs import ELAPSED
 from pages.ui import downloads, session, tables
 from pages.ui.numbers import duration, error_formats
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 FAULTS, TRAINING = "faults.power_loss_at_seconds", "run.training"
-FIELD = "lose power at"
-WHAT = "systems"
+FAULT_FIELD_KEY = "lose power at"
+UNIT_NAME = "systems"
 Curve = tuple[tuple[Row, ...], tuple[Row, ...], tuple[float, float]]
-ALIKE = ("running", "joules", "batch")  # an axis cannot be broken for several systems' outages at once
+SHARED_AXES = ("running", "joules", "batch")  # an axis cannot be broken for several systems' outages at once
 
 
 def draw(results: Mapping[str, Result]) -> None:
@@ -41,7 +41,7 @@ def draw(results: Mapping[str, Result]) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("Training is off here: batches are counted and timed, none is trained.", width="content")
             st.button("Train real weights", on_click=_set_knob, args=(TRAINING, True))
-    runs.follow(list(points.values()), "full", lambda status: _draw_runs(points, status))
+    runs.draw_while_running(list(points.values()), "full", lambda status: _draw_runs(points, status))
 
 
 def _draw_faults(seconds: Mapping[str, float]) -> None:
@@ -52,12 +52,12 @@ def _draw_faults(seconds: Mapping[str, float]) -> None:
     quickest = min(seconds, key=seconds.__getitem__)
     half = _two_digits(seconds[quickest] / 2)
     strike_text = knobs.write(KNOBS[FAULTS], (half,))
-    st.session_state[FIELD] = field_text = str(session.held(FAULTS))
+    st.session_state[FAULT_FIELD_KEY] = field_text = str(session.held_value(FAULTS))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Lose power at [s]",
-            key=FIELD,
-            on_change=lambda: _set_knob(FAULTS, st.session_state[FIELD]),
+            key=FAULT_FIELD_KEY,
+            on_change=lambda: _set_knob(FAULTS, st.session_state[FAULT_FIELD_KEY]),
             placeholder=f"never; {strike_text} or {strike_text};{knobs.write(KNOBS[FAULTS], (2 * half,))}",
             help="Simulated instants, ';' between them, the same for all systems; the knob of that name under Faults.",
             width=260,
@@ -71,7 +71,7 @@ def _draw_faults(seconds: Mapping[str, float]) -> None:
             "time without faults."
         )
     except BadKnob as error:
-        st.caption(f":red[{plain(str(error))}]")
+        st.caption(f":red[{escape_markdown(str(error))}]")
 
 
 def _two_digits(seconds: float) -> float:
@@ -83,35 +83,38 @@ def _set_knob(path: str, setting: str | bool) -> None:
     st.session_state[session.widget(path)] = setting
 
 
-def _draw_runs(points: Mapping[str, Scenario], status: Status | None) -> None:
+def _draw_runs(points: Mapping[str, Scenario], status: RequestStatus | None) -> None:
     scenarios = list(points.values())
     results = {name: result for name, result in zip(points, runs.results(scenarios, "full"), strict=True) if result}
     missing_points = [point for name, point in points.items() if not (name in results and results[name].results)]
     if missing_points and status and not status.ended:
-        runs.progress(status, WHAT)
+        runs.progress(status, UNIT_NAME)
     elif missing_points:
         wait = duration(forecast.sweep_seconds(missing_points, "full", cpu_count()))
         article, plural = "the other " * (len(missing_points) < len(points)), "s" * (len(missing_points) > 1)
         rest = f"{article}{len(missing_points)} system{plural}"
         action = f"Train {rest} in full" if scenarios[0].run.training else f"Run every batch of {rest}, without training"
         st.button(f"{action}: about {wait}", type="primary", key="run all", on_click=runs.start, args=(scenarios, "full"))
-        runs.note(status, WHAT)
+        runs.draw_end_note(status, UNIT_NAME)
     _draw_results(points, results, status)
 
 
-def _draw_results(points: Mapping[str, Scenario], results: Mapping[str, Result], status: Status | None) -> None:
+def _draw_results(points: Mapping[str, Scenario], results: Mapping[str, Result], status: RequestStatus | None) -> None:
     """Draw the finished runs, and curves of runs that are under way."""
     finished_results = {name: result for name, result in results.items() if result.ran}
     if finished_results:
-        st.markdown(f"**{plain(full_runs.finding(finished_results))}**")
-        st.markdown(plain(full_runs.alike(finished_results)))
-        if auc_note := full_runs.about_auc(finished_results):
-            st.caption(plain(auc_note))
-    for outcome, names in tables.not_shown(results).items():
-        st.caption(f"No result: {', '.join(names)}. {plain(outcome)}")
+        st.markdown(f"**{escape_markdown(full_runs.finding(finished_results))}**")
+        st.markdown(escape_markdown(full_runs.equal_training_sentence(finished_results)))
+        if auc_note := full_runs.auc_notes(finished_results):
+            st.caption(escape_markdown(auc_note))
+    for outcome, names in tables.systems_by_outcome(results).items():
+        st.caption(f"No result: {', '.join(names)}. {escape_markdown(outcome)}")
     live = _live_curves(points, status)
     curves = full_runs.curves(
-        {**live, **{name: (result.training, result.events, tables.pace(result)) for name, result in finished_results.items()}}
+        {
+            **live,
+            **{name: (result.training, result.events, tables.power_pace(result)) for name, result in finished_results.items()},
+        }
     )
     if len(curves):
         _draw_curves(curves, tuple(name for name in points if name in set(curves["system"])))
@@ -119,18 +122,18 @@ def _draw_results(points: Mapping[str, Scenario], results: Mapping[str, Result],
         _draw_table(finished_results)
 
 
-def _live_curves(points: Mapping[str, Scenario], status: Status | None) -> dict[str, Curve]:
+def _live_curves(points: Mapping[str, Scenario], status: RequestStatus | None) -> dict[str, Curve]:
     """Return curves of runs under way without faults; a snapshot tells no outages."""
     calm = {name: point for name, point in points.items() if next(strikes_of(point, "power-loss"), None) is None}
     names = {runs.key_of(point, "full"): name for name, point in calm.items()}
     running = status.running if status else ()
     training_rows = {names[run.key]: run.progress.training for run in running if run.progress and run.key in names}
-    return {name: (rows, (), tables.pace(estimates.estimate_of(points[name]))) for name, rows in training_rows.items()}
+    return {name: (rows, (), tables.power_pace(estimates.estimate_of(points[name]))) for name, rows in training_rows.items()}
 
 
 def _draw_curves(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
     x_field = st.segmented_control(
-        "Against", ALIKE, default="running", required=True, format_func=charts.CHOICES.__getitem__, key="curves against"
+        "Against", SHARED_AXES, default="running", required=True, format_func=charts.CHOICES.__getitem__, key="curves against"
     )
     for column, field, title, words in zip(
         st.columns(2),
@@ -141,20 +144,20 @@ def _draw_curves(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
     ):
         with column:
             spec = compare_charts.curves(field, title, x_field, names)
-            subtitle = f"{title} over {charts.AGAINST[x_field]}; a triangle marks a power loss"
+            subtitle = f"{title} over {charts.CURVE_AXES[x_field]}; a triangle marks a power loss"
             chart.draw(frame, spec, key=f"full {field}", title=words, subtitle=subtitle)
 
 
 def _draw_table(finished_results: Mapping[str, Result]) -> None:
-    lost_frame = full_runs.lost(finished_results)
+    lost_frame = full_runs.lost_batches_frame(finished_results)
     if len(lost_frame):
-        spec = compare_charts.lost(tuple(lost_frame["system"]))
+        spec = compare_charts.lost_batches_chart(tuple(lost_frame["system"]))
         subtitle = "Batches that had begun and were lost with the power"
         chart.draw(lost_frame, spec, key="lost", title="How much is run again", subtitle=subtitle)
     learned = full_runs.table(finished_results)
-    downloads.show(learned, {**full_runs.SHOWN, **error_formats(learned)}, pinned="Training system")
+    downloads.show(learned, {**full_runs.RUN_RESULTS, **error_formats(learned)}, pinned="Training system")
     notes = {name: caution.notes_below(result) for name, result in finished_results.items()}
     for warning in dict.fromkeys(warning for run_notes in notes.values() for warning in run_notes):
         names = [name for name, run_notes in notes.items() if warning in run_notes]
-        st.caption(f"Note on {', '.join(names)}: {plain(warning)}")
+        st.caption(f"Note on {', '.join(names)}: {escape_markdown(warning)}")
     downloads.csv(list(finished_results.values()), "full", "emberpool-compare-full", "Download these runs as CSV")

@@ -6,14 +6,14 @@ import pandas as pd
 import streamlit as st
 
 from engine.core.figures import factor
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.scenario import Scenario, with_values
 from pages.answers import estimates
 from pages.answers.headline import NODES, RATE
 from pages.graphics import chart
 from pages.systems import compare_charts
 from pages.ui import downloads
-from pages.ui.numbers import readable
+from pages.ui.numbers import result_text
 
 TARGET = "machine.target_throughput"
 TIMES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -28,7 +28,7 @@ TITLES = {
 
 def draw(scenario: Scenario, systems: Sequence[str]) -> None:
     """Draw the switch, and behind it the chart; nothing where no throughput is asked for."""
-    able = tuple(name for name in systems if load("systems", name).scales)
+    able = tuple(name for name in systems if load_variant("systems", name).scales)
     if scenario.machine.target_throughput is None or not able:
         return
     help_ = "Searches the fewest whole nodes for a quarter to eight times the throughput asked for; some seconds."
@@ -69,10 +69,10 @@ def finding(nodes_frame: pd.DataFrame, systems: Sequence[str]) -> str:
     if ratio[target] <= 1:
         return "All of them need as many nodes, whatever throughput is asked for"
     largest = nodes_by_system.loc[target].idxmax()
-    start = f"{frugal} needs up to {factor(ratio[target])} fewer nodes than {largest}, at {readable(target, 'samples/s')}"
+    start = f"{frugal} needs up to {factor(ratio[target])} fewer nodes than {largest}, at {result_text(target, 'samples/s')}"
     equal_targets = ratio[ratio <= 1].index
     return (
-        f"{start}; from {readable(min(equal_targets))} on none fewer"
+        f"{start}; from {result_text(min(equal_targets))} on none fewer"
         if len(equal_targets) and ratio[ratio.index >= min(equal_targets)].max() <= 1
         else start
     )

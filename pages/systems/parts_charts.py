@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from engine.analysis.part_loads import WORK
+from engine.analysis.part_loads import WORK_KINDS
 from pages.graphics.charts import (
     CURVE,
     FIGURE,
@@ -10,21 +10,21 @@ from pages.graphics.charts import (
     LABEL,
     Spec,
     axis,
-    below,
-    ending,
-    hover,
+    bar_scale,
+    conditional,
     layer,
+    legend_below,
     nominal,
+    only_rows,
     quantity,
     rows,
-    ruled,
-    when,
-    where,
+    rule_mark,
+    tooltip_fields,
 )
 
 COLOURS = ("#7fa7d8", "#2f9e9b", "#e8b04a")
 NUMBER = ",.4~r"
-TIP = hover(
+TIP = tooltip_fields(
     ("part", "Part"),
     ("work", "Work"),
     ("ms", "Time [ms]", NUMBER),
@@ -45,38 +45,42 @@ def parts() -> Spec:
     stack = layer(
         {"type": "bar", "height": {"band": 0.76}},
         y=part,
-        x=quantity("ms", stack="zero", axis=axis("Time in a batch [ms]", grid=False), scale=ending("0.123  ◀ slowest")),
-        color=nominal("work", scale={"domain": list(WORK), "range": list(COLOURS)}, legend=below(max(WORK, key=len), title=None)),
+        x=quantity("ms", stack="zero", axis=axis("Time in a batch [ms]", grid=False), scale=bar_scale("0.123  ◀ slowest")),
+        color=nominal(
+            "work",
+            scale={"domain": list(WORK_KINDS), "range": list(COLOURS)},
+            legend=legend_below(max(WORK_KINDS, key=len), title=None),
+        ),
         order=quantity("rank"),
         tooltip=TIP,
     )
     total_labels = layer(
         LABEL,
-        {"filter": f"datum.work == '{WORK[0]}'"},
+        {"filter": f"datum.work == '{WORK_KINDS[0]}'"},
         {"calculate": FIGURE.format("whole") + " + (datum.slowest ? '  ◀ slowest' : '')", "as": "label"},
         y=part,
         x=quantity("whole"),
         text={"field": "label"},
     )
     even_rule = layer(
-        ruled(strokeDash=[4, 3], strokeWidth=2, color=INK),
+        rule_mark(strokeDash=[4, 3], strokeWidth=2, color=INK),
         {"aggregate": [{"op": "max", "field": "even", "as": "even"}]},
         x=quantity("even"),
     )
-    ranked = {"calculate": f"indexof({list(WORK)}, datum.work)", "as": "rank"}
+    ranked = {"calculate": f"indexof({list(WORK_KINDS)}, datum.work)", "as": "rank"}
     return {**rows(24), "transform": [ranked], "layer": [even_rule, stack, total_labels]}
 
 
 @cache
-def ways() -> Spec:
+def sharding_chart() -> Spec:
     """A bar a way of sharding; needs way, step, says, chosen."""
     way = nominal("way", sort=None, axis=axis("", labelFontSize=13, labelLimit=150))
-    step = quantity("step", axis=axis("Step time [ms]", grid=False), scale=ending("0.123  ◀ in force"))
+    step = quantity("step", axis=axis("Step time [ms]", grid=False), scale=bar_scale("0.123  ◀ in force"))
     bar = layer(
         {"type": "bar", "height": {"band": 0.72}, "color": CURVE},
         x=step,
-        opacity=when("datum.chosen", 1, 0.45),
-        tooltip=hover(("way", "Sharding"), ("says", "What it is"), ("step", "Step time [ms]", NUMBER)),
+        opacity=conditional("datum.chosen", 1, 0.45),
+        tooltip=tooltip_fields(("way", "Sharding"), ("says", "What it is"), ("step", "Step time [ms]", NUMBER)),
     )
     label = layer(
         LABEL,
@@ -84,4 +88,4 @@ def ways() -> Spec:
         x=step,
         text={"field": "label"},
     )
-    return {**rows(26), **where("isValid(datum.step)"), "encoding": {"y": way}, "layer": [bar, label]}
+    return {**rows(26), **only_rows("isValid(datum.step)"), "encoding": {"y": way}, "layer": [bar, label]}

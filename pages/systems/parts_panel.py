@@ -5,16 +5,16 @@ import streamlit as st
 
 from engine.analysis import part_loads
 from engine.analysis.part_loads import PartLoads
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.scenario import Scenario
 from engine.units import GB, MS
 from pages.answers import later
 from pages.graphics import chart
 from pages.systems import parts_charts
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-MOST = 32  # bars; of more parts the slowest are drawn
+MAX_BARS = 32  # bars; of more parts the slowest are drawn
 COLUMNS = {
     "part": "Part",
     "work": "Work",
@@ -24,7 +24,7 @@ COLUMNS = {
     "rows": "Unique rows",
     "sent": "Exchanged [MB]",
 }
-WAYS = {"way": "Sharding", "step": "Step time [ms]", "says": "What it is"}
+SHARDING_COLUMNS = {"way": "Sharding", "step": "Step time [ms]", "says": "What it is"}
 
 
 def draw(scenario: Scenario) -> None:
@@ -33,20 +33,20 @@ def draw(scenario: Scenario) -> None:
     if all_loads is None:
         st.caption(f"System {scenario.system} has one part here, or shares its work evenly: there is nothing to divide.")
         return
-    st.markdown(f"**{plain(part_loads.sentence(all_loads))}**")
+    st.markdown(f"**{escape_markdown(part_loads.balance_sentence(all_loads))}**")
     if all_loads.loads:
         _draw_bars(all_loads)
-    table = ways(all_loads)
+    table = sharding_rows(all_loads)
     title = f"Step time by way of sharding, now {all_loads.in_force}"
     subtitle = "Step time [ms] by policy.sharding; a plan by hand is policy.plan"
-    chart.draw(table, parts_charts.ways(), key="ways", title=title, subtitle=subtitle)
+    chart.draw(table, parts_charts.sharding_chart(), key="ways", title=title, subtitle=subtitle)
     for note in table[table.step.isna()].itertuples():
-        st.caption(plain(f"{note.way}: {note.note}"))
+        st.caption(escape_markdown(f"{note.way}: {note.note}"))
 
 
 def _draw_bars(all_loads: PartLoads) -> None:
     rows = bars(all_loads)
-    limit_text = f"; the {MOST} slowest of {all_loads.number}" if all_loads.number > MOST else ""
+    limit_text = f"; the {MAX_BARS} slowest of {all_loads.number}" if all_loads.number > MAX_BARS else ""
     spec = parts_charts.parts()
     title = f"What each {all_loads.title} does for its tables in a batch"
     subtitle = f"Time [ms], without launches and MLPs; dashed: an even share{limit_text}"
@@ -54,7 +54,7 @@ def _draw_bars(all_loads: PartLoads) -> None:
     downloads.rows(bars(all_loads, all_loads.number), "emberpool-parts", "Download the parts as CSV", COLUMNS)
 
 
-def bars(all_loads: PartLoads, max_parts: int = MOST) -> pd.DataFrame:
+def bars(all_loads: PartLoads, max_parts: int = MAX_BARS) -> pd.DataFrame:
     """Return a row a part and kind of work, for the `max_parts` slowest parts."""
     loads = sorted(all_loads.loads, key=lambda part_load: -sum(part_load.seconds))[:max_parts]
     rows = [
@@ -71,18 +71,18 @@ def bars(all_loads: PartLoads, max_parts: int = MOST) -> pd.DataFrame:
             "sent": part_load.exchanged / 1e6,
         }
         for part_load in sorted(loads, key=lambda part_load: part_load.part)
-        for work, seconds in zip(part_loads.WORK, part_load.seconds, strict=True)
+        for work, seconds in zip(part_loads.WORK_KINDS, part_load.seconds, strict=True)
     ]
     return pd.DataFrame(rows)
 
 
-def ways(all_loads: PartLoads) -> pd.DataFrame:
+def sharding_rows(all_loads: PartLoads) -> pd.DataFrame:
     """Return a row for each way of sharding, the fastest first."""
     rows = [
         {
             "way": way.name,
             "step": way.step,
-            "says": load("plans", way.name).summary if way.name != part_loads.PLAN else "The plan by hand.",
+            "says": load_variant("plans", way.name).summary if way.name != part_loads.PLAN else "The plan by hand.",
             "chosen": way.name == all_loads.in_force,
             "note": way.outcome,
         }

@@ -9,16 +9,16 @@ from pages.graphics.charts import (
     LABEL,
     Spec,
     axis,
-    below,
-    ending,
-    hover,
+    bar_scale,
+    conditional,
     layer,
+    legend_below,
     nominal,
+    only_rows,
     quantity,
     rows,
-    ruled,
-    when,
-    where,
+    rule_mark,
+    tooltip_fields,
 )
 from pages.ui import palette
 
@@ -32,16 +32,18 @@ def stacked(unit: str, parts: tuple[str, ...], title: str, fade: float, legend_p
     Needs system, known, part, amount, drawn, chosen, low, high. Other systems have opacity `fade`.
     """
     order, x_axis = list(palette.systems()), axis(unit, grid=False)
-    legend = below(max(legend_parts or parts, key=len), title=title, **({"values": list(legend_parts)} if legend_parts else {}))
+    legend = legend_below(
+        max(legend_parts or parts, key=len), title=title, **({"values": list(legend_parts)} if legend_parts else {})
+    )
     lane = axis("", labelFontSize=13, labelLimit=150)
     bar = {"y": nominal("system", sort=order, axis=lane)}
     stack = layer(
         {"type": "bar", "height": {"band": 0.72}},
-        x=quantity("drawn", stack="zero", axis=x_axis, scale=ending(LONGEST)),
+        x=quantity("drawn", stack="zero", axis=x_axis, scale=bar_scale(LONGEST)),
         color=nominal("part", scale=palette.colours(parts), legend=legend),
         order=quantity("rank"),
-        opacity=when("datum.chosen", 1, fade),
-        tooltip=hover(("system", "Training system"), ("part", title), ("amount", unit, ",.4~r"), ("known", "Known by")),
+        opacity=conditional("datum.chosen", 1, fade),
+        tooltip=tooltip_fields(("system", "Training system"), ("part", title), ("amount", unit, ",.4~r"), ("known", "Known by")),
     )
     return {
         **rows(30),
@@ -54,11 +56,11 @@ def stacked(unit: str, parts: tuple[str, ...], title: str, fade: float, legend_p
 def _whiskers(unit: str) -> Spec:
     """A line over a bar's plausible range, where both ends are known."""
     low, high = (quantity(end, title=unit) for end in ("low", "high"))
-    tip = hover(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
-    has_range = where("isValid(datum.low)")
+    tip = tooltip_fields(("low", "9 of 10 draws, from", ",.4~r"), ("high", "to", ",.4~r"))
+    has_range = only_rows("isValid(datum.low)")
     ends = {"x": low, "x2": {"field": "high"}, "tooltip": tip}
-    halo = layer(ruled(strokeWidth=4, color="white", opacity=0.35), **ends)  # white, so that the line is seen on any colour
-    line = layer(ruled(strokeWidth=2, color=INK), **ends)
+    halo = layer(rule_mark(strokeWidth=4, color="white", opacity=0.35), **ends)  # white, so that the line is seen on any colour
+    line = layer(rule_mark(strokeWidth=2, color=INK), **ends)
     cap: Spec = {"type": "tick", "aria": False, "thickness": 2, "size": 9, "color": INK}
     return {**has_range, "layer": [halo, line, *(layer(cap, x=end) for end in (low, high))]}
 

@@ -6,20 +6,20 @@ A choice is kept, and travels in links, as an axis of the knob `system`: a compa
 import streamlit as st
 
 from engine.sweep import axes
-from engine.sweep.links import Opened
+from engine.sweep.links import OpenedLink
 from pages.ui import knob_widgets, palette, session
 from pages.ui.page_link import LinkPart, PageLink
 
 CHOICE, PATH = "systems to compare", "system"
 
 
-def from_link(link: Opened) -> None:
+def from_link(link: OpenedLink) -> None:
     """Compare the systems of a link's axes; the family without an axis of systems."""
     parsed = map(axes.parse, link.axes)
     st.session_state[session.SYSTEMS] = tuple(name for axis in parsed if axis.path == PATH for name in axis.values)
 
 
-def chosen() -> tuple[str, ...]:
+def chosen_systems() -> tuple[str, ...]:
     """Return the systems to compare, in the palette's order."""
     chosen_names = st.session_state.get(session.SYSTEMS) or palette.family(session.scenario().system)
     return tuple(name for name in palette.systems() if name in chosen_names)
@@ -32,12 +32,12 @@ def axis(names: tuple[str, ...]) -> str:
 
 def to_link() -> LinkPart:
     """Return the axis of chosen systems for a link; none for the family."""
-    return LinkPart() if chosen() == palette.family(session.scenario().system) else LinkPart((axis(chosen()),))
+    return LinkPart() if chosen_systems() == palette.family(session.scenario().system) else LinkPart((axis(chosen_systems()),))
 
 
 def draw() -> None:
     """Draw the choice; without any system it goes back to the family."""
-    st.session_state[CHOICE] = list(chosen())
+    st.session_state[CHOICE] = list(chosen_systems())
     st.multiselect(
         "Training systems",
         palette.systems(),

@@ -11,10 +11,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui import session
 from pages.ui.page_link import host
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-KEY, COPY, BOX, DRAWN = "answer", "copy answer", "answer box", "answer drawn"
-MOST = 2000
+KEY, COPY, BOX, DRAWN_KEY = "answer", "copy answer", "answer box", "answer drawn"
+MAX_LETTERS = 2000
 
 
 @contextmanager
@@ -24,15 +24,15 @@ def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = (), b
     `finding` is a sentence, `reasons` the lines under it, `notes` small print, `below` sentences under the box. A page draws one
     answer in every state: with a finding, running, empty, refused.
     """
-    st.session_state[DRAWN] = True
+    st.session_state[DRAWN_KEY] = True
     with _box():
         with st.container(horizontal=True, vertical_alignment="top", key="answer-finding"):
-            st.header(plain(finding, most=MOST), anchor=False, width="stretch")
+            st.header(escape_markdown(finding, most=MAX_LETTERS), anchor=False, width="stretch")
             _draw_copy([finding, *reasons, *below])
         if reasons:
-            st.markdown(" ".join(plain(sentence, most=MOST) for sentence in reasons if sentence))
+            st.markdown(" ".join(escape_markdown(sentence, most=MAX_LETTERS) for sentence in reasons if sentence))
         if notes:
-            st.caption(" ".join(plain(sentence, most=MOST) for sentence in notes if sentence))
+            st.caption(" ".join(escape_markdown(sentence, most=MAX_LETTERS) for sentence in notes if sentence))
         with st.container(horizontal=True, vertical_alignment="center", key="answer-actions"):
             yield
 
@@ -42,21 +42,21 @@ def show(finding: str, reasons: Sequence[str] = (), below: Sequence[str] = ()) -
     with draw(finding, reasons, below=below):
         pass
     if any(below):
-        st.markdown(" ".join(plain(sentence, most=MOST) for sentence in below if sentence))
+        st.markdown(" ".join(escape_markdown(sentence, most=MAX_LETTERS) for sentence in below if sentence))
 
 
 def wait(finding: str, note: str) -> DeltaGenerator:
     """Draw the current computation in the answer's box; return the place, to be emptied."""
     place = _box().empty()
     with place.container():
-        st.header(plain(f"{finding} ..."), anchor=False)
-        st.markdown(plain(note))
+        st.header(escape_markdown(f"{finding} ..."), anchor=False)
+        st.markdown(escape_markdown(note))
     return place
 
 
-def begin() -> None:
+def reset() -> None:
     """Note that this run has drawn no answer so far."""
-    st.session_state.update({BOX: None, DRAWN: False})
+    st.session_state.update({BOX: None, DRAWN_KEY: False})
 
 
 def _box() -> DeltaGenerator:
@@ -68,7 +68,7 @@ def _box() -> DeltaGenerator:
 
 def is_drawn() -> bool:
     """Whether this run has drawn an answer."""
-    return bool(st.session_state.get(DRAWN))
+    return bool(st.session_state.get(DRAWN_KEY))
 
 
 def _draw_copy(sentences: Sequence[str]) -> None:
@@ -76,5 +76,5 @@ def _draw_copy(sentences: Sequence[str]) -> None:
     popover = st.popover("Copy", type="tertiary", key=COPY, on_change="rerun")
     if popover.open:
         text = "\n".join(sentence for sentence in sentences if sentence)
-        link = host() + str(st.session_state.get(session.HERE, ""))
+        link = host() + str(st.session_state.get(session.PAGE_LINK, ""))
         popover.code(f"{text}\n{link}", language=None, wrap_lines=True)

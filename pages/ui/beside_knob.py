@@ -10,10 +10,10 @@ import streamlit as st
 
 from engine.core.constants import Constant
 from engine.core.figures import exact
-from engine.registry import every
+from engine.registry import all_variants
 from engine.scenario.scenario import KNOBS, Scenario
 from engine.systems.system import constants
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 # Confidences that a reader must not overlook, with their colours.
 DOUBTFUL = {"unsourced": "orange", "calibrated": "violet"}
@@ -23,7 +23,7 @@ def draw(path: str, scenario: Scenario, brief: bool = False) -> None:
     """Draw the constants under the first knob of each device; `brief` shortens the label."""
     devices = _devices_by_first_knob()[path]
     for device in devices:
-        title = every("devices")[device].title
+        title = all_variants("devices")[device].title
         device_constants = [constant for name, constant in constants(scenario).items() if name.startswith(f"{device}.")]
         if device_constants:
             device_prefix = f"{title}: " if len(devices) > 1 else ""
@@ -39,7 +39,7 @@ def draw(path: str, scenario: Scenario, brief: bool = False) -> None:
 def _devices_by_first_knob() -> dict[str, tuple[str, ...]]:
     """Return devices by their first knob in the sidebar's order, main knobs first."""
     order = sorted(KNOBS, key=lambda path: not KNOBS[path].main)
-    first_knobs = {name: min(kind.knobs, key=order.index) for name, kind in every("devices").items() if kind.knobs}
+    first_knobs = {name: min(kind.knobs, key=order.index) for name, kind in all_variants("devices").items() if kind.knobs}
     return {path: tuple(name for name in first_knobs if first_knobs[name] == path) for path in KNOBS}
 
 
@@ -60,4 +60,5 @@ def _constant_line(constant: Constant) -> str:
     sure = f":{colour}-badge[{constant.confidence}]" if colour else constant.confidence
     source = f"{constant.source}; {constant.note}" if constant.note else constant.source
     extent = f"{exact(constant.low)} to {exact(constant.high)}" if constant.low < constant.high else "no range"
-    return f"{plain(constant.name)} **{plain(exact(constant.value, constant.unit))}** ({extent})  \n{sure}: {plain(source)}"
+    value = escape_markdown(exact(constant.value, constant.unit))
+    return f"{escape_markdown(constant.name)} **{value}** ({extent})  \n{sure}: {escape_markdown(source)}"

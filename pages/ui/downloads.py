@@ -12,7 +12,7 @@ from engine.results import csv_table
 from engine.results.citations import bibtex
 from engine.results.perfetto import chrome_trace
 from engine.results.result import Result
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import Scenario
 from pages.ui import tables
 
@@ -20,7 +20,7 @@ MOST_ROWS = 30
 AT_ONCE = 50
 
 
-def csv(results: Sequence[Result], run_kind: How, name: str, label: str = "Download CSV") -> None:
+def csv(results: Sequence[Result], run_kind: Fidelity, name: str, label: str = "Download CSV") -> None:
     """Draw the button that saves results as CSV, one row each.
 
     A row has knobs, results, key, model version, constants in use, and outcome. A file of many rows is written on request,

@@ -8,21 +8,21 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine import registry
-from engine.analysis.in_force import caption, in_force
+from engine.analysis.in_force import automatic_caption, find_automatic_value
 from engine.core import catalog
 from engine.core.catalog import PartNames
 from engine.core.figures import exact
 from engine.errors import BadKnob
 from engine.hardware.devices.pmem import module_bytes
-from engine.insight.knob_stops import CAPACITY, settled_or_asked, stops
-from engine.registry import every
+from engine.insight.knob_stops import CAPACITY, knob_stops, settled_if_possible
+from engine.registry import all_variants
 from engine.scenario import knobs
 from engine.scenario.knobs import AUTO, PLACES, Knob
 from engine.scenario.scenario import KNOBS, values
 from engine.systems.system import readers
 from engine.units import GB
 from pages.ui import session
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 
 def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
@@ -31,54 +31,54 @@ def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
     `refusal` is of its last value; `idle` says why it has no effect.
     """
     draw_alone(knob)
-    say(knob, refusal, idle)
+    draw_note(knob, refusal, idle)
 
 
 def draw_alone(knob: Knob) -> None:
     """Draw one knob without text under it."""
     if knob.kind == "switch" and not knob.optional:
-        key = session.bring(knob.path)
+        key = session.prepare_widget(knob.path)
         st.toggle(knob.title, bool(st.session_state[key]), key=key, help=_help_text(knob))
     elif knob.kind in ("choice", "switch") and not _is_listed(knob):
         _draw_choice(knob)
     elif knob.main:
         draw_slider(knob)
     else:
-        key = session.bring(knob.path)
+        key = session.prepare_widget(knob.path)
         st.text_input(knob.title, st.session_state[key], key=key, help=_help_text(knob) + _range_sentence(knob))
 
 
 def _is_listed(knob: Knob) -> bool:
     """Whether a knob's widget holds a list with a value per table, to be typed."""
-    return knob.by_table and isinstance(_parsed_value(knob, str(session.held(knob.path))), tuple)
+    return knob.by_table and isinstance(_parsed_value(knob, str(session.held_value(knob.path))), tuple)
 
 
-def say(knob: Knob, refusal: str, idle: str = "", extra_note: str = "") -> None:
+def draw_note(knob: Knob, refusal: str, idle: str = "", extra_note: str = "") -> None:
     """Draw under a knob its refusal, or its value in force and further notes."""
     if refusal:
-        st.caption(f":red[{plain(refusal)}]")
+        st.caption(f":red[{escape_markdown(refusal)}]")
     elif note := " ".join(line for line in (_in_force(knob, idle), idle, extra_note) if line):
-        st.caption(plain(note))
+        st.caption(escape_markdown(note))
 
 
 def _in_force(knob: Knob, idle: str) -> str:
     """Return the value in force of an optional knob, "" if idle and without any."""
-    if not knob.optional or (idle and in_force(session.scenario(), knob.path).value is None):
+    if not knob.optional or (idle and find_automatic_value(session.scenario(), knob.path).value is None):
         return ""
-    return caption(session.scenario(), knob.path)
+    return automatic_caption(session.scenario(), knob.path)
 
 
 def _draw_choice(knob: Knob) -> None:
     words = knob.allowed if knob.kind == "choice" else ("on", "off")
     callback = session.to_model if knob.path == "model.name" else None
-    options, key = (AUTO, *words) if knob.optional else words, session.bring(knob.path)
+    options, key = (AUTO, *words) if knob.optional else words, session.prepare_widget(knob.path)
     widget_value = st.session_state[key]
     if isinstance(knob.choices, PartNames) and widget_value not in options and knob.choices.settled(widget_value):
         options = (*options, widget_value)  # a part that a link has brought
     st.selectbox(
         knob.title,
         options,
-        session.place(options, key),
+        session.option_index(options, key),
         key=key,
         help=None if knob.path == "system" else _help_text(knob),  # the system stands in the bar, which the glossary explains
         on_change=callback,
@@ -89,7 +89,7 @@ def _draw_choice(knob: Knob) -> None:
 @cache
 def title(system: str) -> str:
     """Return a system's title for lists, with its link name and confidence."""
-    definition = registry.load("systems", system)
+    definition = registry.load_variant("systems", system)
     own_title = str(getattr(definition, "title", ""))
     doubt = " (headline only)" if getattr(definition, "confidence", "") == "headline only" else ""
     return (f"{own_title} ({system})" if own_title and own_title.lower() != system else own_title or system) + doubt
@@ -101,7 +101,7 @@ def draw_slider(knob: Knob, slider_values: Sequence[float] = ()) -> tuple[DeltaG
     Returns the container below, and the one beside the title. The slider has `slider_values`, or else the knob's stops. A value
     changed by anything else gets a new slider: the browser may still be sending the old one's place.
     """
-    exact, state_key = session.bring(knob.path), f"shown {knob.path}"
+    exact, state_key = session.prepare_widget(knob.path), f"shown {knob.path}"
     knob_value = _parsed_value(knob, st.session_state[exact])
     place, options = knobs.write(knob, knob_value), places(knob, knob_value, slider_values)
     turn, previous_place = st.session_state.get(state_key, (0, place))
@@ -109,7 +109,7 @@ def draw_slider(knob: Knob, slider_values: Sequence[float] = ()) -> tuple[DeltaG
     slide = slider(knob.path)
     st.session_state[slide] = place
     with st.container(horizontal=True, vertical_alignment="center", key=f"line {knob.path}"):
-        st.markdown(plain(knob.title), help=_help_text(knob), width="stretch")
+        st.markdown(escape_markdown(knob.title), help=_help_text(knob), width="stretch")
         title_container = st.container(width="content")
         st.text_input(f"{knob.title}, exact", st.session_state[exact], key=exact, label_visibility="collapsed", width=EXACT_WIDTH)
     slider_container = st.container(gap=None)
@@ -143,8 +143,8 @@ def places(knob: Knob, knob_value: Any, slider_values: Sequence[float] = ()) -> 
     The knob's value, or auto, has the nearest place.
     """
     scenario = session.scenario()
-    effective_value = in_force(scenario, knob.path).value if knob_value is None else knob_value
-    numbers = slider_values or stops(settled_or_asked(scenario), knob)
+    effective_value = find_automatic_value(scenario, knob.path).value if knob_value is None else knob_value
+    numbers = slider_values or knob_stops(settled_if_possible(scenario), knob)
     nearest = None if effective_value is None else min(numbers, key=lambda number: abs(number - effective_value))
     labels = {knobs.write(knob, knob_value if number == nearest else number): stop_label(knob, number) for number in numbers}
     labelled = {text: f"{AUTO}, {label}" if text == AUTO else label for text, label in labels.items()}
@@ -175,8 +175,8 @@ def _help_text(knob: Knob) -> str:
 
 def _not_on_sale(knob: Knob) -> str:
     """Return the sentence on a knob's parts that are not on sale; "" for none."""
-    kinds = (kind for name in readers(knob.path) for kind in every("devices")[name].kinds) if knob.choices else ()
-    parts = ((kind, name) for kind in dict.fromkeys(kinds) for name in catalog.names(kind) if name in knob.allowed)
+    kinds = (kind for name in readers(knob.path) for kind in all_variants("devices")[name].kinds) if knob.choices else ()
+    parts = ((kind, name) for kind in dict.fromkeys(kinds) for name in catalog.part_names_of(kind) if name in knob.allowed)
     marks = [f"{name} {mark}" for kind, name in parts if (mark := catalog.availability(kind, name).mark)]
     return f" Not on sale: {', '.join(marks)}." if marks else ""
 
@@ -187,6 +187,6 @@ def _range_sentence(knob: Knob) -> str:
     return extent + (" May be auto." if knob.optional else "")
 
 
-MAIN = tuple(knob for knob in KNOBS.values() if knob.main)
+MAIN_KNOBS = tuple(knob for knob in KNOBS.values() if knob.main)
 EXACT_WIDTH = 110  # pixels of the field for the exact value
 BAR_KNOBS = ("system",)  # knobs in the bar on top

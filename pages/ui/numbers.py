@@ -5,25 +5,25 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from engine.analysis.over_weeks import WEEKS
+from engine.analysis.over_weeks import CAMPAIGN_METRICS
 from engine.core.figures import count, decimals, duration, factor, figure, percent, with_error
-from engine.results.metrics import ERRORS, metrics
+from engine.results.metrics import ERRORS, all_metrics
 
 __all__ = [
-    "better",
+    "better_direction",
     "change",
     "duration",
     "error_formats",
-    "grouped",
+    "group_digits",
     "label",
     "milliseconds",
     "percent",
-    "readable",
+    "result_text",
     "size",
     "unit",
 ]
 MOST_WHOLE = 1000
-ALIKE = 5e-4  # a smaller change is "same"
+SAME_SHARE = 5e-4  # a smaller change is "same"
 
 
 def unit(name: str) -> str:
@@ -36,7 +36,7 @@ def label(name: str) -> str:
     return name.split(" [")[0]
 
 
-def readable(number: float | None, unit: str = "", error: float | None = None) -> str:
+def result_text(number: float | None, unit: str = "", error: float | None = None) -> str:
     """Return a result in three digits with its unit; counts whole; "n/a" for None.
 
     With a standard `error` it has the digits that this justifies: "0.7645 ± 0.0012".
@@ -68,22 +68,22 @@ def change(number: float | None, baseline: float | None) -> str:
     if number is None or not baseline:
         return ""
     ratio = number / baseline
-    if abs(ratio - 1) < ALIKE:
+    if abs(ratio - 1) < SAME_SHARE:
         return "same"
     return factor(ratio) if ratio >= 2 else f"{'+' * (ratio > 1)}{percent(ratio - 1)}"
 
 
-def better(name: str) -> str:
+def better_direction(name: str) -> str:
     """Return "lower", "higher" or "neither", as the metric of that name declares.
 
     Also of the numbers over weeks.
     """
-    if name in WEEKS:
-        return "higher" if WEEKS[name].highest else "lower"
-    return next((metric.better for metric in metrics() if metric.name == name), "neither")
+    if name in CAMPAIGN_METRICS:
+        return "higher" if CAMPAIGN_METRICS[name].highest else "lower"
+    return next((metric.better for metric in all_metrics() if metric.name == name), "neither")
 
 
-def grouped(text: str) -> str:
+def group_digits(text: str) -> str:
     """Return a text with its long whole numbers in groups of three digits: "5,000,000"."""
     return re.sub(r"\b\d{5,15}\b", lambda match: count(int(match[0])), text)
 

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from engine.sweep.links import NOTHING_ASKED, Opened
-from engine.sweep.questions import Questions
+from engine.sweep.links import NO_QUESTIONS, OpenedLink
+from engine.sweep.questions import LinkQuestions
 
 
 @dataclass(frozen=True)
@@ -15,15 +15,15 @@ class LinkPart:
     """A page's part of a link: sweep axes, questions, and a crash state."""
 
     axes: tuple[str, ...] = ()
-    questions: Questions = NOTHING_ASKED
+    questions: LinkQuestions = NO_QUESTIONS
     crash: str = ""
 
 
-def _restore_nothing(link: Opened) -> None:
+def _restore_nothing(link: OpenedLink) -> None:
     """Restore nothing: links carry no widgets of the page."""
 
 
-def _refuse_nothing(link: Opened) -> str:
+def _refuse_nothing(link: OpenedLink) -> str:
     return ""
 
 
@@ -36,8 +36,8 @@ class PageLink:
     """
 
     to_link: Callable[[], LinkPart] = LinkPart
-    from_link: Callable[[Opened], None] = _restore_nothing
-    refusal: Callable[[Opened], str] = _refuse_nothing
+    from_link: Callable[[OpenedLink], None] = _restore_nothing
+    refusal: Callable[[OpenedLink], str] = _refuse_nothing
 
 
 def script(place: str) -> str:

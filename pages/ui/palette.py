@@ -32,31 +32,31 @@ SYSTEMS = {
     "remote-no-cache": "#a39382",
     "bagpipe": "#e0903c",
 }
-OTHERS = ("#c2557f", "#3f8fd0", "#9c6b3f", "#6d9e1f", "#b04a4a", "#5a6c7d")
+OTHER_COLOURS = ("#c2557f", "#3f8fd0", "#9c6b3f", "#6d9e1f", "#b04a4a", "#5a6c7d")
 STAGE_COLOURS: dict[str, str] = dict(zip(STAGES, ("#d9622b", "#e8b04a", "#5b7bb4", "#7fa7d8", "#2f9e9b", "#a09a92"), strict=True))
 
 
 def systems() -> tuple[str, ...]:
     """Return all training systems in the order of their papers, then new files'."""
-    names = registry.names("systems")
+    names = registry.variant_names("systems")
     return (*(name for name in SYSTEMS if name in names), *(name for name in names if name not in SYSTEMS))
 
 
 @cache
 def system_titles() -> dict[str, str]:
     """Return the title of each training system, for pages and charts."""
-    return {name: str(registry.load("systems", name).title) for name in systems()}
+    return {name: str(registry.load_variant("systems", name).title) for name in systems()}
 
 
 def family(system: str) -> tuple[str, ...]:
     """Return the systems of one system's family, in the palette's order."""
-    family_name = registry.load("systems", system).family
-    return tuple(name for name in systems() if registry.load("systems", name).family == family_name)
+    family_name = registry.load_variant("systems", system).family
+    return tuple(name for name in systems() if registry.load_variant("systems", name).family == family_name)
 
 
 def known_by(system: str) -> str:
     """Return how well a training system's inner workings are known, for lists."""
-    return "its headline only" if registry.load("systems", system).confidence == "headline only" else "its sources"
+    return "its headline only" if registry.load_variant("systems", system).confidence == "headline only" else "its sources"
 
 
 def devices() -> tuple[str, ...]:
@@ -64,12 +64,12 @@ def devices() -> tuple[str, ...]:
 
     The wall is none of them: its energy is counted with each device.
     """
-    return tuple(name for name in registry.names("devices") if name != "wall")
+    return tuple(name for name in registry.variant_names("devices") if name != "wall")
 
 
 def colours(names: tuple[str, ...]) -> dict[str, list[str]]:
     """Return a Vega-Lite scale that gives each name its own colour, whatever the data holds."""
     known_colours = SYSTEMS | STAGE_COLOURS
     spare = [name for name in names if name not in known_colours]
-    all_colours = known_colours | {name: OTHERS[index % len(OTHERS)] for index, name in enumerate(spare)}
+    all_colours = known_colours | {name: OTHER_COLOURS[index % len(OTHER_COLOURS)] for index, name in enumerate(spare)}
     return {"domain": list(names), "range": [all_colours[name] for name in names]}

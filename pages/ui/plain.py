@@ -8,24 +8,24 @@ from pages.ui import palette
 
 MARKUP = re.compile(r"([\\`*_{}\[\]<>()#~|$:!&@])")
 # The browser makes links of bare addresses, and icons, also of escaped text; a word joiner prevents that.
-ALIVE = re.compile(r"(?<=:)(?=//|[a-z]+[:/])|(?<=www)(?=\.)|(?<=@)(?=[\w-])", re.IGNORECASE)
+AUTO_LINKS = re.compile(r"(?<=:)(?=//|[a-z]+[:/])|(?<=www)(?=\.)|(?<=@)(?=[\w-])", re.IGNORECASE)
 JOINER = "\u2060"
 BLOCK = re.compile(r"^([0-9]{1,9})(?=\.(?: |$))|^(?=[+-](?:[ +-]|$))")  # at the start it would be a list or a rule
 MOST_CHARACTERS = 600
 
 
-def plain(text: str, code: bool = False, most: int = MOST_CHARACTERS) -> str:
+def escape_markdown(text: str, code: bool = False, most: int = MOST_CHARACTERS) -> str:
     """Return `text` on one line, cut and escaped, so that Markdown shows it literally.
 
     A knob is called by its field's name, "CXL bandwidth 8" for "machine.cxl_bandwidth_GBps=8"; with `code` as links do.
     """
-    line = " ".join((text if code else worded(text)).split())
+    line = " ".join((text if code else spell_out_knobs(text)).split())
     short_text = line if len(line) <= most else f"{line[: most // 2]} ... {line[-most // 2 :]}"
     printable = "".join(letter if letter.isprintable() else "\ufffd" for letter in short_text)  # nothing reverses the line
-    return BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", ALIVE.sub(JOINER, printable)), count=1)
+    return BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", AUTO_LINKS.sub(JOINER, printable)), count=1)
 
 
-def worded(text: str) -> str:
+def spell_out_knobs(text: str) -> str:
     """Return `text` with knobs by their labels and systems by their titles, without escapes."""
     return _system_pattern().sub(lambda match: palette.system_titles()[match[1]], _path_pattern().sub(_knob_words, text))
 

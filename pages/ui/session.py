@@ -11,17 +11,17 @@ from typing import Any
 import streamlit as st
 
 from engine.core.catalog import PartNames, own_folder
-from engine.core.part_files.known import BETWEEN, OwnPart, add, find
+from engine.core.part_files.known import DIGEST_SEPARATOR, OwnPart, add_parts, find_part
 from engine.errors import BadKnob
 from engine.scenario import knobs, machine
 from engine.scenario.knobs import Knob
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, Scenario, mended, named_model, stale_lists, values, with_values
+from engine.scenario.scenario import KNOBS, Scenario, fit_bottom_mlp, named_model, stale_lists, values, with_values
 from engine.sweep.link_parts import is_foreign
 
 PRESET, SCENARIO, AXES, SYSTEMS, CRASH = "preset", "scenario", "axes", "systems", "crash"
-SAMPLE, HERE, REFUSED, DROPPED = "sample", "link of this page", "refused", "dropped lists"
-OURS, LANDED, PARTS = "redrawn by us", "landed", "parts of a link"
+SAMPLE, PAGE_LINK, REFUSED, DROPPED = "sample", "link of this page", "refused", "dropped lists"
+REDRAWN_BY_US, FOCUS_PAGE, PARTS = "redrawn by us", "landed", "parts of a link"
 
 
 def widget(path: str) -> str:
@@ -55,10 +55,10 @@ def crash() -> str:
     return str(st.session_state.get(CRASH, ""))
 
 
-def put(start: str, variation: Scenario) -> None:
+def hold_variation(start: str, variation: Scenario) -> None:
     """Hold a variation of preset `start`; only before widgets are drawn."""
     st.session_state[PRESET] = start
-    show(variation)
+    hold_scenario(variation)
 
 
 def put_parts(brought: Iterable[OwnPart]) -> None:
@@ -71,15 +71,15 @@ def brought_parts() -> tuple[OwnPart, ...]:
     return tuple(st.session_state.get(PARTS, ()))
 
 
-def show(new_scenario: Scenario) -> None:
+def hold_scenario(new_scenario: Scenario) -> None:
     """Hold a scenario, and set its widgets; only in callbacks or before they are drawn."""
     st.session_state[SCENARIO] = new_scenario
     for path, knob_value in values(new_scenario).items():
         if widget(path) in st.session_state:
-            st.session_state[widget(path)] = shown(KNOBS[path], knob_value)
+            st.session_state[widget(path)] = widget_content(KNOBS[path], knob_value)
 
 
-def shown(knob: Knob, knob_value: Any) -> str | bool:
+def widget_content(knob: Knob, knob_value: Any) -> str | bool:
     """Return the content of a knob's widget for a value.
 
     That is a switch's bool, a part as lists name it, or the text of links.
@@ -89,7 +89,7 @@ def shown(knob: Knob, knob_value: Any) -> str | bool:
     return knob_value if isinstance(knob_value, bool) and not knob.optional else knobs.write(knob, knob_value)
 
 
-def offer(name: str, options: Sequence[str], default: str) -> None:
+def restore_choice(name: str, options: Sequence[str], default: str) -> None:
     """Set a widget before it is drawn to its last choice or a link's.
 
     `default` is taken where that choice is not on offer. Streamlit forgets a widget's value with the widget, so the choice is
@@ -101,7 +101,7 @@ def offer(name: str, options: Sequence[str], default: str) -> None:
     st.session_state[_choice_key(name)] = st.session_state[name]
 
 
-def ask(name: str, choice: str) -> None:
+def take_choice(name: str, choice: str) -> None:
     """Take over a choice from a link, "" for none; before its widget is drawn."""
     st.session_state.pop(name, None)
     st.session_state[_choice_key(name)] = choice
@@ -116,19 +116,19 @@ def _choice_key(name: str) -> str:
     return f"choice of {name}"
 
 
-def held(path: str) -> str | bool:
+def held_value(path: str) -> str | bool:
     """Return the content of a knob's widget, also where it is not drawn."""
-    widget_value: str | bool = st.session_state.get(widget(path), shown(KNOBS[path], values(scenario())[path]))
+    widget_value: str | bool = st.session_state.get(widget(path), widget_content(KNOBS[path], values(scenario())[path]))
     return widget_value
 
 
-def bring(path: str) -> str:
+def prepare_widget(path: str) -> str:
     """Return the key of a knob's widget to be drawn, after setting its value."""
-    st.session_state[widget(path)] = held(path)
+    st.session_state[widget(path)] = held_value(path)
     return widget(path)
 
 
-def place(options: Sequence[str], key: str) -> int:
+def option_index(options: Sequence[str], key: str) -> int:
     """Return the index of a select box's value among its options.
 
     Every widget gets its held value as its default too: a browser that missed the run which set it would send another one.
@@ -137,7 +137,7 @@ def place(options: Sequence[str], key: str) -> int:
     return options.index(selected) if selected in options else 0
 
 
-def read(path: str) -> Any:
+def read_knob(path: str) -> Any:
     """Return the value of a knob's widget; raises BadKnob with the engine's sentence."""
     widget_value = st.session_state[widget(path)]
     return widget_value if isinstance(widget_value, bool) else knobs.parse(KNOBS[path], widget_value)
@@ -145,10 +145,10 @@ def read(path: str) -> Any:
 
 def to_preset() -> None:
     """Set every knob to the chosen preset, for a new preset and for reset."""
-    show(preset(base()).scenario)
+    hold_scenario(preset(base()).scenario)
 
 
-def take_back(path: str) -> None:
+def reset_knob(path: str) -> None:
     """Set one knob to the preset's value; only in a callback.
 
     Its group, or all knobs, go with it where it cannot change alone.
@@ -157,15 +157,15 @@ def take_back(path: str) -> None:
     group = {name: knob_value for name, knob_value in start.items() if name.partition(".")[0] == path.partition(".")[0]}
     for changes in ({path: start[path]}, group, start):
         with suppress(BadKnob):
-            show(with_values(scenario(), changes))
+            hold_scenario(with_values(scenario(), changes))
             return
 
 
 def to_model() -> None:
     """Set the model's knobs to the named model that was just chosen."""
-    name = held("model.name")
+    name = held_value("model.name")
     stale = stale_lists(scenario(), named_model(name)["model.num_tables"])
-    show(with_values(scenario(), {"model.name": name, **stale}))
+    hold_scenario(with_values(scenario(), {"model.name": name, **stale}))
     if stale:
         notice = f"{', '.join(stale)} had a value for each table of the model before, and is as it is by default now."
         st.session_state[DROPPED] = notice  # the run after this callback shows the notice
@@ -181,16 +181,16 @@ def renew_parts() -> list[str]:
 
     Only before widgets are drawn. A link's parts stay as the link has them for as long as the session holds it.
     """
-    add(brought := brought_parts())
+    add_parts(brought := brought_parts())
     references: dict[str, str] = {}
     for name, choices in machine.PARTS.items():
-        if (part := find(choices.kinds, getattr(scenario().machine, name))) and part not in brought:
+        if (part := find_part(choices.kinds, getattr(scenario().machine, name))) and part not in brought:
             current_part = own_folder().parts.get((part.kind, part.name))
             if current_part and current_part.digest != part.digest:
                 references[f"machine.{name}"] = current_part.reference
     if references:
-        show(with_values(scenario(), references))
-    return [reference.partition(BETWEEN)[0] for reference in references.values()]
+        hold_scenario(with_values(scenario(), references))
+    return [reference.partition(DIGEST_SEPARATOR)[0] for reference in references.values()]
 
 
 def refusals() -> Mapping[str, str]:
@@ -201,13 +201,13 @@ def refusals() -> Mapping[str, str]:
     if dropped := st.session_state.pop(DROPPED, ""):
         st.toast(dropped)
     parsed_values, refusal_by_path = {}, {}
-    for path in touched():
+    for path in touched_knobs():
         try:
-            parsed_values[path] = read(path)
+            parsed_values[path] = read_knob(path)
         except BadKnob as error:
             refusal_by_path[path] = str(error)
     scenario_values = values(scenario())
-    changes, notice = mended(
+    changes, notice = fit_bottom_mlp(
         scenario(), {path: knob_value for path, knob_value in parsed_values.items() if knob_value != scenario_values[path]}
     )
     try:
@@ -216,18 +216,18 @@ def refusals() -> Mapping[str, str]:
         refusal_by_path[""] = str(error)
     else:
         if notice:
-            show(scenario())
+            hold_scenario(scenario())
             st.toast(notice)
     st.session_state[REFUSED] = refusal_by_path
     return refusal_by_path
 
 
-def touched() -> list[str]:
+def touched_knobs() -> list[str]:
     """Return the knobs that have a widget, or a value set by a button."""
     return [path for path in KNOBS if widget(path) in st.session_state]
 
 
-def refused() -> Mapping[str, str]:
+def refused_knobs() -> Mapping[str, str]:
     """Return the refusals that `refusals` found in this run."""
     refusal_by_path: Mapping[str, str] = st.session_state.get(REFUSED, {})
     return refusal_by_path
@@ -238,5 +238,5 @@ def redraw() -> None:
 
     The address that comes along may be from before our last write.
     """
-    st.session_state[OURS] = True
+    st.session_state[REDRAWN_BY_US] = True
     st.rerun()

@@ -24,10 +24,10 @@ TIMELINE = {
 }
 TRAINING = {"Batch": "batch", "Elapsed [s]": "elapsed", "Loss": "loss", "AUC": "auc", "AUC error": "error"}
 EVENTS = {"Elapsed [s]": "elapsed", "Kind": "kind", "Batch": "batch", "What": "what"}
-STRUCK, ENDS = ("fault", "fault in recovery"), ("recovered", "unrecoverable")
+FAULT_EVENTS, OUTAGE_ENDS = ("fault", "fault in recovery"), ("recovered", "unrecoverable")
 GAP, MOST_GAPS = 0.08, 0.5  # shares of a broken axis for one outage, and for all outages at most
 # A bar that dwarfs all others by this factor is cut, and says so, to this multiple of the next.
-DWARFED, CUT = 4.0, 1.3
+MAX_BAR_RATIO, CUT_RATIO = 4.0, 1.3
 DEVICES = {"Device": "device", "Busy [%]": "busy", "Note": "note"}
 
 
@@ -66,7 +66,7 @@ def with_system_titles(frame: pd.DataFrame, columns: Collection[str] | None = No
     return frame.assign(**{name: frame[name].map(titles) for name in (system_columns(frame) if columns is None else columns)})
 
 
-def by_stage(results: Mapping[str, Result], chosen_system: str, ranges: Ranges | None = None) -> pd.DataFrame:
+def stage_rows(results: Mapping[str, Result], chosen_system: str, ranges: Ranges | None = None) -> pd.DataFrame:
     """Return exposed milliseconds: system, known, part, amount, drawn, chosen, low, high.
 
     `drawn` is less than `amount` where a bar is cut; `known` says by what a system is known. A system's first row has in low and
@@ -80,7 +80,7 @@ def by_stage(results: Mapping[str, Result], chosen_system: str, ranges: Ranges |
     return _bar_frame(rows, ranges)
 
 
-def by_component(results: Mapping[str, Result], chosen_system: str, ranges: Ranges | None = None) -> pd.DataFrame:
+def component_rows(results: Mapping[str, Result], chosen_system: str, ranges: Ranges | None = None) -> pd.DataFrame:
     """Return joules of the whole run in the columns of `by_stage`."""
     rows = [
         {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen_system}
@@ -90,7 +90,7 @@ def by_component(results: Mapping[str, Result], chosen_system: str, ranges: Rang
     return _bar_frame(rows, ranges)
 
 
-def drawn(rows: pd.DataFrame) -> tuple[str, ...]:
+def drawn_parts(rows: pd.DataFrame) -> tuple[str, ...]:
     """Return the parts that a stacked chart of these rows draws, sorted."""
     return tuple(sorted(set(rows["part"])))
 
@@ -106,7 +106,7 @@ def _bar_frame(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFram
         amounts[system, part, is_chosen] = amounts.get((system, part, is_chosen), 0.0) + amount
         totals[system] = totals.get(system, 0.0) + amount
     longest = max(totals.values(), default=0.0)
-    share = most_drawn(totals.values()) / longest if longest else 1.0
+    share = bar_limit(totals.values()) / longest if longest else 1.0
     ends, bar_rows = dict(ranges or {}), []
     for (system, part, is_chosen), amount in amounts.items():
         is_uncut = totals[system] != longest or share == 1
@@ -125,15 +125,15 @@ def _bar_frame(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFram
     )
 
 
-def most_drawn(totals: Iterable[float]) -> float:
+def bar_limit(totals: Iterable[float]) -> float:
     """Return the length at which bars are cut: the longest's, less where it dwarfs others."""
     *other_totals, longest = sorted(totals)
     if len(other_totals) < 2:  # of two bars none is cut: their ratio is the message
         return longest
-    return CUT * other_totals[-1] if other_totals and longest > DWARFED * other_totals[-1] > 0 else longest
+    return CUT_RATIO * other_totals[-1] if other_totals and longest > MAX_BAR_RATIO * other_totals[-1] > 0 else longest
 
 
-def pace(result: Result) -> tuple[float, float]:
+def power_pace(result: Result) -> tuple[float, float]:
     """Return the watts that a machine always draws, and joules that each batch adds.
 
     Of a full run the mean over batches, else those of the steady state.
@@ -182,7 +182,7 @@ def curve(training: Sequence[Row], events: Sequence[Row], pace: tuple[float, flo
             part + (seconds >= end_seconds),
         )
     running = seconds - outage_seconds
-    number = frame["kind"].isin(STRUCK).cumsum().where(frame["kind"].isin(STRUCK))
+    number = frame["kind"].isin(FAULT_EVENTS).cumsum().where(frame["kind"].isin(FAULT_EVENTS))
     gap = running.max() * min(GAP, MOST_GAPS / max(outages_over.max(), 1.0))
     joules = pace[0] * running + pace[1] * _trained_batches(frame)
     return frame.assign(running=running, broken=running + gap * outages_over, joules=joules, part=part, number=number)
@@ -196,9 +196,9 @@ def outages(events: Iterable[Row]) -> list[tuple[float, float]]:
     all_outages, begin_seconds = [], None
     for row in events:
         seconds = float(row["Elapsed [s]"])
-        if row["Kind"] == STRUCK[0] and begin_seconds is None:
+        if row["Kind"] == FAULT_EVENTS[0] and begin_seconds is None:
             begin_seconds = seconds
-        elif row["Kind"] in ENDS and begin_seconds is not None:
+        elif row["Kind"] in OUTAGE_ENDS and begin_seconds is not None:
             all_outages += [(begin_seconds, seconds)] if seconds > begin_seconds else []
             begin_seconds = None
     return all_outages
@@ -212,7 +212,7 @@ def breaks(frame: pd.DataFrame, events: Iterable[Row]) -> tuple[tuple[float, flo
     )
 
 
-def beside(results: Mapping[str, Result]) -> pd.DataFrame:
+def results_by_system(results: Mapping[str, Result]) -> pd.DataFrame:
     """Return all results, one row a result and one column a training system."""
     names = dict.fromkeys(name for result in results.values() for name in result.results)
     return pd.DataFrame(
@@ -220,7 +220,7 @@ def beside(results: Mapping[str, Result]) -> pd.DataFrame:
     )
 
 
-def not_shown(results: Mapping[str, Result]) -> Mapping[str, list[str]]:
+def systems_by_outcome(results: Mapping[str, Result]) -> Mapping[str, list[str]]:
     """Return the training systems that cannot run, by the reason."""
     refused: dict[str, list[str]] = {}
     for system, result in results.items():

@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
-HEADING, ENTRY = re.compile(r"^## (.+)$"), re.compile(r"^- \*\*(.+?)\*\*: (.+)$")
-BASIC = ("Models and data", "Training")  # words that every reader knows: a sentence that uses them needs no explanation
+HEADING, TERM = re.compile(r"^## (.+)$"), re.compile(r"^- \*\*(.+?)\*\*: (.+)$")
+BASIC_SECTIONS = ("Models and data", "Training")  # words that every reader knows: a sentence that uses them needs no explanation
 
 
 @cache
@@ -20,15 +20,18 @@ def sections() -> Mapping[str, Mapping[str, str]]:
     for line in GLOSSARY.read_text(encoding="utf-8").splitlines():
         if heading := HEADING.match(line):
             meanings[heading[1]] = section = {}
-        elif term_match := ENTRY.match(line):
+        elif term_match := TERM.match(line):
             section[term_match[1]] = term_match[2]
     return MappingProxyType(meanings)
 
 
-def used(text: str) -> str | None:
+def meanings_in(text: str) -> str | None:
     """Return the meanings of a text's words as Markdown; None for basic words alone."""
     words = {
-        word: meaning for heading, section in sections().items() if heading not in BASIC for word, meaning in section.items()
+        word: meaning
+        for heading, section in sections().items()
+        if heading not in BASIC_SECTIONS
+        for word, meaning in section.items()
     }
     lines = [line(word, words[word]) for word in words if re.search(rf"\b{re.escape(word)}(s|es)?\b", text, re.IGNORECASE)]
     return "\n\n".join(lines) or None
@@ -36,4 +39,4 @@ def used(text: str) -> str | None:
 
 def line(word: str, meaning: str) -> str:
     """Return a word and its meaning, as Markdown."""
-    return f"**{plain(word)}** {plain(meaning)}"
+    return f"**{escape_markdown(word)}** {escape_markdown(meaning)}"

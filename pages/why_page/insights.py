@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from engine.errors import EmberpoolError
-from engine.insight.decomposition import Decomposition, decomposition
+from engine.insight.decomposition import Decomposition, decompose
 from engine.insight.relaxation import Relaxation, relaxation
 from engine.insight.saturation import Saturation, saturation
 from engine.scenario.scenario import Scenario
@@ -24,7 +24,7 @@ class Insights:
     links: tuple[Saturation, ...]
 
 
-def of(scenario: Scenario) -> Insights | str:
+def insights_of(scenario: Scenario) -> Insights | str:
     """Return the insights, or the sentence that says why there are none.
 
     They are the same for all systems.
@@ -35,6 +35,6 @@ def of(scenario: Scenario) -> Insights | str:
 @lru_cache(maxsize=256)
 def _cached_insights(scenario: Scenario) -> Insights | str:
     try:
-        return Insights(decomposition(scenario), relaxation(scenario), saturation(scenario))
+        return Insights(decompose(scenario), relaxation(scenario), saturation(scenario))
     except EmberpoolError as error:
         return str(error)

@@ -4,15 +4,18 @@ from math import isinf
 
 from engine.core.figures import count, exact, factor, figure, percent
 from engine.core.graph import STAGES
-from engine.insight.decomposition import SWAPPED, Change, Decomposition
-from engine.insight.relaxation import FASTEST, HUNDRED, SLACK, WIDEST, Relaxation
+from engine.insight.decomposition import SWAPPABLE_STEPS, Change, Decomposition
+from engine.insight.relaxation import FASTEST, HUNDRED_BATCHES, SLACK, WIDEST_LINK, Relaxation
 from engine.insight.saturation import GAIN, LOWEST, Saturation
-from engine.registry import load
+from engine.registry import load_variant
 from engine.units import GB
 from pages.ui.numbers import milliseconds
 
-HARDLY, NOTHING = 0.005, 1e-6  # shares of the pmem step: smaller effects of order are left out, smaller losses are rounding
-EITHER = 0.5  # of a saving: if the other order takes more away from a step, the saving is its pair's
+MIN_ORDER_EFFECT, ROUNDING_SHARE = (
+    0.005,
+    1e-6,
+)  # shares of the pmem step: smaller effects of order are left out, smaller losses are rounding
+PAIR_SHARE = 0.5  # of a saving: if the other order takes more away from a step, the saving is its pair's
 LIMIT = {"pmem": "PMEM", "cxl": "the CXL link"}
 
 
@@ -30,7 +33,9 @@ def headline(decomposition: Decomposition) -> str:
     if largest_step.saved.seconds <= 0:
         return f"{speedup_text}; no step saves time"
     savers = (
-        _step_pair(decomposition, largest_step) if largest_step.apart > EITHER * largest_step.saved.seconds else (largest_step,)
+        _step_pair(decomposition, largest_step)
+        if largest_step.apart > PAIR_SHARE * largest_step.saved.seconds
+        else (largest_step,)
     )
     saved, names = sum(step.saved.seconds for step in savers), " and ".join(_lower_first(step.name) for step in savers)
     return f"{speedup_text}; largest saving: {names}, {milliseconds(saved)} of {milliseconds(decomposition.start.seconds)}"
@@ -43,8 +48,8 @@ def order_matters(decomposition: Decomposition) -> str:
         return "No two of these steps can be taken in another order on this machine."
     # Two steps that change places differ by the same; the last bits, which follow the processor, must not choose.
     largest = max(swappable, key=lambda step: round(step.apart / decomposition.start.seconds, 9))
-    if largest.apart <= HARDLY * decomposition.start.seconds:
-        return f"The other order of steps changes none of them by more than {percent(HARDLY)} of the step on PMEM."
+    if largest.apart <= MIN_ORDER_EFFECT * decomposition.start.seconds:
+        return f"The other order of steps changes none of them by more than {percent(MIN_ORDER_EFFECT)} of the step on PMEM."
     pair = _step_pair(decomposition, largest)
     neighbour = pair[1] if pair[0] is largest else pair[0]
     swapped_saving = (largest.swapped or largest).saved
@@ -60,17 +65,17 @@ def order_matters(decomposition: Decomposition) -> str:
 def _step_pair(decomposition: Decomposition, step: Change) -> tuple[Change, ...]:
     """Return the step and the neighbour that can trade places with it, in order."""
     position = decomposition.steps.index(step)
-    first_position = position if position in SWAPPED else position - 1
+    first_position = position if position in SWAPPABLE_STEPS else position - 1
     return decomposition.steps[first_position : first_position + 2]
 
 
-def costs(decomposition: Decomposition) -> tuple[str, ...]:
+def cost_sentences(decomposition: Decomposition) -> tuple[str, ...]:
     """Return a sentence for each slower step: its exposed stages that grow and shrink."""
-    slower = (step for step in decomposition.steps if step.saved.seconds < -NOTHING * decomposition.start.seconds)
+    slower = (step for step in decomposition.steps if step.saved.seconds < -ROUNDING_SHARE * decomposition.start.seconds)
     return tuple(f"{step.name} costs {milliseconds(-step.saved.seconds)} here: {_stage_changes_text(step)}." for step in slower)
 
 
-def refusals(decomposition: Decomposition) -> tuple[str, ...]:
+def refusal_sentences(decomposition: Decomposition) -> tuple[str, ...]:
     """Return a sentence for each step that cannot be taken."""
     return tuple(f"{step.name} is not taken: {step.refused}" for step in decomposition.steps if step.refused)
 
@@ -95,7 +100,7 @@ def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
     """
     present, rate, limit = relaxation.now, figure(relaxation.now.rate / GB, "GB/s"), LIMIT[relaxation.now.limit]
     log = f"At the {rate} of {limit} an MLP log takes {milliseconds(present.writing)}"
-    needs = f"a staleness of {counted(present.needed)}"
+    needs = f"a staleness of {batches_text(present.needed)}"
     if not present.pays:
         need_sentence = f"{log}, and a strict one costs less than {percent(SLACK)} of a step: relaxing it pays nothing."
     elif isinf(present.batches):
@@ -107,10 +112,12 @@ def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
     share = percent(abs(present.saved) / present.strict)
     verb = "saves" if present.saved >= 0 else "costs"
     bound_sentence = (
-        f"The bound of {counted(relaxation.bound)} {verb} {milliseconds(abs(present.saved))} ({share}) of a strict step."
+        f"The bound of {batches_text(relaxation.bound)} {verb} {milliseconds(abs(present.saved))} ({share}) of a strict step."
     )
     slow_rate = relaxation.hundreds_below
-    slower = f"Below {figure(slow_rate / GB, 'GB/s')} it needs {HUNDRED} batches and more." if slow_rate is not None else ""
+    slower = (
+        f"Below {figure(slow_rate / GB, 'GB/s')} it needs {HUNDRED_BATCHES} batches and more." if slow_rate is not None else ""
+    )
     return tuple(
         text
         for text in (
@@ -123,7 +130,7 @@ def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
     )
 
 
-def counted(batches: int) -> str:
+def batches_text(batches: int) -> str:
     """Return a number of batches in words that agree."""
     return count(batches, "batch", "batches")
 
@@ -145,11 +152,11 @@ def saturation_sentence(saturation: Saturation) -> str:
 
     It ends with the work that hides the link.
     """
-    title = load("systems", saturation.system).title
+    title = load_variant("systems", saturation.system).title
     if saturation.enough is None:
         limit_text, start_text = (
             f"each doubling of the CXL link, as far as it goes, saves {percent(GAIN)} or more",
-            f"At {exact(WIDEST)} GB/s",
+            f"At {exact(WIDEST_LINK)} GB/s",
         )
     else:
         enough_text = (

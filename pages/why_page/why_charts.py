@@ -8,20 +8,20 @@ from pages.graphics.charts import (
     LABEL,
     Spec,
     axis,
-    below,
-    ending,
-    hover,
+    bar_scale,
+    conditional,
     layer,
+    legend_below,
     nominal,
+    only_rows,
     quantity,
     rows,
-    ruled,
-    when,
-    where,
+    rule_mark,
+    tooltip_fields,
 )
-from pages.graphics.log_axes import fitted, log_axis
+from pages.graphics.log_axes import fitted_scale, log_axis
 from pages.ui import palette
-from pages.why_page.why_tables import ENDS, UNITS
+from pages.why_page.why_tables import LOG_ENDS, UNITS
 
 COSTS = "#c23b3b"
 SYSTEM = nominal("system", scale=palette.colours(palette.systems()))
@@ -32,13 +32,13 @@ FORMAT, LINE = ".4~g", 15  # pixels from one line of labels to the next
 def waterfall(metric: str) -> Spec:
     """A bar a change of a batch's cost; needs the frame of why_tables.waterfall."""
     unit = UNITS[metric]
-    tip = hover(("name", "Change"), ("system", "Leads to"), ("says", "What changes"), ("label", metric))
+    tip = tooltip_fields(("name", "Change"), ("system", "Leads to"), ("says", "What changes"), ("label", metric))
     bar = layer(
         {"type": "bar", "height": {"band": 0.72}, "strokeWidth": 2},
-        x=quantity("low", axis=axis(f"{metric} of a batch [{unit}]", grid=False), scale=ending("+0.123 ms (+12.3 %)")),
+        x=quantity("low", axis=axis(f"{metric} of a batch [{unit}]", grid=False), scale=bar_scale("+0.123 ms (+12.3 %)")),
         x2={"field": "high"},
         color={**SYSTEM, "legend": None},
-        stroke=when("datum.costs", COSTS, None),
+        stroke=conditional("datum.costs", COSTS, None),
         tooltip=tip,
     )
     text = layer(LABEL, x=quantity("high"), text={"field": "label"})
@@ -49,30 +49,32 @@ def waterfall(metric: str) -> Spec:
 @cache
 def staleness() -> Spec:
     """Needed staleness over log bandwidth, log-log; this machine and its bound are marked."""
-    x = quantity("rate", scale=fitted(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
-    y = quantity("needed", scale=fitted(True), axis=log_axis("Staleness needed [batches]", "y", grid=False))
-    curves = {"domain": list(ENDS.values()), "range": [palette.OTHERS[1], palette.OTHERS[2]]}
-    tip = hover(("curve", "Curve"), ("rate", "Log bandwidth [GB/s]", FORMAT), ("needed", "Staleness needed [batches]", FORMAT))
-    colour = nominal("curve", scale=curves, legend=below(max(ENDS.values(), key=len), title=None))
+    x = quantity("rate", scale=fitted_scale(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
+    y = quantity("needed", scale=fitted_scale(True), axis=log_axis("Staleness needed [batches]", "y", grid=False))
+    curves = {"domain": list(LOG_ENDS.values()), "range": [palette.OTHER_COLOURS[1], palette.OTHER_COLOURS[2]]}
+    tip = tooltip_fields(
+        ("curve", "Curve"), ("rate", "Log bandwidth [GB/s]", FORMAT), ("needed", "Staleness needed [batches]", FORMAT)
+    )
+    colour = nominal("curve", scale=curves, legend=legend_below(max(LOG_ENDS.values(), key=len), title=None))
     line = layer({"type": "line", "aria": False, "point": {"aria": False}}, x=x, y=y, color=colour, tooltip=tip)
     bound = layer(
-        ruled(strokeDash=[4, 3], color=INK),
+        rule_mark(strokeDash=[4, 3], color=INK),
         {"filter": "datum.bound > 0"},
         {"aggregate": [{"op": "max", "field": "bound", "as": "needed"}]},
         y=y,
     )
     bound_label = {**bound, "mark": {"type": "text", "align": "left", "x": 4, "dy": -7, "color": INK}}
     bound_label["encoding"] = {"y": y, "text": {"value": "the bound asked for"}}
-    machine_layer = {**where("datum.now && datum.needed > 0"), **_machine_point(x, y, "this machine")}
-    return {"height": 280, "layer": [{**where("!datum.now"), **line}, bound, bound_label, machine_layer]}
+    machine_layer = {**only_rows("datum.now && datum.needed > 0"), **_machine_point(x, y, "this machine")}
+    return {"height": 280, "layer": [{**only_rows("!datum.now"), **line}, bound, bound_label, machine_layer]}
 
 
 @cache
 def strict_and_relaxed() -> Spec:
     """Step time of cxl over log bandwidth, strict (dashed) and with the bound."""
-    x = quantity("rate", scale=fitted(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
-    y = quantity("step", scale=fitted(True), axis=log_axis("Step time [ms]", "y", grid=False))
-    legend = below("relaxed, bound asked for", title=None)
+    x = quantity("rate", scale=fitted_scale(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
+    y = quantity("step", scale=fitted_scale(True), axis=log_axis("Step time [ms]", "y", grid=False))
+    legend = legend_below("relaxed, bound asked for", title=None)
     line = layer(
         {"type": "line", "color": palette.SYSTEMS["cxl"]},
         {"filter": "!datum.now"},
@@ -80,9 +82,9 @@ def strict_and_relaxed() -> Spec:
         y=y,
         detail={"field": "how"},
         strokeDash=nominal("how", sort=None, scale={"range": [[5, 4], [1, 0]]}, legend=legend),
-        tooltip=hover(("how", "MLP log"), ("rate", "Log bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT)),
+        tooltip=tooltip_fields(("how", "MLP log"), ("rate", "Log bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT)),
     )
-    machine_layer = {**where("datum.now"), **_machine_point(x, y, "")}
+    machine_layer = {**only_rows("datum.now"), **_machine_point(x, y, "")}
     return {"height": 280, "layer": [line, machine_layer]}
 
 
@@ -92,18 +94,20 @@ def links() -> Spec:
 
     A dashed line marks this machine.
     """
-    x = quantity("bandwidth", scale=fitted(True), axis=log_axis("CXL bandwidth [GB/s]", "x", grid=False))
-    y = quantity("step", scale=fitted(True), axis=log_axis("Step time [ms]", "y", grid=False))
+    x = quantity("bandwidth", scale=fitted_scale(True), axis=log_axis("CXL bandwidth [GB/s]", "x", grid=False))
+    y = quantity("step", scale=fitted_scale(True), axis=log_axis("Step time [ms]", "y", grid=False))
     systems = ("cxl-d", "cxl-b", "cxl")
-    colour = {**SYSTEM, "scale": palette.colours(systems), "legend": below("CXL-D", title=None, symbolType="stroke")}
-    tip = hover(("system", "Training system"), ("bandwidth", "CXL bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT))
+    colour = {**SYSTEM, "scale": palette.colours(systems), "legend": legend_below("CXL-D", title=None, symbolType="stroke")}
+    tip = tooltip_fields(
+        ("system", "Training system"), ("bandwidth", "CXL bandwidth [GB/s]", FORMAT), ("step", "Step time [ms]", FORMAT)
+    )
     channels = {"x": x, "y": y, "color": colour, "tooltip": tip}
     line = layer({"type": "line"}, {"filter": "!datum.enough"}, **channels)
     dot = layer({"type": "point", "aria": False, "filled": True, "size": 110}, {"filter": "datum.enough"}, **channels)
     # Their names stand in rows of their own in the empty corner: no two saturations are too near to each other for that.
     name_rules = [_saturation_rule(channels, name, 10 + LINE * row) for row, name in enumerate(systems)]
     present_rule = layer(
-        ruled(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "bandwidth"}]}, x=x
+        rule_mark(strokeDash=[4, 3], color=INK), {"aggregate": [{"op": "max", "field": "present", "as": "bandwidth"}]}, x=x
     )
     return {"height": 320, "layer": [line, present_rule, dot, *name_rules]}
 
@@ -116,7 +120,7 @@ def _saturation_rule(channels: Spec, system: str, y: int) -> Spec:
     title = palette.system_titles()[system]  # under which a drawn frame has it
     at_enough = {"filter": f"datum.enough && datum.system === '{title}'"}
     without_y = {name: channel for name, channel in channels.items() if name != "y"}
-    rule = layer(ruled(strokeWidth=1, opacity=0.6), at_enough, **channels, y2={"value": y})
+    rule = layer(rule_mark(strokeWidth=1, opacity=0.6), at_enough, **channels, y2={"value": y})
     text = layer({"type": "text", "fontWeight": 600, "y": y, **sides}, at_enough, words, **without_y, text={"field": "label"})
     return {"layer": [rule, text]}
 

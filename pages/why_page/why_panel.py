@@ -2,39 +2,41 @@
 
 import streamlit as st
 
-from engine.insight.decomposition import other_way
+from engine.insight.decomposition import in_other_order
 from engine.scenario.scenario import Scenario
 from pages.answers import later
 from pages.graphics import chart
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 from pages.why_page import insights, sentences, why_charts, why_tables
 
 
 def draw(scenario: Scenario) -> None:
     """Draw all steps from pmem to cxl for this model on this machine."""
     with st.spinner("Estimating some two hundred machines"):
-        all_insights = later.cached_result(insights.of, scenario)
+        all_insights = later.cached_result(insights.insights_of, scenario)
     if isinstance(all_insights, str):
-        st.info(plain(all_insights))
+        st.info(escape_markdown(all_insights))
         return
 
-    st.markdown(f"**{plain(sentences.headline(all_insights.steps))}**")
+    st.markdown(f"**{escape_markdown(sentences.headline(all_insights.steps))}**")
     st.caption("The whole way from pmem to cxl for this model on this machine, whichever training system is chosen.")
     with st.container(horizontal=True):
-        metric = st.segmented_control("What of a batch?", why_tables.OF, default=why_tables.OF[0], required=True, key="of")
+        metric = st.segmented_control(
+            "What of a batch?", why_tables.METRICS, default=why_tables.METRICS[0], required=True, key="of"
+        )
         order = st.segmented_control(
             "In which order?", why_tables.ORDERS, default=why_tables.ORDERS[0], required=True, key="order"
         )
-    way = all_insights.steps if order == why_tables.ORDERS[0] else other_way(all_insights.steps)
+    way = all_insights.steps if order == why_tables.ORDERS[0] else in_other_order(all_insights.steps)
     waterfall = why_tables.waterfall(way, metric)
     title, subtitle = (
         why_tables.finding(all_insights.steps, metric),
         f"{metric} from PMEM to CXL; each bar is one change on top of those above it",
     )
     chart.draw(waterfall, why_charts.waterfall(metric), key="waterfall", title=title, subtitle=subtitle)
-    for text in (sentences.order_matters(all_insights.steps), *sentences.costs(way), *sentences.refusals(way)):
-        st.caption(plain(text))
+    for text in (sentences.order_matters(all_insights.steps), *sentences.cost_sentences(way), *sentences.refusal_sentences(way)):
+        st.caption(escape_markdown(text))
     with st.expander("Every step in numbers"):
         steps = why_tables.steps(way)
         downloads.show(steps, why_tables.STEP_FORMATS)
@@ -49,7 +51,7 @@ def draw(scenario: Scenario) -> None:
 
 def _draw_log(all_insights: insights.Insights) -> None:
     st.markdown("##### When does a relaxed log pay?")
-    st.markdown(plain(" ".join(sentences.relaxation_sentence(all_insights.log))))
+    st.markdown(escape_markdown(" ".join(sentences.relaxation_sentence(all_insights.log))))
     left_column, right_column = st.columns(2)
     with left_column:
         rows, spec = why_tables.staleness(all_insights.log), why_charts.staleness()
@@ -72,7 +74,7 @@ def _draw_log(all_insights: insights.Insights) -> None:
 
 def _draw_links(all_insights: insights.Insights, scenario: Scenario) -> None:
     st.markdown("##### When does more CXL bandwidth stop helping?")
-    st.markdown("\n".join(f"- {plain(sentences.saturation_sentence(saturation))}" for saturation in all_insights.links))
+    st.markdown("\n".join(f"- {escape_markdown(sentences.saturation_sentence(saturation))}" for saturation in all_insights.links))
     rows, spec = why_tables.links(all_insights.links, scenario), why_charts.links()
     chart.draw(
         rows,
@@ -82,6 +84,6 @@ def _draw_links(all_insights: insights.Insights, scenario: Scenario) -> None:
         subtitle="A dot: doubling starts to save less than 1 %; dashed: this machine",
     )
     with st.expander("The link's work in numbers"):
-        carried = why_tables.carried(all_insights.links)
+        carried = why_tables.link_task_rows(all_insights.links)
         downloads.show(carried, why_tables.CARRIED_FORMATS)
         downloads.rows(why_tables.links(all_insights.links, scenario), "emberpool-bandwidth", "Download the curves as CSV")

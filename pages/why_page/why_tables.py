@@ -13,12 +13,12 @@ from engine.insight.saturation import Saturation
 from engine.scenario.scenario import Scenario
 from engine.schedule.machine import sized_scenario
 from engine.units import GB, MS
-from pages.ui.numbers import readable
+from pages.ui.numbers import result_text
 
-OF = ("Step time", "Energy")
+METRICS = ("Step time", "Energy")
 ORDERS = ("As in the paper", "The other way round")
 UNITS = {"Step time": "ms", "Energy": "J"}
-ENDS = {"pmem": "PMEM varied", "cxl": "CXL link varied"}
+LOG_ENDS = {"pmem": "PMEM varied", "cxl": "CXL link varied"}
 STEP_FORMATS = {
     "Before [ms]": "%.4g",
     "After [ms]": "%.4g",
@@ -49,7 +49,7 @@ def finding(decomposition: Decomposition, metric: str) -> str:
     """Return a batch's first and last amount, and the change in percent."""
     start, end, unit = _amount(decomposition.start, metric), _amount(decomposition.end, metric), UNITS[metric]
     change = f"{percent(abs(1 - end / start))} {'less' if end <= start else 'more'}"
-    return f"From {readable(start, unit)} to {readable(end, f'{unit} a batch')}, {change}."
+    return f"From {result_text(start, unit)} to {result_text(end, f'{unit} a batch')}, {change}."
 
 
 def waterfall(decomposition: Decomposition, metric: str) -> pd.DataFrame:
@@ -80,7 +80,7 @@ def waterfall(decomposition: Decomposition, metric: str) -> pd.DataFrame:
 
 def _end_bar(system: str, cost: BatchCost, metric: str, description: str) -> dict[str, object]:
     high = _amount(cost, metric)
-    label = f"{readable(high, UNITS[metric])}"
+    label = f"{result_text(high, UNITS[metric])}"
     return {"name": system, "system": system, "low": 0.0, "high": high, "label": label, "says": description, "costs": False}
 
 
@@ -109,7 +109,7 @@ def steps(decomposition: Decomposition) -> pd.DataFrame:
 
 def logs(relaxation: Relaxation) -> pd.DataFrame:
     """Return one row a log bandwidth: the present one first, then both curves."""
-    named_points = [("This machine", relaxation.now), *((ENDS[point.limit], point) for point in relaxation.curves)]
+    named_points = [("This machine", relaxation.now), *((LOG_ENDS[point.limit], point) for point in relaxation.curves)]
     return pd.DataFrame(
         [
             {
@@ -133,8 +133,8 @@ def staleness(relaxation: Relaxation) -> pd.DataFrame:
 
     Columns: curve, rate, needed, bound, now.
     """
-    rows = [(ENDS[point.limit], point.rate / GB, point.needed, False) for point in relaxation.curves]
-    rows.append((ENDS[relaxation.now.limit], relaxation.now.rate / GB, relaxation.now.needed, True))
+    rows = [(LOG_ENDS[point.limit], point.rate / GB, point.needed, False) for point in relaxation.curves]
+    rows.append((LOG_ENDS[relaxation.now.limit], relaxation.now.rate / GB, relaxation.now.needed, True))
     frame = pd.DataFrame(rows, columns=["curve", "rate", "needed", "now"])
     return frame[frame.needed > 0].assign(bound=relaxation.bound)
 
@@ -166,7 +166,7 @@ def links(saturations: tuple[Saturation, ...], scenario: Scenario) -> pd.DataFra
     return frame.assign(step=frame.step / MS, present=payload_rate(sized_scenario(scenario).machine) / GB)
 
 
-def carried(saturations: tuple[Saturation, ...]) -> pd.DataFrame:
+def link_task_rows(saturations: tuple[Saturation, ...]) -> pd.DataFrame:
     """Return each task's time on the link, once more bandwidth has stopped helping."""
     return pd.DataFrame(
         [

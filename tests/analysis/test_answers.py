@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from engine.analysis.choice import cheapest, kept
-from engine.analysis.importance import shares
-from engine.analysis.objective import constraint, objective, objectives
-from engine.analysis.pareto import BLOCK, finding, fronts, knee, ranks
+from engine.analysis.choice import cheapest, keeps_bounds
+from engine.analysis.importance import variance_shares
+from engine.analysis.objective import read_constraint, read_objective, read_objectives
+from engine.analysis.pareto import BLOCK, front_sentence, fronts, knee, ranks
 from engine.errors import BadInput
 from engine.scenario.scenario import Scenario
 from engine.sweep.axes import parse
@@ -42,7 +42,7 @@ def peeled(rows: list[tuple[float | None, ...]]) -> list[int]:
 def test_ranks_are_what_is_left_when_fronts_are_taken_off_one_by_one(rows: list[tuple[float | None, ...]]) -> None:
     names = [TIME, COST, "Energy [J]", "Lost batches", "Recovery time [s]"][: len(rows[0])]
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-    assert ranks(columns, objectives(",".join(names))).tolist() == peeled(rows)
+    assert ranks(columns, read_objectives(",".join(names))).tolist() == peeled(rows)
 
 
 @pytest.mark.parametrize("width", [2, 3, 5])
@@ -61,21 +61,25 @@ def test_a_long_chain_has_a_front_for_each_point() -> None:
 
 def test_the_direction_is_the_metrics_own_unless_it_is_said() -> None:
     columns = {TIME: [1.0, 2.0], AUC: [0.7, 0.8]}
-    assert ranks(columns, objectives(f"{TIME},{AUC}")).tolist() == [1, 1]
-    assert ranks(columns, objectives(f"{TIME},{AUC}:min")).tolist() == [1, 2]
-    assert [str(one) for one in objectives("auc, step time:max,machine.num_gpus")] == [AUC, f"{TIME}:max", "machine.num_gpus"]
+    assert ranks(columns, read_objectives(f"{TIME},{AUC}")).tolist() == [1, 1]
+    assert ranks(columns, read_objectives(f"{TIME},{AUC}:min")).tolist() == [1, 2]
+    assert [str(one) for one in read_objectives("auc, step time:max,machine.num_gpus")] == [
+        AUC,
+        f"{TIME}:max",
+        "machine.num_gpus",
+    ]
 
 
 def test_the_knee_is_nearest_to_the_best_of_all_whatever_the_units() -> None:
     columns = {TIME: [1.0, 2.0, 9.0, 10.0], COST: [9e6, 2e6, 1e6, 8e6]}
-    wanted = objectives(f"{TIME},{COST}")
+    wanted = read_objectives(f"{TIME},{COST}")
     rank = ranks(columns, wanted)
     assert rank.tolist() == [1, 1, 1, 2] and knee(columns, wanted, rank) == 1
-    assert finding(columns, wanted, rank) == (
+    assert front_sentence(columns, wanted, rank) == (
         "3 of 4 points are on the Pareto front of Step time and Capital cost: Step time from 1.00 ms, "
         "Capital cost from 1,000,000 USD; nearest to the best of all: 2.00 ms and 2,000,000 USD."
     )
-    assert "no Pareto front" in finding({TIME: [None]}, wanted, np.zeros(1, int))
+    assert "no Pareto front" in front_sentence({TIME: [None]}, wanted, np.zeros(1, int))
 
 
 def test_bounds_are_kept_as_written_and_a_point_without_a_number_keeps_none() -> None:
@@ -88,12 +92,17 @@ def test_bounds_are_kept_as_written_and_a_point_without_a_number_keeps_none() ->
         ("machine.num_gpus=2", [0, 1, 0, 0]),
         ("AUC>=0", [0, 0, 0, 0]),
     ):
-        bound = constraint(text)
+        bound = read_constraint(text)
         assert bound.holds(columns).tolist() == [bool(one) for one in expected], text
-        assert constraint(str(bound)) == bound
+        assert read_constraint(str(bound)) == bound
         assert (bound.excess(columns) == 0).tolist() == bound.holds(columns).tolist()
-    assert kept(columns, [constraint("step time<=5"), constraint("machine.num_gpus>1")]).tolist() == [False, True, False, False]
-    assert kept(columns, []).all()
+    assert keeps_bounds(columns, [read_constraint("step time<=5"), read_constraint("machine.num_gpus>1")]).tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert keeps_bounds(columns, []).all()
 
 
 @each(
@@ -112,13 +121,18 @@ def test_bounds_are_kept_as_written_and_a_point_without_a_number_keeps_none() ->
 )
 def test_a_bad_constraint_is_refused_with_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence) as refusal:
-        constraint(text)
+        read_constraint(text)
     assert "\n" not in str(refusal.value) and len(str(refusal.value)) < 300
 
 
 @given(some.text(max_size=30))
 def test_whatever_is_written_is_an_objective_a_bound_or_a_sentence(text: str) -> None:
-    for read, written in ((objective, text), (constraint, f"AUC<{text}"), (constraint, text), (objectives, f"AUC,{text}")):
+    for read, written in (
+        (read_objective, text),
+        (read_constraint, f"AUC<{text}"),
+        (read_constraint, text),
+        (read_objectives, f"AUC,{text}"),
+    ):
         try:
             read(written)
         except BadInput as error:
@@ -127,20 +141,20 @@ def test_whatever_is_written_is_an_objective_a_bound_or_a_sentence(text: str) ->
 
 def test_the_same_objective_twice_and_too_many_are_refused() -> None:
     with pytest.raises(BadInput, match="up to 5 different ones"):
-        objectives("AUC,AUC:min")
+        read_objectives("AUC,AUC:min")
     with pytest.raises(BadInput, match="up to 5"):
-        objectives("AUC,Loss,Step time,Energy,Elapsed,Nodes")
+        read_objectives("AUC,Loss,Step time,Energy,Elapsed,Nodes")
 
 
 def test_the_cheapest_point_keeps_the_bounds_and_of_equally_cheap_ones_is_the_best() -> None:
     columns = {TIME: [1.0, 4.0, 3.0, 9.0, None], COST: [900.0, 500.0, 500.0, 100.0, 1.0]}
-    found = cheapest(columns, [constraint("step time<=5")])
+    found = cheapest(columns, [read_constraint("step time<=5")])
     assert found.index == 2
     assert found.sentence == "3 of 5 points have Step time <= 5 ms; the cheapest costs 500 USD."
     assert cheapest(columns, []).index == 4
     turned = {name: found[::-1] for name, found in columns.items()}
-    assert cheapest(turned, [constraint("step time<=5")]).index == 2
-    assert cheapest({TIME: [4.0, 3.0], COST: [5.0, 5.0]}, [constraint("step time<=5")]).index == 1
+    assert cheapest(turned, [read_constraint("step time<=5")]).index == 2
+    assert cheapest({TIME: [4.0, 3.0], COST: [5.0, 5.0]}, [read_constraint("step time<=5")]).index == 1
 
 
 def test_a_target_that_no_machine_meets_says_how_near_the_nearest_comes() -> None:
@@ -150,7 +164,7 @@ def test_a_target_that_no_machine_meets_says_how_near_the_nearest_comes() -> Non
         (["step time<=1", "auc>=0.8"], "None of 2 points has Step time <= 1 ms, AUC >= 0.8 at once; each alone can be had."),
         (["loss<=1"], "None of 2 points has a loss, so none keeps Loss<=1."),
     ):
-        found = cheapest(columns, [constraint(text) for text in texts])
+        found = cheapest(columns, [read_constraint(text) for text in texts])
         assert (found.index, found.sentence) == (None, sentence)
 
 
@@ -164,19 +178,19 @@ def test_of_a_grid_variance_shares_are_exact() -> None:
     spread = 1.25  # variance of 0, 1, 2, 3
     a, b, c, both = 1.5**2 * spread, 4 * spread, 1.5**2 / 4, spread / 4
     whole = a + b + c + both
-    by_path = {share.path: share for share in shares(sweep, found)}
+    by_path = {share.path: share for share in variance_shares(sweep, found)}
     expected = (("cxl_latency_ns", a, a + both), ("host_dram_channels", b, b), ("num_ssds", c, c + both))
     for name, alone, total in expected:
         share = by_path[f"machine.{name}"]
         assert (share.alone, share.low, share.high) == pytest.approx((alone / whole,) * 3)
         assert share.total == pytest.approx(total / whole)
-    assert shares(sweep, found)[0].path == "machine.host_dram_channels"
+    assert variance_shares(sweep, found)[0].path == "machine.host_dram_channels"
 
 
 def test_points_without_a_number_are_left_out_and_a_flat_metric_hangs_on_nothing() -> None:
     sweep = Sweep(Scenario(), BOX[:1])
-    assert shares(sweep, [None, 1.0, 1.0, 2.0])[0].alone == 1
-    assert shares(sweep, [3.0] * 4)[0].alone == shares(sweep, [None] * 4)[0].alone == 0
+    assert variance_shares(sweep, [None, 1.0, 1.0, 2.0])[0].alone == 1
+    assert variance_shares(sweep, [3.0] * 4)[0].alone == variance_shares(sweep, [None] * 4)[0].alone == 0
 
 
 @pytest.mark.parametrize("kind", ["random", "sobol"])
@@ -185,7 +199,7 @@ def test_of_a_sampling_the_interval_holds_the_true_share_and_a_knob_without_effe
     axes = tuple(map(parse, ("machine.cxl_latency_ns=0:1", "machine.pcie_bandwidth_GBps=1:2", "system=cxl,pmem,ssd")))
     sweep = Sweep(Scenario(), axes, sampling=Sampling(kind, 2000))  # type: ignore[arg-type]
     found = [one.machine.cxl_latency_ns + 2 * one.machine.pcie_bandwidth_GBps for one in sweep]
-    by_path = {share.path: share for share in shares(sweep, found)}
+    by_path = {share.path: share for share in variance_shares(sweep, found)}
     for path, true in (("machine.cxl_latency_ns", 0.2), ("machine.pcie_bandwidth_GBps", 0.8), ("system", 0.0)):
         share = by_path[path]
         assert share.low - 0.01 <= true <= share.high + 0.01 and share.high - share.low < 0.12, share
@@ -196,6 +210,6 @@ def test_of_a_sampling_the_interval_holds_the_true_share_and_a_knob_without_effe
 def test_few_points_do_not_make_a_knob_without_effect_explain_what_chance_does() -> None:
     axes = tuple(map(parse, ("machine.cxl_latency_ns=0:1", "machine.pcie_bandwidth_GBps=1:2")))
     sweep = Sweep(Scenario(), axes, sampling=Sampling("random", 150))
-    by_path = {share.path: share for share in shares(sweep, [one.machine.cxl_latency_ns for one in sweep])}
+    by_path = {share.path: share for share in variance_shares(sweep, [one.machine.cxl_latency_ns for one in sweep])}
     assert by_path["machine.pcie_bandwidth_GBps"].alone < 0.05  # 15 degrees of freedom among 149 would be 0.1
     assert by_path["machine.cxl_latency_ns"].alone > 0.95

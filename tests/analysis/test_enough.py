@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.__main__ import main
-from engine.analysis.enough.drawn import Band, Bands, bands
-from engine.analysis.enough.ladder import links_of, modules_of, narrow, product, search, spread
-from engine.analysis.enough.question import Candidate, Target, ask, baseline_of
-from engine.analysis.enough.smallest import Explorer, along, changes_of, choices_of, enough
-from engine.analysis.enough.told import told
+from engine.analysis.enough.drawn import Bands, DrawBand, bands
+from engine.analysis.enough.ladder import card_link, links_of, modules_of, search_ladder, search_near, spread_rungs
+from engine.analysis.enough.question import Candidate, Target, baseline_of, make_question
+from engine.analysis.enough.smallest import Explorer, changes_of, choices_of, find_smallest, first_on_ladder
+from engine.analysis.enough.told import answer_sentences
 from engine.analysis.uncertainty import draws
 from engine.errors import BadInput, CannotRun
 from engine.estimate import estimate
@@ -39,7 +39,7 @@ CASES = [
 def answered(number):
     name, knobs, baseline, target = CASES[number]
     scenario = with_values(preset(name).scenario, {"system": "cxl", **knobs})
-    return enough(ask(scenario, baseline_of(scenario, baseline), target))
+    return find_smallest(make_question(scenario, baseline_of(scenario, baseline), target))
 
 
 def alone(question, modules, gbps, choice=()):
@@ -93,7 +93,7 @@ def test_no_cheaper_machine_meets_the_target_over_any_link_and_with_any_choice(n
 
 def test_modules_with_links_of_their_own_bring_as_many_and_the_links_are_paid():
     scenario = preset("dlrm-terabyte").scenario  # four modules of nv-cmm hold its tables
-    q = ask(scenario, baseline_of(scenario, "dram"), Target(0.1))
+    q = make_question(scenario, baseline_of(scenario, "dram"), Target(0.1))
     for count in (4, 5, 9):
         eased = estimate(with_values(scenario, {CAPACITY: 32.0 * count})).results
         assert alone(q, count, None) == pytest.approx((eased[STEP] / 1e3, eased[DOLLARS]), rel=1e-12)
@@ -105,7 +105,7 @@ def test_modules_with_links_of_their_own_bring_as_many_and_the_links_are_paid():
 @pytest.mark.slow
 def test_out_of_reach_the_machine_is_the_cheapest_of_those_as_near_as_any():
     scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl", NEAR: False})
-    answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01)))
+    answer = find_smallest(make_question(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01)))
     best, choice = answer.both.machine, tuple((path, answer.both.machine.changes[path]) for path in answer.toggled)
     assert not answer.both.meets
     fastest = min(alone(answer.question, best.modules, gbps, choice)[0] for gbps in links_of(scenario)[::7])
@@ -121,8 +121,8 @@ def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_o
         def seconds(pairs, values=values):
             return [values[rung] for _, rung in pairs]
 
-        (wide,) = search(spread(0, len(values) - 1, 8), seconds, [goal], between)
-        (near,) = narrow(start % len(values), range(1, len(values) + 1), seconds, [goal])
+        (wide,) = search_ladder(spread_rungs(0, len(values) - 1, 8), seconds, [goal], between)
+        (near,) = search_near(start % len(values), range(1, len(values) + 1), seconds, [goal])
         for found in (wide, near):
             if sorted(steps, reverse=True) == values:
                 assert found.first == (meeting[0] if meeting else None)
@@ -134,13 +134,13 @@ def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_o
 
 def test_rungs_far_from_the_first_are_found_in_few_steps_where_rates_make_the_seconds():
     for first in (3, 61, 500, 2000):
-        trace = narrow(61, range(1, 3000), lambda pairs, n=first: [4 + n / (rung + 1) for _, rung in pairs], [5.0])[0]
+        trace = search_near(61, range(1, 3000), lambda pairs, n=first: [4 + n / (rung + 1) for _, rung in pairs], [5.0])[0]
         assert trace.first == first - 1 and len(trace.seconds) <= 7
 
 
 def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
     scenario = with_values(TINY, {"system": "cxl"})
-    q = ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=4.0))
+    q = make_question(scenario, baseline_of(scenario, "dram"), Target(milliseconds=4.0))
     steps = [9.0, 5.0, 3.9, 3.0, 6.0, 6.6]
     ladder = [(count + 1, None, ()) for count in range(len(steps))]
     made = {
@@ -148,10 +148,10 @@ def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
         for one, step in zip(ladder, steps, strict=True)
     }
     explorer = Explorer(q, made, {one: candidate.seconds for one, candidate in made.items()})
-    found = along(explorer, ladder)
+    found = first_on_ladder(explorer, ladder)
     assert found.meets and found.machine.modules == 3 and found.below.modules == 2
     assert [one.modules for one in found.worse] == [4, 6]
-    assert along(explorer, ladder[:4]).worse is None
+    assert first_on_ladder(explorer, ladder[:4]).worse is None
 
 
 @pytest.mark.slow
@@ -180,9 +180,9 @@ def test_draws_are_those_of_the_bands_and_others_add_their_own_constants():
 
 def test_a_target_out_of_reach_says_how_near_one_gets_and_what_limits():
     scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl"})
-    q = ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01))
-    answer = enough(q)
-    said, machine = told(answer, bands(answer, 4)), answer.both.machine
+    q = make_question(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01))
+    answer = find_smallest(q)
+    said, machine = answer_sentences(answer, bands(answer, 4)), answer.both.machine
     assert not (answer.capacity.meets or answer.bandwidth.meets or answer.both.meets) and said.why == ""
     assert f"{machine.seconds / 1e-5:.3g} times the target" in said.both and "9 of 10 draws" in said.both
     assert machine.result.finding in said.both and "no capacity up to" in said.capacity and "no link up to" in said.bandwidth
@@ -191,9 +191,11 @@ def test_a_target_out_of_reach_says_how_near_one_gets_and_what_limits():
 def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
     scenario = with_values(preset("torchrec-terabyte").scenario, {})
     with pytest.raises(CannotRun, match=r"The baseline, system dram, cannot run: machine.num_gpus=8"):
-        ask(scenario, baseline_of(scenario, "dram"), Target(0.1))
-    answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(milliseconds=1e4)))
-    assert answer.both.meets and told(answer, bands(answer, 4)).both.startswith("Cheapest at 10,000 ms a batch or less: ")
+        make_question(scenario, baseline_of(scenario, "dram"), Target(0.1))
+    answer = find_smallest(make_question(scenario, baseline_of(scenario, "dram"), Target(milliseconds=1e4)))
+    assert answer.both.meets and answer_sentences(answer, bands(answer, 4)).both.startswith(
+        "Cheapest at 10,000 ms a batch or less: "
+    )
 
 
 def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
@@ -204,7 +206,9 @@ def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
     assert base.policy.mlp_staleness_bound_batches is base.machine.expander_dram_GiB is base.machine.num_ssds is None
     assert estimate(base).ran and sized_scenario(base).machine.expander_dram_GiB == 6 * 96
     assert not estimate(with_values(base, {"machine.expander_dram_GiB": 6.0 * 64})).ran
-    assert "; the baseline, system dram, takes " in told(enough(ask(scenario, base, Target(5.0)))).now
+    assert (
+        "; the baseline, system dram, takes " in answer_sentences(find_smallest(make_question(scenario, base, Target(5.0)))).now
+    )
 
 
 @each(
@@ -214,8 +218,8 @@ def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
 )
 def test_a_knob_that_the_system_has_not_does_not_apply(system, neither):
     scenario = with_values(preset("optane-rm3").scenario, {"system": system})
-    answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(1.0)))
-    said = vars(told(answer, bands(answer, 4)))
+    answer = find_smallest(make_question(scenario, baseline_of(scenario, "dram"), Target(1.0)))
+    said = vars(answer_sentences(answer, bands(answer, 4)))
     for name in ("capacity", "bandwidth"):
         assert (getattr(answer, name) is None) == (name in neither) == ("does not apply" in said[name])
     assert said["relaxed_lookup"] == "" == said["staleness"]
@@ -223,10 +227,10 @@ def test_a_knob_that_the_system_has_not_does_not_apply(system, neither):
 
 def test_modules_of_several_nodes_are_told_for_each():
     scenario = with_values(preset("mtrains-capacity").scenario, {"machine.target_throughput": None, "machine.num_gpus": 16})
-    q = ask(scenario, baseline_of(scenario, "dram-hbm-nodes"), Target(9.0))
-    answer = enough(q)
+    q = make_question(scenario, baseline_of(scenario, "dram-hbm-nodes"), Target(9.0))
+    answer = find_smallest(q)
     count = answer.capacity.machine.modules
-    assert "on each of 2 nodes" in told(answer).capacity
+    assert "on each of 2 nodes" in answer_sentences(answer).capacity
     assert answer.capacity.machine.result.results["PMEM modules"] == 2 * count
     assert count == 1 or alone(q, count - 1, None)[0] > q.goal
 
@@ -242,7 +246,7 @@ def test_the_smallest_age_of_the_log_and_each_choice_are_as_estimates_say(number
         step = estimate(with_values(q.scenario, {**best.changes, path: not best.changes[path]})).results[STEP]
         assert one.seconds == pytest.approx(step / 1e3, rel=1e-12)
         others = [found for choice, found in answer.choices.items() if dict(choice)[path] != best.changes[path]]
-        said = vars(told(answer))[{NEAR: "near_data", RELAXED: "relaxed_lookup"}[path]]
+        said = vars(answer_sentences(answer))[{NEAR: "near_data", RELAXED: "relaxed_lookup"}[path]]
         assert ("not needed" in said or "may be on" in said) == any(found.meets for found in others)
 
 
@@ -265,7 +269,7 @@ def test_a_target_that_no_step_can_meet_is_refused(target):
 )
 def test_a_band_is_told_beside_its_modules_and_what_is_out_of_range_in_words(low, high, said):
     answer = answered(0)
-    assert f"; {said} in 9 of 10 draws)" in told(answer, Bands(None, None, Band(low, high))).both
+    assert f"; {said} in 9 of 10 draws)" in answer_sentences(answer, Bands(None, None, DrawBand(low, high))).both
 
 
 @each(
@@ -285,10 +289,10 @@ def test_a_target_is_told_against_the_baseline_by_its_title(target, said):
 def test_a_link_as_fast_as_a_card_is_told_as_that_card():
     answer = answered(3)
     found = answer.bandwidth
-    name, own = product(answer.question.scenario, 13.0 / 1.02)
+    name, own = card_link(answer.question.scenario, 13.0 / 1.02)
     for gbps, said in ((own, f"{own:.3g} GB/s each ({name})"), (own / 4, f"({name} has {own:.3g} GB/s)")):
         machine = replace(found.machine, gbps=gbps)
-        assert said in told(replace(answer, bandwidth=replace(found, machine=machine, worse=None))).bandwidth
+        assert said in answer_sentences(replace(answer, bandwidth=replace(found, machine=machine, worse=None))).bandwidth
 
 
 @pytest.mark.slow

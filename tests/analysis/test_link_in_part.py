@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.analysis.linked import opened_in_part, opened_or_error
+from engine.analysis.linked import open_in_part, open_or_error
 from engine.scenario.presets import preset
 from engine.sweep import links
 
@@ -24,12 +24,12 @@ def values(opened):
 
 
 def test_a_good_link_opens_whole():
-    opened, left_out = opened_in_part([*GOOD, *TOGETHER])
+    opened, left_out = open_in_part([*GOOD, *TOGETHER])
     assert (values(opened), left_out) == ((8.0, 256, 64), ())
 
 
 def test_one_bad_value_costs_itself_alone_even_beside_values_that_are_only_good_together():
-    opened, left_out = opened_in_part([*GOOD, ("faults.machines", "0.5"), *TOGETHER])
+    opened, left_out = open_in_part([*GOOD, ("faults.machines", "0.5"), *TOGETHER])
     assert values(opened) == (8.0, 256, 64)
     assert len(left_out) == 1 and left_out[0].startswith("Left out of the link, faults.machines=0.5: ")
 
@@ -38,8 +38,8 @@ def test_one_bad_value_costs_itself_alone_even_beside_values_that_are_only_good_
 def test_whatever_is_bad_is_said_and_the_rest_opens(bad, order):
     pairs = [*GOOD, *bad]
     order.shuffle(pairs)
-    opened, left_out = opened_in_part(pairs)
-    assert not left_out if isinstance(opened_or_error(pairs), links.Opened) else left_out
+    opened, left_out = open_in_part(pairs)
+    assert not left_out if isinstance(open_or_error(pairs), links.OpenedLink) else left_out
     names = [sentence.partition(", ")[2].partition("=")[0] for sentence in left_out]
     assert {*names} <= {name for name, _ in pairs} and all(len(sentence) > 40 for sentence in left_out)
     assert opened.scenario.data.batch_size == (
@@ -48,15 +48,13 @@ def test_whatever_is_bad_is_said_and_the_rest_opens(bad, order):
 
 
 def test_an_unknown_preset_is_the_first_one_and_said():
-    opened, left_out = opened_in_part([("preset", "nobody"), ("data.batch_size", "256")])
+    opened, left_out = open_in_part([("preset", "nobody"), ("data.batch_size", "256")])
     assert opened.scenario.data.batch_size == 256 and opened.scenario.model == preset("dlrm-kaggle").scenario.model
     assert "nobody" in left_out[0]
 
 
 def test_a_page_refuses_what_the_engine_takes():
-    opened, left_out = opened_in_part(
-        GOOD, lambda opened: "No eights." if opened.scenario.machine.cxl_bandwidth_GBps == 8 else ""
-    )
+    opened, left_out = open_in_part(GOOD, lambda opened: "No eights." if opened.scenario.machine.cxl_bandwidth_GBps == 8 else "")
     assert opened.scenario.data.batch_size == 256 and left_out == (
         "Left out of the link, machine.cxl_bandwidth_GBps=8.0: No eights.",
     )
@@ -64,7 +62,7 @@ def test_a_page_refuses_what_the_engine_takes():
 
 def test_a_value_that_is_good_only_with_a_later_one_is_taken_beside_two_bad_ones():
     bad = [("no.such.knob", "3"), ("data.batch_size", "many")]
-    opened, left_out = opened_in_part(
+    opened, left_out = open_in_part(
         [("preset", "dlrm-kaggle"), ("model.embedding_dim", "64"), ("model.interaction", "concat"), *bad]
     )
     assert opened.scenario.model.embedding_dim == 64 and len(left_out) == 2

@@ -6,8 +6,8 @@ import pytest
 
 from engine.__main__ import main
 from engine.analysis.enough import memory_cost
-from engine.analysis.enough.memory_cost import COUNTS, WAYS, ways_for
-from engine.analysis.verdict.space import base_of
+from engine.analysis.enough.memory_cost import COUNTS, MEMORY_WAYS, fastest_by_way
+from engine.analysis.verdict.space import free_base
 from engine.errors import BadKnob, CannotRun
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import ACCELERATORS, memory_bytes
@@ -23,7 +23,7 @@ S = with_values(preset("a100-terabyte").scenario, {"run.training": False, "machi
 
 @each("most", [30_000.0, 60_000.0, 200_000.0])
 def test_each_way_is_the_fastest_that_the_amount_buys(most):
-    found = ways_for(S, most)
+    found = fastest_by_way(S, most)
     assert [one.step for one in found] == sorted(one.step for one in found)
     assert all(one.price <= most for one in found) and len({one.way for one in found}) == len(found)
     for one in found:
@@ -31,12 +31,12 @@ def test_each_way_is_the_fastest_that_the_amount_buys(most):
         assert estimate(s).results["Step time [ms]"] == pytest.approx(one.step * 1e3)
         more = [count for count in COUNTS if count > one.gpus]
         if more:  # the next count costs too much, or is no faster
-            larger = memory_cost._fill_cache(with_values(base_of(S), {**WAYS[one.way], "machine.num_gpus": more[0]}))
+            larger = memory_cost._fill_cache(with_values(free_base(S), {**MEMORY_WAYS[one.way], "machine.num_gpus": more[0]}))
             assert memory_cost._price(larger)[0] > most or estimate(larger).results["Step time [ms]"] >= one.step * 1e3
 
 
 def test_the_price_is_that_of_gpus_and_dram_alone():
-    (one, *_) = ways_for(S, 30_000.0)
+    (one, *_) = fastest_by_way(S, 30_000.0)
     gpu = ACCELERATORS["a100-80"].price.value
     capital = estimate(one.result.scenario).results["Capital cost [USD]"]
     per_GB = (one.price - one.gpus * gpu) / (one.dram_GiB * GiB / GB)
@@ -44,7 +44,7 @@ def test_the_price_is_that_of_gpus_and_dram_alone():
 
 
 def test_caches_fill_the_hbm_that_is_left():
-    for one in ways_for(S, 60_000.0):
+    for one in fastest_by_way(S, 60_000.0):
         if one.hit_rate is None or one.hit_rate > 0.9999:
             continue
         s = one.result.scenario
@@ -57,11 +57,11 @@ def test_too_little_money_and_parts_without_a_price_are_said():
     with pytest.raises(
         CannotRun, match=r"costs 500 USD of 2022 to 2023 or less in GPUs and host DRAM. 1.,.00 USD .* are the least"
     ):
-        ways_for(S, 500.0)
+        fastest_by_way(S, 500.0)
     with pytest.raises(CannotRun, match=r"What it buys does not hold them: machine.num_gpus=1 of a100-80 hold"):
-        ways_for(S, 16_000.0)
+        fastest_by_way(S, 16_000.0)
     with pytest.raises(BadKnob, match=r"copa-a100 .* no published price"):
-        ways_for(with_values(S, {"machine.gpu": "copa-a100"}), 1e6)
+        fastest_by_way(with_values(S, {"machine.gpu": "copa-a100"}), 1e6)
 
 
 def test_the_command_says_and_writes_the_same(tmp_path, capsys):
@@ -71,7 +71,7 @@ def test_the_command_says_and_writes_the_same(tmp_path, capsys):
     assert written["sentences"]["ways"] == told.splitlines()[0] and "is the fastest: 2 × a100-80" in told
     assert len(written["ways"]) == len(told.splitlines()) - 1
     for way in written["ways"]:
-        assert estimate(links.read(way["link"]).scenario).results["Step time [ms]"] == pytest.approx(way["step_ms"])
+        assert estimate(links.open_link(way["link"]).scenario).results["Step time [ms]"] == pytest.approx(way["step_ms"])
     assert main([*asked, "10"]) == 3 and "No way to hold these tables costs 10.0 USD" in capsys.readouterr().err
 
 
@@ -80,4 +80,6 @@ def test_the_command_says_and_writes_the_same(tmp_path, capsys):
     [{"policy.stashing": "state"}, {"policy.log": "redo"}, {"policy.cache_policy": "hash"}, {"machine.target_throughput": 3e6}],
 )
 def test_knobs_that_the_ways_bring_or_that_only_others_have_do_not_count(knobs):
-    assert [one.step for one in ways_for(with_values(S, knobs), 60_000.0)] == [one.step for one in ways_for(S, 60_000.0)]
+    assert [one.step for one in fastest_by_way(with_values(S, knobs), 60_000.0)] == [
+        one.step for one in fastest_by_way(S, 60_000.0)
+    ]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from engine.analysis.part_loads import PLAN, WAY, divided, part_loads, sentence
+from engine.analysis.part_loads import PLAN, SHARDING, balance_sentence, has_divided_tables, part_loads
 from engine.core.figures import figure, percent
 from engine.estimate import estimate
 from engine.scenario.scenario import with_values
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from tests.systems.test_balance import BATCH, DIM, ROWS, made_up
 
 STEP = "Step time [ms]"
@@ -14,7 +14,7 @@ STEP = "Step time [ms]"
 
 def test_each_parts_work_is_its_tables_and_sums_to_the_whole():
     s = made_up(**{PLAN: "0;1;1;2"})
-    found, unique = part_loads(s), expected(s).unique_rows
+    found, unique = part_loads(s), expected_accesses(s).unique_rows
     assert [one.lookups for one in found.loads] == [BATCH * 2, BATCH * 8, BATCH]
     assert [one.rows for one in found.loads] == pytest.approx([unique[0], unique[1] + unique[2], unique[3]])
     assert [one.held for one in found.loads] == [4 * DIM * rows for rows in (ROWS[0], ROWS[1] + ROWS[2], ROWS[3])]
@@ -27,8 +27,8 @@ def test_each_parts_work_is_its_tables_and_sums_to_the_whole():
 
 def test_what_balance_would_bring_is_the_difference_of_two_estimates():
     s = made_up(**{PLAN: "0;1;1;1", "data.batch_size": 6000})
-    step, even = (estimate(one).results[STEP] for one in (s, with_values(s, {WAY: "interleaved", PLAN: ""})))
-    told = sentence(part_loads(s))
+    step, even = (estimate(one).results[STEP] for one in (s, with_values(s, {SHARDING: "interleaved", PLAN: ""})))
+    told = balance_sentence(part_loads(s))
     assert told.startswith("GPU 1 is the slowest: ")
     assert told.endswith(f"a step of {figure(even, 'ms')} instead of {figure(step, 'ms')}, {percent(1 - even / step)} less.")
     assert {way.name: way.step for way in part_loads(s).ways}[PLAN] == step
@@ -39,16 +39,18 @@ def test_what_balance_would_bring_is_the_difference_of_two_estimates():
 )
 def test_parts_have_the_name_of_what_they_are(system, title):
     many = {"machine.num_gpus": 1} if system == "cxl" else {"machine.gpus_per_node": 1, "machine.embedding_servers": 2}
-    s = made_up(**{"system": system, **many, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0, WAY: "table-wise"})
+    s = made_up(
+        **{"system": system, **many, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0, SHARDING: "table-wise"}
+    )
     found = part_loads(s)
-    assert divided(s) and found.title == title and len(found.loads) == found.number
+    assert has_divided_tables(s) and found.title == title and len(found.loads) == found.number
     assert found.times >= 1
-    plain = with_values(s, {WAY: "interleaved"})
-    assert sentence(part_loads(plain)) == f"Every {title} has an even share of all tables: perfect balance."
+    plain = with_values(s, {SHARDING: "interleaved"})
+    assert balance_sentence(part_loads(plain)) == f"Every {title} has an even share of all tables: perfect balance."
 
 
 def test_one_part_alone_has_nothing_to_divide_and_a_bad_plan_says_why():
     assert part_loads(made_up(**{"machine.num_gpus": 1})) is None
-    assert not divided(made_up(system="hotline"))
+    assert not has_divided_tables(made_up(system="hotline"))
     bad = part_loads(made_up(**{PLAN: "7"}))
-    assert bad.loads == () and sentence(bad) == "policy.plan names part 7, but the parts are numbered 0 to 2."
+    assert bad.loads == () and balance_sentence(bad) == "policy.plan names part 7, but the parts are numbered 0 to 2."

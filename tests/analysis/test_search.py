@@ -7,7 +7,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.analysis import search, suggested_axes
-from engine.analysis.objective import constraint, objectives
+from engine.analysis.objective import read_constraint, read_objectives
 from engine.errors import BadInput
 from engine.estimates import estimates
 from engine.results.result import Result
@@ -18,7 +18,7 @@ from engine.sweep.sweep import Sweep
 from tests.machines import TINY
 
 TIME, COST = "Step time [ms]", "Capital cost [USD]"
-BOTH = objectives(f"{TIME},{COST}")
+BOTH = read_objectives(f"{TIME},{COST}")
 LATENCY = "machine.cxl_latency_ns"
 KINDS = tuple(
     map(
@@ -63,7 +63,7 @@ def covered(points: Sequence[tuple[float, float]], reference: tuple[float, float
 def test_two_hundred_real_estimates_cover_the_front_of_a_default_grid() -> None:
     """A tenth of 2,016 points, before six modules hid the log: its bound is no axis of tiny any more."""
     base = TINY
-    axes = suggested_axes.axes(base)
+    axes = suggested_axes.suggested_axes(base)
     whole = [one.results for one in estimates(list(Sweep(base, axes))) if one.ran]
     points = {(row[TIME] or 0, row[COST] or 0) for row in whole}
     best = [one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)]
@@ -77,9 +77,9 @@ def test_two_hundred_real_estimates_cover_the_front_of_a_default_grid() -> None:
 @pytest.mark.parametrize("name", ["tiny", "bagpipe-kaggle"])
 def test_the_grid_to_begin_with_holds_the_base_and_only_knobs_that_act(name: str) -> None:
     base = preset(name).scenario
-    axes = suggested_axes.axes(base)
+    axes = suggested_axes.suggested_axes(base)
     grid = Sweep(base, axes)
-    assert 500 <= len(grid) <= suggested_axes.MOST_POINTS and not grid.refused
+    assert 500 <= len(grid) <= suggested_axes.MAX_POINTS and not grid.refused
     assert all(values(base)[axis.path] in axis.values for axis in axes) and axes[0].path == "system"
     for axis in axes[1:]:  # each changes time or cost somewhere
         tried = [
@@ -125,7 +125,7 @@ def test_the_front_keeps_the_bounds_and_a_point_that_cannot_run_is_on_none(monke
         return {TIME: None, COST: None} if scenario.machine.cxl_lanes == 8 else shallow(scenario)
 
     faked(monkeypatch, partly, [])
-    bounds = [constraint("machine.num_ssds<=3"), constraint(f"{TIME}<=2")]
+    bounds = [read_constraint("machine.num_ssds<=3"), read_constraint(f"{TIME}<=2")]
     found = search.search(Scenario(), KINDS, BOTH, bounds, evaluations=120)
     assert found.front
     for one in found.front:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from engine.analysis import uncertainty
-from engine.analysis.uncertainty import bands, draws, tornado, uncertain
+from engine.analysis.uncertainty import bands, draws, tornado, uncertain_constants
 from engine.estimate import estimate
-from engine.registry import every
+from engine.registry import all_variants
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from engine.systems.capacity import fit
@@ -53,7 +53,7 @@ OFFERED = {  # by device, what vendors offer several of
 
 def test_choices_are_what_vendors_offer_several_of():
     found = {}
-    for device, kind in every("devices").items():
+    for device, kind in all_variants("devices").items():
         declared = {one.name.replace(" ", "-") for part in kind.parts().values() for one in part if one.choice}
         found |= {device: declared} if declared else {}
     assert found == OFFERED
@@ -64,9 +64,9 @@ def test_a_choice_is_never_drawn_and_nothing_else_with_a_range_is_left_out(name)
     scenario = preset(name).scenario
     used = constants(scenario)
     choices = {path for path, one in used.items() if one.choice}
-    assert choices and not choices & {*uncertain(scenario)}
+    assert choices and not choices & {*uncertain_constants(scenario)}
     given = {path for path, _ in scenario.machine.assume}
-    assert {path for path, one in used.items() if one.low < one.high} - choices - given == {*uncertain(scenario)}
+    assert {path for path, one in used.items() if one.low < one.high} - choices - given == {*uncertain_constants(scenario)}
 
 
 def test_a_choice_of_a_file_of_ones_own_or_assumed_stays_a_choice(shelf):
@@ -76,7 +76,10 @@ def test_a_choice_of_a_file_of_ones_own_or_assumed_stays_a_choice(shelf):
     for scenario, value in ((own, 128), (assumed, 256)):
         one = constants(scenario)["pmem.module-capacity"]
         assert one.choice and one.value == value and one.low < one.high
-        assert "pmem.module-capacity" not in {*uncertain(scenario), *(path for row in draws(scenario, 4) for path in row)}
+        assert "pmem.module-capacity" not in {
+            *uncertain_constants(scenario),
+            *(path for row in draws(scenario, 4) for path in row),
+        }
     assert fit(assumed).scenario.machine.pmem_capacity_GB == 2 * fit(own).scenario.machine.pmem_capacity_GB
 
 
@@ -93,7 +96,7 @@ def test_bands_repeat_and_lie_between_the_extremes():
     assert first == again
     low, high = first[STEP]
     assert low < high
-    certain = with_values(BASE, {"machine.assume": tuple((name, one.value) for name, one in uncertain(BASE).items())})
+    certain = with_values(BASE, {"machine.assume": tuple((name, one.value) for name, one in uncertain_constants(BASE).items())})
     own = estimate(BASE).results[STEP]
     assert bands(certain, 4)[STEP] == pytest.approx((own, own), rel=1e-12)
 
@@ -101,7 +104,7 @@ def test_bands_repeat_and_lie_between_the_extremes():
 def test_draws_lie_below_a_constants_value_as_often_as_above_it_and_within_its_range():
     asked = preset("trainingcxl-rm1").scenario
     drawn = uncertainty.draws(asked, 400)
-    for name, one in uncertainty.uncertain(asked).items():
+    for name, one in uncertainty.uncertain_constants(asked).items():
         values = np.array([row[name] for row in drawn])
         assert one.low <= values.min() and values.max() <= one.high
         if one.low < one.value < one.high:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.analysis.uncertainty import turns, uncertain
+from engine.analysis.uncertainty import find_turning_points, uncertain_constants
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -28,9 +28,9 @@ def ahead(one, other, metric, **assumed):
 @pytest.mark.parametrize("metric", [STEP, ENERGY])
 def test_a_verdict_holds_on_one_side_of_where_it_turns_and_no_other_constant_turns_it(metric):
     one, other = under("cxl"), under("cpu-gpu")
-    found, own = {turn.name: turn for turn in turns(one, other, metric)}, ahead(one, other, metric)
+    found, own = {turn.name: turn for turn in find_turning_points(one, other, metric)}, ahead(one, other, metric)
     assert "host.embedding-software-per-batch" in found
-    for name, constant in {**uncertain(one), **uncertain(other)}.items():
+    for name, constant in {**uncertain_constants(one), **uncertain_constants(other)}.items():
         signs = [ahead(one, other, metric, **{name: end}) * own > 0 for end in (constant.low, constant.high)]
         assert all(signs) == (name not in found), name
         if name in found:
@@ -40,15 +40,15 @@ def test_a_verdict_holds_on_one_side_of_where_it_turns_and_no_other_constant_tur
 
 
 def test_a_verdict_that_no_constant_turns_holds_over_each_whole_range():
-    assert turns(under("cxl"), under("dram"), STEP) == turns(under("cxl"), under("cxl"), ENERGY) == ()
+    assert find_turning_points(under("cxl"), under("dram"), STEP) == find_turning_points(under("cxl"), under("cxl"), ENERGY) == ()
 
 
 def test_the_page_says_while_what_a_comparison_holds():
     scenario = under("cxl")
-    told = questions.sure(scenario, under("cpu-gpu"))[STEP].story[-1]
+    told = questions.result_bands(scenario, under("cpu-gpu"))[STEP].story[-1]
     assert told.startswith("That it is more, or less, than under CPU-GPU holds while ")
     steps = [estimate(one).results[STEP] for one in (scenario, under("cpu-gpu"))]
     assert steps[0] < steps[1]  # so it is less while the host's software, which cpu-gpu waits for, takes long
     assert "host.embedding-software-per-batch is above" in told and "us (range: 100 to 5,000)" in told
-    assert questions.sure(scenario, under("dram"))[STEP].story[-1].endswith("holds over each constant's whole range.")
-    assert len(questions.sure(scenario)[STEP].story) == len(questions.sure(scenario, scenario)[STEP].story) == 3
+    assert questions.result_bands(scenario, under("dram"))[STEP].story[-1].endswith("holds over each constant's whole range.")
+    assert len(questions.result_bands(scenario)[STEP].story) == len(questions.result_bands(scenario, scenario)[STEP].story) == 3

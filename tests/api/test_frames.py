@@ -64,7 +64,7 @@ def test_texts_of_every_type_are_the_same_ids(kind: str) -> None:
     usual, frame = table(item=pa.array(ITEMS, pa.large_string())), table(item=TEXTS[kind]())
     assert guess(frame) == 'label = "label"\nids = ["item"]\n'
     with data_file(frame) as file, data_file(usual) as other:
-        assert formats.read(file).tokens.tolist() == formats.read(other).tokens.tolist()
+        assert formats.read_file(file).tokens.tolist() == formats.read_file(other).tokens.tolist()
     if "bytes" not in kind:
         assert written(frame) == written(usual) == written(frame, {"label": "label", "ids": ["item"]})
 
@@ -122,4 +122,4 @@ def test_a_frame_in_many_pieces_is_guessed_by_its_first_rows_and_loses_none() ->
     many = pa.concat_tables([whole] * 40)
     assert written(many.to_reader(max_chunksize=64)) == written(many)
     with data_file(many.to_reader(max_chunksize=64)) as file:
-        assert formats.read(file).samples == 40 * SIZE
+        assert formats.read_file(file).samples == 40 * SIZE

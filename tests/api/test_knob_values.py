@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from engine import api
-from engine.api.knob_values import settings, split
+from engine.api.knob_values import settings, split_axes
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS, values
 
@@ -91,21 +91,21 @@ def odd_values() -> list[Any]:
 
 @pytest.mark.parametrize("kind", ITERABLES)
 def test_any_iterable_spans_an_axis(kind: str) -> None:
-    (axis,) = split({"cxl_bandwidth_GBps": ITERABLES[kind]})[1]
+    (axis,) = split_axes({"cxl_bandwidth_GBps": ITERABLES[kind]})[1]
     assert (axis.path, axis.values) == (GBPS, (8.0, 16.0))
 
 
 def test_an_axis_of_names_keeps_its_order_and_a_set_is_sorted() -> None:
     for names in (["pmem", "cxl"], ("pmem", "cxl"), dict.fromkeys(("pmem", "cxl")), np.array(["pmem", "cxl"])):
         written = names.keys() if isinstance(names, dict) else names
-        assert split({"system": written})[1][0].values == ("pmem", "cxl")
-    assert split({"system": {"pmem", "cxl"}})[1][0].values == ("cxl", "pmem")
-    assert split({"cxl_bandwidth_GBps": {"10", 9, None}})[1][0].values == (None, 9.0, 10.0)
+        assert split_axes({"system": written})[1][0].values == ("pmem", "cxl")
+    assert split_axes({"system": {"pmem", "cxl"}})[1][0].values == ("cxl", "pmem")
+    assert split_axes({"cxl_bandwidth_GBps": {"10", 9, None}})[1][0].values == (None, 9.0, 10.0)
 
 
 def test_the_widths_of_an_mlp_are_one_value_and_lists_of_them_an_axis() -> None:
     for widths in ([5, 8, 4], (5, 8, 4), np.array([5, 8, 4]), "5-8-4", range(4, 6), pd.Series([5, 8, 4])):
-        found, axes = split({"bottom_mlp": widths})
+        found, axes = split_axes({"bottom_mlp": widths})
         assert not axes and found == {"model.bottom_mlp": (4, 5) if isinstance(widths, range) else (5, 8, 4)}
     for several in (
         [[5, 4], [5, 8, 4]],
@@ -114,33 +114,33 @@ def test_the_widths_of_an_mlp_are_one_value_and_lists_of_them_an_axis() -> None:
         [np.array([5, 4]), [5, 8, 4]],
         ("5-4", "5-8-4"),
     ):
-        (axis,) = split({"bottom_mlp": several})[1]
+        (axis,) = split_axes({"bottom_mlp": several})[1]
         assert axis.values == ((5, 4), (5, 8, 4))
     assert api.estimate("tiny", bottom_mlp=[5, 8, 4])[0].scenario.model.bottom_mlp == (5, 8, 4)
 
 
 def test_a_flat_tuple_is_one_value_and_a_flat_list_an_axis_where_both_may_be() -> None:
-    assert split({"num_embeddings": (10, 20, 30)}) == ({ROWS: (10, 20, 30)}, ())
+    assert split_axes({"num_embeddings": (10, 20, 30)}) == ({ROWS: (10, 20, 30)}, ())
     for several in ([10, 20], np.array([10, 20]), range(10, 21, 10), {20, 10}, ["10", "20"], [(10,), [20]], ((10,), (20,))):
-        (axis,) = split({"num_embeddings": several})[1]
+        (axis,) = split_axes({"num_embeddings": several})[1]
         assert axis.values == ((10,), (20,))
-    (axis,) = split({"num_embeddings": np.array([[10, 20], [30, 40]])})[1]
+    (axis,) = split_axes({"num_embeddings": np.array([[10, 20], [30, 40]])})[1]
     assert axis.values == ((10, 20), (30, 40))
-    assert split({"power_loss_at_seconds": ()}) == ({"faults.power_loss_at_seconds": ()}, ())
+    assert split_axes({"power_loss_at_seconds": ()}) == ({"faults.power_loss_at_seconds": ()}, ())
 
 
 def test_of_a_knob_with_one_value_for_all_tables_or_one_each_a_flat_tuple_is_one_each_and_a_list_an_axis() -> None:
-    assert split({"embedding_dim": (8, 4, 4)}) == ({"model.embedding_dim": (8, 4, 4)}, ())
-    assert split({"optimizer": ("sgd", "adam", "sgd")}) == ({"model.optimizer": ("sgd", "adam", "sgd")}, ())
-    assert split({"embedding_dim": "8;4*2", "row_precision": "fp16"})[0] == {
+    assert split_axes({"embedding_dim": (8, 4, 4)}) == ({"model.embedding_dim": (8, 4, 4)}, ())
+    assert split_axes({"optimizer": ("sgd", "adam", "sgd")}) == ({"model.optimizer": ("sgd", "adam", "sgd")}, ())
+    assert split_axes({"embedding_dim": "8;4*2", "row_precision": "fp16"})[0] == {
         "model.embedding_dim": (8, 4, 4),
         "model.row_precision": "fp16",
     }
     for several in ([4, 8], np.array([4, 8]), {8, 4}, range(4, 9, 4), ["4", "8"]):
-        assert split({"embedding_dim": several})[1][0].values == (4, 8)
-    (axis,) = split({"optimizer": ["sgd", ("sgd", "adam", "adam"), "sgd*2;adam"]})[1]
+        assert split_axes({"embedding_dim": several})[1][0].values == (4, 8)
+    (axis,) = split_axes({"optimizer": ["sgd", ("sgd", "adam", "adam"), "sgd*2;adam"]})[1]
     assert axis.values == ("sgd", ("sgd", "adam", "adam"), ("sgd", "sgd", "adam"))
-    assert split({"embedding_dim": {8, (4, 8, 8)}})[1][0].values == (8, (4, 8, 8))
+    assert split_axes({"embedding_dim": {8, (4, 8, 8)}})[1][0].values == (8, (4, 8, 8))
     assert settings({"embedding_dim": np.array([8, 4, 4])}) == {"model.embedding_dim": (8, 4, 4)}
     assert settings({"row_precision": pd.Series(["fp16", "fp32", "fp16"])}) == {"model.row_precision": ("fp16", "fp32", "fp16")}
     with pytest.raises(api.BadKnob, match=r"model\.optimizer='fast' is not known"):
@@ -161,17 +161,17 @@ def test_what_could_be_one_value_or_an_axis_is_refused_with_both_ways() -> None:
         with pytest.raises(
             api.BadKnob, match=r"mixes numbers and lists; write num_embeddings=\(8, 4\) for one value, \[\(8, 4\)"
         ):
-            split({"num_embeddings": odd})
+            split_axes({"num_embeddings": odd})
     with pytest.raises(api.BadKnob, match="mixes numbers and lists"):
-        split({"bottom_mlp": [5, (4, 4)]})
+        split_axes({"bottom_mlp": [5, (4, 4)]})
     with pytest.raises(api.BadKnob, match="can be one value or an axis"):
         api.sweep("tiny", "system=pmem,cxl", num_embeddings=[10, 20])
     with pytest.raises(api.BadKnob, match="can be one value or an axis; write a dict"):
-        split({"assume": [("a.b", 1), ("c.d", 2)]})
+        split_axes({"assume": [("a.b", 1), ("c.d", 2)]})
 
 
 def test_a_set_is_no_value_of_several_numbers_as_it_has_no_order() -> None:
-    for read in (split, settings):
+    for read in (split_axes, settings):
         with pytest.raises(api.BadKnob, match="is a set, which has no order"):
             read({"bottom_mlp": {5, 8, 4}})
     with pytest.raises(api.BadKnob, match="is a set, which has no order"):
@@ -181,8 +181,8 @@ def test_a_set_is_no_value_of_several_numbers_as_it_has_no_order() -> None:
 def test_assumptions_are_a_dict_or_pairs() -> None:
     wanted = {"machine.assume": (("cxl.latency", 2.0), ("pmem.rate", 1.0))}
     for pairs in ({"pmem.rate": 1, "cxl.latency": 2}, (("pmem.rate", 1), ("cxl.latency", 2)), "pmem.rate=1;cxl.latency=2"):
-        assert split({"assume": pairs}) == (wanted, ())
-    assert split({"assume": [{"pmem.rate": 1}, {}]})[1][0].values == ((("pmem.rate", 1.0),), ())
+        assert split_axes({"assume": pairs}) == (wanted, ())
+    assert split_axes({"assume": [{"pmem.rate": 1}, {}]})[1][0].values == ((("pmem.rate", 1.0),), ())
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_an_endless_axis_is_refused_at_once() -> None:
     start = time.monotonic()
     for endless in (itertools.count(1), range(1, 10**12), np.broadcast_to(8.0, 10**9)):
         with pytest.raises(api.BadKnob, match="more than 100,000 values; take fewer"):
-            split({"cxl_bandwidth_GBps": endless})
+            split_axes({"cxl_bandwidth_GBps": endless})
     assert time.monotonic() - start < 2.0
 
 
@@ -227,7 +227,7 @@ def test_every_knob_takes_or_refuses_whatever_it_is_given() -> None:
     """Nothing but BadInput comes out, and what is taken is a value that the knob can have."""
     for path, knob in KNOBS.items():
         for odd in odd_values():
-            for read in (split, lambda changes: (settings(changes), ())):
+            for read in (split_axes, lambda changes: (settings(changes), ())):
                 try:
                     found, axes = read({path: odd})
                 except api.BadInput as error:

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from engine.sweep import links
 from pages.design_page.tiles import WAITING
-from pages.shell.places import MOVED, PLACES
+from pages.shell.places import NEW_PLACES, PLACES
 from tests.browser.conftest import READY, WINDOWS, assert_fits
 from tests.browser.looks import HERE, MOST_TABS, WAIT_MS, assert_looks, drawn
 
@@ -67,16 +67,16 @@ def downloaded(page, name):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("page_name", "heading"),
-    [("explore", "trains|train"), *(pytest.param(old, r"\S", marks=pytest.mark.slow) for old in MOVED if old != "explore")],
+    [("explore", "trains|train"), *(pytest.param(old, r"\S", marks=pytest.mark.slow) for old in NEW_PLACES if old != "explore")],
 )
 def test_an_old_deep_link_to_a_cold_server_opens_its_new_place_in_its_frame(start_server, server, visit, page_name, heading):
     cold = start_server() if page_name == "sweep" else server  # the first test of this file finds a cold one anyway
     page = visit(f"{cold}/{page_name}?preset=tiny&machine.cxl_bandwidth_GBps=10&v=1&model=0.2")
     expect(page.get_by_role("heading", level=2).first).to_contain_text(re.compile(heading), timeout=ANSWER_MS)
-    if MOVED[page_name] != "evidence":  # where no knob acts
+    if NEW_PLACES[page_name] != "evidence":  # where no knob acts
         expect(page.get_by_label("CXL bandwidth [GB/s], exact")).to_have_value("10.0")
     expect(page.get_by_test_id("stTopNavLink")).to_have_text(PAGES)
-    assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{MOVED[page_name]}?" in page.url
+    assert "machine.cxl_bandwidth_GBps=10.0" in settled(page).url and f"/{NEW_PLACES[page_name]}?" in page.url
     expect(page.get_by_role("dialog")).to_have_count(0)  # such as "Page not found"
 
 
@@ -97,7 +97,7 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     assert page.get_by_test_id("stVegaLiteChart").count() >= 5
     numbers, link = tiles(page), shared_link(page)
 
-    scenario = links.read(link).scenario
+    scenario = links.open_link(link).scenario
     assert (scenario.machine.pmem_capacity_GB, scenario.machine.cxl_bandwidth_GBps) == (512, 16)
     assert (scenario.machine.near_data_compute, scenario.policy.mlp_staleness_bound_batches) == (False, 3)
     assert scenario.faults.power_loss_at_seconds == (0.002,) and scenario.data.seed == 4711

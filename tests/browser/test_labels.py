@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import expect
 
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from tests.browser.ink import NOTES, Label, Picture, faults, open_sections, pictures, wait_for_charts
 from tests.browser.looks import WAIT_MS, drawn
 
 WIDTHS, HEIGHT = (1440, 820, 420), 1000
 VIEWS = ("heat-map", "lines", "pareto", "parallel", "what-matters")
 TWO_AXES = "preset=tiny&axis=machine.cxl_bandwidth_GBps:8,16,32,64&axis=system:pmem,dram,cxl-d,cxl-b,cxl"
-LONGEST = sorted(names("systems"), key=lambda name: len(load("systems", name).title))[-8:]
+LONGEST = sorted(variant_names("systems"), key=lambda name: len(load_variant("systems", name).title))[-8:]
 LONG_NAMES = f"preset=tiny&axis=system:{','.join(LONGEST)}&axis=policy.protection:undo,periodic-overlapped"
 DECADES = "preset=tiny&axis=machine.cxl_bandwidth_GBps:0.1,1,10,100,1000&axis=data.batch_size:16,256,4096"
 MANY = f"preset=tiny&axis=machine.cxl_bandwidth_GBps:{','.join(map(str, range(2, 34, 2)))}&axis=system:dram,cxl-d,cxl-b,cxl"

@@ -46,7 +46,7 @@ def test_a_sweep_is_run_drawn_picked_from_and_taken_away(server, visit):
     page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 0.55 * box["height"])
     opening = page.get_by_role("link", name="Open in Design")
     expect(opening).to_be_visible(timeout=ANSWER_MS)
-    place = values(links.read(opening.get_attribute("href")).scenario)
+    place = values(links.open_link(opening.get_attribute("href")).scenario)
     said = page.get_by_text(re.compile("^Point [1-4]: CXL bandwidth")).inner_text()
     assert f"= {place['machine.cxl_bandwidth_GBps']:g}, " in said and said.endswith(f"= {place['system'].upper()}")
     page.get_by_role("button", name="Pin", exact=True).click()

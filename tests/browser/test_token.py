@@ -33,7 +33,7 @@ def test_who_has_the_token_gives_files_by_path_and_nobody_else_learns_what_they_
     stranger = visit(f"{server}/start?token=wrong")
     assert "token" not in stranger.url
     stranger.get_by_text(OWN).click()
-    expect(stranger.get_by_text(access.HOW.partition("`")[0])).to_be_visible(timeout=WAIT_MS)
+    expect(stranger.get_by_text(access.TOKEN_HINT.partition("`")[0])).to_be_visible(timeout=WAIT_MS)
     assert not stranger.get_by_label(PATH).count() and SECRET not in stranger.content()
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     linked = visit(f"{server}/data?preset=tiny&data.digest={digest}")

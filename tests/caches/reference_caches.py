@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.caches.policies import lfu as engine_lfu
 from engine.caches.policies import lru, set_associative, set_associative_lfu
-from engine.caches.row_index import COUNTS, EVICTED, FILLED, MISSED_LOOKUPS, MISSES, REFUSED, UNIQUE
+from engine.caches.row_index import COUNTS, EVICTED, MISSED_LOOKUPS, MISSES, NUM_FILLED, REFUSED, UNIQUE
 from engine.core.arrays import Floats, Ints
 
 COLUMNS = ("unique", "missed_lookups", "misses", "evicted", "held")
@@ -99,7 +99,7 @@ def followed(policy, cache, batches: Iterable[Ints]):
     """Yield the cache after each batch, and what the batch did."""
     for ids in batches:
         counts = np.zeros(COUNTS, dtype=np.int64)
-        cache = policy.served(cache, ids, counts)
+        cache = policy.serve_batch(cache, ids, counts)
         yield cache, counts
 
 
@@ -109,7 +109,7 @@ MOVED = [UNIQUE, MISSED_LOOKUPS, MISSES, EVICTED]
 def lfu(batches: Iterable[Ints], rows: int) -> list[list[int]]:
     """Return what the engine's LFU cache does with each batch, in the order of COLUMNS."""
     done = followed(engine_lfu, engine_lfu.no_rows(rows), batches)
-    return [[*counts[MOVED].tolist(), int(cache.state[FILLED])] for cache, counts in done]
+    return [[*counts[MOVED].tolist(), int(cache.state[NUM_FILLED])] for cache, counts in done]
 
 
 def lru_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]]:
@@ -117,7 +117,7 @@ def lru_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]
     cache, found = set_associative.no_rows(rows, ways), []
     for n, ids in enumerate(batches):
         counts = np.zeros(COUNTS, dtype=np.int64)
-        cache = set_associative.served(cache, n, ids, counts)
+        cache = set_associative.serve_batch(cache, n, ids, counts)
         held = int((cache.held != set_associative.EMPTY).sum())
         found.append([*counts[MOVED].tolist(), held, int(counts[REFUSED])])
     return found

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from engine.__main__ import main
 from engine.caches import row_index
 from engine.caches.policies import set_associative
-from engine.caches.policy import POLICIES, kept_by, systems_with
-from engine.registry import every
-from engine.workload.caching.expected_cache import STAYS
+from engine.caches.policy import POLICIES, policies_of, systems_with
+from engine.registry import all_variants
+from engine.workload.caching.expected_cache import STEADY_STATES
 from tests.caches import reference_caches as by_hand
 from tests.caches.reference_caches import cache_misses, lfu, lfu_in_sets, lru_in_sets
 
@@ -29,8 +29,8 @@ BATCHES = st.lists(st.lists(st.integers(0, 12), max_size=6), max_size=25)
 
 
 def test_every_policy_is_one_that_a_system_can_have_and_that_an_estimate_expects():
-    kept = {policy for one in every("systems").values() if one.cache for policy in kept_by(one.cache)}
-    assert kept == set(POLICIES) == set(STAYS)
+    kept = {policy for one in all_variants("systems").values() if one.cache for policy in policies_of(one.cache)}
+    assert kept == set(POLICIES) == set(STEADY_STATES)
 
 
 def test_the_command_lists_every_policy_with_the_systems_that_can_have_it(capsys):
@@ -76,7 +76,7 @@ def test_a_set_full_of_rows_of_two_batches_serves_a_conflict_without_keeping_it(
     ids = np.arange(200)
     own = np.array([set_associative.set_of(row, 2) for row in ids])
     one_set = ids[own == 0][:7]
-    first = set_associative.first_of(0, 7)
+    first = set_associative.first_missing_row(0, 7)
     came, left = np.split(np.roll(one_set, -first), [4])
     found = lru_in_sets([one_set, one_set, left, left, came], 8, 4)
     assert [row[2:] for row in found] == [[7, 3, 4, 3], [3, 3, 4, 3], [3, 3, 4, 3], [3, 3, 4, 0], [3, 3, 4, 3]]
@@ -95,7 +95,7 @@ def test_a_cache_in_sets_keeps_what_the_definition_of_its_locks_says(batches, wa
         for row in unique:
             if row in of[row]:
                 of[row][row] = (turn, unique.index(row))
-        first = set_associative.first_of(turn, len(missing))
+        first = set_associative.first_missing_row(turn, len(missing))
         for number, row in enumerate(missing[first:] + missing[:first]):
             mine = of[row]
             oldest = min(mine, key=mine.__getitem__) if len(mine) == ways else None
@@ -127,5 +127,5 @@ def test_without_conflicts_a_set_serves_batches_as_lru_does():
 
 
 def test_a_huge_cache_takes_memory_for_the_rows_it_holds():
-    held = row_index.with_room(row_index.empty(10**12, 2, ()), 5000)
+    held = row_index.ensure_slots(row_index.empty_index(10**12, 2, ()), 5000)
     assert len(held.cell) < 20_000 and len(held.bucket) < 100_000

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.amounts.counted import finder
-from engine.caches.inclusive_lru import no_rows, serve
-from engine.caches.row_index import with_room
+from engine.amounts.counted import row_finder
+from engine.caches.inclusive_lru import no_rows, serve_batch
+from engine.caches.row_index import ensure_slots
 from engine.estimate import estimate
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
-from engine.systems.placement import levels, placement
+from engine.systems.placement import level_shares, placement
 from engine.systems.row_kinds import row_bytes
-from engine.workload.accesses import expected
-from engine.workload.batch import bag_layout, recent, tally
+from engine.workload.accesses import expected_accesses
+from engine.workload.batch import bag_layout, recent, tally_batch
 from engine.workload.source import source
 from tests.cases import each
 from tests.machines import counted
@@ -47,8 +47,8 @@ def test_one_list_holds_what_nested_lru_caches_hold(batches, capacities):
     held, ours = no_rows(capacities), []
     for ids in batches:
         ids, found = np.array(ids, dtype=np.int64), np.zeros(len(capacities) + 1, dtype=np.int64)
-        held = with_room(held, len(ids))
-        fresh = serve(*held, ids, found)
+        held = ensure_slots(held, len(ids))
+        fresh = serve_batch(*held, ids, found)
         ours.append((*found, len(fresh)))
     nested, seen = [by_hand(capacity, batches) for capacity in capacities], set()
     for n, ids in enumerate(batches):
@@ -62,25 +62,25 @@ def test_one_list_holds_what_nested_lru_caches_hold(batches, capacities):
 def test_a_run_that_begins_warm_finds_rows_where_the_estimate_expects_them(popularity, locality):
     changes = {"data.popularity": popularity, "data.locality": locality, "policy.cache_load_factor": 0.002}
     asked = settle(small("mtrains", **changes)).scenario
-    caches = load("systems", "mtrains").caches(asked)
+    caches = load_variant("systems", "mtrains").caches(asked)
     found, rows = counted(asked, 8), expected_rows(asked)
-    wanted = rows * np.array(levels(asked, *caches))
+    wanted = rows * np.array(level_shares(asked, *caches))
     assert min(wanted[1:]) > 0
     assert found.levels.mean(axis=0) == pytest.approx(wanted, rel=0.05, abs=0.01 * rows)
     assert found.levels[0, 1:] == pytest.approx(wanted[1:], rel=0.1, abs=0.02 * rows)
 
 
 def expected_rows(asked):
-    return float(expected(asked).unique_rows.sum())
+    return float(expected_accesses(asked).unique_rows.sum())
 
 
 def test_a_run_that_begins_empty_shows_its_caches_fill():
     asked, caches, found = settle(small("mtrains", **{"data.batch_size": 128})).scenario, (2000.0, 40_000.0), []
-    find, near, given = finder(asked, caches, recorded=True), recent(asked.model, 128), source(asked)
+    find, near, given = row_finder(asked, caches, recorded=True), recent(asked.model, 128), source(asked)
     for n in range(900):
         ids = given.ids(n)
-        found.append(find(n, tally(near, ids)[0], ids))
-    found, wanted = np.array(found), expected_rows(asked) * np.array(levels(asked, *caches))
+        found.append(find(n, tally_batch(near, ids)[0], ids))
+    found, wanted = np.array(found), expected_rows(asked) * np.array(level_shares(asked, *caches))
     assert found[0, 1] == found[0, 2] == 0 and found[0, 3] > 0
     assert found[20:40, 3].mean() > found[200:220, 3].mean() + 5 > wanted[3] + 5
     assert found[-100:].mean(axis=0) == pytest.approx(wanted, rel=0.05, abs=1)
@@ -88,13 +88,13 @@ def test_a_run_that_begins_empty_shows_its_caches_fill():
 
 def test_rows_of_placed_tables_are_counted_one_by_one_and_the_rest_through_the_caches():
     asked = settle(small("mtrains")).scenario
-    caches, given = load("systems", "mtrains").caches(asked), source(asked)
+    caches, given = load_variant("systems", "mtrains").caches(asked), source(asked)
     dense, layout = placement(asked, caches[0] * row_bytes(asked)), bag_layout(asked.model, asked.data.batch_size)
-    find, near = finder(asked, caches, recorded=True), recent(asked.model, asked.data.batch_size)
+    find, near = row_finder(asked, caches, recorded=True), recent(asked.model, asked.data.batch_size)
     for n in range(3):
         ids = given.ids(n)
         unique = [len(np.unique(ids[layout[t] : layout[t + 1]])) for t in range(8)]
-        found = find(n, tally(near, ids)[0], ids)
+        found = find(n, tally_batch(near, ids)[0], ids)
         assert found[0] == sum(unique[t] for t in dense.dram)
         assert found[1:].sum() == sum(unique[t] for t in dense.below)
 

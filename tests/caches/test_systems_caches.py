@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from engine.caches import batch_cache
 from engine.caches.policies import lru
-from engine.caches.replay import served
+from engine.caches.replay import cache_traffic
 from engine.caches.row_index import MISSED_LOOKUPS, MISSES
 from engine.core.work import Direct
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.workload.batch import offsets
-from engine.workload.caching.expected_cache import conflicts
+from engine.workload.caching.expected_cache import set_conflicts
 from engine.workload.source import source
 from tests.caches import reference_caches as by_policy
 from tests.cases import each
@@ -48,9 +48,9 @@ def by_hand(capacity, batches):
 
 
 def shelved(capacity, batches):
-    held, found = batch_cache.most_frequent(0), []
+    held, found = batch_cache.most_popular_rows(0), []
     for ids in batches:
-        held, moves = batch_cache.by_frequency(held, capacity, np.array(ids))
+        held, moves = batch_cache.serve_by_frequency(held, capacity, np.array(ids))
         found.append(tuple(moves[:4]))
     return found
 
@@ -76,10 +76,10 @@ def test_rows_that_do_not_fit_beside_the_batch_are_fetched_and_sent_home_each_ti
 
 @given(batches=BATCHES, ahead=st.integers(1, 8))
 def test_look_ahead_has_kept_what_one_of_the_last_batches_used(batches, ahead):
-    held = batch_cache.most_frequent(0)
+    held = batch_cache.most_popular_rows(0)
     for turn, ids in enumerate(batches):
         recent = {row for before in batches[max(0, turn - ahead) : turn] for row in before}
-        held, moves = batch_cache.look_ahead(held, ahead, turn, np.array(ids))
+        held, moves = batch_cache.serve_looking_ahead(held, ahead, turn, np.array(ids))
         assert moves.misses == len(set(ids) - recent)
         assert moves.missed_lookups == sum(row not in recent for row in ids)
 
@@ -88,20 +88,20 @@ def test_look_ahead_has_kept_what_one_of_the_last_batches_used(batches, ahead):
 def test_conflicts_are_the_rows_beyond_the_ways_of_their_set(rows):
     own = np.random.default_rng(1).integers(0, 100, (200, rows))
     counted = np.mean([np.clip(np.bincount(one, minlength=100) - 32, 0, None).sum() for one in own])
-    assert conflicts(float(rows), 3200) == pytest.approx(counted, rel=0.05, abs=1e-3)
+    assert set_conflicts(float(rows), 3200) == pytest.approx(counted, rel=0.05, abs=1e-3)
 
 
 @pytest.mark.parametrize(("system", "policy"), [("cached-embedding", "lfu"), ("torchrec-uvm", None), ("torchrec-uvm", "lfu")])
 def test_a_system_serves_a_run_by_its_policy(system, policy):
     asked = small(system=system, **{"policy.cache_policy": policy, "policy.warm_caches": False})
-    ids, cache = source(asked), load("systems", system).cache
+    ids, cache = source(asked), load_variant("systems", system).cache
     rows, batches = int(cache.rows(asked)), [ids.ids(n) for n in range(20)]
     if system == "cached-embedding":  # relabels ids and preloads 70 % of its cache
         batches = [np.arange(int(0.7 * rows))[::-1].copy(), *map(batch_cache.ranks_by_popularity(asked), batches)]
         listed = [[*row, 0] for row in by_policy.lfu(batches, rows)][1:]
     else:
         listed = (by_policy.lfu_in_sets if policy else by_policy.lru_in_sets)(batches, rows, 32)
-    streamed = served(asked, cache, ids, 20)
+    streamed = cache_traffic(asked, cache, ids, 20)
     assert [[m.missed_lookups, m.misses, m.evicted, m.refused] for m in streamed] == [[*row[1:4], row[5]] for row in listed]
 
 
@@ -118,7 +118,7 @@ def test_rows_that_are_refused_cross_the_link_for_their_lookups_and_updates_alon
     asked = small(system="torchrec-uvm", **{"policy.cache_policy": "lfu"})
     moves = {"misses": 100.0, "evicted": 90.0, "refused": 80.0, "missed": 150.0}
     t = replace(flow(asked, 4), **{name: np.full(4, amount) for name, amount in moves.items()})
-    tasks = {task.name: task.demands for task in load("systems", "torchrec-uvm").plan(settle(asked), t)}
+    tasks = {task.name: task.demands for task in load_variant("systems", "torchrec-uvm").plan(settle(asked), t)}
     moved = {
         f"{name} {demand.lane}": demand.work.nbytes.tolist()[0] / t.row_bytes
         for name, demands in tasks.items()
@@ -136,7 +136,8 @@ def test_rows_that_are_refused_cross_the_link_for_their_lookups_and_updates_alon
 
 def test_counts_of_all_rows_take_the_gpu_memory_that_stamps_of_cached_rows_give_back():
     places = [
-        load("systems", "torchrec-uvm").places(small(**{"policy.cache_policy": policy}))["hbm"] for policy in ("lru", "lfu")
+        load_variant("systems", "torchrec-uvm").places(small(**{"policy.cache_policy": policy}))["hbm"]
+        for policy in ("lru", "lfu")
     ]
     assert places[1] - places[0] == 8 * (78_000 - 7_800)
 

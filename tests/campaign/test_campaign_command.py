@@ -8,11 +8,11 @@ import pytest
 from engine.__main__ import main
 from engine.campaign import accuracy, batch_costs, fault_stream, reference_points
 from engine.campaign.expectation import expectation
-from engine.campaign.simulate import campaign as simulated
-from engine.campaign.simulate import terms_of
+from engine.campaign.simulate import campaign_terms
+from engine.campaign.simulate import run_campaign as simulated
 from engine.commands import campaign
 from engine.faults.fault import Hazard, strikes
-from engine.registry import every, load
+from engine.registry import all_variants, load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
@@ -27,7 +27,7 @@ def test_the_command_writes_a_row_per_protection_and_the_reason_of_a_refusal(cap
     assert main(["campaign", "--preset", "tiny", "--mtbf", "gpu-crash=6", "--days", "2", "--seeds", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:2] == ["protection", "useful"]
-    assert {line.split()[0] for line in lines[1:-3]} == set(every("protections")) - {"cpr", "parity", "peer"}
+    assert {line.split()[0] for line in lines[1:-3]} == set(all_variants("protections")) - {"cpr", "parity", "peer"}
     assert lines[-3].startswith("protection=cpr needs tables in at least 2 parts")
     assert lines[-2].startswith("protection=parity keeps the parity of a node's rows on others")
     assert lines[-1].startswith("protection=peer keeps each node's state in another's memory")
@@ -47,7 +47,7 @@ def test_json_has_rows_hazards_and_yardsticks(capsys):
         "useful_share": expected.useful_share, "lost_batches": 0.0, "worst_fault": "gpu-crash", "minutes": 0.0,
         "price_usd": 0.0, "watts": expected.watts,
     }  # fmt: skip
-    step = terms_of(scenario, "undo", 6 * HOUR)[0].useful / batch_costs.estimated_costs(scenario).step
+    step = campaign_terms(scenario, "undo", 6 * HOUR)[0].useful / batch_costs.estimated_costs(scenario).step
     assert undo["Closed form"] == pytest.approx(undo["closed_form"]["useful_share"] * step)
     assert undo["Closed form"] == pytest.approx(undo["Effective training time ratio"], abs=0.03)
     assert none["closed_form"]["minutes"] == pytest.approx(24 * 60)
@@ -66,7 +66,7 @@ def test_listed_faults_have_no_closed_form_but_a_campaign(capsys):
 def test_the_list_of_protections_has_their_constants_with_sources(capsys):
     assert main(["list", "protections", "--json"]) == 0
     entries = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
-    assert set(entries) == set(every("protections"))
+    assert set(entries) == set(all_variants("protections"))
     bits = next(one for one in entries["check-n-run"]["constants"] if one["name"] == "quantised weight")
     assert (bits["value"], bits["unit"], bits["confidence"]) == (4, "bit", "stated")
     assert all(one["source"] for entry in entries.values() for one in entry["constants"])
@@ -116,12 +116,12 @@ def test_waits_are_the_means_of_what_a_full_run_draws():
     knobs |= {"repair_median_seconds": 60.0, "repair_sigma": 0.5, "restart_seconds": 7.0, "gpu_crash_mtbf_hours": 1.0}
     scenario = with_values(TINY, {f"faults.{name}": value for name, value in knobs.items()})
     drawn = [(one.detect, one.repair + 7.0) for _, one in zip(range(20_000), strikes(scenario), strict=False)]
-    terms, _ = terms_of(scenario, "undo", None)
+    terms, _ = campaign_terms(scenario, "undo", None)
     assert (terms.detect, terms.restart) == pytest.approx([sum(some) / len(drawn) for some in zip(*drawn, strict=True)], rel=0.03)
 
 
 def test_llama_s_published_share_lies_above_what_its_public_numbers_give_at_worst():
-    found = reference_points.llama()
+    found = reference_points.llama_prediction()
     assert pytest.approx(3.09 * HOUR, rel=0.01) == reference_points.LLAMA_MTBF
     assert found.worst < found.usual < found.best
     published = next(one for one in reference_points.YARDSTICKS if one.name.startswith("Llama 3"))
@@ -136,20 +136,20 @@ def test_yardsticks_are_shares_with_a_source():
         assert 0 < one.low <= one.high <= 1 and one.source and one.note
 
 
-@each("name", sorted(every("protections")))
+@each("name", sorted(all_variants("protections")))
 def test_a_recovery_is_exact_or_measured(name):
     found = accuracy.accuracy_effect(name)
-    assert found.exact == ("lossy" not in load("protections", name).keeps.values())
+    assert found.exact == ("lossy" not in load_variant("protections", name).keeps.values())
     assert bool(found.effects) != found.exact
     assert {one.measure for one in found.effects} <= {"auc", "accuracy", "loss"}
 
 
 def test_the_measured_variant_nearest_to_a_plan_stands_for_it():
     scenario = with_values(preset("optane-kaggle").scenario, {"policy.mlp_staleness_bound_batches": 10})
-    assert accuracy.accuracy_effect("relaxed", terms_of(scenario, "relaxed", None)[0].plan).effects[0].variant == "mlp-10"
+    assert accuracy.accuracy_effect("relaxed", campaign_terms(scenario, "relaxed", None)[0].plan).effects[0].variant == "mlp-10"
     assert accuracy.accuracy_effect("check-n-run").effects[0].variant == "bits-4"
     sharded = with_values(preset("optane-kaggle").scenario, {"system": "all-hbm", "machine.num_gpus": 8})
-    found = accuracy.accuracy_effect("cpr", terms_of(sharded, "cpr", 24 * HOUR)[0].plan)
+    found = accuracy.accuracy_effect("cpr", campaign_terms(sharded, "cpr", 24 * HOUR)[0].plan)
     assert found.effects[0].variant == "cpr-500" and "more than was measured" in found.sentence
 
 
@@ -178,9 +178,9 @@ def test_a_campaign_trains_as_many_batches_as_a_full_run_that_simulates_each(nam
 
 
 def test_many_recoveries_are_told_by_the_measured_run_that_takes_back_as_much():
-    told = accuracy.over_many_faults(236, 1e6, 23_600)
+    told = accuracy.many_faults_sentence(236, 1e6, 23_600)
     assert told.startswith("In the mean 236 recoveries of this campaign take back 2.36 % of the MLPs' training. Measured: 2.5 %")
-    assert "percentage points at the end" in told and "0.0200 recoveries" in accuracy.over_many_faults(0.02, 1e6, 1)
-    assert "taken back by 100 recoveries changes AUC by" in accuracy.over_many_faults(1, 400, 100)
-    assert "under 0.001 % of" in accuracy.over_many_faults(33, 1e9, 200)
-    assert accuracy.over_many_faults(0, 1e9, 0) == accuracy.over_many_faults(3, 1e6, -2) == ""
+    assert "percentage points at the end" in told and "0.0200 recoveries" in accuracy.many_faults_sentence(0.02, 1e6, 1)
+    assert "taken back by 100 recoveries changes AUC by" in accuracy.many_faults_sentence(1, 400, 100)
+    assert "under 0.001 % of" in accuracy.many_faults_sentence(33, 1e9, 200)
+    assert accuracy.many_faults_sentence(0, 1e9, 0) == accuracy.many_faults_sentence(3, 1e6, -2) == ""

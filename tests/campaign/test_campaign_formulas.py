@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.campaign.closed_form import CUSTOMARY, batches_between, daly, effective, young
+from engine.campaign.closed_form import CUSTOMARY, batches_between, daly_period, effective, young_period
 from engine.campaign.fault_stream import hazards_of
-from engine.campaign.fold import FaultArrival, fold
+from engine.campaign.fold import FaultArrival, run_faults
 from engine.campaign.protection import ProtectionPlan
 from engine.faults.fault import Hazard
 from engine.scenario.scenario import Scenario, with_values
@@ -39,7 +39,7 @@ def drawn(number):
 def test_I10_the_share_of_useful_time_is_the_closed_form_within_half_a_point(number):
     plan, mtbf, down = drawn(number)
     struck, end = arrivals(mtbf, number)
-    _, counts = fold(terms_of(plan, detect=0.2 * down, restart=0.3 * down), struck, end)
+    _, counts = run_faults(terms_of(plan, detect=0.2 * down, restart=0.3 * down), struck, end)
     expected = uptime_share(plan.every * plan.step, plan.pause, plan.drain, down, mtbf)
     assert counts * plan.step / end == pytest.approx(expected, abs=0.005)
     assert effective(plan, plan.step, mtbf, down) == pytest.approx(expected, rel=1e-6)
@@ -51,18 +51,18 @@ def test_I10_the_best_period_of_a_sweep_is_daly_s_within_a_fifth_of_a_point(paus
 
     def share(period):
         plan = ProtectionPlan(0.1, 1.0, round(period / 0.1), pause, restore=10.0)
-        return fold(terms_of(plan), struck, end)[1] * 0.1 / end
+        return run_faults(terms_of(plan), struck, end)[1] * 0.1 / end
 
-    best = daly(pause, mtbf)
+    best = daly_period(pause, mtbf)
     sweep = {best * 2**power: share(best * 2**power) for power in np.arange(-3, 3.5, 0.5)}
     assert max(sweep.values()) - share(best) <= 0.002
-    assert max(sweep.values()) - share(young(pause, mtbf)) <= 0.004
+    assert max(sweep.values()) - share(young_period(pause, mtbf)) <= 0.004
     assert sweep[best / 8] < share(best) - 0.002 > sweep[best * 8]
 
 
 def test_daly_approaches_young_for_short_pauses_and_stops_at_the_mtbf():
-    assert daly(1e-3, 1e6) == pytest.approx(young(1e-3, 1e6), rel=1e-3)
-    assert daly(100.0, 50.0) == 50.0
+    assert daly_period(1e-3, 1e6) == pytest.approx(young_period(1e-3, 1e6), rel=1e-3)
+    assert daly_period(100.0, 50.0) == 50.0
 
 
 def test_without_faults_the_closed_form_is_the_share_of_training():
@@ -78,7 +78,7 @@ class Machine:
 
 def test_the_period_is_the_one_asked_for_or_daly_s_or_the_customary_one():
     assert batches_between(Machine(3600.0, 12.0), 0.1, 1.0, 0.0) == 120
-    assert batches_between(Machine(3600.0), 0.1, 1.0, 0.0) == round(daly(1.0, 3600.0) / 0.1)
+    assert batches_between(Machine(3600.0), 0.1, 1.0, 0.0) == round(daly_period(1.0, 3600.0) / 0.1)
     assert batches_between(Machine(), 0.1, 1.0, 0.0) == round(CUSTOMARY / 0.1)
     assert batches_between(Machine(3600.0), 0.1, 0.0, 7.05) == 71  # as fast as the storage takes them
 

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 from engine.campaign import batch_costs
-from engine.campaign.closed_form import effective, kept_share, restarted, slowed
+from engine.campaign.closed_form import effective, kept_share, restarted_share, slowed_share
 from engine.campaign.expectation import expectation, useful_time
 from engine.campaign.fault_stream import hazards_of, rollback_mtbf
 from engine.campaign.protection import ProtectionPlan
-from engine.campaign.simulate import campaign, terms_of
+from engine.campaign.simulate import campaign_terms, run_campaign
 from engine.errors import BadKnob, CannotRun
 from engine.estimate import estimate
 from engine.faults.fault import Hazard
-from engine.registry import names
+from engine.registry import variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.units import DAY, HOUR, MINUTE, MS
-from engine.validation.studies.paired import quantile
+from engine.validation.studies.paired import student_quantile
 from tests.cases import each
 from tests.oracles.renewal import uptime_share
 
@@ -43,7 +43,7 @@ DAYS, SEEDS = 14.0, range(1, 31)
 
 def possible(scenario, hazards):
     """Yield each protection that can be had with its expectation."""
-    for name in names("protections"):
+    for name in variant_names("protections"):
         try:
             yield name, expectation(scenario, name, hazards, DAYS)
         except (BadKnob, CannotRun):
@@ -65,10 +65,10 @@ def test_thirty_seeds_agree_with_the_closed_form_and_lose_no_more_than_it_says(m
     throughput = scenario.data.batch_size / batch_costs.estimated_costs(scenario).step
     tried = 0
     for name, found in possible(scenario, hazards):
-        runs = [campaign(scenario, name, hazards, DAYS * 24, seed) for seed in SEEDS]
+        runs = [run_campaign(scenario, name, hazards, DAYS * 24, seed) for seed in SEEDS]
         shares = [run.ettr for run in runs]
-        half = quantile(len(runs) - 1) * stdev(shares) / sqrt(len(runs))
-        form = useful_time(scenario, terms_of(scenario, name, rollback_mtbf(hazards))[0], hazards, DAYS * DAY)
+        half = student_quantile(len(runs) - 1) * stdev(shares) / sqrt(len(runs))
+        form = useful_time(scenario, campaign_terms(scenario, name, rollback_mtbf(hazards))[0], hazards, DAYS * DAY)
         assert form == pytest.approx(fmean(shares), abs=max(half, 0.01)), name
         more = form / fmean(shares)
         assert found.useful_share == pytest.approx(more * fmean(run.goodput for run in runs) / throughput, rel=1e-9), name
@@ -83,7 +83,7 @@ def test_the_expectation_s_power_is_that_of_a_campaign_without_faults(machine):
     scenario = MACHINES[machine]
     estimated = batch_costs.estimated_costs(scenario)
     for name, found in possible(scenario, {}):
-        run = campaign(scenario, name, {}, DAYS * 24, 1)
+        run = run_campaign(scenario, name, {}, DAYS * 24, 1)
         drawn = run.energy / run.elapsed - estimated.energy / estimated.step
         assert found.watts == pytest.approx(drawn, abs=2e-4 * estimated.energy / estimated.step), name
 
@@ -126,13 +126,13 @@ def test_the_kept_share_of_a_long_campaign_is_the_renewal_formula(cycle, wait, d
 
 
 def test_rare_faults_leave_everything_and_campaigns_that_end_in_an_outage_nothing():
-    assert kept_share(0.0, 10.0, 0.0, 5.0, 100.0) == restarted(0.0, 5.0, 100.0) == slowed(0.0, 60.0, 3.0) == 1.0
+    assert kept_share(0.0, 10.0, 0.0, 5.0, 100.0) == restarted_share(0.0, 5.0, 100.0) == slowed_share(0.0, 60.0, 3.0) == 1.0
     assert kept_share(1e-12, 1e-4, 0.0, 150.0, 1e6) == pytest.approx(1.0, abs=1e-9)
     # No fault at all, or copies of each tenth second before the first one.
     before = sum(0.1 * (exp(-0.1 * n) - exp(-1.0)) for n in range(1, 11))
-    assert restarted(0.01, 1e9, 100.0) == pytest.approx(exp(-1.0))
+    assert restarted_share(0.01, 1e9, 100.0) == pytest.approx(exp(-1.0))
     assert kept_share(0.01, 10.0, 0.0, 1e9, 100.0) == pytest.approx(exp(-1.0) + before)
-    assert slowed(1 / 60, 60.0, 4.0) == pytest.approx(1 - 0.75 * (1 - exp(-1)))
+    assert slowed_share(1 / 60, 60.0, 4.0) == pytest.approx(1 - 0.75 * (1 - exp(-1)))
 
 
 def test_what_a_fault_loses_at_most_by_hand():
@@ -140,7 +140,7 @@ def test_what_a_fault_loses_at_most_by_hand():
     two = MACHINES["HBM of two nodes"]
 
     def lost(name, hazards, scenario=KAGGLE):
-        return expectation(scenario, name, hazards, DAYS), terms_of(scenario, name, rollback_mtbf(hazards))[0].plan
+        return expectation(scenario, name, hazards, DAYS), campaign_terms(scenario, name, rollback_mtbf(hazards))[0].plan
 
     assert lost("undo", crash)[0][1:4] == (0.0, "gpu-crash", 0.0)
     found, plan = lost("relaxed", crash)
@@ -161,7 +161,7 @@ def test_what_a_fault_loses_at_most_by_hand():
 
 
 def test_without_faults_checkpoints_cost_their_pauses_at_the_customary_period():
-    found, plan = expectation(KAGGLE, "periodic-full", {}, DAYS), terms_of(KAGGLE, "periodic-full", None)[0].plan
+    found, plan = expectation(KAGGLE, "periodic-full", {}, DAYS), campaign_terms(KAGGLE, "periodic-full", None)[0].plan
     step = batch_costs.estimated_costs(KAGGLE).step
     assert found.useful_share == pytest.approx(plan.every * step / (plan.every * plan.step + plan.pause)) and plan.pause > 0
     often = expectation(KAGGLE, "periodic-full", {}, DAYS, period=60.0)

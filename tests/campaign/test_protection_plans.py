@@ -5,9 +5,9 @@ from math import ceil
 import pytest
 
 from engine.campaign import batch_costs, fault_stream
-from engine.campaign.closed_form import daly
-from engine.campaign.compare import endurance, wilson
-from engine.campaign.simulate import campaign, terms_of
+from engine.campaign.closed_form import daly_period
+from engine.campaign.compare import pmem_endurance, wilson_interval
+from engine.campaign.simulate import campaign_terms, run_campaign
 from engine.errors import BadKnob
 from engine.faults.fault import Hazard
 from engine.scenario.presets import preset
@@ -25,13 +25,13 @@ MTBF = 6 * HOUR
 
 
 def plan_of(name, scenario=KAGGLE, mtbf=MTBF, period=None):
-    return terms_of(scenario, name, mtbf, period)[0].plan
+    return campaign_terms(scenario, name, mtbf, period)[0].plan
 
 
 def test_a_full_checkpoint_goes_at_the_pace_of_storage_or_of_the_memory_it_leaves():
     plan = plan_of("periodic-full")
     assert plan.pause == pytest.approx(STATE / 1e9) and plan.restore == pytest.approx(STATE / 1e9)
-    assert plan.every == round(daly(plan.pause, MTBF) / plan.step)
+    assert plan.every == round(daly_period(plan.pause, MTBF) / plan.step)
     # Of PMEM behind the link, one module reads 6.6 and writes 2.28 GB/s; two nodes write to storage at 2 GB/s.
     drives = plan_of("periodic-ssd")
     assert (drives.pause, drives.restore) == pytest.approx((STATE / 6.2e9, STATE / 2.28e9))
@@ -68,7 +68,7 @@ def test_an_undo_log_writes_each_changed_row_with_its_number_and_the_mlps_and_no
 @pytest.mark.parametrize("name", ["dlrm-terabyte", "torchrec-terabyte", "cached-embedding-terabyte", "meta-856"])
 def test_check_n_run_s_reductions_lie_in_the_published_range_for_rows_of_512_bytes(name):
     scenario = preset(name).scenario
-    terms, site = terms_of(scenario, "check-n-run", None)
+    terms, site = campaign_terms(scenario, "check-n-run", None)
     written = site.state / terms.plan.written["remote"]
     assert 6 <= written <= 17
     room = site.state * site.remote.joules / terms.plan.restore_joules
@@ -80,7 +80,7 @@ def test_cpr_s_period_loses_a_tenth_of_the_samples():
     plan = plan_of("cpr", SHARDED)
     assert plan.every * plan.step / (2 * 16 * MTBF) == pytest.approx(0.1, rel=1e-3)
     assert plan.partial
-    found = campaign(SHARDED, "cpr", {"gpu-crash": Hazard(MTBF)}, 2000.0, 1)
+    found = run_campaign(SHARDED, "cpr", {"gpu-crash": Hazard(MTBF)}, 2000.0, 1)
     samples = sum(recovery.embedding_batches for recovery in found.recoveries) / 16 / found.batches
     assert samples == pytest.approx(0.1, rel=0.2)
     assert found.seconds["replay"] == 0
@@ -109,14 +109,14 @@ def test_a_parity_lengthens_the_step_where_the_network_has_no_time_for_it():
 
 
 def test_useful_is_a_batch_without_its_log():
-    terms, _ = terms_of(KAGGLE, "undo", None)
+    terms, _ = campaign_terms(KAGGLE, "undo", None)
     assert terms.useful == batch_costs.unlogged_costs(KAGGLE).step < terms.plan.step
 
 
 @pytest.mark.parametrize(("capacity", "modules"), [(128.0, 1), (None, 6)])
 def test_optane_bears_so_many_full_writes(capacity, modules):
-    _, site = terms_of(with_values(KAGGLE, {"machine.pmem_capacity_GB": capacity}), "undo", None)
-    assert endurance(site) == pytest.approx(1.4e6 * modules * 128 * GB)
+    _, site = campaign_terms(with_values(KAGGLE, {"machine.pmem_capacity_GB": capacity}), "undo", None)
+    assert pmem_endurance(site) == pytest.approx(1.4e6 * modules * 128 * GB)
 
 
 def test_the_chance_of_an_unrecoverable_run_has_wilson_s_interval():
@@ -124,7 +124,7 @@ def test_the_chance_of_an_unrecoverable_run_has_wilson_s_interval():
         from scipy.stats import binomtest  # late, since importing it takes a second
 
         expected = binomtest(hits, of).proportion_ci(0.95, method="wilson")
-        assert wilson(hits, of) == pytest.approx((expected.low, expected.high), abs=1e-6)
+        assert wilson_interval(hits, of) == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 
 def test_two_classes_of_one_rate_strike_at_instants_of_their_own():
@@ -138,5 +138,5 @@ def test_a_slow_device_lengthens_a_batch_by_what_the_estimate_says():
     slow = batch_costs.slowdown(KAGGLE)
     assert slow > 2
     assert batch_costs.slowdown(with_values(KAGGLE, {"faults.fail_slow_bandwidth": 1.0, "faults.fail_slow_latency": 1.0})) == 1.0
-    found = campaign(KAGGLE, "undo", {"fail-slow": Hazard(None, 1.0, (1000.0,))}, 1.0, 1)
+    found = run_campaign(KAGGLE, "undo", {"fail-slow": Hazard(None, 1.0, (1000.0,))}, 1.0, 1)
     assert found.seconds["slow"] == pytest.approx(60 * (1 - 1 / slow))

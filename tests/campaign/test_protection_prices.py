@@ -6,10 +6,10 @@ from math import ceil
 import pytest
 
 from engine.campaign.protection import STORE_PRICE, StoragePrices
-from engine.campaign.simulate import terms_of
+from engine.campaign.simulate import campaign_terms
 from engine.hardware.devices.dram import grade
 from engine.hardware.devices.ssd import DRIVES
-from engine.registry import every, names
+from engine.registry import all_variants, variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.systems.traffic import mlp_bytes, table_bytes
@@ -22,7 +22,7 @@ STATE = table_bytes(KAGGLE) + mlp_bytes(KAGGLE)
 
 
 def taken(name, scenario=KAGGLE):
-    terms, site = terms_of(scenario, name, None)
+    terms, site = campaign_terms(scenario, name, None)
     return terms.protection.takes(site), terms.protection.price(site), site, terms.protection
 
 
@@ -78,10 +78,10 @@ def test_a_machine_that_keeps_its_tables_on_drives_buys_only_what_those_cannot_h
     assert site.drives >= 1 and site.drive_room == pytest.approx(site.drives * site.drive_bytes - table_bytes(scenario))
     assert (takes["drives"], price) == (0, 0.0)
     full = replace(site, drive_room=0.5 * STATE)
-    assert every("protections")["periodic-ssd"].takes(full) == {"drives": ceil(1.5 * STATE / site.drive_bytes)}
+    assert all_variants("protections")["periodic-ssd"].takes(full) == {"drives": ceil(1.5 * STATE / site.drive_bytes)}
 
 
-@each("name", names("protections"))
+@each("name", variant_names("protections"))
 def test_what_has_no_published_price_has_none_and_all_else_has_one(name):
     scenario = SHARDED if name in ("peer", "parity", "cpr") else KAGGLE
     takes, price, site, protection = taken(name, scenario)

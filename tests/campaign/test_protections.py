@@ -4,11 +4,11 @@ import pytest
 
 from engine.campaign import batch_costs, fault_stream
 from engine.campaign.compare import compare_protections, period_curve
-from engine.campaign.protection import KEEPS, LOSSES
-from engine.campaign.simulate import campaign, terms_of
+from engine.campaign.protection import FIDELITIES, LOSSES
+from engine.campaign.simulate import campaign_terms, run_campaign
 from engine.errors import BadKnob, CannotRun
 from engine.faults.fault import Hazard
-from engine.registry import every, names
+from engine.registry import all_variants, variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.units import HOUR
@@ -17,23 +17,23 @@ from tests.machines import TINY
 
 KAGGLE = preset("optane-kaggle").scenario
 HAZARDS = {"gpu-crash": Hazard(6 * HOUR), "power-loss": Hazard(100 * HOUR), "memory-loss": Hazard(2000 * HOUR)}
-ALL = names("protections")
+ALL = variant_names("protections")
 
 
 @each("name", ALL)
 def test_a_protection_says_of_every_loss_what_comes_back(name):
-    protection = every("protections")[name]
+    protection = all_variants("protections")[name]
     assert set(protection.keeps) == set(LOSSES)
-    assert set(protection.keeps.values()) <= set(KEEPS)
+    assert set(protection.keeps.values()) <= set(FIDELITIES)
     assert protection.gives_back(frozenset()) == "exact"
 
 
-@each("system", names("systems"))
+@each("system", variant_names("systems"))
 def test_every_protection_runs_or_says_why_not(system):
     scenario = with_values(TINY, {"system": system, "policy.cache_load_factor": 1.0, "machine.host_dram_GiB": 64.0})
     for name in ALL:
         try:
-            found = campaign(scenario, name, HAZARDS, 48.0, 1)
+            found = run_campaign(scenario, name, HAZARDS, 48.0, 1)
         except (BadKnob, CannotRun) as error:
             assert str(error).startswith(f"protection={name} ") and str(error).endswith(".") and "choose" in str(error)
             continue
@@ -44,22 +44,22 @@ def test_every_protection_runs_or_says_why_not(system):
 
 def test_what_cannot_be_is_refused_in_a_sentence():
     with pytest.raises(BadKnob, match="did you mean periodic-full"):
-        campaign(TINY, "periodic-ful", {}, 1.0, 1)
+        run_campaign(TINY, "periodic-ful", {}, 1.0, 1)
     with pytest.raises(BadKnob, match=r"hazards name the fault 'gpu-crush'; did you mean gpu-crash"):
-        campaign(TINY, "none", {"gpu-crush": Hazard(1.0)}, 1.0, 1)
+        run_campaign(TINY, "none", {"gpu-crush": Hazard(1.0)}, 1.0, 1)
     with pytest.raises(BadKnob, match="late-detection"):
-        campaign(TINY, "none", {"late-detection": Hazard(1.0)}, 1.0, 1)
+        run_campaign(TINY, "none", {"late-detection": Hazard(1.0)}, 1.0, 1)
     for hours in (0.0, -1.0, float("nan"), 1e9):
         with pytest.raises(BadKnob, match="is not possible"):
-            campaign(TINY, "none", {}, hours, 1)
+            run_campaign(TINY, "none", {}, hours, 1)
     with pytest.raises(BadKnob, match=r"struck 201,600 times, more than 200,000; shorten it"):
-        campaign(TINY, "none", {"gpu-crash": Hazard(1.0)}, 56.0, 1)
+        run_campaign(TINY, "none", {"gpu-crash": Hazard(1.0)}, 56.0, 1)
     with pytest.raises(BadKnob, match="no checkpoint period"):
         period_curve(TINY, "undo", HAZARDS, [60.0])
     with pytest.raises(BadKnob, match=r"protection=peer .* has 1 node here; raise machine\.num_gpus above 8 .* choose"):
-        campaign(TINY, "peer", {}, 1.0, 1)
+        run_campaign(TINY, "peer", {}, 1.0, 1)
     with pytest.raises(BadKnob, match="mlp_staleness_bound_batches=0"):
-        campaign(with_values(TINY, {"policy.mlp_staleness_bound_batches": 0}), "relaxed", {}, 1.0, 1)
+        run_campaign(with_values(TINY, {"policy.mlp_staleness_bound_batches": 0}), "relaxed", {}, 1.0, 1)
 
 
 def test_without_its_log_a_system_is_as_fast_as_one_that_keeps_none():
@@ -74,70 +74,72 @@ def test_without_its_log_a_system_is_as_fast_as_one_that_keeps_none():
 def test_a_log_s_pace_is_that_of_the_system_that_keeps_it():
     for name, system in (("undo", "cxl-b"), ("redo", "cxl-d")):
         own = with_values(KAGGLE, {"system": system})
-        terms, _ = terms_of(with_values(KAGGLE, {"policy.relaxed_lookup": False}), name, None)
+        terms, _ = campaign_terms(with_values(KAGGLE, {"policy.relaxed_lookup": False}), name, None)
         assert terms.plan.step == batch_costs.logged_costs(own, {}).step
 
 
 def test_all_protections_meet_the_same_faults():
-    runs = [campaign(KAGGLE, name, HAZARDS, 240.0, 3) for name in ("undo", "periodic-full", "none")]
+    runs = [run_campaign(KAGGLE, name, HAZARDS, 240.0, 3) for name in ("undo", "periodic-full", "none")]
     struck = [{(recovery.at, recovery.fault) for recovery in run.recoveries} for run in runs]
     assert runs[0].faults == runs[1].faults == runs[2].faults > 20
     assert len(struck[0] & struck[1] & struck[2]) > 20  # a fault during a recovery begins none of its own
 
 
 def test_I11_the_same_seed_gives_the_same_events():
-    again = [campaign(KAGGLE, "check-n-run", HAZARDS, 240.0, seed) for seed in (4, 4, 5)]
+    again = [run_campaign(KAGGLE, "check-n-run", HAZARDS, 240.0, seed) for seed in (4, 4, 5)]
     assert again[0] == again[1] != again[2]
 
 
 def test_strict_logs_lose_one_batch_at_most_and_periodic_ones_a_period():
-    undo, full = (campaign(KAGGLE, name, {"gpu-crash": Hazard(6 * HOUR)}, 240.0, 1) for name in ("undo", "periodic-full"))
+    undo, full = (run_campaign(KAGGLE, name, {"gpu-crash": Hazard(6 * HOUR)}, 240.0, 1) for name in ("undo", "periodic-full"))
     assert {recovery.embedding_batches for recovery in undo.recoveries} == {0}
     assert 0 < max(recovery.embedding_batches for recovery in full.recoveries) <= full.plan.every
 
 
 def test_what_lies_in_one_medium_is_gone_with_it():
     lost = {"memory-loss": Hazard(24 * HOUR)}
-    assert campaign(KAGGLE, "undo", lost, 240.0, 1).unrecoverable > 0
-    assert campaign(KAGGLE, "periodic-full", lost, 240.0, 1).unrecoverable == 0
+    assert run_campaign(KAGGLE, "undo", lost, 240.0, 1).unrecoverable > 0
+    assert run_campaign(KAGGLE, "periodic-full", lost, 240.0, 1).unrecoverable == 0
     site = {"power-loss": Hazard(24 * HOUR)}
     two_nodes = with_values(KAGGLE, {"system": "all-hbm", "machine.num_gpus": 16})
-    assert campaign(two_nodes, "parity", site, 240.0, 1).unrecoverable > 0
-    rare = campaign(two_nodes, "peer", site, 240.0, 1)
+    assert run_campaign(two_nodes, "parity", site, 240.0, 1).unrecoverable > 0
+    rare = run_campaign(two_nodes, "peer", site, 240.0, 1)
     assert rare.unrecoverable == 0
     assert 0 < max(recovery.embedding_batches for recovery in rare.recoveries) < 1.01 * rare.plan.backup_every
-    assert campaign(KAGGLE, "undo", site, 240.0, 1).unrecoverable == 0
+    assert run_campaign(KAGGLE, "undo", site, 240.0, 1).unrecoverable == 0
 
 
 def test_a_rare_backup_gives_back_what_a_log_in_the_same_memory_cannot_and_costs_little():
     lost = {"memory-loss": Hazard(24 * HOUR)}
-    alone, backed = (campaign(KAGGLE, name, lost, 240.0, 1) for name in ("relaxed", "relaxed-backup"))
+    alone, backed = (run_campaign(KAGGLE, name, lost, 240.0, 1) for name in ("relaxed", "relaxed-backup"))
     assert alone.unrecoverable > 0 == backed.unrecoverable
     oldest = max(recovery.embedding_batches for recovery in backed.recoveries)
     assert 0 < oldest < 1.01 * backed.plan.backup_every
     read = backed.site.state / backed.plan.backup_every / backed.site.home.read
     assert backed.plan.step - alone.plan.step == pytest.approx(read)
     calm = {"gpu-crash": Hazard(24 * HOUR)}
-    without, paid = (campaign(KAGGLE, name, calm, 240.0, 1).ettr for name in ("relaxed", "relaxed-backup"))
+    without, paid = (run_campaign(KAGGLE, name, calm, 240.0, 1).ettr for name in ("relaxed", "relaxed-backup"))
     assert without > paid > 0.99 * without
 
 
 def test_a_fault_of_the_whole_site_is_worse_than_one_of_a_node():
-    kept = {name: every("protections")[name].gives_back for name in ("undo", "relaxed", "cpr", "peer", "parity", "check-n-run")}
-    crash, outage = fault_stream.destroyed("gpu-crash"), fault_stream.destroyed("power-loss")
+    kept = {
+        name: all_variants("protections")[name].gives_back for name in ("undo", "relaxed", "cpr", "peer", "parity", "check-n-run")
+    }
+    crash, outage = fault_stream.destroyed_parts("gpu-crash"), fault_stream.destroyed_parts("power-loss")
     assert {name: gives(crash) for name, gives in kept.items()} == {
         "undo": "exact", "relaxed": "lossy", "cpr": "lossy", "peer": "exact", "parity": "exact", "check-n-run": "lossy",
     }  # fmt: skip
     assert {name: gives(outage) for name, gives in kept.items()} == {
         "undo": "exact", "relaxed": "lossy", "cpr": "exact", "peer": "older", "parity": "lost", "check-n-run": "lossy",
     }  # fmt: skip
-    assert kept["undo"](fault_stream.destroyed("flush-failure")) == "lost"
+    assert kept["undo"](fault_stream.destroyed_parts("flush-failure")) == "lost"
 
 
 def test_a_relaxed_recovery_finds_an_old_mlp_whatever_stopped_the_job():
     """As in a full run: whoever restarts the processes loads the MLP from its log."""
     for name in ("gpu-crash", "host-crash", "link-down", "memory-reset", "power-loss"):
-        found = campaign(KAGGLE, "relaxed", {name: Hazard(24 * HOUR)}, 240.0, 1)
+        found = run_campaign(KAGGLE, "relaxed", {name: Hazard(24 * HOUR)}, 240.0, 1)
         assert found.recoveries and {recovery.mlp_batches for recovery in found.recoveries} == {found.plan.stale} != {0}, name
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
-from engine.analysis.objective import objectives
+from engine.analysis.objective import read_objectives
 from engine.campaign.fault_stream import hazards_of
-from engine.campaign.simulate import campaign
+from engine.campaign.simulate import run_campaign
 from engine.commands import sweep, sweep_arguments, sweep_tables
 from engine.core.figures import figure
 from engine.results.result import Result
@@ -19,7 +19,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.sweep.axes import parse
 from engine.sweep.links import link
-from engine.sweep.questions import Questions
+from engine.sweep.questions import LinkQuestions
 from engine.sweep.sweep import Sweep
 from tests.machines import TINY
 from tests.service_fakes import ask
@@ -80,7 +80,7 @@ def test_points_are_judged_over_weeks_of_the_same_faults_under_their_own_protect
         preset("trainingcxl-rm1").scenario,
         {"faults.rates": "llama3", "faults.machines": 512, "system": "cxl", "policy.protection": "relaxed"},
     )
-    done = campaign(scenario, "relaxed", hazards_of(scenario), scenario.faults.campaign_days * 24, scenario.faults.seed)
+    done = run_campaign(scenario, "relaxed", hazards_of(scenario), scenario.faults.campaign_days * 24, scenario.faults.seed)
     assert (rows[0]["system"], rows[0]["policy.protection"]) == ("cxl", "relaxed")
     assert float(rows[0][weeks]) == done.ettr and done.faults > 0 and lost not in rows[0]
     shares = [float(row[weeks]) for row in rows[:3]]
@@ -93,7 +93,7 @@ def test_points_are_judged_over_weeks_of_the_same_faults_under_their_own_protect
 
 
 def test_a_link_asks_the_same_as_the_words(store: Path) -> None:
-    asked = Questions("grid:4", (f"{TIME}<=1e9",), f"{TIME},{COST}")
+    asked = LinkQuestions("grid:4", (f"{TIME}<=1e9",), f"{TIME},{COST}")
     axes = ("system:pmem,cxl", "machine.gpu:v100,a100-80,h100-sxm", "machine.num_gpus:1,2")
     shared = swept(store, "--link", link(preset("optane-rm1").scenario, "optane-rm1", "sweep", axes, questions=asked))
     words = ("--preset", "optane-rm1", *GRID, "--sample", "4", "--where", f"{TIME}<=1e9", "--pareto")
@@ -180,7 +180,7 @@ def test_a_look_at_many_points_holds_a_few_numbers_of_each() -> None:
 
         tracemalloc.start()
         found = sweep_tables.survey(
-            points, "estimate", outcomes, sweep_arguments.SweepQuestions(objectives=objectives(f"{TIME},{COST}"))
+            points, "estimate", outcomes, sweep_arguments.SweepQuestions(objectives=read_objectives(f"{TIME},{COST}"))
         )
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.benchmark import Benchmark
 from benchmarks.draw import KEPT, PAGE, drawn
-from engine.commands.bench import benchmarks, measured
+from engine.commands.bench import benchmark_row, benchmarks
 from tests import ROOT
 
 
@@ -20,4 +20,4 @@ def test_the_page_of_performance_is_what_was_measured_last() -> None:
 
 def test_a_row_is_plain_json_whatever_numbers_a_benchmark_returns() -> None:
     one = Benchmark("P", "title", "peer", "", 2.0, 4.0, lambda: (1.0, np.float64(3.0), np.bool_(True)))
-    assert json.loads(json.dumps(measured(one)))["passed"] is True
+    assert json.loads(json.dumps(benchmark_row(one)))["passed"] is True

@@ -30,7 +30,7 @@ def seeds(*numbers: int) -> tuple[str, ...]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.commands.run.computed", compute)
+    monkeypatch.setattr("engine.commands.run.compute_point", compute)
     monkeypatch.setattr(service, "serve", functools.partial(service.serve, compute=COMPUTE))
 
 

@@ -54,7 +54,7 @@ def full() -> Iterator[TextIOWrapper]:
     """A stream on a disk that is full."""
     with open("/dev/full", "w", encoding="utf-8") as stream:
         yield stream
-        output.silence(stream)
+        output.drop_stream(stream)
 
 
 @pytest.mark.parametrize("words", ["--version", "--help", "run --help", "workload fit --help", "list metrics"])

@@ -14,7 +14,7 @@ import pytest
 
 from engine import api, version
 from engine.__main__ import COMMANDS, main
-from engine.errors import nearest
+from engine.errors import nearest_hint
 from tests import ROOT
 from tests.house import DOCUMENTED, files, tree
 
@@ -56,7 +56,7 @@ def test_no_sentence_of_the_engine_names_a_command_that_an_installed_package_lac
 
 
 def test_a_checkout_says_its_module_and_the_version_of_its_project(capsys: pytest.CaptureFixture[str]) -> None:
-    assert version.PROGRAM == "python -m engine" and "`python -m engine list knobs`" in nearest("?", ["x"] * 13, "knobs")
+    assert version.PROGRAM == "python -m engine" and "`python -m engine list knobs`" in nearest_hint("?", ["x"] * 13, "knobs")
     assert api.__version__ == version.release() == PROJECT["version"]
     with pytest.raises(SystemExit) as end:
         main(["--version"])
@@ -66,7 +66,7 @@ def test_a_checkout_says_its_module_and_the_version_of_its_project(capsys: pytes
 
 def test_an_installed_package_says_its_command_and_the_version_of_its_metadata(tmp_path: Path) -> None:
     code = "from emberpool.engine import errors, version;"
-    code += "print(version.PROGRAM, version.release(), errors.nearest('?', ['x'] * 13, 'presets'))"
+    code += "print(version.PROGRAM, version.release(), errors.nearest_hint('?', ['x'] * 13, 'presets'))"
     assert said(installed(tmp_path), code) == "emberpool 9.8.7 there are 13; `emberpool list presets` names them all.\n"
 
 

@@ -19,7 +19,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.store import columns, kept, requests
-from engine.store.database import opened, transaction
+from engine.store.database import open_store, transaction
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
@@ -40,10 +40,10 @@ def test_a_result_names_its_kernels_and_says_so_where_they_are_others():
 
 def test_a_link_names_its_kernels_and_opens_with_a_word_where_they_are_others():
     text = links.link(preset("tiny").scenario, "tiny")
-    assert arithmetic() in text and links.read(text).banner == ""
-    assert OTHER in links.read(text.replace(arithmetic(), OTHER)).banner
+    assert arithmetic() in text and links.open_link(text).banner == ""
+    assert OTHER in links.open_link(text.replace(arithmetic(), OTHER)).banner
     with pytest.raises(BadLink, match="arithmetic="):
-        links.read(text.replace(arithmetic(), "<a>"))
+        links.open_link(text.replace(arithmetic(), "<a>"))
 
 
 def test_a_shared_training_keeps_the_name_of_who_trained_it(tmp_path):
@@ -75,16 +75,18 @@ def test_a_table_that_was_trained_on_two_kinds_of_processors_says_so(store):
     runs[2] = with_values(runs[2], {"run.training": False})  # the same everywhere
     request = requests.submit(store, runs, "full")
     for kernels, words in ((arithmetic(), ""), (OTHER, f"({' and '.join(sorted((arithmetic(), OTHER)))})")):
-        with opened(store) as connection, transaction(connection):
+        with open_store(store) as connection, transaction(connection):
             rows = [(key(run, "full"), kept.row_text(replace(simulate(run), arithmetic=kernels))) for run in runs[1:]]
             connection.execute("DELETE FROM results")
-            kept.keep(connection, [(key(runs[0], "full"), kept.row_text(simulate(runs[0]))), *rows])
-        note = sweep_table.joined(pd.DataFrame(index=range(3)), columns.read(store, request)).attrs[sweep_table.NOTE]
+            kept.store_results(connection, [(key(runs[0], "full"), kept.row_text(simulate(runs[0]))), *rows])
+        note = sweep_table.finished_table(pd.DataFrame(index=range(3)), columns.columns_of_request(store, request)).attrs[
+            sweep_table.NOTE
+        ]
         assert words in note and bool(note) == bool(words)
         found = sweep_tables.survey(
             Sweep(runs[0], (parse("data.seed=1,2"),)),
             "full",
-            lambda asked: (result for _, result in kept.outcomes(store, asked, "full")),
+            lambda asked: (result for _, result in kept.stored_results(store, asked, "full")),
             SweepQuestions(),
         )
         assert found.kernels == {arithmetic(), kernels}

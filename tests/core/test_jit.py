@@ -15,33 +15,32 @@ from engine.api import estimate
 from engine.core import jit
 from tests import ROOT
 
-INNER = "from engine.core.jit import inner\n\nTIMES = {times}\n\n\n@inner\ndef scaled(x):\n"
+INNER = "from engine.core.jit import inner_kernel\n\nTIMES = {times}\n\n\n@inner_kernel\ndef scaled(x):\n"
 INNER += "    if x < 0:\n        raise ValueError('less than nothing')\n    return TIMES * x + {more}\n"
-BETWEEN = (
-    "from engine.core.jit import inner\nfrom made_up.inside import scaled\n\n\n@inner\ndef twice(x):\n    return 2 * scaled(x)\n"
-)
+BETWEEN = "from engine.core.jit import inner_kernel\nfrom made_up.inside import scaled\n\n\n"
+BETWEEN += "@inner_kernel\ndef twice(x):\n    return 2 * scaled(x)\n"
 ENTRY = """import numpy as np
-from engine.core.jit import by_zero, entry
+from engine.core.jit import entry_kernel, entry_kernel_by_zero
 from made_up import between
 from made_up.numbers import ADDED
 
 
-@entry
+@entry_kernel
 def told(x):
     return between.twice(x) + ADDED
 
 
-@entry
+@entry_kernel
 def refused(x):
     return 1.0 / x
 
 
-@by_zero
+@entry_kernel_by_zero
 def infinite(x):
     return 1.0 / x
 
 
-@entry
+@entry_kernel
 def place(x):  # by what numba has inside, which is compiled along
     return np.searchsorted(x, 2.5)
 """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine.core.memo import forget, remembered
+from engine.core.memo import clear_memos, memoised
 from engine.errors import BadKnob
 from engine.hardware.devices.gpu import memory_bytes
 from engine.scenario.scenario import Scenario, with_values
@@ -20,7 +20,7 @@ def counted(stage, most=4096):
     """Return the stage, remembered, and the list of scenarios' batch sizes that it was computed for."""
     calls = []
 
-    @remembered(most)
+    @memoised(most)
     def noted(scenario, *others):
         calls.append(others)
         return stage(scenario, *others)
@@ -89,7 +89,7 @@ def test_kinds_of_scenario_that_a_stage_tells_apart_are_not_searched_for_one_ano
             looked.append(self.kind)
             return 1
 
-    stage = remembered(by=lambda probe: probe.kind)(lambda probe: probe.own if probe.kind == "a" else 2)
+    stage = memoised(by=lambda probe: probe.kind)(lambda probe: probe.own if probe.kind == "a" else 2)
     assert [stage(Probe(kind)) for kind in "abab"] == [1, 2, 1, 2]
     assert set(looked) == {"a"}
 
@@ -141,7 +141,7 @@ def test_few_answers_are_kept_and_all_can_be_forgotten():
     for batch in (1, 2, 3, 4, 4):
         assert stage(changed(batch=batch)) == batch
     assert len(calls) == 4
-    forget()
+    clear_memos()
     stage(changed(batch=4))
     assert len(calls) == 5
 
@@ -163,7 +163,7 @@ def test_several_threads_may_ask_for_new_answers_at_once():
 
 
 def test_what_an_answer_hangs_on_cannot_be_given_by_name():
-    @remembered()
+    @memoised()
     def stage(scenario, factor, *, watch=None):
         return scenario.machine.cxl_lanes * factor
 

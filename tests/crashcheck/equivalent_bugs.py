@@ -41,7 +41,7 @@ class EveryStoreIsFlushedAndFencedAtOnce(Through):
 @contextmanager
 def poison_is_not_asked_for_when_a_record_is_read():
     """A lost line reads as zeros, with which no record's checksum agrees; the table's lines are asked for elsewhere."""
-    with patch.object(records, "intact", lambda media, address, nbytes: media.load(address, nbytes)):
+    with patch.object(records, "intact_bytes", lambda media, address, nbytes: media.load(address, nbytes)):
         yield
 
 

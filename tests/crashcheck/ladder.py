@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-from engine.crashcheck.bugs import Broken
+from engine.crashcheck.bugs import BrokenProtocol
 from engine.crashcheck.exploration import OnProgress, explore
 from engine.crashcheck.visit import Effort
 
@@ -59,7 +59,7 @@ RUNGS = (
 
 
 def ladder(
-    bugs: Sequence[Broken], on_progress: OnProgress = lambda share, what: None, rungs: Sequence[Rung] = RUNGS
+    bugs: Sequence[BrokenProtocol], on_progress: OnProgress = lambda share, what: None, rungs: Sequence[Rung] = RUNGS
 ) -> list[Row]:
     """Try every bug on every rung, on the configuration where it should show, for the evidence that it should leave."""
     rows = []

@@ -18,7 +18,7 @@ from engine.crashcheck.judge import CrashVerdict, judge, judge_damaged, judge_re
 from engine.crashcheck.reference_run import configuration, reference_run
 from engine.crashcheck.replay_line import replay
 from engine.crashcheck.report import NO_END, CrashReport
-from engine.crashcheck.second_crash import crash_in_recovery, lose_flag, resume
+from engine.crashcheck.second_crash import crash_in_recovery, judge_resume, lose_flag
 from engine.crashcheck.view import CrashView, recovery_sentence
 from engine.crashcheck.visit import Effort, Search, crash_points, visit
 from engine.persistence import records, recovery
@@ -109,7 +109,7 @@ def test_a_state_whose_time_is_up_has_no_verdict_and_is_reported_apart(monkeypat
     monkeypatch.setattr(budget, "TICK_SECONDS", 1e-4)
     configurations = exploration.configurations()
     monkeypatch.setattr(exploration, "configurations", lambda: configurations[:1])
-    monkeypatch.setattr(exploration, "AT_SCALE", (configuration("undo-large"), configuration("undo-far")))
+    monkeypatch.setattr(exploration, "SCALED_CONFIGURATIONS", (configuration("undo-large"), configuration("undo-far")))
     assert main(["crashcheck", "--states", "10", "--model", "adr", "--json", "-"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert (
@@ -161,10 +161,10 @@ def test_a_wrapper_that_asks_for_ever_does_not_end_and_one_that_asks_nothing_has
 
 
 @each("judge", [judge, judge_resumed, judge_damaged])
-@each(("name", "problem"), [("read", "it does not end"), ("choose", "")])
+@each(("name", "problem"), [("read_record", "it does not end"), ("choose_checkpoint", "")])
 def test_a_recovery_that_never_ends_is_told_by_its_operations_alone(judge, name, problem, monkeypatch):
     """The first asks the medium again and again, the other turns in a circle."""
-    impatient(monkeypatch, *([0.05] if name == "choose" else []))
+    impatient(monkeypatch, *([0.05] if name == "choose_checkpoint" else []))
     reference = reference_run(configuration("undo"))
     last = crash_points(reference, "adr", 8, None)[0][-1]
     image = last.image(last.sizes)
@@ -174,16 +174,17 @@ def test_a_recovery_that_never_ends_is_told_by_its_operations_alone(judge, name,
             pass
 
     with monkeypatch.context() as patched:
-        patched.setattr(records if name == "read" else recovery, name, read if name == "read" else spin)
+        reads = name == "read_record"
+        patched.setattr(records if reads else recovery, name, read if reads else spin)
         verdict = judge(reference, image, last.acknowledged)
     assert problem in verdict.problem and bool(verdict.problem) == bool(problem) != bool(verdict.no_verdict)
 
 
 def test_a_resumed_run_whose_last_recovery_has_no_verdict_has_none(monkeypatch):
     impatient(monkeypatch, 0.05)
-    reference, choose, calls = reference_run(configuration("undo")), recovery.choose, count(1)
+    reference, choose, calls = reference_run(configuration("undo")), recovery.choose_checkpoint, count(1)
     last = crash_points(reference, "adr", 8, None)[0][-1]
-    monkeypatch.setattr(recovery, "choose", lambda *arguments: choose(*arguments) if next(calls) == 1 else spin())
+    monkeypatch.setattr(recovery, "choose_checkpoint", lambda *arguments: choose(*arguments) if next(calls) == 1 else spin())
     verdict = judge_resumed(reference, last.image(last.sizes), last.acknowledged)
     assert next(calls) == 3 and verdict.no_verdict and not verdict.problem
 
@@ -192,13 +193,13 @@ def visit_alone(search, model, point, counts):
     assert not visit(search, model, point, counts, f"{point.operation}:{point.name(counts)}"), "nothing can follow it"
 
 
-@each("further", [visit_alone, crash_in_recovery, resume, lose_flag])
+@each("further", [visit_alone, crash_in_recovery, judge_resume, lose_flag])
 def test_a_further_step_from_a_state_that_has_no_verdict_is_noted_with_its_line(further, monkeypatch):
     impatient(monkeypatch, 0.05)
     search = Search(reference_run(configuration("undo")), 0, None, Effort(5), "")
     last = crash_points(search.reference, "adr", 8, None)[0][-1]
     with monkeypatch.context() as patched:
-        patched.setattr(recovery, "choose", spin)
+        patched.setattr(recovery, "choose_checkpoint", spin)
         further(search, "adr", last, last.sizes)
         report = search.report
         assert search.failed and report.inconsistent == 0 and report.no_verdict == len(report.no_verdict_states) > 0
@@ -206,13 +207,13 @@ def test_a_further_step_from_a_state_that_has_no_verdict_is_noted_with_its_line(
 
 
 def test_a_wrapper_that_swallows_operations_cannot_hide_a_protocol_that_has_no_end(monkeypatch):
-    monkeypatch.setattr(recovery, "repaired", lambda media, *_: all(media.load(0, 8) for _ in count()))
+    monkeypatch.setattr(recovery, "repair_state", lambda media, *_: all(media.load(0, 8) for _ in count()))
     reference = reference_run(configuration("undo"))
     assert "does not end" in judge(reference, bytes(reference.layout.nbytes), 0, Swallows, lossy=True).problem
 
 
 def test_a_loop_over_an_attribute_of_the_medium_does_not_end():
-    media = budget.counted(FunctionalMedia(64), None, 10)
+    media = budget.with_counted_operations(FunctionalMedia(64), None, 10)
     with pytest.raises(budget.NoEnd):
         while media.durable.size:
             pass

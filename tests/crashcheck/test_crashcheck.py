@@ -11,14 +11,22 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.crashcheck import exploration, states
-from engine.crashcheck.exploration import check, explore, passing
-from engine.crashcheck.reference_run import PASTS, SIZES, WORDS, Configuration, configuration, configurations, reference_run
-from engine.crashcheck.replay_line import read, replay
+from engine.crashcheck.exploration import check, explore, with_counter_overflow
+from engine.crashcheck.reference_run import (
+    COUNTER_BITS,
+    SIZES,
+    WORDS,
+    Configuration,
+    configuration,
+    configurations,
+    reference_run,
+)
+from engine.crashcheck.replay_line import read_line, replay
 from engine.crashcheck.states import CrashPoint
-from engine.crashcheck.view import view
+from engine.crashcheck.view import view_state
 from engine.crashcheck.visit import Effort, crash_points
 from engine.errors import BadInput
-from engine.persistence.layout import DATA
+from engine.persistence.layout import TABLE_START
 from engine.persistence.media import LINE
 from tests import ROOT
 from tests.cases import each, examples
@@ -66,10 +74,10 @@ def test_states_of_rows_of_unlike_sizes_are_consistent_and_can_be_looked_at(name
     assert report.inconsistent == 0 and report.no_verdict == 0, report.failures
     assert report.unique_states > 80 and report.resumed and report.damaged > 50 and report.depth == 2
     point = next(point for point in crash_points(reference_run(configuration(name)), "adr", 8, None)[0] if point.streams)
-    seen = view(f"v1:{name}~adr:0:{point.operation}:all")
+    seen = view_state(f"v1:{name}~adr:0:{point.operation}:all")
     table = [cell for cell in seen.cells if cell.lane == "Table"]
     place = reference_run(configuration(name)).layout
-    assert len(table) == -(-(place.table_end - DATA) // LINE) and not seen.verdict.problem
+    assert len(table) == -(-(place.table_end - TABLE_START) // LINE) and not seen.verdict.problem
 
 
 def test_the_volatile_control_fails_in_every_configuration():
@@ -84,7 +92,7 @@ def brute(sizes):
 @examples(30)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple), st.integers(0, 2))
 def test_the_choices_of_a_level_are_all_those_that_differ_from_none_or_all_in_so_many_streams(sizes, lines):
-    found = list(states.deviating(sizes, lines))
+    found = list(states.deviating_counts(sizes, lines))
     nothing = (0,) * len(sizes)
     apart = [sum(a != b for a, b in zip(one, rest, strict=True)) for rest in (nothing, sizes) for one in brute(sizes)]
     assert len(found) == states.count_deviating(sizes, lines) == apart.count(lines)
@@ -151,7 +159,7 @@ def test_what_is_no_replay_line_is_refused_with_a_sentence(line, sentence):
 @given(st.text(max_size=80) | st.from_regex(r"v1:(undo|redo)~adr:0:\d{1,2}:[a-z0-9=,/-]{1,20}", fullmatch=True))
 def test_any_text_is_read_or_refused(text):
     try:
-        read(text)
+        read_line(text)
     except BadInput as refusal:
         assert str(refusal).endswith(".") or "?" in str(refusal)
 
@@ -165,7 +173,7 @@ def told(capsys, *words):
 def test_the_command_reports_what_interface_and_exit_status_promise(capsys, monkeypatch):
     every = exploration.configurations()
     monkeypatch.setattr(exploration, "configurations", lambda: every[::12])
-    monkeypatch.setattr(exploration, "AT_SCALE", exploration.AT_SCALE[:1])
+    monkeypatch.setattr(exploration, "SCALED_CONFIGURATIONS", exploration.SCALED_CONFIGURATIONS[:1])
     status, report = told(capsys, "--states", "10", "--model", "eadr")
     assert status == 0 and report["inconsistent"] == 0 and report["models"] == ["eadr"]
     keys = {"points", "raw_states", "unique_states", "inconsistent", "depth", "models", "seconds", "failures", "not_explored"}
@@ -233,9 +241,9 @@ def test_an_interrupt_keeps_what_has_been_explored(capsys, monkeypatch):
 
 
 def test_every_width_of_counters_is_passed_with_every_peculiarity():
-    passed = [passing(one) for one in configurations()]
+    passed = [with_counter_overflow(one) for one in configurations()]
     assert all(configuration(one.name) == one for one in passed)
-    for bits in PASTS:
+    for bits in COUNTER_BITS:
         some = [one for one in passed if one.past == bits]
         assert {one.log for one in some} == {"undo", "redo"} and all(
             any(getattr(one, word) for one in some) for word in set(WORDS) - {"adam", "mixed"}

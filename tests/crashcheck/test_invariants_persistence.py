@@ -54,7 +54,9 @@ def test_many_states_of_all_configurations_and_models_are_consistent(explored):
     assert explored.inconsistent == 0, explored.failures
     assert explored.unique_states >= 14_000 / SHARE
     usual = 2 * len(range(0, len(configurations()), SHARE))
-    assert len(explored.configurations) == usual + len(exploration.AT_SCALE) and explored.models == set(safe_models())
+    assert len(explored.configurations) == usual + len(exploration.SCALED_CONFIGURATIONS) and explored.models == set(
+        safe_models()
+    )
 
 
 def test_I1_recovery_ends_and_finds_a_valid_checkpoint_in_every_state(explored):
@@ -132,7 +134,7 @@ def test_I7_there_are_never_two_live_logs_for_one_batch(explored):
     tale = reference_run(configuration("undo"))
     media = FunctionalMedia(tale.layout.nbytes)
     for slot in tale.layout.row_slots:
-        records.seal(media, records.begin(media, [slot], records.RecordKind.UNDO_ROWS, 1), records.Stamp(0, (0, 0), 0))
+        records.seal(media, records.claim_slot(media, [slot], records.RecordKind.UNDO_ROWS, 1), records.Stamp(0, (0, 0), 0))
     assert "two live logs" in judge.two_live_logs(tale, media.durable.tobytes())
 
 

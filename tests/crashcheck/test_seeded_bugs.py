@@ -7,11 +7,11 @@ import pytest
 
 from engine.__main__ import main
 from engine.crashcheck import bugs, exploration
-from engine.crashcheck.bugs import broken, hunt, seeded
+from engine.crashcheck.bugs import broken_protocol, hunt, seeded
 from engine.crashcheck.exploration import explore
 from engine.crashcheck.judge import CrashVerdict
 from engine.crashcheck.reference_run import reference_run
-from engine.crashcheck.replay_line import read, replay
+from engine.crashcheck.replay_line import read_line, replay
 from engine.crashcheck.report import EXCEPTION, NO_END, CrashReport, Inconsistency
 from engine.crashcheck.visit import Effort, Search
 from tests import seeded_bugs
@@ -25,11 +25,11 @@ INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I7")  # I6 and I8 are these again, 
 
 @each("name", BUGS, few=3)
 def test_a_protocol_broken_on_purpose_is_caught_by_its_invariant_and_its_line_replays_at_the_first_try(name):
-    bug = broken(name)
+    bug = broken_protocol(name)
     report = hunt(bug)
     failure = report.failures[0]
     assert failure.evidence == bug.evidence == report.caught_by(bug.evidence)
-    assert read(failure.line).bug == name and report.no_verdict == 0
+    assert read_line(failure.line).bug == name and report.no_verdict == 0
     with bug.install():
         assert replay(failure.line, bug.wrap).problem == failure.problem
 
@@ -65,12 +65,12 @@ def test_a_bug_that_only_raises_is_missed_where_an_invariant_should_catch_it(cap
     bug = replace(seeded_bugs.BUGS["TheFortiethOperationRaises"], evidence="I2")
     monkeypatch.setitem(seeded_bugs.BUGS, "TheFortiethOperationRaises", bug)
     monkeypatch.setattr(bugs, "STEPS", (Effort(20, 1, 0, 0, 0),))
-    monkeypatch.setattr(bugs, "AT_SCALE", ())
+    monkeypatch.setattr(bugs, "SCALED_CONFIGURATIONS", ())
     monkeypatch.setattr(bugs, "configurations", lambda: ())
     assert main(["crashcheck", "--broken", "TheFortiethOperationRaises"]) == 3
     said = capsys.readouterr().out
     assert "TheFortiethOperationRaises: not caught by I2, where it should be, but by exception." in said
-    assert ladder([broken("TheFortiethOperationRaises")], rungs=RUNGS[:1])[0].missed == ("TheFortiethOperationRaises",)
+    assert ladder([broken_protocol("TheFortiethOperationRaises")], rungs=RUNGS[:1])[0].missed == ("TheFortiethOperationRaises",)
 
 
 def test_a_hunt_goes_on_past_other_failures_until_its_evidence_is_there(monkeypatch):
@@ -82,7 +82,7 @@ def test_a_hunt_goes_on_past_other_failures_until_its_evidence_is_there(monkeypa
     assert search.failed and search.report.inconsistent == 10
     reports = iter([CrashReport(failures=[Inconsistency("", problem)]) for problem in ("I1: no", "I2: no", "I2: no")])
     monkeypatch.setattr(exploration, "explore", lambda *_: next(reports))
-    report = exploration.follow(
+    report = exploration.explore_all(
         [(search.reference.configuration, Effort(5), None)] * 3, 0, lambda *_: None, bug="b", evidence="I2"
     )
     assert [failure.evidence for failure in report.failures] == ["I1", "I2"]
@@ -111,7 +111,7 @@ def test_a_medium_that_wants_to_leave_is_caught_and_does_not_end_the_check():
 def test_the_ladder_says_which_depth_catches_which_bug():
     kill, one_line, again, damage = (RUNGS[at] for at in (0, 2, 5, 7))
     names = ("rows_are_never_flushed", "replay_is_not_fenced", "lost_rows_are_read_as_zeros")
-    rows = ladder([broken(name) for name in names], rungs=(kill, one_line, again, damage))
+    rows = ladder([broken_protocol(name) for name in names], rungs=(kill, one_line, again, damage))
     assert [row.missed for row in rows] == [names, names[1:], names[2:], ()]
     assert [row.caught for row in rows] == [3 - len(row.missed) for row in rows]
     assert "and damaged lines                3 of  3" in table([row.as_json() for row in rows])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.__main__ import main
 from engine.embedding_tables import table_list, table_sizes
-from engine.embedding_tables.table_list import COLUMNS, TITLES, fitted, parse, text_of
+from engine.embedding_tables.table_list import COLUMNS, TITLES, parse, replaced_tables, text_of
 from engine.errors import BadInput
 from engine.scenario.presets import preset
 from engine.scenario.scenario import PER_TABLE, per_table, with_values
@@ -29,7 +29,7 @@ def columns(model):
 def test_tables_written_as_csv_are_read_back_as_they_are_with_their_names(s, data):
     names = tuple(data.draw(st.lists(NAMES, min_size=s.model.num_tables, max_size=s.model.num_tables)))
     listed = parse(text_of(s.model, names), "tables.csv")
-    made = with_values(TINY, {"model.interaction": "concat", **fitted(TINY, listed.changes)[0]})
+    made = with_values(TINY, {"model.interaction": "concat", **replaced_tables(TINY, listed.changes)[0]})
     assert columns(made.model) == columns(s.model)
     kept = [" ".join(name.split()) for name in names]
     numbered = [str(number) for number in range(1, len(names) + 1)]
@@ -45,7 +45,7 @@ def test_one_value_for_all_tables_stays_one_value():
     s = with_values(KAGGLE, {"model.embedding_dim": 16})
     changes = parse(text_of(s.model)).changes
     assert changes["model.embedding_dim"] == 16 and changes["model.optimizer"] == s.model.optimizer
-    assert with_values(s, fitted(s, changes)[0]) == s
+    assert with_values(s, replaced_tables(s, changes)[0]) == s
 
 
 FORGIVING = {
@@ -161,19 +161,19 @@ def test_more_tables_than_there_can_be_are_refused():
 
 def test_what_hangs_on_the_tables_of_before_follows_or_goes_and_says_so():
     base = with_values(KAGGLE, {"data.popularity": "zipf", "data.zipf_exponents": (0.9,) * 26, "policy.plan": ";".join("0" * 26)})
-    changes, notes = fitted(base, parse("Rows,Dim,Lookups\n10,64,1\n20,128,2\n").changes)
+    changes, notes = replaced_tables(base, parse("Rows,Dim,Lookups\n10,64,1\n20,128,2\n").changes)
     made = with_values(base, changes)
     assert made.model.bottom_mlp[-1] == 128 and made.data.zipf_exponents == () and made.policy.plan == ""
     assert made.model.features == 1
     assert [note.partition(" ")[0] for note in notes] == ["data.zipf_exponents", "policy.plan", "model.bottom_mlp"]
-    kept, silent = fitted(base, {**parse(text_of(base.model)).changes})
+    kept, silent = replaced_tables(base, {**parse(text_of(base.model)).changes})
     assert with_values(base, kept) == base and not silent
 
 
 def test_a_list_without_a_column_that_the_model_has_per_table_asks_for_it():
     base = with_values(KAGGLE, {"model.pooling": tuple(range(1, 27))})
     with pytest.raises(BadInput, match=r"has 2 tables but no column Lookups, and model\.pooling has 26 values"):
-        fitted(base, parse("Rows\n10\n20\n").changes)
+        replaced_tables(base, parse("Rows\n10\n20\n").changes)
 
 
 def test_sizes_are_those_of_each_tables_own_rows():
@@ -190,7 +190,7 @@ def test_sizes_are_those_of_each_tables_own_rows():
     for dim in {*dims}:
         own = sum(many * nbytes for many, nbytes, wide in zip(rows, each_row, dims, strict=True) if wide == dim)
         assert sizes.by_width[dim] == own
-    assert table_sizes.sentence(TINY).endswith(f"with optimizer state, all {TINY.model.embedding_dim} wide")
+    assert table_sizes.sizes_sentence(TINY).endswith(f"with optimizer state, all {TINY.model.embedding_dim} wide")
 
 
 def test_the_command_line_takes_tables_from_a_file_and_settings_come_before_them(tmp_path, capsys):
@@ -220,8 +220,8 @@ def test_features_that_share_a_table_are_a_column_where_any_do_and_go_with_other
         4,
         2,
     )
-    assert with_values(base, fitted(base, parse(text).changes)[0]) == base
-    changes, notes = fitted(base, parse("Rows,Lookups,Dim,Precision,Optimizer\n5,1,4,fp32,sgd\n").changes)
+    assert with_values(base, replaced_tables(base, parse(text).changes)[0]) == base
+    changes, notes = replaced_tables(base, parse("Rows,Lookups,Dim,Precision,Optimizer\n5,1,4,fp32,sgd\n").changes)
     assert with_values(base, changes).model.features == 1 and notes[0].startswith("model.features had a value for each")
     assert "Features" not in text_of(with_values(base, {"model.features": 1}).model)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine.__main__ import main
-from engine.embedding_tables.table_rows import finding, note, table_rows
+from engine.embedding_tables.table_rows import table_rows, times_finding, times_note
 from engine.estimate import estimate
-from engine.registry import names
+from engine.registry import variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
 from engine.schedule.machine import settle
@@ -31,7 +31,7 @@ def rows_of(s, called=()):
     return result, table_rows(result, called)
 
 
-@each("system", names("systems"), few=8)
+@each("system", variant_names("systems"), few=8)
 @each("alike", (True, False))
 def test_bytes_lookups_and_times_of_all_tables_are_those_of_the_machine(system, alike):
     s = with_values(TINY if alike else unlike(7), {"system": system, "policy.cache_load_factor": 0.3})
@@ -45,7 +45,7 @@ def test_bytes_lookups_and_times_of_all_tables_are_those_of_the_machine(system, 
         if row["Stage"] == "Embedding":
             busy[row["Device"]] = busy.get(row["Device"], 0.0) + row["Busy [s]"]
     assert sum(row[TIME] for row in rows) == pytest.approx(1e3 * max(busy.values()))
-    assert note(result) and finding(rows)
+    assert times_note(result) and times_finding(rows)
     cache = settle(s).system.cache
     if cache:
         settled = settle(s).scenario
@@ -149,7 +149,7 @@ def test_each_table_says_in_which_memory_it_lies():
 def test_what_cannot_run_has_no_rows():
     s = with_values(TINY, {"system": "cxl", "machine.num_gpus": 8})
     result, rows = rows_of(s)
-    assert not result.ran and rows == () and note(result) == ""
+    assert not result.ran and rows == () and times_note(result) == ""
 
 
 def test_the_command_line_adds_tables_to_what_a_result_has_in_json(capsys):

@@ -10,7 +10,7 @@ from engine.persistence.media import HEALTH, LINE
 from engine.persistence.models import domain
 from engine.persistence.protocol import Position
 from engine.persistence.recovery import recover
-from engine.persistence.replay import BatchChange, PersistEvent, Start, survive
+from engine.persistence.replay import BatchChange, PersistEvent, StartState, replay_events
 from engine.registry import domain_names
 from engine.simulate import simulate
 from tests.cases import each
@@ -89,7 +89,9 @@ def interrupted(model, seed):
     ops += [PersistEvent("embedding log", 1, 1), PersistEvent("mlp log", 1, 1), PersistEvent("commit", 1, seed / 40)]
     place = MediumLayout(1, 16, 8, 1)
     changes = {0: change, 1: BatchChange(np.zeros(1, np.int64), row + 1, row + 2, mlp, mlp, 1, 2)}
-    media = survive(place, Start(row, mlp, Position(0, 0)), ops, changes, "undo", np.random.default_rng(seed), model=model)
+    media = replay_events(
+        place, StartState(row, mlp, Position(0, 0)), ops, changes, "undo", np.random.default_rng(seed), model=model
+    )
     return recover(media, place, "undo")
 
 

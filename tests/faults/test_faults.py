@@ -12,16 +12,16 @@ from engine.core.work import Copy, Move
 from engine.estimate import estimate
 from engine.faults.fault import Kind, Loss, Strike, Unit
 from engine.hardware.device import seconds
-from engine.registry import every
-from engine.results.metrics import metrics
+from engine.registry import all_variants
+from engine.results.metrics import all_metrics
 from engine.run import segment as course
 from engine.run.crash_recovery import surviving_events
-from engine.run.outage import outage
-from engine.run.segment import SegmentSchedule, follow
+from engine.run.outage import outage_after
+from engine.run.segment import SegmentSchedule, follow_segment
 from engine.scenario.scenario import KNOBS
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
-from engine.systems.traffic import part
+from engine.systems.traffic import batch_range
 from tests import ROOT
 from tests.cases import each
 from tests.machines import STRICT, SYSTEMS, counted, ready, scenario
@@ -33,11 +33,13 @@ PASSES = ("log_full", "fail_slow")
 FEW = ("cxl-b", "ssd")  # an undo log by near-data logic, a redo log by the host: for what costs many runs
 LONG_ROWS = {"model.embedding_dim": 16, "model.bottom_mlp": (5, 8, 16)}  # rows of whole lines, which a log can repair
 NOT_LISTED = ("fault-in-recovery", "late-detection")
-LISTED = [name for name in every("faults") if name not in NOT_LISTED and f"faults.{name.replace('-', '_')}_at_seconds" in KNOBS]
+LISTED = [
+    name for name in all_variants("faults") if name not in NOT_LISTED and f"faults.{name.replace('-', '_')}_at_seconds" in KNOBS
+]
 
 
 def test_the_catalogue_of_faults_uses_known_words_alone():
-    for name, fault in every("faults").items():
+    for name, fault in all_variants("faults").items():
         assert fault.kind in get_args(Kind) and fault.unit in get_args(Unit) and fault.destroys <= set(get_args(Loss)), name
 
 
@@ -81,7 +83,7 @@ def test_a_strict_system_trains_the_same_model_to_the_bit_after_faults_that_stop
     at = (0.31 * span(system), 0.31 * span(system) + 0.0031 + 0.4 * span(system))
     struck = simulate(tiny(system, **knobs, **{f"{name}_at_seconds": at}))
     assert struck.ran and kinds(struck) == ["fault", "recovered"] * 2
-    assert every("faults")[name.replace("_", "-")].message in struck.events[0]["What"]
+    assert all_variants("faults")[name.replace("_", "-")].message in struck.events[0]["What"]
     assert learned(struck) == learned(quiet(system, **knobs))
 
 
@@ -113,7 +115,7 @@ def test_without_training_the_same_happens_at_the_same_times(system, name):
     times = [[(row["Elapsed [s]"], row["Kind"], row["Batch"]) for row in result.events] for result in (with_it, without)]
     assert times[0] == times[1] and times[0]
     assert with_it.ledger == without.ledger
-    same = {metric.name for metric in metrics()} - set(LEARNED)
+    same = {metric.name for metric in all_metrics()} - set(LEARNED)
     assert {key: with_it.results[key] for key in same} == {key: without.results[key] for key in same}
 
 
@@ -134,9 +136,9 @@ def finished(system, name, *tasks, **knobs):
     ahead = course.UpcomingFaults(
         replace(m.scenario, faults=replace(m.scenario.faults, **{f"{name.replace('-', '_')}_at_seconds": (at,)}))
     )
-    segment, strike = follow(SegmentSchedule(m, amounts, schedule(m, amounts), 0, 0.0, False), ahead)
+    segment, strike = follow_segment(SegmentSchedule(m, amounts, schedule(m, amounts), 0, 0.0, False), ahead)
     assert strike == Strike(at, name, 0, 0.001)
-    down = outage(m, amounts, segment, strike, ahead, 0)
+    down = outage_after(m, amounts, segment, strike, ahead, 0)
     torn = {event.op for event in segment.cut.events if event.done < 1}
     return torn - {event.op for event in surviving_events(m, segment, down) if event.done < 1}, torn
 
@@ -289,7 +291,7 @@ def test_a_full_log_waits_for_the_batches_under_way_and_a_full_checkpoint(system
     at = 0.5 * schedule(m, amounts).makespan
     struck = simulate(timed(system, log_full_at_seconds=(at,)))
     n = struck.events[0]["Batch"] + 1
-    parts = schedule(m, part(amounts, 0, n)).makespan + schedule(m, part(amounts, n, 40)).makespan
+    parts = schedule(m, batch_range(amounts, 0, n)).makespan + schedule(m, batch_range(amounts, n, 40)).makespan
     moved, link = amounts.mlp_bytes, m.devices["cxl" if "cxl" in m.devices else "pcie"]
     carry = seconds(link, Move(moved) if Move in link.seconds else Copy(moved, 1))
     wait = struck.results["Elapsed [s]"] - parts
@@ -461,9 +463,9 @@ def test_a_repair_under_way_is_finished_before_another_fault_is_recovered_from()
 def test_scheduling_in_windows_changes_nothing(system, monkeypatch):
     hours = {f"{name}_mtbf_hours": 0.3 * span(system) / 3600 for name in ("power_loss", "fail_slow", "log_full")}
     asked = timed(system, **hours, fail_slow_seconds=0.0002, detect_seconds=0.0, **{"run.batches": 200, **SLOW})
-    monkeypatch.setattr(course, "SPARE", 1)
+    monkeypatch.setattr(course, "SPARE_BATCHES", 1)
     windows = simulate(asked)
-    monkeypatch.setattr(course, "SPARE", 10**6)
+    monkeypatch.setattr(course, "SPARE_BATCHES", 10**6)
     assert windows.results["Faults"] > 10 and simulate(asked).events == windows.events
     near = {name: value and pytest.approx(value, rel=1e-9) for name, value in windows.results.items()}
     assert simulate(asked).results == near
@@ -483,17 +485,17 @@ def test_many_crashes_schedule_every_batch_a_few_times_and_not_the_rest_of_the_r
     )
     crashes = kinds(struck).count("fault")
     assert struck.ran and crashes > 40
-    assert sum(counted_batches) < 2 * 2000 + crashes * 3 * course.SPARE
+    assert sum(counted_batches) < 2 * 2000 + crashes * 3 * course.SPARE_BATCHES
 
 
 def test_every_fault_knob_names_a_fault_or_a_knob_that_exists():
     for knob in KNOBS.values():
-        assert not knob.needs or knob.needs in KNOBS or knob.needs in every("faults"), knob.path
+        assert not knob.needs or knob.needs in KNOBS or knob.needs in all_variants("faults"), knob.path
 
 
 def test_the_table_of_faults_in_the_docs_is_the_registrys():
     text = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
-    for name, fault in every("faults").items():
+    for name, fault in all_variants("faults").items():
         destroys = ", ".join(sorted(fault.destroys)) or "nothing"
         assert f"| {fault.id} | `{name}` | {destroys} | {fault.summary} |" in text
-    assert {fault.id for fault in every("faults").values()} == {f"F{number}" for number in range(1, 15)}
+    assert {fault.id for fault in all_variants("faults").values()} == {f"F{number}" for number in range(1, 15)}

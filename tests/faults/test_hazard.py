@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import BadKnob
-from engine.faults.fault import Hazard, Strike, active, instants, mtbfs, published, strikes
+from engine.faults.fault import Hazard, Strike, active_faults, instants, published_mtbfs, published_rates, strikes
 from engine.faults.fault import repair_times as repairs
-from engine.registry import NO_RATES, every, rate_names
-from engine.scenario.fault_knobs import replay
+from engine.registry import NO_RATES, all_variants, rate_names
+from engine.scenario.fault_knobs import read_trace
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from tests.cases import each
 from tests.machines import TINY
 
 DRAWN = 4000
-RANDOM = tuple(name for name in every("faults") if f"faults.{name.replace('-', '_')}_mtbf_hours" in KNOBS)
+RANDOM = tuple(name for name in all_variants("faults") if f"faults.{name.replace('-', '_')}_mtbf_hours" in KNOBS)
 
 
 def asking(**knobs):
@@ -88,7 +88,8 @@ def test_published_rates_give_a_cluster_its_published_interruptions():
     count = sum(1 for _ in takewhile_before(strikes(quarter), 54 * 24 * 3600.0))
     assert abs(count - 419 / 4) < 3 * sqrt(419 / 4)
     per_gpu = sum(
-        1 / seconds / (1 if name in ("gpu-crash", "silent-corruption") else 8) for name, seconds in mtbfs("llama3").items()
+        1 / seconds / (1 if name in ("gpu-crash", "silent-corruption") else 8)
+        for name, seconds in published_mtbfs("llama3").items()
     )
     assert 1 / per_gpu / 3600 == pytest.approx(50_700, rel=1e-3)
 
@@ -103,9 +104,9 @@ def takewhile_before(found, end):
 
 @pytest.mark.parametrize("name", [name for name in rate_names() if name != NO_RATES])
 def test_published_rates_name_known_faults_and_can_be_overruled(name):
-    assert set(mtbfs(name)) <= set(RANDOM) and all(seconds > 0 for seconds in mtbfs(name).values())
-    assert set(mtbfs(name)) == active(asking(rates=name))
-    assert all(one["source"] for one in (published(name), *published(name)["faults"].values()))
+    assert set(published_mtbfs(name)) <= set(RANDOM) and all(seconds > 0 for seconds in published_mtbfs(name).values())
+    assert set(published_mtbfs(name)) == active_faults(asking(rates=name))
+    assert all(one["source"] for one in (published_rates(name), *published_rates(name)["faults"].values()))
     own = next(strikes(asking(rates="rsc1", host_crash_mtbf_hours=2.0)))
     assert own == next(strikes(asking(host_crash_mtbf_hours=2.0)))
 
@@ -150,7 +151,7 @@ def test_a_trace_is_replayed_beside_the_lists():
         (2.5, "gpu-crash", 0),
         (2.5, "gpu-crash", 3),
     ]
-    assert isinstance(found[0], Strike) and replay("") == ()
+    assert isinstance(found[0], Strike) and read_trace("") == ()
 
 
 BAD = {
@@ -169,7 +170,7 @@ BAD = {
 @each("trace", BAD)
 def test_a_bad_trace_is_refused_with_a_sentence(trace):
     with pytest.raises(BadKnob) as refused:
-        replay(trace, tuple(name for name in RANDOM if name != "late-detection"))
+        read_trace(trace, tuple(name for name in RANDOM if name != "late-detection"))
     sentence = str(refused.value)
     assert (
         sentence.startswith("faults.trace ")

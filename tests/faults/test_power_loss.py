@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from engine.run.run import run
-from engine.run.shared_training import untrained
+from engine.run.run import follow_run
+from engine.run.shared_training import untrained_resolve
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from tests.cases import each
@@ -96,7 +96,7 @@ def test_a_relaxed_recovery_is_never_staler_than_its_bound(bound, knobs):
     amounts, seen = flow(asked, 40), []
     for at in np.random.default_rng(bound).uniform(0, schedule(ready(asked), amounts).makespan, 25):
         machine = ready(replace(asked, faults=replace(asked.faults, power_loss_at_seconds=(at,))))
-        crash = run(machine, amounts, None, untrained(machine))[0].crashes[0]
+        crash = follow_run(machine, amounts, None, untrained_resolve(machine))[0].crashes[0]
         assert crash.batch - 2 <= crash.resumption.embedding_batch <= crash.batch + 1
         seen.append(crash.resumption.embedding_batch - crash.resumption.mlp_batch)
     assert 0 <= min(seen) <= max(seen) <= bound

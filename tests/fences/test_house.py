@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from pages.shell.places import MOVED, PLACES
+from pages.shell.places import NEW_PLACES, PLACES
 from tests import house
 
 LIMITS = house.PLAN["limits"]
@@ -35,7 +35,7 @@ def test_every_room_of_the_pages_stands_in_the_order_and_is_a_package():
 
 def test_a_page_script_has_a_name_of_its_own_and_nobody_imports_it():
     folders = {house.module(path.parent / "__init__.py") for path in house.files("pages")}
-    assert len(house.scripts()) == len(PLACES) + len(MOVED)
+    assert len(house.scripts()) == len(PLACES) + len(NEW_PLACES)
     assert house.scripts() & folders == set()
     assert [name for name, others in house.imports("pages").items() if others & house.scripts()] == []
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.registry import CONSTANT, TABLES
+from engine.registry import CONSTANT_BY_KIND, TABLES
 from tests import ROOT
 
 USERS = ("app", "pages", "scripts")
@@ -186,7 +186,9 @@ def _ours(module: str, owner: ast.ClassDef) -> bool:
 
 def _roots(folders: Iterable[str]) -> set[Name]:
     theirs = {name for name in _pieces() if name[0].split(".")[0] in folders}
-    variants = {(module, CONSTANT[kind][0]) for module in _trees() for kind in CONSTANT if kind in module.split(".")[1:-1]}
+    variants = {
+        (module, CONSTANT_BY_KIND[kind][0]) for module in _trees() for kind in CONSTANT_BY_KIND if kind in module.split(".")[1:-1]
+    }
     variants |= {(f"engine.{place}", table) for place, table in TABLES.values()}
     theirs |= {name for name in _pieces() if name[0].startswith(FACE)}
     return theirs | {name for name in _pieces() if name in variants or (name[0].startswith(COMMANDS) and name[1] in ENTRIES)}

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.core.catalog import names
+from engine.core.catalog import part_names_of
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.hardware.device import name_of
-from engine.registry import every, load
-from engine.registry import names as registry_names
+from engine.registry import all_variants, load_variant
+from engine.registry import variant_names as registry_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
@@ -16,9 +16,9 @@ from engine.systems.system import constants as in_use
 from tests.cases import each
 
 BASE = preset("trainingcxl-rm1").scenario
-NAMES = sorted({name_of(d, one) for d, kind in every("devices").items() for part in kind.parts().values() for one in part})
+NAMES = sorted({name_of(d, one) for d, kind in all_variants("devices").items() for part in kind.parts().values() for one in part})
 
-MANY = {name for name in registry_names("systems") if load("systems", name).scales}
+MANY = {name for name in registry_names("systems") if load_variant("systems", name).scales}
 
 
 def changed(name, value):
@@ -55,7 +55,7 @@ def test_assumptions_that_a_link_could_not_carry_are_refused(pairs):
 @each("name", NAMES)
 def test_every_constant_can_be_assumed(name):
     """Twice a constant's value, or half of a share, is read by some device: its machine, part by part, knows the new value."""
-    device, kind = name.split(".")[0], every("devices")[name.split(".")[0]]
+    device, kind = name.split(".")[0], all_variants("devices")[name.split(".")[0]]
     knob = {
         "pmem": "pmem",
         "ssd": "ssd",
@@ -69,8 +69,12 @@ def test_every_constant_can_be_assumed(name):
         for one in constants:
             if name_of(device, one) == name:
                 chooses = {"framework": "framework", "host-software": "host_software"}
-                chosen = next((path for folder, path in chooses.items() if part in names(folder)), knob)
-                chosen = ("expander" if part in names("expander") else "expander_dram") if device == "expander-dram" else chosen
+                chosen = next((path for folder, path in chooses.items() if part in part_names_of(folder)), knob)
+                chosen = (
+                    ("expander" if part in part_names_of("expander") else "expander_dram")
+                    if device == "expander-dram"
+                    else chosen
+                )
                 where = {f"machine.{chosen}": part or None} if chosen else {}
                 where |= {"machine.near_data_clock_MHz": 1000.0 if part == "asic" else 250.0} if device == "near-data" else {}
                 where |= {"machine.energy_level": "room"} if device == "wall" else {}

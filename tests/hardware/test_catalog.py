@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.__main__ import main
-from engine.campaign.compare import endurance
+from engine.campaign.compare import pmem_endurance
 from engine.commands.listing import LISTS
 from engine.core import catalog
 from engine.core.constants import Confidence
@@ -18,12 +18,12 @@ from engine.core.part_files.curves import CURVE
 from engine.errors import BadFile
 from engine.estimate import estimate
 from engine.hardware.devices.pmem import MEDIA
-from engine.registry import every, load
+from engine.registry import all_variants, load_variant
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.sweep.axes import parse
-from engine.sweep.links import link, read
+from engine.sweep.links import link, open_link
 
 BUILT_IN = catalog.FOLDERS[0]
 FILES = sorted(path.relative_to(BUILT_IN).with_suffix("").as_posix() for path in BUILT_IN.glob("*/*.toml"))
@@ -79,7 +79,7 @@ def test_a_file_says_what_it_is_and_of_each_constant_its_range_and_source_and_de
 def test_every_part_of_the_order_of_lists_exists():
     order = loads((BUILT_IN / catalog.ORDER).read_text(encoding="utf-8"))
     assert order and {f"{kind}/{name}" for kind, parts in order.items() for name in parts} <= set(FILES)
-    assert all(list(catalog.names(kind))[: len(parts)] == parts for kind, parts in order.items())
+    assert all(list(catalog.part_names_of(kind))[: len(parts)] == parts for kind, parts in order.items())
 
 
 @pytest.mark.parametrize("name", ["optane-100", "optane-200", "trainingcxl"])
@@ -126,7 +126,7 @@ def test_a_strangers_file_runs_as_the_part_it_was_copied_from_does_under_the_sam
     copied = {KNOB[kind]: MODEL[kind].partition("/")[2], "machine.assume": tuple(sorted(assumed.items()))}
     found, expected = estimate(own), estimate(with_values(base, copied))
     assert found.ran and found.results == expected.results
-    assert read(link(own)).scenario == own
+    assert open_link(link(own)).scenario == own
 
 
 @pytest.mark.parametrize("kind", KNOB)
@@ -137,7 +137,7 @@ def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shel
     assert main(["list", "knobs", "--json"]) == 0
     listed = {one["path"]: one["choices"] for one in json.loads(capsys.readouterr().out)}
     assert name in listed[KNOB[kind]]
-    assert any(part == name for one in every("devices").values() for part in one.parts())
+    assert any(part == name for one in all_variants("devices").values() for part in one.parts())
     assert main(["list", "parts"]) == 0 and any(line.split()[:2] == [kind, name] for line in capsys.readouterr().out.splitlines())
     stranger, known = parse(f"{KNOB[kind]}={name},{own}").values
     assert re.fullmatch(rf"{name}~[0-9a-f]{{16}}", stranger) and known == own
@@ -148,7 +148,7 @@ def test_a_strangers_file_is_a_choice_in_lists_sweeps_and_the_sidebar(kind, shel
         from pages.ui import session
         from pages.ui.knob_widgets import draw
 
-        session.put("tiny", preset("tiny").scenario)
+        session.hold_variation("tiny", preset("tiny").scenario)
         draw(KNOBS[path])
 
     app = AppTest.from_function(sidebar, args=(KNOB[kind],), default_timeout=30).run()
@@ -162,7 +162,7 @@ def test_a_strangers_medium_wears_as_its_file_says_and_one_that_says_nothing_nev
     assert MEDIA.aside("brittle")["endurance"].value == 6e5
     assert MEDIA.aside("eternal") == {}
     site = type("Site", (), {"nodes": 1, "scenario": with_values(preset("optane-rm1").scenario, {"machine.pmem": "eternal"})})
-    assert endurance(site) == float("inf")
+    assert pmem_endurance(site) == float("inf")
 
 
 READ = "[read-rate]\nvalue = 6.6"
@@ -237,7 +237,7 @@ def test_a_file_in_the_wrong_place_or_with_a_missing_relation_is_refused(name, t
 def test_a_gpu_without_a_known_fabric_is_refused_also_where_no_network_is(shelf):
     shelf("gpu/x900", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"))
     with pytest.raises(BadFile, match="names the fabric 'nvlnk-2'"):
-        load("devices", "gpu").build(MachineKnobs(gpu="x900"))
+        load_variant("devices", "gpu").build(MachineKnobs(gpu="x900"))
 
 
 def test_a_file_of_which_any_line_is_lost_or_garbled_is_read_or_refused_but_never_breaks_the_engine(shelf, tmp_path, monkeypatch):

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream, written
+from engine.core.work import AllReduce, AllToAll, BottomMLP, Copy, HostRows, Pool, RowUpdates, Stream, written_bytes
 from engine.estimate import estimate
-from engine.hardware.device import folded, joules, nodes, seconds, stored_bytes
-from engine.registry import load
+from engine.hardware.device import combine_copies, joules, nodes, seconds, stored_bytes
+from engine.registry import load_variant
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.systems.exchange.crossing import even
+from engine.systems.exchange.crossing import even_crossing
 from engine.systems.sharding import Parts
 from engine.units import MS, US
 from tests.cases import each
@@ -23,7 +23,7 @@ ROUTES = ("direct", "by node")
 
 
 def network(gpus, **more):
-    return load("devices", "network").build(MachineKnobs(num_gpus=gpus, **more))
+    return load_variant("devices", "network").build(MachineKnobs(num_gpus=gpus, **more))
 
 
 def exactly(value):
@@ -42,8 +42,8 @@ def exactly(value):
     ],
 )
 def test_four_parts_that_share_work_take_the_time_of_a_quarter_and_the_energy_of_four(name, work, share):
-    one = load("devices", name).build(MachineKnobs(pmem_capacity_GB=100.0))
-    four = folded(one, 4)
+    one = load_variant("devices", name).build(MachineKnobs(pmem_capacity_GB=100.0))
+    four = combine_copies(one, 4)
     assert seconds(four, work) == exactly(seconds(one, share))
     assert joules(four, work) == exactly(4 * joules(one, share))
     for drawn in ("idle_watts", "busy_watts", "price", "modules"):
@@ -52,17 +52,17 @@ def test_four_parts_that_share_work_take_the_time_of_a_quarter_and_the_energy_of
 
 
 def test_the_slowest_part_decides_the_time_and_all_parts_the_energy_and_what_is_stored():
-    four, one = (folded(load("devices", "gpu").build(MachineKnobs()), copies) for copies in (4, 1))
+    four, one = (combine_copies(load_variant("devices", "gpu").build(MachineKnobs()), copies) for copies in (4, 1))
     uneven = RowUpdates(4e6, 512, skew=2.5)
     assert seconds(four, uneven) == exactly(seconds(one, RowUpdates(2.5e6, 512)))
     assert joules(four, uneven) == exactly(4 * joules(one, RowUpdates(1e6, 512)))
-    assert written(uneven) == 4e6 * 512
+    assert written_bytes(uneven) == 4e6 * 512
 
 
 def test_what_a_memory_stores_does_not_depend_on_how_many_share_it():
-    one = load("devices", "pmem").build(MachineKnobs(pmem_capacity_GB=100.0))
+    one = load_variant("devices", "pmem").build(MachineKnobs(pmem_capacity_GB=100.0))
     work = RowUpdates(4e6, 64)
-    assert stored_bytes(folded(one, 4), work) == exactly(stored_bytes(one, work))
+    assert stored_bytes(combine_copies(one, 4), work) == exactly(stored_bytes(one, work))
 
 
 @each(("gpus", "in_node", "expected"), [(1, 8, 1), (8, 8, 1), (9, 8, 2), (16, 8, 2), (3, 1, 3)])
@@ -73,14 +73,14 @@ def test_nodes_are_as_many_as_the_gpus_fill(gpus, in_node, expected):
 @pytest.mark.parametrize("gpus", [2, 8])
 def test_an_all_to_all_inside_a_node_sends_all_but_a_gpus_own_share_over_the_fabric(gpus):
     total = 8e9
-    sent = even(Parts(gpus, 8), total)
+    sent = even_crossing(Parts(gpus, 8), total)
     assert sent.nbytes == exactly(total * (1 - 1 / gpus))
     assert seconds(network(gpus), AllToAll(*sent)) == exactly(START + total / gpus * (1 - 1 / gpus) / FABRIC)
 
 
 def test_an_all_to_all_over_two_nodes_waits_for_the_slower_of_fabric_and_network():
     total = 16e9
-    sent, work = total / 16, AllToAll(*even(Parts(16, 8), total))
+    sent, work = total / 16, AllToAll(*even_crossing(Parts(16, 8), total))
     begin = START + HOP + 8 * MESSAGE
     assert seconds(network(16), work) == exactly(begin + max(sent * 7 / 16 / FABRIC, sent * 8 / 16 / NET))
     near = AllToAll(work.nbytes, 100 * work.fabric, work.network)
@@ -89,7 +89,7 @@ def test_an_all_to_all_over_two_nodes_waits_for_the_slower_of_fabric_and_network
 
 def test_an_all_to_all_sends_a_message_to_each_gpu_of_another_node_or_one_to_each_other_node():
     total = 64e9
-    sent, work = total / 64, AllToAll(*even(Parts(64, 8), total))
+    sent, work = total / 64, AllToAll(*even_crossing(Parts(64, 8), total))
     direct, by_node = (seconds(network(64, network="infiniband", exchange_route=route), work) for route in ROUTES)
     far = sent * 56 / 64 / (0.9 * 22.5 * GB)
     assert direct == exactly(START + HOP + 56 * MESSAGE + far)
@@ -153,7 +153,7 @@ def test_the_energy_of_a_collective_counts_every_byte_that_leaves_a_gpu_at_both_
 
 
 def test_one_gpu_exchanges_nothing_and_two_nodes_power_a_card_for_each_gpu():
-    alone = AllToAll(*even(Parts(1, 8), 1e9))
+    alone = AllToAll(*even_crossing(Parts(1, 8), 1e9))
     assert seconds(network(1), alone) == seconds(network(1), AllReduce(1e9)) == 0
     assert joules(network(1), alone) == joules(network(1), AllReduce(1e9)) == 0
     assert (network(8).idle_watts, network(16).idle_watts) == (0, 16 * 20)
@@ -161,7 +161,7 @@ def test_one_gpu_exchanges_nothing_and_two_nodes_power_a_card_for_each_gpu():
 
 @each(("work",), [Pool(8e9), RowUpdates(4e6, 512), BottomMLP(65536.0, (13, 512, 64), "forward")])
 def test_a_batch_waits_for_the_slowest_of_all_gpus(work):
-    gpu = load("devices", "gpu")
+    gpu = load_variant("devices", "gpu")
     for count, deviations in ((1, 0.0), (2, 1.17741), (8, 2.03933), (512, 3.53230)):
         even, uneven = (gpu.build(MachineKnobs(num_gpus=count, step_jitter=jitter)) for jitter in (0.0, 0.03))
         assert seconds(uneven, work) == pytest.approx(seconds(even, work) * (1 + 0.03 * deviations), rel=1e-5)

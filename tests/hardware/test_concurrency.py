@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from engine.core.work import Move, RowReads
-from engine.hardware.concurrency import LoadCurve, access_seconds, at_load, loaded
+from engine.hardware.concurrency import LoadCurve, access_seconds, latency_ratio, loaded_latency
 from engine.hardware.device import seconds
 from engine.hardware.devices.dram import MEMORY
 from engine.hardware.devices.pmem import MEDIA
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.machine import MachineKnobs
 from tests.cases import each
 
@@ -60,7 +60,7 @@ def test_without_a_limit_only_the_first_access_is_waited_for_and_none_takes_noth
 
 
 def of(part, idle, load):
-    return idle * at_load(load, part.rise.value, part.bend.value, part.wall.value)
+    return idle * latency_ratio(load, part.rise.value, part.bend.value, part.wall.value)
 
 
 @each(("load", "published"), [(0.0, 250), (0.1, 269), (0.3, 292)])
@@ -80,9 +80,9 @@ POINTS = ((3.5, 584), (16.1, 663), (18.5, 962), (21.4, 951))
 def test_a_card_answers_as_measured_at_each_point_of_its_file(rate, published):
     """As many lines in flight as that rate and that latency have together (Little's law)."""
     machine = MachineKnobs(expander="fpga-card", cxl_bandwidth_GBps=21.4, cxl_latency_ns=474.0, cxl_switch_hops=0)
-    links, service = load("devices", "cxl").build(machine).rates, 64 / 21.4
+    links, service = load_variant("devices", "cxl").build(machine).rates, 64 / 21.4
     in_flight = 1 + rate * published / 64
-    told = float(loaded(links.answer["expander-dram"], service, 1e9, in_flight, links.curves["expander-dram"]))
+    told = float(loaded_latency(links.answer["expander-dram"], service, 1e9, in_flight, links.curves["expander-dram"]))
     assert told == pytest.approx(published, rel=1e-3)
     assert {memory for memory, curve in links.curves.items() if curve.points} == {"expander-dram"}, "PMEM is not that card"
     moved = carried(machine, in_flight - 1)
@@ -92,22 +92,22 @@ def test_a_card_answers_as_measured_at_each_point_of_its_file(rate, published):
 
 def carried(machine, tags):
     """Return the bytes a second that a link carries with so many lines in flight."""
-    link = load("devices", "cxl").build(replace(machine, assume=(("cxl.lines-in-flight", tags),)))
+    link = load_variant("devices", "cxl").build(replace(machine, assume=(("cxl.lines-in-flight", tags),)))
     return 1e9 / float(seconds(link, Move(1e9, "expander-dram")))
 
 
 def test_a_measured_curve_passes_its_points_stays_flat_before_and_behind_them_and_rises_with_what_is_in_flight():
     curve = LoadCurve(0.249, 0.55, 0.75, ((0.2, 1.0), (0.8, 1.5), (1.0, 2.0)))
-    assert [float(at_load(x, *curve)) for x in (0, 0.2, 0.5, 0.8, 1.0)] == [1, 1, 1.25, 1.5, 2]
-    found = loaded(100.0, 5.0, np.arange(1, 200), 100.0, curve)
+    assert [float(latency_ratio(x, *curve)) for x in (0, 0.2, 0.5, 0.8, 1.0)] == [1, 1, 1.25, 1.5, 2]
+    found = loaded_latency(100.0, 5.0, np.arange(1, 200), 100.0, curve)
     assert found[0] == 100 and (np.diff(found) >= 0).all() and found[-1] == 200
     for beside in (5, 15, 25):
-        assert found[beside] == pytest.approx(100 * float(at_load(beside * 5.0 / found[beside], *curve)), rel=1e-3)
+        assert found[beside] == pytest.approx(100 * float(latency_ratio(beside * 5.0 / found[beside], *curve)), rel=1e-3)
 
 
 def test_latency_under_load_solves_littles_law_and_never_falls_with_load():
     part = MEMORY["ddr4-3200"]
-    found = loaded(100.0, 5.0, np.arange(1, 200), 60.0, LoadCurve(part.rise.value, part.bend.value, part.wall.value))
+    found = loaded_latency(100.0, 5.0, np.arange(1, 200), 60.0, LoadCurve(part.rise.value, part.bend.value, part.wall.value))
     assert found[0] == 100 and (np.diff(found) >= 0).all() and (np.diff(found[60:]) == 0).all()
     for beside in (5, 15, 25):
         load = beside * 5.0 / found[beside]
@@ -117,7 +117,7 @@ def test_latency_under_load_solves_littles_law_and_never_falls_with_load():
 def rows_per_second(device, **knobs):
     machine = MachineKnobs(pmem_capacity_GB=128.0, **knobs)
     work = RowReads(1e6, 256, by="near-data" if "near_data_lanes" in knobs else "host")
-    return 1e6 / float(seconds(load("devices", device).build(machine), work))
+    return 1e6 / float(seconds(load_variant("devices", device).build(machine), work))
 
 
 def test_few_threads_or_lanes_leave_a_memory_idle_and_enough_of_them_fill_it():
@@ -130,13 +130,13 @@ def test_few_threads_or_lanes_leave_a_memory_idle_and_enough_of_them_fill_it():
 def test_a_links_tags_bound_what_it_carries_over_a_long_way():
     def rate(latency):
         machine = MachineKnobs(cxl_latency_ns=latency, cxl_bandwidth_GBps=60.0, cxl_switch_hops=0)
-        return 1e9 / float(seconds(load("devices", "cxl").build(machine), Move(1e9)))
+        return 1e9 / float(seconds(load_variant("devices", "cxl").build(machine), Move(1e9)))
 
     assert rate(100.0) == pytest.approx(60e9, rel=1e-3)
     assert rate(5000.0) == pytest.approx(1024 * 64 / (5000 * NS), rel=0.2) and rate(5000.0) < 1024 * 64 / (5000 * NS)
 
 
 def test_lines_read_out_of_a_memory_wait_for_it_too():
-    link = load("devices", "cxl").build(MachineKnobs(cxl_switch_hops=0, pmem="optane-100"))
+    link = load_variant("devices", "cxl").build(MachineKnobs(cxl_switch_hops=0, pmem="optane-100"))
     alone = [float(seconds(link, Move(64.0, memory))) for memory in ("", "expander-dram", "pmem")]
     assert alone == pytest.approx([250 * NS, 352 * NS, 555 * NS])

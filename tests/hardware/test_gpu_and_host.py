@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import pytest
 
-from engine.core.catalog import names
+from engine.core.catalog import part_names_of
 from engine.core.work import BottomMLP, CacheSoftware, Copy, DriveBatch, HostEmbedding, HostRows, RowReads, RowUpdates, TopPart
 from engine.hardware.device import joules, seconds
 from engine.hardware.hosts import HOSTS, LIBRARIES
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.scenario import Scenario, with_values
 from engine.systems.system import constants
@@ -23,7 +23,7 @@ MOVED = 0.78 * 2039 * GB  # an A100's share of its bandwidth
 
 
 def device(name, **knobs):
-    return load("devices", name).build(MachineKnobs(**knobs))
+    return load_variant("devices", name).build(MachineKnobs(**knobs))
 
 
 def exactly(value):
@@ -140,8 +140,8 @@ def test_a_stock_framework_computes_at_the_rate_that_was_measured_of_one():
     assert seconds(tuned, bags) == exactly(500 * US + 1)
 
 
-@each("host", names("host"))
-@each("software", names("host-software"))
+@each("host", part_names_of("host"))
+@each("software", part_names_of("host-software"))
 @each("samples", [1.0, 512.0, 65_536.0])
 def test_more_threads_up_to_the_cores_never_slow_layers_and_more_than_these_help_nobody(host, software, samples):
     work = TopPart(samples, (479, 1024, 256, 1), 27 * 128)

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from engine.amounts.expected import expected_amounts
-from engine.analysis.uncertainty import tornado, turns
-from engine.core.memo import forget
+from engine.analysis.uncertainty import find_turning_points, tornado
+from engine.core.memo import clear_memos
 from engine.core.work import RowReads, RowUpdates
 from engine.estimate import estimate
 from engine.estimates import _planned_batches, estimates
 from engine.hardware.device import Slowdown, joules, seconds
 from engine.hardware.devices.pmem import MEDIA
 from engine.hardware.line_cache import NO_CACHE, line_cache
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
@@ -22,7 +22,7 @@ from tests.cases import each
 from tests.machines import SYSTEMS, scenario, stored
 
 STEP, GB = "Step time [ms]", 1e9
-ON_FLASH = tuple(name for name in SYSTEMS if load("systems", name).memory == "pmem")
+ON_FLASH = tuple(name for name in SYSTEMS if load_variant("systems", name).memory == "pmem")
 CMMH = MEDIA["cxl-flash"]
 KNEE = (10, 40, 48, 56, 64, 96, 192, 384, 768)  # GB of tables, which fill one card at most
 
@@ -124,7 +124,7 @@ def test_cards_share_lines_and_each_brings_its_own_cache():
 
 
 def pmem(**knobs):
-    return load("devices", "pmem").build(settle(large(10, **knobs)).scenario.machine)
+    return load_variant("devices", "pmem").build(settle(large(10, **knobs)).scenario.machine)
 
 
 def test_a_miss_takes_its_time_and_many_take_those_in_flight_at_a_time():
@@ -155,11 +155,11 @@ def test_a_cache_can_be_assumed_of_any_medium():
         > 2 * estimate(large(96, medium="optane-100")).results[STEP]
     )
     assert "pmem.cache-capacity [GB]" not in " ".join(
-        load("devices", "pmem").build(settle(large(9, medium="optane-100")).scenario.machine).stated
+        load_variant("devices", "pmem").build(settle(large(9, medium="optane-100")).scenario.machine).stated
     )
 
 
-@each("system", names("systems"))
+@each("system", variant_names("systems"))
 def test_only_tables_in_such_a_medium_have_lines(system):
     assert settle(large(9, system)).medium.lines == (ON_FLASH.count(system) and int(48e9 / 4096))
     assert settle(large(9, system, "optane-100")).medium == NO_CACHE
@@ -169,7 +169,7 @@ def test_media_without_a_cache_share_one_plan_whatever_is_assumed():
     machines = [large(9, medium="optane-100"), large(9, medium="battery-dram"), large(9, medium="optane-200")]
     machines.append(with_values(machines[0], {"machine.assume": (("pmem.read-rate", 3.0),)}))
     settled = [settle(with_values(one, {"machine.pmem_capacity_GB": 1024.0})) for one in machines]
-    forget()  # what others planned, so that none of these is in its way
+    clear_memos()  # what others planned, so that none of these is in its way
     plans = [_planned_batches(one) for one in settled]
     assert all(plan is plans[0] for plan in plans)
 
@@ -180,7 +180,7 @@ def test_machines_of_one_medium_are_estimated_together_as_each_alone():
     together, alone = ([one.results[STEP] for one in found] for found in (estimates(asked), map(estimate, asked)))
     assert together == alone
     assert together[0] < together[1] < together[2]
-    assert tornado(base, STEP) and isinstance(turns(base, large(40, "pcie"), STEP), tuple)
+    assert tornado(base, STEP) and isinstance(find_turning_points(base, large(40, "pcie"), STEP), tuple)
 
 
 @each("row_bytes", [64, 128, 4096, 4104, 8192])

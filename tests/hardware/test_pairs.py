@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.estimates import estimates
-from engine.registry import names
+from engine.registry import variant_names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, values, with_values
 
@@ -33,7 +33,7 @@ GPUS = ("v100", "a100-40", "a100-80", "h100-sxm")
 def pair(rng):
     """Return a scenario and the same with one part better, and which."""
     base = preset(str(rng.choice([name for name in preset_names() if name != "tiny"]))).scenario
-    knobs = {"system": str(rng.choice(names("systems"))), "run.training": False, "machine.target_throughput": None}
+    knobs = {"system": str(rng.choice(variant_names("systems"))), "run.training": False, "machine.target_throughput": None}
     for path in rng.choice(list(RANGES), 5, replace=False):
         low, high, _ = RANGES[path]
         number = float(np.exp(rng.uniform(np.log(low), np.log(high))))

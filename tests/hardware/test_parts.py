@@ -1,11 +1,11 @@
 """Parts: does each device say which knobs it reads, and does each constant in use stand beside one?"""
 
 from engine.hardware.hosts import LAYERS
-from engine.registry import every, load, names
+from engine.registry import all_variants, load_variant, variant_names
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, with_values
-from engine.systems.system import constants, powered, readers
+from engine.systems.system import constants, powered_devices, readers
 from tests.cases import each
 from tests.machines import TINY
 
@@ -53,12 +53,12 @@ def read_by(kind):
     return found - set(SHARED)
 
 
-@each("name", names("devices"))
+@each("name", variant_names("devices"))
 def test_a_device_reads_the_knobs_that_it_declares_and_of_others_only_those_of_devices(name):
-    kind = every("devices")[name]
+    kind = all_variants("devices")[name]
     assert set(kind.knobs) <= set(KNOBS)
     assert set(kind.knobs) <= read_by(kind) | CHOOSES.get(name, set())
-    assert read_by(kind) <= {path for one in every("devices").values() for path in one.knobs}
+    assert read_by(kind) <= {path for one in all_variants("devices").values() for path in one.knobs}
 
 
 @each("path", MACHINE)
@@ -68,15 +68,15 @@ def test_a_knob_of_the_machine_belongs_to_a_device_or_is_shared_by_all(path):
 
 @each("preset_name", preset_names())
 def test_the_constants_in_use_are_those_of_the_powered_devices(preset_name):
-    for system in names("systems"):
+    for system in variant_names("systems"):
         uses_what_it_powers(with_values(preset(preset_name).scenario, {"system": system}))
 
 
 def uses_what_it_powers(scenario):
     system = scenario.system
     found = constants(scenario)
-    assert {name.partition(".")[0] for name in found} == set(powered(system, scenario.machine))
-    devices = powered(system, scenario.machine)
-    layers_on_gpus = "host" in devices and "gpu" in load("systems", system).devices
+    assert {name.partition(".")[0] for name in found} == set(powered_devices(system, scenario.machine))
+    devices = powered_devices(system, scenario.machine)
+    layers_on_gpus = "host" in devices and "gpu" in load_variant("systems", system).devices
     idle = [one for one in devices["host"].constants if one.name in LAYERS] if layers_on_gpus else []
     assert len(found) == sum(len(device.constants) for device in devices.values()) - len(idle)

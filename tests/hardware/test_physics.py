@@ -21,7 +21,7 @@ from engine.core.work import (
     TopPart,
 )
 from engine.hardware.device import joules, seconds
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.machine import MachineKnobs
 from tests.cases import each
 from tests.machines import stored
@@ -35,7 +35,7 @@ CALM = tuple(
 
 def device(name, **knobs):
     """Return a device of the default machine with some knobs changed."""
-    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GB": MODULE, "assume": CALM, **knobs}))
+    return load_variant("devices", name).build(MachineKnobs(**{"pmem_capacity_GB": MODULE, "assume": CALM, **knobs}))
 
 
 def exactly(value):
@@ -284,7 +284,7 @@ def test_energy_is_media_bytes_and_link_bits_at_their_price():
     assert joules(host, lookup) == exactly((625 - 250) * seconds(host, lookup))  # all of its cores work
 
 
-@each("name", names("devices"))
+@each("name", variant_names("devices"))
 def test_twice_the_work_never_takes_less_time_and_no_work_takes_none(name):
     built = device(name)
     by_kind = {

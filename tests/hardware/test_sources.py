@@ -5,22 +5,22 @@ from itertools import chain
 
 import pytest
 
-from engine.analysis.uncertainty import uncertain
+from engine.analysis.uncertainty import uncertain_constants
 from engine.commands.listing import LISTS, _catalogue
 from engine.core.work import Persist, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
-from engine.registry import every, load
+from engine.registry import all_variants, load_variant
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.scenario import KNOBS
-from engine.sweep.links import link, read
+from engine.sweep.links import link, open_link
 from tests.cases import each
 from tests.machines import scenario
 
 GB, MODULE = 1e9, 128.0
 DISPUTED = [
     (device, part, one)
-    for device, kind in every("devices").items()
+    for device, kind in all_variants("devices").items()
     for part, constants in kind.parts().items()
     for one in constants
     if one.switch
@@ -30,7 +30,7 @@ SWITCHES = sorted({one.switch for *_, one in DISPUTED})
 
 def device(name, **knobs):
     """Return a device of the default machine with one PMEM module and some knobs changed."""
-    return load("devices", name).build(MachineKnobs(**{"pmem_capacity_GB": MODULE, **knobs}))
+    return load_variant("devices", name).build(MachineKnobs(**{"pmem_capacity_GB": MODULE, **knobs}))
 
 
 @each("switch", SWITCHES)
@@ -94,9 +94,9 @@ def test_a_source_moves_the_result_travels_in_a_link_and_brings_its_own_range():
     one = {"machine.pmem_capacity_GB": MODULE}  # so that it is the memory that is waited for
     own = scenario("optane-rm1", "cxl", **one)
     paper = scenario("optane-rm1", "cxl", **one, **{"machine.pmem_bandwidth_source": "paper"})
-    assert read(link(paper)).scenario == paper
+    assert open_link(link(paper)).scenario == paper
     assert estimate(paper).results["Step time [ms]"] < 0.6 * estimate(own).results["Step time [ms]"]
-    assert (uncertain(own)["pmem.read-rate"].high, uncertain(paper)["pmem.read-rate"].high) == (8.5, 15.36)
+    assert (uncertain_constants(own)["pmem.read-rate"].high, uncertain_constants(paper)["pmem.read-rate"].high) == (8.5, 15.36)
 
 
 def test_the_list_of_devices_shows_what_each_source_says():

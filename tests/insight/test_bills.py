@@ -10,7 +10,7 @@ from engine.estimate import estimate
 from engine.scenario.machine import RECORDED
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import ready
+from engine.schedule.machine import ready_machine
 from tests.cases import each
 from tests.hardware.test_catalog import TEXT
 
@@ -166,7 +166,7 @@ def test_a_node_of_eight_gpus_costs_its_parts_in_either_year():
     parts = node(8, "h100-sxm", "gpu-8-sxm", 16 * 96, "host/amx-2023", "dram/ddr5-4800")
     for year in (2025, 2026):
         scenario = with_values(preset("dlrm-kaggle").scenario, {**asked, "machine.prices": str(year)})
-        devices = ready(scenario).devices
+        devices = ready_machine(scenario).devices
         assert sum(device.price for device in devices.values()) == pytest.approx(bill(parts, year))
         assert estimate(scenario).results[COST] == pytest.approx(bill(parts, year))
     assert set(devices) >= {"host", "gpu", "chassis", "dram"} and not {"expander-dram", "pmem", "cxl"} & set(devices)
@@ -180,7 +180,7 @@ def test_dram_on_cards_costs_its_cards_with_controllers_and_logic(gb, count):
     scenario = with_values(preset("dlrm-kaggle").scenario, {**asked, "machine.prices": "2026"})
     parts = node(1, "h100-sxm", "two-socket", 256, "host/amx-2023", "dram/ddr5-4800")
     parts |= {"expander/cmm-d-256": count * 256, CARD: count, "near-data/fpga": count}
-    devices = ready(scenario).devices
+    devices = ready_machine(scenario).devices
     assert sum(device.price for device in devices.values()) == pytest.approx(bill(parts, 2026))
     assert devices["expander-dram"].idle_watts == pytest.approx(
         count * loads(TEXT["expander/cmm-d-256"])["memory-power"]["value"]
@@ -200,7 +200,7 @@ TOO_MANY = [
 
 def test_cards_are_whole_as_modules_are():
     scenario = with_values(preset("dlrm-kaggle").scenario, {**CARDS, "machine.expander_dram_GiB": 1000.0})
-    machine = ready(scenario).scenario.machine
+    machine = ready_machine(scenario).scenario.machine
     assert (machine.num_expanders, machine.expander_dram_GiB) == (5, pytest.approx(5 * 256 / GIB))
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from engine.amounts.expected import expected_amounts
-from engine.insight.memory.cache_locks import FEW, finding, knee, lock_curve
+from engine.insight.memory.cache_locks import FEW_REFUSED, finding, knee, lock_curve
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from tests.cases import each
 
 BASE = preset("torchrec-terabyte").scenario
@@ -19,7 +19,7 @@ MIXED = {"policy.kernel": ("uvm-cache",) * 13 + ("hbm",) * 13}
 def test_points_are_what_a_batch_of_that_cache_misses_and_refuses(knobs):
     s = with_values(BASE, knobs)
     points = lock_curve(s)
-    unique = expected(s).unique_rows[:13].sum() if "policy.kernel" in knobs else expected(s).unique_rows.sum()
+    unique = expected_accesses(s).unique_rows[:13].sum() if "policy.kernel" in knobs else expected_accesses(s).unique_rows.sum()
     for point in (points[2], points[7], points[-1]):
         amounts = expected_amounts(settle(with_values(s, {"policy.cache_load_factor": point.share})))
         assert float(amounts.misses[0]) / unique == pytest.approx(point.missing)
@@ -34,7 +34,7 @@ def test_the_knee_is_where_a_hundredth_of_a_batchs_rows_is_refused():
     bend = knee(points)
     assert bend is not None
     refused = np.interp(np.log(bend), np.log([p.gigabytes for p in points]), [p.refused for p in points])
-    assert refused == pytest.approx(FEW, rel=1e-6)
+    assert refused == pytest.approx(FEW_REFUSED, rel=1e-6)
     assert points[0].gigabytes < bend < points[-1].gigabytes and "rows of two batches fit" in finding(BASE, points)
     assert knee(points[-2:]) is None and finding(BASE, points[-2:]).startswith("This cache refuses 0 % of a batch's rows")
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.core.catalog import names
+from engine.core.catalog import part_names_of
 from engine.insight.network.collectives import ALL_REDUCE, ALL_TO_ALL, STEP, bus_bandwidth, card_share, collectives, dcnv2
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset
@@ -102,7 +102,7 @@ def test_a_short_all_reduce_reaches_less_of_its_links_than_a_long_one():
 
 def test_each_comparison_has_all_networks_from_few_gpus_to_128_and_each_point_a_source():
     for comparison in found().values():
-        assert tuple(one.network for one in comparison.curves) == names("network")
+        assert tuple(one.network for one in comparison.curves) == part_names_of("network")
         for one in comparison.curves:
             assert one.gpus[-1] == 128 and len(one.values) == len(one.gpus) and min(one.values) > 0
         assert all(point.source for point in comparison.points)

@@ -7,9 +7,9 @@ from itertools import chain, product
 import pytest
 
 from engine.estimate import estimate
-from engine.insight.knob_effect import NOTHING, STUCK, KnobEffect, effect, moved, same
+from engine.insight.knob_effect import NO_EFFECT, NO_OTHER_VALUE, KnobEffect, effect, equal_results, moved_scenarios
 from engine.insight.running_costs import running_costs
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
@@ -21,7 +21,7 @@ from tests.cases import each
 from tests.machines import TINY, counted, ready
 from tests.systems.test_scale_out import small
 
-SYSTEMS = tuple(name for name in names("systems") if load("systems", name).family == "TrainingCXL")
+SYSTEMS = tuple(name for name in variant_names("systems") if load_variant("systems", name).family == "TrainingCXL")
 PLACES = (
     {},
     {"data.popularity": "zipf"},
@@ -72,7 +72,7 @@ def struck(path):
         return {path: own}
     if path.endswith("_mtbf_hours"):
         return {path: 2e-7, "faults.detect_seconds": 0.0, "faults.restart_seconds": 0.0, "faults.power_loss_at_seconds": ()}
-    return {f"faults.{knob.needs.replace('-', '_')}_at_seconds": own} if knob.needs in names("faults") else {}
+    return {f"faults.{knob.needs.replace('-', '_')}_at_seconds": own} if knob.needs in variant_names("faults") else {}
 
 
 CRASH = {"faults.gpu_crash_at_seconds": (1.0,)}
@@ -117,10 +117,13 @@ def shows_in_a_full_run(path):
         return full(READS_FILE, True) != full(READS_FILE)
     if KNOBS[path].acts == "campaign":
         asked = with_values(TINY, {"run.batches": 10, "faults.power_loss_mtbf_hours": 10.0})
-        return any(campaigns.of(other).protected != campaigns.of(asked).protected for other in moved(asked, KNOBS[path]))
+        return any(
+            campaigns.simulate_campaigns(other).protected != campaigns.simulate_campaigns(asked).protected
+            for other in moved_scenarios(asked, KNOBS[path])
+        )
     if KNOBS[path].acts == "running costs":
         costs = running_costs(estimate(TINY))
-        return all(running_costs(estimate(other)) != costs for other in moved(TINY, KNOBS[path]))
+        return all(running_costs(estimate(other)) != costs for other in moved_scenarios(TINY, KNOBS[path]))
     if path == "faults.trace":
         return full(with_values(READS_FILE, {path: "0.0001 gpu-crash"})) != full(READS_FILE)
     if KNOBS[path].acts == "memories":
@@ -133,7 +136,7 @@ def shows_in_a_full_run(path):
     if KNOBS[path].acts == "file":
         return full(with_values(READS_FILE, {path: 1}), True) != full(with_values(READS_FILE, {path: 2}), True)
     bases = (with_values(TINY, {**EVENTFUL, **struck(path), **changes}) for changes in ({}, LONG_ROWS))
-    return any(full(other) != full(base) for base in chain(bases, in_a_commit()) for other in moved(base, KNOBS[path]))
+    return any(full(other) != full(base) for base in chain(bases, in_a_commit()) for other in moved_scenarios(base, KNOBS[path]))
 
 
 @pytest.mark.slow
@@ -152,10 +155,10 @@ def test_knobs_that_act_in_a_full_run_move_no_estimate(name):
     """All are moved at once, each as far as it goes, since one estimate tells as much as a hundred."""
     base = other = preset(name).scenario
     for path in (path for path in KNOBS if KNOBS[path].acts != "always"):
-        ways = [with_values(other, {path: "ab" * 32})] if path == "data.digest" else moved(other, KNOBS[path])
+        ways = [with_values(other, {path: "ab" * 32})] if path == "data.digest" else moved_scenarios(other, KNOBS[path])
         *_, other = (other, *ways)
     assert values(other)["faults.seed"] != values(base)["faults.seed"]
-    assert same(estimate(other).results, estimate(base).results)
+    assert equal_results(estimate(other).results, estimate(base).results)
 
 
 @each("all_powered", [False, True], few=4)
@@ -165,34 +168,34 @@ def test_a_device_said_not_to_be_used_moves_no_result(system, all_powered):
     unused = [path for path in KNOBS if readers(path) and not effect(base, path).acts]
     assert unused
     for path in unused:
-        assert effect(base, path).sentence.startswith(NOTHING)
-        assert all(same(estimate(other).results, estimate(base).results) for other in moved(base, KNOBS[path]))
+        assert effect(base, path).sentence.startswith(NO_EFFECT)
+        assert all(equal_results(estimate(other).results, estimate(base).results) for other in moved_scenarios(base, KNOBS[path]))
 
 
 @each(
     ("changes", "path", "sentence"),
     [
-        ({"system": "pmem"}, "machine.cxl_bandwidth_GBps", f"{NOTHING}: system pmem uses no CXL link."),
-        ({"system": "cxl"}, "policy.warm_caches", f"{NOTHING}: system cxl has no cache that a run could begin with filled."),
-        ({"system": "cxl"}, "machine.ssd", f"{NOTHING}: system cxl uses no SSD."),
-        ({"machine.near_data_compute": False}, "machine.near_data_lanes", f"{NOTHING}: near-data compute is off."),
+        ({"system": "pmem"}, "machine.cxl_bandwidth_GBps", f"{NO_EFFECT}: system pmem uses no CXL link."),
+        ({"system": "cxl"}, "policy.warm_caches", f"{NO_EFFECT}: system cxl has no cache that a run could begin with filled."),
+        ({"system": "cxl"}, "machine.ssd", f"{NO_EFFECT}: system cxl uses no SSD."),
+        ({"machine.near_data_compute": False}, "machine.near_data_lanes", f"{NO_EFFECT}: near-data compute is off."),
         (
             {"system": "pmem", "machine.all_powered": True},
             "machine.cxl_latency_ns",
-            f"{NOTHING}: CXL link is powered and paid for, but system pmem does not use it.",
+            f"{NO_EFFECT}: CXL link is powered and paid for, but system pmem does not use it.",
         ),
         (
             {},
             "data.zipf_exponent",
-            f"{NOTHING}: neither half, double nor the ends of its range change a result of the estimate.",
+            f"{NO_EFFECT}: neither half, double nor the ends of its range change a result of the estimate.",
         ),
-        ({"run.training": False}, "model.learning_rate", f"{NOTHING}: functional training is off."),
-        ({}, "faults.detect_seconds", f"{NOTHING}: no fault is asked for."),
-        (CRASH, "faults.repair_sigma", f"{NOTHING}: faults.repair_median_seconds is 0."),
-        (CRASH, "faults.fail_slow_seconds", f"{NOTHING}: no fail-slow is asked for."),
-        ({"faults.rates": "llama3"}, "faults.late_detection_seconds", f"{NOTHING}: faults.late_detection_share is 0."),
-        ({"faults.rates": "llama3"}, "faults.flush_failure_share", f"{NOTHING}: no power loss is asked for."),
-        ({}, "run.passes", f"{NOTHING}: it acts on a data file, and there is none."),
+        ({"run.training": False}, "model.learning_rate", f"{NO_EFFECT}: functional training is off."),
+        ({}, "faults.detect_seconds", f"{NO_EFFECT}: no fault is asked for."),
+        (CRASH, "faults.repair_sigma", f"{NO_EFFECT}: faults.repair_median_seconds is 0."),
+        (CRASH, "faults.fail_slow_seconds", f"{NO_EFFECT}: no fail-slow is asked for."),
+        ({"faults.rates": "llama3"}, "faults.late_detection_seconds", f"{NO_EFFECT}: faults.late_detection_share is 0."),
+        ({"faults.rates": "llama3"}, "faults.flush_failure_share", f"{NO_EFFECT}: no power loss is asked for."),
+        ({}, "run.passes", f"{NO_EFFECT}: it acts on a data file, and there is none."),
     ],
 )
 def test_a_knob_without_effect_says_why(changes, path, sentence):
@@ -201,15 +204,17 @@ def test_a_knob_without_effect_says_why(changes, path, sentence):
 
 def test_a_knob_that_only_refuses_says_with_which_words():
     found = effect(with_values(TINY, {"system": "pcie"}), "policy.relaxed_lookup")
-    assert found.sentence.startswith(f"{NOTHING}: policy.relaxed_lookup=on is not possible: system=pcie")
+    assert found.sentence.startswith(f"{NO_EFFECT}: policy.relaxed_lookup=on is not possible: system=pcie")
     log = effect(with_values(TINY, {"system": "dram"}), "policy.log")
-    assert not log.acts and log.sentence.startswith(f"{STUCK}: policy.log=undo is not possible: system=dram keeps no log")
+    assert not log.acts and log.sentence.startswith(
+        f"{NO_OTHER_VALUE}: policy.log=undo is not possible: system=dram keeps no log"
+    )
 
 
 def test_under_a_machine_that_cannot_run_a_knob_helps_or_says_that_it_does_not():
     refused = with_values(TINY, {"system": "cxl", "machine.num_gpus": 8})
     bandwidth = effect(refused, "machine.cxl_bandwidth_GBps")
-    assert bandwidth == KnobEffect(False, f"{NOTHING}: the machine cannot run, and no other value that was tried changes that.")
+    assert bandwidth == KnobEffect(False, f"{NO_EFFECT}: the machine cannot run, and no other value that was tried changes that.")
     assert effect(refused, "machine.num_gpus").acts
 
 
@@ -224,7 +229,7 @@ def test_a_list_with_a_value_per_table_is_moved_as_a_whole_and_acts():
         "model.optimizer": ("sgd", "adam", "sgd"),
     }
     listed = with_values(TINY, {**lists, "model.interaction": "concat"})
-    assert [one.model.embedding_dim for one in moved(listed, KNOBS["model.embedding_dim"])] == [(16, 8, 8), (4, 2, 2)]
+    assert [one.model.embedding_dim for one in moved_scenarios(listed, KNOBS["model.embedding_dim"])] == [(16, 8, 8), (4, 2, 2)]
     for path in lists:
         assert effect(listed, path) == KnobEffect(True), path
 

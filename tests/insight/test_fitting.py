@@ -11,14 +11,14 @@ import pytest
 from engine.__main__ import main
 from engine.errors import BadFile
 from engine.insight.fitting import told
-from engine.insight.fitting.counting import LookupCounts, blocks, counted, measured
-from engine.insight.fitting.fit import Fitted, fit_file, lookups_of
-from engine.insight.fitting.law import fit
+from engine.insight.fitting.counting import LookupCounts, blocks, count_table, held_back_shares
+from engine.insight.fitting.fit import GeneratorFit, fit_file, lookups_of
+from engine.insight.fitting.law import fit_law
 from engine.scenario.presets import scenario_file
 from engine.scenario.scenario import with_values
-from engine.sweep.links import read
+from engine.sweep.links import open_link
 from engine.workload import bags
-from engine.workload.locality import UseStream
+from engine.workload.locality import LocalityStream
 from engine.workload.popularity import popularities, zipf
 from engine.workload.readers.recording import Recording
 from engine.workload.sampling import Recipe
@@ -31,7 +31,7 @@ RANDOM = np.random.default_rng(5)
 
 
 def drawn(s: float, q: float, hottest: float, once: float, rows: int, lookups: int, locality: float = 0.0) -> np.ndarray:
-    return UseStream(Recipe((zipf(s, q, hottest, once, rows),), (1,), 1, 3, 0.5), lookups, locality).ids(0)
+    return LocalityStream(Recipe((zipf(s, q, hottest, once, rows),), (1,), 1, 3, 0.5), lookups, locality).ids(0)
 
 
 def recorded(*fields: np.ndarray, clicks: float = 0.25, hashed: bool = True) -> Recording:
@@ -49,17 +49,17 @@ def test_the_law_that_lookups_were_drawn_from_is_found_and_the_rows_that_they_ha
     s: float, q: float, hottest: float, once: float, rows: int
 ) -> None:
     counts = np.bincount(drawn(s, q, hottest, once, rows, 600_000))
-    found = fit(counts, int(np.count_nonzero(counts)), True)
+    found = fit_law(counts, int(np.count_nonzero(counts)), True)
     assert found.rows == pytest.approx(rows, rel=0.15) and found.hottest == pytest.approx(hottest, abs=0.002)
     hottest_rows = [1, 10, 100, 1000, 10_000, 100_000]
     true, own = (spectrum(law) for law in (zipf(s, q, hottest, once, rows), zipf(*found.knobs(), found.rows)))
     assert head_mass(own, hottest_rows) == pytest.approx(head_mass(true, hottest_rows), abs=0.008)
-    kept = fit(counts, int(np.count_nonzero(counts)), False)
+    kept = fit_law(counts, int(np.count_nonzero(counts)), False)
     assert kept.rows == np.count_nonzero(counts)
 
 
 @pytest.fixture(scope="module")
-def fitted() -> Fitted:
+def fitted() -> GeneratorFit:
     """Four fields of 150,000 samples with locality; half of the last one's lookups are uniform over two sizes of rows."""
     n = 150_000
     odd = np.where(RANDOM.random(n) < 0.5, RANDOM.integers(0, 40, n), RANDOM.integers(40, 30_000, n))
@@ -68,7 +68,7 @@ def fitted() -> Fitted:
     )
 
 
-def test_locality_and_clicks_are_found(fitted: Fitted) -> None:
+def test_locality_and_clicks_are_found(fitted: GeneratorFit) -> None:
     assert fitted.click_rate == pytest.approx(0.1, abs=0.01)
     found = fit_file(recorded(drawn(1.2, 5.0, 0.0, 0.0, 20_000, 100_000, 0.5), drawn(0.9, 0.0, 0.1, 0.0, 9000, 100_000, 0.5)))
     assert found.locality == pytest.approx(0.5, abs=0.1)
@@ -77,26 +77,26 @@ def test_locality_and_clicks_are_found(fitted: Fitted) -> None:
     assert fit_file(recorded(drawn(1.2, 5.0, 0.0, 0.0, 20_000, 100_000))).locality < 0.05
 
 
-def test_held_back_blocks_agree_where_the_form_fits_and_a_warning_names_the_table_where_it_does_not(fitted: Fitted) -> None:
+def test_held_back_blocks_agree_where_the_form_fits_and_a_warning_names_the_table_where_it_does_not(fitted: GeneratorFit) -> None:
     assert fitted.tables[0].file.apart(fitted.tables[0].fit) < 0.02
-    words = " ".join(told.warnings(fitted))
+    words = " ".join(told.fit_warnings(fitted))
     assert "does not fit 1 of 3 tables" in words and "in table 3 by" in words
-    assert not any("hang together" in sentence or "samples were counted" in sentence for sentence in told.warnings(fitted))
+    assert not any("hang together" in sentence or "samples were counted" in sentence for sentence in told.fit_warnings(fitted))
 
 
-def test_the_scenario_has_the_tables_of_the_file_and_goes_through_a_file_and_a_link(fitted: Fitted, tmp_path: Path) -> None:
+def test_the_scenario_has_the_tables_of_the_file_and_goes_through_a_file_and_a_link(fitted: GeneratorFit, tmp_path: Path) -> None:
     base = TINY
     one = fitted.scenario(base)
     assert one.model.num_tables == 3 and one.model.bottom_mlp == (1, *base.model.bottom_mlp[1:])
     assert [law.rows for law in popularities(one)] == [table.law.rows for table in fitted.tables]
-    (tmp_path / "fit.toml").write_text(told.toml(fitted, base, "tiny"))
+    (tmp_path / "fit.toml").write_text(told.scenario_toml(fitted, base, "tiny"))
     assert scenario_file(tmp_path / "fit.toml") == one
 
 
 def test_held_back_blocks_are_counted_as_pandas_counts() -> None:
     file = recorded(drawn(1.1, 2.0, 0.0, 0.0, 3000, 20_000))
     parts = blocks(file.samples, 10_000)
-    found = measured(counted(file, 0, parts, False), 3000)
+    found = held_back_shares(count_table(file, 0, parts, False), 3000)
     held = [pd.Series(file.tokens[low:high, 0]) for low, high in parts[3::4]]
     before = pd.concat([pd.Series(file.tokens[low:high, 0]) for at, (low, high) in enumerate(parts) if at % 4 < 3])
     after = pd.concat(held)
@@ -110,7 +110,7 @@ def test_held_back_blocks_are_counted_as_pandas_counts() -> None:
 def test_fields_that_hang_together_are_named() -> None:
     one = drawn(1.1, 2.0, 0.0, 0.0, 3000, 30_000)
     found = fit_file(recorded(one, 7 * one + 1))
-    assert found.together == pytest.approx(1.0) and any("hang together" in sentence for sentence in told.warnings(found))
+    assert found.together == pytest.approx(1.0) and any("hang together" in sentence for sentence in told.fit_warnings(found))
 
 
 def test_rows_that_are_numbers_are_as_many_as_the_largest_says() -> None:
@@ -120,7 +120,7 @@ def test_rows_that_are_numbers_are_as_many_as_the_largest_says() -> None:
 
 def test_a_traces_bag_lengths_come_back_as_their_spread_and_a_law_of_others_is_warned_of(tmp_path: Path) -> None:
     wanted, random = ((3, 1.4), (2, 0.5), (5, 0.0)), np.random.default_rng(8)
-    lengths = np.array([bags.lengths(random, 4000, mean, cv) for mean, cv in wanted])
+    lengths = np.array([bags.draw_lengths(random, 4000, mean, cv) for mean, cv in wanted])
     a_trace(tmp_path / "t.pt", lengths, random.integers(0, 50, int(lengths.sum())))
     found = fit_file(lookups_of(tmp_path / "t.pt"))
     for (mean, cv), row, table in zip(wanted, lengths, found.tables, strict=True):
@@ -128,11 +128,11 @@ def test_a_traces_bag_lengths_come_back_as_their_spread_and_a_law_of_others_is_w
         assert table.bags.empty == (row == 0).mean() == pytest.approx(table.bags.generated_empty, abs=0.02)
     given = found.scenario(TINY).data.bag_length_cv
     assert given == tuple(table.bags.length_cv for table in found.tables) and given[2] == 0
-    assert not any("Bag lengths" in sentence for sentence in told.warnings(found))
+    assert not any("Bag lengths" in sentence for sentence in told.fit_warnings(found))
     all_or_none = np.where(random.random((1, 4000)) < 0.4, 0, 10)  # the law of this spread has (2 / 8)^2 empty
     a_trace(tmp_path / "o.pt", all_or_none, random.integers(0, 50, int(all_or_none.sum())))
     other = fit_file(lookups_of(tmp_path / "o.pt"))
-    told_of = next(sentence for sentence in told.warnings(other) if "Bag lengths" in sentence)
+    told_of = next(sentence for sentence in told.fit_warnings(other) if "Bag lengths" in sentence)
     assert told_of.startswith("Bag lengths of 1 tables follow another law") and "5.95 % as generated" in told_of
 
 
@@ -140,7 +140,7 @@ def test_a_trace_gives_tables_and_mean_bags_and_keeps_the_dense_features_of_the_
     a_trace(tmp_path / "t.pt", LENGTHS, INDICES)
     found = fit_file(lookups_of(tmp_path / "t.pt"))
     assert [table.bags.pooling for table in found.tables] == [max(round(row.sum() / 40), 1) for row in LENGTHS]
-    assert found.click_rate is None and "without labels" in " ".join(told.warnings(found))
+    assert found.click_rate is None and "without labels" in " ".join(told.fit_warnings(found))
     assert found.scenario(TINY).model.bottom_mlp == TINY.model.bottom_mlp
     a_trace(tmp_path / "none.pt", LENGTHS * [[1], [0], [1]], INDICES[: int(LENGTHS[[0, 2]].sum())])
     empty = fit_file(lookups_of(tmp_path / "none.pt"))
@@ -156,7 +156,7 @@ def replace_lookups(folder: Path) -> Recording:
 
 
 def test_measuring_nothing_held_back_is_no_error() -> None:
-    assert measured(LookupCounts(1, tuple(np.zeros(int(at % 4 < 3), np.int64) for at in range(4))), 1).lookups == 0
+    assert held_back_shares(LookupCounts(1, tuple(np.zeros(int(at % 4 < 3), np.int64) for at in range(4))), 1).lookups == 0
 
 
 def test_the_command_writes_a_scenario_that_runs_and_a_link_that_opens(
@@ -171,7 +171,7 @@ def test_the_command_writes_a_scenario_that_runs_and_a_link_that_opens(
     assert "own.csv: mapped by own.csv.toml, 5,000 samples counted" in told_ and "Warning: Only 5,000 samples" in told_
     one = scenario_file(tmp_path / "f.toml")
     content = json.loads((tmp_path / "f.json").read_text())
-    assert read(told_.partition("Link: ")[2].strip()).scenario == one == read(content["link"]).scenario
+    assert open_link(told_.partition("Link: ")[2].strip()).scenario == one == open_link(content["link"]).scenario
     assert one.data.batch_size == 64 and one.model.num_tables == 2 and len(content["tables"]) == 2
     assert main(["run", "--scenario", str(tmp_path / "f.toml"), "--set", "run.batches=5"]) == 0
     capsys.readouterr()

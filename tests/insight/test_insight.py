@@ -13,14 +13,24 @@ from engine.estimate import estimate
 from engine.hardware.device import seconds
 from engine.insight import planner_gap
 from engine.insight.cost import cost
-from engine.insight.decomposition import BOUND, NEAR, RELAXED, decomposition, other_way
-from engine.insight.relaxation import ENDLESS, LINK, UNLIMITED, WIDEST, at, ends, log, relaxable, relaxation
+from engine.insight.decomposition import BOUND, NEAR_DATA, RELAXED, decompose, in_other_order
+from engine.insight.relaxation import (
+    ENDLESS_BATCHES,
+    LINK,
+    UNLIMITED_BOUND,
+    WIDEST_LINK,
+    log_rates,
+    machine_with_log_rate,
+    mlp_log,
+    relaxable,
+    relaxation,
+)
 from engine.insight.saturation import saturation
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.systems.traffic import mlp_bytes, top_widths
 from engine.workload import spectrum
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from engine.workload.popularity import Popularity
 from pages.why_page import sentences
 from tests.cases import each
@@ -29,8 +39,12 @@ from tests.machines import PRESETS, ready, scenario
 STEP, JOULES = "Step time [ms]", "Energy per batch [J]"
 ONE = {"machine.pmem_capacity_GB": 128.0}  # one Optane module, where six would hide what is asked about
 LADDER = ["pcie", "cxl-d", "cxl-b", "cxl", "cxl"]
-VARIED = [*((name, {}) for name in PRESETS), ("tiny", {NEAR: False}), ("optane-rm2", {"machine.pmem": "cxl-flash", BOUND: 3})]
-steps_of, relaxation_of, saturation_of = cache(decomposition), cache(relaxation), cache(saturation)
+VARIED = [
+    *((name, {}) for name in PRESETS),
+    ("tiny", {NEAR_DATA: False}),
+    ("optane-rm2", {"machine.pmem": "cxl-flash", BOUND: 3}),
+]
+steps_of, relaxation_of, saturation_of = cache(decompose), cache(relaxation), cache(saturation)
 
 
 def steps(name, **knobs):
@@ -59,13 +73,13 @@ def test_both_orders_of_a_pair_save_the_same_together(name):
         both = one.saved.seconds + two.saved.seconds
         assert one.swapped.saved.seconds + two.swapped.saved.seconds == pytest.approx(both, abs=1e-12)
         assert one.mean_seconds + two.mean_seconds == pytest.approx(both, abs=1e-12)
-    middle = estimate(scenario(name, "cxl-d", **{NEAR: False})).results[STEP]
+    middle = estimate(scenario(name, "cxl-d", **{NEAR_DATA: False})).results[STEP]
     assert 1e3 * found[0].swapped.before.seconds == pytest.approx(middle, rel=1e-12)
-    for way in (steps(name), other_way(steps(name))):
+    for way in (steps(name), in_other_order(steps(name))):
         assert all(one.after == two.before for one, two in pairwise(way.steps))
         assert (way.steps[0].before, way.steps[-1].after) == (way.start, way.end)
         assert all(cost(step.scenario) == step.after for step in way.steps)
-    assert other_way(other_way(steps(name))) == steps(name)
+    assert in_other_order(in_other_order(steps(name))) == steps(name)
     lookup_last = estimate(scenario(name, "cxl", **{RELAXED: False})).results[STEP]
     assert 1e3 * found[3].swapped.before.seconds == pytest.approx(lookup_last, rel=1e-12)
 
@@ -86,13 +100,13 @@ def test_a_step_that_cannot_be_taken_says_why_and_the_others_go_on(knobs, name, 
 
 
 def test_without_near_data_logic_the_first_step_pools_on_the_gpu_and_has_no_other_order():
-    found = steps("trainingcxl-rm1", **{NEAR: False})
+    found = steps("trainingcxl-rm1", **{NEAR_DATA: False})
     assert found.steps[0].name == "Pooling on the GPU" and [step.swapped for step in found.steps[:2]] == [None, None]
 
 
 def test_tables_that_do_not_fit_leave_nothing_to_take_apart():
     small = scenario("dlrm-kaggle", "cxl", **{"machine.pmem_capacity_GB": 1.0, "machine.pmem_module_GB": 1.0})
-    for insight in (decomposition, relaxation, saturation):
+    for insight in (decompose, relaxation, saturation):
         with pytest.raises(CannotRun, match="cannot hold"):
             insight(small)
 
@@ -100,9 +114,9 @@ def test_tables_that_do_not_fit_leave_nothing_to_take_apart():
 def test_a_step_that_costs_time_is_told_with_the_stages_that_grow():
     found = steps("trainingcxl-rm1")
     assert found.steps[3].saved.seconds < 0 < found.steps[3].swapped.saved.seconds
-    (told,) = sentences.costs(found)
+    (told,) = sentences.cost_sentences(found)
     assert told.startswith("Relaxed lookup costs 0.147 ms") and "exposed Checkpoint grows by 0.401 ms" in told
-    assert sentences.costs(steps("optane-rm1", **ONE)) == ()
+    assert sentences.cost_sentences(steps("optane-rm1", **ONE)) == ()
 
 
 def test_the_findings_name_the_step_that_saves_most_and_whether_order_matters():
@@ -119,10 +133,10 @@ def test_the_findings_name_the_step_that_saves_most_and_whether_order_matters():
 def gate_left(base, medium):
     """Return the seconds that a top MLP leaves of PMEM, or of a link: from the devices alone, nothing scheduled."""
     m, s = ready(base), base
-    rows, r = expected(s).unique_rows.sum(), 4 * s.model.embedding_dim
+    rows, r = expected_accesses(s).unique_rows.sum(), 4 * s.model.embedding_dim
     top = seconds(m.devices["gpu"], TopPart(s.data.batch_size, top_widths(s), (s.model.num_tables + 1) * s.model.embedding_dim))
     log, read, flags = RowLog(rows, r, r + 8, "near-data"), RowReads(rows, r, by="near-data"), Persist(4)
-    pooled = seconds(m.devices["near-data"], Pool(expected(s).lookups.sum() * r, "pmem"))
+    pooled = seconds(m.devices["near-data"], Pool(expected_accesses(s).lookups.sum() * r, "pmem"))
     looked_up = max(seconds(m.devices["pmem"], read), pooled)
     return float(top - looked_up - sum(seconds(m.devices["pmem"], work) for work in (log, flags)) if medium == "pmem" else top)
 
@@ -135,11 +149,11 @@ SLOWER += [("trainingcxl-rm4", "cxl", 1), ("trainingcxl-rm3", "cxl", 1), ("train
 def test_the_log_needs_the_staleness_of_the_closed_form(name, limit, factor):
     base = relaxable(scenario(name, "cxl"))
     rate = 67.3e9 / factor
-    slow = at(base, limit, rate / 1e9)
-    found, gate = log(slow, 100), gate_left(slow, limit)
+    slow = machine_with_log_rate(base, limit, rate / 1e9)
+    found, gate = mlp_log(slow, 100), gate_left(slow, limit)
     assert found.limit == limit and found.rate == pytest.approx(rate)
     if gate <= 0:  # slow appends make row logs that last longer than the top MLP leaves
-        assert found.gate == 0 and found.batches == inf and found.unlimited > log(base, 100).unlimited
+        assert found.gate == 0 and found.batches == inf and found.unlimited > mlp_log(base, 100).unlimited
         return
     assert found.gate == pytest.approx(gate, rel=1e-3)
     assert found.batches == pytest.approx(mlp_bytes(base) / (rate * gate), rel=2e-3)
@@ -149,13 +163,13 @@ def test_the_log_needs_the_staleness_of_the_closed_form(name, limit, factor):
 
 @each(("name", "factor"), [("trainingcxl-rm4", 1), ("trainingcxl-rm4", 10), ("trainingcxl-rm3", 10)], few=1)
 def test_a_full_run_without_a_bound_has_an_mlp_log_twice_as_old_as_its_writing_takes(name, factor):
-    knobs = {BOUND: UNLIMITED, "run.training": False, "run.batches": 160}
+    knobs = {BOUND: UNLIMITED_BOUND, "run.training": False, "run.batches": 160}
     base = relaxable(scenario(name, "cxl"))
-    slow = at(base, "pmem" if factor > 1 else "cxl", 67.3 / factor)
+    slow = machine_with_log_rate(base, "pmem" if factor > 1 else "cxl", 67.3 / factor)
     gate = gate_left(slow, "pmem" if factor > 1 else "cxl")
     age = simulate(with_values(slow, knobs)).results["MLP staleness [batches]"]
     assert abs(age - 2 * mlp_bytes(base) / (67.3e9 / factor) / gate) <= 2
-    assert log(slow, 100).needed <= age
+    assert mlp_log(slow, 100).needed <= age
 
 
 @each("name", ["trainingcxl-rm3", "dlrm-kaggle", "optane-rm2"], few=1)
@@ -168,10 +182,10 @@ def test_the_needed_bound_is_the_smallest_that_hides_the_log(name):
 @pytest.mark.parametrize(("name", "knobs"), [("trainingcxl-rm2", {}), ("optane-rm2", ONE)])
 def test_relaxing_pays_up_to_a_log_bandwidth_and_not_beyond(name, knobs):
     found, base = relaxation_of(scenario(name, "cxl", **knobs)), relaxable(scenario(name, "cxl", **knobs))
-    assert log(at(base, found.now.limit, 0.95 * found.enough / 1e9), 0).pays
-    assert not log(at(base, found.now.limit, 1.02 * found.enough / 1e9), 0).pays
-    assert log(at(base, found.now.limit, 0.9 * found.hundreds_below / 1e9), 0).needed >= 100
-    assert log(at(base, found.now.limit, 1.1 * found.hundreds_below / 1e9), 0).needed <= 100
+    assert mlp_log(machine_with_log_rate(base, found.now.limit, 0.95 * found.enough / 1e9), 0).pays
+    assert not mlp_log(machine_with_log_rate(base, found.now.limit, 1.02 * found.enough / 1e9), 0).pays
+    assert mlp_log(machine_with_log_rate(base, found.now.limit, 0.9 * found.hundreds_below / 1e9), 0).needed >= 100
+    assert mlp_log(machine_with_log_rate(base, found.now.limit, 1.1 * found.hundreds_below / 1e9), 0).needed <= 100
 
 
 @each("name", ["trainingcxl-rm1", "optane-rm4", "dlrm-terabyte"], few=1)
@@ -198,7 +212,7 @@ def test_beyond_its_saturation_a_doubled_link_saves_less_than_one_percent(name):
     for found in saturation_of(scenario(name, "cxl")):
 
         def saves(bandwidth, system=found.system):
-            endless = {"run.batches": ENDLESS}  # as the curve has it: a short run ends before a log is waited for
+            endless = {"run.batches": ENDLESS_BATCHES}  # as the curve has it: a short run ends before a log is waited for
             one, two = (
                 estimate(scenario(name, system, **endless, **held, **{LINK: b})).results[STEP] for b in (bandwidth, 2 * bandwidth)
             )
@@ -208,7 +222,7 @@ def test_beyond_its_saturation_a_doubled_link_saves_less_than_one_percent(name):
             assert saves(found.curve[-1][0] / 2) >= 0.01
             continue
         assert saves(found.enough) < 0.01 <= saves(found.enough / 1.04)
-        assert all(saves(bandwidth) < 0.01 for bandwidth, _ in found.curve if found.enough <= bandwidth <= WIDEST / 2)
+        assert all(saves(bandwidth) < 0.01 for bandwidth, _ in found.curve if found.enough <= bandwidth <= WIDEST_LINK / 2)
 
 
 def test_a_log_on_slow_memory_wants_no_link_faster_than_the_memory():
@@ -219,7 +233,7 @@ def test_a_log_on_slow_memory_wants_no_link_faster_than_the_memory():
 def test_relaxation_saves_link_bandwidth():
     for number in (1, 2, 3, 4):
         redo, undo, relaxed = saturation_of(scenario(f"trainingcxl-rm{number}", "cxl"))
-        assert relaxed.enough < 5 < 50 < undo.enough < (redo.enough or WIDEST)
+        assert relaxed.enough < 5 < 50 < undo.enough < (redo.enough or WIDEST_LINK)
 
 
 def test_the_links_work_adds_up_to_its_busy_time_and_something_hides_it():
@@ -238,8 +252,8 @@ def test_links_of_several_expanders_count_as_one_of_their_joint_bandwidth():
     one = scenario("trainingcxl-rm2", "cxl", **{"machine.cxl_bandwidth_GBps": 20.0})
     four = with_values(one, {"machine.cxl_bandwidth_GBps": 5.0, "machine.num_expanders": 4})
     automatic = with_values(one, {"machine.cxl_bandwidth_GBps": None, "machine.cxl_lanes": 8, "machine.num_expanders": 2})
-    assert ends(relaxable(four)) == ends(relaxable(one)) and relaxation(four).now == relaxation(one).now
-    assert ends(relaxable(automatic))["cxl"] == pytest.approx(16 * 63e9 / 16 * 0.82)
+    assert log_rates(relaxable(four)) == log_rates(relaxable(one)) and relaxation(four).now == relaxation(one).now
+    assert log_rates(relaxable(automatic))["cxl"] == pytest.approx(16 * 63e9 / 16 * 0.82)
     assert [found.enough for found in saturation(four)] == [found.enough for found in saturation(one)]
 
 

@@ -8,9 +8,9 @@ import pytest
 from engine.estimate import estimate
 from engine.hardware.devices.cxl import payload_rate
 from engine.hardware.devices.expander_dram import EXPANDERS
-from engine.insight.memory.latency import LATENCIES, LATENCY, LIMITS, LOSS, latency
+from engine.insight.memory.latency import LATENCIES, LATENCY, LIMITS, LOSS, latency_sensitivity
 from engine.insight.memory.near_data import CONTROLLERS, near_data
-from engine.insight.memory.under_load import LOADS, under_load
+from engine.insight.memory.under_load import LOADS, loaded_latencies
 from engine.insight.memory.working_set import ROWS, working_set
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -34,7 +34,7 @@ def assuming(scenario, **values):
 def test_a_log_that_nothing_hides_waits_for_the_link_from_littles_latency_on(in_flight):
     direct = with_values(BASE, {"machine.cxl_switch_hops": 0, "machine.cxl_retimers": 0})
     base = assuming(direct, **{"cxl.latency-rise": 0.0, "cxl.lines-in-flight": in_flight})
-    found = next(one for one in latency(base) if one.system == "cxl-d")
+    found = next(one for one in latency_sensitivity(base) if one.system == "cxl-d")
     rate = payload_rate(base.machine)
     knee = in_flight * 64 / rate * 1e9
     assert found.fills == pytest.approx(knee) and found.work[0].task == "MLP log"
@@ -52,7 +52,7 @@ def test_a_log_that_nothing_hides_waits_for_the_link_from_littles_latency_on(in_
 @each("name", ["trainingcxl-rm2", "dlrm-terabyte"])
 def test_a_point_is_one_estimate_and_the_loss_is_a_twentieth(name):
     base = preset(name).scenario
-    for one in latency(base):
+    for one in latency_sensitivity(base):
         own = with_values(base, {"system": one.system})
         assert one.own.seconds[30] == pytest.approx(step(own, **{LATENCY: LATENCIES[30]}), rel=1e-12)
         ranges = {"cxl.lines-in-flight": 256.0, "near-data.accesses-in-flight-a-lane": 8.0}
@@ -67,9 +67,9 @@ def test_a_point_is_one_estimate_and_the_loss_is_a_twentieth(name):
 
 
 def test_relaxing_the_log_is_what_hides_the_link_and_who_cannot_run_says_so():
-    found = {one.system: one for one in latency(BASE)}
+    found = {one.system: one for one in latency_sensitivity(BASE)}
     assert found["cxl-b"].own.loses and not found["cxl"].own.loses
-    found = {one.system: one for one in latency(with_values(BASE, {"policy.relaxed_lookup": True}))}
+    found = {one.system: one for one in latency_sensitivity(with_values(BASE, {"policy.relaxed_lookup": True}))}
     assert "choose system=cxl" in found["dram"].refused and not found["dram"].own.seconds
     assert found["cxl"].own.seconds and not found["cxl"].refused and len(found) == 4
 
@@ -95,7 +95,7 @@ def test_where_little_is_pooled_near_data_compute_costs_since_more_crosses_the_l
 
 @each(("name", "pmem"), [("trainingcxl-rm1", "flat"), ("optane-rm1", "rises")])
 def test_latency_under_load_begins_idle_passes_published_points_and_effective_rates_have_none(name, pmem):
-    found = {one.part: one for one in under_load(preset(name).scenario)}
+    found = {one.part: one for one in loaded_latencies(preset(name).scenario)}
     assert found["CXL link"].latencies[0] == 250 and found["CXL link"].latencies[-1] > 450
     assert (found["PMEM"].latencies[-1] > found["PMEM"].latencies[0]) == (pmem == "rises")
     published = [one for one in found.values() if one.published]
@@ -122,7 +122,7 @@ def test_tables_beyond_a_mediums_cache_make_it_slow_and_no_other_medium_minds_th
 @each("card", ["cmm-d-256", "ddr5-card", "fpga-card"], few=3)
 def test_a_cards_latency_under_load_begins_at_its_own_and_a_measured_one_ends_as_measured(card):
     asked = with_values(preset("dlrm-kaggle").scenario, {"system": "dram", "machine.expander": card})
-    found = {one.part: one.latencies for one in under_load(asked)}
+    found = {one.part: one.latencies for one in loaded_latencies(asked)}
     link = found["CXL link"]
     assert link[-1] / link[0] == pytest.approx(951 / 584 if card == "fpga-card" else 2.0, abs=0.4 * (card != "fpga-card"))
     if card == "fpga-card":

@@ -14,7 +14,7 @@ from engine.estimate import estimate
 from engine.hardware.devices.dram import MEMORY
 from engine.hardware.devices.gpu import ACCELERATORS
 from engine.hardware.devices.pmem import MEDIA
-from engine.registry import every
+from engine.registry import all_variants
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.systems.system import constants
@@ -38,24 +38,24 @@ BOUGHT = (
 )
 KAGGLE = preset("optane-kaggle").scenario
 SYSTEMS = {"gpu": "all-hbm", "media": "cxl", "drive": "ssd", "host": "cpu-gpu"}
-CHOSEN = [f"{kind}/{name}" for kind in KNOB for name in catalog.names(kind)]
+CHOSEN = [f"{kind}/{name}" for kind in KNOB for name in catalog.part_names_of(kind)]
 
 
 @each("kind", BOUGHT)
 def test_every_part_that_one_buys_says_whether_it_can_be_bought(kind):
-    for name in catalog.names(kind):
+    for name in catalog.part_names_of(kind):
         found = catalog.availability(kind, name)
         assert found.state in tables.STATES and found.since and found.source, name
 
 
 def test_the_states_are_those_of_the_parts():
-    mark = {name: catalog.availability("media", name).mark for name in catalog.names("media")}
+    mark = {name: catalog.availability("media", name).mark for name in catalog.part_names_of("media")}
     assert mark["optane-100"] == "discontinued since 2022-07" and mark["nv-cmm"] == ""
     assert mark["cxl-flash"] == "announced since 2024" and mark["trainingcxl"] == "research since 2023"
     assert Availability().mark == Availability("on sale", "2024", "a list").mark == ""
 
 
-@each("name", catalog.names("gpu"))
+@each("name", catalog.part_names_of("gpu"))
 def test_a_gpu_says_its_form_and_has_no_tf32_where_its_file_has_none(name):
     assert catalog.form("gpu", name) in tables.FORMS
     assert (ACCELERATORS[name].tf32_peak.value > 0) == ("[tf32-peak]" in TEXT[f"gpu/{name}"])
@@ -137,7 +137,7 @@ def test_lists_say_availability_form_and_prices_by_year(capsys):
     assert parts["h200"]["form"] == "SXM" and parts["mi300x"]["availability"]["state"] == "on sale"
     (price,) = (one for one in listed["dram"]["constants"] if one["part"] == "ddr4-3200" and one["name"] == "price")
     assert price["year"] == 2022 and price["years"][0][0] == 2026 and price["years"][0][1]["value"] == 13.8
-    assert {kind for one in every("devices").values() for kind in one.kinds} == set(BOUGHT)
+    assert {kind for one in all_variants("devices").values() for kind in one.kinds} == set(BOUGHT)
     assert main(["list", "devices"]) == 0
     told = capsys.readouterr().out
     assert "discontinued since 2022-07: recalled: Intel ends Optane" in told and "price of 2022" in told

@@ -14,8 +14,8 @@ from engine.insight.running_costs import assumptions, running_costs
 from engine.scenario import keys
 from engine.scenario.knobs import write
 from engine.scenario.scenario import KNOBS, with_values
-from engine.schedule.machine import ready
-from engine.sweep.links import link, read
+from engine.schedule.machine import ready_machine
+from engine.sweep.links import link, open_link
 from tests.cases import each
 from tests.hardware.test_catalog import TEXT, shelf
 from tests.insight.test_prices import KAGGLE, unpriced
@@ -61,7 +61,7 @@ OWN = [  # a device, what it is under which system, and how that is owned
 @each(("device", "system", "owned"), OWN)
 def test_a_part_that_is_owned_costs_nothing_but_its_power(device, system, owned):
     scenario = with_values(KAGGLE, {"system": system, "machine.expander": "cmm-d-256" if system == "dram" else None})
-    before, after = ready(scenario).devices, ready(with_values(scenario, {OWNED: owned})).devices
+    before, after = ready_machine(scenario).devices, ready_machine(with_values(scenario, {OWNED: owned})).devices
     assert before[device].price > 0 and after[device].price == 0
     assert {name: replace(one, price=0) for name, one in after.items()} == {
         name: replace(one, price=0) for name, one in before.items()
@@ -73,14 +73,14 @@ def test_a_part_that_is_owned_costs_nothing_but_its_power(device, system, owned)
 def test_several_owned_parts_are_one_list_whatever_their_order():
     one = with_values(KAGGLE, {OWNED: "server; a100-80;a100-80"})
     assert one == with_values(KAGGLE, {OWNED: "a100-80;server"}) and one.machine.owned_parts == "a100-80;server"
-    assert read(link(one)).scenario == one
+    assert open_link(link(one)).scenario == one
     everything = with_values(KAGGLE, {OWNED: ";".join(KNOBS[OWNED].parts())})
-    assert estimate(everything).results[COST] == ready(KAGGLE).devices["cxl"].price
+    assert estimate(everything).results[COST] == ready_machine(KAGGLE).devices["cxl"].price
 
 
 def test_the_grade_in_force_counts_and_an_other_grade_does_not():
     host = with_values(KAGGLE, {"machine.host": "amx-2023"})
-    assert cost(host, "ddr5-4800") == pytest.approx(cost(host) - ready(host).devices["dram"].price)
+    assert cost(host, "ddr5-4800") == pytest.approx(cost(host) - ready_machine(host).devices["dram"].price)
     assert cost(host, "ddr4-3200") == cost(host)
     assert cost(with_values(host, {"machine.host_dram": "ddr4-3200"}), "ddr5-4800") == cost(
         with_values(host, {"machine.host_dram": "ddr4-3200"})
@@ -96,19 +96,19 @@ def test_an_unknown_owned_part_is_refused_with_the_nearest(owned, says):
 def test_knobs_later_than_keys_change_no_key_and_no_link_at_their_defaults():
     later = {path: knob for path, knob in KNOBS.items() if knob.later}
     assert {*later} >= {OWNED, HOURS_KNOB}
-    rows = [row for row in keys.rows(KAGGLE) if row.partition("=")[0] in later]
+    rows = [row for row in keys.key_lines(KAGGLE) if row.partition("=")[0] in later]
     assert rows == [] and not any(path in link(KAGGLE) for path in later)
     for path, value in ((OWNED, "server"), (HOURS_KNOB, 100.0)):
         moved = with_values(KAGGLE, {path: value})
         assert keys.key(moved, "estimate") != keys.key(KAGGLE, "estimate") and path in link(moved)
-        assert f"{path}={write(KNOBS[path], value)}" in keys.rows(moved)
+        assert f"{path}={write(KNOBS[path], value)}" in keys.key_lines(moved)
         assert keys.key(with_values(moved, {path: KNOBS[path].default}), "estimate") == keys.key(KAGGLE, "estimate")
 
 
 def test_an_owned_part_without_a_price_costs_nothing_and_a_changed_file_is_still_owned(unpriced, shelf):
     owned = with_values(unpriced, {OWNED: "priceless"})
     assert estimate(owned).results[COST] > 0 and not estimate(owned).warnings
-    assert "priceless~" in owned.machine.owned_parts and read(link(owned)).scenario == owned
+    assert "priceless~" in owned.machine.owned_parts and open_link(link(owned)).scenario == owned
     shelf("gpu/priceless", TEXT["gpu/h100-sxm"].replace("= 3350", "= 8000"))
     catalog.look_again()
     renewed = with_values(owned, {"machine.gpu": "priceless"})
@@ -123,7 +123,7 @@ def test_an_owned_part_of_ones_own_travels_with_links_and_pickles_though_no_devi
     folder.elsewhere()
     with pytest.raises(BadKnob, match="'mine', which is not known"):
         with_values(KAGGLE, {OWNED: "mine"})
-    assert read(address).scenario.machine.owned_parts == one.machine.owned_parts
+    assert open_link(address).scenario.machine.owned_parts == one.machine.owned_parts
     folder.elsewhere()
     again = pickle.loads(packed)
     assert again == one and estimate(again).results[COST] == cost(KAGGLE, "server")

@@ -9,12 +9,12 @@ import pytest
 
 from engine.__main__ import main
 from engine.analysis.choice import COST, cheapest
-from engine.analysis.enough.question import Target, ask, baseline_of
-from engine.analysis.enough.smallest import enough
-from engine.analysis.enough.told import told
-from engine.analysis.objective import constraint, objectives
-from engine.analysis.pareto import finding, ranks
-from engine.analysis.uncertainty import bands, draws, tornado, turns, uncertain
+from engine.analysis.enough.question import Target, baseline_of, make_question
+from engine.analysis.enough.smallest import find_smallest
+from engine.analysis.enough.told import answer_sentences
+from engine.analysis.objective import read_constraint, read_objectives
+from engine.analysis.pareto import front_sentence, ranks
+from engine.analysis.uncertainty import bands, draws, find_turning_points, tornado, uncertain_constants
 from engine.core import catalog
 from engine.core.constants import Constant
 from engine.core.figures import figure
@@ -23,12 +23,12 @@ from engine.errors import BadFile, BadKnob, CannotRun
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import ACCELERATORS
 from engine.hardware.prices import ELECTRICITY, electricity, with_year
-from engine.insight.knob_strips import stop
-from engine.insight.running_costs import assumptions, dollars, price_note, running_costs, swept_dollars
-from engine.results.csv_table import in_use
+from engine.insight.knob_strips import stop_of_estimate
+from engine.insight.running_costs import assumptions, price_note, price_unit, running_costs, swept_price_unit
+from engine.results.csv_table import constants_in_use
 from engine.scenario.machine import RECORDED, YEARS
 from engine.scenario.presets import preset
-from engine.scenario.renamed import meant
+from engine.scenario.renamed import implied_settings
 from engine.scenario.scenario import KNOBS, values, with_values
 from engine.systems.system import constants
 from pages.systems import comparison
@@ -92,7 +92,7 @@ def test_ranges_of_bands_and_tornado_are_those_of_the_year():
     now, then = (with_values(KAGGLE, {"machine.prices": year}) for year in ("2026", RECORDED))
     assert constants(now)["gpu.price"].high == pytest.approx(17000 * 1.25**3)
     assert constants(then)["gpu.price"].high == 17000
-    assert uncertain(now)["gpu.price"].low == pytest.approx(9000 / 1.25**3)
+    assert uncertain_constants(now)["gpu.price"].low == pytest.approx(9000 / 1.25**3)
     assert max(draw["gpu.price"] for draw in draws(now)) > 17000 >= max(draw["gpu.price"] for draw in draws(then))
     near = constants(with_values(KAGGLE, {"machine.prices": "2023"}))  # of which every price is the one on record
     for name, price in constants(then).items():
@@ -112,11 +112,11 @@ def test_an_assumption_beats_the_year():
 
 def test_dollars_say_their_year_or_the_years_of_the_parts_that_are_paid():
     recorded = with_values(KAGGLE, {"machine.prices": RECORDED})
-    assert dollars(KAGGLE) == "USD (2026)" and dollars(recorded) == "USD of 2019 to 2023"
+    assert price_unit(KAGGLE) == "USD (2026)" and price_unit(recorded) == "USD of 2019 to 2023"
     assert price_note(KAGGLE).startswith("What has no price of 2026 is at its nearest one, of 2019 to 2023")
-    assert price_note(recorded) == "" and in_use(recorded)["pmem.price [year]"] == 2019
-    assert swept_dollars(recorded, ["machine.prices"]) == "USD of each point's machine.prices"
-    assert swept_dollars(recorded, ["machine.gpu"], [("machine.prices", "2024")]) == "USD (2024)"
+    assert price_note(recorded) == "" and constants_in_use(recorded)["pmem.price [year]"] == 2019
+    assert swept_price_unit(recorded, ["machine.prices"]) == "USD of each point's machine.prices"
+    assert swept_price_unit(recorded, ["machine.gpu"], [("machine.prices", "2024")]) == "USD (2024)"
     assert with_year("5 USD, 3 USD/GB, 7 USD (2026), Capital cost [USD], 2 USD.", "USD (2024)") == (
         "5 USD (2024), 3 USD/GB, 7 USD (2026), Capital cost [USD], 2 USD (2024)."
     )
@@ -162,7 +162,7 @@ def test_without_a_price_there_is_no_money_and_the_part_is_named(unpriced):
     assert found.warnings == ("GPU priceless has no published price: money is left out; machine.assume can give one.",)
     costs = running_costs(found)
     assert costs.capital is None and costs.billion is None and costs.electricity_month > 0
-    assert isnan(stop(1, "1", found).dollars) and stop(1, "1", found).seconds > 0
+    assert isnan(stop_of_estimate(1, "1", found).dollars) and stop_of_estimate(1, "1", found).seconds > 0
     assert COST not in bands(unpriced) and "Step time [ms]" in bands(unpriced)
     assert "gpu.price" not in constants(unpriced)
     given = estimate(with_values(unpriced, {"machine.assume": (("gpu.price", 30000.0),)}))
@@ -170,28 +170,31 @@ def test_without_a_price_there_is_no_money_and_the_part_is_named(unpriced):
 
 
 def test_a_tornado_of_money_without_a_price_is_refused(unpriced):
-    for ask_for in (lambda: tornado(unpriced, COST), lambda: turns(unpriced, with_values(KAGGLE, {"system": "dram"}), COST)):
+    for ask_for in (
+        lambda: tornado(unpriced, COST),
+        lambda: find_turning_points(unpriced, with_values(KAGGLE, {"system": "dram"}), COST),
+    ):
         with pytest.raises(CannotRun, match="for lack of a price"):
             ask_for()
 
 
 def test_what_has_no_price_is_never_the_cheapest(unpriced):
-    step = constraint("Step time [ms]<=5")
+    step = read_constraint("Step time [ms]<=5")
     found = cheapest({"Step time [ms]": [1.0, 2.0, 3.0], COST: [None, 9.0, 8.0]}, (step,))
     assert found.index == 2 and found.sentence.endswith("8.00 USD. 1 more have no price and are left out.")
     rows = {"Step time [ms]": np.array([1.0, 2.0, 3.0]), COST: np.array([np.nan, 9.0, 8.0])}
-    wanted = objectives(f"Step time [ms],{COST}")
-    assert finding(rows, wanted, ranks(rows, wanted)).endswith(" 1 more have no price and are left out.")
+    wanted = read_objectives(f"Step time [ms],{COST}")
+    assert front_sentence(rows, wanted, ranks(rows, wanted)).endswith(" 1 more have no price and are left out.")
     results = {"dram": estimate(with_values(KAGGLE, {"system": "dram"})), "cxl": estimate(unpriced)}
     said = comparison.details(results)
     assert "Cheapest: DRAM" in " ".join(said) and said[-1] == "No price is published for a part of CXL: left out of Cheapest."
 
 
 def test_enough_answers_without_a_price_and_says_so(unpriced):
-    question = ask(unpriced, baseline_of(unpriced, "dram"), Target(0.5))
-    answer = enough(question)
+    question = make_question(unpriced, baseline_of(unpriced, "dram"), Target(0.5))
+    answer = find_smallest(question)
     assert answer.both.machine.dollars == inf
-    said = told(answer)
+    said = answer_sentences(answer)
     assert ": no published price, " in said.both or "No machine in range" in said.both
     assert "inf" not in " ".join(vars(said).values()) and "nan" not in " ".join(vars(said).values())
 
@@ -242,12 +245,12 @@ def test_pages_do_without_a_price_and_say_so(page):
 @each("link", [1, 7, 8], few=3)
 def test_a_link_of_before_meant_recorded_prices_and_says_so(link):
     own = values(KAGGLE).__getitem__
-    said = {path: (text, why) for path, text, why in meant(link, "dlrm-kaggle", {}, (), own)}
+    said = {path: (text, why) for path, text, why in implied_settings(link, "dlrm-kaggle", {}, (), own)}
     assert ("machine.prices" in said) == (link < 8)
     assert link == 8 or said["machine.prices"] == (RECORDED, "dollars, at the years of their sources,")
-    assert "machine.prices" not in {one[0] for one in meant(link, "dlrm-kaggle", {"machine.prices": "2024"}, (), own)}
+    assert "machine.prices" not in {one[0] for one in implied_settings(link, "dlrm-kaggle", {"machine.prices": "2024"}, (), own)}
     paper = values(preset("optane-rm1").scenario).__getitem__
-    assert "machine.prices" not in {one[0] for one in meant(7, "optane-rm1", {}, (), paper)}
+    assert "machine.prices" not in {one[0] for one in implied_settings(7, "optane-rm1", {}, (), paper)}
 
 
 def test_the_choices_of_the_knob_are_recorded_and_the_years():

@@ -8,12 +8,12 @@ import pytest
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.hardware.prices import ELECTRICITY, LIFE
-from engine.insight.knob_stops import CAPACITY, in_force, useful
-from engine.insight.knob_strips import CHANGE, MOST, strips
+from engine.insight.knob_stops import CAPACITY, resolved_value, useful_values
+from engine.insight.knob_strips import LEAST_CHANGE, MAX_STOPS, strips
 from engine.insight.relaxation import LINK
 from engine.insight.running_costs import assumptions, running_costs
 from engine.scenario.presets import preset
-from engine.scenario.scenario import KNOBS, with_checked, with_values
+from engine.scenario.scenario import KNOBS, with_checked_values, with_values
 from engine.schedule.machine import settle
 from tests.cases import each
 from tests.machines import TINY
@@ -40,7 +40,7 @@ def alone(scenario, path, value):
 def test_every_stop_is_what_one_estimate_says(name, path):
     base = preset(name).scenario
     for strip in strips(base, [path]):
-        assert strip.own.value == in_force(settle(base).scenario, path)
+        assert strip.own.value == resolved_value(settle(base).scenario, path)
         for stop in strip.stops:
             outcome, numbers = alone(base, path, stop.value)
             if numbers:
@@ -62,11 +62,11 @@ def test_many_strips_at_once_are_those_of_each_alone():
 def test_beyond_enough_no_value_changes_the_step_by_a_hundredth_and_before_it_one_does(path):
     base = with_values(BASE, {"system": "pcie"}) if "pcie" in path else BASE
     settled, (strip,) = settle(base).scenario, strips(base, [path])
-    tried = sorted({*useful(settled, KNOBS[path]), in_force(settled, path)})
+    tried = sorted({*useful_values(settled, KNOBS[path]), resolved_value(settled, path)})
     steps = {value: numbers[0] for value in tried if (numbers := alone(base, path, value)[1])}
 
     def settles(value):
-        return all(abs(other / steps[value] - 1) < CHANGE for at, other in steps.items() if at > value)
+        return all(abs(other / steps[value] - 1) < LEAST_CHANGE for at, other in steps.items() if at > value)
 
     expected = next((value for value in list(steps)[:-1] if settles(value)), None)
     assert strip.enough == expected
@@ -81,13 +81,13 @@ def test_a_strip_reaches_as_far_as_the_step_changes_and_at_least_a_decade_around
     own, values = link.own.value, [stop.value for stop in link.stops]
     assert values == sorted(values) and values[0] <= own / 5 and values[-1] >= own * 5
     settled = settle(BASE).scenario
-    for value in set(useful(settled, KNOBS[LINK])) - set(values):
-        neighbours = sorted(one for one in useful(settled, KNOBS[LINK]) if one / 2 <= value <= one * 2)
+    for value in set(useful_values(settled, KNOBS[LINK])) - set(values):
+        neighbours = sorted(one for one in useful_values(settled, KNOBS[LINK]) if one / 2 <= value <= one * 2)
         steps = [alone(BASE, LINK, one)[1][0] for one in neighbours if (one < values[0]) == (value < values[0])]
-        assert max(steps) < (1 + CHANGE) ** 2 * min(steps)
+        assert max(steps) < (1 + LEAST_CHANGE) ** 2 * min(steps)
 
 
-@each(("most", "part"), [(5, 0), (7, 1), (MOST, 2)], few=1)  # a third of the knobs each
+@each(("most", "part"), [(5, 0), (7, 1), (MAX_STOPS, 2)], few=1)  # a third of the knobs each
 def test_a_strip_has_few_stops_and_always_that_of_the_value_in_force(most, part):
     for strip in strips(BASE, list(KNOBS)[part::3], most=most):
         assert KNOBS[strip.path].kind in ("choice", "switch") or len(strip.stops) <= most
@@ -97,7 +97,7 @@ def test_a_strip_has_few_stops_and_always_that_of_the_value_in_force(most, part)
 def test_capacity_is_stopped_at_whole_modules_doubled():
     settled = settle(BASE).scenario
     module = settled.machine.pmem_module_GB or estimate(BASE).scenario.machine.pmem_module_GB or 128
-    counts = [value / module for value in useful(settled, KNOBS[CAPACITY])]
+    counts = [value / module for value in useful_values(settled, KNOBS[CAPACITY])]
     assert counts[:4] == pytest.approx([counts[0] * 2**k for k in range(4)])
 
 
@@ -168,4 +168,4 @@ def test_costs_say_what_they_assume_and_nothing_of_what_cannot_run():
 @each("path", [path for path in KNOBS if KNOBS[path].kind in ("int", "float")])
 @each("end", ["low", "high"])
 def test_a_knob_at_an_end_of_its_range_has_a_hundred_stops_at_most(path, end):
-    assert len(useful(with_checked(BASE, {path: getattr(KNOBS[path], end) or 0}), KNOBS[path])) <= 101
+    assert len(useful_values(with_checked_values(BASE, {path: getattr(KNOBS[path], end) or 0}), KNOBS[path])) <= 101

@@ -10,7 +10,7 @@ import pytest
 from engine.__main__ import main
 from engine.errors import BadFile
 from engine.insight.fitting import tally
-from engine.insight.fitting.tally import Tallied, Tally, tallies
+from engine.insight.fitting.tally import Tally, UseSpectrum, tallies
 from engine.workload.readers.recording import Recording
 
 RANDOM = np.random.default_rng(11)
@@ -31,7 +31,7 @@ def a_recording() -> Recording:
 @pytest.mark.parametrize("room", [50, 3000, 1 << 23], ids=["all but nothing in memory", "some", "all"])
 def test_counts_are_those_of_pandas_wherever_they_are_kept(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     file = a_recording()
-    monkeypatch.setattr(tally, "AT_ONCE", 7_001)
+    monkeypatch.setattr(tally, "SAMPLES_AT_ONCE", 7_001)
     monkeypatch.setattr(tally, "ROOM", room)
     monkeypatch.setattr(tally, "LEAST_ROOM", 20)
     columns = (file.tokens[:, :1], file.tokens[:, 1:3], file.tokens[:, 3:])
@@ -50,7 +50,7 @@ def test_nothing_is_counted_as_nothing() -> None:
 
 
 def test_rows_that_are_used_alike_share_what_the_hottest_of_them_get() -> None:
-    assert Tallied(np.array([2, 5]), np.array([10, 4])).head(np.array([2, 4, 9])).tolist() == [10 / 40, 20 / 40, 30 / 40]
+    assert UseSpectrum(np.array([2, 5]), np.array([10, 4])).head(np.array([2, 4, 9])).tolist() == [10 / 40, 20 / 40, 30 / 40]
 
 
 def test_a_full_disk_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

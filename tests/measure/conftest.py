@@ -13,7 +13,7 @@ from engine.core.part_files import known
 from engine.core.part_files.curves import LatencyPoints
 from engine.measure.fitted import MeasuredFigure
 from engine.measure.host import KINDS
-from engine.measure.part_files import NO_CURVES, written
+from engine.measure.part_files import NO_CURVES, write_parts
 
 MADE_UP = {
     "fp32-peak-a-core": 50.0,
@@ -70,13 +70,13 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
         }
         parts["host"] |= host_more
         every = {**parts, "dram": figures(MEMORY), **more}
-        paths = written(tmp_path / "own", 'A "made-up" CPU, 2 cores', every, curves=curves, beside=beside)
+        paths = write_parts(tmp_path / "own", 'A "made-up" CPU, 2 cores', every, curves=curves, beside=beside)
         catalog.FOLDERS = (*catalog.FOLDERS[:1], tmp_path / "own")
-        memo.forget()
+        memo.clear_memos()
         catalog.look_again()
         return paths
 
     yield write
     monkeypatch.undo()
-    memo.forget()
+    memo.clear_memos()
     catalog.look_again()

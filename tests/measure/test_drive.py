@@ -5,7 +5,7 @@ import pytest
 from engine.core import catalog
 from engine.hardware.devices.ssd import DRIVES
 from engine.measure import drive
-from engine.measure.drive import BLOCK, DEPTHS, measure_drive
+from engine.measure.drive import BLOCK_BYTES, DEPTHS, measure_drive
 from engine.measure.fitted import MeasuredFigure
 from engine.measure.here.checkpoint import CheckpointTrial, checkpoint_trial
 from engine.measure.timing import Timing
@@ -25,18 +25,18 @@ def test_constants_are_those_of_the_accesses(measured, tmp_path):
     )
     assert values["accesses-in-flight"] == pytest.approx(98 / 6.25)
     (path,) = [path for path in measured(drive=found) if path.parent.name == "drive"]
-    catalog.check_part("drive", path, catalog.content("drive", "measured"))
+    catalog.check_part("drive", path, catalog.part_content("drive", "measured"))
     assert DRIVES["measured"].write.value == pytest.approx(1.04858) and DRIVES["measured"].idle.value > 0
 
 
 def test_a_small_file_is_measured_or_the_reason_is_said_and_nothing_is_left(tmp_path):
-    found = measure_drive(tmp_path, 2, size=64 * BLOCK * 16, rounds=1)
+    found = measure_drive(tmp_path, 2, size=64 * BLOCK_BYTES * 16, rounds=1)
     assert bool(found.figures) != bool(found.notes) and not list(tmp_path.iterdir())
     assert all(one.value > 0 and one.low <= one.value <= one.high for one in found.figures.values())
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"), [("LEAST_FREE", 2**80, "free: its drive"), ("DIRECT", 0, "has no direct I/O")]
+    ("name", "value", "said"), [("MIN_FREE_BYTES", 2**80, "free: its drive"), ("DIRECT", 0, "has no direct I/O")]
 )
 def test_what_cannot_be_measured_is_said(tmp_path, monkeypatch, name, value, said):
     monkeypatch.setattr(drive, name, value)

@@ -8,8 +8,8 @@ import pytest
 
 from engine import measure
 from engine.measure import memory
-from engine.measure.fitted import Timed, figures
-from engine.measure.timing import Cpu, Timing, busy_notes, timing
+from engine.measure.fitted import TimedOperator, fit_figures
+from engine.measure.timing import CpuTimes, Timing, busy_notes, timing_of
 
 RATE, FIXED, EXTRA = 1e11, 12e-6, 30.0
 LOOKUP, GRADIENT = (30e-6, 2e-9, 0.02e-9, 5e-9), (80e-6, 10e-9, 0.05e-9, 1e-9)
@@ -18,7 +18,7 @@ PARTS = ("calls", "lookups", "bytes", "new lines")
 
 
 def timed(kind, seconds, **amounts):
-    return Timed(kind, {name.replace("_", " "): value for name, value in amounts.items()}, Timing(seconds, 0.05, 9))
+    return TimedOperator(kind, {name.replace("_", " "): value for name, value in amounts.items()}, Timing(seconds, 0.05, 9))
 
 
 def made_up():
@@ -52,7 +52,7 @@ def made_up():
 
 
 def test_constants_come_back():
-    found = {key: one.value for key, one in figures(made_up(), 2).items()}
+    found = {key: one.value for key, one in fit_figures(made_up(), 2).items()}
     rate = found["fp32-peak-a-core"] * 2 * 1e9 * found["GEMM-share-of-peak"]
     assert rate == pytest.approx(RATE, rel=0.02) and found["GEMM-extra-samples"] == pytest.approx(EXTRA, rel=0.05)
     assert found["GEMM-share-of-peak"] <= 1
@@ -68,7 +68,7 @@ def test_constants_come_back():
         assert found[f"{name}-update-of-a-new-line"] == pytest.approx(whole[3] * 1e9)
     assert found["layer-launch"] == pytest.approx((150 + 2 * 3) / 6) and found["training-loop"] == pytest.approx(0.2)
     assert found["vector-products"] == pytest.approx(0.03) and found["pair-of-vectors"] == pytest.approx(9)
-    assert all(one.low <= one.value <= one.high for one in figures(made_up(), 2).values())
+    assert all(one.low <= one.value <= one.high for one in fit_figures(made_up(), 2).values())
 
 
 def test_what_is_scored_cannot_reach_what_is_fitted():
@@ -88,25 +88,25 @@ def test_what_is_scored_cannot_reach_what_is_fitted():
 
 
 def test_a_spread_is_that_of_the_middle_half_and_busy_machines_are_said():
-    assert timing([1.0, 1.0, 1.0, 1.0, 9.0]) == Timing(1.0, pytest.approx(4.0), 5)
+    assert timing_of([1.0, 1.0, 1.0, 1.0, 9.0]) == Timing(1.0, pytest.approx(4.0), 5)
     calm = {"one": Timing(1.0, 0.1, 5)}
-    assert not list(busy_notes(Cpu(0, 0, 0), Cpu(100, 48, 1), 50.0, calm))
-    (busy,) = busy_notes(Cpu(0, 0, 0), Cpu(100, 10, 1), 50.0, calm)
+    assert not list(busy_notes(CpuTimes(0, 0, 0), CpuTimes(100, 48, 1), 50.0, calm))
+    (busy,) = busy_notes(CpuTimes(0, 0, 0), CpuTimes(100, 10, 1), 50.0, calm)
     assert busy.startswith("Other work had 39 % of the cores")
-    (stolen,) = busy_notes(Cpu(0, 0, 0), Cpu(100, 40, 8), 50.0, calm)
+    (stolen,) = busy_notes(CpuTimes(0, 0, 0), CpuTimes(100, 40, 8), 50.0, calm)
     assert stolen.startswith("The hypervisor took 8 % of the cores")
     (wide,) = busy_notes(None, None, 50.0, {**calm, "two": Timing(1.0, 0.3, 5)})
     assert wide == "1 of 2 figures spread by more than 25 %: two."
 
 
 def test_a_chain_goes_through_every_line_once_and_goes_on_where_it_ended():
-    chain = memory.chain_of(100, 3)
+    chain = memory.random_chain(100, 3)
     at, seen = 0, set()
     for _ in range(100):
         at = int(chain[at])
         seen.add(at)
     assert seen == set(range(0, 800, 8)) and at == 0
-    assert memory.chased(chain, 0, 40) != 0 and memory.chased(chain, memory.chased(chain, 0, 40), 60) == 0
+    assert memory.follow_chain(chain, 0, 40) != 0 and memory.follow_chain(chain, memory.follow_chain(chain, 0, 40), 60) == 0
     kernels = memory.memory_kernels(memory.memory_arrays(2**20, 2))
     assert kernels[memory.BY_ALL][1] == 2 * kernels[memory.BY_ONE][1]
     assert kernels[memory.BY_ALL][0]() == [kernels[memory.BY_ONE][0]()] * 2 == [64.0 / 8 * memory.ROWS] * 2

@@ -11,18 +11,18 @@ from engine.core import catalog
 from engine.errors import BadFile, BadInput
 from engine.estimate import estimate
 from engine.hardware.devices.pcie import measured_rate
-from engine.measure.fitted import MeasuredFigure, Timed
+from engine.measure.fitted import MeasuredFigure, TimedOperator
 from engine.measure.gpu import measured_gpu
 from engine.measure.gpu.device_constants import device_constants
 from engine.measure.gpu.device_timing import cuda_timer
-from engine.measure.gpu.measured_gpu import NOT_YET, MeasuredGpu, described, gpu_number, nearest_gpu, timed_operators
+from engine.measure.gpu.measured_gpu import NOT_YET, MeasuredGpu, gpu_number, gpu_parts, nearest_gpu, timed_operators
 from engine.measure.here import trials
-from engine.measure.here.read_back import FIRST, read
-from engine.measure.here.shapes import GPU_SYSTEMS, ModelShape, scenario
+from engine.measure.here.read_back import FIRST_MACHINE_FILE, read_trials
+from engine.measure.here.shapes import GPU_SYSTEMS, ModelShape, shape_scenario
 from engine.measure.here.training import step_seconds
 from engine.measure.host import MeasuredHost, pytorch
 from engine.measure.operators import Operator
-from engine.measure.part_files import OF_GPU, written
+from engine.measure.part_files import GPU_PART_NAMES, write_parts
 from engine.measure.timing import Timing
 from tests.cases import each
 from tests.measure.made_up_gpu import (
@@ -51,7 +51,7 @@ OWN = {"memory": MeasuredFigure(80.0, 80.0, 80.0, "as the device says")}
 
 
 def timed(kind, amounts):
-    return Timed(kind, amounts, Timing(device_seconds(kind, amounts), 0.02, 7))
+    return TimedOperator(kind, amounts, Timing(device_seconds(kind, amounts), 0.02, 7))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def operators():
 
 
 def made_up(operators) -> MeasuredGpu:
-    return described("NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB; PyTorch 2", operators, OWN)
+    return gpu_parts("NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB; PyTorch 2", operators, OWN)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def measured_gpu_parts(measured, operators, tmp_path):
     """The made-up machine's parts with those of its GPU, in the folder that is used."""
     found = made_up(operators)
     own = tmp_path / "own"
-    written(own, found.about, found.parts, found.nearest, OF_GPU, beside=("host", "dram"))
+    write_parts(own, found.about, found.parts, found.nearest, GPU_PART_NAMES, beside=("host", "dram"))
     return measured(beside=("copy-path",)), found, own
 
 
@@ -126,14 +126,14 @@ def test_parts_of_a_gpu_are_files_of_the_catalogue_and_estimates_take_them(measu
     assert {"gpu/measured", "framework/measured-gpu", "framework/measured", "copy-path/measured", "fabric/measured"} <= files
     assert "gpu" not in {path.parent.name for path in paths}
     for kind, name in (("gpu", "measured"), ("framework", "measured-gpu"), ("copy-path", "measured"), ("fabric", "measured")):
-        catalog.check_part(kind, own / kind / f"{name}.toml", catalog.content(kind, name))
-    gpu = catalog.content("gpu", "measured")
+        catalog.check_part(kind, own / kind / f"{name}.toml", catalog.part_content(kind, name))
+    gpu = catalog.part_content("gpu", "measured")
     assert gpu["fabric"].startswith("measured") and gpu["memory"]["value"] == 80 and gpu["board-limit"]["value"] == 400
     assert gpu["board-limit"]["confidence"] == "unsourced" and gpu["kernel-launch"]["confidence"] == "measured"
-    assert catalog.content("framework", "measured-gpu")["kernel-call"]["value"] == pytest.approx(9, rel=0.01)
-    assert "kernel-call" not in found.parts["gpu"] and catalog.content("framework", "measured")["kernel-call"]["value"] == 0
+    assert catalog.part_content("framework", "measured-gpu")["kernel-call"]["value"] == pytest.approx(9, rel=0.01)
+    assert "kernel-call" not in found.parts["gpu"] and catalog.part_content("framework", "measured")["kernel-call"]["value"] == 0
     assert measured_rate("measured") == pytest.approx(22, rel=0.01) and measured_rate("server") is None
-    steps = {system: estimate(scenario(SHAPE, system)) for system in ("cpu-only", *GPU_SYSTEMS)}
+    steps = {system: estimate(shape_scenario(SHAPE, system)) for system in ("cpu-only", *GPU_SYSTEMS)}
     times = {system: result.results["Step time [ms]"] for system, result in steps.items()}
     assert len(set(times.values())) == 3 and all(time > 0 for time in times.values())
     rates = [steps[system].scenario.machine.pcie_bandwidth_GBps for system in GPU_SYSTEMS]
@@ -142,9 +142,9 @@ def test_parts_of_a_gpu_are_files_of_the_catalogue_and_estimates_take_them(measu
 
 def test_cpu_only_is_predicted_alike_with_and_without_a_gpu(measured, measured_gpu_parts):
     """A kernel call of a GPU's driver costs a host nothing: its own part of the framework stands apart."""
-    beside = estimate(scenario(SHAPE)).results["Step time [ms]"]
+    beside = estimate(shape_scenario(SHAPE)).results["Step time [ms]"]
     measured()
-    assert estimate(scenario(SHAPE)).results["Step time [ms]"] == beside
+    assert estimate(shape_scenario(SHAPE)).results["Step time [ms]"] == beside
 
 
 @each(
@@ -198,7 +198,7 @@ def host_alone(monkeypatch):
     host = MeasuredHost({"framework": {"training-loop": MeasuredFigure(0.2, 0.1, 0.3, "made up")}}, {}, "a CPU", ())
     monkeypatch.setattr("engine.commands.measure.measure_host", lambda *_: host)
     monkeypatch.setattr("engine.commands.measure.pytorch", a_cuda)
-    monkeypatch.setattr(measured_gpu, "SETTLING", 0.0)
+    monkeypatch.setattr(measured_gpu, "SETTLING_SECONDS", 0.0)
     monkeypatch.setattr(measured_gpu, "_gpu_watts", lambda *_: {})
     monkeypatch.setattr(measured_gpu, "cuda_timer", lambda *_: None)
     return lambda timed: monkeypatch.setattr(measured_gpu, "timed_operators", timed)
@@ -285,7 +285,7 @@ def test_the_loop_trains_alike_on_devices(monkeypatch, system, optimizer):
     """On the CPU as a device, tables and layers apart or together: the loss falls as it does on the host alone."""
     torch = pytest.importorskip("torch")
     monkeypatch.setattr("engine.measure.here.training.SECONDS", 0.0)
-    monkeypatch.setattr("engine.measure.here.training.steady_memory", lambda: None)
+    monkeypatch.setattr("engine.measure.here.training.keep_freed_memory", lambda: None)
     losses = {}
     loss = torch.nn.functional.binary_cross_entropy_with_logits
 
@@ -322,14 +322,14 @@ def test_predictions_for_a_gpu_are_written_before_training(measured_gpu_parts, m
     assert [row["measured"] for row in seen[0][0]["rows"]] == [None] * 6
     assert [row["predicted"] for row in seen[0][0]["rows"]] == [row["predicted"] for row in written_rows["rows"]]
     assert [row["system"] for row in written_rows["rows"]] == ["all-hbm", "cpu-gpu"] * 3
-    back = read(file.name, file.read_bytes())
+    back = read_trials(file.name, file.read_bytes())
     assert [one.system for one in back.trials] == ["all-hbm", "cpu-gpu"] * 3
     assert back.machine.startswith("a GPU, ") and NOT_YET not in back.machine
 
 
 def test_what_exceeds_the_gpus_memory_is_left_out_of_all_hbm_alone(measured_gpu_parts, monkeypatch):
     monkeypatch.setattr(trials, "GB", 1e4)  # 0.8 MB of the GPU
-    found = trials.predictions(9, 2, GPU_SYSTEMS)
+    found = trials.predict_trials(9, 2, GPU_SYSTEMS)
     assert found.left_out["GPU memory"] >= 3 and {one.system for one in found.trials} == {"cpu-gpu"}
 
 
@@ -340,8 +340,8 @@ def test_a_missing_part_of_a_gpu_is_said_with_its_remedy(measured):
 
 
 def test_a_row_of_a_strange_system_is_refused():
-    kept = json.loads(FIRST.read_text(encoding="utf-8"))
-    assert {one.system for one in read("", json.dumps(kept).encode()).trials} == {"cpu-only"}
+    kept = json.loads(FIRST_MACHINE_FILE.read_text(encoding="utf-8"))
+    assert {one.system for one in read_trials("", json.dumps(kept).encode()).trials} == {"cpu-only"}
     kept["rows"][0]["system"] = "<b>"
     with pytest.raises(BadFile, match="is not what"):
-        read("file", json.dumps(kept).encode())
+        read_trials("file", json.dumps(kept).encode())

@@ -50,7 +50,7 @@ def test_rows_are_copied_to_their_places():
 def test_a_small_file_is_tried_and_nothing_is_left(measured, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     measured(drive=DRIVE)
-    monkeypatch.setattr(mapped_rows, "SHARES", (0.2, 0.5))
+    monkeypatch.setattr(mapped_rows, "CACHE_SHARES", (0.2, 0.5))
     (tmp_path / "here").mkdir()
     found = list(mapped_trials(tmp_path / "here", ROWS, steps=6))
     assert [trial.share for trial in found] == pytest.approx([0.2, 0.5], abs=1e-4) and not list((tmp_path / "here").iterdir())

@@ -11,7 +11,7 @@ from engine.core.part_files.curves import LatencyPoints
 from engine.estimate import estimate
 from engine.hardware.devices.expander_dram import EXPANDERS
 from engine.measure import memory, numa_nodes
-from engine.measure.numa_nodes import MemoryNode, NodeFigures, measure_nodes, memory_nodes, reader_counts, rising
+from engine.measure.numa_nodes import MemoryNode, NodeFigures, measure_nodes, memory_nodes, reader_counts, rising_curve
 from engine.measure.timing import Timing
 from engine.scenario.scenario import Scenario, with_values
 from tests.cases import each
@@ -73,7 +73,7 @@ def test_a_node_becomes_an_expander_that_systems_use(machine, measured, monkeypa
     )
     curve = found.curve or LatencyPoints((0.1, 1.0), (300.0, 900.0), "measured", "a stand-in")  # where other work disturbed it
     (path,) = [path for path in measured({"expander": curve}, expander=found.figures) if path.parent.name == "expander"]
-    catalog.check_part("expander", path, catalog.content("expander", "measured"))
+    catalog.check_part("expander", path, catalog.part_content("expander", "measured"))
     card = EXPANDERS["measured"]
     assert card.capacity.value == pytest.approx(128 * 2**30 / 1e9, rel=1e-5) and card.capacity.confidence == "measured"
     assert card.power.value == pytest.approx(20 * 128 * 2**30 / 256e9, rel=1e-5) and card.power.confidence == "unsourced"
@@ -101,7 +101,9 @@ def test_constants_and_curve_are_those_of_the_timings():
         (300, 350, 500, 650)
     )
     assert numa_nodes.latency_curve(node, timed._replace(points=points[:1])) is None
-    assert rising([(0.5, 100.0), (0.6, 80.0), (0.7, 90.0)]) == [(0.5, 100.0), (0.7, 90.0)], "fewer reads under way are left out"
+    assert rising_curve([(0.5, 100.0), (0.6, 80.0), (0.7, 90.0)]) == [(0.5, 100.0), (0.7, 90.0)], (
+        "fewer reads under way are left out"
+    )
 
 
 @each(("nanoseconds", "memory_part", "link"), [(80.0, 79.0, 1.0), (1.5, 1.0, 1.0), (111.5, 110.0, 1.5)])
@@ -129,7 +131,7 @@ def test_more_readers_wait_longer_for_no_less(machine, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(numa_nodes, "chased", interrupted)
+    monkeypatch.setattr(numa_nodes, "follow_chain", interrupted)
     with pytest.raises(KeyboardInterrupt):
         numa_nodes.beside_readers(arrays, 2, 0)
 
@@ -177,13 +179,13 @@ def test_memory_is_bound_where_the_system_allows_it(machine, monkeypatch):
     if platform.system() != "Linux":
         pytest.skip("only Linux binds memory so")
     try:
-        copy = numa_nodes.bound(array, 0)
+        copy = numa_nodes.bound_copy(array, 0)
         places = numa_nodes.page_nodes(copy)
     except OSError as error:
         pytest.skip(str(error))
     assert places == {0} and (copy == array).all() and copy.flags.writeable
     with pytest.raises(OSError, match="binding memory to it is refused"):
-        numa_nodes.bound(array, 1000)
+        numa_nodes.bound_copy(array, 1000)
     monkeypatch.setattr(memory, "ROWS", 2000)
     shutil.copy(machine / "node1" / "meminfo", machine / "node0" / "meminfo")
     (machine / "node0" / "cpulist").write_text("\n", encoding="ascii")

@@ -65,9 +65,9 @@ def test_watts_are_the_host_parts(processors, measured):
     cpus = processors()
     found = measure_power(lambda: cpus.spend(0.1, 150.0))
     measured(host_more=found.figures)
-    host = catalog.content("host", "measured")
+    host = catalog.part_content("host", "measured")
     assert (host["idle-power"]["value"], host["active-power"]["value"]) == (80, 300)
-    assert host["idle-power"]["confidence"] == "measured" and catalog.content("host", "server")["idle-power"]["value"] == 250
+    assert host["idle-power"]["confidence"] == "measured" and catalog.part_content("host", "server")["idle-power"]["value"] == 250
 
 
 def unreadable(folder):

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from engine.errors import BadFile
-from engine.measure.here.read_back import FIRST, first_machine, read
-from engine.measure.here.trials import Predictions, content, score
+from engine.measure.here.read_back import FIRST_MACHINE_FILE, first_machine, read_trials
+from engine.measure.here.trials import PredictionSet, score, trials_content
 from pages.evidence_page.here import machine_panel
 from tests.cases import each
 
-KEPT = json.loads(FIRST.read_text(encoding="utf-8"))
+KEPT = json.loads(FIRST_MACHINE_FILE.read_text(encoding="utf-8"))
 
 
 def test_the_first_machine_holds_what_its_table_says():
@@ -25,8 +25,8 @@ def test_the_first_machine_holds_what_its_table_says():
 
 def test_what_is_written_is_read():
     found = first_machine()
-    written = content(Predictions("digest", found.trials, {}), found.trials, 7, "A CPU")
-    again = read("a.json", json.dumps(written).encode())
+    written = trials_content(PredictionSet("digest", found.trials, {}), found.trials, 7, "A CPU")
+    again = read_trials("a.json", json.dumps(written).encode())
     assert (again.machine, again.seed) == ("A CPU", 7)
     assert [one.shape for one in again.trials] == [one.shape for one in found.trials]
     assert [one.measured for one in again.trials] == pytest.approx([one.measured for one in found.trials])
@@ -45,14 +45,14 @@ for bad in (-1, float("nan"), "x", {}):
 @each("file", BROKEN)
 def test_what_is_no_such_file_is_refused_with_what_to_upload(file):
     with pytest.raises(BadFile, match=r"^own\.json "):
-        read("own.json", file)
+        read_trials("own.json", file)
 
 
 def test_only_trained_models_are_shown():
     some = [{**one, "measured": None} for one in KEPT["rows"][:39]]
-    assert len(read("a.json", json.dumps({**KEPT, "rows": [*some, KEPT["rows"][39]]}).encode()).trials) == 1
+    assert len(read_trials("a.json", json.dumps({**KEPT, "rows": [*some, KEPT["rows"][39]]}).encode()).trials) == 1
     with pytest.raises(BadFile, match="no model that was trained"):
-        read("a.json", json.dumps({**KEPT, "rows": some}).encode())
+        read_trials("a.json", json.dumps({**KEPT, "rows": some}).encode())
 
 
 def test_the_panel_says_the_finding_and_has_a_row_a_model():

@@ -11,9 +11,9 @@ from engine.errors import BadInput
 from engine.estimate import estimate
 from engine.measure import host, machine_limits
 from engine.measure.here import shapes, trials
-from engine.measure.here.shapes import ModelShape, drawn, refused, scenario
+from engine.measure.here.shapes import ModelShape, draw_shape, refusal_reason, shape_scenario
 from engine.sweep import links
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from tests.cases import each
 from tests.measure.conftest import MADE_UP, figures
 
@@ -22,11 +22,11 @@ SHAPE = ModelShape(6, 5000, 16, 4, 256, (13, 64, 16), (32, 1), "sgd")
 
 def test_measured_parts_are_files_of_the_catalogue(measured):
     for path in measured():
-        catalog.check_part(path.parent.name, path, catalog.content(path.parent.name, "measured"))
+        catalog.check_part(path.parent.name, path, catalog.part_content(path.parent.name, "measured"))
     assert {path.parent.name for path in measured()} == {"host", "dram", "host-software", "framework"}
-    assert catalog.content("host", "measured")["fp32-peak-a-core"]["confidence"] == "measured"
-    assert catalog.content("host", "measured")["dram"].startswith("measured~")
-    watts = catalog.content("host", "measured")["idle-power"]
+    assert catalog.part_content("host", "measured")["fp32-peak-a-core"]["confidence"] == "measured"
+    assert catalog.part_content("host", "measured")["dram"].startswith("measured~")
+    watts = catalog.part_content("host", "measured")["idle-power"]
     assert watts["confidence"] == "unsourced" and watts["source"].startswith("not measured here: that of server, ")
 
 
@@ -58,22 +58,22 @@ def test_a_folder_that_takes_no_file_is_refused_before_anything_is_measured(tmp_
 def test_embedding_work_is_the_sum_of_its_operators(measured, optimizer):
     """By hand: lookups of both halves, and what updates take more; layers apart."""
     measured()
-    s = scenario(SHAPE._replace(optimizer=optimizer))
+    s = shape_scenario(SHAPE._replace(optimizer=optimizer))
     lookups, nbytes = 6 * 256 * 4, 6 * 256 * 4 * 64
-    lines = float(expected(s).unique_rows.sum()) * (1 + 64 / 64)
+    lines = float(expected_accesses(s).unique_rows.sum()) * (1 + 64 / 64)
     host_seconds = 30e-6 * 6 + lookups * 2e-9 + nbytes * 0.5 / 40e9 + lines * 5e-9
     call, lookup, byte, line = (100, 80, 0.05, 13) if optimizer == "sgd" else (400, 250, 0.07, 80)
     update = call * 1e-6 * 6 + (lookups * lookup + nbytes * byte + lines * line) * 1e-9
     update += lookups * 2e-9 + nbytes * 0.5 / 40e9
     embedding = sum(row["Exposed [s]"] for row in estimate(s).breakdown if row["Stage"] == "Embedding")
-    fixed = catalog.content("host", "measured")["embedding-software-per-batch"]["value"] * 1e-6
+    fixed = catalog.part_content("host", "measured")["embedding-software-per-batch"]["value"] * 1e-6
     assert embedding == pytest.approx(host_seconds + update + fixed, rel=1e-3)
 
 
 def test_interaction_is_products_and_pairs(measured):
     measured()
-    with_dot = estimate(scenario(SHAPE)).results["Step time [ms]"]
-    few = scenario(SHAPE._replace(tables=3))
+    with_dot = estimate(shape_scenario(SHAPE)).results["Step time [ms]"]
+    few = shape_scenario(SHAPE._replace(tables=3))
     assert estimate(few).results["Step time [ms]"] < with_dot
     flop, pairs = 6 * 256 * 7 * 7 * 16, 256 * 7 * 6 / 2
     assert flop * 0.02e-9 + pairs * 9e-9 < with_dot / 1e3
@@ -98,9 +98,9 @@ def test_predictions_are_fixed_by_seed_and_written_before_training(measured, mon
     errors = [100 * abs(one["predicted"] / one["measured"] - 1) for one in written["rows"]]
     assert written["median_percent"] == pytest.approx(np.median(errors)) and written["seed"] == 9
     assert [abs(one["error_percent"]) for one in written["rows"]] == pytest.approx(errors)
-    again = trials.predictions(9, 3)
+    again = trials.predict_trials(9, 3)
     assert [one.predicted for one in again.trials] == [one["predicted"] for one in written["rows"]]
-    opened = links.read(written["rows"][0]["link"]).scenario
+    opened = links.open_link(written["rows"][0]["link"]).scenario
     assert estimate(opened).results["Step time [ms]"] == pytest.approx(1e3 * written["rows"][0]["predicted"])
 
 
@@ -118,8 +118,8 @@ def test_without_measured_parts_or_pytorch_the_remedy_is_said(monkeypatch):
 
 
 def test_shapes_are_drawn_within_their_ranges_and_what_is_too_large_is_left_out():
-    drawn_ones = [drawn(3, number) for number in range(300)]
-    assert drawn_ones == [drawn(3, number) for number in range(300)] and len({one.rows for one in drawn_ones}) > 250
+    drawn_ones = [draw_shape(3, number) for number in range(300)]
+    assert drawn_ones == [draw_shape(3, number) for number in range(300)] and len({one.rows for one in drawn_ones}) > 250
     for one in drawn_ones:
         for name, low, high in (
             ("tables", 4, 64),
@@ -131,7 +131,11 @@ def test_shapes_are_drawn_within_their_ranges_and_what_is_too_large_is_left_out(
             assert low <= getattr(one, name) <= high
         widths = (*one.bottom[1:-1], *one.top[:-1])
         assert 2 <= len(one.bottom) - 1 <= 4 and 2 <= len(one.top) <= 4 and all(32 <= width <= 1024 for width in widths)
-    assert refused(SHAPE, 1e6, 0.0) == "memory" and refused(SHAPE, 1e9, 6.0) == "time" and refused(SHAPE, 1e9, 1.0) == ""
+    assert (
+        refusal_reason(SHAPE, 1e6, 0.0) == "memory"
+        and refusal_reason(SHAPE, 1e9, 6.0) == "time"
+        and refusal_reason(SHAPE, 1e9, 1.0) == ""
+    )
     assert SHAPE.nbytes == 4 * 6 * 16 * (5000 + 3 * 1024) and shapes.SHARE_OF_MEMORY == 0.5
 
 
@@ -157,6 +161,6 @@ def test_a_fit_that_is_all_but_zero_is_written_as_zero(measured):
     more = figures({"GEMM-extra-samples": 5.77e-13})
     software = {**figures({key: MADE_UP[key] for key in host.KINDS["host-software"]}), **more}
     (path,) = (path for path in measured(**{"host-software": software}) if path.parent.name == "host-software")
-    content = catalog.content("host-software", "measured")
+    content = catalog.part_content("host-software", "measured")
     catalog.check_part("host-software", path, content)
     assert content["GEMM-extra-samples"]["value"] == 0 and content["layer-launch"]["value"] == 10

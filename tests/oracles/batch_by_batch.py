@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from engine.campaign.protection import KEEPS
+from engine.campaign.protection import FIDELITIES
 
 
 @dataclass
@@ -76,7 +76,7 @@ def recover(terms, s, coming, end, left):
         if not coming:
             break
         other = terms.protection.gives_back(coming.pop(0).destroys)
-        keeps, partial = max(keeps, other, key=KEEPS.index), partial and other == "lossy"
+        keeps, partial = max(keeps, other, key=FIDELITIES.index), partial and other == "lossy"
     if partial:
         later = s.now - at + left
         for copies in (s.checkpoints, s.backups):

@@ -18,7 +18,7 @@ from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig
 
 from engine.torchrec.answer import TorchRecRequest
 from engine.torchrec.embedding_tables import TorchRecTable
-from engine.torchrec.kernels import CACHED
+from engine.torchrec.kernels import FUSED_UVM_CACHING
 from engine.torchrec.planner_estimate import RankEstimate, ShardPerf
 from engine.torchrec.pooling_factors import PoolingFactors
 from engine.torchrec.sharding_plan import DATA_PARALLEL, GRID, SHARDING_TYPES
@@ -111,7 +111,7 @@ def estimates(case: EstimateCase) -> list[list[RankEstimate]]:
         parameter = parameters[f"embedding_bags.{table.name}.weight"]
         parameter._optimizer_classes = [OPTIMIZERS[optimizer]]
         cache, params = sharding.cache, None
-        if sharding.kernel == CACHED and cache:
+        if sharding.kernel == FUSED_UVM_CACHING and cache:
             statistics = Statistics(cache.lookups, cache.miss_rate) if cache.lookups is not None else None
             params = CacheParams(load_factor=cache.load_factor, prefetch_pipeline=cache.prefetch, stats=statistics)
         options.append(

@@ -17,5 +17,5 @@ def own_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let visitors come with the token that the server knows, as a cookie of a browser would show it."""
     monkeypatch.setattr(access, "_token", "")
-    token = access.begin()
+    token = access.set_token()
     monkeypatch.setattr(access, "shown_token", lambda: token)

@@ -14,10 +14,10 @@ from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.service import computations, history
 from engine.store import kept, requests
-from engine.store.database import DEFAULT, opened
+from engine.store.database import DEFAULT, open_store
 from engine.sweep import links
 from engine.sweep.axes import parse
-from engine.sweep.questions import Questions
+from engine.sweep.questions import LinkQuestions
 from engine.sweep.sweep import Sweep
 from pages.runs_page import history_charts, history_panel, history_tables
 from tests import apps
@@ -29,15 +29,15 @@ STEP = "Step time [ms]"
 def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
     """A request for some seeds, of which the first `finished` have their seed as step time."""
     request = requests.submit(DEFAULT, scenarios(seeds), "estimate", title=title)
-    with opened(DEFAULT) as store:
+    with open_store(DEFAULT) as store:
         names = {key(scenario(seed), "estimate"): seed for seed in seeds[:finished]}
-        computations.claim(store, request, list(names))
+        computations.claim_points(store, request, list(names))
         for name, seed in names.items():
             result = Result(
                 scenario(seed), ran=True, outcome="It completed.", results={STEP: float(seed), "AUC": 0.5 + seed / 100}
             )
-            computations.close(store, [(name, "kept", kept.row_text(result))])
-        requests.tend(store)
+            computations.close_claims(store, [(name, "kept", kept.row_text(result))])
+        requests.end_requests(store)
     return request
 
 
@@ -53,7 +53,7 @@ def panel(*requests: int) -> AppTest:
         from engine.store.database import DEFAULT
         from pages.runs_page import history_panel
 
-        history_panel.draw([entry for entry in history.entries(DEFAULT) if entry.request in requests])
+        history_panel.draw([entry for entry in history.past_requests(DEFAULT) if entry.request in requests])
 
     return AppTest.from_function(script, args=(requests,), default_timeout=60).run()
 
@@ -74,7 +74,7 @@ def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
     app = page()
     assert not app.exception
     shown = app.dataframe[0].value
-    assert list(shown["What"]) == [history.entries(DEFAULT)[0].title, "Three *points*"]
+    assert list(shown["What"]) == [history.past_requests(DEFAULT)[0].title, "Three *points*"]
     assert list(shown["How"]) == ["estimated", "estimated"]
     assert list(shown["State"]) == ["running, 33.3 %", "done"] and list(shown["Points"]) == ["2 of 6", "3"]
     assert "The store holds 4 results in " in apps.text(app.markdown)
@@ -109,14 +109,14 @@ def test_the_best_auc_of_each_request_is_told_with_its_own_error() -> None:
 def test_a_chosen_request_reopens_as_what_was_asked() -> None:
     request = asked(range(5, 6))
     link = panel(request).get("link_button")[0].proto.url
-    assert links.read(link).scenario == scenario(5)
+    assert links.open_link(link).scenario == scenario(5)
 
 
 def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_here() -> None:
     here = [links.link(scenario(seed), page="search") for seed in (1, 2)]
     these = [requests.submit(DEFAULT, [scenario(n)], "estimate", link=link) for n, link in zip((1, 2), here, strict=True)]
     runs = (*(f"estimate:{link}" for link in here), f"full:{here[0]}")
-    words = links.query(scenario(9), questions=Questions(runs=runs))
+    words = links.query(scenario(9), questions=LinkQuestions(runs=runs))
     app = apps.opened("runs", {name: list(runs) if name == "run" else value for name, value in words})
     assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in these)
     assert "1 of the compared requests is not in this server's history" in app.warning[0].value
@@ -138,7 +138,7 @@ def test_a_link_brings_the_words_and_the_metric_and_reopens_a_full_sweep_as_one(
     app = apps.opened("runs", asked_for)
     assert app.text_input(key="history words").value == "my full" and len(app.dataframe[0].value) == 1
     assert asked_for.items() <= dict(app.query_params).items() | {(name, held[0]) for name, held in app.query_params.items()}
-    reopened = links.read(app.get("link_button")[0].proto.url)
+    reopened = links.open_link(app.get("link_button")[0].proto.url)
     assert (reopened.questions.mode, reopened.axes) == ("full", ("data.seed:1,2",))
     app.text_input(key="history words").input("my").run()
     assert app.query_params["find"] in ("my", ["my"])
@@ -152,7 +152,7 @@ def test_pinning_and_deleting_ask_the_store_and_tell_what_goes() -> None:
     app = panel(one)
     assert any("and 2 results that no other request has" in text.value for text in app.markdown)
     button(app, "Delete for good").click().run()
-    assert [entry.request for entry in history.entries(DEFAULT)] == [other]
+    assert [entry.request for entry in history.past_requests(DEFAULT)] == [other]
     assert ask(DEFAULT, "SELECT count(*) FROM results") == [(6,)]
     gone = panel(other)
     history.delete(DEFAULT, [other])
@@ -183,11 +183,11 @@ def test_a_request_shows_what_it_holds_of_a_knob_that_only_another_one_varies() 
     one = asked(range(10, 12))
     swept = [with_values(scenario(5), {"data.batch_size": size}) for size in (64, 128)]
     other = requests.submit(DEFAULT, swept, "estimate")
-    with opened(DEFAULT) as store:
+    with open_store(DEFAULT) as store:
         for number, point in enumerate(swept):
             result = Result(point, ran=True, outcome="It completed.", results={STEP: number + 1.0, "AUC": 0.5})
-            kept.keep(store, [(key(point, "estimate"), kept.row_text(result))])
-    frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
+            kept.store_results(store, [(key(point, "estimate"), kept.row_text(result))])
+    frame = history_tables.points(DEFAULT, history.past_requests(DEFAULT))
     rows = frame[["Request", "Data seed", "Batch size [samples]"]].itertuples(index=False, name=None)
     held = scenario(5).data.batch_size
     assert sorted(rows) == [(f"#{one}", 10, held), (f"#{one}", 11, held), (f"#{other}", 5, 64), (f"#{other}", 5, 128)]
@@ -199,19 +199,19 @@ def test_a_request_shows_what_it_holds_of_a_knob_that_only_another_one_varies() 
 def test_points_of_all_requests_stand_in_one_table_and_late_ones_join_them() -> None:
     asked(range(10, 14))
     asked(range(12, 20), finished=5)
-    frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
+    frame = history_tables.points(DEFAULT, history.past_requests(DEFAULT))
     assert sorted(frame["Data seed"]) == sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16]
     late = Result(scenario(19), ran=True, outcome="It completed.", results={STEP: 19.0, "AUC": 0.7})
-    with opened(DEFAULT) as store:
-        kept.keep(store, [(key(scenario(19), "estimate"), kept.row_text(late))])
-    frame = history_tables.points(DEFAULT, history.entries(DEFAULT))
+    with open_store(DEFAULT) as store:
+        kept.store_results(store, [(key(scenario(19), "estimate"), kept.row_text(late))])
+    frame = history_tables.points(DEFAULT, history.past_requests(DEFAULT))
     assert sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16, 19]
 
 
 def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkeypatch: pytest.MonkeyPatch) -> None:
     request = asked(range(1, 4))
-    (entry,) = history.entries(DEFAULT)
-    results = [result for _, result in kept.outcomes(DEFAULT, scenarios(range(1, 4)), "estimate") if result]
+    (entry,) = history.past_requests(DEFAULT)
+    results = [result for _, result in kept.stored_results(DEFAULT, scenarios(range(1, 4)), "estimate") if result]
     assert history_panel._csv_text([entry], "estimate") == csv_table.csv_text(results, "estimate")
     assert history_panel._json_lines([entry]).splitlines() == [kept.result_text(result) for result in results]
     monkeypatch.setattr(history_panel, "MOST_WHOLE", 2)

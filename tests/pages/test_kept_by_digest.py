@@ -29,7 +29,7 @@ def clicks(path: Path, seed: int, values: int) -> Path:
     return path
 
 
-KEPT: dict[str, Callable[[str, str], Any]] = {"shape": shape_of, "fit": fit_view.fitted, "file": workload_tables._file}
+KEPT: dict[str, Callable[[str, str], Any]] = {"shape": shape_of, "fit": fit_view.fit_of_file, "file": workload_tables._file}
 
 
 def moved_over(path: Path, new: Path) -> None:
@@ -86,10 +86,10 @@ def test_a_trace_that_changes_while_it_is_fitted_is_refused(tmp_path: Path, monk
         a_trace(path, lengths, np.arange(2400) * 11 % 100)
         return found
 
-    assert fit_view.fitted(str(path), digest).samples == 400
+    assert fit_view.fit_of_file(str(path), digest).samples == 400
     monkeypatch.setattr(fit_view, "fit_file", slowly)
     with pytest.raises(BadFile, match=ANOTHER):
-        fit_view.fitted(str(path), digest)
+        fit_view.fit_of_file(str(path), digest)
 
 
 def test_a_file_that_is_only_touched_stays_the_same(tmp_path: Path) -> None:

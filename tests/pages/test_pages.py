@@ -14,7 +14,7 @@ from engine.scenario.scenario import GROUPS, KNOBS, with_values
 from engine.simulate import simulate
 from engine.store import kept
 from engine.store.database import DEFAULT as STORE
-from engine.store.database import opened as opened_store
+from engine.store.database import open_store as opened_store
 from engine.sweep import links
 from engine.training.yardsticks import yardsticks
 from pages.answers import estimates
@@ -256,7 +256,7 @@ def test_a_model_of_ones_own_is_not_called_by_the_name_of_its_preset(opened):
 def test_the_share_box_holds_the_engines_own_link(opened):
     app = opened("machine.cxl_bandwidth_GBps=10&data.seed=9")
     scenario = with_values(preset(DEFAULT).scenario, {BANDWIDTH: 10.0, "data.seed": 9})
-    assert links.read(app.code[0].value).scenario == scenario
+    assert links.open_link(app.code[0].value).scenario == scenario
 
 
 def test_a_scenario_that_cannot_run_shows_its_sentence_instead_of_charts(opened):
@@ -283,7 +283,7 @@ def keep(result, how="full"):
 def keep_all(results, how):
     """Put several there."""
     with opened_store(STORE) as store:
-        kept.keep(store, [(keys.key(result.scenario, how), kept.row_text(result)) for result in results])
+        kept.store_results(store, [(keys.key(result.scenario, how), kept.row_text(result)) for result in results])
 
 
 def notes(app):
@@ -344,18 +344,20 @@ def test_the_auc_of_a_finished_run_stands_beside_a_regression_and_the_model_that
 
 
 def test_a_run_that_learned_less_than_a_line_says_so_with_what_to_change():
-    assert training_panel.learned(0.75, 0.74) == (
+    assert training_panel.yardstick_sentence(0.75, 0.74) == (
         "This run ends at an AUC of 0.750, 0.0100 above a logistic regression on the same batches."
     )
-    assert "an AUC of 0.7500 ± 0.0012, 0.0100 above" in training_panel.learned(0.75, 0.74, error=0.0012)
-    assert "0.0500 below" in training_panel.learned(0.69, 0.74) and "Learning rate" in training_panel.learned(0.69, 0.74)
+    assert "an AUC of 0.7500 ± 0.0012, 0.0100 above" in training_panel.yardstick_sentence(0.75, 0.74, error=0.0012)
+    assert "0.0500 below" in training_panel.yardstick_sentence(
+        0.69, 0.74
+    ) and "Learning rate" in training_panel.yardstick_sentence(0.69, 0.74)
 
 
 @pytest.mark.slow
 def test_each_evaluation_of_a_run_has_its_value_of_both_lines():
     result, asked = simulate(with_values(preset("tiny").scenario, {"data.seed": 31})), Future()
     asked.set_result(found := yardsticks(result.scenario))
-    frame = tables.curve(result.training, (), tables.pace(result))
+    frame = tables.curve(result.training, (), tables.power_pace(result))
     shown = training_panel.with_yardsticks(frame, asked).dropna(subset="auc")
     assert shown[training_panel.REGRESSION].tolist() == [auc for _, auc in found.regression]
     assert set(shown[training_panel.TEACHER]) == {found.teacher}

@@ -51,7 +51,7 @@ def texts(drawn):
 
 def drawn_of(paper, own, inches=paper_figure.PAGE):
     found = paper_rows.rows(own)
-    name = figure_panel.name(paper, own)
+    name = figure_panel.paper_name(paper, own)
     return paper_figure.svg(found, paper_figure.title(name, found), paper_figure.caption(paper, found, 3), inches)
 
 
@@ -99,7 +99,7 @@ def test_a_figure_holds_caption_source_and_version_in_letters_of_eight_points(pa
 def test_numbers_of_many_units_are_ratios_in_the_band_of_their_tolerance(papers):
     paper = preset("cached-embedding-kaggle").paper
     rows = paper_rows.rows(papers[paper])
-    assert not paper_figure.as_bars(rows) and paper_figure.as_bars(paper_rows.rows(papers[PAPER]))
+    assert not paper_figure.is_bar_chart(rows) and paper_figure.is_bar_chart(paper_rows.rows(papers[PAPER]))
     (panel,) = paper_figure.spec(rows, paper_figure.PAGE, 100.0)["hconcat"]
     for row, value in zip(rows, panel["data"]["values"], strict=True):
         assert value["ratio"] == pytest.approx(row.ours / row.ends[0])
@@ -132,14 +132,14 @@ def test_files_are_what_they_say(papers):
 def test_a_text_says_the_length_that_it_has_in_helvetica():
     assert letters.length("Energy", 10) == pytest.approx(6.67 + 5.56 + 5.56 + 3.33 + 5.56 + 5.0)
     drawn = '<text font-size="8px"><tspan x="0">a &amp; b</tspan><tspan x="0">i</tspan></text><text font-size="8px">W</text>'
-    lengths = [float(one) for one in re.findall(r'textLength="([\d.]+)"', letters.with_lengths(drawn))]
+    lengths = [float(one) for one in re.findall(r'textLength="([\d.]+)"', letters.add_lengths(drawn))]
     assert lengths == pytest.approx([letters.length("a & b", 8), letters.length("i", 8), 7.552], abs=0.01)
 
 
 def test_two_presses_lead_to_the_figure_and_its_files(made_up):
     app = apps.opened("evidence")
     assert not app.exception and not [one for one in app.get("download_button") if "figure" in one.proto.id]
-    app.pills(key=figure_panel.CHOSEN).set_value(PAPER).run()
+    app.pills(key=figure_panel.CHOSEN_PAPER_KEY).set_value(PAPER).run()
     assert not app.exception
     saved = [one.proto.label for one in app.get("download_button") if "figure" in one.proto.id]
     assert saved == ["SVG", "PDF", "PNG", "CSV", "BibTeX"]

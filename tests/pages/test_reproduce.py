@@ -14,7 +14,7 @@ from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from engine.validation import accepted, validate
 from engine.validation.claims import Claim, families
-from engine.validation.scoreboard import ALL, scores
+from engine.validation.scoreboard import ALL_FAMILIES, scores
 from engine.validation.studies import findings, kept
 from engine.validation.validate import ClaimVerdict
 from pages.evidence_page import scoreboard_panel, study_panel, tally, verdict_charts, verdict_tables, verdicts
@@ -56,7 +56,7 @@ def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
     app = opened({"preset": "tiny"})
     assert not app.exception and len(app.header) == 1 and "published statements are met" in app.header[0].value
     runs = len(made_up)
-    assert runs == len(set(made_up)) == len(verdicts.runs(CLAIMING))
+    assert runs == len(set(made_up)) == len(verdicts.claim_points(CLAIMING))
     assert len(app.dataframe[-1].value) == sum(len(preset(name).claims) for name in CLAIMING) + len(published_figures())
     again = opened()
     assert len(made_up) == runs and again.header[0].value == app.header[0].value
@@ -65,23 +65,23 @@ def test_the_page_runs_every_claim_once_and_keeps_the_verdicts(made_up):
 def test_the_page_names_what_fails_and_says_so_in_its_table(made_up):
     app = opened()
     words = app.dataframe[-1].value["Verdict"].value_counts()
-    found, numbers = verdicts.known(), scoreboard_panel.figures(version.MODEL)
+    found, numbers = verdicts.all_verdicts(), scoreboard_panel.figures(version.MODEL)
     published = [one for one in found if one.claim.published is not None]
     missed = sum(one.passed is False for one in published) + sum(bool(one.cause) for one in numbers)
     met, said = len(published) + len(numbers) - missed, [int(one) for one in re.findall(r"\d+", app.header[0].value)]
     assert said == [met, met + missed, missed] and missed > 10
     limits_broken = sum(one.passed is False and one.claim.published is None for one in found)
     assert words["✗ outside"] == missed + limits_broken and words["prediction"] == sum(one.passed is None for one in found)
-    counted = tally.tally(found, numbers)
+    counted = tally.count_statements(found, numbers)
     assert counted.predictions == words["prediction"]
     worst = max(counted.misses, key=lambda miss: miss.size)
-    assert counted.misses[0] == worst and tally.reasons(counted)[0].count(" × in ") == tally.NAMED
+    assert counted.misses[0] == worst and tally.reasons(counted)[0].count(" × in ") == tally.MAX_NAMED_MISSES
 
 
 def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(made_up):
     app = opened()
     first = app.table[0].value
-    assert list(first.index) == [ALL, *families()] and "Median error [%]" in first
+    assert list(first.index) == [ALL_FAMILIES, *families()] and "Median error [%]" in first
     free = [int(text) for text in first["Numbers"] if text != scoreboard_panel.FITTED]
     assert free[0] == sum(free[1:]) > 20 and len(free) < len(first)
     assert (
@@ -97,7 +97,7 @@ def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(
 
 
 def test_a_damaged_record_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
-    monkeypatch.setattr(accepted.read, "__defaults__", (tmp_path / "none.json",))
+    monkeypatch.setattr(accepted.read_record, "__defaults__", (tmp_path / "none.json",))
     app = opened()
     assert not app.exception and "cannot be read" in app.error[0].value.replace("\\", "") and "Verdict" in app.dataframe[-1].value
 
@@ -119,7 +119,7 @@ def test_the_answer_counts_and_names_the_largest_misses_in_words():
         verdict(5.2, kind="predicted"),
         verdict(9.0, kind="predicted", published=None, tolerance=None),
     ]
-    counted = tally.tally(found, ())
+    counted = tally.count_statements(found, ())
     assert tally.finding(counted) == "2 of 4 published statements are met, 2 are not."
     assert tally.reasons(counted) == [
         "The worst, ours over published: 0.200 × in Step time, CXL (TrainingCXL); 0.800 × in Step time, CXL (TrainingCXL)."
@@ -127,9 +127,9 @@ def test_the_answer_counts_and_names_the_largest_misses_in_words():
     prediction = "1 prediction cannot be compared: nothing is published."
     assert tally.notes(counted) == ["4 of the 4 were used for fitting.", prediction]
     free = [replace(one, claim=replace(one.claim, sample="out of sample")) for one in found]
-    assert tally.notes(tally.tally(free, ())) == [prediction]
-    assert tally.finding(tally.tally(found[:1], ())) == "1 of 1 published statement is met, none is missed."
-    assert tally.reasons(tally.tally(found[-1:], ())) == []
+    assert tally.notes(tally.count_statements(free, ())) == [prediction]
+    assert tally.finding(tally.count_statements(found[:1], ())) == "1 of 1 published statement is met, none is missed."
+    assert tally.reasons(tally.count_statements(found[-1:], ())) == []
 
 
 def test_published_stacks_sum_to_published_totals_and_ours_to_ours_and_every_column_is_drawn(made_up):
@@ -157,9 +157,9 @@ def test_the_table_of_claims_as_csv_is_exact_and_safe_for_spreadsheets():
 
 
 def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
-    app, study = opened(), kept.read(kept.STORED)
+    app, study = opened(), kept.read_study(kept.STORED_ACCURACY)
     text = [part.value.replace("\\", "") for part in app.markdown]
-    assert not app.exception and f"**{findings.sentence(study)}**" in text
+    assert not app.exception and f"**{findings.accuracy_sentence(study)}**" in text
     assert any(study.date in caption.value and f"{len(study.seeds)} seeds" in caption.value for caption in app.caption)
     assert f"python -m engine study accuracy --seeds {len(study.seeds)}" in [code.value for code in app.code]
     frame = next(frame.value for frame in app.dataframe if "Seed spread" in frame.value)
@@ -169,7 +169,7 @@ def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
 
 
 def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
-    monkeypatch.setattr(kept, "STORED", tmp_path / "none.jsonl")
+    monkeypatch.setattr(kept, "STORED_ACCURACY", tmp_path / "none.jsonl")
     app = opened()
     assert not app.exception and "cannot be read" in app.error[0].value and "Verdict" in app.dataframe[-1].value
 

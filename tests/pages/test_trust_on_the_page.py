@@ -19,7 +19,7 @@ from pages.design_page import constants_panel, questions, tiles, training_panel
 from pages.evidence_page import gap_panel
 from pages.shell import address
 from pages.ui import downloads, session
-from pages.ui.numbers import readable
+from pages.ui.numbers import result_text
 from tests import apps
 
 
@@ -78,19 +78,19 @@ def under_tiles(app):
 @pytest.mark.slow
 def test_under_each_tile_stands_its_band_once_the_scenario_has_stood_still():
     app = opened(preset="trainingcxl-rm4", **{"data.batch_size": "96"})
-    assert under_tiles(app).count(tiles.WAITING) == len(app.metric) - len(tiles.RUNNING) == 3
+    assert under_tiles(app).count(tiles.WAITING) == len(app.metric) - len(tiles.RUNNING_COSTS) == 3
     scenario = with_values(preset("trainingcxl-rm4").scenario, {"data.batch_size": 96})
     apps.ANSWERS.found()
     told = under_tiles(app.run())
-    for name in set(tiles.OF_AN_ESTIMATE) - set(tiles.RUNNING):
+    for name in set(tiles.ESTIMATE_TILES) - set(tiles.RUNNING_COSTS):
         low, high = bands(scenario)[name]
-        assert (f"{readable(low)} to {readable(high)}" if low < high else "no constant moves it") in told
+        assert (f"{result_text(low)} to {result_text(high)}" if low < high else "no constant moves it") in told
     assert tiles.WAITING not in told
 
 
 def test_how_sure_a_tile_is_names_the_constant_that_moves_it_most_and_what_is_published():
     scenario = preset("trainingcxl-rm1").scenario
-    found = questions.sure(scenario)
+    found = questions.result_bands(scenario)
     widest = tornado(scenario, "Energy per batch [J]")[0]
     _, hangs, published = found["Energy per batch [J]"].story
     assert hangs.startswith(f"It hangs most on {widest.name} ({widest.constant.confidence})") and "headlines" in published
@@ -102,17 +102,19 @@ def test_a_scenario_that_an_end_of_some_range_cannot_run_has_no_bands_and_still_
         raise CannotRun("An end does not fit.")
 
     monkeypatch.setattr(questions.uncertainty, "bands", refuse)
-    assert questions.sure(with_values(preset("tiny").scenario, {"data.seed": 77})) == {}
+    assert questions.result_bands(with_values(preset("tiny").scenario, {"data.seed": 77})) == {}
 
 
 def test_after_a_full_run_the_page_says_how_far_the_estimate_was():
     result = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.79})
     estimate = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.81})
     said = "The full run took 4.79 ms a batch, the estimate said 4.81: 0.418 % apart. The estimate's own error bar is ±"
-    assert training_panel.apart(estimate, result).startswith(f"{said}{figure(error_bar(result.scenario)['Step time [ms]'])} %")
+    assert training_panel.gap_sentence(estimate, result).startswith(
+        f"{said}{figure(error_bar(result.scenario)['Step time [ms]'])} %"
+    )
     noise = Result(preset("tiny").scenario, True, "", {"Step time [ms]": 4.79 * (1 + 2e-15)})
-    assert "the estimate said 4.79: 0 % apart." in training_panel.apart(noise, result)
-    assert training_panel.apart(estimate, Result(preset("tiny").scenario, True, "", {})) == ""
+    assert "the estimate said 4.79: 0 % apart." in training_panel.gap_sentence(noise, result)
+    assert training_panel.gap_sentence(estimate, Result(preset("tiny").scenario, True, "", {})) == ""
 
 
 def test_reproduce_runs_the_presets_both_ways_when_asked_and_names_the_largest_gap(monkeypatch):
@@ -136,7 +138,7 @@ def test_a_page_that_redraws_itself_is_not_sent_back_by_an_address_that_is_late(
         app.query_params.update({"system": "pmem"})
         app.session_state[address.WRITE_TIME] -= 60
         if ours:
-            app.session_state[session.OURS] = True
+            app.session_state[session.REDRAWN_BY_US] = True
         return app.run().session_state["scenario"].system
 
     assert late(ours=False) == "pmem"  # the visitor went back

@@ -8,7 +8,7 @@ import pytest
 
 from engine.core.figures import figure, percent
 from engine.insight import data_profile
-from engine.insight.data_profile import LRU, LRU_BY_TABLE, SHARES, STATIC
+from engine.insight.data_profile import HOTTEST_STAY, LRU, LRU_BY_TABLE, ROW_SHARES
 from engine.insight.memory.cache_locks import finding, lock_curve
 from engine.scenario.presets import preset
 from engine.scenario.scenario import per_table, with_values
@@ -41,8 +41,8 @@ def test_the_page_answers_for_the_cache_of_the_link():
     app = opened()
     assert not app.exception and not app.error and any(one.label.startswith("Your own data") for one in app.expander)
     answer, *findings = titles(app)
-    found = workload_tables.expected(workload_tables.asked(preset("optane-kaggle").scenario))
-    hits = [percent(found.hit_rate(policy, 0.015)) for policy in (LRU, STATIC)]
+    found = workload_tables.expected_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario))
+    hits = [percent(found.hit_rate(policy, 0.015)) for policy in (LRU, HOTTEST_STAY)]
     assert answer == (f"A cache of 32.4 MB, 1.5 % of the rows, hits {hits[0]} of lookups as LRU, {hits[1]} with the hottest rows")
     assert any(text.startswith("1 % of the rows take 94.8 % of the lookups") for text in findings)
     assert any("Taking the share of rows for the hit rate alone costs a factor of " in text for text in findings)
@@ -53,13 +53,13 @@ def test_uneven_bags_are_told_in_a_sentence_and_even_ones_not_at_all():
     app = opened({"preset": "dlrm-kaggle", "data.bag_length_cv": "1"})  # a Poisson's: e^-1 are empty, 1.9 % have more than 3
     told = [one.value for one in app.caption if one.value.startswith("Bags of 26 of 26 tables are uneven")]
     assert len(told) == 1 and "36.8 % of them are empty" in told[0] and "at most one in a hundred has more than 4" in told[0]
-    assert workload_tables.on_bags(preset("optane-kaggle").scenario) == ""
+    assert workload_tables.bags_sentence(preset("optane-kaggle").scenario) == ""
 
 
 def test_a_size_in_gigabytes_becomes_the_knob_of_the_link_and_a_bad_one_is_refused():
     app = opened()
     whole = sum(preset("optane-kaggle").scenario.model.num_embeddings) * 64 / 1e9
-    assert cache_size.parsed(cache_field(app).value) == pytest.approx(0.015 * whole * 1e9, rel=5e-3)
+    assert cache_size.parse_size(cache_field(app).value) == pytest.approx(0.015 * whole * 1e9, rel=5e-3)
     cache_field(app).set_value(str(whole / 2)).run()
     assert app.query_params["policy.cache_load_factor"] == "0.5" and "50 % of the rows" in titles(app)[0]
     cache_field(app).set_value("plenty").run()
@@ -69,7 +69,7 @@ def test_a_size_in_gigabytes_becomes_the_knob_of_the_link_and_a_bad_one_is_refus
 
 def test_a_hit_rate_brings_the_smallest_cache_that_has_it_and_one_that_none_has_is_refused():
     app = opened()
-    found = workload_tables.expected(workload_tables.asked(preset("optane-kaggle").scenario))
+    found = workload_tables.expected_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario))
     app.text_input(key="cache hit rate").set_value("99").run()
     share = float(app.query_params["policy.cache_load_factor"])
     assert (
@@ -113,17 +113,17 @@ def test_a_counted_profile_is_that_of_exact_caches_and_the_expected_one_is_near(
     scenario = with_values(preset("tiny").scenario, {"data.popularity": "zipf", "data.batch_size": 256})
     origin = source.source(scenario)
     batches = [origin.ids(n) for n in range(40)]
-    found, near = data_profile.counted(scenario, batches), data_profile.expectation(scenario)
+    found, near = data_profile.counted_profile(scenario, batches), data_profile.expected_profile(scenario)
     total = sum(map(len, batches))
     for share in (0, 4, 8, 12):
-        exact = 1 - cache_misses(batches, SHARES[share] * found.rows).sum() / total
+        exact = 1 - cache_misses(batches, ROW_SHARES[share] * found.rows).sum() / total
         assert found.hits[LRU][share] == pytest.approx(exact)
-    assert found.hits[STATIC][8] == pytest.approx(near.hits[STATIC][8], abs=0.05)
+    assert found.hits[HOTTEST_STAY][8] == pytest.approx(near.hits[HOTTEST_STAY][8], abs=0.05)
     for rate in (*found.hits.values(), *near.hits.values()):
         assert np.diff(rate).min() >= -1e-9 and rate[0] >= -1e-9 and rate[-1] <= 1 + 1e-9
     ids, before = batches[1], batches[0]
     assert found.by_batch[0] == (256, len(set(ids.tolist())) / len(ids), float(np.mean([row in before for row in ids])))
-    assert set(near.hits) == {LRU, LRU_BY_TABLE, STATIC}
+    assert set(near.hits) == {LRU, LRU_BY_TABLE, HOTTEST_STAY}
 
 
 def test_a_served_file_is_counted_at_the_press_of_a_button_and_left_again(tmp_path, monkeypatch):
@@ -143,8 +143,8 @@ def test_a_served_file_is_counted_at_the_press_of_a_button_and_left_again(tmp_pa
 
 
 def test_a_counted_trace_says_how_many_lookups_miss_in_any_cache():
-    scenario = workload_tables.asked(with_values(preset("tiny").scenario, {"data.batch_size": 64}))
-    found = workload_tables.counted(scenario, 4000)
+    scenario = workload_tables.profile_scenario(with_values(preset("tiny").scenario, {"data.batch_size": 64}))
+    found = workload_tables.counted_profile(scenario, 4000)
     origin = source.source(scenario)
     batches = [origin.ids(n) for n in range(4000 // len(origin.ids(0)))]
     ids = np.concatenate(batches)
@@ -153,23 +153,23 @@ def test_a_counted_trace_says_how_many_lookups_miss_in_any_cache():
     ends = 64 * np.cumsum((0, *per_table(scenario.model, "pooling")))
     for t, size in enumerate(found.table_rows):
         part = [batch[ends[t] : ends[t + 1]] for batch in batches]
-        exact = 1 - cache_misses(part, SHARES[12] * size).sum() / sum(map(len, part))
+        exact = 1 - cache_misses(part, ROW_SHARES[12] * size).sum() / sum(map(len, part))
         assert found.by_table[t][12] == pytest.approx(exact)
-    assert found.by_table.shape == (3, len(SHARES)) and found.weight.sum() == pytest.approx(1)
+    assert found.by_table.shape == (3, len(ROW_SHARES)) and found.weight.sum() == pytest.approx(1)
 
 
 def test_the_way_from_the_planner_to_the_hits_multiplies_up_and_small_tables_are_told():
-    found = workload_tables.expected(workload_tables.asked(preset("optane-kaggle").scenario))
+    found = workload_tables.expected_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario))
     steps = workload_tables.planner_steps(found, 0.01)
     rates, factors = list(steps["Bandwidth [GB/s]"]), list(steps["Factor [x]"])
     assert rates[0] == pytest.approx((0.01 * 897 + 0.99 * 32) / 10) and np.prod(factors) == pytest.approx(rates[-1] / rates[0])
-    hit = found.hit_rate(STATIC, 0.01)
+    hit = found.hit_rate(HOTTEST_STAY, 0.01)
     assert rates[-1] == pytest.approx(1 / (hit / 897 + (1 - hit) / 32))
-    told = workload_tables.on_tables(found, 0.01)
+    told = workload_tables.tables_sentence(found, 0.01)
     small = [size for size in found.table_rows if size <= workload_tables.SMALL_TABLE]
     assert f"in the {len(small)} smallest tables; whole, they take {figure(sum(small) * 64, 'B')}" in told
     frame = workload_tables.by_table(found)
-    assert len(frame) == 26 * len(SHARES) and frame.rows.is_monotonic_decreasing
+    assert len(frame) == 26 * len(ROW_SHARES) and frame.rows.is_monotonic_decreasing
 
 
 @each(("nbytes", "words"), [(0, "0 B"), (21.6e6, "21.6 MB"), (1.944e9, "1.94 GB"), (2.0e12, "2.00 TB"), (640, "640 B")])
@@ -178,17 +178,19 @@ def test_sizes_are_read_in_three_digits(nbytes, words):
 
 
 def test_the_sizes_that_hit_enough_are_where_the_curve_says():
-    found = workload_tables.expected(workload_tables.asked(preset("optane-kaggle").scenario))
-    told = workload_tables.on_sizes(found)
+    found = workload_tables.expected_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario))
+    told = workload_tables.sizes_sentence(found)
     sizes = [float(value) * {"k": 1e3, "M": 1e6, "G": 1e9}[unit] for value, unit in re.findall(r"from ([0-9.]+) ([kMG])B", told)]
     hits = [found.hit_rate(LRU, size / (found.rows * found.row_bytes)) for size in sizes]
     assert hits == pytest.approx([0.9, 0.95, 0.99], abs=2e-3)
-    short = workload_tables.counted(workload_tables.asked(preset("optane-kaggle").scenario), 50_000)
-    assert re.fullmatch("As LRU, a cache of any size hits at most [0-9.]+ % of these lookups", workload_tables.on_sizes(short))
+    short = workload_tables.counted_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario), 50_000)
+    assert re.fullmatch(
+        "As LRU, a cache of any size hits at most [0-9.]+ % of these lookups", workload_tables.sizes_sentence(short)
+    )
 
 
 def test_the_charts_are_valid_and_a_policy_keeps_its_colour():
-    names = workload_tables.beside(workload_tables.POLICIES, ())
+    names = workload_tables.curve_names(workload_tables.POLICIES, ())
     for spec in (
         workload_charts.lines("x", "y", names),
         workload_charts.lines("x", "y", (workload_charts.HOTTEST,), ticks=(1, 2)),
@@ -204,7 +206,7 @@ def test_a_profile_that_takes_long_is_announced_in_the_box_that_then_holds_the_a
         return find(*given)
 
     monkeypatch.setattr(counting, "BOX_AFTER", -1.0)
-    monkeypatch.setattr(workload_tables, "many", lambda scenario: True)
+    monkeypatch.setattr(workload_tables, "has_many_table_kinds", lambda scenario: True)
     monkeypatch.setattr(later, "worker_result", waited)
     app = apps.opened("data", {"preset": "tiny", "data.batch_size": "23"})
     assert not app.exception and [header.value for header in app.header if "A cache of" in header.value]

@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
     def elsewhere(other: Path | None = None):
         catalog.FOLDERS = (BUILT_IN, *((other,) if other else ()))
         known._parts_by_key.clear()
-        memo.forget()
+        memo.clear_memos()
         catalog.look_again()
 
     put("fabric/own-link", shipped("fabric/nvlink-4").replace("value = 450", "value = 900").replace("high = 450", "high = 900"))

@@ -28,8 +28,8 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.store.kept import row_text
 from engine.sweep.axes import parse
-from engine.sweep.links import MOST_CHARACTERS, link, read
-from engine.sweep.questions import Questions
+from engine.sweep.links import MOST_CHARACTERS, link, open_link
+from engine.sweep.questions import LinkQuestions
 from tests.parts.conftest import BUILT_IN, shipped
 
 FILES = sorted(BUILT_IN.glob("*/*.toml"))
@@ -37,7 +37,7 @@ FILES = sorted(BUILT_IN.glob("*/*.toml"))
 
 def made(folder):
     """Return a scenario with a GPU, its fabric and a medium of one's own."""
-    use.use(folder.path)
+    use.use_folder(folder.path)
     changes = {"machine.gpu": "mine", "machine.pmem": "crystal"}
     return with_values(preset("dlrm-kaggle").scenario, changes)
 
@@ -54,7 +54,7 @@ def test_a_link_opens_elsewhere_with_the_same_key_and_the_same_numbers(folder):
     found, text = estimate(scenario).results, link(scenario)
     assert len(text) < MOST_CHARACTERS * 0.6
     folder.elsewhere()
-    opened = read(text)
+    opened = open_link(text)
     assert opened.scenario == scenario and key(opened.scenario, "full") == key(scenario, "full")
     assert found and estimate(opened.scenario).results == found
     assert [part.name for part in opened.parts] == ["own-link", "mine", "crystal"]
@@ -64,7 +64,7 @@ def test_a_link_opens_elsewhere_with_the_same_key_and_the_same_numbers(folder):
 
 def test_the_senders_own_link_says_nothing_and_a_scenario_without_such_parts_carries_none(folder):
     scenario = made(folder)
-    assert read(link(scenario)).banner == ""
+    assert open_link(link(scenario)).banner == ""
     assert "part=" not in link(preset("dlrm-kaggle").scenario)
 
 
@@ -73,7 +73,7 @@ def test_a_part_of_the_same_name_with_other_values_here_is_said_and_the_links_va
     found = estimate(scenario).results
     folder.put("media/crystal", shipped("media/optane-200"))
     folder.elsewhere(folder.path)
-    opened = read(text)
+    opened = open_link(text)
     assert "The media crystal is a part of the sender's, with other values than yours of that name" in opened.banner
     assert "The gpu mine" not in opened.banner
     assert opened.scenario == scenario and estimate(opened.scenario).results == found
@@ -81,20 +81,20 @@ def test_a_part_of_the_same_name_with_other_values_here_is_said_and_the_links_va
 
 def test_a_part_with_the_name_of_one_of_ours_is_said(folder):
     content = loads(shipped("gpu/h100-sxm")) | {"title": "Another"}
-    opened = read(f"machine.gpu=v100&part={text_of(content, name='v100')}")
+    opened = open_link(f"machine.gpu=v100&part={text_of(content, name='v100')}")
     assert "with other values than the catalogue's of that name; the link's are taken" in opened.banner
     assert opened.scenario.machine.gpu == f"v100~{digest(canonical(content))}"
-    assert read("machine.gpu=v100").scenario.machine.gpu == "v100"
+    assert open_link("machine.gpu=v100").scenario.machine.gpu == "v100"
 
 
 @pytest.mark.parametrize("sign", [":", "="])
 def test_a_link_may_name_its_part_by_its_name_alone_also_in_axes(folder, sign):
     scenario = made(folder)
-    text = link(scenario, axes=[f"machine.pmem{sign}crystal,optane-100"], questions=Questions(only=("machine.gpu:mine",)))
-    axes = read(text).axes
+    text = link(scenario, axes=[f"machine.pmem{sign}crystal,optane-100"], questions=LinkQuestions(only=("machine.gpu:mine",)))
+    axes = open_link(text).axes
     short = text.replace(scenario.machine.gpu, "mine").replace(scenario.machine.pmem, "crystal").replace("pmem:", f"pmem{sign}")
     folder.elsewhere()
-    opened = read(short)
+    opened = open_link(short)
     assert axes == (f"machine.pmem:{scenario.machine.pmem},optane-100",)
     assert opened.axes == (f"machine.pmem{sign}{scenario.machine.pmem},optane-100",)
     assert opened.scenario == scenario and opened.questions.only == (f"machine.gpu:{scenario.machine.gpu}",)
@@ -109,7 +109,7 @@ def test_commands_and_scripts_open_such_links_and_rows_have_them(folder, capsys)
     captured = capsys.readouterr()
     assert "part of the sender's" in captured.err
     result = json.loads(captured.out)
-    assert result["scenario"]["machine.gpu"] == scenario.machine.gpu and read(result["link"]).scenario == scenario
+    assert result["scenario"]["machine.gpu"] == scenario.machine.gpu and open_link(result["link"]).scenario == scenario
     with pytest.warns(UserWarning, match="part of the sender's"):
         assert ep.load(text) == scenario
     assert main(["run", "--estimate", "--link", text, "--csv", "-"]) == 0
@@ -128,7 +128,7 @@ def test_a_kept_result_is_read_where_nobody_knows_the_part(folder):
 def test_the_canonical_text_says_what_the_file_says(path):
     content = loads(path.read_text(encoding="utf-8"))
     text = canonical(content)
-    assert loads(text) == content and canonical(loads(text)) == text and len(text) * 4 < carried.MOST_TEXT
+    assert loads(text) == content and canonical(loads(text)) == text and len(text) * 4 < carried.MAX_TEXT_LENGTH
 
 
 def hostile():
@@ -165,12 +165,12 @@ HOSTILE = list(hostile())
 
 @pytest.mark.parametrize(("text", "sentence"), HOSTILE, ids=map(str, range(len(HOSTILE))))
 def test_a_hostile_part_is_refused_in_a_sentence_and_in_little_memory(text, sentence, folder):
-    use.accept(())  # imports are not of the part
+    use.accept_parts(())  # imports are not of the part
     with pytest.raises(BadLink, match=r"^The link's parts cannot be read\. "):
-        read(f"part={text}")
+        open_link(f"part={text}")
     tracemalloc.start()
     with pytest.raises(BadInput, match=sentence) as refused:
-        use.accept((text,))
+        use.accept_parts((text,))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8e6 and len(str(refused.value)) < 600
@@ -218,7 +218,7 @@ def extreme(kind, rng):
 def test_numbers_as_extreme_as_a_file_may_say_are_computed_or_refused(kind, folder):
     rng = Random(kind)
     for _ in range(15):
-        (part,) = use.accept((text_of(extreme(kind, rng), kind=kind),))
+        (part,) = use.accept_parts((text_of(extreme(kind, rng), kind=kind),))
         system = rng.choice(("cxl", "pmem", "ssd", "all-hbm", "mtrains", "dram", "cpu-only"))
         changes = {"system": system, KNOB[kind]: part.reference, "machine.num_gpus": rng.choice((1, 8))}
         changes["machine.energy_level"] = rng.choice(("device", "room"))
@@ -234,28 +234,30 @@ def test_a_module_s_link_is_of_a_known_generation_and_counts_are_whole(folder):
     def said(key, number):
         return text_of(content | {key: content[key] | {"value": number, "low": number, "high": number}}, "media")
 
-    (part,) = use.accept((said("link-generation", 7),))
+    (part,) = use.accept_parts((said("link-generation", 7),))
     scenario = with_values(preset("dlrm-kaggle").scenario, {"machine.pmem": part.reference})
     for one in (scenario, with_values(preset("dlrm-kaggle").scenario, {"machine.assume": (("pmem.link-generation", 7.0),)})):
         with pytest.raises(BadKnob, match=r"pmem\.link-generation=7 is of no CXL link; 4, 5 and 6 are known"):
             estimate(one)
     with pytest.raises(BadInput, match=r"link-lanes\.value = 0\.4; write a number 0, or from 1 to 1,000,000,000,000, in lanes"):
-        use.accept((said("link-lanes", 0.4),))
+        use.accept_parts((said("link-lanes", 0.4),))
     with pytest.raises(BadInput, match=r"interleave-set\.value = 0\.4; write a number from 1 to 1,000,000,000,000, in modules"):
-        use.accept((text_of(content | {"interleave-set": content["link-lanes"] | {"value": 0.4, "unit": "modules"}}, "media"),))
+        use.accept_parts(
+            (text_of(content | {"interleave-set": content["link-lanes"] | {"value": 0.4, "unit": "modules"}}, "media"),)
+        )
 
 
 def test_a_link_has_few_parts(folder):
     text = text_of(loads(shipped("gpu/v100")))
     with pytest.raises(BadInput, match="More than 32 parts"):
-        use.accept((text,) * 33)
-    assert read(f"part={text}&part={text}").parts[0].name == "mine"
+        use.accept_parts((text,) * 33)
+    assert open_link(f"part={text}&part={text}").parts[0].name == "mine"
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
 def test_any_text_is_a_part_or_refused(text):
     with pytest.raises(BadInput):
-        use.accept((text,))
+        use.accept_parts((text,))
 
 
 def test_a_link_that_loses_any_character_of_its_part_is_refused(folder):
@@ -263,7 +265,7 @@ def test_a_link_that_loses_any_character_of_its_part_is_refused(folder):
     begins = text.index("part=gpu:mine:") + 5
     for place in range(begins, text.index("&", begins), 37):
         with pytest.raises(BadInput):
-            read(text[:place] + text[place + 1 :])
+            open_link(text[:place] + text[place + 1 :])
 
 
 def test_the_parts_of_a_link_are_few_parameters_of_letters_that_nothing_quotes(folder):
@@ -273,8 +275,8 @@ def test_the_parts_of_a_link_are_few_parameters_of_letters_that_nothing_quotes(f
 
 
 def test_no_more_parts_are_known_than_some_thousands(folder, monkeypatch):
-    monkeypatch.setattr(known, "MOST_KNOWN", 3)
+    monkeypatch.setattr(known, "MAX_KNOWN_PARTS", 3)
     gpu = loads(shipped("gpu/v100"))
     for number in range(5):
-        read(f"part={text_of(gpu | {'title': f'GPU {number}'})}")
+        open_link(f"part={text_of(gpu | {'title': f'GPU {number}'})}")
     assert len(known._parts_by_key) == 3

@@ -43,7 +43,9 @@ def row(capsys, *words):
 
 def test_every_knob_whose_choices_are_parts_takes_parts_of_ones_own():
     declared = {
-        path for path, knob in KNOBS.items() if callable(knob.choices) and {*knob.allowed} <= {*catalog.names(*catalog.kinds())}
+        path
+        for path, knob in KNOBS.items()
+        if callable(knob.choices) and {*knob.allowed} <= {*catalog.part_names_of(*catalog.kinds())}
     }
     assert declared == {f"machine.{name}" for name in PARTS}
 
@@ -91,18 +93,18 @@ def test_a_script_takes_a_folder_and_a_file_that_changes_moves_its_numbers(folde
 
 
 def test_a_comment_or_the_way_a_number_is_written_does_not_move_a_key(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     one = key(with_values(Scenario(), OWN), "full")
     folder.put("media/crystal", "# mine\n" + shipped("media/optane-100").replace("value = 6.6\n", "value = 8.0\n"))
-    use.look()
+    use.look_at_folder()
     assert key(with_values(Scenario(), OWN), "full") == one
 
 
 def test_a_part_that_another_uses_moves_the_key_of_both(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     one = with_values(Scenario(), {"machine.gpu": "mine"})
     folder.put("fabric/own-link", shipped("fabric/nvlink-3"))
-    use.look()
+    use.look_at_folder()
     assert key(with_values(Scenario(), {"machine.gpu": "mine"}), "full") != key(one, "full")
     assert estimate(one).results[STEP]
 
@@ -110,21 +112,21 @@ def test_a_part_that_another_uses_moves_the_key_of_both(folder):
 def test_keys_of_scenarios_without_such_parts_are_what_they_were(folder):
     before = {name: (key(preset(name).scenario, "full"), key(preset(name).scenario, "estimate")) for name in preset_names()}
     assert before["tiny"] and not any("~" in str(preset(name).scenario.machine) for name in preset_names())
-    use.use(folder.path)
+    use.use_folder(folder.path)
     assert before == {
         name: (key(preset(name).scenario, "full"), key(preset(name).scenario, "estimate")) for name in preset_names()
     }
 
 
 def test_however_a_scenario_is_made_it_names_a_part_by_its_content(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     made = Scenario(machine=MachineKnobs(pmem="crystal"))
     assert made == with_values(Scenario(), {"machine.pmem": "crystal"}) == pickle.loads(pickle.dumps(made))
     assert made.machine.pmem.startswith("crystal~")
 
 
 def test_a_pickle_brings_the_values_along(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     made = with_values(preset("dlrm-kaggle").scenario, OWN | {"machine.gpu": "mine"})
     text, found = pickle.dumps(made), estimate(made).results
     folder.elsewhere()
@@ -137,14 +139,14 @@ def test_a_pickle_brings_the_values_along(folder):
 def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
     from engine.service import service
 
-    use.use(folder.path)
+    use.use_folder(folder.path)
     store, base = tmp_path / "store.db", preset("dlrm-kaggle").scenario
 
     def computed():
-        use.look()
+        use.look_at_folder()
         scenario = with_values(base, OWN)
         service.serve(store, 1, 0, request=requests.submit(store, [scenario], "estimate"))
-        ((_, found),) = kept.outcomes(store, [scenario], "estimate")
+        ((_, found),) = kept.stored_results(store, [scenario], "estimate")
         return found.results[STEP]
 
     first = computed()
@@ -194,13 +196,13 @@ def test_what_cannot_be_used_is_refused_by_its_path_and_takes_nothing(name, text
 
 
 def test_a_file_that_breaks_is_left_out_and_what_uses_it_too(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     folder.put("fabric/own-link", "broken")
     with pytest.raises(BadFile, match="own-link"):
-        use.look()
+        use.look_at_folder()
     assert {"crystal"} == {name for _, name in catalog.own_folder().parts}
     with pytest.raises(BadKnob, match=r"machine\.gpu='mine' is a part whose file cannot be used"):
         with_values(Scenario(), {"machine.gpu": "mine"})
     folder.put("fabric/own-link", shipped("fabric/nvlink-3"))
-    use.look()
+    use.look_at_folder()
     assert len(catalog.own_folder().parts) == 3

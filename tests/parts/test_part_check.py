@@ -6,7 +6,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.core import catalog
-from engine.registry import every
+from engine.registry import all_variants
 from tests.parts.conftest import BUILT_IN, shipped
 
 
@@ -27,8 +27,8 @@ def line_of(text, begins, behind=""):
 
 
 def test_every_file_of_ours_is_right(capsys, tmp_path):
-    every("devices")  # which declare the kinds
-    chosen = {kind for one in catalog.TOGETHER for kind in (one, *catalog.KINDS[one].uses)}
+    all_variants("devices")  # which declare the kinds
+    chosen = {kind for one in catalog.KINDS_OF_SAME_KNOB for kind in (one, *catalog.KINDS[one].uses)}
     for path in BUILT_IN.glob("*/*.toml"):
         if path.parent.name in chosen:
             assert main(["list", "devices", "--check", str(path)]) == 0

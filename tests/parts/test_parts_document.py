@@ -8,7 +8,7 @@ import pytest
 from engine import api as ep
 from engine.__main__ import main
 from engine.core import catalog
-from engine.registry import every
+from engine.registry import all_variants
 from tests import ROOT
 
 DOCUMENT = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
@@ -49,8 +49,8 @@ def table(kind):
 
 
 def test_the_tables_of_keys_are_those_of_the_dataclasses():
-    every("devices")
-    chosen = {used for kind in catalog.TOGETHER for used in (kind, *catalog.KINDS[kind].uses)}
+    all_variants("devices")
+    chosen = {used for kind in catalog.KINDS_OF_SAME_KNOB for used in (kind, *catalog.KINDS[kind].uses)}
     assert set(KINDS) == chosen - {"gpu-replay"}  # which replays times of one prototype
     expected = "\n".join(map(table, KINDS))
     assert DOCUMENT[DOCUMENT.index("### gpu") :] == expected, f"Put this at the end of docs/parts.md:\n{expected}"

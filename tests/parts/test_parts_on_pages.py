@@ -33,7 +33,7 @@ def slower(folder):
 
 
 def test_a_part_is_a_choice_and_a_page_follows_its_file(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     app = opened("design", CRYSTAL, **{"strips added": ("machine.pmem",)})
     assert not app.exception
     box = app.selectbox(key=session.widget("machine.pmem"))
@@ -62,7 +62,7 @@ def test_who_has_the_token_reads_what_is_wrong_with_a_file(folder):
 
 
 def test_a_senders_part_is_shown_with_its_numbers_and_its_file(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     scenario = with_values(preset("optane-rm1").scenario, {"machine.pmem": "crystal", "machine.gpu": "mine"})
     query = links.link(scenario).partition("?")[2]
     own = step(opened("design", link(query)))
@@ -81,22 +81,22 @@ def test_a_senders_part_is_shown_with_its_numbers_and_its_file(folder):
 
 
 def test_a_saved_part_is_the_senders_to_the_digest(folder, tmp_path):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     scenario = with_values(preset("optane-rm1").scenario, {"machine.gpu": "mine"})
     text = links.link(scenario)
     folder.elsewhere()
-    for part in links.read(text).parts:
+    for part in links.open_link(text).parts:
         saved = tmp_path / "saved" / part.kind / f"{part.name}.toml"
         saved.parent.mkdir(parents=True)
-        saved.write_text(own_parts.saved(part))
+        saved.write_text(own_parts.file_text(part))
     folder.elsewhere(tmp_path / "saved")
-    use.look()
+    use.look_at_folder()
     assert with_values(preset("optane-rm1").scenario, {"machine.gpu": "mine"}) == scenario
-    assert links.read(text).banner == ""
+    assert links.open_link(text).banner == ""
 
 
 def test_a_part_of_the_same_name_here_stays_and_the_links_is_beside_it(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     scenario = with_values(preset("optane-rm1").scenario, {"machine.pmem": "crystal"})
     query, own = links.link(scenario).partition("?")[2], step(opened("design", CRYSTAL))
     slower(folder)
@@ -110,7 +110,7 @@ def test_a_part_of_the_same_name_here_stays_and_the_links_is_beside_it(folder):
 
 
 def test_what_stands_beside_the_medium_in_force_follows_its_file_too(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     app = opened("design", {"preset": "optane-rm1"}, **{"strips added": ("machine.pmem",)})
 
     def reference():
@@ -124,23 +124,23 @@ def test_what_stands_beside_the_medium_in_force_follows_its_file_too(folder):
 
 
 def test_an_answer_found_beside_a_page_is_of_the_folder_as_it_is(folder, monkeypatch):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     monkeypatch.setattr(later, "worker_result", lambda find, *given: find(*given))
     first = later.cached_result(catalog.own_folder)
     assert later.cached_result(catalog.own_folder) is first
     slower(folder)
-    use.look()
+    use.look_at_folder()
     assert later.cached_result(catalog.own_folder) is not first
 
 
 def test_an_axis_that_was_typed_by_name_follows_the_file(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     base, axes = preset("optane-rm1").scenario, ("machine.pmem:crystal,optane-100",)
-    first = axes_panel.sweep(base, axes, "")
-    assert axes_panel.sweep(base, axes, "") is first and first.axes[0] == parse(axes[0])
+    first = axes_panel.sweep_of(base, axes, "")
+    assert axes_panel.sweep_of(base, axes, "") is first and first.axes[0] == parse(axes[0])
     slower(folder)
-    use.look()
-    assert axes_panel.sweep(base, axes, "").axes[0].values[0] != first.axes[0].values[0]
+    use.look_at_folder()
+    assert axes_panel.sweep_of(base, axes, "").axes[0].values[0] != first.axes[0].values[0]
 
 
 def test_a_hostile_link_says_what_is_left_out_of_it(folder):
@@ -154,4 +154,4 @@ def test_the_explorer_starts_with_a_folder_that_its_processes_have_too_or_not_at
     assert launch.main(["--parts", str(folder.path / "none")]) == 2
     assert "none cannot be read as a folder of parts: No such file or directory" in capsys.readouterr().err
     launch._take_parts(f" {folder.path} ")
-    assert os.environ[catalog.VARIABLE] == str(folder.path) and "crystal" in catalog.names("media")
+    assert os.environ[catalog.VARIABLE] == str(folder.path) and "crystal" in catalog.part_names_of("media")

@@ -18,10 +18,10 @@ from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.service import history, service
-from engine.service.queue import open_points, turns
+from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk
 from engine.store import requests
-from engine.store.database import opened
+from engine.store.database import open_store
 from tests import ROOT
 from tests.apps import ELSEWHERE
 from tests.parts.conftest import shipped
@@ -33,14 +33,14 @@ worker = SimpleNamespace(get_current_task=lambda: "one", log_event=lambda *_: No
 sys.modules["distributed"] = SimpleNamespace(get_worker=lambda: worker)
 from engine.service import dask_pool
 chunk = pickle.load(sys.stdin.buffer)
-sys.stdout.buffer.write(pickle.dumps(dask_pool.compute_afar(chunk, chunk.keys, "").endings))
+sys.stdout.buffer.write(pickle.dumps(dask_pool.compute_on_cluster(chunk, chunk.keys, "").endings))
 """
 
 
 def points(folder, **changes):
     """Return a scenario on each of two media of one's own and on one of ours."""
     folder.put("media/glass", shipped("media/optane-100").replace("value = 0.8472972972972973\n", "value = 0.6\n"))
-    use.use(folder.path)
+    use.use_folder(folder.path)
     base = with_values(preset("tiny").scenario, {"system": "pmem", "machine.gpu": "mine", "run.batches": 20, **changes})
     return [with_values(base, {"machine.pmem": name}) for name in ("optane-100", "crystal", "glass")]
 
@@ -48,8 +48,8 @@ def points(folder, **changes):
 def test_a_cluster_worker_that_has_no_folder_gets_the_values_with_its_points(folder, tmp_path):
     scenarios, store = points(folder), tmp_path / "store.db"
     requests.submit(store, scenarios, "estimate", keeps_on=True)
-    with opened(store) as connection:
-        (turn,) = turns(connection, {})
+    with open_store(store) as connection:
+        (turn,) = live_requests(connection, {})
         chunk = Chunk(str(store), turn, tuple(open_points(connection, turn.request, -1, 10)))
     found = subprocess.run([sys.executable, "-c", AFAR], input=pickle.dumps(chunk), cwd=ROOT, capture_output=True, check=True)
     endings = pickle.loads(found.stdout)
@@ -67,7 +67,7 @@ def test_a_service_finishes_what_was_asked_for_when_the_folder_is_gone(how, fold
     folder.elsewhere()
     service.serve(store, 2, 0.0, request=request)
     assert [found.results for found in history.results(store, request)] == expected
-    assert history.places(store, request)["machine.pmem"] == [one.machine.pmem for one in scenarios]
+    assert history.varied_texts(store, request)["machine.pmem"] == [one.machine.pmem for one in scenarios]
     assert "part=media:crystal" not in history.link(store, request) and "part=gpu:mine:" in history.link(store, request)
 
 
@@ -75,7 +75,7 @@ def test_a_request_has_as_many_parts_as_a_folder(folder, tmp_path):
     store, base = tmp_path / "store.db", preset("tiny").scenario
     for number in range(40):
         folder.put(f"media/m{number}", shipped("media/optane-100").replace("value = 6.6\n", f"value = {5 + number / 20}\n"))
-    use.use(folder.path)
+    use.use_folder(folder.path)
     scenarios = [with_values(base, {"machine.pmem": f"m{number}"}) for number in range(40)]
     request = requests.submit(store, scenarios, "estimate", keeps_on=True)
     folder.elsewhere()
@@ -106,17 +106,17 @@ def test_a_script_with_several_processes_gives_the_table_of_one(folder):
 
 def choices():
     """In a page's worker: return the media that there are to choose from."""
-    return catalog.names("media")
+    return catalog.part_names_of("media")
 
 
 @pytest.mark.slow
 def test_a_pages_worker_has_the_folder_as_it_is_now(folder):
-    use.use(folder.path)
+    use.use_folder(folder.path)
     assert "crystal" in ELSEWHERE(choices)
     folder.put("media/glass", shipped("media/optane-200"))
-    use.look()
+    use.look_at_folder()
     assert {"crystal", "glass"} < set(ELSEWHERE(choices))
-    use.use(None)
+    use.use_folder(None)
     assert "crystal" not in ELSEWHERE(choices)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from engine.core.arrays import Bytes
 from engine.core.work import HomeWrites, Persist, RowLog, RowUpdates, Stream, Work
 from engine.hardware.device import Device, joules, seconds
-from engine.persistence.layout import DATA, MediumLayout
+from engine.persistence.layout import TABLE_START, MediumLayout
 from engine.persistence.media import LINE
 from engine.persistence.protocol import LogName
 from tests.machines import stored
@@ -14,7 +14,7 @@ from tests.machines import stored
 
 def region(layout: MediumLayout, address: int) -> str:
     """Name the region that holds an address: superblock, data, flags, row log or mlp log."""
-    if address < DATA:
+    if address < TABLE_START:
         return "superblock"
     if address < layout.row_slots[0].header:
         return "data"

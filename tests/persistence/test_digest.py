@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import CannotRun
-from engine.persistence.checksums import KEY, MODULUS, moved, row_digests, table_digest
+from engine.persistence.checksums import KEY, MODULUS, digest_after_change, row_digests, table_digest
 from engine.persistence.crash_media import CrashMedia
-from engine.persistence.layout import DATA, MediumLayout
+from engine.persistence.layout import TABLE_START, MediumLayout
 from engine.persistence.media import HEALTH, FunctionalMedia
 from engine.persistence.protocol import Position, format_media
 from engine.persistence.recovery import recover
@@ -29,7 +29,7 @@ def test_the_digest_is_the_sum_of_mixed_words_and_a_batch_moves_it_by_its_rows(r
     touched = np.sort(rng.choice(rows, rng.integers(0, rows + 1), replace=False))
     after = table.copy()
     after[touched] = rng.integers(0, 256, (touched.size, row_bytes), np.uint8)
-    assert moved(layout, digest, touched, table[touched], after[touched]) == table_digest(layout, after)
+    assert digest_after_change(layout, digest, touched, table[touched], after[touched]) == table_digest(layout, after)
     assert int(row_digests(layout.spans[0], np.arange(rows), table).sum()) == digest
 
 
@@ -65,7 +65,7 @@ def test_a_dirty_shutdown_makes_recovery_scan_and_say_so_once():
     media = formatted(tale).survivor()
     media.durable[HEALTH] += 1
     flipped = FunctionalMedia(media.durable)
-    flipped.durable[DATA] ^= 1
+    flipped.durable[TABLE_START] ^= 1
     with pytest.raises(CannotRun, match="stale, torn or damaged"):
         recover(flipped, tale.layout, "undo")
     media = CrashMedia(media.durable)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.crashcheck.judge import judge, judge_damaged
 from engine.errors import CannotRun
 from engine.persistence.crash_media import CrashMedia, Power
-from engine.persistence.layout import DATA, MediumLayout
+from engine.persistence.layout import TABLE_START, MediumLayout
 from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE, PowerLost
 from engine.persistence.protocol import Position, format_media, log_mlp
@@ -100,7 +100,7 @@ def test_poison_in_a_row_that_the_log_holds_is_repaired_and_elsewhere_reported()
     assert not repaired.problem and not repaired.refused
     free = next(row for row in range(8) if row not in tale.rows[0])
     lost = media.survivor()
-    lost.poison(DATA + free * LINE)
+    lost.poison(TABLE_START + free * LINE)
     with pytest.raises(CannotRun, match=f"1 of 8 embedding rows are lost .* row {free},"):
         recover(lost, tale.layout, "undo")
 

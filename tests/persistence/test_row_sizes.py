@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from engine.errors import BadInput, CannotRun
 from engine.persistence import protocol, records
-from engine.persistence.checksums import KEY, MODULUS, moved, row_digests, table_digest
+from engine.persistence.checksums import KEY, MODULUS, digest_after_change, row_digests, table_digest
 from engine.persistence.crash_media import CrashMedia
-from engine.persistence.layout import DATA, MediumLayout, lay_out
+from engine.persistence.layout import TABLE_START, MediumLayout, layout_for
 from engine.persistence.logs import LOGS
 from engine.persistence.media import LINE, FunctionalMedia
 from engine.persistence.protocol import Position, format_media, log_mlp
 from engine.persistence.records import Stamp
-from engine.persistence.recovery import logged, recover
+from engine.persistence.recovery import logged_rows, recover
 from tests.cases import each, examples
 from tests.oracles.splitmix import mixed
 from tests.persistence.metered_media import region
@@ -51,7 +51,7 @@ def of_rows(table, spans, rows):
 def laid_out(spans=SPANS, checked=False, batches=((0, 2, 3, 8), (1, 4))):
     """Return a layout, and a table's values one row after another."""
     batches = [np.array(rows) for rows in batches]
-    place = lay_out(sum(rows for rows, _ in spans), spans, MLP.size, batches, checked)
+    place = layout_for(sum(rows for rows, _ in spans), spans, MLP.size, batches, checked)
     return place, bytes_of(sum(rows * nbytes for rows, nbytes in spans), 1)
 
 
@@ -119,7 +119,7 @@ def test_a_formatted_medium_holds_each_row_at_its_address_and_zeros_up_to_the_ne
         expected[address : address + nbytes] = values
         if checked:
             expected[address + nbytes :][:8] = np.array([digest_of(bytes(values), word)], "<u8").view(np.uint8)
-    data = slice(DATA, place.row_slots[0].header)
+    data = slice(TABLE_START, place.row_slots[0].header)
     assert np.array_equal(media.durable[data], expected[data])
     assert np.array_equal(protocol.read_table(media, place), table)
     protocol.verify(media, place, table_digest(place, table))
@@ -146,7 +146,7 @@ def test_the_digest_is_the_sum_of_each_rows_own_words_and_a_batch_moves_it_by_it
         _, start, nbytes, _ = places[row]
         after[start : start + nbytes] += bytes_of(nbytes, int(row)) | np.uint8(1)
     change = (np.frombuffer(of_rows(one, spans, rows), np.uint8) for one in (table, after))
-    assert moved(place, table_digest(place, table), rows, *change) == table_digest(place, after)
+    assert digest_after_change(place, table_digest(place, table), rows, *change) == table_digest(place, after)
 
 
 def test_a_flipped_bit_in_a_row_of_any_size_is_noticed_and_with_checksums_the_row_is_named():
@@ -188,7 +188,7 @@ def test_no_row_is_padded_in_the_log_or_at_home_and_a_log_gives_back_its_rows_in
     pending = LOGS[log].log_rows(media, place, 0, rows, values)
     assert media.stored == {"row log": 8 * len(rows) + nbytes} and pending.nbytes == pending.slot.capacity
     records.seal(media, pending, Stamp(0, (0, 0), 0))
-    numbers, kept = logged(place, records.read(media, pending.slot))
+    numbers, kept = logged_rows(place, records.read_record(media, pending.slot))
     assert np.array_equal(numbers, rows) and np.array_equal(kept, values)
     protocol.write_rows(media, place, rows, values)
     assert media.stored["data"] == nbytes

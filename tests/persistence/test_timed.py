@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.core.work import written
+from engine.core.work import written_bytes
 from engine.hardware.device import joules, seconds
 from engine.persistence.layout import MediumLayout
 from engine.persistence.logs import LOGS
@@ -32,7 +32,7 @@ def charged(machine, amounts):
         for demand in task.demands:
             if task.persists and demand.device == system.memory:
                 device, work = machine.devices[demand.device], demand.work
-                costs = (seconds(device, work), joules(device, work), np.asarray(written(work)), stored(device, work))
+                costs = (seconds(device, work), joules(device, work), np.asarray(written_bytes(work)), stored(device, work))
                 found[REGION[task.persists]] = tuple(float(np.ravel(cost)[0]) for cost in costs)
     return found
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.crashcheck.judge import judge, judge_resumed
 from engine.persistence.protocol import Position
 from engine.persistence.recovery import recover
-from engine.persistence.replay import PersistEvent, Start, survive
+from engine.persistence.replay import PersistEvent, StartState, replay_events
 from tests.cases import examples
 from tests.persistence.training_story import SEED, story
 
@@ -32,8 +32,8 @@ def test_what_survives_a_cut_timeline_recovers_to_its_last_commit(cut, done, see
     events = [PersistEvent(*event, 1.0) for event in events_of(tale, log)]
     events = [*events[:cut], PersistEvent(events[cut].op, events[cut].batch, done)]
     changes = {batch: tale.change(batch) for batch in range(tale.batches)}
-    start = Start(tale.values(0), tale.mlps[0], Position(0, 0, 0, SEED), tale.layout.row_bytes)
-    media = survive(tale.layout, start, events, changes, log, np.random.default_rng(seed))
+    start = StartState(tale.values(0), tale.mlps[0], Position(0, 0, 0, SEED), tale.layout.row_bytes)
+    media = replay_events(tale.layout, start, events, changes, log, np.random.default_rng(seed))
     ahead = 1 if log == "redo" else 0
     committed = [event.batch + ahead for event in events if event.op == "commit" and event.done == 1]
     image, acknowledged = media.durable.tobytes(), max(committed, default=0)
@@ -43,11 +43,11 @@ def test_what_survives_a_cut_timeline_recovers_to_its_last_commit(cut, done, see
 def test_operations_under_way_together_are_each_torn_on_their_own():
     tale, seen = story("redo"), set()
     changes = {batch: tale.change(batch) for batch in range(tale.batches)}
-    start = Start(tale.tables[0], tale.mlps[0], Position(0, 0, 0, SEED))
+    start = StartState(tale.tables[0], tale.mlps[0], Position(0, 0, 0, SEED))
     done = [PersistEvent(*event, 1.0) for event in events_of(tale, "redo")[:7]]
     under_way = [PersistEvent("home write", 1, 0.4), PersistEvent("embedding log", 2, 0.6), PersistEvent("mlp log", 2, 0.3)]
     for seed in range(20):
-        media = survive(tale.layout, start, done + under_way, changes, "redo", np.random.default_rng(seed))
+        media = replay_events(tale.layout, start, done + under_way, changes, "redo", np.random.default_rng(seed))
         seen.add(media.durable.tobytes())
         assert judge(tale, media.durable.tobytes(), 2).problem == ""
     assert len(seen) > 5
@@ -58,10 +58,10 @@ def test_operations_under_way_together_are_each_torn_on_their_own():
 def test_an_mlp_log_that_spans_batches_counts_only_when_it_has_ended(done):
     tale = story(relaxed=True)
     changes = {batch: tale.change(batch) for batch in range(tale.batches)}
-    start = Start(tale.tables[0], tale.mlps[0], Position(0, 0, 0, SEED))
+    start = StartState(tale.tables[0], tale.mlps[0], Position(0, 0, 0, SEED))
     steps = [(op, batch, 1.0) for batch in range(2) for op in ("embedding log", "commit", "embedding update")]
     steps += [("mlp log", 1, done), ("embedding log", 2, 1.0), ("commit", 2, 1.0)]
-    media = survive(tale.layout, start, [PersistEvent(*s) for s in steps], changes, "undo", np.random.default_rng(1))
+    media = replay_events(tale.layout, start, [PersistEvent(*s) for s in steps], changes, "undo", np.random.default_rng(1))
     recovered = recover(media, tale.layout, "undo", tale.bound)
     assert (recovered.embedding_batch, recovered.mlp_batch) == (2, 1 if done == 1 else 0)
     assert recovered.mlp.tobytes() == tale.mlps[recovered.mlp_batch].tobytes()

@@ -20,7 +20,7 @@ def story(
 def formatted(tale):
     """Return a medium that holds the state at the start of the first batch."""
     media = CrashMedia(tale.layout.nbytes)
-    of.begin(tale, media)
+    of.write_start(tale, media)
     return media
 
 

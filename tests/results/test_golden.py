@@ -26,8 +26,10 @@ def test_golden_estimates_move_only_with_the_model_version(golden):
     rows = [f"model version {version.MODEL}\n"]
     for name in preset_names():
         asked = preset(name).scenario
-        family = registry.load("systems", asked.system).family
-        for system in (one for one in registry.names("systems") if registry.load("systems", one).family == family):
+        family = registry.load_variant("systems", asked.system).family
+        for system in (
+            one for one in registry.variant_names("systems") if registry.load_variant("systems", one).family == family
+        ):
             found = estimate(with_values(asked, {"system": system}))
             if not found.ran:
                 rows.append(f"{name} {system} cannot run\n")

@@ -64,6 +64,6 @@ def test_the_note_names_the_data_set_that_a_real_run_would_have_and_what_is_repo
 
 def test_the_highest_auc_before_a_fall_has_its_error():
     rows = [{"Batch": n, "AUC": auc, "AUC error": 0.0123} for n, auc in ((9, 0.70321), (19, 0.68))]
-    assert "was highest, 0.703 ± 0.012, after 10 batches" in falling_auc.advice(rows, preset("tiny").scenario)
+    assert "was highest, 0.703 ± 0.012, after 10 batches" in falling_auc.falling_auc_advice(rows, preset("tiny").scenario)
     within = [rows[0], {"Batch": 19, "AUC": 0.692, "AUC error": 0.0123}]
-    assert falling_auc.advice(within, preset("tiny").scenario) == "", "it may be the samples alone"
+    assert falling_auc.falling_auc_advice(within, preset("tiny").scenario) == "", "it may be the samples alone"

@@ -11,7 +11,7 @@ from weakref import ref
 import pytest
 
 from engine.errors import BadFile
-from engine.results.csv_table import check_writable, csv_text, write_atomically
+from engine.results.csv_table import check_can_write, csv_text, write_atomically
 from engine.results.perfetto import chrome_trace
 from engine.results.result import Result
 from engine.scenario.keys import key
@@ -131,11 +131,11 @@ def test_a_disk_that_is_full_leaves_the_old_file(tmp_path: Path, monkeypatch: py
 
 
 def test_a_target_that_cannot_be_written_is_refused_early(tmp_path: Path) -> None:
-    check_writable(tmp_path / "new.csv")
+    check_can_write(tmp_path / "new.csv")
     with pytest.raises(BadFile, match="is a folder"):
-        check_writable(tmp_path)
+        check_can_write(tmp_path)
     with pytest.raises(BadFile, match="there is no folder"):
-        check_writable(tmp_path / "none" / "new.csv")
+        check_can_write(tmp_path / "none" / "new.csv")
 
 
 def test_a_timeline_becomes_one_lane_per_device_in_microseconds() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.estimates import estimates
-from engine.full_runs import runs
+from engine.full_runs import full_runs
 from engine.scenario.scenario import KNOBS, Scenario
-from engine.sweep.links import link, read
+from engine.sweep.links import link, open_link
 from tests import ROOT
 from tests.strategies import under_any_system
 
@@ -22,7 +22,7 @@ OF_MACHINES = [path for path in KNOBS if path.startswith(("machine.", "policy.")
 
 def told(scenarios: Sequence[Scenario]) -> list[str]:
     """Return the estimate and the full run of each, as text."""
-    pairs = zip(estimates(scenarios), runs(scenarios), strict=True)
+    pairs = zip(estimates(scenarios), full_runs(scenarios), strict=True)
     return [json.dumps([(one.results, one.outcome, one.warnings, one.finding) for one in pair]) for pair in pairs]
 
 
@@ -39,4 +39,4 @@ def test_alone_in_a_new_process_or_among_others_in_any_order_the_result_is_the_s
 
 
 if __name__ == "__main__":
-    print(*told([read(sys.argv[1]).scenario]))
+    print(*told([open_link(sys.argv[1]).scenario]))

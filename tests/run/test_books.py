@@ -7,11 +7,11 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from engine.estimate import estimate
-from engine.registry import every
+from engine.registry import all_variants
 from engine.results.ledger import ACCOUNTS, RECOVERY
-from engine.results.report import report
-from engine.run.run import run
-from engine.run.shared_training import untrained
+from engine.results.report import run_report
+from engine.run.run import follow_run
+from engine.run.shared_training import untrained_resolve
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
@@ -19,9 +19,11 @@ from engine.training.loop import Scores
 from tests.cases import each, examples
 from tests.machines import LOGGING, STRICT, SYSTEMS, counted, ready, scenario
 
-NAMES = tuple(name.replace("-", "_") for name in every("faults") if name not in ("fault-in-recovery", "late-detection"))
+NAMES = tuple(name.replace("-", "_") for name in all_variants("faults") if name not in ("fault-in-recovery", "late-detection"))
 ENDS = ("memory-loss", "flush-failure")  # may end the run
-STOPS = tuple(name.replace("-", "_") for name, fault in every("faults").items() if fault.kind == "fail-stop" and name not in ENDS)
+STOPS = tuple(
+    name.replace("-", "_") for name, fault in all_variants("faults").items() if fault.kind == "fail-stop" and name not in ENDS
+)
 STOPS = tuple(name for name in STOPS if name in NAMES)
 QUICK = {"run.training": False, "run.batches": 40, "faults.detect_seconds": 1e-3, "faults.restart_seconds": 2e-3}
 
@@ -46,8 +48,8 @@ def quiet(system):
 def accounts(asked):
     """Return a run and its report."""
     m, asks = ready(asked), amounts(asked.system)
-    done, _ = run(m, asks, None, untrained(m))
-    return done, report(done, asks, Scores())
+    done, _ = follow_run(m, asks, None, untrained_resolve(m))
+    return done, run_report(done, asks, Scores())
 
 
 instants = st.lists(st.tuples(st.sampled_from(NAMES), st.floats(0, 0.02)), max_size=5)

@@ -7,29 +7,40 @@ import pytest
 
 from engine.errors import CannotRun
 from engine.persistence.crash_media import CrashMedia
-from engine.persistence.layout import DATA, MediumLayout, lay_out
+from engine.persistence.layout import TABLE_START, MediumLayout, layout_for
 from engine.persistence.media import LINE
 from engine.persistence.protocol import Position, format_media
-from engine.persistence.replay import BatchChange, Start
-from engine.run.corruption import Damage, keep_flipped, poison, turned
+from engine.persistence.replay import BatchChange, StartState
+from engine.run.corruption import Damage, keep_flipped, poison, with_flipped_bits
 from engine.run.crash_recovery import recovered_batches, recovered_state
-from engine.run.run import run
-from engine.run.shared_training import untrained
+from engine.run.run import follow_run
+from engine.run.shared_training import untrained_resolve
 from engine.scenario.scenario import with_values
 from tests.cases import each
 from tests.machines import flow, line, ready, scenario
 
 SPANS = ((3, 100), (2, 13), (4, 136), (1, 8), (2, 70))
 LOGGED = np.array([1, 3, 6, 9, 11])
-STARTS = (DATA, DATA + 104, DATA + 208, DATA + 312, DATA + 328, DATA + 344, DATA + 480, DATA + 616, DATA + 752, DATA + 888)
-STARTS += (DATA + 896, DATA + 968)
+STARTS = (
+    TABLE_START,
+    TABLE_START + 104,
+    TABLE_START + 208,
+    TABLE_START + 312,
+    TABLE_START + 328,
+    TABLE_START + 344,
+    TABLE_START + 480,
+    TABLE_START + 616,
+    TABLE_START + 752,
+    TABLE_START + 888,
+)
+STARTS += (TABLE_START + 896, TABLE_START + 968)
 SIZES = (100, 100, 100, 13, 13, 136, 136, 136, 136, 8, 70, 70)
 RUN = ((3, 20), (2, 13), (2, 136), (1, 8))
 
 
 def layout(checked=False):
     """Return the layout of rows of unlike sizes."""
-    return lay_out(12, SPANS, 24, [LOGGED], checked)
+    return layout_for(12, SPANS, 24, [LOGGED], checked)
 
 
 def poisoned_lines(place, where, logged, seeds, flip=False):
@@ -72,9 +83,9 @@ def test_a_lost_line_lies_wholly_in_a_row_where_rows_have_one_and_begins_in_the_
 
 
 def test_a_row_checksum_is_no_part_of_a_row_that_a_whole_lost_line_could_lie_in():
-    place = lay_out(2, ((1, 56), (1, 120)), 24, [np.array([0])], row_checksums=True)
-    assert place.row(1) == DATA + LINE
-    assert set(poisoned_lines(place, "logged row", np.array([0, 1]), 20)) == {DATA // LINE + 1}
+    place = layout_for(2, ((1, 56), (1, 120)), 24, [np.array([0])], row_checksums=True)
+    assert place.row(1) == TABLE_START + LINE
+    assert set(poisoned_lines(place, "logged row", np.array([0, 1]), 20)) == {TABLE_START // LINE + 1}
 
 
 @each("checked", [False, True])
@@ -82,12 +93,12 @@ def test_flipped_bits_of_rows_of_any_size_are_turned_back_and_kept_where_nobody_
     place, rng = layout(checked), np.random.default_rng(1)
     table = rng.integers(0, 256, sum(SIZES), np.uint8)
     bits = ((1, 99, 128), (3, 12, 1), (5, 0, 4), (5, 135, 64), (9, 7, 2), (11, 69, 32))
-    written = turned(place, table, bits)
+    written = with_flipped_bits(place, table, bits)
     ends = np.cumsum(SIZES)
     expected = table.copy()
     for row, byte, bit in bits:
         expected[ends[row] - SIZES[row] + byte] ^= bit
-    assert np.array_equal(written, expected) and turned(place, table, ()) is table
+    assert np.array_equal(written, expected) and with_flipped_bits(place, table, ()) is table
     media = CrashMedia(place.nbytes)
     format_media(media, place, written, np.zeros(24, np.uint8), Position(0, 0))
     media.drain()
@@ -104,7 +115,7 @@ def struck(system, share, **knobs):
     asked = scenario("tiny", system, **{"run.batches": 8, **knobs})
     whole = float(line(asked, 8).batch_ends[-1])
     m = ready(with_values(asked, {"faults.power_loss_at_seconds": (share * whole,)}))
-    done, _ = run(m, flow(m.scenario, 8), None, untrained(m))
+    done, _ = follow_run(m, flow(m.scenario, 8), None, untrained_resolve(m))
     return m, done.segments[0], done.crashes[0].outage
 
 
@@ -129,7 +140,7 @@ def recovery(system, share, flipped, **knobs):
     since, flagged = segment.first + segment.cut.since, segment.first + segment.cut.since_mlp
     now = tables[since].copy()
     now[-1] ^= 16 * flipped  # in the last row, which no batch writes
-    before = Start(now, mlps[flagged], Position(since, flagged), RUN)
+    before = StartState(now, mlps[flagged], Position(since, flagged), RUN)
     return recovered_state(m, segment, down, before, changes, ((7, 7, 16),) * flipped), since
 
 

@@ -11,12 +11,15 @@ BASE = preset("optane-kaggle").scenario
 
 @pytest.mark.parametrize("changes", [{"run.batches": 8000}, {"data.batch_size": 2048}, {"model.pooling": (40,)}])
 def test_more_work_takes_longer(changes):
-    assert forecast.seconds(with_values(BASE, changes)) > 1.5 * forecast.seconds(BASE)
+    assert forecast.run_seconds(with_values(BASE, changes)) > 1.5 * forecast.run_seconds(BASE)
 
 
 def test_a_run_without_training_takes_less_and_a_sweep_is_shared_by_the_cores():
-    assert forecast.seconds(with_values(BASE, {"run.training": False})) < forecast.seconds(BASE) / 2
-    others, each = [with_values(BASE, {"data.seed": seed}) for seed in range(8)], forecast.seconds(BASE) - forecast.START_SECONDS
+    assert forecast.run_seconds(with_values(BASE, {"run.training": False})) < forecast.run_seconds(BASE) / 2
+    others, each = (
+        [with_values(BASE, {"data.seed": seed}) for seed in range(8)],
+        forecast.run_seconds(BASE) - forecast.START_SECONDS,
+    )
     assert forecast.sweep_seconds(others, "full", 1) == pytest.approx(8 * each + forecast.START_SECONDS)
     assert 4 <= forecast.sweep_seconds(others, "full", 2) / each < 5, "the last training has one core to itself"
     assert forecast.sweep_seconds([BASE] * 8, "estimate") < forecast.sweep_seconds([BASE] * 8, "full")
@@ -25,18 +28,21 @@ def test_a_run_without_training_takes_less_and_a_sweep_is_shared_by_the_cores():
 def test_points_of_one_class_count_their_training_once_and_the_sentence_says_so():
     machines = [with_values(BASE, {"machine.cxl_bandwidth_GBps": rate}) for rate in (1.0, 2.0, 4.0)]
     once = forecast.sweep_seconds(machines, "full")
-    assert once == pytest.approx(forecast.seconds(BASE) + 2 * forecast.POINT_SECONDS)
+    assert once == pytest.approx(forecast.run_seconds(BASE) + 2 * forecast.POINT_SECONDS)
     strict = [with_values(one, {"system": "cxl-b"}) for one in machines]
-    assert forecast.sharing([*machines, *strict]) == "6 points share 2 trainings."
-    assert forecast.sharing(machines) == "3 points share 1 training." and forecast.sharing(machines[:1]) == ""
-    assert forecast.sharing([with_values(one, {"run.training": False}) for one in machines]) == ""
+    assert forecast.shared_training_note([*machines, *strict]) == "6 points share 2 trainings."
+    assert (
+        forecast.shared_training_note(machines) == "3 points share 1 training."
+        and forecast.shared_training_note(machines[:1]) == ""
+    )
+    assert forecast.shared_training_note([with_values(one, {"run.training": False}) for one in machines]) == ""
 
 
 def test_runs_without_training_that_differ_in_machines_alone_are_counted_once():
     calm = [with_values(BASE, {"run.training": False, "machine.cxl_bandwidth_GBps": rate}) for rate in (1.0, 2.0, 4.0)]
-    assert forecast.sweep_seconds(calm, "full") == pytest.approx(forecast.seconds(calm[0]) + 2 * forecast.POINT_SECONDS)
+    assert forecast.sweep_seconds(calm, "full") == pytest.approx(forecast.run_seconds(calm[0]) + 2 * forecast.POINT_SECONDS)
     longer = [with_values(one, {"run.batches": 100 + n}) for n, one in enumerate(calm)]
-    assert len(forecast.apart(calm)) == 1 and len(forecast.apart(longer)) == 3
+    assert len(forecast.distinct_runs(calm)) == 1 and len(forecast.distinct_runs(longer)) == 3
 
 
 def test_estimates_of_many_machines_are_forecast_to_cost_less_than_those_of_many_models():

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from engine.core.graph import STAGES
-from engine.results.metrics import metrics
+from engine.results.metrics import all_metrics
 from engine.results.result import from_json
 from engine.simulate import simulate
 from tests import ROOT
@@ -32,7 +32,7 @@ FEW = {"run.batches": 6, "run.training": False}
 def test_every_system_runs_every_preset(name, system):
     result = simulate(scenario(name, system, **FEW))
     assert result.ran, result.outcome
-    assert set(result.results) == {metric.name for metric in metrics()}
+    assert set(result.results) == {metric.name for metric in all_metrics()}
     for table, columns in COLUMNS.items():
         assert all(set(row) == columns for row in getattr(result, table)), table
     assert result.breakdown and result.devices and result.timeline and result.finding.endswith(".")

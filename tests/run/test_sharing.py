@@ -9,14 +9,14 @@ from hypothesis import given
 
 from engine.amounts import counted as counts
 from engine.core import memo
-from engine.registry import domain_names, load, names
+from engine.registry import domain_names, load_variant, variant_names
 from engine.run import shared_training as sharing
-from engine.run.shared_training import READ, Training, functional_class
+from engine.run.shared_training import READ_GROUPS, Training, functional_class
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.store.kept import result_text
-from engine.store.trainings import from_text, text
+from engine.store.trainings import training_from_text, training_text
 from engine.training import loop
 from tests.cases import each, examples
 from tests.machines import counted, ready, scenario
@@ -34,7 +34,7 @@ class Written(dict[str, Training]):
     """A shelf that keeps trainings as the store does: as text."""
 
     def __setitem__(self, name: str, training: Training) -> None:
-        super().__setitem__(name, from_text(text(training)))
+        super().__setitem__(name, training_from_text(training_text(training)))
 
 
 SHELF = Written()
@@ -98,7 +98,7 @@ def test_systems_machines_and_faults_of_one_class_are_trained_once_and_get_the_s
 def test_where_faults_can_change_what_is_trained_a_run_shares_as_long_as_nothing_strikes_it(
     trained: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharing, "FEW_RUN_SO_LONG", 0.0)
+    monkeypatch.setattr(sharing, "LONG_RUN_SECONDS", 0.0)
     at, shelf = span("cxl") / 2, Written()
     late, early = {"power_loss_at_seconds": (10 * at,)}, {"power_loss_at_seconds": (at,)}
     flipped = tiny("cxl", silent_corruption_at_seconds=(at / 5,), seed=3)  # a bit that the AUC hangs on
@@ -160,10 +160,10 @@ def test_a_run_that_comes_to_no_end_is_trained_by_itself(trained: list[int]) -> 
 
 
 def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    memo.forget()
-    tallied, followed = watched(monkeypatch, "tally"), watched(monkeypatch, "served")
+    memo.clear_memos()
+    tallied, followed = watched(monkeypatch, "tally_batch"), watched(monkeypatch, "cache_traffic")
     smaller = {"policy.cache_load_factor": 0.3, "policy.hot_rows_MiB": 0.02, "machine.host_dram_GiB": 8.0}
-    near = [name for name in names("systems") if (s := load("systems", name)).cache or s.hot]
+    near = [name for name in variant_names("systems") if (s := load_variant("systems", name)).cache or s.hot]
     short = {"run.training": False, "run.batches": 3}
     asked, found, calls = [], [], []
     for knobs in (
@@ -180,7 +180,7 @@ def test_counts_are_made_once_for_what_they_read_and_are_those_of_each_point_alo
     mixed = [tiny("mtrains", **short, **{"machine.pmem_capacity_GB": room, **wide}) for room in (None, 1.0)]
     found += [result_text(simulate(one)) for one in mixed]
     for one, wanted in zip([*asked, *mixed], found, strict=True):
-        memo.forget()
+        memo.clear_memos()
         assert result_text(simulate(one)) == wanted
 
 
@@ -223,7 +223,7 @@ def test_a_class_hangs_on_model_data_and_run_and_on_nothing_else_but_lookups_ord
     if first and second and alike:
         assert first.name == second.name and first.scenario == second.scenario
     for path in KNOBS:
-        if first and path.partition(".")[0] in READ and values(one)[path] != values(other)[path] and path != "model.name":
+        if first and path.partition(".")[0] in READ_GROUPS and values(one)[path] != values(other)[path] and path != "model.name":
             changed = replace(one, **{path.partition(".")[0]: getattr(other, path.partition(".")[0])})
             mine = functional_class(changed)
             assert mine is None or mine.name != first.name
@@ -231,7 +231,7 @@ def test_a_class_hangs_on_model_data_and_run_and_on_nothing_else_but_lookups_ord
 
 def test_a_training_is_the_same_after_it_has_been_written_and_read() -> None:
     simulate(tiny("cxl-b"), shelf=SHELF)
-    assert all(from_text(text(one)) == one for one in SHELF.values())
+    assert all(training_from_text(training_text(one)) == one for one in SHELF.values())
     name = functional_class(tiny("cxl-b"))
     assert name and name.name in SHELF and len(SHELF[name.name].losses) == 12
     assert functional_class(with_values(tiny("cxl-b"), {"run.batches": 13})) != name

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine import version
 from engine.errors import BadKnob
 from engine.scenario import knobs
-from engine.scenario.keys import differing, key, texts, written
+from engine.scenario.keys import changed_knobs, group_texts, key, texts
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from tests.strategies import changes, scenarios
@@ -54,7 +54,7 @@ def test_numbers_that_are_equal_have_one_text():
 
 @given(scenarios, scenarios)
 def test_what_differs_makes_one_scenario_from_another(one, other):
-    found = list(differing(written(one), written(other)))
+    found = list(changed_knobs(group_texts(one), group_texts(other)))
     assert with_values(one, {path: knobs.parse(KNOBS[path], text) for path, text, _ in found}) == other
     assert with_values(one, {path: value for path, _, value in found}) == other
-    assert not list(differing(written(other), written(rebuilt(other))))
+    assert not list(changed_knobs(group_texts(other), group_texts(rebuilt(other))))

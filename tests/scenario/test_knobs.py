@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.analysis.over_weeks import WEEKS
+from engine.analysis.over_weeks import CAMPAIGN_METRICS
 from engine.core.figures import exact
 from engine.errors import BadInput, BadKnob
-from engine.results.metrics import metrics
+from engine.results.metrics import all_metrics
 from engine.scenario import knobs
 from engine.scenario.presets import preset, preset_names
-from engine.scenario.scenario import GROUPS, KNOBS, Scenario, known, values, with_values
+from engine.scenario.scenario import GROUPS, KNOBS, Scenario, declaration, values, with_values
 from tests.cases import each, examples
 from tests.strategies import knob_values
 
@@ -23,7 +23,7 @@ every_numeric_knob = each("knob", NUMERIC)
 
 def test_no_knob_is_titled_like_a_result():
     """A sentence or a column that names both could not tell which of the two is meant."""
-    results = {name.split(" [")[0].lower() for name in (*(metric.name for metric in metrics()), *WEEKS)}
+    results = {name.split(" [")[0].lower() for name in (*(metric.name for metric in all_metrics()), *CAMPAIGN_METRICS)}
     assert not [knob.path for knob in KNOBS.values() if knob.label.lower() in results]
 
 
@@ -130,7 +130,7 @@ def test_a_link_width_that_does_not_exist_is_refused_with_those_that_do():
 
 def test_an_unknown_knob_is_answered_with_the_nearest_one():
     with pytest.raises(BadKnob, match=r"machine\.cxl_bandwidth_GBps"):
-        known("machine.cxl_bandwith_GBps")
+        declaration("machine.cxl_bandwith_GBps")
 
 
 @each(

@@ -7,7 +7,7 @@ from engine.__main__ import main
 from engine.errors import BadInput, BadKnob
 from engine.estimate import estimate
 from engine.scenario.presets import preset, scenario_file
-from engine.scenario.scenario import known
+from engine.scenario.scenario import declaration
 from engine.sweep import links
 from tests.cases import each
 from tests.machines import scenario
@@ -24,8 +24,8 @@ def memories(scenario):
 
 def opened(said, preset_="dlrm-kaggle", format_=7, page="design"):
     """Return an old link, opened; what it opens as comes back from today's link as it is, without a banner."""
-    found = links.read(f"/{page}?preset={preset_}&{said}&v={format_}&model=0.13")
-    again = links.read(links.link(found.scenario, preset_, page, found.axes, questions=found.questions))
+    found = links.open_link(f"/{page}?preset={preset_}&{said}&v={format_}&model=0.13")
+    again = links.open_link(links.link(found.scenario, preset_, page, found.axes, questions=found.questions))
     assert (again.scenario, again.axes, again.banner) == (found.scenario, found.axes, "")
     return found
 
@@ -55,7 +55,13 @@ def test_an_old_link_means_the_dram_of_its_system(system, meant, format_):
 def test_a_link_that_names_no_system_means_its_presets():
     assert memories(opened(f"{CAPACITY}=512").scenario) == (512.0, *KEPT[1:])
     assert memories(opened(f"{CAPACITY}=512", "bagpipe-kaggle").scenario) == (*KEPT[:4], 512.0)
-    assert memories(links.read(f"?system=dram&{CAPACITY}=512").scenario) == (None, None, 512.0, None, None)  # without a format
+    assert memories(links.open_link(f"?system=dram&{CAPACITY}=512").scenario) == (
+        None,
+        None,
+        512.0,
+        None,
+        None,
+    )  # without a format
     assert preset("bagpipe-kaggle").scenario.system == "bagpipe"
 
 
@@ -107,7 +113,7 @@ def test_an_assumption_about_dram_moves_with_the_part():
     assert dict(opened(f"system=ssd&{rates}").scenario.machine.assume) == {"dram.channel-peak": 20.0, "gpu.memory": 70.0}
     both = opened(f"axis=system:cxl,dram&{rates}", page="search").scenario.machine.assume
     assert dict(both) == {"dram.channel-peak": 20.0, "expander-dram.channel-peak": 20.0, "gpu.memory": 70.0}
-    today = links.read(f"/design?system=dram&{rates}&v={version.LINK}&model={version.MODEL}")
+    today = links.open_link(f"/design?system=dram&{rates}&v={version.LINK}&model={version.MODEL}")
     assert dict(today.scenario.machine.assume) == {"dram.channel-peak": 20.0, "gpu.memory": 70.0} and today.banner == ""
 
 
@@ -135,12 +141,12 @@ def test_both_names_in_one_link_and_sizes_that_are_none_are_refused():
         (f"system=drum&{CAPACITY}=512", "did you mean dram"),
     ):
         with pytest.raises(BadInput, match=named):
-            links.read(f"/design?{said}&v=7")
+            links.open_link(f"/design?{said}&v=7")
 
 
 @each(("old", "new"), [(CAPACITY, "host_dram_GiB"), (CHANNELS, "host_dram_channels")])
 def test_who_writes_an_old_name_now_is_told_the_new_ones(old, new, capsys):
     with pytest.raises(BadKnob, match=rf"write machine\.{new}, under system dram machine\.{new.replace('host', 'expander')}"):
-        known(old)
+        declaration(old)
     assert main(["run", "--estimate", "--set", f"{old}=4"]) != 0
     assert f"'{old}' is no knob any more; write machine.{new}" in capsys.readouterr().err

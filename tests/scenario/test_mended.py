@@ -5,17 +5,17 @@ import pytest
 import emberpool as ep
 from engine.__main__ import main
 from engine.scenario.presets import preset
-from engine.scenario.scenario import BOTTOM, DIM, mended
+from engine.scenario.scenario import BOTTOM, DIM, fit_bottom_mlp
 from tests import apps
 
 KAGGLE = preset("dlrm-kaggle").scenario
 
 
 def test_an_untouched_bottom_mlp_follows_and_one_that_is_set_does_not() -> None:
-    changes, said = mended(KAGGLE, {DIM: 128})
+    changes, said = fit_bottom_mlp(KAGGLE, {DIM: 128})
     assert changes[BOTTOM] == (*KAGGLE.model.bottom_mlp[:-1], 128) and "128" in said
     for given in ({DIM: 128, BOTTOM: (13, 64)}, {DIM: KAGGLE.model.embedding_dim}, {DIM: 128, "model.interaction": "concat"}, {}):
-        assert mended(KAGGLE, given) == (given, "")
+        assert fit_bottom_mlp(KAGGLE, given) == (given, "")
 
 
 def test_the_command_line_notes_it(capsys: pytest.CaptureFixture[str]) -> None:

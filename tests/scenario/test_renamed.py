@@ -12,7 +12,7 @@ from engine.__main__ import main
 from engine.errors import BadInput, BadKnob
 from engine.scenario.presets import preset, scenario_file
 from engine.scenario.renamed import RENAMED
-from engine.scenario.scenario import KNOBS, known, with_values
+from engine.scenario.scenario import KNOBS, declaration, with_values
 from engine.schedule.machine import settle
 from engine.sweep import axes, links
 
@@ -28,10 +28,10 @@ def modules(scenario, module):
 @given(st.floats(1, 1e6), st.sampled_from(sorted(BYTES)))
 def test_an_old_link_has_as_many_modules_as_when_it_was_made(gibibytes, medium):
     link = f"/design?preset=tiny&machine.pmem={medium}&{OLD}={gibibytes!r}&v=1&model=0.5"
-    opened = links.read(link)
+    opened = links.open_link(link)
     assert modules(opened.scenario, BYTES[medium]) == max(1, ceil(gibibytes * 2**30 / BYTES[medium] - 1e-9))
     assert f"{OLD}={gibibytes!r}" in opened.banner and NEW in opened.banner and "The knobs are the same" not in opened.banner
-    assert links.read(links.link(opened.scenario)).scenario == opened.scenario
+    assert links.open_link(links.link(opened.scenario)).scenario == opened.scenario
 
 
 @pytest.mark.parametrize(
@@ -39,19 +39,19 @@ def test_an_old_link_has_as_many_modules_as_when_it_was_made(gibibytes, medium):
 )
 def test_old_capacities_that_were_written_are_the_modules_that_they_were(text, count):
     for query in (f"?{OLD}={text}&v=1", f"?preset=optane-kaggle&{OLD}={text}"):
-        assert modules(links.read(query).scenario, 128e9) == count
+        assert modules(links.open_link(query).scenario, 128e9) == count
 
 
 def test_an_automatic_capacity_stays_automatic_and_a_link_without_it_has_no_sentence():
-    opened = links.read(f"/design?preset=meta-856&{OLD}=auto&v=1&model={version.MODEL}")
+    opened = links.open_link(f"/design?preset=meta-856&{OLD}=auto&v=1&model={version.MODEL}")
     assert opened.scenario.machine.pmem_capacity_GB is None and OLD in opened.banner
-    assert links.read(f"/design?preset=trainingcxl-rm1&v=1&model={version.MODEL}").banner == ""
+    assert links.open_link(f"/design?preset=trainingcxl-rm1&v=1&model={version.MODEL}").banner == ""
 
 
 def test_old_axes_bounds_and_objectives_of_a_link_are_read_as_todays():
     wanted = ("axis", f"{OLD}:auto,512,2048"), ("axis", f"{OLD}=200:4000:5:log"), ("axis", f"{OLD}:1:1000")
     asked = (*wanted, ("where", f"{OLD}<=512"), ("where", "AUC>=0.7"), ("pareto", f"{OLD}:min,AUC"))
-    opened = links.read("/search?v=1&" + "&".join(f"{name}={quote(text)}" for name, text in asked))
+    opened = links.open_link("/search?v=1&" + "&".join(f"{name}={quote(text)}" for name, text in asked))
     listed, spaced, ends = (axes.parse(text) for text in opened.axes)
     assert {listed.path, spaced.path, ends.path} == {NEW}
     assert listed.values == (None, 512 * 1.073741824, 2048 * 1.073741824)
@@ -84,41 +84,43 @@ def test_a_knob_under_both_names_and_values_that_are_none_are_refused():
         (f"axis={OLD}:1:2:1e9", "COUNT"),
     ):
         with pytest.raises(BadInput, match=named):
-            links.read(f"/design?{text}&v=1")
+            links.open_link(f"/design?{text}&v=1")
 
 
 @pytest.mark.parametrize("path", sorted(RENAMED))
 def test_a_renamed_knob_is_one_no_more_and_leads_to_one_that_is(path):
     assert path not in KNOBS and RENAMED[path].path in KNOBS
     with pytest.raises(BadKnob, match=RENAMED[path].path):
-        known(path)
+        declaration(path)
     with pytest.raises(BadKnob, match="no knob any more"):
-        with_values(links.read("").scenario, {path: 1.0})
+        with_values(links.open_link("").scenario, {path: 1.0})
 
 
 def test_a_link_to_a_preset_of_before_trains_as_it_did():
-    opened = links.read("/design?preset=dlrm-kaggle&data.seed=3&v=3&model=0.8")
-    model, before = opened.scenario.model, known("model.learning_rate").default
+    opened = links.open_link("/design?preset=dlrm-kaggle&data.seed=3&v=3&model=0.8")
+    model, before = opened.scenario.model, declaration("model.learning_rate").default
     trained = model.optimizer, model.learning_rate, model.embedding_learning_rate, model.initial_accumulator
     assert trained == ("sgd", before, None, 0)
     assert (
         opened.scenario.run.batches == 1000 and "Its preset's former model.optimizer is model.optimizer=sgd now." in opened.banner
     )
-    assert links.read(links.link(opened.scenario)).scenario == opened.scenario
+    assert links.open_link(links.link(opened.scenario)).scenario == opened.scenario
     for format_, batches, budget in ((2, 100, 1.0), (4, 300, 1.0), (5, 300, 2.0)):
-        run = links.read(f"/design?preset=dlrm-terabyte&v={format_}&model=0.5").scenario.run
+        run = links.open_link(f"/design?preset=dlrm-terabyte&v={format_}&model=0.5").scenario.run
         assert (run.batches, run.step_budget_GFLOP) == (batches, budget)
-    today = links.read("/design?preset=dlrm-kaggle&v=4&model=0.9").scenario
+    today = links.open_link("/design?preset=dlrm-kaggle&v=4&model=0.9").scenario
     assert today.model.optimizer == "rowwise-adagrad" and today.run.batches > 1000
-    was, now = (links.read(f"/design?preset=bagpipe-kaggle&v={format_}&model=0.10").scenario.model.top_mlp for format_ in (5, 6))
+    was, now = (
+        links.open_link(f"/design?preset=bagpipe-kaggle&v={format_}&model=0.10").scenario.model.top_mlp for format_ in (5, 6)
+    )
     assert was == (512, 256, 1) and len(now) == 6
 
 
 def test_what_a_link_of_before_said_itself_stays():
     said = "model.optimizer=adagrad&run.batches=7&axis=model.learning_rate:0.1,0.2"
-    opened = links.read(f"/search?preset=dlrm-kaggle&{said}&v=3&model=0.8")
+    opened = links.open_link(f"/search?preset=dlrm-kaggle&{said}&v=3&model=0.8")
     assert (opened.scenario.model.optimizer, opened.scenario.run.batches) == ("rowwise-adagrad", 7)
-    own = links.read("/design?preset=dlrm-kaggle&model.name=rm1&run.batches=7&v=3&model=0.8")
+    own = links.open_link("/design?preset=dlrm-kaggle&model.name=rm1&run.batches=7&v=3&model=0.8")
     assert own.scenario.model.learning_rate == 0.003 and "preset's former model." not in own.banner
 
 

@@ -12,17 +12,17 @@ from engine import api as ep
 from engine.__main__ import main
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.full_runs import runs
+from engine.full_runs import full_runs
 from engine.insight.fitting import told
 from engine.insight.fitting.bag_fit import bag_fit
 from engine.insight.fitting.fit import fit_file, lookups_of
 from engine.insight.fitting.shape import shape_of
-from engine.registry import names
+from engine.registry import variant_names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import named_model, with_values
 from engine.scenario.sequences import sequence_note
 from engine.simulate import simulate
-from engine.workload.readers.formats import digest_of, read
+from engine.workload.readers.formats import digest_of, read_file
 from tests.machines import TINY
 from tests.workload.readers.test_formats import a_trace
 
@@ -60,7 +60,7 @@ def test_more_than_1000_lookups_a_sample_in_one_table_are_a_sequence_and_1000_ar
     assert all((word in note) == bool(who) for word in words)
 
 
-@pytest.mark.parametrize("answer", [estimate, simulate, lambda s: runs([s])[0]])
+@pytest.mark.parametrize("answer", [estimate, simulate, lambda s: full_runs([s])[0]])
 @pytest.mark.parametrize(
     ("pooling", "who"),
     [
@@ -80,14 +80,14 @@ def test_a_run_that_trains_and_a_machine_that_is_too_small_have_the_note_too():
     trained = simulate(tiny(1001, 1, 1, **{"run.training": True, "run.batches": 1}))
     assert trained.training and len(notes(trained)) == 1
     small = {"system": "dram", "model.num_embeddings": (10**11,)}
-    for refused in (estimate(tiny(1001, **small)), simulate(tiny(1001, **small)), *runs([tiny(1001, **small)])):
+    for refused in (estimate(tiny(1001, **small)), simulate(tiny(1001, **small)), *full_runs([tiny(1001, **small)])):
         assert not refused.ran and len(notes(refused)) == 1
     assert notes(estimate(tiny(1000, **small))) == []
 
 
 def test_no_preset_and_no_model_of_ours_pools_a_sequence():
     assert [name for name in preset_names() if sequence_note(preset(name).scenario.model.pooling)] == []
-    assert [name for name in names("models") if sequence_note(named_model(name)["model.pooling"])] == []
+    assert [name for name in variant_names("models") if sequence_note(named_model(name)["model.pooling"])] == []
 
 
 @pytest.mark.parametrize("more", [["--estimate"], []])
@@ -173,7 +173,7 @@ def histories(tmp_path):
 def test_a_run_on_a_file_whose_lists_are_longer_in_the_mean_has_the_note_once(lengths, who, histories):
     path = histories(lengths)
     shaped = with_values(tiny(1), shape_of(str(path), digest_of(path)).changes(tiny(1)))
-    asked = with_values(shaped, {"data.digest": read(path).digest})
+    asked = with_values(shaped, {"data.digest": read_file(path).digest})
     for one in (asked, with_values(asked, {"run.training": True, "run.batches": 1})):
         said = [note.partition(" lookups a sample")[0] for note in notes(simulate(one, path))]
         assert said == [f"Table 2 of 2 has {who}"] * bool(who)
@@ -198,7 +198,7 @@ def test_copies_of_a_long_field_are_told_of_as_tables(histories):
         1001,
         1,
         1001,
-        **{"model.num_tables": 4, "model.num_embeddings": (90,), "model.field_copies": 2, "data.digest": read(path).digest},
+        **{"model.num_tables": 4, "model.num_embeddings": (90,), "model.field_copies": 2, "data.digest": read_file(path).digest},
     )
     asked = with_values(asked, {"model.bottom_mlp": (1, *asked.model.bottom_mlp[1:])})
     (note,) = notes(simulate(asked, path))
@@ -208,7 +208,7 @@ def test_copies_of_a_long_field_are_told_of_as_tables(histories):
 def test_a_trace_of_histories_is_told_of_and_its_bags_of_1000_are_not(tmp_path):
     lengths = np.array([[1000] * 40, [1001] * 40])
     a_trace(tmp_path / "t.pt", lengths, np.random.default_rng(1).integers(0, 50, int(lengths.sum())))
-    (note,) = [note for note in told.warnings(fit_file(lookups_of(tmp_path / "t.pt"))) if WORD in note]
+    (note,) = [note for note in told.fit_warnings(fit_file(lookups_of(tmp_path / "t.pt"))) if WORD in note]
     assert note.startswith("Table 2 of 2 has 1,001 ")
 
 

@@ -7,14 +7,14 @@ import pytest
 
 from engine.core.work import Copy
 from engine.estimate import estimate
-from engine.hardware.columns import stacked, together, upright
+from engine.hardware.columns import by_kind_rows, cost_columns, stack_devices
 from engine.hardware.device import Device, duration, energy, stored_bytes
-from engine.registry import every, names
-from engine.results.undisturbed import planned
+from engine.registry import all_variants, variant_names
+from engine.results.undisturbed import planned_batches
 from engine.scenario.scenario import KNOBS, Scenario, with_values
 from engine.schedule.evaluate import DesignPoint, design_point
 from engine.simulate import simulate
-from engine.systems.system import built
+from engine.systems.system import build_device
 from tests.cases import each
 from tests.machines import TINY
 
@@ -29,27 +29,27 @@ def stated(device, work):
 
 def varied(scenario, name):
     """Return machines that differ in one number that a device reads, for each such knob: some between its ends."""
-    for path in every("devices")[name].knobs:
+    for path in all_variants("devices")[name].knobs:
         knob = KNOBS[path]
         if knob.kind == "float" and knob.low is not None and knob.high is not None:
             values = np.linspace(max(knob.low, 1e-3), min(knob.high, 1e3), MANY).tolist()
             yield path, [with_values(scenario, {path: value}).machine for value in values]
 
 
-@each("system", names("systems"), few=4)
+@each("system", variant_names("systems"), few=4)
 def test_devices_that_differ_in_a_number_take_together_what_they_take_alone(system):
     base = {"system": system, "run.training": False, "run.batches": 8, "policy.cache_load_factor": 0.6}
-    point = design_point(with_values(TINY, base), planned)
+    point = design_point(with_values(TINY, base), planned_batches)
     assert isinstance(point, DesignPoint), point
     groups, kinds = [], point.plan.layout.kinds
     for demand in point.plan.layout.demands:
         for _, machines in varied(point.machine.scenario, demand.device):
-            devices = [built(machine, demand.device) for machine in machines]
+            devices = [build_device(machine, demand.device) for machine in machines]
             for cost in (stated, energy, stored_bytes):
-                columns = together(stacked(devices), cost, upright(demand.work, kinds), kinds)
+                columns = cost_columns(stack_devices(devices), cost, by_kind_rows(demand.work, kinds), kinds)
                 for p, device in enumerate(devices):
                     np.testing.assert_array_equal(columns[:, p % columns.shape[1]], cost(device, demand.work))
-                groups.append(len(stacked(devices)))
+                groups.append(len(stack_devices(devices)))
     assert set(groups) == {1}, "no number of a knob decides what a device does"
 
 
@@ -71,22 +71,22 @@ def bench(rates, copies=1, seconds=SECONDS):
 def test_devices_that_differ_in_more_than_numbers_are_asked_apart():
     devices = [bench(Rates(1.0 + p, "ab"[p % 2]), copies=1 + p % 3) for p in range(MANY)]
     devices[4] = bench(Rates(4.0), seconds={})
-    groups = stacked(devices)
+    groups = stack_devices(devices)
     assert len(groups) == 5 + 1, "three numbers of copies of either kind but one, and another function"
-    costs = together(groups, stated, upright(WORK, 3), 3)
+    costs = cost_columns(groups, stated, by_kind_rows(WORK, 3), 3)
     for p, device in enumerate(devices):
         np.testing.assert_array_equal(costs[:, p], 0.0 if p == 4 else duration(device, WORK))
 
 
 def test_a_rate_that_only_some_devices_have_is_no_column():
     devices = [bench(Rates(1.0, kind)) for kind in (None, 1.0, 2.0)]
-    assert [members.tolist() for _, members in stacked(devices)] == [[0], [1, 2]]
+    assert [members.tolist() for _, members in stack_devices(devices)] == [[0], [1, 2]]
 
 
 def test_what_does_not_depend_on_the_number_in_which_devices_differ_is_one_column():
     rates = np.linspace(1.0, 8.0, MANY).tolist()
-    links = [built(with_values(TINY, {"machine.pcie_bandwidth_GBps": rate}).machine, "pcie") for rate in rates]
-    shapes = [together(stacked(links), cost, upright(WORK, 3), 3).shape for cost in (stated, energy)]
+    links = [build_device(with_values(TINY, {"machine.pcie_bandwidth_GBps": rate}).machine, "pcie") for rate in rates]
+    shapes = [cost_columns(stack_devices(links), cost, by_kind_rows(WORK, 3), 3).shape for cost in (stated, energy)]
     assert shapes == [(3, MANY), (3, 1)], "a faster link costs as much energy"
 
 

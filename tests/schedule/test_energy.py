@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.analysis.uncertainty import tornado, uncertain
+from engine.analysis.uncertainty import tornado, uncertain_constants
 from engine.core.work import Copy, HomeWrites, Move, RowUpdates, Stream
 from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
-from engine.results.report import report
-from engine.run.run import run
-from engine.run.shared_training import untrained
+from engine.results.report import run_report
+from engine.run.run import follow_run
+from engine.run.shared_training import untrained_resolve
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import work_done
@@ -75,7 +75,7 @@ def test_the_energy_level_is_named_in_every_result_and_its_constants_are_doubted
     inside, wall = (scenario("optane-kaggle", "cxl", **{"machine.energy_level": level}) for level in ("device", "room"))
     assert [estimate(asked).as_json()["energy_level"] for asked in (inside, wall)] == ["device", "room"]
     assert {"wall.pue"} <= {swing.name for swing in tornado(wall, "Energy per batch [J]")}
-    assert not [name for name in uncertain(inside) if name.startswith("wall.")]
+    assert not [name for name in uncertain_constants(inside) if name.startswith("wall.")]
     cooler = estimate(with_values(wall, {"machine.assume": (("wall.pue", 1.1),)})).results["Energy [J]"]
     assert cooler == pytest.approx(1.1 / 1.3 * estimate(wall).results["Energy [J]"], **same)
 
@@ -187,8 +187,8 @@ def struck(system, instants, **knobs):
     faults = {"faults.power_loss_at_seconds": at, "faults.detect_seconds": 0.02, "faults.restart_seconds": 0.03}
     machine = ready(scenario("trainingcxl-rm4", system, **knobs, **faults))
 
-    done, _ = run(machine, amounts, None, untrained(machine))
-    return done, report(done, amounts, Scores())
+    done, _ = follow_run(machine, amounts, None, untrained_resolve(machine))
+    return done, run_report(done, amounts, Scores())
 
 
 @examples(30)

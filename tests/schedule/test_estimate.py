@@ -5,18 +5,18 @@ from random import Random
 import pytest
 
 from engine.amounts.expected import expected_traffic
-from engine.core.memo import forget
+from engine.core.memo import clear_memos
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.estimates import _planned_batches, estimates
-from engine.registry import names
+from engine.registry import variant_names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import per_table, with_values
 from engine.schedule.machine import schedule
 from engine.schedule.timeline import work_done
 from engine.simulate import simulate
 from engine.validation.chance import FORM, error_bar
-from engine.validation.validate import gaps, pairs
+from engine.validation.validate import gaps, system_lengths
 from tests.cases import each
 from tests.machines import line, ready, scenario
 
@@ -33,7 +33,7 @@ def within_its_error_bar(name, system, batches):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", preset_names())
 def test_every_estimate_is_its_full_run_but_for_chance_under_every_system_at_every_length(name):
-    for system, batches in pairs(name):
+    for system, batches in system_lengths(name):
         within_its_error_bar(name, system, batches)
 
 
@@ -43,13 +43,18 @@ def test_a_draw_of_estimates_are_their_full_runs_but_for_chance():
         name: preset(name).scenario.data.batch_size * sum(per_table(preset(name).scenario.model, "pooling"))
         for name in preset_names()
     }
-    every = [(name, system, batches) for name in preset_names() for system in names("systems") for batches in (1, 3, 10, 60, 300)]
+    every = [
+        (name, system, batches)
+        for name in preset_names()
+        for system in variant_names("systems")
+        for batches in (1, 3, 10, 60, 300)
+    ]
     held = [one for one in every if one[2] * each_batch[one[0]] < MOST_DRAWN and estimates([scenario(*one[:2])])[0].ran]
     for one in Random(15).sample(held, DRAWN):
         within_its_error_bar(*one)
 
 
-@each("system", names("systems"), few=6)
+@each("system", variant_names("systems"), few=6)
 @each("batches", [1, 2, 3, 7, 66, 67, 300])
 def test_an_estimate_of_a_run_is_all_its_equal_batches_scheduled_one_by_one(system, batches):
     asked = scenario("optane-kaggle", system, **{"run.batches": batches, "policy.mlp_staleness_bound_batches": None})
@@ -134,7 +139,7 @@ def test_a_policy_that_a_system_cannot_have_is_refused_with_a_sentence(system, p
 def test_a_log_that_may_be_older_than_its_run_is_estimated_as_its_batches_are_scheduled_one_by_one(batches):
     """They are scheduled with their own bound; the estimate plans all such runs once."""
     plans = []
-    forget()  # what others planned, so that none of these is in its way
+    clear_memos()  # what others planned, so that none of these is in its way
     for bound in (batches, batches + 1, 50 * batches):
         asked = scenario("optane-kaggle", "cxl", **{"run.batches": batches, "policy.mlp_staleness_bound_batches": bound})
         m = ready(asked)

@@ -5,7 +5,7 @@ import pytest
 
 from engine.core.graph import Demand, Task, TaskGraph
 from engine.core.work import Move
-from engine.schedule.layout import laid_out
+from engine.schedule.layout import lay_out_plan
 
 
 def kinds_of(amounts):
@@ -13,7 +13,7 @@ def kinds_of(amounts):
     tasks = [Task("t0", "Other", (Demand("d", Move(amounts[0])),))]
     for k, row in enumerate(amounts[1:], 1):
         tasks.append(Task(f"t{k}", "Other", (Demand("d", Move(row)),), after=(f"t{k - 1}",)))
-    layout = laid_out(TaskGraph(tuple(tasks)), ("d",), amounts.shape[1])
+    layout = lay_out_plan(TaskGraph(tuple(tasks)), ("d",), amounts.shape[1])
     return layout.kind, np.array([np.broadcast_to(demand.work.nbytes, layout.kinds) for demand in layout.demands])
 
 

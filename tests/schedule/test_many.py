@@ -11,18 +11,18 @@ from engine.core import memo
 from engine.errors import EmberpoolError
 from engine.estimate import estimate
 from engine.estimates import estimates
-from engine.insight.knob_effect import moved
-from engine.registry import names
+from engine.insight.knob_effect import moved_scenarios
+from engine.registry import variant_names
 from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, with_values
 from engine.schedule import averages
 from engine.schedule.kernels import totals
-from engine.schedule.machine import expected_line, machine_of, run_line, settle
+from engine.schedule.machine import expected_timeline, machine_of, run_timeline, settle
 from engine.service import worker
-from engine.service.queue import open_points, turns
+from engine.service.queue import live_requests, open_points
 from engine.store import kept, requests
-from engine.store.database import opened
+from engine.store.database import open_store
 from tests.cases import each, examples
 from tests.machines import TINY, every_machine
 from tests.strategies import under_any_system
@@ -32,7 +32,7 @@ STEP = "Step time [ms]"
 
 def anew(scenario):
     """Return what an estimate says when nothing is remembered."""
-    memo.forget()
+    memo.clear_memos()
     try:
         found = estimate(scenario)
         return found.results, found.outcome, found.warnings, found.finding
@@ -56,7 +56,7 @@ def test_points_estimated_together_say_to_the_bit_what_each_says_alone(some):
 @each("system", ["cxl", "mtrains", "bagpipe", "fae"], few=1)
 def test_whichever_knob_changes_what_is_remembered_is_not_taken_for_it(system):
     base = with_values(TINY, {"system": system})
-    some = [base, *(next(iter(moved(base, knob)), base) for knob in KNOBS.values())]
+    some = [base, *(next(iter(moved_scenarios(base, knob)), base) for knob in KNOBS.values())]
     random.Random(system).shuffle(some)
     estimates(some[::3])
     warm = [told(result) for result in estimates(some)]
@@ -66,7 +66,7 @@ def test_whichever_knob_changes_what_is_remembered_is_not_taken_for_it(system):
 MACHINES = [*dict(every_machine()).items()][::12] + [
     (f"{name} {system}", with_values(preset(name).scenario, {"system": system}))
     for name in ("dlrm-kaggle", "cached-embedding-kaggle")
-    for system in names("systems")
+    for system in variant_names("systems")
 ]
 
 
@@ -76,7 +76,7 @@ def test_an_estimate_is_the_average_of_its_timeline(name, scenario):
     if settled.problems:
         assert not estimates([scenario])[0].ran
         return
-    average, (found,) = run_line(machine_of(settled)).steady, estimates([scenario])
+    average, (found,) = run_timeline(machine_of(settled)).steady, estimates([scenario])
     assert found.results[STEP] == pytest.approx(1e3 * average.step, rel=1e-9)
     assert found.results["Energy per batch [J]"] == pytest.approx(average.energy, rel=1e-9)
     assert found.results["Checkpoint energy [J]"] == pytest.approx(estimate(scenario).ledger[1]["Energy [J]"], rel=1e-9)
@@ -93,12 +93,12 @@ def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_wa
     alone = worker._ending
     monkeypatch.setattr(worker, "_ending", lambda *given: computed_alone.append(given[1]) or alone(*given))
     number = requests.submit(path, asked, "estimate")
-    with opened(path) as store:
-        (turn,), points = turns(store, {}), tuple(open_points(store, number, -1, 99))
+    with open_store(path) as store:
+        (turn,), points = live_requests(store, {}), tuple(open_points(store, number, -1, 99))
     ended = worker.compute_chunk(worker.Chunk(str(path), turn, points))
     changes = {point.key: point.changes for point in points}
     assert (ended.trouble, computed_alone) == ("", [changes[key(REFUSED, "estimate")]])
-    found = [result for _, result in kept.outcomes(path, asked, "estimate")]
+    found = [result for _, result in kept.stored_results(path, asked, "estimate")]
     assert [told(one)[:2] for one in found] == [anew(one)[:2] for one in asked]
     assert "looks rows up after the update" in found[5].outcome
     assert "cannot hold" in found[6].outcome and not any(one.timeline or one.breakdown for one in found)
@@ -116,9 +116,9 @@ def test_every_kernel_is_compiled_for_one_layout_of_its_arrays():
     slow_and_fast = [
         with_values(preset("optane-kaggle").scenario, {"machine.cxl_bandwidth_GBps": rate}) for rate in (0.1, 1.0, 1000.0)
     ]
-    queues = {int(expected_line(machine_of(settle(one))).log_queue) for one in slow_and_fast}
+    queues = {int(expected_timeline(machine_of(settle(one))).log_queue) for one in slow_and_fast}
     assert len(queues) > 1, "the log waits at the link of some, at the memory of others"
-    estimates([*slow_and_fast, *(with_values(TINY, {"system": name}) for name in names("systems"))])
+    estimates([*slow_and_fast, *(with_values(TINY, {"system": name}) for name in variant_names("systems"))])
     kernels = [kernel for module in (averages, totals) for kernel in vars(module).values() if is_jitted(kernel)]
     several = {kernel.__name__: kernel.signatures for kernel in kernels if len(kernel.signatures) > 1}
     assert len(kernels) > 8 and several == {}

@@ -3,10 +3,10 @@
 import numpy as np
 
 from engine.persistence import protocol
-from engine.persistence.media import octets
+from engine.persistence.media import flat_bytes
 from engine.persistence.protocol import log_mlp
-from engine.persistence.records import RecordKind, read
-from engine.persistence.recovery import logged
+from engine.persistence.records import RecordKind, read_record
+from engine.persistence.recovery import logged_rows
 from tests.seeded_bugs import bug
 
 
@@ -46,19 +46,19 @@ def optimizer_state_of_rows_is_not_logged(log, media, layout, batch, rows, value
 
 @bug("protocol.log_mlp", on="undo-adagrad", evidence="I4")
 def optimizer_state_of_the_mlp_is_not_logged(media, layout, batch, mlp, stop=None, pending=None):
-    plain = octets(mlp).copy()
+    plain = flat_bytes(mlp).copy()
     plain[plain.size // 2 :] = 0
     return log_mlp(media, layout, batch, plain, stop, pending)
 
 
 @bug("logs.LogOrder.log_rows", evidence="I2")
 def rows_that_the_batch_before_changed_too_are_not_logged(log, media, layout, batch, rows, values):
-    live = [found for slot in layout.row_slots if (found := read(media, slot)) and found.kind == RecordKind.UNDO_ROWS]
-    known = np.concatenate([logged(layout, one)[0] for one in live] or [np.empty(0, np.int64)])
+    live = [found for slot in layout.row_slots if (found := read_record(media, slot)) and found.kind == RecordKind.UNDO_ROWS]
+    known = np.concatenate([logged_rows(layout, one)[0] for one in live] or [np.empty(0, np.int64)])
     new = ~np.isin(rows, known)
     return protocol.log_rows(media, layout, RecordKind.UNDO_ROWS, batch, rows[new], values[new])
 
 
-@bug("checksums.moved", evidence="I1")
+@bug("checksums.digest_after_change", evidence="I1")
 def digest_of_the_table_is_never_moved(layout, digest, rows, before, after):
     return digest

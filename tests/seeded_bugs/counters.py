@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.errors import CannotRun
 from engine.persistence import protocol, records, recovery
-from engine.persistence.layout import DATA
-from engine.persistence.media import HEALTH, WORD, octets, put
+from engine.persistence.layout import TABLE_START
+from engine.persistence.media import HEALTH, WORD, flat_bytes, store_and_flush
 from tests.seeded_bugs import bug
 
 
@@ -17,9 +17,9 @@ def low(value, bits):
 
 
 seal, read, superseded, log_rows, write_rows, logged = (
-    records.seal, records.read, records.superseded, protocol.log_rows, protocol.write_rows, recovery.logged,
+    records.seal, records.read_record, records.superseded_slots, protocol.log_rows, protocol.write_rows, recovery.logged_rows,
 )  # fmt: skip
-survey, verify, repaired = recovery.survey, protocol.verify, recovery.repaired
+survey, verify, repaired = recovery.intact_records, protocol.verify, recovery.repair_state
 
 
 @bug("records.seal", on="undo-past8", evidence="I2")
@@ -32,18 +32,18 @@ def batches_are_counted_in_16_bits(media, pending, stamp):
     seal(media, replace(pending, batch=low(pending.batch, 16)), stamp)
 
 
-@bug("recovery.survey", on="undo-relaxed-past32", evidence="I2")
+@bug("recovery.intact_records", on="undo-relaxed-past32", evidence="I2")
 def records_are_sorted_by_the_low_32_bits_of_their_batch(found, kinds):
     return tuple(sorted(survey(found, kinds), key=lambda one: low(one.batch, 32)))
 
 
-@bug("records.read", on="redo-past53", evidence="I2")
+@bug("records.read_record", on="redo-past53", evidence="I2")
 def batches_pass_through_a_double(media, slot):
     found = read(media, slot)
     return replace(found, batch=int(float(found.batch | 1))) if found else found
 
 
-@bug("records.superseded", on="undo-past16", evidence="I1")
+@bug("records.superseded_slots", on="undo-past16", evidence="I1")
 def older_is_told_by_16_bits(media, slots, by):
     others = [slot for slot in slots if slot != by.slot and not records.is_free(media, slot)]
     return [slot for slot in others if low(records._batch(media, slot), 16) <= low(by.batch, 16)]
@@ -79,7 +79,7 @@ def row_numbers_are_logged_in_32_bits(media, layout, kind, batch, rows, values):
     return log_rows(media, layout, kind, batch, low(rows, 32), values)
 
 
-@bug("recovery.logged", on="undo-far", evidence="I2")
+@bug("recovery.logged_rows", on="undo-far", evidence="I2")
 def row_numbers_are_read_as_signed_32_bits(layout, record):
     rows, values = logged(layout, record)
     return rows.astype(np.int32).astype(np.int64), values
@@ -88,18 +88,18 @@ def row_numbers_are_read_as_signed_32_bits(layout, record):
 @bug("protocol.write_rows", on="redo-checked-far", evidence="I2")
 def addresses_have_32_bits(media, layout, rows, values):
     span = layout.spans[0]
-    stored = protocol._stored_rows(layout, span, rows, octets(values).reshape(rows.size, span.row_bytes))
+    stored = protocol._stored_rows(layout, span, rows, flat_bytes(values).reshape(rows.size, span.row_bytes))
     for row, value in zip(rows.tolist(), stored, strict=True):
-        put(media, low(DATA + row * span.stride, 32), value)
+        store_and_flush(media, low(TABLE_START + row * span.stride, 32), value)
 
 
-@bug("recovery.logged", on="undo-large", evidence="I2")
+@bug("recovery.logged_rows", on="undo-large", evidence="I2")
 def a_log_has_at_most_255_rows(layout, record):
     rows, values = logged(layout, record)
     return rows[: low(len(rows), 8)], values[: low(len(rows), 8)]
 
 
-@bug("recovery.logged", on="undo-far", evidence="I2")
+@bug("recovery.logged_rows", on="undo-far", evidence="I2")
 def a_log_has_at_most_65535_rows(layout, record):
     rows, values = logged(layout, record)
     return rows[: low(len(rows), 16)], values[: low(len(rows), 16)]
@@ -107,20 +107,20 @@ def a_log_has_at_most_65535_rows(layout, record):
 
 @bug("protocol.write_rows", on="undo-wide", evidence="I2")
 def only_64_KiB_of_a_row_are_written(media, layout, rows, values):
-    kept = octets(values).reshape(rows.size, layout.row_bytes).copy()
+    kept = flat_bytes(values).reshape(rows.size, layout.row_bytes).copy()
     for row, value in zip(rows.tolist(), kept, strict=True):
         home = np.frombuffer(media.load(layout.row(row), layout.row_bytes), np.uint8)
         value[low(layout.row_bytes, 16) or layout.row_bytes :] = home[low(layout.row_bytes, 16) or layout.row_bytes :]
     write_rows(media, layout, rows, kept)
 
 
-@bug("records.read", on="redo-late-wide", evidence="I4")
+@bug("records.read_record", on="redo-late-wide", evidence="I4")
 def payloads_are_measured_in_16_bits(media, slot):
     found = read(media, slot)
     return replace(found, payload=found.payload[: low(len(found.payload), 16)]) if found else found
 
 
-@bug("recovery.repaired", evidence="I2")
+@bug("recovery.repair_state", evidence="I2")
 def a_dirty_shutdown_is_dealt_with_before_the_table_is_verified(media, layout, log, bound=0, scan="dirty"):
     dirty = protocol.is_dirty(media)
     try:
@@ -135,4 +135,4 @@ def a_dirty_shutdown_is_dealt_with_before_the_table_is_verified(media, layout, l
 
 @bug("protocol.accept_dirty", evidence="I5")
 def the_counter_of_dirty_shutdowns_is_copied_in_a_byte(media):
-    put(media, protocol.SEEN, octets(bytes([media.load(HEALTH, WORD)[0], *7 * [0]])))
+    store_and_flush(media, protocol.HANDLED_SHUTDOWNS, flat_bytes(bytes([media.load(HEALTH, WORD)[0], *7 * [0]])))

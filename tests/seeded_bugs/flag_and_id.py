@@ -4,19 +4,19 @@ from dataclasses import replace
 
 from engine.crashcheck.reference_run import SEED
 from engine.persistence.records import (
+    FIELD_MASK,
     FIELDS,
     KIND_SHIFT,
     KINDS,
     MAGIC,
-    VEIL,
     Record,
     RecordKind,
     Stamp,
-    begin,
     checksum,
+    claim_slot,
     is_free,
     new_digest,
-    read,
+    read_record,
     seal,
 )
 from tests.seeded_bugs import bug
@@ -52,9 +52,13 @@ def live_slots_look_free(media, slot):
     return True
 
 
-@bug("records.begin", evidence="I1")
+@bug("records.claim_slot", evidence="I1")
 def mlp_log_overwrites_the_only_complete_one(media, slots, kind, batch):
-    return replace(begin(media, slots, kind, batch), slot=slots[0]) if len(slots) == 3 else begin(media, slots, kind, batch)
+    return (
+        replace(claim_slot(media, slots, kind, batch), slot=slots[0])
+        if len(slots) == 3
+        else claim_slot(media, slots, kind, batch)
+    )
 
 
 @bug("records.seal", on="redo", evidence="I2")
@@ -67,33 +71,33 @@ def random_state_is_not_kept(media, pending, stamp):
     seal(media, pending, replace(stamp, seed=(0, 0)))
 
 
-@bug("records.read", evidence="I4")
+@bug("records.read_record", evidence="I4")
 def stale_mlp_is_taken_for_the_newest(media, slot):
-    found = read(media, slot)
+    found = read_record(media, slot)
     return replace(found, batch=found.batch + 1) if found and found.kind == 3 else found
 
 
-@bug("records.read", evidence="I2")
+@bug("records.read_record", evidence="I2")
 def a_torn_flag_is_taken_for_whole(media, slot):
-    found, header = read(media, slot), media.load(slot.header, 64)
+    found, header = read_record(media, slot), media.load(slot.header, 64)
     if found or not any(header[:24]):
         return found
-    magic, batch, what, reader, *_ = (word ^ VEIL for word in FIELDS.unpack_from(header))
+    magic, batch, what, reader, *_ = (word ^ FIELD_MASK for word in FIELDS.unpack_from(header))
     if magic != MAGIC or what >> KIND_SHIFT not in KINDS:
         return None
     payload = media.load(slot.payload, what % (1 << KIND_SHIFT))
     return Record(slot, RecordKind(what >> KIND_SHIFT), batch, Stamp(reader, SEED, 0), payload)
 
 
-@bug("records.read", evidence="I4")
+@bug("records.read_record", evidence="I4")
 def a_log_of_zeros_is_accepted(media, slot):
-    found = read(media, slot)
+    found = read_record(media, slot)
     free = found is None and not any(media.load(slot.header, 64))
     return Record(slot, RecordKind.MLP, 0, Stamp(0, SEED, 0), bytes(slot.capacity)) if free and slot.capacity == 88 else found
 
 
-@bug("records.begin", evidence="I1")
+@bug("records.claim_slot", evidence="I1")
 def mlp_is_written_in_place_of_its_newest_log(media, slots, kind, batch):
     live = [slot for slot in slots if not is_free(media, slot)]
-    pending = begin(media, slots, kind, batch)
+    pending = claim_slot(media, slots, kind, batch)
     return replace(pending, slot=live[-1]) if kind == RecordKind.MLP and live else pending

@@ -3,16 +3,16 @@
 from engine.persistence import protocol, records
 from engine.persistence.media import LINE
 from engine.persistence.protocol import write_rows
-from engine.persistence.recovery import logged
+from engine.persistence.recovery import logged_rows
 from tests.seeded_bugs import bug
 
 
-@bug("records.put", evidence="I2")
+@bug("records.store_and_flush", evidence="I2")
 def log_is_never_flushed(media, address, data):
     media.store(address, data)
 
 
-@bug("records.put", evidence="I1")
+@bug("records.store_and_flush", evidence="I1")
 def only_the_first_line_of_a_log_piece_is_flushed(media, address, data):
     media.store(address, data)
     media.flush(address, min(data.size, LINE - address % LINE))
@@ -58,29 +58,29 @@ def near_data_writes_are_not_awaited(media, layout, rows, mlp, stamp):
 
 @bug("protocol.release", evidence="I5")
 def release_is_not_fenced(media, layout, rows, mlp):
-    protocol.clear(media, records.superseded(media, layout.row_slots, rows))
+    protocol.clear(media, records.superseded_slots(media, layout.row_slots, rows))
     if mlp:
-        protocol.clear(media, records.superseded(media, layout.mlp_slots, mlp))
+        protocol.clear(media, records.superseded_slots(media, layout.mlp_slots, mlp))
 
 
 @bug("recovery.repair", on="redo-late", evidence="I2")
 def replay_is_not_fenced(media, layout, logs):
     for record in logs:
-        protocol.write_rows(media, layout, *logged(layout, record))
+        protocol.write_rows(media, layout, *logged_rows(layout, record))
     return 0
 
 
 @bug("recovery.repair", evidence="I2")
 def rollback_is_not_flushed(media, layout, logs):
     for record in logs:
-        rows, values = logged(layout, record)
+        rows, values = logged_rows(layout, record)
         for row, value in zip(rows.tolist(), values, strict=True):
             media.store(layout.row(row), value)
     media.fence()
     return 0
 
 
-@bug("records.put", evidence="I2")
+@bug("records.store_and_flush", evidence="I2")
 def flag_is_never_flushed(media, address, data):
     media.store(address, data)
     if data.size != LINE:

@@ -8,34 +8,42 @@ from engine.crashcheck.reference_run import SEED
 from engine.errors import CannotRun
 from engine.persistence import protocol, records
 from engine.persistence.media import HEALTH, WORD
-from engine.persistence.recovery import Recovered, choose, logged, recover, repair, settle, survey
+from engine.persistence.recovery import (
+    RestoredState,
+    choose_checkpoint,
+    intact_records,
+    logged_rows,
+    recover,
+    repair,
+    write_checkpoint,
+)
 from tests.seeded_bugs import bug
 
 
-@bug("recovery.to_replay", evidence="I2")
+@bug("recovery.logs_to_replay", evidence="I2")
 def only_the_newest_log_is_rolled_back(rows, batch, log):
     return list(rows[-1:])
 
 
-@bug("recovery.to_replay", evidence="I2")
+@bug("recovery.logs_to_replay", evidence="I2")
 def logs_are_rolled_back_oldest_first(rows, batch, log):
     return [record for record in rows if record.batch >= batch]
 
 
-@bug("recovery.choose", evidence="I4")
+@bug("recovery.choose_checkpoint", evidence="I4")
 def one_flag_is_enough(rows, mlps, bound):
-    return (rows[-1], mlps[-1]) if rows and mlps else choose(rows, mlps, bound)
+    return (rows[-1], mlps[-1]) if rows and mlps else choose_checkpoint(rows, mlps, bound)
 
 
-@bug("recovery.choose", on="undo-relaxed", evidence="I4")
+@bug("recovery.choose_checkpoint", on="undo-relaxed", evidence="I4")
 def staleness_is_reported_as_zero(rows, mlps, bound):
-    row, mlp = choose(rows, mlps, bound)
+    row, mlp = choose_checkpoint(rows, mlps, bound)
     return row, replace(mlp, batch=row.batch)
 
 
-@bug("recovery.choose", on="undo-relaxed", evidence="I4")
+@bug("recovery.choose_checkpoint", on="undo-relaxed", evidence="I4")
 def staleness_bound_is_not_enforced(rows, mlps, bound):
-    return choose(rows, mlps, 2**64)
+    return choose_checkpoint(rows, mlps, 2**64)
 
 
 @bug("recovery.repair", evidence="I1")
@@ -43,7 +51,7 @@ def flags_are_cleared_before_the_rollback(media, layout, logs):
     protocol.clear(media, [record.slot for record in logs])
     media.fence()
     for record in logs:
-        protocol.write_rows(media, layout, *logged(layout, record))
+        protocol.write_rows(media, layout, *logged_rows(layout, record))
     media.fence()
     return 0
 
@@ -51,7 +59,7 @@ def flags_are_cleared_before_the_rollback(media, layout, logs):
 @bug("recovery.repair", evidence="I2")
 def rollback_adds_a_difference(media, layout, logs):
     for record in logs:
-        rows, values = logged(layout, record)
+        rows, values = logged_rows(layout, record)
         now = protocol.read_table(media, layout)[rows]
         protocol.write_rows(media, layout, rows, np.bitwise_xor(now, values) if now.any() else values)
     media.fence()
@@ -70,16 +78,16 @@ def lost_rows_are_read_as_zeros(media, layout):
     return None
 
 
-@bug("recovery.settle", evidence="I3")
+@bug("recovery.write_checkpoint", evidence="I3")
 def recovered_state_is_not_made_a_checkpoint(media, layout, rows, mlp):
     return None
 
 
-@bug("recovery.settle", evidence="I1")
+@bug("recovery.write_checkpoint", evidence="I1")
 def logs_are_released_before_the_new_checkpoint(media, layout, rows, mlp):
     protocol.clear(media, [slot for slot in layout.slots if slot != mlp.slot])
     media.fence()
-    settle(media, layout, rows, mlp)
+    write_checkpoint(media, layout, rows, mlp)
 
 
 @bug("protocol.is_dirty", evidence="I5")
@@ -98,14 +106,14 @@ def permanent_loss_is_reported_as_success(media, layout, log, bound=0, scan="dir
         return recover(media, layout, log, bound, scan)
     except CannotRun:
         table, mlp = protocol.read_table(media, layout), np.zeros(layout.mlp_bytes, np.uint8)
-        return Recovered(0, 0, 0, SEED, table, mlp)
+        return RestoredState(0, 0, 0, SEED, table, mlp)
 
 
-@bug("recovery.survey", on="undo", evidence="I2")
+@bug("recovery.intact_records", on="undo", evidence="I2")
 def the_oldest_checkpoint_is_taken(found, kinds):
-    return survey(found, kinds)[:1]
+    return intact_records(found, kinds)[:1]
 
 
 @bug("protocol.is_dirty", on="redo-tiny", evidence="I5")
 def a_lost_dirty_shutdown_counter_is_read_as_zero(media):
-    return media.load(HEALTH, WORD) != media.load(protocol.SEEN, WORD)
+    return media.load(HEALTH, WORD) != media.load(protocol.HANDLED_SHUTDOWNS, WORD)

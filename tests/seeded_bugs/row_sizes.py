@@ -4,10 +4,10 @@ import numpy as np
 
 from engine.persistence import checksums, protocol, recovery
 from engine.persistence.layout import ROW_ID, MediumLayout
-from engine.persistence.media import WORD, octets
+from engine.persistence.media import WORD, flat_bytes
 from tests.seeded_bugs import bug
 
-log_rows, logged, words = protocol.log_rows, recovery.logged, checksums._words
+log_rows, logged, words = protocol.log_rows, recovery.logged_rows, checksums._words
 places, log_bytes = MediumLayout.places, MediumLayout.log_bytes
 
 
@@ -20,7 +20,7 @@ def sizes(layout, rows):
 def cut(values, lengths, wanted):
     """Return values cut into rows of these lengths, each shortened, or filled up with zeros, to what is wanted of it."""
     ends = np.cumsum(lengths)
-    rows = [octets(values)[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    rows = [flat_bytes(values)[end - length : end] for end, length in zip(ends, lengths, strict=True)]
     return np.concatenate(
         [np.pad(row[:nbytes], (0, nbytes - row[:nbytes].size)) for row, nbytes in zip(rows, wanted, strict=True)]
     )
@@ -35,7 +35,7 @@ def of_each_row_as_much_is_logged_as_the_first_one_has(media, layout, kind, batc
     return log_rows(media, layout, kind, batch, rows, short)
 
 
-@bug("recovery.logged", on="redo-mixed", evidence="I2")
+@bug("recovery.logged_rows", on="redo-mixed", evidence="I2")
 def a_log_is_read_with_the_size_of_the_next_row(layout, record):
     rows, values = logged(layout, record)
     lengths = sizes(layout, rows)

@@ -17,9 +17,9 @@ from engine.errors import BadFile, BadInput, CannotRun
 from engine.run import progress, shared_training
 from engine.service import dask_pool
 from engine.service.dispatch import Dispatcher
-from engine.service.worker import ChunkEnd
+from engine.service.worker import ChunkAnswer
 from engine.store import requests, status, trainings
-from engine.store.database import opened
+from engine.store.database import open_store
 from tests.service_fakes import COMPUTE, ask, chunk
 
 SECONDS = 0.1
@@ -40,9 +40,9 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(get_worker=lambda: worker))
 
 
-def submit(function: Callable[..., ChunkEnd], *words: object, **_: object) -> Future[ChunkEnd]:
+def submit(function: Callable[..., ChunkAnswer], *words: object, **_: object) -> Future[ChunkAnswer]:
     """Compute at once, as a client that has never heard of other computers."""
-    done: Future[ChunkEnd] = Future()
+    done: Future[ChunkAnswer] = Future()
     done.set_result(function(*words))
     return done
 
@@ -50,14 +50,14 @@ def submit(function: Callable[..., ChunkEnd], *words: object, **_: object) -> Fu
 @pytest.mark.usefixtures("alone")
 def test_a_chunk_is_claimed_by_the_owner_computed_without_the_store_and_kept_by_the_owner(store: Path) -> None:
     one, there = chunk(store, 1, 2, 3), owner(submit=submit)
-    with opened(store) as connection:
+    with open_store(store) as connection:
         connection.execute("DELETE FROM points WHERE position = 2")  # nobody waits for it any more
         there.send(connection, one, False)
         assert ask(store, "SELECT pid, ending FROM claims") == [(os.getpid(), None)] * 2
         assert ask(store, "SELECT count(*) FROM results") == [(0,)]
         away = there.answer(connection, 0.0)
         assert away and there.answer(connection, 0.0) is None
-        dask_pool.keep(connection, away)  # an answer that comes twice
+        dask_pool.keep_chunk_end(connection, away)  # an answer that comes twice
     assert away.keys == one.keys and len(away.endings) == 2
     assert ask(store, "SELECT ending FROM claims") == [("kept",)] * 2
     assert ask(store, "SELECT count(*) FROM results") == [(2,)] and not there.flying
@@ -65,7 +65,7 @@ def test_a_chunk_is_claimed_by_the_owner_computed_without_the_store_and_kept_by_
 
 def test_a_worker_with_other_code_is_refused_with_a_sentence(store: Path) -> None:
     one = replace(chunk(store, 1), code="00")
-    ended = dask_pool.compute_afar(one, one.keys, "")
+    ended = dask_pool.compute_on_cluster(one, one.keys, "")
     assert "install the same everywhere" in ended.trouble and not ended.endings
 
 
@@ -78,16 +78,16 @@ def test_a_training_travels_to_the_worker_and_a_new_one_back(store: Path, monkey
         shelf["class"] = shared_training.Training(losses=(0.5,))
         return tuple((name, "kept", "{}") for name in wanted)
 
-    monkeypatch.setattr(dask_pool, "endings", computing)
+    monkeypatch.setattr(dask_pool, "point_endings", computing)
     there = owner(submit=submit)
     for seed, known in ((1, None), (2, shared_training.Training(losses=(0.5,)))):
         one = chunk(store, seed)
         one = replace(one, points=tuple(point._replace(functional_class="class") for point in one.points))
-        with opened(store) as connection:
+        with open_store(store) as connection:
             there.send(connection, one, False)
             away = there.answer(connection, 0.0)
             assert away and given[-1] == known and bool(away.training[1]) == (known is None)
-            assert trainings.load(connection, "class") == shared_training.Training(losses=(0.5,))
+            assert trainings.load_training(connection, "class") == shared_training.Training(losses=(0.5,))
             connection.execute("DELETE FROM points")
 
 
@@ -95,10 +95,10 @@ def test_what_dask_gives_up_becomes_a_death_a_failure_a_stop_or_a_sentence(store
     killed, cancelled = type("KilledWorker", (Exception,), {}), type("FutureCancelledError", (Exception,), {})
     both = chunk(store, 1, 2)
     alone = replace(both, points=both.points[:1])
-    assert {ending for _, ending, _ in dask_pool.lost(both, killed("x")).endings} == {"died"}
-    assert [ending for _, ending, _ in dask_pool.lost(alone, killed("x")).endings] == ["bug"]
-    assert [ending for _, ending, _ in dask_pool.lost(alone, cancelled()).endings] == ["stopped"]
-    assert "PYTHONPATH" in dask_pool.lost(alone, ModuleNotFoundError("engine")).trouble
+    assert {ending for _, ending, _ in dask_pool.lost_chunk_end(both, killed("x")).endings} == {"died"}
+    assert [ending for _, ending, _ in dask_pool.lost_chunk_end(alone, killed("x")).endings] == ["bug"]
+    assert [ending for _, ending, _ in dask_pool.lost_chunk_end(alone, cancelled()).endings] == ["stopped"]
+    assert "PYTHONPATH" in dask_pool.lost_chunk_end(alone, ModuleNotFoundError("engine")).trouble
 
 
 def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store: Path) -> None:
@@ -108,7 +108,7 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
     sent = Future()
     sent.key = "one"  # as Dask's futures have
     there = owner(submit=lambda *_, **__: sent, **client)
-    with opened(store) as connection:
+    with open_store(store) as connection:
         there.send(connection, one, False)
         there.told[one.keys[0]] = {"done": 1, "total": 4, "training": (), "elapsed_simulated": 0.0, "note": ""}
         there.tend(connection)
@@ -117,19 +117,19 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
         assert first.progress and first.progress.share == 0.25
         requests.cancel(store, one.turn.request)
         there.tend(connection)
-    assert runs == [(dask_pool.forget, {("one", key) for key in one.keys})]
+    assert runs == [(dask_pool.stop_points, {("one", key) for key in one.keys})]
     now = progress.Progress(1, 4)
     watchers = [
         dask_pool._watcher(SimpleNamespace(get_current_task=lambda task=task: task), one.keys[0]) for task in ("one", "other")
     ]
     with ThreadPoolExecutor(1) as elsewhere:  # this thread may have a loop of its own
-        elsewhere.submit(asyncio.run, dask_pool.forget({("one", one.keys[0])})).result()
+        elsewhere.submit(asyncio.run, dask_pool.stop_points({("one", one.keys[0])})).result()
     assert [watch(now) for watch in watchers] == [True, False]
 
 
 def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Path) -> None:
     there = owner(status="connecting")
-    with opened(store) as connection:
+    with open_store(store) as connection:
         there.tend(connection)
         there.heard = time.monotonic() - dask_pool.GONE_SECONDS - 1
         with pytest.raises(CannotRun, match="finished points are kept"):
@@ -137,8 +137,8 @@ def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Pat
 
 
 def test_trouble_that_a_worker_brings_ends_the_service_with_its_sentence(store: Path) -> None:
-    with opened(store) as connection, pytest.raises(BadFile, match="install the same"):
-        Dispatcher(connection, store, COMPUTE).note(ChunkEnd(trouble="install the same"))
+    with open_store(store) as connection, pytest.raises(BadFile, match="install the same"):
+        Dispatcher(connection, store, COMPUTE).note(ChunkAnswer(trouble="install the same"))
 
 
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,21 +6,21 @@ import time
 
 import pytest
 
-from engine.core.jit import entry, inner, parts
+from engine.core.jit import called_kernels, entry_kernel, inner_kernel
 from engine.service import kernels
 
 
-@inner
+@inner_kernel
 def _once(x):
     return x + 1
 
 
-@inner
+@inner_kernel
 def _twice(x):
     return _once(_once(x))
 
 
-@entry
+@entry_kernel
 def _thrice(x):
     return _twice(x) + _once(x)
 
@@ -38,24 +38,24 @@ def compile_all(uses):
 
 
 def test_a_kernel_is_made_of_all_that_it_calls():
-    assert parts(_thrice) == {_once, _twice, _thrice}
-    assert parts(_once) == {_once}
+    assert called_kernels(_thrice) == {_once, _twice, _thrice}
+    assert called_kernels(_once) == {_once}
 
 
 def test_what_is_compiled_once_is_not_compiled_again_until_the_code_changes(monkeypatch):
-    assert not kernels.compiled()
+    assert not kernels.all_compiled()
     assert compile_all([None, None]) == [kernels.READY]
-    assert kernels.compiled()
+    assert kernels.all_compiled()
     assert compile_all([]) == []
     monkeypatch.setattr(kernels.version, "CODE", "other")
-    assert not kernels.compiled()
+    assert not kernels.all_compiled()
     assert compile_all([None]) == [kernels.READY]
 
 
 def test_what_fails_on_the_way_leaves_no_stamp():
     with pytest.raises(ZeroDivisionError):
         compile_all(1 // n for n in (1, 0))
-    assert not kernels.compiled()
+    assert not kernels.all_compiled()
 
 
 def test_others_wait_for_whoever_compiles():
@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_made_keeps_no_stamp_and_nobody_waits(folder):
     folder.write_text("a file stands where the folder would")
     assert compile_all([None]) == [kernels.READY]
     kernels.await_compiled()
-    assert not kernels.compiled()
+    assert not kernels.all_compiled()
 
 
 SAYS = "import pathlib, time\nprint({!r}, flush=True)\nwhile not pathlib.Path({!r}).exists(): time.sleep(0.01)"
@@ -92,7 +92,7 @@ SAYS = "import pathlib, time\nprint({!r}, flush=True)\nwhile not pathlib.Path({!
 
 @pytest.mark.parametrize("says, ready", [("1 2", False), ("ready\n1 2", True)])
 def test_a_process_tells_how_far_it_is_and_its_end_lets_everybody_go_on(says, ready, tmp_path):
-    found = kernels.Compiling([sys.executable, "-c", SAYS.format(says, str(tmp_path / "end"))])
+    found = kernels.CompileProcess([sys.executable, "-c", SAYS.format(says, str(tmp_path / "end"))])
     deadline = time.monotonic() + 30
     while not found.total and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -103,6 +103,6 @@ def test_a_process_tells_how_far_it_is_and_its_end_lets_everybody_go_on(says, re
 
 
 def test_a_program_that_cannot_be_started_holds_nobody_up(tmp_path):
-    found = kernels.Compiling([str(tmp_path / "missing")])
+    found = kernels.CompileProcess([str(tmp_path / "missing")])
     found.join(20)
     assert found.ready.is_set()

@@ -16,12 +16,12 @@ from engine.estimate import estimate
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import history, service
-from engine.service.queue import open_points, turns
+from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk, compute_chunk
 from engine.simulate import simulate
 from engine.store import columns, kept, quota, requests, status, trainings
 from engine.store import owner as ownership
-from engine.store.database import opened
+from engine.store.database import open_store
 from engine.store.trainings import StoreShelf, Training
 from engine.workload.readers.formats import digest_of
 from tests import ROOT
@@ -71,7 +71,7 @@ def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(s
         request = requests.submit(store, points, "estimate")
         until(lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).ended, 60.0)  # as a page waits
         right = [estimate(point).results for point in points]
-        assert [result and result.results for _, result in kept.outcomes(store, points, "estimate")] == right
+        assert [result and result.results for _, result in kept.stored_results(store, points, "estimate")] == right
         theirs.wait(HANDOVER_SECONDS)
     assert set(ask(store, "SELECT code FROM results")) == {(version.CODE,)}
 
@@ -119,31 +119,41 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
     names = [key(point, "estimate") for point in points]
     ask(store, "UPDATE results SET created = 1.0")
     ours_after()
-    (entry,) = history.entries(store)
+    (entry,) = history.past_requests(store)
     assert (entry.request, entry.state, entry.total, entry.kept, entry.failed) == (theirs, "done", 3, 0, 0)
     assert kept_result(store, points[0], "estimate") is None
-    assert [*history.results(store, theirs), *history.lines(store, theirs)] == []
-    assert columns.read(store, theirs).finished == columns.known(store, names).finished == 0
-    assert requests.latest(store, names) is requests.by_link(store, link, "estimate") is None
-    assert quota.usage(store).results == history.freed(store, [theirs]) == 3
+    assert [*history.results(store, theirs), *history.result_lines(store, theirs)] == []
+    assert columns.columns_of_request(store, theirs).finished == columns.columns_of_keys(store, names).finished == 0
+    assert requests.newest_request(store, names) is requests.newest_by_link(store, link, "estimate") is None
+    assert quota.usage(store).results == history.freed_results(store, [theirs]) == 3
     more = ran(store, (*points[:1], scenario(9)))
-    assert columns.read(store, theirs).finished == 0 and columns.read(store, more).finished == 2
-    assert ran(store, points, link=link) == theirs == requests.latest(store, names) == requests.by_link(store, link, "estimate")
-    assert columns.read(store, theirs).finished == columns.known(store, names).finished == history.entries(store)[0].kept == 3
-    assert len(list(history.lines(store, theirs))) == 3
+    assert columns.columns_of_request(store, theirs).finished == 0 and columns.columns_of_request(store, more).finished == 2
+    assert (
+        ran(store, points, link=link)
+        == theirs
+        == requests.newest_request(store, names)
+        == requests.newest_by_link(store, link, "estimate")
+    )
+    assert (
+        columns.columns_of_request(store, theirs).finished
+        == columns.columns_of_keys(store, names).finished
+        == history.past_requests(store)[0].kept
+        == 3
+    )
+    assert len(list(history.result_lines(store, theirs))) == 3
     assert set(ask(store, "SELECT code, created > 1.0 FROM results")) == {(version.CODE, 1)}
     assert ask(store, "SELECT count(*) FROM results") == [(4,)]
 
 
 def test_a_training_of_other_code_is_trained_again_and_replaced(store: Path, ours_after: Callable[[], None]) -> None:
-    with opened(store) as connection:
+    with open_store(store) as connection:
         shelf = StoreShelf(connection)
         shelf["one"] = Training((1.0,))
         ours_after()
         assert shelf.get("one") is None
         shelf["one"] = Training((2.0,))
         shelf["one"] = Training((3.0,))
-        assert trainings.load(connection, "one") == Training((2.0,))
+        assert trainings.load_training(connection, "one") == Training((2.0,))
 
 
 @pytest.mark.parametrize("held, adopted", [("keeps_on = 1", True), ("lease_until = 0", True), ("keeps_on = 0", False)])
@@ -154,7 +164,7 @@ def test_a_request_of_other_code_is_adopted_where_nobody_of_that_code_waits(
     ask(store, f"UPDATE requests SET {held}")
     ours_after()
     service.serve(store, 1, 0.0, COMPUTE)
-    requests.renew(store, request)
+    requests.renew_lease(store, request)
     service.serve(store, 1, 0.0, COMPUTE)
     assert (status.status(store, request).state == "done") == adopted
     assert ask(store, "SELECT count(*) FROM claims") == [(3 * adopted,)]
@@ -197,11 +207,11 @@ def test_a_point_of_generated_data_is_not_computed_from_the_file_of_its_neighbou
     plain = with_values(TINY, {**shape, "run.batches": 4, "data.batch_size": 32})
     asked = [plain, with_values(plain, {"data.digest": digest_of(file)})]
     request = requests.submit(store, asked, "full", file, sharing=False)
-    with opened(store) as connection:
-        (turn,) = turns(connection, {})
+    with open_store(store) as connection:
+        (turn,) = live_requests(connection, {})
         points = tuple(open_points(connection, request, -1, 99))
     assert [compute_chunk(Chunk(str(store), turn, (point,))).trouble for point in points] == ["", ""]
-    generated, recorded = [result for _, result in kept.outcomes(store, asked, "full")]
+    generated, recorded = [result for _, result in kept.stored_results(store, asked, "full")]
     assert generated.results == simulate(plain).results != recorded.results
     assert recorded.results == simulate(asked[1], file).results
 
@@ -234,7 +244,7 @@ def test_every_file_that_results_can_depend_on_is_in_the_digest() -> None:
 
 def test_who_waits_behind_other_code_is_told_and_the_second_owner_as_well(store: Path, ours_after: Callable[[], None]) -> None:
     requests.submit(store, scenarios(SEEDS), "full", session="theirs")
-    with ownership.owning(store):
+    with ownership.own_store(store):
         ours_after()
         assert "of another version of Emberpool, computes what was asked for later" in service.ensure_service(store)
         requests.submit(store, scenarios(SEEDS), "full", session="ours")

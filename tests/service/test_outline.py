@@ -11,8 +11,8 @@ from engine.scenario.keys import texts
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.service import worker
-from engine.service.outline import outlined
-from engine.service.queue import OpenPoint, Turn
+from engine.service.outline import outline_refusal
+from engine.service.queue import LiveRequest, OpenPoint
 from engine.workload.readers.formats import digest_of
 from tests.cases import each
 
@@ -36,9 +36,9 @@ REMEDY = "; `python -m engine run --data FILE` shows what it holds there."
     ],
 )
 def test_an_outline_is_the_place_as_far_as_the_name_leads_to_it(sentence, place, tmp_path):
-    found = outlined(BadFile(sentence, kind="a cell is bad"), tmp_path / "own.csv")
+    found = outline_refusal(BadFile(sentence, kind="a cell is bad"), tmp_path / "own.csv")
     assert str(found) == f"{place}: a cell is bad{REMEDY}"
-    assert str(outlined(found, tmp_path / "own.csv")) == str(found), "an outline of an outline is the same"
+    assert str(outline_refusal(found, tmp_path / "own.csv")) == str(found), "an outline of an outline is the same"
 
 
 @each(
@@ -74,9 +74,9 @@ def test_what_a_run_keeps_of_a_bad_file_has_no_byte_of_it_as_every_visitor_reads
     rows = [f"{n},{n % 9},{n % 6},{n}\n" for n in range(60)]
     path.write_text("userId,movieId,rating,timestamp\n" + "".join([*rows[:15], f"1,2,{SECRET},3\n", *rows[15:]]))
     base = with_values(preset("tiny").scenario, {"data.digest": digest_of(path)})
-    turn = Turn(1, "me", "full", str(path), json.dumps(texts(base)))
+    turn = LiveRequest(1, "me", "full", str(path), json.dumps(texts(base)))
     chunk = worker.Chunk("", turn, (OpenPoint("k", "{}", None, 0),), compute)
-    ((_, state, text),) = worker.endings(chunk, chunk.keys, lambda key: lambda progress: False)
+    ((_, state, text),) = worker.point_endings(chunk, chunk.keys, lambda key: lambda progress: False)
     assert SECRET not in text
     assert text.startswith("own.csv:17: ") if compute == worker.COMPUTE else (state, text[:10]) == ("bug", "ValueError")
     capsys.readouterr()  # the traceback is the server's own

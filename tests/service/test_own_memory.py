@@ -15,7 +15,7 @@ from engine.core import memo, process
 from engine.errors import CannotRun, NoRoom
 from engine.scenario.scenario import with_values
 from engine.service import service, worker
-from engine.service.queue import Turn
+from engine.service.queue import LiveRequest
 from engine.store import kept, requests, status
 from engine.workload.batch import recent
 from tests import ROOT
@@ -34,7 +34,7 @@ from engine.__main__ import main; sys.exit(main(["run", "--preset", "tiny"]))
 @pytest.fixture(autouse=True)
 def nothing_counted() -> None:
     """What another test has counted needs no memory any more."""
-    memo.forget()
+    memo.clear_memos()
 
 
 @pytest.mark.slow
@@ -43,11 +43,11 @@ def test_counting_is_refused_where_it_takes_more_than_the_computer_has(
 ) -> None:
     need = recent(TINY.model, TINY.data.batch_size)
     least = need.rows.nbytes + need.again.nbytes
-    monkeypatch.setattr(process, "physical", lambda: least)
+    monkeypatch.setattr(process, "physical_memory", lambda: least)
     assert main(["run", "--preset", "tiny"]) == 3
     said = capsys.readouterr().err
     assert said.startswith("Counting the rows of batches of 16 samples") and said.endswith("KiB; lower data.batch_size.\n")
-    monkeypatch.setattr(process, "physical", lambda: 2 * least)
+    monkeypatch.setattr(process, "physical_memory", lambda: 2 * least)
     assert main(["run", "--preset", "tiny"]) == 0
 
 
@@ -58,7 +58,7 @@ def test_the_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.Mo
     boundless.write_text("max\n")
     for limits, expected in (((limit,), 4096), ((boundless, missing), whole), ((missing, limit), 4096)):
         monkeypatch.setattr(process, "CONTAINER_LIMITS", limits)
-        assert process.physical() == expected
+        assert process.physical_memory() == expected
 
 
 def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_kept(store: Path) -> None:
@@ -67,17 +67,17 @@ def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_k
     service.serve(store, 1, 0.0, COMPUTE)
     (failure,) = status.failures(store, request)
     assert failure.sentence == process.TOO_LARGE and "data.batch_size" in failure.sentence and not failure.bug
-    assert [found.ran for _, found in kept.outcomes(store, points, "estimate") if found] == [True, False, True]
+    assert [found.ran for _, found in kept.stored_results(store, points, "estimate") if found] == [True, False, True]
     assert ask(store, "SELECT count(*) FROM results") == [(2,)]
 
 
 def test_what_this_computer_lacks_the_memory_for_is_a_failure_of_the_point_and_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "physical", lambda: 1)
+    monkeypatch.setattr(process, "physical_memory", lambda: 1)
     small = with_values(TINY, {"run.training": False})
     with pytest.raises(NoRoom):
-        worker.computed(small, "full", None, lambda _: False)
+        worker.compute_point(small, "full", None, lambda _: False)
     ending, text = worker._ending(
-        worker.Chunk("", Turn(1, "", "full", None, "{}"), ()), '{"run.training":"off"}', lambda _: False, None
+        worker.Chunk("", LiveRequest(1, "", "full", None, "{}"), ()), '{"run.training":"off"}', lambda _: False, None
     )
     assert ending == "failed" and "this computer has" in text
 
@@ -88,7 +88,7 @@ def test_memory_that_runs_out_anywhere_is_a_sentence_of_the_command(
     def hungry(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("engine.commands.run.computed", hungry)
+    monkeypatch.setattr("engine.commands.run.compute_point", hungry)
     assert main(["run", "--preset", "tiny"]) == 3 and capsys.readouterr().err == f"{process.TOO_LARGE}\n"
 
 

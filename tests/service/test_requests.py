@@ -17,9 +17,9 @@ from engine.scenario.scenario import with_values
 from engine.service import computations, queue, service
 from engine.service.dispatch import Dispatcher
 from engine.service.pool import LocalPool
-from engine.service.worker import Chunk, ChunkEnd
+from engine.service.worker import Chunk, ChunkAnswer
 from engine.store import requests, status
-from engine.store.database import opened
+from engine.store.database import open_store
 from engine.store.requests import AT_ONCE, Limit
 from tests import ROOT
 from tests.service_fakes import COMPUTE, KILLER, ask, scenario, scenarios
@@ -33,7 +33,7 @@ class Fed:
     """A feed whose chunks are handed out here, and answered when the test says so."""
 
     def __init__(self, store: Path, slots: int) -> None:
-        self.opened = opened(store)
+        self.opened = open_store(store)
         self.feed = Dispatcher(self.opened.__enter__(), store, COMPUTE)
         self.slots = slots
 
@@ -43,9 +43,9 @@ class Fed:
         return chunk
 
     def done(self, chunk: Chunk) -> None:
-        computations.claim(self.feed.store, chunk.turn.request, chunk.keys)
-        computations.close(self.feed.store, [(name, "kept", "{}") for name in chunk.keys])
-        self.feed.note(ChunkEnd(chunk.keys))
+        computations.claim_points(self.feed.store, chunk.turn.request, chunk.keys)
+        computations.close_claims(self.feed.store, [(name, "kept", "{}") for name in chunk.keys])
+        self.feed.note(ChunkAnswer(chunk.keys))
 
 
 def test_sessions_take_turns_and_their_requests_take_turns_within(store: Path) -> None:
@@ -107,14 +107,14 @@ def test_points_arrive_in_parts_between_which_the_store_is_free(store: Path) -> 
                 if number == AT_ONCE:
                     assert ask(store, "SELECT count(*) FROM points") == [(AT_ONCE,)]
                     ask(store, "INSERT INTO progress VALUES ('x', '', 0)")  # would wait for the lock
-                    with opened(store) as connection:
-                        assert queue.turns(connection, {}) == []
+                    with open_store(store) as connection:
+                        assert queue.live_requests(connection, {}) == []
                 yield one
 
     asked = Watched([scenario(1)] * (AT_ONCE + 1))
     request = requests.submit(store, asked, "full")
     assert status.status(store, request).total == AT_ONCE + 1
-    assert requests.latest(store, [key(scenario(1), "full")] * (AT_ONCE + 1)) == request
+    assert requests.newest_request(store, [key(scenario(1), "full")] * (AT_ONCE + 1)) == request
 
 
 @pytest.mark.slow
@@ -162,23 +162,23 @@ def test_a_clock_that_was_set_back_lengthens_no_lease_and_forward_ends_none_that
         return float(str(ask(store, "SELECT lease_until FROM requests")[0][0])) - time.time()
 
     ask(store, "UPDATE requests SET lease_until = lease_until + 3600")  # as seen an hour earlier
-    with opened(store) as connection:
-        requests.tend(connection)
+    with open_store(store) as connection:
+        requests.end_requests(connection)
     assert lease() <= requests.LEASE_SECONDS
     for hour in (3600, -3600):
         ask(store, "UPDATE requests SET lease_until = lease_until + ?", hour)
-        requests.renew(store, request)
+        requests.renew_lease(store, request)
         assert requests.LEASE_SECONDS / 2 <= lease() <= requests.LEASE_SECONDS
 
 
 def test_a_worker_that_lost_its_claim_while_it_was_stopped_keeps_nothing(store: Path) -> None:
     request = requests.submit(store, scenarios([1]), "full")
     name = key(scenario(1), "full")
-    with opened(store) as connection:
-        assert computations.claim(connection, request, [name]) == [name]
-        computations.bury(connection, "abandoned")
+    with open_store(store) as connection:
+        assert computations.claim_points(connection, request, [name]) == [name]
+        computations.close_open_claims(connection, "abandoned")
         connection.execute("INSERT INTO claims (key, pid, started) VALUES (?, 1, 0)", (name,))  # another's
-        computations.close(connection, [(name, "kept", "{}")])
+        computations.close_claims(connection, [(name, "kept", "{}")])
     assert ask(store, "SELECT count(*) FROM results") == [(0,)]
     assert ask(store, "SELECT ending FROM claims ORDER BY id") == [("abandoned",), (None,)]
 
@@ -186,8 +186,8 @@ def test_a_worker_that_lost_its_claim_while_it_was_stopped_keeps_nothing(store: 
 def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = requests.submit(store, scenarios([1]), "full")
     pool = LocalPool(1)
-    with opened(store) as connection:
-        computations.claim(connection, request, [key(scenario(1), "full")])
+    with open_store(store) as connection:
+        computations.claim_points(connection, request, [key(scenario(1), "full")])
         for now, cancelled in ((0.0, False), (10.0, False), (11.0, True), (13.0, True)):
             if cancelled:
                 requests.cancel(store, request)
@@ -207,8 +207,8 @@ def test_after_a_death_estimates_are_tried_in_smaller_groups_until_the_blame_is_
     while chunk := fed.next():
         sizes.append(len(chunk.keys))
         if key(scenario(KILLER), "estimate") in chunk.keys:
-            computations.claim(fed.feed.store, request, chunk.keys)
-            computations.bury(fed.feed.store, "died")
+            computations.claim_points(fed.feed.store, request, chunk.keys)
+            computations.close_open_claims(fed.feed.store, "died")
             fed.feed.forget()
             if status.failures(store, request):
                 break

@@ -144,7 +144,7 @@ def test_refusals_and_bugs_end_as_rows_with_a_sentence_and_are_tried_again_when_
     asked = scenarios([1, REFUSED, BUGGY, TOO_BIG])
     request = requests.submit(store, asked, "estimate")
     serve(store)
-    found = [result for _, result in kept.outcomes(store, asked, "estimate")]
+    found = [result for _, result in kept.stored_results(store, asked, "estimate")]
     assert [result and result.ran for result in found] == [True, False, False, False]
     assert [failure.bug for failure in status.failures(store, request)] == [False, True]
     assert found[1] and found[1].outcome == "run.batches=1 is made up to be refused; choose 2."
@@ -167,13 +167,13 @@ def test_without_a_lease_nothing_more_is_begun_until_it_is_renewed(store: Path) 
         parked = len(ask(store, "SELECT 1 FROM claims"))
         time.sleep(0.3)
         assert len(ask(store, "SELECT 1 FROM claims")) == parked < 40
-        requests.renew(store, request)
+        requests.renew_lease(store, request)
         until(lambda: finished(store) > parked)
 
 
 def test_a_request_is_found_by_exactly_its_points(store: Path) -> None:
     def found(*seeds: int) -> int | None:
-        return requests.latest(store, [key(one, "full") for one in scenarios(seeds)])
+        return requests.newest_request(store, [key(one, "full") for one in scenarios(seeds)])
 
     first, again = (requests.submit(store, scenarios([1, 2, 3]), "full", session=who) for who in ("mine", "yours"))
     other = requests.submit(store, scenarios([1, 4, 3]), "full")
@@ -184,7 +184,7 @@ def test_a_request_is_found_by_exactly_its_points(store: Path) -> None:
 @pytest.mark.slow
 def test_status_tells_progress_and_time_left_to_all_who_wait_for_the_same_point(store: Path) -> None:
     asked = [requests.submit(store, [scenario(1, 3.0)], "full", session=who) for who in ("mine", "yours")]
-    assert requests.latest(store, [key(scenario(1, 3.0), "full")]) == asked[1]
+    assert requests.newest_request(store, [key(scenario(1, 3.0), "full")]) == asked[1]
     with owner(store):
         until(lambda: any(p.progress and p.progress.share > 0.3 for p in status.status(store, asked[0]).running))
         for request in asked:
@@ -197,7 +197,7 @@ def test_status_tells_progress_and_time_left_to_all_who_wait_for_the_same_point(
 
 
 def test_a_second_owner_is_refused_and_the_first_ones_process_is_named(store: Path) -> None:
-    with ownership.owning(store):
+    with ownership.own_store(store):
         assert ownership.is_owned(store)
         with pytest.raises(ownership.AlreadyOwned, match=f"process {os.getpid()};"):
             serve(store)

@@ -13,13 +13,13 @@ from engine.run.shared_training import Training, functional_class
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
 from engine.service.dispatch import Dispatcher
-from engine.service.worker import COMPUTE, Chunk, ChunkEnd, compute_chunk
+from engine.service.worker import COMPUTE, Chunk, ChunkAnswer, compute_chunk
 from engine.simulate import simulate
 from engine.store import kept, requests, status
-from engine.store.database import opened
+from engine.store.database import open_store
 from engine.store.kept import row_text
 from engine.store.status import seconds_left
-from engine.store.trainings import StoreShelf, load
+from engine.store.trainings import StoreShelf, load_training
 from tests.service_fakes import REFUSED, ask, scenario
 
 SLOTS = 9
@@ -28,7 +28,7 @@ LEARNING = "tests.service_fakes:learning"
 
 @pytest.fixture
 def feed(store: Path) -> Iterator[Dispatcher]:
-    with opened(store) as connection:
+    with open_store(store) as connection:
         yield Dispatcher(connection, store, LEARNING)
 
 
@@ -109,9 +109,9 @@ def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Dispatcher
 
 
 def leave_nothing(store: Path, feed: Dispatcher, chunk: Chunk) -> None:
-    with opened(store) as connection:
-        kept.keep(connection, [(chunk.points[0].key, "{}")])
-    feed.note(ChunkEnd(chunk.keys))
+    with open_store(store) as connection:
+        kept.store_results(connection, [(chunk.points[0].key, "{}")])
+    feed.note(ChunkAnswer(chunk.keys))
 
 
 def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_for_the_others(
@@ -143,12 +143,12 @@ def test_a_damaged_training_goes(feed: Dispatcher) -> None:
     shelf["a"] = training
     assert shelf.get("a") == training and shelf.get("b") is None
     feed.store.execute("UPDATE trainings SET record = 'x' || record")
-    assert load(feed.store, "a") is None
+    assert load_training(feed.store, "a") is None
     assert feed.store.execute("SELECT count(*) FROM trainings").fetchone() == (0,)
 
 
 def test_a_store_in_trouble_costs_the_sharing_and_not_the_run(store: Path) -> None:
-    with opened(store) as connection:
+    with open_store(store) as connection:
         shelf = StoreShelf(connection)
     shelf["a"] = Training()
     assert shelf.get("a") is None
@@ -163,12 +163,12 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
     tables = []
     for path, sharing in ((store, True), (tmp_path / "alone.sqlite", False)):
         requests.submit(path, asked, "full", sharing=sharing)
-        with opened(path) as connection:
+        with open_store(path) as connection:
             feed = Dispatcher(connection, path, COMPUTE)
             while chunks := given(feed):
                 for chunk in chunks:
                     feed.note(compute_chunk(chunk))
-        tables.append(csv_text([one for _, one in kept.outcomes(path, asked, "full") if one], "full"))
+        tables.append(csv_text([one for _, one in kept.stored_results(path, asked, "full") if one], "full"))
     assert tables[0] == tables[1] and tables[0].count("completed without a fault") == len(asked)
     assert len(trainings(store)) == 2 and trainings(tmp_path / "alone.sqlite") == []
     alone = [row_text(simulate(one)) for one in asked]
@@ -178,7 +178,7 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
 
 def seconds(store: Path, request: int, *now: tuple[float, Progress | None]) -> float | None:
     """The forecast of what is left."""
-    with opened(store) as connection:
+    with open_store(store) as connection:
         return seconds_left(connection, request, now)
 
 

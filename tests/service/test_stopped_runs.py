@@ -19,13 +19,13 @@ from engine.run.training_curve import RunStopped, StoppedRun
 from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import computations, history, stopped_runs
-from engine.service.queue import open_points, turns
+from engine.service.queue import live_requests, open_points
 from engine.service.stopped_runs import StoppedRunFile
 from engine.service.worker import COMPUTE, Chunk, compute_chunk
 from engine.simulate import simulate
 from engine.store import requests, status
-from engine.store.database import opened
-from engine.store.kept import outcomes, result_text
+from engine.store.database import open_store
+from engine.store.kept import result_text, stored_results
 from tests import ROOT
 from tests.machines import scenario
 from tests.training.training_models import state_bytes
@@ -128,7 +128,7 @@ def test_a_disk_that_is_full_or_slow_leaves_the_earlier_file(trouble, file, run,
     elif trouble == "slow":
         monkeypatch.setattr(stopped_runs, "MOST_SECONDS", -1.0)
     else:
-        monkeypatch.setattr(stopped_runs, "make_private", full)
+        monkeypatch.setattr(stopped_runs, "make_private_folder", full)
     assert file.save(run) == stopped_runs.NO_ROOM
     assert file.batch() == 2 and [path.suffix for path in file.folder.iterdir()] == [".npz"]
 
@@ -146,14 +146,14 @@ def test_a_worker_killed_while_it_writes_leaves_the_earlier_file(file, run):
 def cancelling(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Let whoever waits for a point cancel it once it has trained as many batches as the list says."""
     at: list[int] = []
-    report = computations.report
+    report = computations.report_progress
 
     def watched(store: sqlite3.Connection, name: str, now: Progress) -> None:
         report(store, name, now)
         if at and now.training and now.done >= at[0]:
             store.execute("UPDATE requests SET state = 'cancelled'")
 
-    monkeypatch.setattr(computations, "report", watched)
+    monkeypatch.setattr(computations, "report_progress", watched)
     monkeypatch.setattr(progress, "INTERVAL", 0.0)
     return at
 
@@ -161,8 +161,8 @@ def cancelling(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def computed(store: Path, asked: Scenario = ASKED) -> int:
     """Ask for a scenario and compute it here; return its request."""
     request = requests.submit(store, [asked], "full")
-    with opened(store) as connection:
-        (turn,) = turns(connection, {})
+    with open_store(store) as connection:
+        (turn,) = live_requests(connection, {})
         chunk = Chunk(str(store), turn, tuple(open_points(connection, request, -1, 9)), COMPUTE)
     assert not compute_chunk(chunk).trouble
     return request
@@ -173,17 +173,17 @@ def test_the_service_goes_on_to_the_same_row_and_deletes_the_file(tmp_path, canc
     for batch in (3, 5):
         cancelling[:] = [batch]
         request = computed(store)
-        told = status.stopped(store, NAME)
+        told = status.stopped_progress(store, NAME)
         assert status.status(store, request).state == "cancelled" and StoppedRunFile(store, NAME).batch() == batch
         assert told and told.note == "" and [row["Batch"] for row in told.training] == list(range(batch))
-    with opened(store) as connection:
-        computations.bury(connection, "abandoned")  # as the next owner does
-    assert status.stopped(store, NAME) == told
+    with open_store(store) as connection:
+        computations.close_open_claims(connection, "abandoned")  # as the next owner does
+    assert status.stopped_progress(store, NAME) == told
     cancelling.clear()
     computed(store)
-    ((_, result),) = outcomes(store, [ASKED], "full")
+    ((_, result),) = stored_results(store, [ASKED], "full")
     assert result and result_text(result) == whole
-    assert StoppedRunFile(store, NAME).batch() is None and status.stopped(store, NAME) is None
+    assert StoppedRunFile(store, NAME).batch() is None and status.stopped_progress(store, NAME) is None
 
 
 def test_a_full_disk_does_not_lose_the_cancel_nor_the_curves(tmp_path, cancelling, monkeypatch):
@@ -194,12 +194,12 @@ def test_a_full_disk_does_not_lose_the_cancel_nor_the_curves(tmp_path, cancellin
     monkeypatch.setattr(stopped_runs._Timely, "write", full)
     cancelling[:] = [3]
     request = computed(store)
-    told = status.stopped(store, NAME)
+    told = status.stopped_progress(store, NAME)
     assert status.status(store, request).state == "cancelled" and StoppedRunFile(store, NAME).batch() is None
     assert told and told.note == stopped_runs.NO_ROOM and len(told.training) == 3
     cancelling.clear()
     computed(store)
-    assert next(iter(outcomes(store, [ASKED], "full")))[1]
+    assert next(iter(stored_results(store, [ASKED], "full")))[1]
 
 
 def test_a_request_is_deleted_with_its_file(tmp_path, cancelling):
@@ -208,31 +208,31 @@ def test_a_request_is_deleted_with_its_file(tmp_path, cancelling):
     request = computed(store)
     assert StoppedRunFile(store, NAME).path.exists()
     history.delete(store, [request])
-    assert not StoppedRunFile(store, NAME).path.exists() and status.stopped(store, NAME) is None
+    assert not StoppedRunFile(store, NAME).path.exists() and status.stopped_progress(store, NAME) is None
 
 
 def test_a_worker_that_does_not_stop_in_time_leaves_the_curves(tmp_path):
     store = tmp_path / "store.sqlite"
     request = requests.submit(store, [ASKED], "full")
     row = {"Batch": 0, "Elapsed [s]": 0.1, "Loss": 0.5, "AUC": None}
-    with opened(store) as connection:
-        computations.claim(connection, request, [NAME])
-        computations.report(connection, NAME, Progress(1, 8, (row,), 0.1, "training batch 0"))
-        assert status.stopped(store, NAME) is None, "it still runs"
+    with open_store(store) as connection:
+        computations.claim_points(connection, request, [NAME])
+        computations.report_progress(connection, NAME, Progress(1, 8, (row,), 0.1, "training batch 0"))
+        assert status.stopped_progress(store, NAME) is None, "it still runs"
         requests.cancel(store, request)
-        computations.bury(connection, "stopped")
-    told = status.stopped(store, NAME)
-    assert told and told.training == (row,) and told.note == computations.NOT_IN_TIME
+        computations.close_open_claims(connection, "stopped")
+    told = status.stopped_progress(store, NAME)
+    assert told and told.training == (row,) and told.note == computations.TOO_LATE
 
 
 def test_only_so_many_cancelled_points_keep_their_curves(tmp_path):
     asked = [with_values(ASKED, {"data.seed": seed}) for seed in range(computations.MOST_STOPPED + 3)]
     names, store = [key(one, "full") for one in asked], tmp_path / "store.sqlite"
     request = requests.submit(store, asked, "full")
-    with opened(store) as connection:
-        computations.claim(connection, request, names)
+    with open_store(store) as connection:
+        computations.claim_points(connection, request, names)
         for name in names:
-            computations.report(connection, name, Progress(1, 8))
+            computations.report_progress(connection, name, Progress(1, 8))
         assert connection.execute("SELECT count(*) FROM progress").fetchone() == (len(names),)
-        computations.close(connection, [(name, "cancelled", "") for name in names])
+        computations.close_claims(connection, [(name, "cancelled", "") for name in names])
         assert connection.execute("SELECT count(*) FROM progress").fetchone() == (computations.MOST_STOPPED,)

@@ -14,7 +14,7 @@ from engine.run.progress import Progress
 from engine.scenario.keys import key
 from engine.service import computations, history, queue
 from engine.store import kept, quota, requests
-from engine.store.database import opened
+from engine.store.database import open_store
 from tests.service_fakes import scenario, scenarios
 
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
@@ -49,7 +49,7 @@ class Day:
         self.owner, self.one, self.other = (self._connected() for _ in range(3))
 
     def _connected(self) -> Connection:
-        store = self.stack.enter_context(opened(self.path))
+        store = self.stack.enter_context(open_store(self.path))
         store.execute(f"PRAGMA wal_autocheckpoint = {BETWEEN_CHECKPOINTS}")
         self.acknowledged()
         return store
@@ -63,18 +63,18 @@ class Day:
     def compute(self, worker: Connection, request: int, seeds: Iterable[int], ending: str = "kept") -> None:
         """A worker claims points, tells progress, and closes them together."""
         by_name = {key(scenario(seed), "full"): seed for seed in seeds}
-        mine = computations.claim(worker, request, list(by_name))
+        mine = computations.claim_points(worker, request, list(by_name))
         self.acknowledged()
         for name in mine[:1]:
-            computations.report(worker, name, Progress(1, 2, note="halfway"))
+            computations.report_progress(worker, name, Progress(1, 2, note="halfway"))
             self.acknowledged()
         said = "run.batches=1 is made up to be refused; choose 2."
-        computations.close(worker, [(name, ending, answer(by_name[name]) if ending == "kept" else said) for name in mine])
+        computations.close_claims(worker, [(name, ending, answer(by_name[name]) if ending == "kept" else said) for name in mine])
         self.acknowledged()
 
     def tend(self) -> None:
         """The owner looks after the requests."""
-        requests.tend(self.owner)
+        requests.end_requests(self.owner)
         self.acknowledged()
 
 
@@ -84,7 +84,7 @@ def morning(path: Path, acknowledged: Callable[[], None]) -> None:
     acknowledged()
     request = requests.submit(path, scenarios([2, 3]), "estimate")
     acknowledged()
-    requests.renew(path, request)
+    requests.renew_lease(path, request)
     requests.cancel(path, request)
     acknowledged()
 
@@ -96,20 +96,20 @@ def noon(day: Day) -> None:
         day.compute(day.one, first, range(seed, seed + 2))
         day.compute(day.other, second, range(seed + 20, seed + 22))
         day.tend()
-    computations.claim(day.one, second, [key(scenario(48), "full")])
+    computations.claim_points(day.one, second, [key(scenario(48), "full")])
     day.acknowledged()
-    computations.bury(day.owner, "died")
+    computations.close_open_claims(day.owner, "died")
     day.acknowledged()
     day.compute(day.other, second, [49], "failed")
     day.owner.execute("UPDATE results SET result = '{' WHERE key = ?", (key(scenario(10), "full"),))
     day.acknowledged()
-    assert kept.load(day.one, key(scenario(10), "full")) is None
+    assert kept.load_result(day.one, key(scenario(10), "full")) is None
     day.acknowledged()
 
 
 def evening(day: Day) -> None:
     """The owner changes, the rest is finished; some of it is held, some deleted, and much has to make room."""
-    queue.take_over(day.owner)
+    queue.resume_requests(day.owner)
     day.acknowledged()
     last = day.submit(range(48, 52))
     day.compute(day.one, last, range(48, 52))
@@ -118,11 +118,11 @@ def evening(day: Day) -> None:
     day.acknowledged()
     history.delete(day.path, [last - 1])
     day.acknowledged()
-    quota.limit(day.path, 1 / quota.GiB)
+    quota.set_quota(day.path, 1 / quota.GiB)
     day.acknowledged()
-    quota.touch(day.one, [key(scenario(48), "full")])
+    quota.note_use(day.one, [key(scenario(48), "full")])
     day.acknowledged()
-    while quota.used(day.owner) > quota.SLACK * quota.quota(day.owner) and quota.drop(day.owner, 4):
+    while quota.used_bytes(day.owner) > quota.SLACK * quota.quota_bytes(day.owner) and quota.drop_oldest(day.owner, 4):
         day.acknowledged()
     quota.shrink(day.owner)
     day.acknowledged()

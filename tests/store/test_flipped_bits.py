@@ -12,7 +12,7 @@ from engine.run.shared_training import Training
 from engine.service import history, service
 from engine.store import backups, columns, kept, quota, requests, status
 from engine.store.backups import restore
-from engine.store.database import PAGE_BYTES, opened
+from engine.store.database import PAGE_BYTES, open_store
 from engine.store.trainings import StoreShelf
 from tests.cases import each
 from tests.service_fakes import COMPUTE, REFUSED, ask, computing_here, scenarios
@@ -34,8 +34,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         requests.submit(path, scenarios(seeds), "full", title="Before", link="?a=1")
     service.serve(path, 1, 0.0, COMPUTE)
     history.pin(path, [1], True)
-    quota.limit(path, 1.0)
-    with opened(path) as store:
+    quota.set_quota(path, 1.0)
+    with open_store(path) as store:
         StoreShelf(store)["a class"] = Training((0.5, 0.25), {2: (0.75, 0.01)})
         backups.back_up(path, store)
     backup = Path(f"{path}.backup").read_bytes()
@@ -47,17 +47,17 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 def seen(path: Path) -> Seen:
     """What pages and commands show of the store."""
-    entries = history.entries(path)
+    entries = history.past_requests(path)
     found: Seen = {f"request {entry.request}": entry for entry in entries}
     for request in (entry.request for entry in entries):
-        read = columns.read(path, request)
+        read = columns.columns_of_request(path, request)
         for position, (told, number) in enumerate(zip(read.state, read.metrics.get("Step time [ms]", ()), strict=False)):
-            found[f"point {position} of {request}"] = number if told == columns.RAN else read.reasons.get(position)
+            found[f"point {position} of {request}"] = number if told == columns.COMPLETED else read.reasons.get(position)
         found[f"status {request}"] = status.status(path, request)
-        found[f"places {request}"] = history.places(path, request)
-        found[f"held {request}"] = history.held(path, request)
+        found[f"places {request}"] = history.varied_texts(path, request)
+        found[f"held {request}"] = history.first_point_texts(path, request)
         found[f"failures {request}"] = status.failures(path, request)
-        found[f"lines {request}"] = tuple(history.lines(path, request))
+        found[f"lines {request}"] = tuple(history.result_lines(path, request))
     found["quota"] = quota.usage(path).quota
     return found
 
@@ -128,6 +128,6 @@ def test_a_flipped_bit_makes_no_wrong_number_and_loses_nothing_without_a_word(
     request = requests.submit(path, scenarios(ALL), "full")
     service.serve(path, 1, 0.0, COMPUTE)
     assert status.status(path, request).done == len(ALL)
-    for seed, (_, result) in zip(ALL, kept.outcomes(path, scenarios(ALL), "full"), strict=True):
+    for seed, (_, result) in zip(ALL, kept.stored_results(path, scenarios(ALL), "full"), strict=True):
         assert result and (result.results.get("Step time [ms]") == seed / 7) == (seed != REFUSED)
     assert ask(path, "PRAGMA integrity_check") == [("ok",)]

@@ -13,8 +13,8 @@ from engine.errors import BadFile
 from engine.service import history, service
 from engine.store import backups, files, quota, requests, schema, status
 from engine.store.backups import restore
-from engine.store.database import opened
-from engine.store.owner import AlreadyOwned, owning
+from engine.store.database import open_store
+from engine.store.owner import AlreadyOwned, own_store
 from tests.service_fakes import COMPUTE, ask, kept_result, scenario, scenarios
 from tests.store.test_store_quota import backed as backed
 from tests.store.test_store_quota import fill, garbled, kept_in, left, of_results, save
@@ -52,7 +52,7 @@ def test_what_was_lost_is_computed_again_when_it_is_asked_for(backed: Path) -> N
 
 
 def test_a_number_never_names_two_requests(backed: Path) -> None:
-    before = {entry.request for entry in history.entries(backed)}
+    before = {entry.request for entry in history.past_requests(backed)}
     garbled(backed, of_results(backed))
     restore(backed)
     assert requests.submit(backed, scenarios([77]), "full") > max(before) + 1000
@@ -77,7 +77,7 @@ def test_a_damaged_backup_is_passed_over_and_without_a_sound_one_the_store_begin
         garbled(file, 5)
     assert main(["serve", "--restore", "--store", str(backed)]) == 3
     assert "There was no sound backup, and the store begins empty: whatever it held is computed again" in capsys.readouterr().err
-    assert history.entries(backed) == [] and Path(f"{backed}.damaged-2").exists()
+    assert history.past_requests(backed) == [] and Path(f"{backed}.damaged-2").exists()
 
 
 def test_results_that_are_not_as_they_were_written_go_and_the_rest_stays(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_whatever_a_store_has_become_its_backup_takes_its_place(backed: Path, da
 
 
 def test_a_store_that_is_served_is_not_restored(backed: Path) -> None:
-    with owning(backed), pytest.raises(AlreadyOwned):
+    with own_store(backed), pytest.raises(AlreadyOwned):
         restore(backed)
 
 
@@ -120,7 +120,7 @@ def test_all_files_are_for_their_owner_s_eyes_alone(tmp_path: Path) -> None:
     path = tmp_path / "made" / "store.sqlite"
     fill(path, range(3))
     service.ensure_service(path, 1, 0.0)
-    with owning(path), opened(path) as store:
+    with own_store(path), open_store(path) as store:
         backups.back_up(path, store)
         open_ones = {file.name for file in path.parent.iterdir()}
     garbled(path, 3)
@@ -169,14 +169,14 @@ def test_what_is_no_store_is_a_sentence(kind: str, path: Path) -> None:
 
 def test_restoring_by_a_link_s_name_meets_the_owner(path: Path) -> None:
     link = path.with_name("link.sqlite")
-    with opened(path):
+    with open_store(path):
         link.symlink_to(path)
-    with owning(path), pytest.raises(AlreadyOwned):
+    with own_store(path), pytest.raises(AlreadyOwned):
         restore(link)
 
 
 def test_a_damaged_quota_drops_nothing(path: Path) -> None:
-    quota.limit(path, 1.0)
+    quota.set_quota(path, 1.0)
     ask(path, "UPDATE settings SET value = '1' WHERE name = ?", quota.SETTING)
     with pytest.raises(BadFile, match=r"is damaged .*python -m engine serve --restore --store"):
         service.serve(path, 1, 0.0)
@@ -186,8 +186,8 @@ def test_damage_that_a_backup_meets_at_work_ends_the_service_with_the_remedy_and
     newest = files.backups(backed)[0]
     os.utime(newest, (1e9, 1e9))
     page, remedy = of_results(backed), r"is damaged .*python -m engine serve --restore"
-    with owning(backed):
+    with own_store(backed):
         garbled(backed, page)
-        with pytest.raises(BadFile, match=remedy), opened(backed) as store:
-            backups.Care(backed, store).tend(leaving=True)
+        with pytest.raises(BadFile, match=remedy), open_store(backed) as store:
+            backups.StoreMaintenance(backed, store).tend(leaving=True)
     assert kept_in(newest) == 30 and restore(backed).results == 30

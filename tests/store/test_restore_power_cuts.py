@@ -11,8 +11,8 @@ import pytest
 from engine.errors import BadFile
 from engine.store import files, requests, status
 from engine.store.backups import restore
-from engine.store.database import opened
-from engine.store.owner import owning
+from engine.store.database import open_store
+from engine.store.owner import own_store
 from tests.service_fakes import ask, scenarios
 from tests.store import power_cuts, store_work
 from tests.store.disk import RENAME, Op, names_watched, sqlite, watched
@@ -40,7 +40,7 @@ def asked(path: Path, seeds: range) -> None:
 
 def contents(path: Path) -> str:
     """The digest of a store, whatever its number for the next request."""
-    with opened(path) as store:
+    with open_store(path) as store:
         if store.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
             return "corrupt"
         return store_work.digest(store)
@@ -79,7 +79,7 @@ def restoring(truth: Path, tmp_path_factory: pytest.TempPathFactory) -> Recordin
     page = int(str(ask(path, "SELECT rootpage FROM sqlite_master WHERE name = 'progress'")[0][0])) - 1
     busy = path.with_name("busy")
     shutil.copy(path, busy)
-    with opened(busy):
+    with open_store(busy):
         asked(busy, range(20, 24))
         shutil.copy(busy, path)
         shutil.copy(f"{busy}-wal", f"{path}-wal")
@@ -87,8 +87,8 @@ def restoring(truth: Path, tmp_path_factory: pytest.TempPathFactory) -> Recordin
     with ExitStack() as stack:
         disk = stack.enter_context(watched(path, Path(f"{path}-wal"), *files.backups(path)))
         start = len(disk.ops)
-        with owning(path):
-            viewer = stack.enter_context(opened(path))
+        with own_store(path):
+            viewer = stack.enter_context(open_store(path))
         viewer.execute("SELECT count(*) FROM requests").fetchone()
         with names_watched(disk):
             found = restore(path)
@@ -110,7 +110,7 @@ def after_backing(folder: Path, truths: tuple[str, str]) -> str:
 def after_restoring(folder: Path, truths: tuple[str, str]) -> str:
     """Go on as a user would: a store whose restoring was interrupted says so, another one ends it."""
     path = folder / NAME
-    interrupted = files.restored(path).exists()
+    interrupted = files.restored_path(path).exists()
     try:
         if interrupted:
             with pytest.raises(BadFile, match=r"is being restored, or that was interrupted: run python .* --restore"):

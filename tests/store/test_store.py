@@ -14,8 +14,8 @@ from engine.scenario.scenario import Scenario, values, with_values
 from engine.service import computations
 from engine.service.worker import _scenario, _with_changes
 from engine.store import kept, requests, status
-from engine.store.database import opened, transaction
-from engine.store.soundness import seal
+from engine.store.database import open_store, transaction
+from engine.store.soundness import write_seal
 from tests import strategies
 from tests.service_fakes import ask, kept_result, scenario, scenarios
 
@@ -23,8 +23,8 @@ from tests.service_fakes import ask, kept_result, scenario, scenarios
 def put(path: Path, asked: Scenario, value: float = 1.5) -> str:
     name = key(asked, "full")
     result = Result(asked, ran=True, outcome="It completed.", results={"AUC": value}, training=({"Batch": 1, "Loss": 0.1},))
-    with opened(path) as store:
-        kept.keep(store, [(name, kept.row_text(result))])
+    with open_store(path) as store:
+        kept.store_results(store, [(name, kept.row_text(result))])
     return name
 
 
@@ -35,8 +35,8 @@ def test_a_result_reads_back_equal(path: Path) -> None:
     assert found and found.results == {"AUC": 0.30000000000000004}
     assert found.scenario == asked and found.training == ({"Batch": 1, "Loss": 0.1},)
     assert kept_result(path, asked, "estimate") is None
-    with opened(path) as store:
-        assert kept.load(store, key(asked, "full")) == found
+    with open_store(path) as store:
+        assert kept.load_result(store, key(asked, "full")) == found
 
 
 @given(one=strategies.scenarios)
@@ -84,7 +84,7 @@ def test_commits_are_synchronous_and_logged_ahead(path: Path) -> None:
 
 
 def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), opened(path) as store, transaction(store):
+    with pytest.raises(ZeroDivisionError), open_store(path) as store, transaction(store):
         store.execute("INSERT INTO progress VALUES ('half', '', 0)")
         raise ZeroDivisionError
     assert ask(path, "SELECT * FROM progress") == []
@@ -106,9 +106,9 @@ def test_a_database_of_another_program_is_refused(path: Path) -> None:
 
 
 def test_a_newer_store_is_refused(path: Path) -> None:
-    with opened(path) as store:
+    with open_store(path) as store:
         store.execute("PRAGMA user_version = 99")
-        seal(store)
+        write_seal(store)
     with pytest.raises(BadFile, match=r"newer Emberpool .store format 99, this one reads 4.*update"):
         ask(path, "SELECT 1")
 
@@ -148,7 +148,7 @@ def test_claims_are_only_made_for_points_that_someone_waits_for(path: Path) -> N
     request = requests.submit(path, scenarios([1, 2, 3]), "full")
     names = [key(one, "full") for one in scenarios([1, 2, 3, 4])]
     put(path, scenario(2))
-    with opened(path) as store:
-        assert computations.claim(store, request, names) == [names[0], names[2]]
+    with open_store(path) as store:
+        assert computations.claim_points(store, request, names) == [names[0], names[2]]
         requests.cancel(path, request)
-        assert computations.claim(store, request, names) == []
+        assert computations.claim_points(store, request, names) == []

@@ -16,7 +16,7 @@ from engine.errors import BadFile
 from engine.scenario.keys import key
 from engine.service import history, service
 from engine.store import kept, quota, requests, status
-from engine.store.database import opened
+from engine.store.database import open_store
 from engine.store.owner import AlreadyOwned
 from tests.service_fakes import COMPUTE, computing_here, scenarios
 from tests.store.disk import Disk, sqlite, watched
@@ -55,15 +55,15 @@ def life(path: Path, disk: Disk) -> list[str]:
     second = insist(lambda: requests.submit(path, scenarios([3, 20, 21]), "estimate"))
     insist(lambda: requests.cancel(path, second))
     third = insist(lambda: requests.submit(path, scenarios([20, 21]), "estimate"))
-    insist(lambda: requests.renew(path, third))
+    insist(lambda: requests.renew_lease(path, third))
     insist(lambda: service.serve(path, 1, 0.0, COMPUTE))
     assert insist(lambda: [status.status(path, request).state for request in (first, second, third)]) == ENDINGS
     assert before < insist(lambda: finished(path))
     insist(lambda: history.pin(path, [third], True))
     insist(lambda: history.delete(path, [second]))
-    insist(lambda: quota.limit(path, 1 / quota.GiB))
+    insist(lambda: quota.set_quota(path, 1 / quota.GiB))
     insist(lambda: tidy(path))
-    assert insist(lambda: [entry.request for entry in history.entries(path)]) == [third, first]
+    assert insist(lambda: [entry.request for entry in history.past_requests(path)]) == [third, first]
     assert insist(lambda: finished(path)) == {key(one, "estimate") for one in scenarios([20, 21])}  # what is pinned
     insist(lambda: sound(path))
     return sentences
@@ -71,18 +71,18 @@ def life(path: Path, disk: Disk) -> list[str]:
 
 def finished(path: Path) -> set[str]:
     """The keys of the points that have a result which reads back."""
-    return {name for name, result in kept.outcomes(path, scenarios([*SEEDS, 20, 21]), "estimate") if result}
+    return {name for name, result in kept.stored_results(path, scenarios([*SEEDS, 20, 21]), "estimate") if result}
 
 
 def tidy(path: Path) -> None:
     """Make room as the owner does."""
-    with opened(path) as store:
-        quota.keep(store)
+    with open_store(path) as store:
+        quota.enforce_quota(store)
 
 
 def sound(path: Path) -> None:
     """Nothing is damaged, nothing left open, and no finished point was begun again."""
-    with opened(path) as store:
+    with open_store(path) as store:
         assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         again = "SELECT 1 FROM claims c LEFT JOIN results r USING (key) WHERE c.ending IS NULL OR c.started > r.created"
         assert not store.execute(again).fetchall()
@@ -126,5 +126,5 @@ def test_an_owner_whose_number_cannot_be_written_still_owns(call: str, tmp_path:
 
     with ExitStack() as stack:
         monkeypatch.setattr(os, call, full)
-        stack.enter_context(service.owning(tmp_path / "store.sqlite"))
+        stack.enter_context(service.own_store(tmp_path / "store.sqlite"))
         assert service.is_owned(tmp_path / "store.sqlite")

@@ -50,8 +50,8 @@ def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows
     for table in ("requests", "points", "results", "failures"):
         assert ask(old, f"PRAGMA table_info({table})") == ask(tmp_path / "new.sqlite", f"PRAGMA table_info({table})")
     assert ask(old, "SELECT id, session, keeps_on, title, pinned FROM requests") == [(7, "", 0, "", 0)]
-    assert ask(old, f"SELECT count(*) FROM points WHERE checksum = {schema.OF_POINT}") == [(3,)]
-    assert ask(old, f"SELECT count(*) FROM requests WHERE checksum = {schema.OF_REQUEST}") == [(1,)]
+    assert ask(old, f"SELECT count(*) FROM points WHERE checksum = {schema.POINT_CHECKSUM}") == [(3,)]
+    assert ask(old, f"SELECT count(*) FROM requests WHERE checksum = {schema.REQUEST_CHECKSUM}") == [(1,)]
 
 
 def test_a_request_of_format_1_is_computed_by_this_code_and_its_old_row_replaced(old: Path) -> None:
@@ -59,16 +59,16 @@ def test_a_request_of_format_1_is_computed_by_this_code_and_its_old_row_replaced
     assert status.status(old, 7).state == "done"
     assert ask(old, "SELECT key FROM claims ORDER BY key") == sorted((key(one, "estimate"),) for one in scenarios([1, 2, 3]))
     assert [
-        result and result.results["Step time [ms]"] for _, result in kept.outcomes(old, scenarios([1, 2, 3]), "estimate")
+        result and result.results["Step time [ms]"] for _, result in kept.stored_results(old, scenarios([1, 2, 3]), "estimate")
     ] == [seed / 7 for seed in (1, 2, 3)]
 
 
 def test_a_step_that_fails_leaves_the_earlier_format_whole(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with sqlite3.connect(old) as store:
         before = store.execute(LAYOUT).fetchall()
-    broken = schema.SECOND.replace("CREATE TABLE settings", "CREATE TABLE results")
+    broken = schema.FORMAT_2.replace("CREATE TABLE settings", "CREATE TABLE results")
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "STEPS", (schema.FIRST, broken))
+        patch.setattr(schema, "STEPS", (schema.FORMAT_1, broken))
         with pytest.raises(BadFile):
             ask(old, "SELECT 1")
     with sqlite3.connect(old) as store:

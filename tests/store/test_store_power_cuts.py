@@ -14,7 +14,7 @@ import pytest
 from engine.errors import BadFile
 from engine.service import computations, queue
 from engine.store import database, kept
-from engine.store.database import opened
+from engine.store.database import open_store
 from tests.store import power_cuts, store_work
 from tests.store.disk import LINK, SYNC, SYNC_FOLDER, WRITE, Op, sqlite, watched
 from tests.store.test_store_formats import old
@@ -34,13 +34,13 @@ class Recording:
 
 def recorded(folder: Path) -> Recording:
     path = folder / NAME
-    with opened(folder / "empty.sqlite") as empty:
+    with open_store(folder / "empty.sqlite") as empty:
         marks = [(0, store_work.digest(empty))]
     with watched() as disk:
 
         def acknowledged() -> None:
             done = len(disk.ops)  # before looking, which changes nothing but may move pages
-            with opened(path) as found:
+            with open_store(path) as found:
                 marks.append((done, store_work.digest(found)))
 
         store_work.whole(path, acknowledged)
@@ -65,7 +65,7 @@ def judged(folder: Path, marks: Sequence[tuple[int, str]], done: int) -> str:
     """Open what the power cut left with the store's own code and say what it is: whole, lost or corrupt."""
     last = max(n for n, (at, _) in enumerate(marks) if at <= done)
     try:
-        with opened(folder / NAME) as found:
+        with open_store(folder / NAME) as found:
             if found.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
                 return "corrupt"
             content = store_work.digest(found)
@@ -78,14 +78,14 @@ def judged(folder: Path, marks: Sequence[tuple[int, str]], done: int) -> str:
 
 def _resumed(found: sqlite3.Connection) -> str:
     """Go on as the next owner would: what was running is open again, and can be claimed and kept."""
-    computations.bury(found, "abandoned")
-    queue.take_over(found)
-    for turn in queue.turns(found, {}):
+    computations.close_open_claims(found, "abandoned")
+    queue.resume_requests(found)
+    for turn in queue.live_requests(found, {}):
         for name in [point.key for point in queue.open_points(found, turn.request, -1, 1)]:
-            if computations.claim(found, turn.request, [name]) != [name]:
+            if computations.claim_points(found, turn.request, [name]) != [name]:
                 return "stuck"
-            computations.close(found, [(name, "kept", store_work.answer(1))])
-            if kept.load(found, name) is None:
+            computations.close_claims(found, [(name, "kept", store_work.answer(1))])
+            if kept.load_result(found, name) is None:
                 return "stuck"
     return "whole"
 
@@ -111,7 +111,7 @@ def test_a_power_cut_while_an_old_store_is_brought_to_the_present_format_loses_n
     tmp_path: Path, old: Path, folder: Path
 ) -> None:
     there = old.read_bytes()
-    with watched() as disk, opened(old) as found:
+    with watched() as disk, open_store(old) as found:
         after = store_work.digest(found)
     first = Op(LINK, 1, name=str(old.with_name(NAME)))
     start = (first, Op(WRITE, 1, 0, there), Op(SYNC, 1), Op(SYNC_FOLDER))
@@ -133,5 +133,5 @@ def test_a_new_store_s_folders_are_synced_into_what_holds_them(tmp_path: Path, m
     synced: list[str] = []
     monkeypatch.setattr("os.fsync", lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}")))
     for _ in range(2):
-        with opened(tmp_path / "one" / "two" / NAME):
+        with open_store(tmp_path / "one" / "two" / NAME):
             assert synced == [str(tmp_path), str(tmp_path / "one")]

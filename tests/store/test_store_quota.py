@@ -17,9 +17,9 @@ from engine.scenario.scenario import with_values
 from engine.service import computations, service
 from engine.store import backups, columns, files, kept, quota, requests, status
 from engine.store.database import PAGE_BYTES as PAGE
-from engine.store.database import opened
+from engine.store.database import open_store
 from engine.store.kept import row_text
-from engine.store.soundness import seal
+from engine.store.soundness import write_seal
 from tests.service_fakes import COMPUTE, ask, kept_result, scenario, scenarios
 from tests.store.store_work import answer
 
@@ -36,12 +36,12 @@ def fill(path: Path, seeds: range, pinned: bool = False) -> int:
 
 def finish(path: Path, request: int, seeds: range) -> None:
     names = {key(scenario(seed), "full"): seed for seed in seeds}
-    with opened(path) as store:
-        mine = computations.claim(store, request, list(names))
-        computations.close(store, [(name, "kept", answer(names[name]).replace("It completed.", LONG)) for name in mine])
+    with open_store(path) as store:
+        mine = computations.claim_points(store, request, list(names))
+        computations.close_claims(store, [(name, "kept", answer(names[name]).replace("It completed.", LONG)) for name in mine])
         order = [(time.time() - 1e6 + place, name) for place, name in enumerate(names)]
         store.executemany("UPDATE results SET used = ? WHERE key = ?", order)
-        requests.tend(store)
+        requests.end_requests(store)
 
 
 def left(path: Path, seeds: range) -> list[int]:
@@ -50,9 +50,9 @@ def left(path: Path, seeds: range) -> list[int]:
 
 
 def tidy(path: Path, nbytes: int) -> int:
-    quota.limit(path, nbytes / quota.GiB)
-    with opened(path) as store:
-        return quota.keep(store)
+    quota.set_quota(path, nbytes / quota.GiB)
+    with open_store(path) as store:
+        return quota.enforce_quota(store)
 
 
 def test_results_used_longest_ago_go_first_and_the_file_shrinks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,10 +71,10 @@ def test_an_estimate_takes_no_page_of_its_own(path: Path) -> None:
     """A row is some 2.2 kB, of which a page of 4 KiB, SQLite's own choice, would hold one: 1.9 times what is written."""
     asked = [with_values(preset("optane-kaggle").scenario, {"data.seed": seed}) for seed in range(50)]
     rows = [(key(one.scenario, "estimate"), row_text(one)) for one in estimates(asked)]
-    with opened(path) as store:
-        empty = quota.used(store)
-        kept.keep(store, rows)
-        assert quota.used(store) - empty < 1.5 * sum(len(text) for _, text in rows)
+    with open_store(path) as store:
+        empty = quota.used_bytes(store)
+        kept.store_results(store, rows)
+        assert quota.used_bytes(store) - empty < 1.5 * sum(len(text) for _, text in rows)
 
 
 def test_what_is_pinned_or_still_asked_for_never_goes(path: Path) -> None:
@@ -95,7 +95,7 @@ def test_with_nothing_else_left_the_oldest_lists_of_points_go_and_the_requests_s
     counts = [status.status(path, request) for request in asked]
     assert [status.total for status in counts] == [60, 10]
     assert ask(path, "SELECT request, count(*) FROM points GROUP BY request") == [(asked[1], 10)]
-    assert requests.latest(path, [key(scenario(seed), "full") for seed in range(60)]) is None
+    assert requests.newest_request(path, [key(scenario(seed), "full") for seed in range(60)]) is None
 
 
 def test_trainings_go_by_age_unless_a_held_request_needs_them(path: Path) -> None:
@@ -109,18 +109,18 @@ def test_trainings_go_by_age_unless_a_held_request_needs_them(path: Path) -> Non
 
 def test_reading_a_result_keeps_it_from_going(path: Path) -> None:
     fill(path, range(20))
-    columns.known(path, [key(scenario(0), "full")])
+    columns.columns_of_keys(path, [key(scenario(0), "full")])
     used = dict(ask(path, "SELECT key, used FROM results"))
     assert max(used, key=lambda name: float(str(used[name]))) == key(scenario(0), "full")
-    columns.known(path, [key(scenario(0), "full")])
+    columns.columns_of_keys(path, [key(scenario(0), "full")])
     assert dict(ask(path, "SELECT key, used FROM results")) == used  # once an hour is enough
 
 
 def test_without_room_results_can_still_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(path, range(3))
-    with opened(path) as store:
+    with open_store(path) as store:
         store.execute("CREATE TRIGGER full BEFORE UPDATE ON results BEGIN SELECT raise(ABORT, 'disk is full'); END")
-        seal(store)
+        write_seal(store)
     assert kept_result(path, scenario(1), "full")
 
 
@@ -154,7 +154,7 @@ def of_results(path: Path) -> int:
 
 
 def save(path: Path) -> None:
-    with opened(path) as store:
+    with open_store(path) as store:
         backups.back_up(path, store)
 
 
@@ -188,8 +188,8 @@ def test_backups_are_made_every_few_minutes_at_work_and_only_of_what_has_changed
     monkeypatch.setattr(backups.time, "time", lambda: now)
     fill(path, range(3))
     newest = files.backups(path)[0]
-    with opened(path) as store:
-        care = backups.Care(path, store)
+    with open_store(path) as store:
+        care = backups.StoreMaintenance(path, store)
         for later, there in ((backups.WORK_SECONDS / 2, 0), (backups.WORK_SECONDS, 3), (2 * backups.WORK_SECONDS, 3)):
             now += later
             care.tend()
@@ -205,27 +205,27 @@ def test_backups_are_made_every_few_minutes_at_work_and_only_of_what_has_changed
 
 def test_a_large_store_is_backed_up_rarely(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(path, range(3))
-    with opened(path) as store:
-        size = quota.used(store)
+    with open_store(path) as store:
+        size = quota.used_bytes(store)
         monkeypatch.setattr(backups, "BYTES_PER_SECOND", size / 30.0)  # half a minute: ten minutes in between
         newest = files.backups(path)[0]
         save(path)
         for ago, due in ((590.0, False), (610.0, True)):
             os.utime(newest, (time.time() - ago,) * 2)
             before = newest.stat().st_mtime
-            backups.Care(path, store).tend(leaving=True)
+            backups.StoreMaintenance(path, store).tend(leaving=True)
             assert (newest.stat().st_mtime != before) == due
 
 
 def test_a_store_and_its_backups_keep_to_the_quota_and_backups_give_way(backed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(backed)
-    with opened(backed) as store:
-        quota.limit(backed, 2.9 * quota.used(store) / quota.GiB)
-        backups.Care(backed, store).tend(leaving=True)
+    with open_store(backed) as store:
+        quota.set_quota(backed, 2.9 * quota.used_bytes(store) / quota.GiB)
+        backups.StoreMaintenance(backed, store).tend(leaving=True)
         assert not any(backup.exists() for backup in files.backups(backed))
         assert "has no backup: there is no room for two of them in its quota of" in capsys.readouterr().err
-        quota.limit(backed, 3.1 * quota.used(store) / quota.GiB)
-        backups.Care(backed, store).tend(leaving=True)
+        quota.set_quota(backed, 3.1 * quota.used_bytes(store) / quota.GiB)
+        backups.StoreMaintenance(backed, store).tend(leaving=True)
         assert files.backups(backed)[0].exists()
 
 
@@ -242,12 +242,12 @@ def test_a_backup_that_fails_is_a_sentence_and_loses_nothing(
 
     newest = files.backups(backed)[0]
     os.utime(newest, (1e9, 1e9))
-    with opened(backed) as store, monkeypatch.context() as patch:
+    with open_store(backed) as store, monkeypatch.context() as patch:
         if trouble == "full":
             patch.setattr(backups.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
         else:
             patch.setattr(*((backups, "_copy") if trouble == "copy" else (Path, "replace")), refuse)
-        care = backups.Care(backed, store)
+        care = backups.StoreMaintenance(backed, store)
         for _ in range(2):
             care.tend(leaving=True)
     said = capsys.readouterr().err

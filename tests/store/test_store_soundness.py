@@ -12,8 +12,8 @@ from engine.errors import BadFile
 from engine.scenario.keys import key
 from engine.service import computations, history, service
 from engine.store import database, requests, schema, status
-from engine.store.database import opened
-from engine.store.owner import owning
+from engine.store.database import open_store
+from engine.store.owner import own_store
 from tests.service_fakes import COMPUTE, ask, scenario, scenarios
 from tests.store.test_store_quota import fill
 
@@ -46,7 +46,7 @@ def asked(path: Path) -> int:
     """Four points: two are finished, one has failed, one is open."""
     fill(path, range(2))
     request = requests.submit(path, scenarios(range(4)), "full")
-    with opened(path) as store:
+    with open_store(path) as store:
         computations._fail(store, key(scenario(2), "full"), "It is refused.", bug=False)
     return request
 
@@ -55,7 +55,7 @@ def asked(path: Path) -> int:
 def test_a_store_with_a_damaged_row_is_a_sentence_for_whoever_opens_it(path: Path, asked: int, what: str, change: str) -> None:
     assert status.status(path, asked).total == 4
     damaged(path, what, change)
-    for use in (lambda: status.status(path, asked), lambda: history.entries(path), lambda: service.serve(path, 1, 0.0)):
+    for use in (lambda: status.status(path, asked), lambda: history.past_requests(path), lambda: service.serve(path, 1, 0.0)):
         with pytest.raises(BadFile, match=REMEDY.format(what)):
             use()
 
@@ -64,16 +64,16 @@ def test_a_store_with_a_damaged_row_is_a_sentence_for_whoever_opens_it(path: Pat
     ("what", "change"), [("a request", "base = zeroblob(3)"), ("a point", "changes = '{}' WHERE position = 3")]
 )
 def test_nothing_is_computed_from_what_is_damaged_at_work(path: Path, asked: int, what: str, change: str) -> None:
-    with owning(path):
+    with own_store(path):
         damaged(path, what, change)
         assert status.status(path, asked).total == 4, "whoever owns it has looked at it"
-        with pytest.raises(BadFile, match=REMEDY.format(what)), opened(path) as store:
-            computations.claim(store, asked, [key(scenario(3), "full")])
+        with pytest.raises(BadFile, match=REMEDY.format(what)), open_store(path) as store:
+            computations.claim_points(store, asked, [key(scenario(3), "full")])
         assert ask(path, "SELECT 1 FROM claims WHERE ending IS NULL") == []
 
 
 def test_a_change_of_a_damaged_request_does_not_make_it_believed(path: Path, asked: int) -> None:
-    with owning(path):
+    with own_store(path):
         damaged(path, "a request", "total = 5")
         with pytest.raises(BadFile, match=REMEDY.format("a request")):
             requests.cancel(path, asked)
@@ -88,7 +88,7 @@ def test_whatever_the_store_itself_changes_stays_believed(path: Path, asked: int
     requests.submit(path, scenarios(range(3, 6)), "full")
     ask(path, "UPDATE points SET class = 'a'")
     database._CHECKED_STATES.clear()
-    assert [entry.total for entry in history.entries(path)] == [3, 4, 2]
+    assert [entry.total for entry in history.past_requests(path)] == [3, 4, 2]
 
 
 @pytest.mark.parametrize("statement", ["DROP TRIGGER result_kept", "DELETE FROM settings", "PRAGMA user_version = 6"])
@@ -104,7 +104,7 @@ def test_a_store_that_others_have_changed_is_looked_at_again_and_one_that_has_no
     path: Path, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[object] = []
-    monkeypatch.setattr(database.soundness, "check", looks.append)
+    monkeypatch.setattr(database.soundness, "check_store", looks.append)
     monkeypatch.setattr(database, "TICK_NS", 0)
     database._CHECKED_STATES.clear()
     for _ in range(3):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from urllib.parse import quote
 
-from engine.registry import names
+from engine.registry import variant_names
 from engine.scenario.knobs import SEPARATOR, Knob
 from engine.scenario.presets import preset_names
 from engine.scenario.scenario import KNOBS
@@ -144,7 +144,7 @@ def _tables(rng: Random) -> list[tuple[str, str]]:
         ("data.popularity", rng.choice(("zipf", "kaggle", "uniform", "meta", "avazu"))),
         ("data.locality", rng.choice(("0", "0.5", "0.9"))),
         ("model.interaction", rng.choice(("concat", "dot"))),
-        ("system", rng.choice(names("systems"))),
+        ("system", rng.choice(variant_names("systems"))),
     ]
 
 
@@ -156,7 +156,7 @@ def _exponents(rng: Random) -> list[tuple[str, str]]:
         ("data.popularity", "zipf"),
         ("data.zipf_exponents", ";".join(str(rng.randint(0, 400) / 100) for _ in range(count))),
         ("data.batch_size", rng.choice(("128", "65536", "1000000"))),
-        ("system", rng.choice(names("systems"))),
+        ("system", rng.choice(variant_names("systems"))),
     ]
 
 
@@ -167,7 +167,7 @@ def _years(rng: Random) -> list[tuple[str, str]]:
         ("faults.weibull_shape", rng.choice(("0.2", "1", "10"))),
         ("faults.machines", rng.choice(("1", "100000"))),
         ("policy.checkpoint_minutes", rng.choice(("auto", "0.001", "1000000", "1"))),
-        ("system", rng.choice(names("systems"))),
+        ("system", rng.choice(variant_names("systems"))),
     ]
     mtbfs = [path for path in KNOBS if path.endswith("mtbf_hours")]
     found += [(path, rng.choice(("1e-9", "0.1", "1", "30", "100", "1000000"))) for path in rng.sample(mtbfs, rng.randint(1, 4))]
@@ -178,7 +178,7 @@ def _years(rng: Random) -> list[tuple[str, str]]:
 
 
 def _trace(rng: Random) -> list[tuple[str, str]]:
-    kinds = [name for name in names("faults") if name not in ("fault-in-recovery", "late-detection")]
+    kinds = [name for name in variant_names("faults") if name not in ("fault-in-recovery", "late-detection")]
     return [("faults.trace", ";".join(f"{rng.randint(0, 10**6)} {rng.choice(kinds)} {rng.randint(0, 9)}" for _ in range(200)))]
 
 
@@ -187,7 +187,7 @@ def _target(rng: Random) -> list[tuple[str, str]]:
         ("machine.target_throughput", rng.choice(("1e12", "1e6", "1e7", "1e8", "0.001"))),
         ("machine.num_gpus", "4096"),
         ("machine.gpus_per_node", rng.choice(("1", "8", "64"))),
-        ("system", rng.choice(names("systems"))),
+        ("system", rng.choice(variant_names("systems"))),
         ("machine.network_bandwidth_GBps", rng.choice(("0.1", "22.5", "1000"))),
     ]
 
@@ -200,7 +200,7 @@ def _policies(rng: Random) -> list[tuple[str, str]]:
         ("policy.cache_policy", rng.choice(("auto", "lru", "lfu", "frequency"))),
         ("policy.cache_load_factor", rng.choice(("0", "1e-9", "0.01", "0.5", "1"))),
         ("policy.hot_rows_MiB", rng.choice(("0.01", "256", "1000000"))),
-        ("system", rng.choice(names("systems"))),
+        ("system", rng.choice(variant_names("systems"))),
         ("data.batch_size", rng.choice(("1", "128", "1000000"))),
         ("run.batches", rng.choice(("1", "1000", "1000000"))),
     ]

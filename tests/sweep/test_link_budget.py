@@ -14,7 +14,7 @@ from engine.estimate import estimate
 from engine.faults.fault import strikes
 from engine.insight import data_profile
 from engine.insight.knob_strips import strips
-from engine.registry import names
+from engine.registry import variant_names
 from engine.results import explanation
 from engine.scenario.presets import preset_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
@@ -37,11 +37,11 @@ def settled(text: str) -> tuple[float, str]:
     said, longest = [], 0.0
     try:
         before = process_time()
-        opened = linked.read(text)
+        opened = linked.read_link(text)
         scenario, axes = opened.scenario, tuple(map(parse, opened.axes))
         pages = [
             lambda: [estimate(scenario), *strips(scenario, MAIN)],
-            lambda: data_profile.expectation(scenario),
+            lambda: data_profile.expected_profile(scenario),
             lambda: _failures(scenario),
             lambda: Sweep(scenario, axes, (), sampling(opened.questions.sample or "grid")) if axes else None,
         ]
@@ -58,10 +58,10 @@ def settled(text: str) -> tuple[float, str]:
 
 
 def _failures(scenario: Scenario) -> None:
-    asked = campaigns.supposed(scenario)
-    if told := campaigns.too_many(asked):
+    asked = campaigns.with_example_fault(scenario)
+    if told := campaigns.too_many_faults(asked):
         raise CannotRun(told)
-    campaigns.of(asked)
+    campaigns.simulate_campaigns(asked)
 
 
 def held(text: str) -> str:
@@ -124,7 +124,7 @@ def test_a_few_drawn_links_keep_the_budget():
 
 
 @pytest.mark.slow
-@each("system", names("systems"))
+@each("system", variant_names("systems"))
 def test_hundreds_of_unlike_tables_are_divided_within_the_budget(system):
     for sharding in ("planner", "row-wise", "two-level"):
         held(f"preset=meta-856&policy.sharding={sharding}&system={system}")
@@ -156,8 +156,8 @@ def test_many_faults_are_drawn_with_fewer_seeds(hours):
 
 
 def test_as_few_faults_as_usual_are_drawn_with_all_seeds():
-    asked = campaigns.supposed(linked.read("").scenario)
-    assert all(len(one.runs) == campaigns.SEEDS for one in campaigns.of(asked).protected if one.runs)
+    asked = campaigns.with_example_fault(linked.read_link("").scenario)
+    assert all(len(one.runs) == campaigns.SEEDS for one in campaigns.simulate_campaigns(asked).protected if one.runs)
 
 
 @each("given", ["machine.cxl_lanes=" + 5000 * "a", "machine.cxl_generation=1e300", "machine.assume=" + 3000 * "x"])
@@ -184,13 +184,13 @@ def test_points_that_no_rule_tells_apart_are_not_tried_one_by_one(monkeypatch):
     tried = []
     monkeypatch.setattr(sweep, "with_values", lambda base, changes: tried.append(changes) or with_values(base, changes))
     axes = parse("machine.cxl_latency_ns:100:1000"), parse("data.locality:0:0.9"), parse("model.interaction:dot,concat")
-    assert len(Sweep(linked.read("").scenario, axes, (), sampling("sobol:4096"))) == 4096 and len(tried) == 2
+    assert len(Sweep(linked.read_link("").scenario, axes, (), sampling("sobol:4096"))) == 4096 and len(tried) == 2
 
 
 def test_estimates_that_differ_in_no_fault_draw_its_strikes_once(monkeypatch):
     drawn = []
     monkeypatch.setattr(explanation, "strikes", lambda scenario: drawn.append(scenario) or strikes(scenario))
     trace = ";".join(f"{at} gpu-crash 0" for at in range(50))
-    asked = linked.read(f"faults.power_loss_at_seconds=1e6&faults.trace={trace}").scenario
+    asked = linked.read_link(f"faults.power_loss_at_seconds=1e6&faults.trace={trace}").scenario
     strips(asked, MAIN)
     assert len(drawn) == 1

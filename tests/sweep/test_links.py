@@ -13,7 +13,7 @@ from engine.errors import BadInput
 from engine.scenario.presets import DEFAULT, preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.sweep import links
-from engine.sweep.questions import MOST_PINS, Questions
+from engine.sweep.questions import MOST_PINS, LinkQuestions
 from tests.cases import each
 from tests.machines import TINY
 from tests.strategies import scenarios
@@ -21,20 +21,20 @@ from tests.strategies import scenarios
 
 @given(scenario=scenarios, base=st.sampled_from(preset_names()))
 def test_a_link_brings_back_the_whole_scenario_from_any_preset(scenario, base):
-    opened = links.read(links.link(scenario, base))
+    opened = links.open_link(links.link(scenario, base))
     assert opened.scenario == scenario and opened.preset == base and opened.banner == ""
 
 
 @given(scenario=scenarios)
 def test_a_link_survives_a_host_in_front_and_decoded_parameters(scenario):
-    assert links.read("https://host.example:8501" + links.link(scenario)).scenario == scenario
+    assert links.open_link("https://host.example:8501" + links.link(scenario)).scenario == scenario
     assert links.open_pairs(links.query(scenario)).scenario == scenario
 
 
 @given(st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20), max_size=4))
 def test_a_link_keeps_its_axes_in_order(words):
     axes = [f"data.digest:{word},{number}!" for number, word in enumerate(words)]
-    assert links.read(links.link(Scenario(), page="search", axes=axes)).axes == tuple(axes)
+    assert links.open_link(links.link(Scenario(), page="search", axes=axes)).axes == tuple(axes)
 
 
 @each("name", preset_names())
@@ -45,12 +45,12 @@ def test_a_preset_as_it_stands_needs_nothing_but_its_name_in_the_link(name):
 
 
 def test_an_empty_link_is_the_default_preset():
-    assert links.read("") == links.Opened(DEFAULT, preset(DEFAULT).scenario)
+    assert links.open_link("") == links.OpenedLink(DEFAULT, preset(DEFAULT).scenario)
 
 
 def test_a_link_of_another_model_version_opens_with_a_banner():
     """Whoever asked nothing then meant the machine of then: one A100, Optane, six channels, each part at its own year."""
-    opened = links.read("/explore?v=1&model=0.0")
+    opened = links.open_link("/explore?v=1&model=0.0")
     assert opened.scenario.machine == with_values(preset("optane-kaggle").scenario, {"machine.host_dram_channels": 6}).machine
     for told in ("machine.prices=recorded", "machine.gpu=a100-80", "machine.pmem=optane-100", "machine.host_dram_channels=6"):
         assert told in opened.banner
@@ -59,11 +59,13 @@ def test_a_link_of_another_model_version_opens_with_a_banner():
 
 def test_a_plus_sign_is_not_read_as_a_space():
     scenario = with_values(Scenario(), {"data.digest": "a+b c&d=e%41#f"})
-    assert links.read(links.link(scenario)).scenario == scenario
+    assert links.open_link(links.link(scenario)).scenario == scenario
 
 
 def test_links_of_format_1_still_mean_the_same():
-    opened = links.read("/explore?preset=tiny&system=pmem&data.batch_size=32&faults.power_loss_at_seconds=0.5;1.5&v=1&model=0.1")
+    opened = links.open_link(
+        "/explore?preset=tiny&system=pmem&data.batch_size=32&faults.power_loss_at_seconds=0.5;1.5&v=1&model=0.1"
+    )
     changes = {"system": "pmem", "data.batch_size": 32, "faults.power_loss_at_seconds": (0.5, 1.5)}
     changes |= {"machine.prices": "recorded", "machine.host_dram_channels": 6}
     assert opened.scenario == with_values(TINY, changes)
@@ -72,7 +74,7 @@ def test_links_of_format_1_still_mean_the_same():
 @each("sign", [":", "="])
 def test_the_one_adagrad_of_links_until_format_4_is_the_row_wise_one(sign):
     for link in (3, 4):
-        opened = links.read(
+        opened = links.open_link(
             f"/search?model.optimizer=adagrad&axis=model.optimizer{sign}sgd,adagrad&only=model.optimizer:adagrad&v={link}"
         )
         name = "rowwise-adagrad" if link < 4 else "adagrad"
@@ -140,7 +142,7 @@ HOSTILE = {
 @each(("text", "named"), HOSTILE.values())
 def test_a_hostile_link_is_refused_with_one_sentence_that_names_the_parameter(text, named):
     with pytest.raises(BadInput) as caught:
-        linked.read(text if "?" in text else "/explore?" + text)
+        linked.read_link(text if "?" in text else "/explore?" + text)
     sentence = str(caught.value)
     assert named in sentence and sentence.isprintable() and sentence.endswith((".", "?"))
 
@@ -151,15 +153,15 @@ def test_a_hostile_link_is_refused_with_one_sentence_that_names_the_parameter(te
 @example("?=&=")
 def test_any_text_is_either_opened_or_refused(text):
     try:
-        assert isinstance(linked.read(text).scenario, Scenario)
+        assert isinstance(linked.read_link(text).scenario, Scenario)
     except BadInput as error:
         assert str(error).isprintable()
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=20)), max_size=5))
 def test_any_decoded_parameters_are_either_opened_or_refused(pairs):
-    opened = linked.opened_or_error(pairs)
-    assert isinstance(opened, links.Opened | BadInput)
+    opened = linked.open_or_error(pairs)
+    assert isinstance(opened, links.OpenedLink | BadInput)
 
 
 @given(
@@ -172,18 +174,18 @@ def test_any_decoded_parameters_are_either_opened_or_refused(pairs):
     st.tuples(*map(st.sampled_from, (["", "full"], ["", "heat-map"], ["", "AUC", "Step time [ms]"], ["", "my run, done"]))),
 )
 def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins, question, only, shown):
-    asked = Questions(sample, tuple(where), pareto, ",".join(map(str, pins)), (), *question, tuple(only), *shown)
+    asked = LinkQuestions(sample, tuple(where), pareto, ",".join(map(str, pins)), (), *question, tuple(only), *shown)
     assert asked.pinned == tuple(point - 1 for point in pins)
-    opened = links.read(links.link(Scenario(), page="search", axes=("system:cxl,pmem",), questions=asked))
+    opened = links.open_link(links.link(Scenario(), page="search", axes=("system:cxl,pmem",), questions=asked))
     assert opened.questions == asked and opened.axes == ("system:cxl,pmem",) and opened.scenario == Scenario()
 
 
 @given(st.lists(st.tuples(st.sampled_from(["full", "estimate"]), scenarios), max_size=3, unique=True))
 def test_a_link_of_the_history_brings_back_what_it_compares(compared):
     whole = tuple((how, links.link(scenario, page="search", axes=("system:cxl,pmem",))) for how, scenario in compared)
-    asked = Questions(runs=tuple(f"{how}:{link}" for how, link in whole))
+    asked = LinkQuestions(runs=tuple(f"{how}:{link}" for how, link in whole))
     text = links.link(Scenario(), page="runs", questions=asked)
     if len(text) <= links.MOST_CHARACTERS:
-        opened = links.read(text)
-        found = links.compared(opened.questions)
-        assert found == whole and [links.read(link).scenario for _, link in found] == [scenario for _, scenario in compared]
+        opened = links.open_link(text)
+        found = links.compared_runs(opened.questions)
+        assert found == whole and [links.open_link(link).scenario for _, link in found] == [scenario for _, scenario in compared]

@@ -8,7 +8,7 @@ import pytest
 from engine.core.memo import Reads, Recorder
 from engine.errors import BadKnob
 from engine.scenario.presets import preset
-from engine.scenario.scenario import GROUPS, KNOBS, RULED, Scenario, _check_rules, values, with_values
+from engine.scenario.scenario import GROUPS, KNOBS, KNOBS_WITH_RULES, Scenario, _check_rules, values, with_values
 from engine.sweep import links
 from engine.sweep.axes import parse
 from engine.sweep.sweep import KINDS, RefusedPlace, Sampling, Sweep, sampling
@@ -75,7 +75,7 @@ def test_a_sweep_of_nothing_but_contradictions_is_refused() -> None:
 @pytest.mark.parametrize("name", ["tiny", "meta-856", "optane-rm1"])
 def test_knobs_that_no_rule_names_never_contradict_one_another(name: str) -> None:
     base, rng = preset(name).scenario, np.random.default_rng(5)
-    free = [knob for path, knob in KNOBS.items() if path not in RULED and knob.kind != "text"]
+    free = [knob for path, knob in KNOBS.items() if path not in KNOBS_WITH_RULES and knob.kind != "text"]
     ends = {knob.path: knob.allowed or [end for end in (knob.low, knob.high) if end is not None] for knob in free}
     for _ in range(40):  # any values together, each allowed alone
         with_values(base, {path: some[rng.integers(len(some))] for path, some in ends.items() if some and KNOBS[path].kind in
@@ -110,7 +110,7 @@ def test_every_sampled_point_has_a_link_that_reproduces_it(kind: str) -> None:
     found = Sweep(base, BOX, sampling=Sampling(kind, 33))  # type: ignore[arg-type]
     assert len(found) == len(set(found)) == 33 and found == Sweep(base, BOX, sampling=sampling(f"{kind}:33"))
     for point in found:
-        assert links.read(links.link(point, "trainingcxl-rm1")).scenario == point
+        assert links.open_link(links.link(point, "trainingcxl-rm1")).scenario == point
         assert 0.5 <= (point.machine.cxl_bandwidth_GBps or 0) <= 64 and 16 <= point.data.batch_size <= 4096
     assert [found.place(3)] == [Sweep(base, BOX, sampling=Sampling(kind, 33)).place(3)]  # type: ignore[arg-type]
 
@@ -176,4 +176,4 @@ def test_rules_between_knobs_look_at_those_alone_that_a_sweep_tries_together(nam
     notes = Reads()
     base = with_values(preset(name).scenario, {"model.bottom_mlp": (13, 64), "model.embedding_dim": 64})
     _check_rules(Recorder(with_values(base, {"model.interaction": interaction}), notes), GROUPS)  # type: ignore[arg-type]
-    assert notes and set(notes) <= RULED
+    assert notes and set(notes) <= KNOBS_WITH_RULES

@@ -15,18 +15,18 @@ from engine.core.figures import figure
 from engine.core.work import Pool, RowUpdates
 from engine.estimate import estimate
 from engine.hardware.device import seconds
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
 from engine.systems import balance as balances
 from engine.systems.balance import _part_balance, _plan_request
-from engine.systems.exchange.crossing import vectors
+from engine.systems.exchange.crossing import vector_crossing
 from engine.systems.parts import KINDS, table_units
 from engine.systems.plans.planner import greedy
-from engine.systems.sharding import Parts, Pieces, Wanted, by_hand, made, spread
+from engine.systems.sharding import Parts, Pieces, PlanRequest, make_plan, parse_plan, spread_amounts
 from engine.systems.table_placement import skew
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from engine.workload.row_spread import part_of
 from engine.workload.source import source
 from tests.cases import examples
@@ -50,7 +50,7 @@ PLANS = ("0;1;2;2", "1;0+2;2;0", "0/2;1;0+1/2;1+1+2", "0-2", "2")
 MODULES = {"machine.num_gpus": 1, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
 SPILLED = {"machine.gpus_per_node": 2, "machine.assume": (("gpu.memory", 0.005),)}  # tables 1 and 3 have no place in HBM
 DEDUP = ("off", "memory", "gpu")
-SHARDINGS, ALL_HBM = names("plans"), load("systems", "all-hbm")
+SHARDINGS, ALL_HBM = variant_names("plans"), load_variant("systems", "all-hbm")
 # Of 11 MB: three copies of the MLPs' parameters, and each layer's activations and the vectors of 200 samples twice, in fp32.
 MLP = 4 * (14 * 64 + (64 + 10 + 1) * 512 + 513 * 256 + 257)
 ROOM = 0.011 - (3 * MLP + 2 * 4 * 200 * (13 + 64 + 512 + 256 + 1 + 2 * 5 * 64)) / 1e9
@@ -123,7 +123,7 @@ def test_a_full_run_counts_each_part_from_its_ids_and_the_estimate_expects_as_mu
 @pytest.mark.parametrize("sharding", SHARDINGS)
 def test_no_plan_loses_or_doubles_a_lookup_a_row_or_a_byte_of_tables(sharding):
     s = made_up(**{"policy.sharding": sharding, "machine.num_gpus": 6, "machine.gpus_per_node": 4})
-    found, every = settle(s).placement.balance, expected(s)
+    found, every = settle(s).placement.balance, expected_accesses(s)
     assert (found is None) == (sharding == "interleaved")
     if found:
         assert found.lookups.sum() == pytest.approx(every.lookups.sum())
@@ -168,8 +168,8 @@ def routed(parts, pieces, samples):
 @pytest.mark.parametrize("parts", [Parts(6, 6), Parts(6, 3), Parts(6, 2), Parts(5, 1)])
 @pytest.mark.parametrize("plan", ["0;1;2;3;4;4", "0/1/2/3;0", "0-4", "3", "4;0/2;1+1;0-1"])
 def test_what_crosses_is_what_routing_every_vector_takes(parts, plan):
-    pieces, samples = by_hand(plan, plan.count(";") + 1, parts.number), parts.number * 60
-    found = vectors(parts, pieces, float(samples))
+    pieces, samples = parse_plan(plan, plan.count(";") + 1, parts.number), parts.number * 60
+    found = vector_crossing(parts, pieces, float(samples))
     most, sent = routed(parts, pieces, samples)
     assert found.nbytes == pytest.approx(sent.sum())
     if all(len(set(over)) in (1, parts.number) for table in nested(pieces) for _, over in table):
@@ -189,11 +189,11 @@ def test_the_planner_is_never_worse_than_round_robin_by_its_own_cost_and_fits_wh
                 np.add.at(busy, list(over), weight * width / len(over))
         return float(busy.max()) if busy.mean() <= than else np.inf
 
-    wanted = Wanted(parts, weights, nbytes[None], np.full(len(weights), 128), (slack * nbytes.sum() / count,), (1,), slowest)
-    plan, turns = made("planner", wanted), made("table-wise", wanted)
+    wanted = PlanRequest(parts, weights, nbytes[None], np.full(len(weights), 128), (slack * nbytes.sum() / count,), (1,), slowest)
+    plan, turns = make_plan("planner", wanted), make_plan("table-wise", wanted)
     assert wanted.fits(plan), "rows over all parts always fit"
     assert slowest(plan) <= slowest(turns) * (1 + 1e-12) or not wanted.fits(turns)
-    assert spread(plan, nbytes[None], count).sum() == pytest.approx(nbytes.sum())
+    assert spread_amounts(plan, nbytes[None], count).sum() == pytest.approx(nbytes.sum())
     assert all(sum(width for width, _ in table) == pytest.approx(1) for table in nested(plan))
 
 
@@ -242,7 +242,7 @@ def test_the_longest_piece_goes_first_to_the_part_with_least_to_do_that_has_room
     sharing = tuple(data.draw(st.integers(1, 3)) for _ in every)
     rooms = tuple(data.draw(st.floats(0.3, 3)) * float(one.sum()) / parts for one in every)
     plan = greedy(
-        Wanted(Parts(parts, 4), seconds, every, np.full(len(seconds), 128), rooms, sharing, lambda pieces, than: 0.0),
+        PlanRequest(Parts(parts, 4), seconds, every, np.full(len(seconds), 128), rooms, sharing, lambda pieces, than: 0.0),
         ranges,
         over,
     )
@@ -255,9 +255,9 @@ def test_the_longest_piece_goes_first_to_the_part_with_least_to_do_that_has_room
 def test_a_plan_of_a_thousand_tables_is_a_handful_of_objects(sharding):
     """Sizing a machine by its throughput makes hundreds of plans; what they are made of must not wait to be collected."""
     tables = np.arange(1.0, 1001.0)
-    wanted = Wanted(Parts(16, 8), tables, tables[None], np.full(len(tables), 128), (1e5,), (1,), lambda pieces, than: 1.0)
-    plan, before = made(sharding, wanted), len(gc.get_objects())
-    plan = made(sharding, wanted)
+    wanted = PlanRequest(Parts(16, 8), tables, tables[None], np.full(len(tables), 128), (1e5,), (1,), lambda pieces, than: 1.0)
+    plan, before = make_plan(sharding, wanted), len(gc.get_objects())
+    plan = make_plan(sharding, wanted)
     assert len(gc.get_objects()) - before < 50
     assert plan is None or (len(plan.runs) <= 2 and plan.table.tolist() == sorted(plan.table))
 
@@ -269,9 +269,9 @@ def test_a_plan_is_left_out_early_only_if_it_is_not_the_cheapest(tables, gpus):
     own = {"model.num_tables": len(tables), "model.num_embeddings": rows, "model.pooling": bags, "machine.num_gpus": gpus}
     s = made_up(**own, **{"machine.gpus_per_node": 4})
     with pytest.MonkeyPatch.context() as patch:
-        early = made("planner", _plan_request(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"])))
+        early = make_plan("planner", _plan_request(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"])))
         patch.setattr(balances, "ROUNDED", np.inf)
-        assert made("planner", _plan_request(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"]))) == early
+        assert make_plan("planner", _plan_request(s, ALL_HBM, Parts(gpus, 4), table_units(s, ALL_HBM, KINDS["gpus"]))) == early
 
 
 def test_the_planner_is_no_worse_than_any_plan_of_whole_tables_or_of_the_hottest_tables_by_rows():
@@ -279,11 +279,11 @@ def test_the_planner_is_no_worse_than_any_plan_of_whole_tables_or_of_the_hottest
     hot = {"model.pooling": (90, 4, 3, 3), "model.embedding_dim": 16, "model.bottom_mlp": (13, 16), "data.popularity": "uniform"}
     s = made_up(**hot)
     wanted = _plan_request(s, ALL_HBM, Parts(3, 8), table_units(s, ALL_HBM, KINDS["gpus"]))
-    whole = [by_hand(";".join(map(str, parts)), 4, 3) for parts in product(range(3), repeat=4)]
-    rows = [by_hand(";".join(map(str, ("0-2", *parts))), 4, 3) for parts in product((0, 1, 2, "0-2"), repeat=3)]
+    whole = [parse_plan(";".join(map(str, parts)), 4, 3) for parts in product(range(3), repeat=4)]
+    rows = [parse_plan(";".join(map(str, ("0-2", *parts))), 4, 3) for parts in product((0, 1, 2, "0-2"), repeat=3)]
     best = min(wanted.slowest(plan, np.inf) for plan in whole + rows)
     assert best < 0.8 * min(wanted.slowest(plan, np.inf) for plan in whole)
-    assert wanted.slowest(made("planner", wanted), np.inf) <= best * 1.01  # greedy
+    assert wanted.slowest(make_plan("planner", wanted), np.inf) <= best * 1.01  # greedy
 
 
 @pytest.mark.parametrize(
@@ -296,10 +296,10 @@ def test_what_columns_are_too_few_for_goes_by_rows_over_no_more_parts_than_neede
     own = {"model.num_tables": len(bags), "model.pooling": bags, "model.num_embeddings": same, "machine.num_gpus": gpus}
     s = made_up(**own, **{"data.batch_size": 6000})
     wanted = _plan_request(s, ALL_HBM, Parts(gpus, 8), table_units(s, ALL_HBM, KINDS["gpus"]))
-    best = wanted.slowest(by_hand(plan, len(bags), gpus), np.inf)
-    others = [made(name, wanted) for name in SHARDINGS if name not in ("planner", "interleaved")]
+    best = wanted.slowest(parse_plan(plan, len(bags), gpus), np.inf)
+    others = [make_plan(name, wanted) for name in SHARDINGS if name not in ("planner", "interleaved")]
     assert best < 0.85 * min(wanted.slowest(other, np.inf) for other in others)
-    assert wanted.slowest(made("planner", wanted), np.inf) <= best * 1.01
+    assert wanted.slowest(make_plan("planner", wanted), np.inf) <= best * 1.01
     assert (
         estimate(s).results["Step time [ms]"] <= estimate(with_values(s, {"policy.plan": plan})).results["Step time [ms]"] * 1.01
     )
@@ -548,8 +548,8 @@ def test_a_module_that_a_plan_overfills_is_named():
 
 
 def test_a_plan_by_hand_reads_parts_rows_and_columns():
-    pieces = by_hand("3;0-1+3;0/1+2", 3, 4)
+    pieces = parse_plan("3;0-1+3;0/1+2", 3, 4)
     assert nested(pieces) == [[(1.0, (3,))], [(1.0, (0, 1, 3))], [(0.5, (0,)), (0.5, (1, 2))]]
     alike_tables = table_units(made_up(), ALL_HBM, KINDS["gpus"])
-    found = _part_balance(made_up(), ALL_HBM, Parts(3, 3), by_hand("1", 4, 3), alike_tables)
+    found = _part_balance(made_up(), ALL_HBM, Parts(3, 3), parse_plan("1", 4, 3), alike_tables)
     assert found.lookups.tolist() == [0, BATCH * sum(POOLING), 0]

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine.core.graph import Demand, Task, check
+from engine.core.graph import Demand, Task, check_graph
 from engine.core.work import Stream
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.scenario import with_values
 from engine.schedule import evaluate
 from engine.schedule.machine import machine_of, schedule
@@ -30,7 +30,7 @@ def more(*tasks):
 
 def wrong(system, change):
     """Return a system whose plan is another's, changed."""
-    own = load("systems", system)
+    own = load_variant("systems", system)
     return replace(own, plan=lambda settled, t: change(own.plan(settled, t)))
 
 
@@ -139,17 +139,17 @@ def test_a_plan_is_held_against_the_log_in_force_where_a_system_can_have_two(log
     asked = with_values(scenario("tiny", "cxl-d"), {"policy.log": log})
     m, amounts = ready(asked), flow(asked, 4)
     graph = m.system.graph(m.settled, amounts)
-    check(graph, frozenset(m.devices), log)
+    check_graph(graph, frozenset(m.devices), log)
     with pytest.raises(ValueError, match="never does"):
-        check(graph, frozenset(m.devices), "redo" if log == "undo" else "undo")
+        check_graph(graph, frozenset(m.devices), "redo" if log == "undo" else "undo")
 
 
 RECOVERY = RecoveryWork(5.0, 64, 300.0, 1000.0, 700.0)
 
 
-@pytest.mark.parametrize("name", names("systems"))
+@pytest.mark.parametrize("name", variant_names("systems"))
 def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_again(name):
-    system = load("systems", name)
+    system = load_variant("systems", name)
     asked = scenario("tiny", name)
     graph = recover(fit(asked), RECOVERY)
     if name in (*LOGGING, "dram"):

@@ -4,15 +4,15 @@ from collections import Counter
 
 import pytest
 
-from engine.amounts.repeats import expected_again
+from engine.amounts.repeats import expected_repeats
 from engine.estimate import estimate
 from engine.insight.data_movement import data_moves
-from engine.registry import names
+from engine.registry import variant_names
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.systems.traffic import log_bytes
 from engine.units import GB
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from tests.cases import each
 from tests.machines import PRESETS, SYSTEMS, ready, scenario
 
@@ -46,7 +46,7 @@ def test_what_moves_into_pmem_is_what_the_result_says_was_written(name, system):
 
 def test_a_batch_of_cxl_d_moves_what_the_formulas_say():
     asked = scenario("optane-kaggle", "cxl-d", **SGD)
-    rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
+    rows, found = float(expected_accesses(asked).unique_rows.sum()), by_place(asked)
     assert (asked.data.batch_size, asked.model.num_tables, asked.model.embedding_dim) == (B, T, D)
     assert found["pmem read"] == found["pmem updated"] == pytest.approx(rows * 4 * D)
     assert found["near-data pooled"] == pytest.approx((2 * B * L + rows) * 4 * D)  # pooled, accumulated, then updated
@@ -58,7 +58,7 @@ def test_a_batch_of_cxl_d_moves_what_the_formulas_say():
 def test_without_near_data_compute_rows_cross_the_link_instead_of_pooled_vectors():
     for dedup in ("memory", "gpu", "off"):
         asked = scenario("trainingcxl-rm1", "cxl-b", **{"machine.near_data_compute": False, "policy.row_dedup": dedup})
-        amounts, vector, found = expected(asked), 4 * asked.model.embedding_dim, by_place(asked)
+        amounts, vector, found = expected_accesses(asked), 4 * asked.model.embedding_dim, by_place(asked)
         lookups, rows = float(amounts.lookups.sum()), float(amounts.unique_rows.sum())
         assert found["cxl out"] == pytest.approx((rows if dedup == "memory" else lookups) * vector)
         assert found["pmem updated"] == pytest.approx((lookups if dedup == "off" else rows) * vector)
@@ -68,7 +68,7 @@ def test_without_near_data_compute_rows_cross_the_link_instead_of_pooled_vectors
 @each(("optimizer", "state", "beside"), [("rowwise-adagrad", 1, 1), ("adagrad", D, 1), ("adam", 2 * D, 2)])
 def test_optimizer_state_is_updated_logged_and_crosses_where_the_gpu_updates_but_gradients_have_none(optimizer, state, beside):
     asked = scenario("optane-kaggle", "cxl-b", **{"model.optimizer": optimizer})
-    rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
+    rows, found = float(expected_accesses(asked).unique_rows.sum()), by_place(asked)
     row, mlp = 4 * (D + state), 4 * (1 + beside) * (MLP + TOP)
     assert found["pmem updated"] == pytest.approx(rows * row) and found["pmem read"] == pytest.approx(rows * 4 * D)
     assert found["pmem written"] == pytest.approx(rows * (row + 8) + mlp + 4 * 64)
@@ -82,7 +82,7 @@ def test_optimizer_state_is_updated_logged_and_crosses_where_the_gpu_updates_but
 @each(("precision", "vector"), [("fp16", 2 * D), ("bf16", 2 * D), ("int8", D + 4)])
 def test_narrow_rows_are_read_crossed_logged_and_updated_as_they_are_stored_but_many_recoveries_in_fp32(precision, vector):
     asked = scenario("optane-kaggle", "cxl-b", **{"model.row_precision": precision, "model.optimizer": "rowwise-adagrad"})
-    rows, found = float(expected(asked).unique_rows.sum()), by_place(asked)
+    rows, found = float(expected_accesses(asked).unique_rows.sum()), by_place(asked)
     mlp = 8 * (MLP + TOP)
     assert found["pmem read"] == pytest.approx(rows * vector) and found["pmem updated"] == pytest.approx(rows * (vector + 4))
     assert found["pmem written"] == pytest.approx(rows * (vector + 4 + 8) + mlp + 4 * 64)
@@ -102,9 +102,9 @@ def test_narrow_rows_are_read_crossed_logged_and_updated_as_they_are_stored_but_
 @each(("megabytes", "share"), [(1e5, 0.0), (0.2, None), (0.0, 1.0)])
 def test_rows_without_a_place_in_the_scratchpad_are_read_and_updated_lookup_by_lookup(megabytes, share):
     asked = scenario("trainingcxl-rm1", "cxl-b", **{"machine.near_data_scratchpad_MB": megabytes})
-    amounts, vector, found = expected(asked), 4 * asked.model.embedding_dim, by_place(asked)
+    amounts, vector, found = expected_accesses(asked), 4 * asked.model.embedding_dim, by_place(asked)
     lookups, rows = float(amounts.lookups.sum()), float(amounts.unique_rows.sum())
-    again = expected_again(asked, megabytes * 1e6 / vector) if share is None else share * (lookups - rows)
+    again = expected_repeats(asked, megabytes * 1e6 / vector) if share is None else share * (lookups - rows)
     assert 0 < again < lookups - rows or share is not None
     assert found["pmem read"] == found["pmem updated"] == pytest.approx((rows + again) * vector, rel=1e-5)
     assert found["near-data pooled"] == pytest.approx(lookups * vector * 2 + found["pmem updated"], rel=1e-9)
@@ -112,7 +112,7 @@ def test_rows_without_a_place_in_the_scratchpad_are_read_and_updated_lookup_by_l
 
 def test_a_gpu_that_unites_rows_sends_each_gradient_once_and_leaves_the_logic_its_update():
     asked = scenario("trainingcxl-rm1", "cxl-b", **{"policy.row_dedup": "gpu"})
-    amounts, vector, found = expected(asked), 4 * asked.model.embedding_dim, by_place(asked)
+    amounts, vector, found = expected_accesses(asked), 4 * asked.model.embedding_dim, by_place(asked)
     lookups, rows = float(amounts.lookups.sum()), float(amounts.unique_rows.sum())
     assert found["near-data pooled"] == pytest.approx((lookups + rows) * vector)
     assert found["gpu pooled"] == pytest.approx(found["pmem read"] + 16 * 8 * lookups)  # it sorts what it unites
@@ -146,7 +146,7 @@ def test_a_log_that_spans_batches_moves_its_share_of_the_mlp_in_each():
     assert strict == 4 * (MLP + TOP) and 0 < relaxed < strict / 10
 
 
-@each("system", names("systems"))
+@each("system", variant_names("systems"))
 def test_every_task_of_every_system_says_what_it_moves(system):
     found = data_moves(scenario("optane-kaggle", system))
     assert found and all(one.nbytes >= 0 and (one.way or one.nbytes == 0) for one in found)

@@ -8,17 +8,17 @@ import pytest
 from engine.core.hashing import Purpose, key
 from engine.estimate import estimate
 from engine.hardware.devices.gpu import memory_bytes
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
-from engine.schedule.machine import MOST_NODES, fewest_nodes, with_nodes
+from engine.schedule.machine import MAX_NODES, fewest_nodes, with_nodes
 from engine.systems.capacity import fit
 from engine.systems.placement import USABLE
 from engine.systems.traffic import activation_bytes, mlp_bytes, table_bytes
 from engine.units import GiB
 from engine.validation.workload_figures import META_REUSE, reuse_shares
 from engine.workload.popularity import popularities
-from engine.workload.sampling import draw, sampler
+from engine.workload.sampling import draw_ids, sampler
 
 MTRAINS = preset("mtrains-capacity").scenario
 NODES, RATE = "Nodes", "Throughput [samples/s]"
@@ -26,7 +26,7 @@ NODES, RATE = "Nodes", "Throughput [samples/s]"
 
 def test_capacity_takes_the_tables_bytes_over_what_a_nodes_memories_can_hold():
     asked = with_values(MTRAINS, {"system": "dram-hbm-nodes"})
-    count = fewest_nodes(asked, load("systems", asked.system))
+    count = fewest_nodes(asked, load_variant("systems", asked.system))
     assert count is not None
     machine = with_nodes(asked, count).machine
     gpu = memory_bytes(machine) - 2 * mlp_bytes(asked) - activation_bytes(with_nodes(asked, count))
@@ -65,7 +65,7 @@ def test_a_model_that_no_number_of_nodes_holds_says_what_it_lacks():
         with_values(MTRAINS, {"system": "dram-hbm-nodes", "model.embedding_dim": 4096, "model.bottom_mlp": (13, 4096)})
     )
     assert not result.ran
-    assert f"each of {MOST_NODES} nodes" in result.outcome
+    assert f"each of {MAX_NODES} nodes" in result.outcome
 
 
 def test_a_system_of_one_gpu_refuses_a_target():
@@ -85,7 +85,7 @@ def test_an_estimate_of_856_tables_is_quick_once_their_popularity_is_known():
 
 def test_the_reuse_of_metas_rows_is_what_drawn_ids_have():
     law = popularities(with_values(Scenario(), {"data.popularity": "meta", "model.num_embeddings": (300_000,)}))[0]
-    ids = draw(sampler((law,)), key(5, Purpose.IDS), np.array([0, 2_500_000]), np.array([0, 2**50]))
+    ids = draw_ids(sampler((law,)), key(5, Purpose.IDS), np.array([0, 2_500_000]), np.array([0, 2**50]))
     uses = np.unique(ids, return_counts=True)[1]
     rows, accesses = reuse_shares(law, uses.mean())
     assert rows == pytest.approx([(uses > often).mean() for often in META_REUSE], abs=0.004)

@@ -8,11 +8,11 @@ from engine.core.work import BottomMLP, TopPart
 from engine.errors import CannotRun
 from engine.estimate import estimate
 from engine.hardware.device import joules, seconds
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import ready
+from engine.schedule.machine import ready_machine
 from engine.sweep import links
 from engine.systems.traffic import activation_bytes
 from tests.machines import TINY
@@ -29,7 +29,7 @@ PAIRS = [(gpu, precision) for gpu, has in PRESENT.items() for precision in has]
 
 
 def device(gpu, precision, *assume):
-    return load("devices", "gpu").build(MachineKnobs(gpu=gpu, matrix_precision=precision, assume=assume))
+    return load_variant("devices", "gpu").build(MachineKnobs(gpu=gpu, matrix_precision=precision, assume=assume))
 
 
 def constant(found, name):
@@ -86,7 +86,7 @@ def test_activations_in_16_bits_take_half_the_room_and_gradients_and_weights_as_
 def test_a_precision_without_a_unit_is_refused_and_an_assumed_unit_is_not(gpu, asked, has):
     base = with_values(TINY, {"machine.gpu": gpu, "machine.matrix_precision": asked})
     with pytest.raises(CannotRun, match=f"matrix_precision={asked} is not possible: machine.gpu={gpu} computes in {has};"):
-        ready(base)
+        ready_machine(base)
     if gpu == "v100":
         assert estimate(with_values(base, {"machine.assume": ((f"gpu.{asked}-peak", 100.0),)})).results["Step time [ms]"] > 0
 
@@ -106,7 +106,7 @@ def test_a_precision_that_a_host_has_no_unit_for_is_refused_where_the_layers_are
     base = with_values(TINY, {"system": "cpu-only", "machine.host": host, "machine.matrix_precision": asked})
     refusal = f"matrix_precision={asked} is not possible: the layers are on the host, and machine.host={host} computes in {has};"
     with pytest.raises(CannotRun, match=refusal):
-        ready(base)
+        ready_machine(base)
     for remedy in [*has.split(" or ")]:
         assert estimate(with_values(base, {"machine.matrix_precision": remedy})).ran
     assert estimate(with_values(base, {"system": "cpu-gpu"})).ran, "an A100's layers need no unit of the host's"
@@ -130,9 +130,9 @@ def test_an_old_link_to_tf32_on_a_gpu_without_it_opens_as_the_fp32_that_it_was()
         "preset=hotline-kaggle&machine.matrix_precision=tf32",
     }
     for query in asked:
-        opened = links.read(f"/design?{query}&v=3&model=0.8")
+        opened = links.open_link(f"/design?{query}&v=3&model=0.8")
         assert opened.scenario.machine.matrix_precision == "fp32" and "tf32 of a v100" in opened.banner
     for query in ("preset=tiny&machine.gpu=v100", "preset=scratchpipe-kaggle", "preset=tiny&machine.matrix_precision=tf32"):
-        assert "has none" not in links.read(f"/design?{query}&v=3&model=0.8").banner
-    new = links.read("/design?preset=tiny&machine.gpu=v100&machine.matrix_precision=tf32&v=4&model=0.9")
+        assert "has none" not in links.open_link(f"/design?{query}&v=3&model=0.8").banner
+    new = links.open_link("/design?preset=tiny&machine.gpu=v100&machine.matrix_precision=tf32&v=4&model=0.9")
     assert new.scenario.machine.matrix_precision == "tf32"

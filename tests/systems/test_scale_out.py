@@ -7,16 +7,16 @@ import pytest
 
 from engine.core.work import AllToAll, Copy, RowReads, RowUpdates, Stream
 from engine.estimate import estimate
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import machine_of, schedule, settle
 from engine.simulate import simulate
-from engine.systems.placement import USABLE, dram_room, hbm_and_dram, levels, nbytes, placement, share_of_rows
+from engine.systems.placement import USABLE, dram_room, hbm_dram_bytes, level_shares, nbytes_of_tables, placement, share_of_rows
 from engine.systems.row_kinds import row_bytes
 from engine.systems.scale_out.mtrains import COMPACTION, scm_rows
 from engine.systems.traffic import cached_rows, table_bytes
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from engine.workload.caching.expected_cache import hot_split
 from tests.machines import flow
 
@@ -64,7 +64,7 @@ def works(task, kind):
 def test_the_small_machine_holds_the_model_and_uses_every_memory_it_has(system):
     settled = settle(small(system))
     assert settled.problems == ()
-    places = load("systems", system).held(settled.scenario)
+    places = load_variant("systems", system).held(settled.scenario)
     assert all(nbytes > 0 for nbytes in places.values())
     assert sum(places.values()) >= 0.999 * table_bytes(settled.scenario)
 
@@ -74,7 +74,7 @@ def test_tables_with_more_lookups_for_a_row_lie_nearer():
     assert dense.hbm and dense.dram and dense.below
     assert sorted(dense.hbm + dense.dram + dense.below) == list(range(8))
     assert max(dense.hbm) < min(dense.dram) < min(dense.below)
-    assert nbytes(small("mtrains"), dense.dram) <= dram_room(small("mtrains"))
+    assert nbytes_of_tables(small("mtrains"), dense.dram) <= dram_room(small("mtrains"))
 
 
 def test_of_tables_of_one_size_the_one_with_most_lookups_takes_the_room_in_hbm():
@@ -84,7 +84,7 @@ def test_of_tables_of_one_size_the_one_with_most_lookups_takes_the_room_in_hbm()
 
 def test_a_rows_levels_are_shares_that_sum_to_what_is_not_in_hbm():
     asked = small("mtrains")
-    level = levels(asked, cached_rows(asked), scm_rows(asked))
+    level = level_shares(asked, cached_rows(asked), scm_rows(asked))
     assert min(level) > 0
     near = share_of_rows(asked, placement(asked, cached_rows(asked) * row_bytes(asked)).hbm)
     assert sum(level) == pytest.approx(1 - near)
@@ -96,7 +96,7 @@ def test_mtrains_reads_each_missing_row_as_one_block_and_writes_one_out_with_com
     m, t, tasks = planned(asked)
     uneven = replace(t, rows=t.rows * np.arange(1.0, 13.0), levels=t.levels * np.arange(1.0, 13.0)[:, None])
     tasks = {task.name: task for task in m.system.graph(m.settled, uneven).tasks}
-    level = levels(m.scenario, cached_rows(m.scenario), scm_rows(m.scenario))
+    level = level_shares(m.scenario, cached_rows(m.scenario), scm_rows(m.scenario))
     fetch = tasks["Prefetch" if prefetch else "Fetch rows"]
     read = {device: work.rows.sum() for device, work in works(fetch, RowReads)}
     every = uneven.rows.sum()
@@ -171,12 +171,12 @@ def test_proactive_hides_exactly_the_reads_that_fit_into_exchanges():
 def test_proactive_without_prefetch_is_its_baseline_to_the_byte():
     off = small("proactive", **{"policy.prefetch": False})
     m, t, _ = planned(off)
-    assert repr(m.system.plan(m.settled, t)) == repr(load("systems", "cold-in-dram").plan(m.settled, t))
+    assert repr(m.system.plan(m.settled, t)) == repr(load_variant("systems", "cold-in-dram").plan(m.settled, t))
 
 
 def test_the_unique_rows_of_a_batch_that_the_one_before_did_not_touch_are_read_anew():
     asked = with_values(Scenario(), {"data.batch_size": 2048})
-    touched, split = expected(asked), hot_split(asked, 0)
+    touched, split = expected_accesses(asked), hot_split(asked, 0)
     assert split.again == pytest.approx(touched.shared_rows.sum() / touched.unique_rows.sum(), abs=0.005)
     assert hot_split(asked, 1e12) == pytest.approx((1, 0))
 
@@ -208,5 +208,5 @@ def test_the_estimate_agrees_with_a_full_run(system):
 
 
 def test_what_hbm_cannot_hold_must_fit_dram_with_what_the_host_needs():
-    places = hbm_and_dram(small("dram-hbm-nodes"))
+    places = hbm_dram_bytes(small("dram-hbm-nodes"))
     assert places["hbm"] + USABLE.value * places["dram"] == pytest.approx(table_bytes(small("dram-hbm-nodes")))

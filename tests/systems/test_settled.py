@@ -7,9 +7,9 @@ import pytest
 from engine.amounts.counted import counted_traffic
 from engine.amounts.expected import expected_traffic
 from engine.analysis.uncertainty import bands
-from engine.core.memo import forget
+from engine.core.memo import clear_memos
 from engine.errors import BadKnob, CannotRun
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle, sized_scenario
@@ -17,7 +17,7 @@ from engine.systems.row_kinds import row_bytes
 from engine.systems.system import Settled
 from engine.systems.traffic import mlp_bytes
 
-DIVIDED = [name for name in names("systems") if load("systems", name).shards]
+DIVIDED = [name for name in variant_names("systems") if load_variant("systems", name).shards]
 # Systems with steps between parts, here; all batches of fae are hot, and ask its hosts nothing.
 CROSSING = {
     "cxl",
@@ -38,10 +38,10 @@ LINK = "machine.cxl_bandwidth_GBps"
 def settled_by_hand(system: str, plan: str) -> Settled:
     """Return a model of three tables, each on the part that the plan says, of four parts in two groups."""
     machine = {"machine.num_gpus": 4, "machine.gpus_per_node": 2, "machine.embedding_servers": 4}
-    if load("systems", system).shards == "modules":
+    if load_variant("systems", system).shards == "modules":
         machine = {"machine.num_expanders": 2, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
         machine["machine.expander_dram_channels"] = 4
-    if load("systems", system).shards == "nodes":
+    if load_variant("systems", system).shards == "nodes":
         machine["machine.gpus_per_node"] = 1
     model = {"model.num_tables": 3, "model.num_embeddings": (1000, 40_000, 300), "model.pooling": (2, 1, 7)}
     knobs = {"system": system, "policy.plan": plan, "data.batch_size": 64, "run.batches": 3, "run.training": False}
@@ -79,7 +79,7 @@ def test_the_log_policy_that_is_handed_down_is_planned_by():
 
 @pytest.mark.parametrize("system", ["cxl", "all-hbm"])
 def test_a_link_needs_no_new_settlement_and_a_batch_size_does(system):
-    forget()
+    clear_memos()
     base = with_values(preset("optane-kaggle").scenario, {"system": system, "machine.pmem_capacity_GB": 768.0})
     some = [settle(with_values(base, {LINK: gbps, "policy.warm_caches": warm})) for gbps in (1.0, 9.0) for warm in (True, False)]
     assert all(one.placement is some[0].placement and one.sizes is some[0].sizes for one in some)

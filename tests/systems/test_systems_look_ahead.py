@@ -14,9 +14,9 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, schedule
 from engine.simulate import simulate
 from engine.systems.capacity import fit
-from engine.systems.traffic import steady
-from engine.workload.batch import recent, tally
-from engine.workload.caching.expected_cache import alone, expected_unique, look_ahead_rows, spread
+from engine.systems.traffic import repeat_batch
+from engine.workload.batch import recent, tally_batch
+from engine.workload.caching.expected_cache import expected_unique, look_ahead_rows, single_use_shares, unique_copies
 from engine.workload.source import source
 
 SYSTEMS = ("torchrec-uvm", "scratchpipe", "remote-no-cache", "bagpipe")
@@ -61,7 +61,7 @@ def takes(asked, *names):
 def step(asked):
     """Return the seconds from the end of a batch to the end of the next, long after the start."""
     m, amounts, _ = planned(asked)
-    ends = schedule(m, steady(amounts, 64)).batch_ends
+    ends = schedule(m, repeat_batch(amounts, 64)).batch_ends
     return float(ends[-7] - ends[-47]) / 40
 
 
@@ -89,7 +89,7 @@ def test_trainers_without_a_cache_each_fetch_the_whole_batch_sum_all_gradients_a
     rows = float(planned(bare)[1].rows[0])
     assert moved(bare, HostRows, "Gather remote rows") == pytest.approx(4 * rows)
     assert moved(bare, Fetch, "Rows over network") == pytest.approx(4 * rows * (128 + 8))
-    assert moved(bare, AllToAll, "Gather gradients") == pytest.approx(3 * spread(bare, 4) * rows * (128 + 8))
+    assert moved(bare, AllToAll, "Gather gradients") == pytest.approx(3 * unique_copies(bare, 4) * rows * (128 + 8))
     assert moved(bare, HostRows, "Scatter remote rows") == pytest.approx(rows)
     one_card = 20e-6 + rows * (128 + 8) / 1e9  # of 1 GB/s, all that it sustains; others have nothing to send
     assert takes(bare, "Rows to servers") == pytest.approx(one_card, rel=0.02)
@@ -111,8 +111,8 @@ def test_bagpipe_moves_and_sums_for_all_trainers_but_what_one_lookup_alone_wants
         fetched += (used[n] & new).sum()
         passing, last = passing + (once[n] & new & gone).sum(), last + (once[n] & gone).sum()
     near = {"rel": 0.02 if locality == 0 else 0.12}
-    assert alone(asked) == (pytest.approx(passing / fetched, **near), pytest.approx(last / fetched, **near))
-    amounts, (through, own) = planned(asked)[1], alone(asked)
+    assert single_use_shares(asked) == (pytest.approx(passing / fetched, **near), pytest.approx(last / fetched, **near))
+    amounts, (through, own) = planned(asked)[1], single_use_shares(asked)
     rows, cold, misses = (float(part[0]) for part in (amounts.rows, amounts.cold, amounts.misses))
     assert moved(asked, HostRows, "Gather remote rows") == pytest.approx((4 - 3 * through) * misses)
     assert moved(asked, AllReduce, "Sync rows used next") == pytest.approx((rows - cold) * 128)
@@ -123,17 +123,19 @@ def test_bagpipe_moves_and_sums_for_all_trainers_but_what_one_lookup_alone_wants
 
 def test_what_looks_ahead_at_tables_that_never_leave_moves_nothing():
     asked = small("bagpipe", **SEVERAL, **{"model.num_embeddings": (1,) * 26})
-    assert alone(asked) == (0.0, 0.0) and moved(asked, HostRows, "Gather remote rows") == 0 and estimate(asked).ran
+    assert single_use_shares(asked) == (0.0, 0.0) and moved(asked, HostRows, "Gather remote rows") == 0 and estimate(asked).ran
 
 
 def test_parts_of_a_batch_use_as_many_rows_between_them_as_counted():
     asked = small("bagpipe", **{"data.batch_size": 256})
     whole, part = with_values(asked, {}), with_values(asked, {"data.batch_size": 64})
     ids = source(whole).ids(0).reshape(26, 256)
-    unique = tally(recent(whole.model, 256), ids.ravel())[0].sum()
-    parts = [tally(recent(part.model, 64), ids[:, first : first + 64].copy().ravel())[0].sum() for first in (0, 64, 128, 192)]
-    assert spread(asked, 4) == pytest.approx(sum(parts) / unique, rel=0.03)
-    assert spread(asked, 1) == pytest.approx(1)
+    unique = tally_batch(recent(whole.model, 256), ids.ravel())[0].sum()
+    parts = [
+        tally_batch(recent(part.model, 64), ids[:, first : first + 64].copy().ravel())[0].sum() for first in (0, 64, 128, 192)
+    ]
+    assert unique_copies(asked, 4) == pytest.approx(sum(parts) / unique, rel=0.03)
+    assert unique_copies(asked, 1) == pytest.approx(1)
 
 
 def test_rows_held_by_look_ahead_are_those_between_two_uses_close_enough():
@@ -200,7 +202,7 @@ def test_bagpipe_waits_only_for_rows_that_the_next_batch_uses():
     asked = small("bagpipe", **{**SEVERAL, "machine.network_bandwidth_GBps": 0.1})
     amounts = planned(asked)[1]
     near = takes(asked, "Sync rows used next") / takes(asked, "Sync rows used next", "Sync other rows")
-    later = float(amounts.cold[0]) - alone(asked).last * float(amounts.evicted[0])
+    later = float(amounts.cold[0]) - single_use_shares(asked).last * float(amounts.evicted[0])
     assert near == pytest.approx(1 / (1 + later / float(amounts.rows[0] - amounts.cold[0])), rel=0.05)
 
 

@@ -6,10 +6,10 @@ import pytest
 from engine.core.work import AllReduce, AllToAll
 from engine.estimate import estimate
 from engine.hardware.device import seconds
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import machine_of, run_line, settle
+from engine.schedule.machine import machine_of, run_timeline, settle
 from engine.sweep import links
 from engine.systems.capacity import fit
 from engine.systems.loop import NAME
@@ -59,7 +59,7 @@ def test_where_hardware_moves_the_data_layers_are_launched_all_the_same(system):
         assert (np.max(off.kernels), np.max(off.tables)) == (LAYERS + more, 26)
 
 
-@each("system", names("systems"))
+@each("system", variant_names("systems"))
 @each("framework", ["none", "lean", "cuda-graph", "pytorch"], few=30)
 def test_every_system_is_driven_and_takes_as_long_as_its_loop_at_least(system, framework):
     tiny = {"model.num_embeddings": (2000,), "policy.cache_load_factor": 0.5, "machine.pmem_capacity_GB": 128.0}
@@ -68,7 +68,7 @@ def test_every_system_is_driven_and_takes_as_long_as_its_loop_at_least(system, f
     assert found.ran, found.outcome
     if framework != "none":
         m = machine_of(settle(base))
-        graph = run_line(m).graph
+        graph = run_timeline(m).graph
         each = seconds(m.devices["host"], graph.tasks[graph.index(NAME)].demands[0].work)  # batches launch what they need
         assert found.results[STEP] * MS >= float(np.min(each)) * (1 - 1e-9)
         assert framework != "lean" or each == pytest.approx(0.1 * MS)
@@ -106,7 +106,7 @@ def test_horovods_processes_agree_before_each_collective_and_nothing_hides_it():
     for gpus in (1, 8):
         base = asked(system="all-hbm", **{"machine.num_gpus": gpus, "model.name": "dlrm-kaggle"})
         agreed, plain = (with_values(base, {"machine.framework": one}) for one in ("xla", "none"))
-        networks = [load("devices", "network").build(one.machine) for one in (agreed, plain)]
+        networks = [load_variant("devices", "network").build(one.machine) for one in (agreed, plain)]
         for work in (AllToAll(1e6, 1e5, 0.0), AllReduce(1e6)):
             more = float(np.subtract(*(seconds(one, work) for one in networks)))
             assert more == pytest.approx(0.94 * MS, abs=1e-12) or gpus == 1
@@ -115,9 +115,9 @@ def test_horovods_processes_agree_before_each_collective_and_nothing_hides_it():
 
 
 def test_an_old_link_to_the_prototypes_host_has_no_loop_as_it_had_none():
-    old = links.read("/design?preset=tiny&machine.host=trainingcxl&v=3&model=0.8")
+    old = links.open_link("/design?preset=tiny&machine.host=trainingcxl&v=3&model=0.8")
     assert old.scenario.machine.framework == "none" and "without a training loop" in old.banner
-    assert links.read("/design?preset=tiny&v=3&model=0.8").scenario.machine.framework == "lean"
-    kept = links.read("/design?preset=bagpipe-kaggle&machine.host=trainingcxl&v=3&model=0.8")
+    assert links.open_link("/design?preset=tiny&v=3&model=0.8").scenario.machine.framework == "lean"
+    kept = links.open_link("/design?preset=bagpipe-kaggle&machine.host=trainingcxl&v=3&model=0.8")
     assert kept.scenario.machine.framework == "pytorch"
     assert preset("trainingcxl-rm2").scenario.machine.framework == "none"

@@ -13,8 +13,8 @@ from engine.crashcheck.exploration import safe_models
 from engine.estimate import estimate
 from engine.faults.fault import Fault
 from engine.persistence.models import PersistenceModel, in_order
-from engine.registry import names
-from engine.results.metrics import Metric, metrics
+from engine.registry import variant_names
+from engine.results.metrics import Metric, all_metrics
 from engine.scenario import presets, scenario
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -105,7 +105,14 @@ faults.trace = "0.5 table-knocked"
 
 def forget():
     """Empty the caches of what is in the folders."""
-    for cached in (registry.names, registry.files, registry.load, scenario.named_model, presets.preset_names, presets.preset):
+    for cached in (
+        registry.variant_names,
+        registry.module_paths,
+        registry.load_variant,
+        scenario.named_model,
+        presets.preset_names,
+        presets.preset,
+    ):
         cached.cache_clear()
 
 
@@ -114,14 +121,14 @@ def beads(tmp_path, monkeypatch):
     """Copy the folders of variants, add one file to each and one row to each table, and let the registry look there."""
     for kind, (place, table) in registry.TABLES.items():
         monkeypatch.setattr(f"engine.{place}.{table}", {**ROWS[kind], **registry.rows(kind)})
-    shutil.copytree(registry.HERE, tmp_path, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    shutil.copytree(registry.ENGINE_FOLDER, tmp_path, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     for folder in {path.rpartition("/")[0] for path in FILES if path.endswith(".py")}:
         monkeypatch.setattr(import_module(f"engine.{folder.replace('/', '.')}"), "__path__", [str(tmp_path / folder)])
     shutil.copytree(presets.FOLDER, tmp_path / "presets")
     (tmp_path / "presets" / "beads.toml").write_text(PRESET)
     for path, text in FILES.items():
         (tmp_path / path).write_text(text)
-    monkeypatch.setattr(registry, "HERE", tmp_path)
+    monkeypatch.setattr(registry, "ENGINE_FOLDER", tmp_path)
     monkeypatch.setattr(presets, "FOLDER", tmp_path / "presets")
     before = set(sys.modules)
     forget()
@@ -135,12 +142,12 @@ def beads(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", FILES)
 def test_a_new_file_is_a_new_name(path, beads):
     folder, _, file = path.rpartition("/")
-    kind = next(kind for kind in (*registry.CONSTANT, "models") if kind in folder)
-    assert file.rpartition(".")[0].replace("_", "-") in names(kind)
+    kind = next(kind for kind in (*registry.CONSTANT_BY_KIND, "models") if kind in folder)
+    assert file.rpartition(".")[0].replace("_", "-") in variant_names(kind)
 
 
 def test_a_new_metric_and_a_new_fault_are_listed_and_the_metric_has_its_column_where_its_row_stands(beads, capsys):
-    assert metrics()[0].name == "Bead count [beads]"
+    assert all_metrics()[0].name == "Bead count [beads]"
     for kind, line in (
         ("metrics", "bead-count  *Bead count  *Ten a batch."),
         ("faults", "F99 *table-knocked .* gpu  *Beads fly."),
@@ -167,5 +174,5 @@ def test_new_variants_work_together_without_a_change_elsewhere(beads):
 
 
 def test_a_new_preset_and_model_can_be_run_on_every_system(beads):
-    for system in names("systems"):
+    for system in variant_names("systems"):
         assert estimate(with_values(beads, {"system": system, "policy.cache_load_factor": 1.0})).ran

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from engine.scenario.presets import DEFAULT, preset
 from engine.torchrec.answer import TorchRecRequest, read_request
 from engine.torchrec.embedding_tables import TorchRecTable
-from engine.torchrec.kernels import CACHED, DENSE, DRIVES, FUSED, UVM, CacheSettings
+from engine.torchrec.kernels import DENSE, FUSED, FUSED_UVM, FUSED_UVM_CACHING, KEY_VALUE, CacheSettings
 from engine.torchrec.planner_estimate import PlannerInputs
 from engine.torchrec.pooling_factors import PoolingFactors
 from engine.torchrec.sharding_plan import (
@@ -89,9 +89,13 @@ def estimate_case(seed: int, tables: int = 14) -> EstimateCase:
 def _sharding(rng: Random, table: TorchRecTable, topology: TorchRecTopology) -> TableSharding:
     kinds = (DATA_PARALLEL, TABLE_WISE, COLUMN_WISE, ROW_WISE, TABLE_ROW_WISE, TABLE_COLUMN_WISE, GRID)
     kind = rng.choice(kinds)
-    kernel = DENSE if kind == DATA_PARALLEL else rng.choice((FUSED, FUSED, UVM, CACHED, DRIVES))
+    kernel = DENSE if kind == DATA_PARALLEL else rng.choice((FUSED, FUSED, FUSED_UVM, FUSED_UVM_CACHING, KEY_VALUE))
     lookups = rng.choice((None, rng.uniform(0, 10**6)))
-    cache = CacheSettings("LRU", rng.uniform(0.01, 1), rng.random() < 0.5, lookups, rng.random()) if kernel == CACHED else None
+    cache = (
+        CacheSettings("LRU", rng.uniform(0.01, 1), rng.random() < 0.5, lookups, rng.random())
+        if kernel == FUSED_UVM_CACHING
+        else None
+    )
     return TableSharding(table.name, kind, kernel, tuple(_shards(rng, table, kind, topology)), cache)
 
 

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import BadInput
-from engine.systems.sharding import by_hand
+from engine.systems.sharding import parse_plan
 from engine.torchrec.embedding_tables import TorchRecTable
-from engine.torchrec.kernels import CACHED, FUSED, CacheSettings, TableKernel
+from engine.torchrec.kernels import FUSED, FUSED_UVM_CACHING, CacheSettings, TableKernel
 from engine.torchrec.plan_json import plan_content, read_plan
 from engine.torchrec.sharding_plan import (
     RankLayout,
     TableSharding,
-    entry_of,
     plan_knob,
-    table_entries,
+    plans_by_table,
+    table_plan_of,
     table_sharding,
-    torchrec_entry,
+    torchrec_table_plan,
 )
 from tests.cases import each, examples
 
@@ -29,8 +29,8 @@ TABLE = TorchRecTable("t", 1003, 100, "fp16", ("f",))
 
 def sharding(entry: str, table: TorchRecTable = TABLE, layout: RankLayout = LAYOUT) -> TableSharding:
     """Return TorchRec's sharding of a table by an entry of `policy.plan`."""
-    (own,) = table_entries(by_hand(entry, 1, layout.world), 1)
-    return table_sharding(table, torchrec_entry(table, own, layout), TableKernel(FUSED), layout)
+    (own,) = plans_by_table(parse_plan(entry, 1, layout.world), 1)
+    return table_sharding(table, torchrec_table_plan(table, own, layout), TableKernel(FUSED), layout)
 
 
 def block_split(rows: int, ranks: int) -> list[int]:
@@ -104,7 +104,7 @@ def test_any_plan_tiles_its_tables_and_is_read_back(data: st.DataObject) -> None
     for number in range(data.draw(st.integers(1, 3))):
         tables.append(TABLE._replace(name=f"t{number}", rows=data.draw(st.integers(1, 30)), dim=data.draw(st.integers(1, 12))))
         entries.append(tuple(data.draw(st.lists(runs, min_size=1, max_size=3))))
-    possible = [torchrec_entry(table, entry, layout) for table, entry in zip(tables, entries, strict=True)]
+    possible = [torchrec_table_plan(table, entry, layout) for table, entry in zip(tables, entries, strict=True)]
     plan = [table_sharding(table, entry, TableKernel(FUSED), layout) for table, entry in zip(tables, possible, strict=True)]
     assert all(tiles(found, table) for found, table in zip(plan, tables, strict=True))
     assert {rank for entry in entries for run in entry for rank in run} == {
@@ -114,14 +114,14 @@ def test_any_plan_tiles_its_tables_and_is_read_back(data: st.DataObject) -> None
     for table, found, mine, entry in zip(tables, back, plan, possible, strict=True):
         assert sorted(found.shards) == sorted(mine.shards) and found[:3] == mine[:3]
         with_rows = (run[: -(-table.rows // -(-table.rows // len(run)))] for run in entry)
-        assert entry_of(found) == tuple(with_rows)
+        assert table_plan_of(found) == tuple(with_rows)
     text = plan_knob(possible)
-    assert table_entries(by_hand(text, len(tables), layout.world), len(tables)) == tuple(possible)
+    assert plans_by_table(parse_plan(text, len(tables), layout.world), len(tables)) == tuple(possible)
 
 
 def test_a_plan_is_written_as_torchrec_dumps_its_own() -> None:
     cache = CacheSettings("LFU", 0.2, True)
-    found = table_sharding(TABLE, ((5,), (6,)), TableKernel(CACHED, cache), LAYOUT)
+    found = table_sharding(TABLE, ((5,), (6,)), TableKernel(FUSED_UVM_CACHING, cache), LAYOUT)
     assert plan_content([found], 4, "sparse") == {
         "plan": {
             "sparse": {
@@ -163,7 +163,7 @@ def dumped(**fields: Any) -> str:
 )
 def test_a_plan_of_torchrecs_is_read_however_it_names_its_shards(fields: dict[str, Any], entry: str) -> None:
     (found,) = read_plan(dumped(**fields), [TABLE], LAYOUT)
-    assert plan_knob([entry_of(found)]) == entry
+    assert plan_knob([table_plan_of(found)]) == entry
 
 
 def test_a_plan_is_read_without_its_outer_maps_too() -> None:

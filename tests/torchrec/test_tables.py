@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import BadInput
 from engine.torchrec.embedding_tables import TorchRecTable, read_tables
-from engine.torchrec.pooling_factors import lookups, pooling_sentences, read_pooling
+from engine.torchrec.pooling_factors import pooling_sentences, read_pooling, whole_lookups
 from tests.cases import each, examples
 
 PRINTED = """
@@ -179,7 +179,7 @@ def test_pooling_factors_come_by_feature_or_by_table_and_are_one_elsewhere() -> 
 
 
 def test_lookups_of_a_table_are_the_sum_over_its_features_in_whole_numbers() -> None:
-    assert [lookups(factors) for factors in ((27.4,), (1.2, 3.4), (0.2,), (0.1, 1.0))] == [27, 5, 1, 2]
+    assert [whole_lookups(factors) for factors in ((27.4,), (1.2, 3.4), (0.2,), (0.1, 1.0))] == [27, 5, 1, 2]
     assert pooling_sentences(((1.0, 2.0), (3.0,))) == ()
     assert "of 2 tables" in pooling_sentences(((0.2,), (27.4,), (3.0,)))[0]
 

@@ -8,34 +8,34 @@ import pytest
 
 from engine.errors import Cancelled
 from engine.run import progress
-from engine.run.learner import Learner, flipped, remember, row_spans, rows_from, stored_rows
+from engine.run.learner import Learner, row_spans, rows_from, stored_rows, with_flipped_bit, with_noted_flips
 from engine.run.progress import Meter, Progress
-from engine.run.run import run
+from engine.run.run import follow_run
 from engine.run.segment import Flip
-from engine.run.shared_training import Training, functional_class, shared_outcome, untrained
+from engine.run.shared_training import Training, functional_class, shared_outcome, untrained_resolve
 from engine.run.training_curve import RunStopped, StoppedRun
 from engine.scenario.presets import preset
-from engine.scenario.scenario import Scenario, projected, with_values
+from engine.scenario.scenario import Scenario, projected_tables, with_values
 from engine.scenario.storage import row_state, stored_bytes
 from engine.service.stopped_runs import StoppedRunFile
 from engine.simulate import simulate
 from engine.training.lookup import _feature_starts, localise, look_up
-from engine.training.loop import Trained, TrainingStopped, train
+from engine.training.loop import TrainedStretch, TrainingStopped, train
 from engine.training.shape import (
     PlacedSpan,
     TableSpan,
     by_span,
     cross_size,
     dense_size,
-    full,
+    full_shape,
     mlp_size,
     offsets,
     projection_size,
     row_nbytes,
-    scaled,
+    scaled_shape,
     step_flop,
 )
-from engine.training.weights import initial, trained_arrays
+from engine.training.weights import initial_weights, trained_arrays
 from tests.cases import each
 from tests.machines import counted, ready, scenario
 from tests.training.training_models import MIXED, all_rows, made_up_batch, made_up_run, model, state_bytes, touched
@@ -57,7 +57,7 @@ KNOBS = {
 }
 
 
-def run_of(shape, first=0, last=BATCHES, weights=None, **more) -> Trained:
+def run_of(shape, first=0, last=BATCHES, weights=None, **more) -> TrainedStretch:
     start, batches = made_up_run(shape, 16, BATCHES)
     return train(shape, weights or start, batches.__getitem__, first, last, **more)
 
@@ -113,7 +113,7 @@ def kinds_of_rows(shape, weights):
 def test_sums_begin_where_the_tables_own_optimizer_has_sums():
     kinds = ("sgd", "rowwise-adagrad", "adagrad", "adam")
     shape = model(rows=(3,) * 4, pooling=(1,) * 4, optimizer=kinds, initial_accumulator=0.5, dense_optimizer="adam")
-    weights = initial(shape, np.arange(12), 1)
+    weights = initial_weights(shape, np.arange(12), 1)
     assert [(block.states.shape[1], set(block.states.ravel().tolist())) for block in weights.blocks] == [
         (0, set()),
         (1, {0.5}),
@@ -126,7 +126,7 @@ def test_sums_begin_where_the_tables_own_optimizer_has_sums():
 def test_first_values_of_a_narrow_table_begin_those_of_a_wide_one():
     wide, mixed = model(rows=(30, 7), dim=9, bottom=(5, 9)), model(rows=(30, 7), dim=(9, 3), bottom=(5, 9))
     rows = np.arange(37)
-    ours, theirs = (initial(shape, rows, 4) for shape in (mixed, wide))
+    ours, theirs = (initial_weights(shape, rows, 4) for shape in (mixed, wide))
     for (row, vector), (_, long) in zip(all_rows(ours), all_rows(theirs), strict=True):
         assert vector.tolist() == long[: 9 if row < 30 else 3].tolist()
 
@@ -208,14 +208,14 @@ def test_a_flipped_bit_is_any_elements_and_the_only_one():
     octets, struck = stored_rows(shape, weights.blocks), np.zeros(len(weights.blocks))
     ends = np.cumsum([rows * nbytes for rows, nbytes in row_spans(shape, weights.blocks)])
     for seed in range(1500):
-        after = stored_rows(shape, flipped(shape, weights, "table", Flip(0.5, 0, 0), seed).blocks)
+        after = stored_rows(shape, with_flipped_bit(shape, weights, "table", Flip(0.5, 0, 0), seed).blocks)
         (byte,) = np.flatnonzero(octets != after)
         assert int(octets[byte] ^ after[byte]).bit_count() == 1
         struck[np.searchsorted(ends, byte, side="right")] += 1
     sizes = np.array([block.vectors.size for block in weights.blocks])
     expected = 1500 * sizes / sizes.sum()
     assert (np.abs(struck - expected) < 4.5 * np.sqrt(expected) + 1).all()
-    dense = flipped(shape, weights, "mlp", Flip(0.5, 0, 0), 1)
+    dense = with_flipped_bit(shape, weights, "mlp", Flip(0.5, 0, 0), 1)
     assert stored_rows(shape, dense.blocks).tobytes() == octets.tobytes() and (dense.mlp != weights.mlp).sum() == 1
 
 
@@ -228,37 +228,37 @@ def test_a_flipped_bit_is_remembered_by_the_rows_number_among_all():
     for seed in range(40):
         m = ready(scenario("tiny", "cxl-b", **{"faults.silent_corruption_where": "table", "data.seed": 1, "faults.seed": seed}))
         learner = Learner(shape, None, None, weights, weights, frozenset(), False)
-        ((row, byte, bit),) = remember(learner, m, (flip,)).flipped
-        after = stored_rows(shape, flipped(shape, weights, "table", flip, seed).blocks)
+        ((row, byte, bit),) = with_noted_flips(learner, m, (flip,)).flipped
+        after = stored_rows(shape, with_flipped_bit(shape, weights, "table", flip, seed).blocks)
         assert np.flatnonzero(octets != after).tolist() == [begins[row] + byte] and byte < sizes[row]
         assert octets[begins[row] + byte] ^ after[begins[row] + byte] == bit
 
 
 def test_the_shape_is_the_scenarios_and_projects_the_tables_that_it_says():
-    shape = full(asked())
+    shape = full_shape(asked())
     assert [(span.dim, span.precision, span.optimizer, span.tables) for span in shape.spans] == [
         (4, "fp32", "sgd", 1),
         (8, "fp16", "adagrad", 1),
         (6, "int8", "adam", 1),
     ]
     assert shape.dense_optimizer == "sgd" and shape.projected == (shape.spans[0], shape.spans[2])
-    assert projected(asked().model) == (0, 2) and projection_size(shape) == 8 * (4 + 6)
-    assert full(asked(**{"model.dense_optimizer": "adam"})).dense_optimizer == "adam"
-    joined = full(asked(**{"model.interaction": "concat"}))
-    assert joined.projected == () == projected(asked(**{"model.interaction": "concat"}).model)
+    assert projected_tables(asked().model) == (0, 2) and projection_size(shape) == 8 * (4 + 6)
+    assert full_shape(asked(**{"model.dense_optimizer": "adam"})).dense_optimizer == "adam"
+    joined = full_shape(asked(**{"model.interaction": "concat"}))
+    assert joined.projected == () == projected_tables(asked(**{"model.interaction": "concat"}).model)
     assert joined.top_input == joined.features_width == 8 + 4 + 8 + 6
     wide = {"model.embedding_dim": 4, "model.projection_dim": 8, "model.optimizer": "sgd", "model.row_precision": "fp32"}
-    (span,) = full(asked(**wide)).projected
-    assert span.tables == 3 and projected(asked(**wide).model) == (0, 1, 2)
+    (span,) = full_shape(asked(**wide)).projected
+    assert span.tables == 3 and projected_tables(asked(**wide).model) == (0, 1, 2)
 
 
 def test_projections_count_in_a_steps_work_and_a_twin_keeps_them_and_the_widths():
     given = asked(**{"model.bottom_mlp": (5, 64, 8), "model.top_mlp": (64, 1)})
-    shape = full(given)
+    shape = full_shape(given)
     products = 8 * (4 * 3 // 2)
     by_hand = 5 * 64 + 64 * 8 + (8 + 6) * 64 + 64 + 8 * (4 + 6) + products
     assert step_flop(shape, 16) == 6 * 16 * by_hand
-    small = scaled(with_values(given, {"run.step_budget_GFLOP": 6 * 16 * by_hand / 2 / 1e9}), np.arange(1250))
+    small = scaled_shape(with_values(given, {"run.step_budget_GFLOP": 6 * 16 * by_hand / 2 / 1e9}), np.arange(1250))
     assert small.width_divisor >= 2 and small.spans == shape.spans and small.projected == shape.projected
     assert small.bottom[-1] == 8 and dense_size(shape) == mlp_size(shape) + cross_size(shape) + 80
 
@@ -268,11 +268,11 @@ def test_tables_fold_by_the_memory_of_each_tables_rows():
     kinds = {"model.embedding_dim": (4, 8), "model.optimizer": ("sgd", "adam"), "model.row_precision": ("fp32", "int8")}
     seen = np.concatenate([np.arange(0, 10**6, 5), np.arange(10**6, 2 * 10**6, 10)])
     given = asked(**rows, **kinds)
-    dense = 4 * dense_size(full(given))
+    dense = 4 * dense_size(full_shape(given))
     needed = 200_000 * 16 + 100_000 * (32 + 64 + 4) + dense
     for spare, whole in ((1, True), (-1, False)):
         budget = {"run.memory_budget_GiB": (needed + spare) / 2**30}
-        assert (scaled(with_values(given, budget), seen).table_divisor == 1) == whole
+        assert (scaled_shape(with_values(given, budget), seen).table_divisor == 1) == whole
 
 
 def test_folded_tables_of_unlike_widths_train():
@@ -291,7 +291,7 @@ def test_a_table_that_no_batch_uses_has_an_empty_block():
     used = np.concatenate([batch.ids[: starts[8]], batch.ids[batch.starts[16] :]])
     starts = np.concatenate([starts[:9], np.full(8, starts[8]), batch.starts[17:] - batch.starts[16] + starts[8]])
     batch = replace(batch, ids=used, starts=starts)
-    weights = initial(shape, touched([batch]), 1)
+    weights = initial_weights(shape, touched([batch]), 1)
     assert len(weights.blocks[1].vectors) == 0
     done = train(shape, weights, lambda _: batch, 0, 3, relaxed=True, record=frozenset({1}))
     assert np.isfinite(done.losses).all() and stored_rows(shape, done.weights.blocks).size
@@ -302,7 +302,7 @@ def trained(one: Scenario, shelf: dict[str, Training], watch=None, resume=None):
     """Train the class of a scenario, as a point does whose timing is that of tables alike."""
     plain = scenario("tiny", "dram", **{"run.batches": BATCHES, "run.training": False})
     m, group = ready(plain), functional_class(one)
-    timed, _ = run(m, counted(plain, BATCHES), None, untrained(m))
+    timed, _ = follow_run(m, counted(plain, BATCHES), None, untrained_resolve(m))
     return shared_outcome(group, timed, None, Meter(watch, BATCHES), shelf, resume)
 
 

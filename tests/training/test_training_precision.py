@@ -10,9 +10,9 @@ from engine.scenario.storage import PRECISIONS, stored_bytes
 from engine.training.layers import project_back
 from engine.training.loop import train
 from engine.training.optimizers import update_rows
-from engine.training.precision import nearest, packed, unpacked
+from engine.training.precision import pack_rows, round_to_nearest, unpack_rows
 from engine.training.products import operand
-from engine.training.weights import copy, initial
+from engine.training.weights import copy_weights, initial_weights
 from tests.oracles.stochastic_rounding import rounded, words
 from tests.training.reference_dlrm import ReferenceDlrm
 from tests.training.test_training_step import relaxed_and_strict
@@ -29,7 +29,7 @@ def narrow(precision, **changes):
 
 @pytest.mark.parametrize("precision", NARROW)
 def test_first_values_are_the_nearest_of_the_precision(precision):
-    full, less = (initial(narrow(one), np.arange(37), 3).blocks[0].vectors for one in ("fp32", precision))
+    full, less = (initial_weights(narrow(one), np.arange(37), 3).blocks[0].vectors for one in ("fp32", precision))
     if precision == "int8":
         scale = np.abs(full).max(axis=1, keepdims=True) / np.float32(127)
         assert np.abs(less - full).max() <= 0.5001 * scale.max() and np.allclose(np.rint(less / scale) * scale, less)
@@ -47,7 +47,7 @@ def _bf16(values):
 @pytest.mark.parametrize("precision", NARROW)
 def test_an_update_is_rounded_up_or_down_by_the_hash_of_seed_batch_row_and_element(precision):
     shape = narrow(precision, dim=6, bottom=(5, 6), rows=(400,), pooling=(1,))
-    weights = initial(shape, np.arange(400), 5)
+    weights = initial_weights(shape, np.arange(400), 5)
     with np.errstate(all="ignore"):
         tiny = 10.0 ** np.random.default_rng(1).uniform(-9, 4, (400, 6))  # subnormal in fp16, and of every size above
     gradient = (tiny * np.random.default_rng(2).choice([-1.0, 1.0], (400, 6))).astype(np.float32)
@@ -61,23 +61,23 @@ def test_an_update_is_rounded_up_or_down_by_the_hash_of_seed_batch_row_and_eleme
 
 
 def _one_use_each(count):
-    from engine.training.lookup import Uses
+    from engine.training.lookup import RowUses
 
     ends = np.arange(count + 1)
-    return (Uses(ends[:-1].astype(np.uint32), ends, ends[:-1].astype(np.int32), np.array([0, count])),)
+    return (RowUses(ends[:-1].astype(np.uint32), ends, ends[:-1].astype(np.int32), np.array([0, count])),)
 
 
 @pytest.mark.parametrize("precision", NARROW)
 def test_what_is_lost_and_won_by_rounding_is_nothing_on_average(precision):
     shape = narrow(precision, rows=(1,), pooling=(1,))
-    start = initial(shape, np.arange(1), 1)
+    start = initial_weights(shape, np.arange(1), 1)
     first = start.blocks[0].vectors
     step = np.abs(first).max() * ULP[precision] / 16 / 0.05  # far less than a last place: rounded to the nearest it is lost
     gradient = np.zeros((1, 8), np.float32)
     gradient[0, 4:] = step
     moved = []
     for batch in range(600):
-        weights = copy(start)
+        weights = copy_weights(start)
         update_rows(shape, weights, _one_use_each(1), gradient, None, batch)
         moved.append((first - weights.blocks[0].vectors)[0] / (0.05 * step))
     error = np.std(moved, axis=0) / np.sqrt(600)
@@ -90,12 +90,12 @@ def test_rows_take_their_bytes_and_come_back_from_them_to_the_bit(precision):
     weights, batches = made_up_run(shape, 16, 5)
     done = train(shape, weights, batches.__getitem__, 0, 5).weights
     (block,) = done.blocks
-    stored = packed(precision, *block)
+    stored = pack_rows(precision, *block)
     assert stored.shape[1] == stored_bytes(precision, 5) + 4
-    vectors, states = unpacked(precision, 5, stored)
+    vectors, states = unpack_rows(precision, 5, stored)
     assert vectors.tobytes() == block.vectors.tobytes() and states.tobytes() == block.states.tobytes()
     if precision != "int8":  # whose scale follows the row
-        assert nearest(vectors, precision)[0].tobytes() == vectors.tobytes()
+        assert round_to_nearest(vectors, precision)[0].tobytes() == vectors.tobytes()
 
 
 @pytest.mark.parametrize("precision", NARROW)

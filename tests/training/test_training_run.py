@@ -15,10 +15,10 @@ from engine.run.training_curve import scaled_learner
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.scenario.storage import OPTIMIZERS
-from engine.training.lookup import Early, localise, look_up, uses
-from engine.training.loop import auc, boundaries, evaluate, train
+from engine.training.lookup import EarlyLookup, localise, look_up, row_uses_of
+from engine.training.loop import auc, evaluate, evaluation_batches, train
 from engine.training.optimizers import update_rows
-from engine.training.weights import copy, initial
+from engine.training.weights import copy_weights, initial_weights
 from engine.workload.source import source
 from tests.cases import each
 from tests.training.training_models import made_up_batch, made_up_run, model, state_bytes, touched, uniforms
@@ -50,7 +50,7 @@ def test_evaluations_are_of_the_model_after_that_many_batches():
     shape = model()
     start, batches = made_up_run(shape, 16, 20)
     held_out = made_up_batch(shape, 50, 99)
-    start = initial(shape, touched([*batches, held_out]), 1)
+    start = initial_weights(shape, touched([*batches, held_out]), 1)
     done = train(shape, start, batches.__getitem__, 0, 20, held_out=held_out, evaluations=frozenset({0, 6, 20, 21}))
     assert sorted(done.evaluations) == [6, 20]
     after = train(shape, start, batches.__getitem__, 0, 6).weights
@@ -78,9 +78,9 @@ def test_a_run_that_diverges_says_so_and_what_to_lower():
 
 
 def test_boundaries_are_evenly_spread_and_end_with_the_run():
-    assert sorted(boundaries(1000, 4)) == [250, 500, 750, 1000]
-    assert sorted(boundaries(3, 10)) == [1, 2, 3]
-    assert sorted(boundaries(10, 3)) == [4, 7, 10]
+    assert sorted(evaluation_batches(1000, 4)) == [250, 500, 750, 1000]
+    assert sorted(evaluation_batches(3, 10)) == [1, 2, 3]
+    assert sorted(evaluation_batches(10, 3)) == [4, 7, 10]
 
 
 ROW_DIGESTS = {  # of what one kind of tables has always made of made-up gradients, by optimizer and precision
@@ -112,10 +112,10 @@ def test_rows_alike_are_updated_to_the_bytes_of_always(kind):
     found = sha256()
     for number, batch in enumerate(batches[:-1]):
         here, there = (localise(shape, weights, one) for one in (batch, batches[number + 1]))
-        early = Early(look_up(shape, weights, there), uses(shape, there))
+        early = EarlyLookup(look_up(shape, weights, there), row_uses_of(shape, there))
         early.features[:, :6] = 0
         gradient = (uniforms(number, 16 * 18).reshape(16, 18) - 0.5).astype(np.float32)
-        update_rows(shape, weights, uses(shape, here), gradient, early, number)
+        update_rows(shape, weights, row_uses_of(shape, here), gradient, early, number)
         found.update(early.features.tobytes())
     for array in weights.blocks[0]:
         found.update(array.tobytes())
@@ -191,6 +191,6 @@ def test_an_evaluation_does_not_depend_on_the_chunk():
 def test_accuracy_is_the_share_of_logits_on_the_right_side():
     shape = model()
     weights, (batch,) = made_up_run(shape, 64, 1)
-    weights = copy(weights)
+    weights = copy_weights(weights)
     weights.mlp[-1] = 1e3  # the bias of the logit: every sample is called a click
     assert evaluate(shape, weights, localise(shape, weights, batch)).accuracy == np.mean(batch.labels)

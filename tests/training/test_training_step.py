@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from engine.scenario.storage import OPTIMIZERS
-from engine.training.lookup import localise, look_up, uses
+from engine.training.lookup import localise, look_up, row_uses_of
 from engine.training.step import step
-from engine.training.weights import copy, local
+from engine.training.weights import copy_weights, local_places
 from tests.cases import each
 from tests.training.reference_dlrm import ReferenceDlrm
 from tests.training.training_models import all_rows, made_up_run, model, state_bytes
@@ -62,11 +62,11 @@ def test_uses_list_every_lookup_once_by_row_and_sample(size, uneven):
     shape = model(rows=(40_000, 7))
     weights, (batch,) = made_up_run(shape, size, 1, uneven=uneven)
     here = localise(shape, weights, batch)
-    (found,) = uses(shape, here)
+    (found,) = row_uses_of(shape, here)
     lookups = [
         (int(row), sample)
         for _, sample, rows in ReferenceDlrm(shape, weights).bags(batch)
-        for row in local(shape, weights, np.array(rows))
+        for row in local_places(shape, weights, np.array(rows))
     ]
     counts, places = np.diff(found.first), here.lookups[0].places
     assert list(zip(np.repeat(found.unique, counts).tolist(), found.samples.tolist(), strict=True)) == sorted(lookups)
@@ -76,7 +76,7 @@ def test_uses_list_every_lookup_once_by_row_and_sample(size, uneven):
 
 def relaxed_and_strict(shape, count=12, uneven=False):
     weights, batches = made_up_run(shape, 16, count, uneven=uneven)
-    relaxed, early, losses = copy(weights), None, []
+    relaxed, early, losses = copy_weights(weights), None, []
     here = [localise(shape, weights, batch) for batch in batches]
     for number, (batch, following) in enumerate(zip(here, [*here[1:], None], strict=True)):
         done = step(shape, relaxed, batch, early, following, number)

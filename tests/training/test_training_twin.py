@@ -9,13 +9,13 @@ from engine.training.shape import (
     TableSpan,
     cross_size,
     fold,
-    full,
+    full_shape,
     larger_budget,
     mlp_size,
     offsets,
     row_nbytes,
     scale_note,
-    scaled,
+    scaled_shape,
     step_flop,
 )
 from tests.training.training_models import model
@@ -28,7 +28,7 @@ def scenario(**changes):
 
 
 def test_the_reference_dlrm_on_kaggle_has_its_published_number_of_mlp_parameters():
-    shape = full(scenario(model__name="dlrm-kaggle"))
+    shape = full_shape(scenario(model__name="dlrm-kaggle"))
     bottom = 13 * 512 + 512 + 512 * 256 + 256 + 256 * 64 + 64 + 64 * 16 + 16
     top_input = 16 + 27 * 26 // 2
     assert shape.top_input == 367 == top_input
@@ -36,13 +36,13 @@ def test_the_reference_dlrm_on_kaggle_has_its_published_number_of_mlp_parameters
 
 
 def test_a_model_within_its_budgets_is_trained_as_it_is():
-    shape = scaled(scenario(model__name="dlrm-kaggle"), np.arange(1000))
+    shape = scaled_shape(scenario(model__name="dlrm-kaggle"), np.arange(1000))
     assert (shape.width_divisor, shape.table_divisor, scale_note(shape)) == (1, 1, "")
 
 
 def test_hidden_widths_take_the_smallest_power_of_two_that_fits():
     given = scenario(model__name="rm1")
-    shape = scaled(given, NONE)
+    shape = scaled_shape(given, NONE)
     by_hand = [13 * w + w * v + v * 32 + 672 * t + t * u + u for w, v, t, u in [(4096, 1024, 128, 32), (2048, 512, 64, 16)]]
     flop = [6 * 128 * weights for weights in by_hand]
     assert flop[0] > 1e9 >= flop[1] == step_flop(shape, 128)
@@ -51,14 +51,14 @@ def test_hidden_widths_take_the_smallest_power_of_two_that_fits():
 
 
 def test_no_hidden_width_falls_below_one():
-    shape = scaled(scenario(model__name="tiny", model__bottom_mlp=(5, 64, 2, 4), run__step_budget_GFLOP=8e-5), NONE)
+    shape = scaled_shape(scenario(model__name="tiny", model__bottom_mlp=(5, 64, 2, 4), run__step_budget_GFLOP=8e-5), NONE)
     assert shape.width_divisor == 8 and shape.bottom == (5, 8, 1, 4) and shape.top == (1, 1)
 
 
 def test_tables_fold_by_the_smallest_power_of_two_that_fits():
     given = scenario(model__num_tables=2, model__num_embeddings=(10**9, 3), run__memory_budget_GiB=0.01)
     seen = np.arange(0, 10**9, 1000)
-    shape = scaled(given, seen)
+    shape = scaled_shape(given, seen)
     room = (0.01 * 2**30 - 4 * mlp_size(shape)) / (16 * 4)
     counts = {
         divisor: len(np.unique(seen % -(-(10**9) // divisor))) for divisor in (shape.table_divisor // 2, shape.table_divisor)
@@ -77,14 +77,14 @@ def test_a_budget_that_holds_not_even_the_narrowest_twin_is_raised_to_one_that_d
     wide = {"model__num_tables": 40, "model__embedding_dim": 64, "data__batch_size": 4096, "model__bottom_mlp": (13, 512, 64)}
     needed = larger_budget(scenario(**wide))
     with pytest.raises(CannotRun, match=f"raise it to {needed:g}"):
-        scaled(scenario(**wide), NONE)
-    assert step_flop(scaled(scenario(**wide, run__step_budget_GFLOP=needed), NONE), 4096) <= needed * 1e9
+        scaled_shape(scenario(**wide), NONE)
+    assert step_flop(scaled_shape(scenario(**wide, run__step_budget_GFLOP=needed), NONE), 4096) <= needed * 1e9
     assert larger_budget(scenario(**wide, run__step_budget_GFLOP=needed)) is None
     assert larger_budget(scenario(**wide, run__training=False)) is None
 
 
 def test_mlperfs_dcnv2_has_its_published_layers():
-    shape = full(scenario(model__name="dlrm-dcnv2"))
+    shape = full_shape(scenario(model__name="dlrm-dcnv2"))
     features = 27 * 128  # of the dense vector and 26 tables
     assert (shape.ranks, shape.dense_optimizer, sum(shape.pooling)) == ((512,) * 3, "adagrad", 214)
     assert shape.spans == (TableSpan(128, "fp32", "adagrad", 26),)
@@ -108,4 +108,4 @@ def test_a_row_takes_its_four_words_and_what_its_optimizer_keeps(optimizer, nbyt
 )
 def test_what_no_twin_can_fit_is_refused_with_the_knob_to_raise(changes, knob):
     with pytest.raises(CannotRun, match=rf"{knob}=.*raise it"):
-        scaled(scenario(run__memory_budget_GiB=0.01, **changes), np.arange(9 * 26))
+        scaled_shape(scenario(run__memory_budget_GiB=0.01, **changes), np.arange(9 * 26))

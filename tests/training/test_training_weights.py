@@ -9,16 +9,16 @@ from engine.core.hashing import GOLDEN, mix
 from engine.errors import CannotRun
 from engine.scenario.storage import OPTIMIZERS
 from engine.training.lookup import localise
-from engine.training.shape import distinct, mlp_size
+from engine.training.shape import distinct_ids, mlp_size
 from engine.training.step import step
-from engine.training.weights import copy, initial, layers, local, revert, revert_mlp, rows_at
+from engine.training.weights import copy_weights, initial_weights, layers, local_places, restore_mlp, restore_rows, rows_at
 from tests.oracles.splitmix import mixed
 from tests.training.training_models import made_up_run, model, state_bytes, touched
 
 
 def test_first_values_are_the_hash_of_seed_row_and_column():
     shape = model(rows=(16, 4))
-    weights = initial(shape, np.array([2, 17]), 9)
+    weights = initial_weights(shape, np.array([2, 17]), 9)
     mask = 2**64 - 1
     golden = int(GOLDEN)
     assert int(mix(np.uint64(12345))) == mixed(12345)
@@ -31,7 +31,7 @@ def test_first_values_are_the_hash_of_seed_row_and_column():
 
 def test_another_seed_starts_elsewhere():
     shape, rows = model(), np.arange(37)
-    one, two = initial(shape, rows, 1), initial(shape, rows, 2)
+    one, two = initial_weights(shape, rows, 1), initial_weights(shape, rows, 2)
     assert (one.blocks[0].vectors != two.blocks[0].vectors).all() and (one.mlp != two.mlp).all()
 
 
@@ -46,7 +46,7 @@ def test_layers_are_views_that_cover_the_flat_vector_in_order():
 
 def test_first_layers_have_the_spread_of_the_reference_dlrm():
     shape = model(bottom=(5, 400, 4), top=(300, 1))
-    weights = initial(shape, np.arange(3), 1)
+    weights = initial_weights(shape, np.arange(3), 1)
     (first, second), (third, _) = layers(shape, weights.mlp, "bottom"), layers(shape, weights.mlp, "top")
     for layer in (first, second, third):
         n, m = layer.weight.shape
@@ -57,48 +57,48 @@ def test_first_layers_have_the_spread_of_the_reference_dlrm():
 @given(st.sets(st.integers(0, 10**12 - 1), min_size=1, max_size=60), st.integers(0, 10**12 - 1))
 def test_places_are_those_of_a_sorted_search(rows, other):
     shape = model(rows=(10**12,), pooling=(1,))
-    weights = initial(shape, np.array(sorted(rows)), 1)
+    weights = initial_weights(shape, np.array(sorted(rows)), 1)
     ids = np.array(list(rows))
-    np.testing.assert_array_equal(local(shape, weights, ids), np.searchsorted(weights.rows, ids))
+    np.testing.assert_array_equal(local_places(shape, weights, ids), np.searchsorted(weights.rows, ids))
     if other not in rows:
         with pytest.raises(CannotRun, match=f"Row {other} is not among"):
-            local(shape, weights, np.array([*ids, other]))
+            local_places(shape, weights, np.array([*ids, other]))
 
 
 @pytest.mark.parametrize("bad", [-1, -(2**63), 37, 2**62])
 def test_a_row_outside_the_tables_is_refused(bad):
     shape = model()
     with pytest.raises(CannotRun, match="the tables hold rows 0 to 36"):
-        initial(shape, np.array([3, bad]), 1)
+        initial_weights(shape, np.array([3, bad]), 1)
     with pytest.raises(CannotRun, match="is not among"):
-        local(shape, initial(shape, np.arange(37), 1), np.array([bad]))
+        local_places(shape, initial_weights(shape, np.arange(37), 1), np.array([bad]))
 
 
 def test_touched_rows_are_those_of_all_batches(monkeypatch):
     _, batches = made_up_run(model(), 8, 5)
     expected = sorted({int(row) for batch in batches for row in batch.ids})
     assert touched(batches).tolist() == expected
-    monkeypatch.setattr("engine.training.weights.PENDING", 10)
+    monkeypatch.setattr("engine.training.weights.MAX_PENDING_IDS", 10)
     assert touched(iter(batches)).tolist() == expected
 
 
 @given(st.lists(st.integers(-5, 5)))
 def test_distinct_rows_are_sorted_and_none_is_lost(ids):
-    assert distinct(np.array(ids, np.int64)).tolist() == sorted(set(ids))
+    assert distinct_ids(np.array(ids, np.int64)).tolist() == sorted(set(ids))
 
 
 @pytest.mark.parametrize("optimizer", [*OPTIMIZERS, ("adam", "sgd")])
 def test_revert_takes_embeddings_and_mlps_back_separately(optimizer):
     shape = model(optimizer=optimizer)
     weights, (batch,) = made_up_run(shape, 16, 1)
-    before, after = copy(weights), copy(weights)
+    before, after = copy_weights(weights), copy_weights(weights)
     here = localise(shape, after, batch)
     step(shape, after, here)
     places = [np.unique(lookups.places) for lookups in here.lookups]
-    embeddings = copy(after)
-    revert(embeddings, places, rows_at(before, places))
+    embeddings = copy_weights(after)
+    restore_rows(embeddings, places, rows_at(before, places))
     rows, dense = state_bytes(embeddings)[:-2], state_bytes(embeddings)[-2:]
     assert rows == state_bytes(before)[:-2] != state_bytes(after)[:-2]
     assert dense == state_bytes(after)[-2:] != state_bytes(before)[-2:]
-    revert_mlp(embeddings, before.mlp, before.mlp_state)
+    restore_mlp(embeddings, before.mlp, before.mlp_state)
     assert state_bytes(embeddings) == state_bytes(before)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.training.shape import Shape, table_spans
-from engine.training.weights import Weights, initial, rows_of, trained_arrays
+from engine.training.weights import Weights, initial_weights, rows_of, trained_arrays
 from engine.workload.batch import Batch
 
 
@@ -84,7 +84,7 @@ def touched(batches: Iterable[Batch]) -> np.ndarray:
 def made_up_run(shape: Shape, size: int, count: int, seed: int = 1, uneven: bool = False) -> tuple[Weights, list[Batch]]:
     """Return initial weights for `count` batches, and the batches."""
     batches = [made_up_batch(shape, size, number, seed, uneven) for number in range(count)]
-    return initial(shape, touched(batches), seed), batches
+    return initial_weights(shape, touched(batches), seed), batches
 
 
 ORACLE_STEPS, ORACLE_BATCH = 200, 64

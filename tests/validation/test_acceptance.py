@@ -24,7 +24,7 @@ def test_the_command_meets_every_figure(capsys):
 @pytest.mark.parametrize(("ours", "status", "word"), [(70.0, 0, "pass"), (75.1, 3, "FAIL")])
 def test_a_figure_outside_its_tolerance_ends_with_3_and_its_name(monkeypatch, capsys, ours, status, word):
     figure = Figure("Rows", "hot", ours, "72 ± 3", 69.0, 75.0)
-    monkeypatch.setattr("engine.commands.workload.acceptance", lambda: iter([figure]))
+    monkeypatch.setattr("engine.commands.workload.acceptance_figures", lambda: iter([figure]))
     assert main(["workload"]) == status
     assert f"hot                  ours {ours:8.2f}   published 72 ± 3         {word}" in capsys.readouterr().out
 
@@ -32,7 +32,7 @@ def test_a_figure_outside_its_tolerance_ends_with_3_and_its_name(monkeypatch, ca
 def test_the_shares_count_what_a_drawn_data_set_holds():
     law, samples, least = Popularity((0.2,), 0.8, 1.1, 2.0, 30_000, 30_001), 40_000, 2
     key = hashing.key(3, hashing.Purpose.IDS)
-    drawn = sampling.draw(sampling.sampler((law,)), key, np.array([0, samples]), np.array([0, law.rows]))
+    drawn = sampling.draw_ids(sampling.sampler((law,)), key, np.array([0, samples]), np.array([0, law.rows]))
     counts = np.bincount(drawn, minlength=law.rows)
     kept = np.where(counts >= least, counts, 0)  # by rank: the hottest rank is row 0
     ids, mass = np.cumsum(kept > 0), np.cumsum(kept) / kept.sum()

@@ -21,7 +21,7 @@ WORDS = ["--preset", "tiny", "--batches", "60", "--crash-at", "40", "--held-out"
 
 def struck(plan: AccuracyPlan):
     """Train as far as a study does before it recovers; returns shape, first weights, source and what was trained."""
-    b, (given, shape, start, _) = plan.crash_at, accuracy.begun(plan, 1)
+    b, (given, shape, start, _) = plan.crash_at, accuracy.prepare_seed(plan, 1)
     old = frozenset(b - g for g in plan.staleness)
     return shape, start, given, train(shape, start, given.batch, 0, b + 1, keep=old, record=frozenset({b}))
 
@@ -46,14 +46,14 @@ def test_the_pair_without_staleness_is_the_run_without_a_fault_bit_by_bit():
     strict = accuracy.recovered(trained, SMALL.crash_at, 0)
     accuracy.check_same(train(shape, strict, given.batch, SMALL.crash_at, SMALL.batches).weights, whole, 1)
     test = accuracy.localise(shape, whole, given.held_out())
-    assert accuracy.one_seed(SMALL, 1).at_end[0] == accuracy.score(shape, whole, test)
+    assert accuracy.one_seed(SMALL, 1).at_end[0] == accuracy.score_weights(shape, whole, test)
 
 
 def test_the_control_sees_a_single_wrong_bit(monkeypatch):
     def careless(weights, places, rows):
         weights.blocks[0].vectors[places[0][1:]] = rows[0].vectors[1:]
 
-    monkeypatch.setattr(accuracy, "revert", careless)
+    monkeypatch.setattr(accuracy, "restore_rows", careless)
     with pytest.raises(RuntimeError, match="Seed 1: after a strict recovery `vectors` differs from the run without a fault"):
         accuracy.one_seed(SMALL, 1)
 
@@ -71,8 +71,8 @@ def test_students_quantile_is_scipys(freedom):
     from scipy import stats  # late, since importing it takes a second
 
     angle = math.atan(1.7 / math.sqrt(freedom))
-    assert paired.quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-12)
-    assert paired.enclosed(angle, freedom) == pytest.approx(1 - 2 * stats.t.sf(1.7, freedom), rel=1e-12)
+    assert paired.student_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-12)
+    assert paired.enclosed_share(angle, freedom) == pytest.approx(1 - 2 * stats.t.sf(1.7, freedom), rel=1e-12)
 
 
 def test_the_interval_is_that_of_the_paired_t_test():
@@ -81,7 +81,7 @@ def test_the_interval_is_that_of_the_paired_t_test():
     random = np.random.default_rng(1)
     spread = random.normal(70, 5, 22)
     ours, other = spread + random.normal(0.02, 0.05, 22), spread
-    found = paired.paired(list(ours - other))
+    found = paired.paired_difference(list(ours - other))
     whole = stats.ttest_rel(ours, other).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((whole.low, whole.high), rel=1e-9)
     assert found.mean == pytest.approx(np.mean(ours - other))
@@ -112,14 +112,14 @@ def test_differences_are_stale_minus_fault_free_in_points_and_the_spread_is_betw
 def test_the_sentence_says_for_which_ages_the_bound_holds(loss_at_end, words):
     at_end = {0: Score(0.7, 75.0, 0.5), **{g: Score(0.7, 75 - loss, 0.5) for g, loss in zip((10, 300), loss_at_end, strict=True)}}
     seeds = {n: Seed(n, "", at_end, at_end) for n in (1, 2)}
-    said = findings.sentence(kept.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10, 300)), "2026-11-21", "0.2", seeds))
+    said = findings.accuracy_sentence(kept.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10, 300)), "2026-11-21", "0.2", seeds))
     assert said.startswith("20 batches after recovery") and words in said
 
 
 def test_the_sentence_does_not_decide_what_the_interval_leaves_open():
     scores = [{0: Score(0.7, 75.0, 0.5), 10: Score(0.7, 75 - loss, 0.5)} for loss in (0.0, 0.03)]
     seeds = {n: Seed(n, "", one, one) for n, one in enumerate(scores)}
-    said = findings.sentence(kept.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10)), "2026-11-21", "0.2", seeds))
+    said = findings.accuracy_sentence(kept.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10)), "2026-11-21", "0.2", seeds))
     assert "is neither confirmed nor refuted for 10. An" in said and "-0.0150 ± 0.191" in said
 
 
@@ -141,40 +141,42 @@ def test_the_file_is_the_same_for_any_number_of_processes_and_of_stops(tmp_path,
 
 def test_another_plan_is_not_mixed_into_a_file(tmp_path):
     out = tmp_path / "study"
-    kept.begin(out, SMALL, "2026-11-21")
+    kept.open_study(out, SMALL, "2026-11-21")
     with pytest.raises(
         BadFile, match=r"holds another study, of `.* --preset tiny --batches 60 --crash-at 40 .*give another --out"
     ):
-        kept.begin(out, AccuracyPlan("tiny", 61, 40, 400, (0, 1, 30)), "2026-11-21")
+        kept.open_study(out, AccuracyPlan("tiny", 61, 40, 400, (0, 1, 30)), "2026-11-21")
     out.write_text("AUC\n1\n")
     with pytest.raises(BadFile, match="is not the file of an accuracy study"):
-        kept.read(out)
+        kept.read_study(out)
 
 
 def test_seeds_of_other_code_are_not_mixed_into_a_file(tmp_path, monkeypatch):
     out = tmp_path / "study"
-    kept.begin(out, SMALL, "2026-11-21")
-    assert kept.begin(out, SMALL, "2026-11-22").date == "2026-11-21"
+    kept.open_study(out, SMALL, "2026-11-21")
+    assert kept.open_study(out, SMALL, "2026-11-22").date == "2026-11-21"
     monkeypatch.setattr(kept.version, "CODE", "0123456789abcdef")
     with pytest.raises(BadFile, match=r"holds 0 seeds that other code of Emberpool has computed.*give another --out"):
-        kept.begin(out, SMALL, "2026-11-21")
-    old = kept.STORED.read_text().replace(f'"model_version": "{stored().model}"', f'"model_version": "{kept.version.MODEL}"')
+        kept.open_study(out, SMALL, "2026-11-21")
+    old = kept.STORED_ACCURACY.read_text().replace(
+        f'"model_version": "{stored().model}"', f'"model_version": "{kept.version.MODEL}"'
+    )
     out.write_text(old)  # of a time when code was not noted
     with pytest.raises(BadFile, match=f"holds {len(stored().seeds)} seeds that other code"):
-        kept.begin(out, AccuracyPlan(), "2026-11-21")
+        kept.open_study(out, AccuracyPlan(), "2026-11-21")
 
 
 def test_a_seed_is_not_kept_once_the_engines_files_have_changed(tmp_path, monkeypatch):
     out = tmp_path / "study"
-    study = kept.begin(out, SMALL, "2026-11-21")
+    study = kept.open_study(out, SMALL, "2026-11-21")
     monkeypatch.setattr(kept, "ProcessPoolExecutor", AtOnce)
     monkeypatch.setattr(kept, "as_completed", iter)
     monkeypatch.setattr(kept.version, "code_has_changed", lambda: True)
     with pytest.raises(CannotRun, match="files have changed"):
-        list(kept.advance(out, study, [1], 1))
-    assert kept.read(out).seeds == {}
+        list(kept.run_seeds(out, study, [1], 1))
+    assert kept.read_study(out).seeds == {}
     monkeypatch.setattr(kept.version, "code_has_changed", lambda: False)
-    assert [seed.seed for seed in kept.advance(out, study, [1], 1)] == [1] and set(kept.read(out).seeds) == {1}
+    assert [seed.seed for seed in kept.run_seeds(out, study, [1], 1)] == [1] and set(kept.read_study(out).seeds) == {1}
 
 
 class AtOnce:
@@ -205,7 +207,7 @@ class AtOnce:
 )
 def test_a_plan_that_cannot_be_carried_out_is_refused_with_the_remedy(changes, sentence):
     with pytest.raises(BadInput, match=sentence):
-        accuracy.check(AccuracyPlan(**{**vars_of(SMALL), **changes}))
+        accuracy.check_plan(AccuracyPlan(**{**vars_of(SMALL), **changes}))
 
 
 def vars_of(plan: AccuracyPlan) -> dict:
@@ -213,7 +215,7 @@ def vars_of(plan: AccuracyPlan) -> dict:
 
 
 def stored() -> kept.Study:
-    return kept.read(kept.STORED)
+    return kept.read_study(kept.STORED_ACCURACY)
 
 
 def test_the_stored_result_is_the_full_study():
@@ -221,7 +223,7 @@ def test_the_stored_result_is_the_full_study():
     assert study.plan == AccuracyPlan() and len(study.seeds) >= 10 and study.date >= "2026-11-21"
     assert {seed.twin for seed in study.seeds.values()} == {""}
     assert all(set(seed.at_end) == set(seed.at_recovery) == set(study.plan.staleness) for seed in study.seeds.values())
-    assert kept._text(study) == kept.STORED.read_text()
+    assert kept._text(study) == kept.STORED_ACCURACY.read_text()
 
 
 # What another processor's order of products may come to after 1,500 batches; measured on a second kind: 1.4e-4, .046, 5e-4.

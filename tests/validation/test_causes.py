@@ -2,13 +2,13 @@
 
 import pytest
 
-from engine.campaign.reference_points import protections
+from engine.campaign.reference_points import protection_figures
 from engine.errors import CannotRun
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.validation import causes, validate
 from engine.validation.claims import claims
-from engine.validation.scoreboard import rows
+from engine.validation.scoreboard import json_rows
 from tests.cases import each
 
 INPUT, FABRIC = "host.input-a-value", "network.fabric-bandwidth"
@@ -32,7 +32,7 @@ def test_four_of_the_presets_ten_causes_count_and_the_others_tell_why_not():
     assert len(missed) == 10 and {verdict.name for verdict in missed if verdict.cause_counts} == COUNTING
     for verdict in missed:
         assert ("does not count: " in verdict.cause) == bool(verdict.objections) == (not verdict.cause_counts)
-    (cpr,) = [row for row in rows((), protections()) if row["cause"]]
+    (cpr,) = [row for row in json_rows((), protection_figures()) if row["cause"]]
     assert cpr["cause_counts"] is False and "does not count: machine.num_gpus=10 is no constant" in cpr["cause"]
 
 
@@ -50,7 +50,7 @@ def test_four_of_the_presets_ten_causes_count_and_the_others_tell_why_not():
     ],
 )
 def test_a_value_is_plausible_inside_its_constants_range_or_as_a_choice_that_is_named(knobs, objected):
-    said = list(causes.implausible(TERABYTE, knobs, "measured with a CUDA graph over 0.27 GB/s"))
+    said = list(causes.implausible_knobs(TERABYTE, knobs, "measured with a CUDA graph over 0.27 GB/s"))
     assert len(said) == bool(objected) and all(objected in clause for clause in said)
 
 
@@ -69,12 +69,12 @@ def test_a_value_is_plausible_inside_its_constants_range_or_as_a_choice_that_is_
     ],
 )
 def test_a_cause_explains_at_least_half_of_the_log_error(ours, caused, ends, counts):
-    assert (list(causes.unexplained(ours, caused, ends)) == []) is counts
+    assert (list(causes.unexplained_share(ours, caused, ends)) == []) is counts
 
 
 def test_a_cause_worsens_no_other_number_on_the_same_gpu_host_and_loop():
     claim = claim_of("torchrec-terabyte", "Throughput, all-hbm, one V100 in fp16 [samples/s]")
-    (trial,) = causes.trials("torchrec-terabyte", claim)
+    (trial,) = causes.sibling_trials("torchrec-terabyte", claim)
     assert trial.title == "Throughput, all-hbm, one V100 [samples/s]" and trial.knobs[-1] == claim.cause_knobs[0]
 
     def measured(under_cause, otherwise=600_000.0):
@@ -96,4 +96,4 @@ def test_a_cause_worsens_no_other_number_on_the_same_gpu_host_and_loop():
 def test_what_has_no_cause_has_no_objection():
     claim = claim_of("fae-kaggle", "Speed-up over CPU only")
     assert causes.objections("fae-kaggle", claim, lambda _: pytest.fail("nothing to measure")) == ()
-    assert causes.trials("fae-kaggle", claim) == ()
+    assert causes.sibling_trials("fae-kaggle", claim) == ()

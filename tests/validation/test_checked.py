@@ -14,7 +14,7 @@ from engine.simulate import simulate
 from engine.validation import known_error as subject
 from engine.validation import validate
 from engine.validation.claims import Claim, claims
-from engine.validation.known_error import sentence
+from engine.validation.known_error import known_error_sentence
 from engine.validation.validate import METRICS, gaps
 from tests.cases import each
 
@@ -32,7 +32,7 @@ def off(name, claim):
 def test_the_worst_calibrated_step_time_is_the_one_that_the_page_names():
     totals = [(name, c) for name in PROTOTYPES for c in claims(name) if c.metric == STEP and c.kind == "calibrated"]
     worst = max(off(name, claim) for name, claim in totals)
-    said = sentence(preset("trainingcxl-rm1").scenario, STEP)
+    said = known_error_sentence(preset("trainingcxl-rm1").scenario, STEP)
     assert f"{len(totals)} calibrated to, off by at most {percent(worst / 100)}" in said and "differ" not in said
 
 
@@ -43,7 +43,7 @@ def test_a_published_mean_is_held_against_the_mean_of_the_estimates():
         ratios.append(fast.results["Energy per batch [J]"] / slow.results["Energy per batch [J]"])
     arithmetic, geometric = 100 * (1 - fmean(ratios)), 100 * (1 - geometric_mean(ratios))
     worst = 100 * max(abs(arithmetic / 72.6 - 1), abs(geometric / 76.6 - 1))
-    said = sentence(preset("trainingcxl-rm3").scenario, "Energy per batch [J]")
+    said = known_error_sentence(preset("trainingcxl-rm3").scenario, "Energy per batch [J]")
     assert said.startswith("2 published numbers on these parts: 2 headlines") and said.endswith(
         f"at most {percent(worst / 100)}."
     )
@@ -52,18 +52,19 @@ def test_a_published_mean_is_held_against_the_mean_of_the_estimates():
 def test_a_machine_of_other_parts_has_no_published_number():
     other = with_values(preset("trainingcxl-rm1").scenario, {"machine.gpu": "v100"})
     for scenario in (other, preset("optane-kaggle").scenario, preset("optane-rm1").scenario):
-        assert sentence(scenario, STEP) == f"No published number for this machine; {ALONE}"
+        assert known_error_sentence(scenario, STEP) == f"No published number for this machine; {ALONE}"
     assert (
-        sentence(preset("trainingcxl-rm1").scenario, "Capital cost [USD]") == f"Nothing is published about this result; {ALONE}"
+        known_error_sentence(preset("trainingcxl-rm1").scenario, "Capital cost [USD]")
+        == f"Nothing is published about this result; {ALONE}"
     )
 
 
 def test_a_scenario_beside_a_claiming_preset_is_told_how_many_knobs_lie_between():
     base = preset("trainingcxl-rm2").scenario
     near = with_values(base, {"machine.cxl_bandwidth_GBps": 4.0, "run.batches": 7, "system": "pmem"})
-    assert sentence(near, STEP).endswith(f"The nearest is {preset('trainingcxl-rm2').title}; 1 knob differs here.")
+    assert known_error_sentence(near, STEP).endswith(f"The nearest is {preset('trainingcxl-rm2').title}; 1 knob differs here.")
     far = with_values(near, {"data.batch_size": 64})
-    assert sentence(far, STEP).endswith("2 knobs differ here.")
+    assert known_error_sentence(far, STEP).endswith("2 knobs differ here.")
 
 
 @each("name", ["tiny", "trainingcxl-rm4", "optane-rm4"])
@@ -80,7 +81,7 @@ def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(n
 @each("asked", [("tiny",), ("tiny", "trainingcxl-rm4")], few=1)
 def test_the_command_lists_the_gaps_of_every_system_that_runs_the_presets_asked_for_at_every_length(asked, capsys, monkeypatch):
     monkeypatch.setattr(validate, "LENGTHS", (3, 5))
-    both = [(name, *pair) for name in asked for pair in validate.pairs(name)]
+    both = [(name, *pair) for name in asked for pair in validate.system_lengths(name)]
     assert {length for name, _, length in both if name == "tiny"} == {3, 5, 2000}
     assert main(["validate", "--gaps", *asked]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -106,4 +107,4 @@ def test_a_published_number_counts_for_machines_of_its_own_parts_alone(monkeypat
     assert fresh(real, STEP) == ((claim, pytest.approx(off)),)
     monkeypatch.setattr(subject, "known_errors", fresh)
     monkeypatch.setattr(subject, "_nearest", subject._nearest.__wrapped__)
-    assert sentence(preset("optane-rm1").scenario, STEP).startswith("1 published number on these parts: 1 not used")
+    assert known_error_sentence(preset("optane-rm1").scenario, STEP).startswith("1 published number on these parts: 1 not used")

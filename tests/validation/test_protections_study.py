@@ -8,7 +8,7 @@ from engine.errors import BadInput
 from engine.training.loop import train
 from engine.validation.studies import accuracy, kept, protections
 from engine.validation.studies.findings import MOMENTS, findings
-from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded
+from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded_table
 from tests.training.training_models import made_up_run, model
 from tests.validation.test_accuracy_study import assert_alike, rows
 
@@ -19,7 +19,7 @@ WORDS = ["--preset", "tiny", "--batches", "40", "--crash-at", "30", "--held-out"
 @pytest.fixture(scope="module")
 def struck():
     """Weights of the small plan as batches 20 and 30 begin and after batch 39, trained without a break."""
-    given, shape, first, test = accuracy.begun(SMALL, 1)
+    given, shape, first, test = accuracy.prepare_seed(SMALL, 1)
     older = {n: train(shape, first, given.batch, 0, n).weights for n in (20, 30)}
     ends = train(shape, first, given.batch, 0, 40).weights
     return shape, older, ends, test
@@ -28,8 +28,8 @@ def struck():
 def test_the_pair_is_the_run_without_a_fault_bit_by_bit(struck):
     shape, older, ends, test = struck
     seed = protections.one_seed(SMALL, 1)
-    assert seed.at_end["none"] == accuracy.score(shape, ends, test)
-    assert seed.at_recovery["none"] == accuracy.score(shape, older[30], test)
+    assert seed.at_end["none"] == accuracy.score_weights(shape, ends, test)
+    assert seed.at_recovery["none"] == accuracy.score_weights(shape, older[30], test)
     assert len({score.loss for score in seed.at_recovery.values()}) == 4
 
 
@@ -43,7 +43,7 @@ def test_cpr_takes_back_rows_of_one_shard_in_tables_of_any_width():
     weights, batches = made_up_run(shape, 16, 30)
     older = {n: train(shape, weights, batches.__getitem__, 0, n).weights for n in (20, 30)}
     _only_one_shard_is_back(older)
-    coarse, rounded_too = protections.recovered(older, 30, "bits-3", 1), [rounded(b.vectors, 3) for b in older[30].blocks]
+    coarse, rounded_too = protections.recovered(older, 30, "bits-3", 1), [rounded_table(b.vectors, 3) for b in older[30].blocks]
     assert [b.vectors.tobytes() for b in coarse.blocks] == [vectors.tobytes() for vectors in rounded_too]
 
 
@@ -69,7 +69,7 @@ def test_rounding_keeps_a_row_s_ends_and_errs_by_half_a_step_at_most():
     table = np.random.default_rng(1).normal(0, 0.1, (50, 16)).astype(np.float32)
     table[3] = 0.25
     for bits in (2, 4, 8):
-        found = rounded(table, bits)
+        found = rounded_table(table, bits)
         step = (table.max(1) - table.min(1)) / (2**bits - 1)
         assert (np.abs(found - table).max(1) <= step / 2 * 1.001 + 1e-7).all()
         assert max(len(np.unique(row)) for row in found) <= 2**bits
@@ -87,7 +87,7 @@ def test_rounding_keeps_a_row_s_ends_and_errs_by_half_a_step_at_most():
 )
 def test_a_plan_that_cannot_be_carried_out_is_refused_with_the_remedy(changes, sentence):
     with pytest.raises(BadInput, match=sentence):
-        protections.check(ProtectionsPlan(**{**vars(SMALL), **changes}))
+        protections.check_plan(ProtectionsPlan(**{**vars(SMALL), **changes}))
 
 
 @pytest.mark.slow
@@ -98,11 +98,11 @@ def test_the_command_keeps_seeds_in_a_file_that_does_not_depend_on_processes(tmp
     assert files[0].read_bytes() == files[1].read_bytes()
     out = capsys.readouterr().out
     assert "rows of one shard in 8 go back 10 batches" in out and "all rows rounded to 3 bits a weight" in out
-    assert kept.read(files[0]).command == f"python -m engine study protections --seeds 3 {' '.join(WORDS)}"
+    assert kept.read_study(files[0]).command == f"python -m engine study protections --seeds 3 {' '.join(WORDS)}"
 
 
 def test_the_stored_result_is_the_full_study():
-    study = kept.read(kept.STORED_PROTECTIONS)
+    study = kept.read_study(kept.STORED_PROTECTIONS)
     assert study.plan == ProtectionsPlan() and len(study.seeds) >= 10
     assert {seed.twin for seed in study.seeds.values()} == {""}
     assert kept._text(study) == kept.STORED_PROTECTIONS.read_text()
@@ -110,14 +110,14 @@ def test_the_stored_result_is_the_full_study():
 
 def test_the_study_can_see_harm():
     """Two bits a weight and old rows are known to hurt; an interval that included 0 could not tell the others from harm."""
-    found = {(one.variant, one.moment, one.measure): one.difference for one in findings(kept.read(kept.STORED_PROTECTIONS))}
+    found = {(one.variant, one.moment, one.measure): one.difference for one in findings(kept.read_study(kept.STORED_PROTECTIONS))}
     assert found["bits-2", "at_recovery", "auc"].high < 0
     assert found["cpr-500", "at_recovery", "auc"].high < 0
 
 
 @pytest.mark.slow
 def test_a_seed_of_the_stored_result_comes_out_again():
-    study = kept.read(kept.STORED_PROTECTIONS)
+    study = kept.read_study(kept.STORED_PROTECTIONS)
     ours, then = protections.one_seed(study.plan, 1), study.seeds[1]
     for moment in MOMENTS:
         for name, score in getattr(then, moment).items():

@@ -39,7 +39,7 @@ def test_one_fault_is_that_of_the_accuracy_study():
 @each(("age", "advanced"), [(5, 20), (10, 0), (30, 0)])
 def test_recoveries_take_the_mlps_back_each_time_but_never_beyond_the_one_before(age, advanced):
     """Struck every 10 batches, MLPs keep what they learn in the first 10 - age of them; rows are never taken back."""
-    given, shape, start, _ = accuracy.begun(SMALL, 1)
+    given, shape, start, _ = accuracy.prepare_seed(SMALL, 1)
     plan = RollbacksPlan("tiny", 60, 40, 400, age, ("spread-4",))
     found = weights_at_crash(plan, fault_batches(plan, "spread-4"), given, shape, start)
     if advanced == 0:
@@ -62,7 +62,7 @@ def test_a_plan_that_cannot_be_carried_out_is_refused(more, sentence, tmp_path, 
     assert main(["study", "rollbacks", *WORDS, *more, "--out", str(tmp_path / "s.jsonl")]) == 2
     assert sentence in capsys.readouterr().err
     with pytest.raises(BadInput, match="leaves nothing to find"):
-        rollbacks.check(RollbacksPlan("tiny", 60, 40, 400, 0))
+        rollbacks.check_plan(RollbacksPlan("tiny", 60, 40, 400, 0))
 
 
 @pytest.mark.slow
@@ -73,26 +73,28 @@ def test_the_command_computes_it_for_any_number_of_processes_and_says_how_to_aga
     assert files[0].read_bytes() == files[1].read_bytes()
     told = capsys.readouterr().out
     assert "4 recoveries over the run" in told and "1 recovery, in batch 7" in told
-    command = kept.read(files[0]).command
+    command = kept.read_study(files[0]).command
     assert command.startswith("python -m engine study rollbacks --seeds 2 --preset tiny") and command.endswith("--age 5")
 
 
 def test_the_stored_result_is_the_full_study():
-    study = kept.read(kept.STORED_ROLLBACKS)
+    study = kept.read_study(kept.STORED_ROLLBACKS)
     assert study.plan == RollbacksPlan() and len(study.seeds) >= 6
     assert {seed.twin for seed in study.seeds.values()} == {""}
     assert kept._text(study) == kept.STORED_ROLLBACKS.read_text()
 
 
 def test_a_hundred_recoveries_cost_more_than_ten_and_these_than_one():
-    found = {(one.variant, one.moment, one.measure): one.difference.mean for one in findings(kept.read(kept.STORED_ROLLBACKS))}
+    found = {
+        (one.variant, one.moment, one.measure): one.difference.mean for one in findings(kept.read_study(kept.STORED_ROLLBACKS))
+    }
     auc = [found[f"spread-{count}", "at_recovery", "auc"] for count in (1, 10, 100)]
     assert auc[2] < auc[1] and auc[2] < auc[0] and auc[2] < 0
 
 
 @pytest.mark.slow
 def test_a_seed_of_the_stored_result_comes_out_again():
-    study = kept.read(kept.STORED_ROLLBACKS)
+    study = kept.read_study(kept.STORED_ROLLBACKS)
     ours, then = rollbacks.one_seed(study.plan, 1), study.seeds[1]
     for moment in MOMENTS:
         for name, score in getattr(then, moment).items():

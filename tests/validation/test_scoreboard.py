@@ -10,14 +10,14 @@ from engine import version
 from engine.__main__ import main
 from engine.campaign import reference_points
 from engine.campaign.reference_points import published_figures
-from engine.campaign.simulate import terms_of
+from engine.campaign.simulate import campaign_terms
 from engine.commands import validate as command
 from engine.errors import BadFile, BadInput
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import per_table, with_values
 from engine.validation import accepted, workload_figures
 from engine.validation.claims import SAMPLES, claims, families
-from engine.validation.scoreboard import PublishedNumber, by_family, family_score, rank_correlation, rows, scores
+from engine.validation.scoreboard import PublishedNumber, by_family, family_score, json_rows, rank_correlation, scores
 from engine.validation.validate import ClaimVerdict
 from pages.evidence_page import verdict_tables
 from tests.cases import each
@@ -34,7 +34,7 @@ def numbers(*pairs, sample="out of sample"):
 def record(tmp_path, monkeypatch):
     """Return a place for a record, which the command then reads and writes."""
     file = tmp_path / "accepted.json"
-    for function in (accepted.read, accepted.accept):
+    for function in (accepted.read_record, accepted.accept_numbers):
         monkeypatch.setattr(function, "__defaults__", (file,))
     return file
 
@@ -75,58 +75,58 @@ def test_every_published_number_has_a_class_and_a_family_and_a_name_of_its_own()
 
 
 def test_taobaos_second_table_is_scored_and_no_part_of_the_acceptance():
-    told = [figure for figure in workload_figures.scored() if "advertisements" in figure.group]
+    told = [figure for figure in workload_figures.scored_figures() if "advertisements" in figure.group]
     assert [figure.number for figure in told] == [20.1, 48.9, 65.2, 81.0, 95.3, 59.3, 73.6, 86.5, 97.1]
     assert {figure.sample for figure in told} == {"in sample"}
     assert [figure.name for figure in told if not figure.passed] == ["1 % of rows"], "small caches want more locality"
 
 
 def test_protections_are_scored_where_full_checkpoints_cost_what_is_published():
-    times_fewer, partial = reference_points.protections()
+    times_fewer, partial = reference_points.protection_figures()
     assert [(one.number, one.number_to) for one in (times_fewer, partial)] == [(6.0, 17.0), (0.53, 0.68)]
     shared = with_values(preset("torchrec-terabyte").scenario, {"system": "all-hbm"})
     mtbf = reference_points.mtbf_where_full_costs(shared, 8.35)
-    full, cpr = (terms_of(shared, name, mtbf)[0].plan for name in ("periodic-full", "cpr"))
+    full, cpr = (campaign_terms(shared, name, mtbf)[0].plan for name in ("periodic-full", "cpr"))
     assert reference_points.overhead_percent(full) == pytest.approx(8.35, rel=1e-3)
     assert partial.ours == pytest.approx(100 * cpr.pause / (2 * 0.1 * 8 * mtbf), rel=1e-3)  # half a period lost, of an eighth
 
 
 def test_what_is_as_wrong_as_accepted_or_less_is_nothing_new_and_what_is_worse_is_told(record):
-    accepted.accept([ONE], "a reason")
-    held = accepted.read()
+    accepted.accept_numbers([ONE], "a reason")
+    held = accepted.read_record()
     assert (held.model, held.reason, held.numbers[ONE.name].ours) == (version.MODEL, "a reason", 12.0)
-    assert accepted.worse(held, [ONE], every=True) == ()
-    assert accepted.worse(held, [replace(ONE, ours=11.0)], every=True) == ()
-    assert accepted.worse(held, [replace(ONE, ours=8.0)], every=True) == ()  # as far off on the other side
-    (little,) = accepted.worse(held, [replace(ONE, ours=12.3)], every=True)
+    assert accepted.worse_numbers(held, [ONE], every=True) == ()
+    assert accepted.worse_numbers(held, [replace(ONE, ours=11.0)], every=True) == ()
+    assert accepted.worse_numbers(held, [replace(ONE, ours=8.0)], every=True) == ()  # as far off on the other side
+    (little,) = accepted.worse_numbers(held, [replace(ONE, ours=12.3)], every=True)
     assert "3.00 points further off" in little and "ours was" not in little
-    (much,) = accepted.worse(held, [replace(ONE, ours=13.0)], every=True)
+    (much,) = accepted.worse_numbers(held, [replace(ONE, ours=13.0)], every=True)
     assert "10.0 points" in much and "ours was 12.0 and is 13.0, for 10" in much
-    assert accepted.worse(held, [replace(ONE, ours=float("nan"))], every=True)
+    assert accepted.worse_numbers(held, [replace(ONE, ours=float("nan"))], every=True)
 
 
 def test_a_changed_a_new_and_a_lost_published_number_are_noticed(record):
-    accepted.accept([ONE], "a reason")
-    held = accepted.read()
-    assert "published is 11 now, and was 10" in accepted.worse(held, [replace(ONE, published=11.0)], every=True)[0]
-    assert "not in the accepted record" in accepted.worse(held, [ONE, replace(ONE, name="made up: two")], every=True)[0]
-    assert "no longer claimed" in accepted.worse(held, [], every=True)[0]
-    assert accepted.worse(held, [], every=False) == ()
+    accepted.accept_numbers([ONE], "a reason")
+    held = accepted.read_record()
+    assert "published is 11 now, and was 10" in accepted.worse_numbers(held, [replace(ONE, published=11.0)], every=True)[0]
+    assert "not in the accepted record" in accepted.worse_numbers(held, [ONE, replace(ONE, name="made up: two")], every=True)[0]
+    assert "no longer claimed" in accepted.worse_numbers(held, [], every=True)[0]
+    assert accepted.worse_numbers(held, [], every=False) == ()
 
 
 def test_the_record_is_not_written_over_what_got_worse_unless_the_model_version_rose(record, monkeypatch):
-    accepted.accept([ONE], "a reason")
+    accepted.accept_numbers([ONE], "a reason")
     before, off = record.read_bytes(), replace(ONE, ours=13.0)
     with pytest.raises(BadInput, match="1 numbers got worse"):
-        accepted.accept([off], "it is said so")
+        accepted.accept_numbers([off], "it is said so")
     assert record.read_bytes() == before
-    accepted.accept([replace(ONE, ours=11.9)], "better needs no version")
+    accepted.accept_numbers([replace(ONE, ours=11.9)], "better needs no version")
     with pytest.raises(BadInput, match="reason"):
-        accepted.accept([ONE], " ")
+        accepted.accept_numbers([ONE], " ")
     major, minor = version.MODEL.split(".")
     monkeypatch.setattr(version, "MODEL", f"{major}.{int(minor) + 1}0")
-    accepted.accept([off], "a better law, at this number's cost")
-    assert accepted.read().numbers[ONE.name].ours == 13.0 and accepted.read().model == version.MODEL
+    accepted.accept_numbers([off], "a better law, at this number's cost")
+    assert accepted.read_record().numbers[ONE.name].ours == 13.0 and accepted.read_record().model == version.MODEL
 
 
 def test_a_record_that_is_missing_or_damaged_is_refused_with_its_remedy(record):
@@ -134,13 +134,13 @@ def test_a_record_that_is_missing_or_damaged_is_refused_with_its_remedy(record):
         if text is not None:
             record.write_text(text)
         with pytest.raises(BadFile, match=r"accepted\.json.*--accept"):
-            accepted.read()
+            accepted.read_record()
 
 
 def test_the_command_ends_with_0_for_a_miss_and_with_3_for_what_got_worse(record, capsys):
     name, title = "bagpipe-kaggle", "bagpipe-kaggle: Embedding access and sync in remote-no-cache's step [%]"
     verdicts = command.validate([name])
-    accepted.accept(scores(verdicts, ()), "as it is")
+    accepted.accept_numbers(scores(verdicts, ()), "as it is")
     assert main(["validate", name]) == 0
     told = capsys.readouterr().out
     assert "MISS" in told and "WORSE" not in told and told.startswith("published, not used")
@@ -163,7 +163,7 @@ def test_what_no_preset_claims_tells_the_cause_of_a_miss_too():
 
 
 def test_the_record_of_this_repository_is_of_this_model_and_names_what_is_claimed():
-    held = accepted.read()
+    held = accepted.read_record()
     names = {f"{name}: {claim.title}": claim.published for name in preset_names() for claim in claims(name) if claim.published}
     names |= {score.name: score.published for score in scores((), published_figures())}
     assert held.model == version.MODEL and held.reason
@@ -174,7 +174,7 @@ def test_a_published_range_is_judged_by_the_distance_to_its_nearest_end():
     between = replace(ONE, published=6.0, published_to=17.0)
     told = {ours: replace(between, ours=ours).error_percent for ours in (6.0, 6.39, 17.0, 3.0, 34.0)}
     assert told == {6.0: 0, 6.39: 0, 17.0: 0, 3.0: pytest.approx(-50), 34.0: pytest.approx(100)}
-    check_n_run = scores((), reference_points.protections())[0]
+    check_n_run = scores((), reference_points.protection_figures())[0]
     assert 6 < check_n_run.ours < 17 and check_n_run.error_percent == 0
     (nodes,) = [claim for claim in claims("mtrains-capacity") if claim.published]
     assert nodes.ends == (4.0, 8.0)
@@ -259,20 +259,20 @@ def test_every_number_that_a_family_counts_is_a_row_of_table_json_and_page():
     figures = published_figures()
     counted = [score for score in scores((), figures) if score.sample == "out of sample"]
     assert {score.family for score in counted} == {"Workload and caches", "Faults and checkpoints"}
-    lines, told = rows((), figures), verdict_tables.figures_table(scores((), figures))
+    lines, told = json_rows((), figures), verdict_tables.figures_table(scores((), figures))
     assert [row["metric"] for row in lines] == list(told["Claim"]) == [score.name for score in scores((), figures)]
     text = command.table(lines)
     for score in counted:
         (line,) = [line for line in text.splitlines() if score.name in line]
         assert f"{score.error_percent:+.1f} %" in line
     own = command.validate(["bagpipe-kaggle"])
-    assert [list(row) for row in rows(own, figures)] == [list(lines[0])] * (len(own) + len(figures))
+    assert [list(row) for row in json_rows(own, figures)] == [list(lines[0])] * (len(own) + len(figures))
 
 
 def test_an_accepted_range_is_kept_with_both_ends(record):
     between = replace(ONE, published=6.0, published_to=17.0)
-    accepted.accept([between], "a reason")
-    held = accepted.read()
-    assert accepted.worse(held, [between], every=True) == ()
-    (changed,) = accepted.worse(held, [replace(between, published_to=18.0)], every=True)
+    accepted.accept_numbers([between], "a reason")
+    held = accepted.read_record()
+    assert accepted.worse_numbers(held, [between], every=True) == ()
+    (changed,) = accepted.worse_numbers(held, [replace(between, published_to=18.0)], every=True)
     assert "published is 6-18 now, and was 6-17" in changed

@@ -9,7 +9,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import BadFile, CannotRun
-from engine.registry import names
+from engine.registry import variant_names
 from engine.results.result import Result
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import Scenario, with_values
@@ -18,7 +18,7 @@ from engine.systems.capacity import fit
 from engine.validation import claims as published
 from engine.validation import validate
 from engine.validation.claims import Claim, claims
-from engine.validation.validate import ClaimPoint, ClaimVerdict, measure
+from engine.validation.validate import ClaimPoint, ClaimVerdict, measure_claim
 from tests.cases import each
 
 GOOD: Mapping[str, Any] = {
@@ -85,7 +85,7 @@ def giving(monkeypatch):
             stages = tuple({"Stage": "Transfer", "Exposed [s]": half} for half in (value / 2e3, value / 2e3)) if value else ()
             return Result(Scenario(), True, "", {"Step time [ms]": value}, breakdown=stages)
 
-        monkeypatch.setattr(validate, "run", run)
+        monkeypatch.setattr(validate, "run_point", run)
 
     return put
 
@@ -208,19 +208,19 @@ def test_a_prediction_neither_passes_nor_fails_nor_has_an_error() -> None:
 def test_means_go_over_presets_and_the_geometric_one_over_ratios(giving) -> None:
     giving({("tiny", "cxl"): 2.0, ("tiny", "pmem"): 8.0, ("dlrm-kaggle", "cxl"): 4.0, ("dlrm-kaggle", "pmem"): 4.0})
     both = replace(CLAIM, presets=("tiny", "dlrm-kaggle"), baseline="pmem", form="speed-up")
-    assert measure(both) == (4 + 1) / 2
-    assert measure(replace(both, form="saving [%]")) == (75 + 0) / 2
-    assert measure(replace(both, form="saving [%]", aggregate="geomean")) == pytest.approx(100 * (1 - (0.25 * 1) ** 0.5))
-    assert measure(replace(both, form="value", baseline="")) == 3.0
-    assert measure(replace(CLAIM, metric="Transfer")) == 2.0
+    assert measure_claim(both) == (4 + 1) / 2
+    assert measure_claim(replace(both, form="saving [%]")) == (75 + 0) / 2
+    assert measure_claim(replace(both, form="saving [%]", aggregate="geomean")) == pytest.approx(100 * (1 - (0.25 * 1) ** 0.5))
+    assert measure_claim(replace(both, form="value", baseline="")) == 3.0
+    assert measure_claim(replace(CLAIM, metric="Transfer")) == 2.0
 
 
 def test_a_number_that_does_not_exist_or_has_no_ratio_is_refused_with_a_sentence(giving) -> None:
     giving({("tiny", "cxl"): None, ("tiny", "pmem"): 8.0})
     with pytest.raises(BadFile, match=r"tiny.*Step time \[ms\].*cxl"):
-        measure(CLAIM)
+        measure_claim(CLAIM)
     with pytest.raises(BadFile, match="speed-up"):
-        measure(replace(CLAIM, metric="Transfer", form="speed-up", baseline="pmem"))
+        measure_claim(replace(CLAIM, metric="Transfer", form="speed-up", baseline="pmem"))
 
 
 def test_a_preset_that_does_not_fit_its_machine_says_so_instead_of_failing_a_claim() -> None:
@@ -228,7 +228,7 @@ def test_a_preset_that_does_not_fit_its_machine_says_so_instead_of_failing_a_cla
         small = with_values(preset("optane-rm2").scenario, {"machine.expander_dram_GiB": 8.0})
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(validate, "preset", lambda name: replace(preset(name), scenario=small))
-            validate.run(ClaimPoint("optane-rm2", "dram"))
+            validate.run_point(ClaimPoint("optane-rm2", "dram"))
 
 
 def test_the_command_ends_with_3_when_a_published_number_is_not_the_accepted_one_and_names_it(verdicts, claiming, capsys) -> None:
@@ -274,10 +274,10 @@ def test_knobs_of_a_claim_reach_both_sides_and_those_of_the_baseline_one(claimin
     own = without(GOOD, "published", "tolerance", "sample")
     claiming("tiny", {**own, "form": "ratio", "baseline": "cxl", "knobs": both, "baseline_knobs": alone, "estimated": True})
     (claim,) = claims("tiny")
-    ((ours, base),) = validate.points(claim)
+    ((ours, base),) = validate.claim_points(claim)
     assert (dict(ours.knobs), dict(base.knobs)) == (both, {**both, **alone}) and ours.estimated and base.estimated
-    assert measure(claim) == pytest.approx(
-        validate.run(ours).results["Step time [ms]"] / validate.run(base).results["Step time [ms]"]
+    assert measure_claim(claim) == pytest.approx(
+        validate.run_point(ours).results["Step time [ms]"] / validate.run_point(base).results["Step time [ms]"]
     )
 
 
@@ -287,7 +287,7 @@ FITTED = {"host": "GEMM share of peak", "gpu": "power between kernels"}
 @each("name", [name for name in preset_names() if name.startswith(("dlrm-", "optane-", "tiny"))])
 def test_on_real_devices_a_hosts_layers_and_a_gpus_idle_watts_alone_are_calibrated(name) -> None:
     """Each is fitted to one number of MLPerf's logs."""
-    for system in names("systems"):
+    for system in variant_names("systems"):
         scenario = with_values(preset(name).scenario, {"system": system, "machine.all_powered": True})
         devices = machine_of(fit(scenario)).devices.values()
         found = {(device.name, c.name) for device in devices for c in device.constants if c.confidence == "calibrated"}

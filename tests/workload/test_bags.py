@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from engine.amounts.hot_rows import hot_set, popular
+from engine.amounts.hot_rows import hot_set, popular_shares_counted
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.registry import names
+from engine.registry import variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.systems.steps.gpu import by_popularity
@@ -48,7 +48,7 @@ def test_lengths_are_negative_binomial_poisson_or_between_that_and_even(mean, cv
     np.testing.assert_allclose(found, published(mean, cv, len(found)), atol=1e-12)
     assert found @ np.arange(len(found)) == pytest.approx(mean) and found.sum() == pytest.approx(1.0)
     samples = 100_000
-    drawn = bags.lengths(np.random.default_rng(5), samples, mean, cv)
+    drawn = bags.draw_lengths(np.random.default_rng(5), samples, mean, cv)
     counts = np.bincount(drawn, minlength=len(found))[: len(found)]
     often = found * samples > 20
     far = (counts - samples * found)[often] / np.sqrt(samples * found * (1 - found))[often]
@@ -59,7 +59,7 @@ def test_lengths_are_negative_binomial_poisson_or_between_that_and_even(mean, cv
 @each(("mean", "cv"), LAWS)
 def test_a_batch_has_its_lookups_whatever_their_spread_and_the_spread_is_as_asked(mean, cv, samples):
     random, count = np.random.default_rng(mean * samples), 3000
-    drawn = np.array([bags.lengths(random, samples, mean, cv) for _ in range(count)])
+    drawn = np.array([bags.draw_lengths(random, samples, mean, cv) for _ in range(count)])
     assert (drawn.sum(axis=1) == samples * mean).all() and drawn.min() >= 0
     variances = drawn.var(axis=1, ddof=1)
     wanted = mean**2 * min(cv**2, samples)
@@ -69,7 +69,7 @@ def test_a_batch_has_its_lookups_whatever_their_spread_and_the_spread_is_as_aske
 
 
 def test_one_sample_has_all_lookups_and_an_even_table_beside_uneven_ones_stays_even():
-    assert bags.lengths(np.random.default_rng(1), 1, 7, 3.0).tolist() == [7]
+    assert bags.draw_lengths(np.random.default_rng(1), 1, 7, 3.0).tolist() == [7]
     lengths = np.diff(source(uneven(0.0, 1.0, 0.5)).starts(3)).reshape(3, 16)
     assert lengths[0].tolist() == [1] * 16 and lengths[1].std() > 0 < lengths[2].std()
 
@@ -90,7 +90,7 @@ def test_lookups_are_those_of_even_bags_and_only_their_ends_are_drawn_by_seed_an
 
 def test_the_hidden_model_sees_the_mean_effect_of_each_bag_and_nothing_in_an_empty_one():
     prepared = generator.prepare(recipe(uneven(1.5)))
-    ids, starts = generator.ids(prepared, 1, 40), generator.bag_starts(prepared, 1, 40)
+    ids, starts = generator.draw_ids(prepared, 1, 40), generator.bag_starts(prepared, 1, 40)
     one = generator.bag_effects(ids, np.array([0, 1]), len(ids), np.uint64(9))[:, 0]
     found = generator.bag_effects(ids, prepared.bags, 40, np.uint64(9), starts)
     for bag, (low, high) in enumerate(pairwise(starts)):
@@ -101,7 +101,7 @@ def test_the_hidden_model_sees_the_mean_effect_of_each_bag_and_nothing_in_an_emp
 
 def test_the_nth_lookups_of_linked_samples_are_equally_popular():
     prepared = generator.prepare(recipe(kaggle(1.5, **{"data.sample_correlation": 1.0})))
-    ids, starts = generator.ids(prepared, 3, 64), generator.bag_starts(prepared, 3, 64)
+    ids, starts = generator.draw_ids(prepared, 3, 64), generator.bag_starts(prepared, 3, 64)
     (group,), grid = prepared.recipe.links, np.linspace(0.0, 0.8, 4000)
     rows = {t: prepared.offsets[t] + rows_at(prepared.recipe.popularities[t], grid) for t in group}
     looked, several = starts[:-1].reshape(-1, 64)[list(group)], 0
@@ -122,7 +122,7 @@ def test_popular_samples_and_their_lookups_are_expected_as_they_are_counted(corr
     asked, capacity = kaggle(cv, **{"data.sample_correlation": correlation}), mebibytes * 2**20 / 64
     given = source(asked)
     hot = hot_set(asked, capacity, given)
-    counted = np.mean([popular(hot, given.ids(n), given.starts(n)) for n in range(12)], axis=0)
+    counted = np.mean([popular_shares_counted(hot, given.ids(n), given.starts(n)) for n in range(12)], axis=0)
     assert popular_shares(asked, capacity) == pytest.approx(counted, abs=0.015)
     assert counted[1] < counted[0], "popular samples are short"
 
@@ -138,7 +138,7 @@ def test_a_sample_is_popular_by_its_own_lookups_and_an_empty_one_always():
             told[sample] &= row < hot.last[table] or row in hot.others
             lengths[sample] += 1
     assert 0 < told.sum() < 16
-    assert popular(hot, ids, starts) == (told.mean(), lengths[told].sum() / len(ids))
+    assert popular_shares_counted(hot, ids, starts) == (told.mean(), lengths[told].sum() / len(ids))
 
 
 def test_samples_that_are_popular_and_those_that_are_not_share_the_lookups():
@@ -158,7 +158,7 @@ def test_lengths_of_uneven_bags_go_with_the_indices():
     assert some.sort_bytes == even.sort_bytes and some.lookups == even.lookups
 
 
-@each("system", names("systems"), few=4)
+@each("system", variant_names("systems"), few=4)
 def test_spread_zero_is_even_to_the_last_bit(system):
     asked = scenario("optane-kaggle", system)
     assert estimate(with_values(asked, {CV: (0.0,)})).results == estimate(asked).results

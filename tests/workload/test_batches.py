@@ -12,7 +12,7 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.workload import generator
 from engine.workload import generator as teacher
 from engine.workload.batch import Batch, bag_layout, offsets
-from engine.workload.locality import pop, push
+from engine.workload.locality import pop_repeat, push_repeat
 from engine.workload.sampling import recipe
 from engine.workload.source import source
 from tests.cases import each
@@ -62,7 +62,7 @@ def test_batches_are_the_same_in_any_order_and_after_pickling(locality: float) -
 
 
 def test_local_batches_survive_forgetting_the_old_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.workload.locality.REMEMBERED", 1)
+    monkeypatch.setattr("engine.workload.locality.MAX_KEPT_NBYTES", 1)
     scenario = _scenario({"model.name": "tiny", "data.locality": 0.4})
     origin = source(scenario)
     wanted = [origin.ids(n).tolist() for n in range(5)]
@@ -83,13 +83,13 @@ def test_repeats_leave_their_queue_as_they_leave_a_sorted_one() -> None:
     for n in range(500):
         when = float(random.random())
         heappush(waiting, (when, n))
-        push(due, row, len(waiting) - 1, when, n)
+        push_repeat(due, row, len(waiting) - 1, when, n)
         if n % 3 == 2:
             assert (due[0], row[0]) == heappop(waiting)
-            pop(due, row, len(waiting) + 1)
+            pop_repeat(due, row, len(waiting) + 1)
     for left in range(len(waiting), 0, -1):
         assert (due[0], row[0]) == heappop(waiting)
-        pop(due, row, left)
+        pop_repeat(due, row, left)
 
 
 def test_locality_keeps_popularity_and_brings_repeats_closer() -> None:
@@ -124,7 +124,7 @@ def test_the_teacher_clicks_at_criteos_rate_and_can_be_learnt_to_an_auc_of_080(s
     scenario = _scenario({"data.held_out_samples": 40_000, "data.seed": seed, **shape})
     sample, made_of = source(scenario).held_out(), recipe(scenario)
     bags = generator.prepare(made_of).bags
-    scores = teacher.logits(teacher.teacher(made_of), sample.dense, sample.ids, bags)
+    scores = teacher.logits(teacher.hidden_model(made_of), sample.dense, sample.ids, bags)
     assert sample.labels.mean() == pytest.approx(0.256, abs=0.01)
     assert _auc(sample.labels, scores) == pytest.approx(0.80, abs=0.02)
 

@@ -14,7 +14,7 @@ from engine.validation.workload_figures import TAOBAO, TAOBAO_LRU
 from engine.workload import accesses, batch, row_spread, source, spectrum
 from engine.workload.caching import expected_cache
 from engine.workload.expected import hit_rate
-from engine.workload.popularity import alike
+from engine.workload.popularity import table_kinds
 from tests.cases import each
 
 TABLES = {"model.num_tables": 3, "model.interaction": "concat"}
@@ -37,8 +37,8 @@ def counted_accesses(scenario: Scenario, origin: source.Source, num_batches: int
     memory = batch.recent(scenario.model, scenario.data.batch_size)
     counts = np.empty((3, num_batches, scenario.model.num_tables))
     for n in range(num_batches):
-        counts[:, n] = batch.tally(memory, origin.ids(n))
-    return accesses.Accesses(accesses.lookups(scenario), *counts)
+        counts[:, n] = batch.tally_batch(memory, origin.ids(n))
+    return accesses.Accesses(accesses.table_lookups(scenario), *counts)
 
 
 def _means(found: accesses.Accesses) -> list[float]:
@@ -51,7 +51,7 @@ def _means(found: accesses.Accesses) -> list[float]:
 def test_expected_accesses_are_within_two_percent_of_the_counted(kind: str, shape: dict[str, Any], batches: int) -> None:
     scenario = _scenario({**shape, "data.popularity": kind})
     counted = _means(counted_accesses(scenario, source.source(scenario), batches))
-    wanted = _means(accesses.expected(scenario))
+    wanted = _means(accesses.expected_accesses(scenario))
     # Few meetings of rows scatter by themselves: five deviations of a count of independent events.
     for found, mean in zip(counted, wanted, strict=True):
         assert found == pytest.approx(mean, rel=0.02, abs=5 * np.sqrt(mean / batches))
@@ -61,7 +61,7 @@ def test_expected_accesses_are_within_two_percent_of_the_counted(kind: str, shap
 def test_expected_accesses_hold_with_locality_too(locality: float) -> None:
     scenario = _scenario({"data.locality": locality})
     counted = _means(counted_accesses(scenario, source.source(scenario), 300))
-    assert counted == pytest.approx(_means(accesses.expected(scenario)), rel=0.02)
+    assert counted == pytest.approx(_means(accesses.expected_accesses(scenario)), rel=0.02)
 
 
 def test_counting_agrees_with_sets_of_rows() -> None:
@@ -83,7 +83,7 @@ def test_counting_needs_memory_for_two_batches_whatever_the_tables_hold() -> Non
     scenario = _scenario({"model.num_embeddings": (10**11,)})
     memory = batch.recent(scenario.model, 128)
     assert memory.rows.nbytes + memory.again.nbytes < 64 * 128 * 26
-    first = batch.tally(memory, source.source(scenario).ids(0))
+    first = batch.tally_batch(memory, source.source(scenario).ids(0))
     assert first[1].sum() == first[2].sum() == 0
 
 
@@ -100,14 +100,14 @@ def test_without_locality_the_measured_lru_curve_of_taobao_is_missed_by_far() ->
 
 def test_expected_accesses_are_shared_by_what_trains_the_same_model_on_the_same_data_and_cannot_be_changed() -> None:
     one, other = _scenario({}), _scenario({"system": "pmem", "machine.cxl_bandwidth_GBps": 3.0, "policy.cache_load_factor": 0.5})
-    assert accesses.expected(one) is accesses.expected(other)
-    assert accesses.expected(one) is not accesses.expected(_scenario({"data.locality": 0.1}))
+    assert accesses.expected_accesses(one) is accesses.expected_accesses(other)
+    assert accesses.expected_accesses(one) is not accesses.expected_accesses(_scenario({"data.locality": 0.1}))
     with pytest.raises(ValueError, match="read-only"):
-        accesses.expected(one).unique_rows[0] = 0.0
+        accesses.expected_accesses(one).unique_rows[0] = 0.0
 
 
 def test_what_chance_hardly_ever_brings_is_never_less_than_nothing() -> None:
-    found = accesses.expected(with_values(preset("dlrm-terabyte").scenario, {"data.batch_size": 1}))
+    found = accesses.expected_accesses(with_values(preset("dlrm-terabyte").scenario, {"data.batch_size": 1}))
     for part in (found.unique_rows, found.shared_rows, found.raw_lookups):
         assert part.min() >= 0.0
 
@@ -118,15 +118,15 @@ def test_tables_that_are_alike_and_looked_at_once_are_as_tables_that_nearly_are(
     asked = [
         _scenario({**knobs, "model.num_embeddings": tuple(80_000 + apart * table for table in range(9))}) for apart in (0, 1)
     ]
-    assert [len(alike(one).laws) for one in asked] == [2, 9]
-    rows, unlike = (expected_cache.hottest(one, capacity)[0] for one in asked)
+    assert [len(table_kinds(one).laws) for one in asked] == [2, 9]
+    rows, unlike = (expected_cache.hottest_by_table(one, capacity)[0] for one in asked)
     assert rows.sum() == pytest.approx(capacity) and unlike.sum() == pytest.approx(capacity)
     for of in (
-        lambda s: expected_cache.hottest(s, capacity)[1].sum(),
+        lambda s: expected_cache.hottest_by_table(s, capacity)[1].sum(),
         lambda s: expected_cache.expected_unique(s, 5),
         lambda s: expected_cache.expected_moves(s, "lru", capacity)[:2],
         lambda s: expected_cache.expected_moves(s, "lru", capacity, tables=(1, 2, 8))[:2],
-        lambda s: repeats.expected_again(s, capacity),
+        lambda s: repeats.expected_repeats(s, capacity),
         lambda s: accesses.expected_misses(s, capacity),
     ):
         assert of(asked[0]) == pytest.approx(of(asked[1]), rel=1e-3)
@@ -134,7 +134,7 @@ def test_tables_that_are_alike_and_looked_at_once_are_as_tables_that_nearly_are(
 
 def test_rows_that_a_batch_hardly_uses_have_room_in_any_memory() -> None:
     asked = _scenario({"data.popularity": "uniform", "model.num_embeddings": (10**11,), "data.batch_size": 1})
-    assert repeats.expected_again(asked, 1e12) == pytest.approx(0.0, abs=1e-9)  # and nothing overflows
+    assert repeats.expected_repeats(asked, 1e12) == pytest.approx(0.0, abs=1e-9)  # and nothing overflows
 
 
 def test_threads_that_share_how_tables_spread_find_what_one_alone_does(monkeypatch):
@@ -148,7 +148,9 @@ def test_threads_that_share_how_tables_spread_find_what_one_alone_does(monkeypat
         real(*given)
 
     monkeypatch.setattr(row_spread, "enter_spread", slowly)
-    monkeypatch.setattr(row_spread, "MOST", 0)  # so that all is forgotten whenever another number of parts is asked for
+    monkeypatch.setattr(
+        row_spread, "MAX_KEPT_NUMBERS", 0
+    )  # so that all is forgotten whenever another number of parts is asked for
     shared = row_spread.spreads(asked)._replace(known={})
     with ThreadPoolExecutor(4) as threads:
         found = [

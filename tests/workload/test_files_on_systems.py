@@ -11,17 +11,17 @@ import pytest
 
 from engine.amounts.counted import counted_traffic
 from engine.errors import BadInput
-from engine.insight.data_profile import counted
+from engine.insight.data_profile import counted_profile
 from engine.insight.fitting.shape import shape_of
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
 from engine.training.loop import train
-from engine.training.shape import full
-from engine.training.weights import initial, rows_of
-from engine.workload.readers.formats import digest_of, read
+from engine.training.shape import full_shape
+from engine.training.weights import initial_weights, rows_of
+from engine.workload.readers.formats import digest_of, read_file
 from engine.workload.source import source
 from tests.cases import each
 from tests.machines import TINY
@@ -53,10 +53,10 @@ def plainly_trained(other_shape):
     return [simulate(asked, file) for file in files(other_shape)]
 
 
-@each("system", names("systems"), few=7)
+@each("system", variant_names("systems"), few=7)
 def test_every_system_trains_a_file_to_the_same_losses(system, other_shape, plainly_trained):
     asked = with_values(preset("optane-kaggle").scenario, {**BATCH, "system": system})
-    if load("systems", system).relaxes:
+    if load_variant("systems", system).relaxes:
         asked = with_values(asked, {"policy.relaxed_lookup": False})
     for file, plain in zip(files(other_shape), plainly_trained, strict=True):
         found = simulate(asked, file)
@@ -65,13 +65,17 @@ def test_every_system_trains_a_file_to_the_same_losses(system, other_shape, plai
         assert found.results["AUC"] == plain.results["AUC"]
 
 
-@each("name", [name for name in preset_names() if load("systems", preset(name).scenario.system).family != "TrainingCXL"], few=4)
+@each(
+    "name",
+    [name for name in preset_names() if load_variant("systems", preset(name).scenario.system).family != "TrainingCXL"],
+    few=4,
+)
 def test_every_preset_of_the_other_systems_runs_a_file_or_says_what_does_not_suit(name, other_shape):
     asked = with_values(preset(name).scenario, {"run.batches": 2, "machine.target_throughput": None})
     asked = with_values(
         asked, {"data.batch_size": min(asked.data.batch_size, 4096), "machine.num_gpus": max(16, asked.machine.num_gpus)}
     )
-    if not load("systems", asked.system).scales:
+    if not load_variant("systems", asked.system).scales:
         asked = with_values(asked, {"machine.num_gpus": 1})
     fits = (
         len(set(asked.model.pooling)) == 1
@@ -110,19 +114,19 @@ def made_for(path, system, **knobs):
     """Return preset tiny with a model of the file's shape."""
     tiny = with_values(TINY, {"system": system, "run.batches": 8, **{"policy.cache_load_factor": 0.5, **knobs}})
     found = with_values(tiny, shape_of(str(path), digest_of(path)).changes(tiny))
-    return with_values(found, {"data.digest": read(path).digest, "data.batch_size": 32})
+    return with_values(found, {"data.digest": read_file(path).digest, "data.batch_size": 32})
 
 
-@each("system", names("systems"), few=6)
+@each("system", variant_names("systems"), few=6)
 def test_every_system_trains_uneven_lists_to_the_same_losses_and_is_asked_for_their_lookups(system, uneven_lists):
     asked = made_for(uneven_lists, system)
     assert asked.model.pooling == (1, 2) and asked.data.bag_length_cv[0] == 0 < 1.3 < asked.data.bag_length_cv[1]
-    if load("systems", system).relaxes:
+    if load_variant("systems", system).relaxes:
         asked = with_values(asked, {"policy.relaxed_lookup": False})
     found, plain = (simulate(one, uneven_lists) for one in (asked, with_values(asked, {"system": "dram"})))
     assert found.ran and found.results["Step time [ms]"] > 0, found.outcome
     assert [row["Loss"] for row in found.training] == [row["Loss"] for row in plain.training] != []
-    file = read(uneven_lists)
+    file = read_file(uneven_lists)
     amounts, given = counted_traffic(settle(asked), file=file), source(asked, file)
     lookups = [32 + int(file.bag_lengths(1)[32 * n : 32 * n + 32].sum()) for n in range(8)]
     assert np.broadcast_to(amounts.lookups, 8).tolist() == lookups == [len(given.ids(n)) for n in range(8)]
@@ -130,7 +134,7 @@ def test_every_system_trains_uneven_lists_to_the_same_losses_and_is_asked_for_th
     assert amounts.rows.tolist() == [len(np.unique(given.ids(n))) for n in range(8)]
 
 
-@each("system", names("systems"), few=3)
+@each("system", variant_names("systems"), few=3)
 def test_a_batch_without_a_lookup_asks_for_none(system, tmp_path):
     random, path = np.random.default_rng(5), tmp_path / "own.parquet"
     sizes = random.poisson(3, 400)
@@ -138,11 +142,11 @@ def test_a_batch_without_a_lookup_asks_for_none(system, tmp_path):
     lists = [random.integers(0, 90, size).tolist() for size in sizes]
     pd.DataFrame({"seen": lists, "click": random.integers(0, 2, 400)}).to_parquet(path, index=False)
     (tmp_path / "own.parquet.toml").write_text('label = "click"\nids = "seen"\n')
-    asked, file = made_for(path, system, **{"policy.cache_load_factor": 1.0}), read(path)
+    asked, file = made_for(path, system, **{"policy.cache_load_factor": 1.0}), read_file(path)
     assert simulate(asked, path).ran
     given = source(asked, file)
     assert [n for n in range(8) if not len(given.ids(n))] == [0, 3, 4]
-    assert counted(asked, [given.ids(n) for n in range(8)]).hits
+    assert counted_profile(asked, [given.ids(n) for n in range(8)]).hits
 
 
 def test_a_power_loss_takes_nothing_from_uneven_lists(uneven_lists):
@@ -156,9 +160,9 @@ def test_a_power_loss_takes_nothing_from_uneven_lists(uneven_lists):
 
 def test_uneven_lists_are_trained_as_a_float64_reference_trains_them(uneven_lists):
     asked = made_for(uneven_lists, "dram", **{"model.optimizer": "adagrad"})
-    given = source(asked, read(uneven_lists))
-    model, batches = full(asked), [given.batch(n) for n in range(26)]
-    weights = initial(model, rows_of(batch.ids for batch in batches), 1)
+    given = source(asked, read_file(uneven_lists))
+    model, batches = full_shape(asked), [given.batch(n) for n in range(26)]
+    weights = initial_weights(model, rows_of(batch.ids for batch in batches), 1)
     truth = ReferenceDlrm(model, weights)
     losses = train(model, weights, batches.__getitem__, 0, 26).losses
     np.testing.assert_allclose(losses, [truth.step(batch) for batch in batches], rtol=2e-5)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.amounts.hot_rows import HotSet, hot_set, popular
+from engine.amounts.hot_rows import HotSet, hot_set, popular_shares_counted
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.workload import sampling as links
 from engine.workload.batch import offsets
 from engine.workload.caching.expected_cache import popular_shares
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from engine.workload.source import source
 from tests.cases import each
 from tests.machines import TINY
@@ -36,7 +36,7 @@ def tiny(**knobs):
 def counted(asked, capacity):
     given = source(asked)
     hot = hot_set(asked, capacity, given)
-    return np.mean([popular(hot, given.ids(n), given.starts(n)) for n in range(BATCHES)], axis=0)
+    return np.mean([popular_shares_counted(hot, given.ids(n), given.starts(n)) for n in range(BATCHES)], axis=0)
 
 
 @each("capacity", [0, 40, 300, 1249, 1250])
@@ -51,14 +51,14 @@ def test_a_sample_is_popular_when_every_one_of_its_lookups_is_among_the_most_fre
         for sample in range(16):
             told[sample] &= all(int(row) in hottest for row in ids[at : at + size])
             at += size
-    assert popular(hot_set(asked, capacity, source(asked)), ids)[0] == pytest.approx(told.mean(), abs=1 / 16)
+    assert popular_shares_counted(hot_set(asked, capacity, source(asked)), ids)[0] == pytest.approx(told.mean(), abs=1 / 16)
     assert first[-1] == 1250
 
 
 def test_hot_rows_are_each_tables_first_ones_and_the_others_named() -> None:
     hot = HotSet(last=np.array([2, 10]), others=np.array([12, 14]), layout=np.array([0, 4, 8]), samples=4, features=(1, 1))
-    assert popular(hot, np.array([0, 1, 2, 1, 12, 13, 14, 10])) == (1 / 4, 1 / 4)
-    assert popular(hot, np.array([1, 1, 0, 1, 14, 12, 14, 12])) == (1, 1)
+    assert popular_shares_counted(hot, np.array([0, 1, 2, 1, 12, 13, 14, 10])) == (1 / 4, 1 / 4)
+    assert popular_shares_counted(hot, np.array([1, 1, 0, 1, 14, 12, 14, 12])) == (1, 1)
 
 
 @each("correlation", [0.0, 0.5, 1.0])
@@ -75,7 +75,7 @@ def test_rare_ids_come_together_only_where_asked_and_leave_each_table_as_popular
     unique = [counted_accesses(asked, source(asked), BATCHES).unique_rows[2:].mean(axis=0) for asked in (apart, together)]
     np.testing.assert_allclose(unique[1], unique[0], rtol=0.02, atol=2)
     ids = source(together).ids(0).reshape(26, -1) - offsets(together.model)[:-1, None]
-    heads = [ids[field - 1] < 100 for field in links.LARGEST]
+    heads = [ids[field - 1] < 100 for field in links.LINKED_FIELDS]
     assert np.corrcoef(heads).min() > 0.7
     assert abs(np.corrcoef(ids[0] < 10, heads[0])[0, 1]) < 0.1
 
@@ -98,6 +98,6 @@ def test_a_files_hot_rows_are_the_ones_that_a_twentieth_of_its_batches_touches_m
 
 @pytest.mark.skipif(not REAL, reason="EMBERPOOL_CRITEO names no file of real samples")
 def test_real_samples_repeat_the_values_of_the_five_largest_fields_together() -> None:
-    columns = read(REAL).tokens[:200, [field - 1 for field in links.LARGEST]].T
+    columns = read_file(REAL).tokens[:200, [field - 1 for field in links.LINKED_FIELDS]].T
     again = np.array([np.isin(values, [one for one, times in Counter(values).items() if times > 1]) for values in columns])
     assert again.all(axis=0).mean() > 0.9 * again.mean(axis=1).min() > 50 * again.mean(axis=1).prod()

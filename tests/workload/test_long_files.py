@@ -12,9 +12,9 @@ import pytest
 
 from engine.commands import progress_bar
 from engine.errors import Cancelled
-from engine.run.progress import reading
+from engine.run.progress import reading_watcher
 from engine.workload.readers import blocks, mapped, samples
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from engine.workload.readers.samples import Samples
 from tests import ROOT
 from tests.workload.readers.test_formats import a_day
@@ -40,8 +40,8 @@ def arrays(fields: int, key: Any) -> list[np.ndarray]:
 @pytest.mark.parametrize("kind", TIMES)
 @pytest.mark.parametrize("kept", [1, 40_000, 1 << 30], ids=["a row in memory", "some", "all"])
 def test_samples_sorted_on_the_disk_are_those_of_a_stable_sort(kind: str, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "most_nbytes", lambda: kept)
-    monkeypatch.setattr(samples, "AT_ONCE", 64)
+    monkeypatch.setattr(samples, "max_nbytes", lambda: kept)
+    monkeypatch.setattr(samples, "SORT_SAMPLES", 64)
     monkeypatch.setattr(samples, "STRIDE", 8)
     times, tokens = TIMES[kind], RANDOM.integers(0, 2**63, (9_001, 2)).astype(np.uint64)
     held = Samples(arrays(2, times.dtype), 3)
@@ -58,8 +58,8 @@ def test_samples_sorted_on_the_disk_are_those_of_a_stable_sort(kind: str, kept: 
 
 
 def test_no_range_that_is_sorted_at_once_is_much_longer_than_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "most_nbytes", lambda: 40_000)
-    monkeypatch.setattr(samples, "AT_ONCE", 256)
+    monkeypatch.setattr(samples, "max_nbytes", lambda: 40_000)
+    monkeypatch.setattr(samples, "SORT_SAMPLES", 256)
     monkeypatch.setattr(samples, "STRIDE", 8)
     longest = []
     take = Samples._take
@@ -78,7 +78,7 @@ def test_pages_of_mapped_arrays_are_given_back_as_they_are_read(tmp_path: Path, 
     numbers = np.zeros((1 << 20, 16), np.int32)
     np.save(tmp_path / "n.npy", numbers)
     whole = np.load(tmp_path / "n.npy", mmap_mode="r")
-    array = mapped.mapped(tmp_path / "n.npy", np.int32, whole.offset, whole.shape)
+    array = mapped.map_array(tmp_path / "n.npy", np.int32, whole.offset, whole.shape)
     del whole
     gc.collect()
 
@@ -88,7 +88,7 @@ def test_pages_of_mapped_arrays_are_given_back_as_they_are_read(tmp_path: Path, 
 
     assert array.sum() == 0 and resident() > numbers.nbytes // 2
     monkeypatch.setattr(mapped, "MOST_NBYTES", 1)
-    mapped.touched(numbers.nbytes)
+    mapped.count_touched(numbers.nbytes)
     assert resident() == 0 and array[-1].sum() == 0
 
 
@@ -99,20 +99,20 @@ def test_how_far_a_reading_is_is_told_with_the_time_left_and_stops_it(
     frame = pd.DataFrame({"userId": 1, "movieId": range(90_000), "rating": 4.0, "timestamp": range(90_000)})
     frame.assign(rating=np.arange(90_000) % 5).to_csv(path, index=False)
     told: list[tuple[float, str]] = []
-    monkeypatch.setattr(blocks, "READ", 1 << 20)
-    read(path, lambda share, words: told.append((share, words)))
+    monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 20)
+    read_file(path, lambda share, words: told.append((share, words)))
     assert told[-1] == (1.0, "reading ratings.csv") and 0 < told[0][0] < 1
     frame.to_parquet(tmp_path / "p.parquet", row_group_size=20_000)
     clock = iter(np.arange(0.0, 100.0, 0.5))
     monkeypatch.setattr(progress_bar, "monotonic", lambda: float(next(clock)))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    paced = progress_bar.Paced()
+    paced = progress_bar.PacedBar()
     for share in np.linspace(0, 1, 11):
         paced(float(share), "reading x")
     assert "reading x, 3 s left" in capsys.readouterr().err
     monkeypatch.setattr("engine.run.progress.INTERVAL", -1.0)
     with pytest.raises(Cancelled, match=r"reading ratings\.csv"):
-        read(path, reading(lambda progress: progress.total == 1000))
+        read_file(path, reading_watcher(lambda progress: progress.total == 1000))
 
 
 LONG = """

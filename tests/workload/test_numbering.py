@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from engine.caches.stack_distance import curve
 from engine.errors import BadInput
-from engine.insight.data_profile import LRU, SHARES
+from engine.insight.data_profile import LRU, ROW_SHARES
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
 from engine.sweep import links
 from engine.workload.readers import blocks, numbering
 from engine.workload.readers.file_tables import numbering_note, row_use
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from engine.workload.readers.numbering import IdIndex
 from engine.workload.source import source
 from pages.data_page import workload_tables
@@ -55,7 +55,7 @@ def asked(rows: tuple[int, int], **knobs: object) -> Scenario:
 
 def rows_of(scenario: Scenario, path: Path) -> np.ndarray:
     """Return (fields, samples) local rows of the training samples."""
-    origin = source(scenario, read(path))
+    origin = source(scenario, read_file(path))
     every = np.concatenate([origin.ids(n).reshape(2, 50) for n in range(54)], axis=1)
     return every - origin.first[:2, None]
 
@@ -63,7 +63,7 @@ def rows_of(scenario: Scenario, path: Path) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("block", [1 << 22, 1 << 9])
 def test_ids_that_fit_are_numbered_as_pandas_numbers_them(tmp_path, monkeypatch, kind, block):
-    monkeypatch.setattr(blocks, "READ", block)
+    monkeypatch.setattr(blocks, "READ_NBYTES", block)
     found = rows_of(asked(DISTINCT), log(tmp_path, kind))
     for field, column in enumerate(("user", "item")):
         assert found[field].tolist() == pd.factorize(FRAME[column])[0][:2700].tolist()
@@ -82,7 +82,7 @@ def test_what_is_said_of_rows_is_what_a_count_of_them_says(tmp_path):
     path = log(tmp_path)
     for rows in (DISTINCT, (DISTINCT[0] + 40, 100), (7, 5)):
         scenario = asked(rows)
-        origin = source(scenario, read(path))
+        origin = source(scenario, read_file(path))
         used = [
             len(
                 np.unique(
@@ -93,15 +93,15 @@ def test_what_is_said_of_rows_is_what_a_count_of_them_says(tmp_path):
             )
             for t in range(2)
         ]
-        uses = row_use(scenario, read(path))
+        uses = row_use(scenario, read_file(path))
         assert [one.used for one in uses] == used and [one.distinct for one in uses] == list(DISTINCT)
-        assert f"{sum(rows) - sum(used):,} of {sum(rows):,} rows stay empty" in numbering_note(scenario, read(path))
-    said = numbering_note(asked(DISTINCT), read(path))
+        assert f"{sum(rows) - sum(used):,} of {sum(rows):,} rows stay empty" in numbering_note(scenario, read_file(path))
+    said = numbering_note(asked(DISTINCT), read_file(path))
     assert said == f"Ids are rows in the order first seen in all tables; 0 of {sum(DISTINCT):,} rows stay empty."
     assert "Ids are hashed into rows in all tables; " in numbering_note(
-        asked(DISTINCT, **{"data.id_numbering": "hashed"}), read(path)
+        asked(DISTINCT, **{"data.id_numbering": "hashed"}), read_file(path)
     )
-    said = numbering_note(asked((DISTINCT[0], 100)), read(log(tmp_path, more='rows = "first seen first"\n')))
+    said = numbering_note(asked((DISTINCT[0], 100)), read_file(log(tmp_path, more='rows = "first seen first"\n')))
     assert f"{DISTINCT[1] - 100} of {sum(DISTINCT):,} ids share another id's row" in said
     result = simulate(asked(DISTINCT, **{"run.batches": 3}), path)
     assert any("order first seen" in note for note in result.notes)
@@ -112,8 +112,8 @@ def test_a_second_pass_and_a_resumed_run_see_the_same_rows(tmp_path):
     whole = simulate(asked(DISTINCT, **{"run.batches": 60}), path)
     cut = simulate(asked(DISTINCT, **knobs), path)
     assert cut.events and cut.results["AUC"] == whole.results["AUC"]
-    again = source(asked(DISTINCT), read(path))
-    assert np.array_equal(again.ids(54), source(asked(DISTINCT), read(path)).ids(54))
+    again = source(asked(DISTINCT), read_file(path))
+    assert np.array_equal(again.ids(54), source(asked(DISTINCT), read_file(path)).ids(54))
 
 
 def test_too_many_ids_are_hashed_and_nothing_else_changes(tmp_path, monkeypatch):
@@ -121,8 +121,8 @@ def test_too_many_ids_are_hashed_and_nothing_else_changes(tmp_path, monkeypatch)
     hashed = rows_of(asked((1 << 20, 1 << 20), **{"data.id_numbering": "hashed"}), path)
     monkeypatch.setattr(numbering, "MOST_SEEN", 64)
     assert np.array_equal(rows_of(asked((1 << 20, 1 << 20)), path), hashed)
-    assert read(path).distinct == (None, None)
-    assert "more ids than are counted" in numbering_note(asked((1 << 20, 1 << 20)), read(path))
+    assert read_file(path).distinct == (None, None)
+    assert "more ids than are counted" in numbering_note(asked((1 << 20, 1 << 20)), read_file(path))
 
 
 def test_a_mapping_that_says_hashed_and_a_link_of_before_stay_hashed(tmp_path):
@@ -130,10 +130,10 @@ def test_a_mapping_that_says_hashed_and_a_link_of_before_stay_hashed(tmp_path):
     chosen = rows_of(asked(DISTINCT, **{"data.id_numbering": "hashed"}), log(tmp_path))
     assert np.array_equal(mapped, chosen)
     digest = "ab" * 32
-    opened = links.read(f"/design?preset=tiny&data.digest={digest}&v=6&model=0.11")
+    opened = links.open_link(f"/design?preset=tiny&data.digest={digest}&v=6&model=0.11")
     assert opened.scenario.data.id_numbering == "hashed" and "hashed" in opened.banner
-    assert links.read(f"/design?preset=tiny&data.digest={digest}&v=7&model=0.12").scenario.data.id_numbering == "first-seen"
-    bare = links.read("/design?preset=tiny&machine.prices=2026&machine.host_dram_channels=auto&v=6&model=0.11").scenario
+    assert links.open_link(f"/design?preset=tiny&data.digest={digest}&v=7&model=0.12").scenario.data.id_numbering == "first-seen"
+    bare = links.open_link("/design?preset=tiny&machine.prices=2026&machine.host_dram_channels=auto&v=6&model=0.11").scenario
     assert bare == preset("tiny").scenario
 
 
@@ -152,34 +152,34 @@ def lru_hits(keys: list[object], size: int) -> int:
 
 def test_figures_of_data_are_those_of_the_raw_file(tmp_path):
     scenario, path = asked(DISTINCT), log(tmp_path)
-    held = with_values(scenario, {"data.digest": read(path).digest})
-    found = workload_tables.counted(held, 54 * 100, str(path))
+    held = with_values(scenario, {"data.digest": read_file(path).digest})
+    found = workload_tables.counted_profile(held, 54 * 100, str(path))
     raw = [(column, key) for n in range(54) for column in ("user", "item") for key in FRAME[column][50 * n : 50 * n + 50]]
     often, rows = sorted(Counter(raw).values(), reverse=True), sum(DISTINCT)
-    sizes = [int(share * rows) for share in SHARES]
+    sizes = [int(share * rows) for share in ROW_SHARES]
     lru = [lru_hits(raw, size) / len(raw) for size in sizes]
     assert curve(batches(scenario, path)).hit_rate(np.array(sizes, float)) == pytest.approx(lru, abs=1e-12)
     assert found.hits[LRU][-1] == pytest.approx(1 - len(often) / len(raw), abs=1e-12), "all but the first lookup of each row"
-    whole = [place for place, share in enumerate(SHARES) if share * rows >= 1]
-    hottest = np.interp(SHARES * rows, np.arange(len(often) + 1), np.concatenate(([0], np.cumsum(often)))) / len(raw)
+    whole = [place for place, share in enumerate(ROW_SHARES) if share * rows >= 1]
+    hottest = np.interp(ROW_SHARES * rows, np.arange(len(often) + 1), np.concatenate(([0], np.cumsum(often)))) / len(raw)
     assert found.popularity[whole] == pytest.approx(hottest[whole], abs=1e-12)
 
 
 def batches(scenario: Scenario, path: Path) -> list[np.ndarray]:
-    origin = source(scenario, read(path))
+    origin = source(scenario, read_file(path))
     return [origin.ids(n) for n in range(54)]
 
 
 def test_a_file_is_copied_onto_more_tables_only_where_the_model_says_so(tmp_path):
     path = log(tmp_path)
     with pytest.raises(BadInput, match=r"clicks.csv has 1 dense feature") as refused:
-        source(preset("optane-kaggle").scenario, read(path))
+        source(preset("optane-kaggle").scenario, read_file(path))
     words = str(refused.value)
     assert f"'model.num_embeddings={DISTINCT[0]};{DISTINCT[1]}'" in words and "workload fit clicks.csv --toml" in words
     doubled = asked((*DISTINCT, *DISTINCT), **{"model.num_tables": 4})
     with pytest.raises(BadInput, match=r"set --set model\.num_tables=2"):
-        source(doubled, read(path))
-    assert len(source(with_values(doubled, {"model.field_copies": 2}), read(path)).ids(0)) == 200
+        source(doubled, read_file(path))
+    assert len(source(with_values(doubled, {"model.field_copies": 2}), read_file(path)).ids(0)) == 200
 
 
 @given(st.lists(st.lists(st.integers(0, 400), max_size=300), max_size=12), st.integers(0, 1))
@@ -194,5 +194,5 @@ def test_the_index_numbers_tokens_as_pandas_does(parts, grown):
 
 
 def test_columns_that_together_have_too_many_ids_are_hashed_from_the_largest_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(numbering.keep_within, "__defaults__", (sum(DISTINCT) - 1,))
-    assert DISTINCT[0] < DISTINCT[1] and read(log(tmp_path)).distinct == (DISTINCT[0], None)
+    monkeypatch.setattr(numbering.drop_largest, "__defaults__", (sum(DISTINCT) - 1,))
+    assert DISTINCT[0] < DISTINCT[1] and read_file(log(tmp_path)).distinct == (DISTINCT[0], None)

@@ -7,7 +7,7 @@ from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.simulate import simulate
-from engine.sweep.links import link, read
+from engine.sweep.links import link, open_link
 from engine.validation.workload_figures import TAOBAO, TAOBAO_LOCALITY
 from engine.workload.popularity import Popularity, popularities
 from tests.cases import each
@@ -38,7 +38,7 @@ def test_each_table_gets_its_own_law_and_a_link_carries_it():
     laws = popularities(asked)
     assert laws[1] == Popularity((0.6,), pytest.approx(0.37), 0.8, 2.5, 39_999, 40_000, 0.03)
     assert [law.s for law in laws] == [1.4, 0.8, 1.1, 1.2, 1.3] and [law.rows for law in laws] == list(ROWS)
-    assert read(link(asked)).scenario == asked
+    assert open_link(link(asked)).scenario == asked
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def _exact(popularity: Popularity) -> np.ndarray:
 
 def _drawn(popularity: Popularity, count: int = 400_000) -> np.ndarray:
     key = hashing.key(7, hashing.Purpose.IDS)
-    return sampling.draw(sampling.sampler((popularity,)), key, np.array([0, count]), np.array([0, popularity.rows]))
+    return sampling.draw_ids(sampling.sampler((popularity,)), key, np.array([0, count]), np.array([0, popularity.rows]))
 
 
 def test_mixing_is_the_published_splitmix64() -> None:
@@ -86,7 +86,7 @@ def test_the_spectrum_holds_the_rows_of_the_formula(popularity: Popularity) -> N
 
 @pytest.mark.parametrize("field", [3, 20])
 def test_hundreds_of_millions_of_ranks_are_drawn_by_their_integral(field: int) -> None:
-    fit = popularity.fits("kaggle")["3"] if field == 3 else popularity.fits("tb")["20"]
+    fit = popularity.published_fits("kaggle")["3"] if field == 3 else popularity.published_fits("tb")["20"]
     heavy = tuple(fit.get("heavy", ()))
     whole = Popularity(heavy, 1 - sum(heavy), fit["s"], fit["q"], fit["V"], 2 * 10**9)
     rows = np.sort(_drawn(whole))
@@ -107,18 +107,18 @@ def test_every_shape_of_table_is_drawn_within_its_rows() -> None:
     for kind in ("kaggle", "terabyte", "zipf", "uniform"):
         scenario = with_values(preset("optane-kaggle").scenario, {**changes, "data.popularity": kind})
         start, layout = batch.offsets(scenario.model), batch.bag_layout(scenario.model, 64)
-        ids = sampling.draw(sampling.sampler(popularity.popularities(scenario)), np.uint64(3), layout, start)
+        ids = sampling.draw_ids(sampling.sampler(popularity.popularities(scenario)), np.uint64(3), layout, start)
         for table in range(55):
             bag = ids[layout[table] : layout[table + 1]]
             assert start[table] <= bag.min() and bag.max() < start[table + 1] == start[table] + rows[table]
 
 
-FITTED = [field for field, fit in popularity.fits("kaggle").items() if fit["mass"] > 0]
+FITTED = [field for field, fit in popularity.published_fits("kaggle").items() if fit["mass"] > 0]
 
 
 @each("field", FITTED)
 def test_the_kaggle_fit_sees_as_many_distinct_ids_as_the_data_set_has(field: str) -> None:
-    fit = popularity.fits("kaggle")[field]
+    fit = popularity.published_fits("kaggle")[field]
     found = distinct(Popularity(tuple(fit["heavy"]), fit["mass"], fit["s"], fit["q"], fit["V"], 1), KAGGLE_SAMPLES)[0]
     assert found == pytest.approx(fit["distinct"], rel=0.002, abs=1.5)
 
@@ -130,6 +130,6 @@ SMALL_TERABYTE = {6: 4, 9: 64, 14: 2209, 18: 977}
 def test_a_small_terabyte_field_is_shaped_like_the_kaggle_field_of_nearest_size(field: int, distinct: int) -> None:
     nearest = {6: "20", 9: "25", 14: "19", 18: "1"}[field]  # of 4, 105, 2173 and 1460 distinct ids
     scenario = with_values(preset("optane-kaggle").scenario, {"model.name": "dlrm-terabyte", "data.popularity": "terabyte"})
-    law, like = popularity.popularities(scenario)[field - 1], popularity.fits("kaggle")[nearest]
+    law, like = popularity.popularities(scenario)[field - 1], popularity.published_fits("kaggle")[nearest]
     assert (law.heavy, law.mass, law.s, law.q) == (tuple(like["heavy"]), like["mass"], like["s"], like["q"])
     assert (distinct - len(law.heavy) if law.mass else like["V"]) == law.V

@@ -14,8 +14,8 @@ from pyarrow import parquet
 from engine.api.calls import fit
 from engine.errors import BadFile
 from engine.workload.readers import blocks, samples
-from engine.workload.readers.formats import read
-from engine.workload.readers.guess import guesses
+from engine.workload.readers.formats import read_file
+from engine.workload.readers.guess import guess_columns
 from tests.workload.readers.test_ids import mapped
 
 COUNT = 100
@@ -35,7 +35,7 @@ def log(path: Path, times: object, more: str = "") -> Path:
 
 
 def order(path: Path) -> list[int]:
-    return read(path).tokens[:, 0].tolist()
+    return read_file(path).tokens[:, 0].tolist()
 
 
 def rising(times: list[str], written: str) -> list[int]:
@@ -69,7 +69,7 @@ WHOLE = ("%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S UTC %Y", "%d/%b/%Y:%H:%M:%S 
     "written", [*WHOLE, *(day + clock for day, clock in zip(SURE, 3 * CLOCKS, strict=False)), *(SURE[5] + c for c in CLOCKS)]
 )
 def test_dates_with_one_reading_order_samples(tmp_path, monkeypatch, written, block):
-    monkeypatch.setattr(blocks, "READ", block)
+    monkeypatch.setattr(blocks, "READ_NBYTES", block)
     times = list(DAYS.strftime(written))
     assert order(log(tmp_path / "a.csv", times)) == rising(times, written)
 
@@ -77,11 +77,11 @@ def test_dates_with_one_reading_order_samples(tmp_path, monkeypatch, written, bl
 @pytest.mark.parametrize("block", [1 << 22, 900])
 @pytest.mark.parametrize("written", [day + clock for day, clock in zip(OPEN, 2 * CLOCKS[:4], strict=False)])
 def test_years_of_two_digits_are_open_until_the_mapping_says_which(tmp_path, monkeypatch, written, block):
-    monkeypatch.setattr(blocks, "READ", block)
+    monkeypatch.setattr(blocks, "READ_NBYTES", block)
     times = list(DAYS.strftime(written))
     path = log(tmp_path / "a.csv", times)
     with pytest.raises(BadFile, match=r"a\.csv:2: t='.*may be .*time_format = ") as refused:
-        read(path)
+        read_file(path)
     assert written in str(refused.value)
     assert order(log(path, times, f'time_format = "{written}"\n')) == rising(times, written)
 
@@ -95,7 +95,7 @@ def test_a_year_of_two_digits_that_is_no_day_is_read_by_the_one_order_left(tmp_p
 def test_dates_written_in_two_orders_are_refused_by_the_cell(tmp_path):
     times = [day.strftime("%a %d/%m/%Y" if n % 2 else "%a %m/%d/%Y") for n, day in enumerate(DAYS)]
     with pytest.raises(BadFile, match=r"a\.csv:\d+: t='... \d"):
-        read(log(tmp_path / "a.csv", times))
+        read_file(log(tmp_path / "a.csv", times))
 
 
 EARLY = [datetime(2024, 1 + n % 12, 1 + n // 12, n % 24) for n in range(COUNT)]
@@ -105,27 +105,27 @@ EARLY = [datetime(2024, 1 + n % 12, 1 + n // 12, n % 24) for n in range(COUNT)]
 @pytest.mark.parametrize("given", [True, False])
 @pytest.mark.parametrize("late", [60, 99])
 def test_a_late_day_beyond_12_settles_the_order_and_the_advice_helps(tmp_path, monkeypatch, first, given, late):
-    monkeypatch.setattr(blocks, "READ", 300)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 300)
     days = EARLY.copy()
     days[SHUFFLE[late]] = datetime(2024, 5, 28)
     times = [day.strftime(first) for day in days]
     other = {"%d/%m/%Y %H:%M": "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M": "%d/%m/%Y %H:%M"}[first]
     path = log(tmp_path / "a.csv", times, f'time_format = "{other}"\n' if given else "")
     with pytest.raises(BadFile, match=rf"a\.csv:{late + 2}: t='{times[SHUFFLE[late]]}'.*time_format = \"{first}\""):
-        read(path)
+        read_file(path)
     assert advised(path) == rising(times, first)
 
 
 def test_a_guess_of_days_that_could_be_months_is_mended_by_one_refusal(tmp_path):
     times = [day.strftime("%m/%d/%Y") for day in [*EARLY[:-1], datetime(2024, 5, 28)]]
-    (guess,) = guesses({"t": times[:60]})
+    (guess,) = guess_columns({"t": times[:60]})
     assert guess.role == "time" and guess.rule == "%d/%m/%Y"
     assert advised(log(tmp_path / "a.csv", times, f'time_format = "{guess.rule}"\n')) == rising(times, "%m/%d/%Y")
 
 
 @pytest.mark.parametrize("written", ["%a %d/%m/%Y", "%d %b %Y", "%y/%m/%d", "%d/%m/%Y %H:%M:%S UTC"])
 def test_columns_of_dates_are_guessed_as_times(written):
-    (guess,) = guesses({"when": list(DAYS.strftime(written))})
+    (guess,) = guess_columns({"when": list(DAYS.strftime(written))})
     assert guess.role == "time" and (guess.rule != "") == ("%y" in written)
 
 
@@ -169,8 +169,8 @@ TEXTS = {
 @pytest.mark.parametrize("block", [1 << 22, 300])
 @pytest.mark.parametrize("kind", TEXTS)
 def test_numbers_and_instants_in_text_are_compared_exactly(tmp_path, monkeypatch, kind, block, kept):
-    monkeypatch.setattr(blocks, "READ", block)
-    monkeypatch.setattr(samples, "most_nbytes", lambda: kept)
+    monkeypatch.setattr(blocks, "READ_NBYTES", block)
+    monkeypatch.setattr(samples, "max_nbytes", lambda: kept)
     assert order(log(tmp_path / "a.csv", TEXTS[kind])) == list(range(COUNT))
 
 
@@ -190,9 +190,9 @@ FINER = {
 @pytest.mark.parametrize("kept", [1, 1 << 30], ids=["on the disk", "in memory"])
 @pytest.mark.parametrize("kind", FINER)
 def test_times_with_more_digits_in_a_later_block_stand_in_order(tmp_path, monkeypatch, kind, kept):
-    monkeypatch.setattr(blocks, "READ", 200)
-    monkeypatch.setattr(samples, "most_nbytes", lambda: kept)
-    monkeypatch.setattr(samples, "AT_ONCE", 7)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 200)
+    monkeypatch.setattr(samples, "max_nbytes", lambda: kept)
+    monkeypatch.setattr(samples, "SORT_SAMPLES", 7)
     monkeypatch.setattr(samples, "STRIDE", 1)
     early, late = FINER[kind]
     times = early | late
@@ -203,13 +203,13 @@ def test_times_with_more_digits_in_a_later_block_stand_in_order(tmp_path, monkey
 
 @pytest.mark.parametrize("late", ["03/04/2024", "30/04/2024"])
 def test_days_that_equal_their_months_are_open_until_a_later_block(tmp_path, monkeypatch, late):
-    monkeypatch.setattr(blocks, "READ", 200)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 200)
     times = {int(place): f"{n % 12 + 1:02d}/{n % 12 + 1:02d}/2024" for n, place in enumerate(SHUFFLE)}
     times[int(SHUFFLE[80])] = late
     path = log(tmp_path / "a.csv", [times[n] for n in range(COUNT)])
     if late == "03/04/2024":
         with pytest.raises(BadFile, match=r"a\.csv:\d+: t='.*may be %d/%m/%Y or %m/%d/%Y"):
-            read(path)
+            read_file(path)
     days = {n: datetime.strptime(cell, "%d/%m/%Y") for n, cell in times.items()}
     assert advised(path) == sorted(map(int, SHUFFLE), key=days.__getitem__)
 
@@ -236,16 +236,16 @@ CLOSE = {
 
 @pytest.mark.parametrize("kind", CLOSE)
 def test_times_closer_than_can_be_told_apart_are_refused(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(blocks, "READ", 300)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 300)
     with pytest.raises(BadFile, match=r"a\.[a-z]+:\d+: t=.*digits"):
-        read(log(tmp_path / ("a.csv" if isinstance(CLOSE[kind], list) else "a.parquet"), CLOSE[kind]))
+        read_file(log(tmp_path / ("a.csv" if isinstance(CLOSE[kind], list) else "a.parquet"), CLOSE[kind]))
 
 
 @pytest.mark.parametrize("kind", ["int64 nanoseconds", "floats", "timestamp[ns]", "date32", "decimal"])
 def test_a_time_format_over_a_column_that_is_no_text_is_refused(tmp_path, kind):
     path = log(tmp_path / "a.parquet", COLUMNS[kind], 'time_format = "%d%m%Y"\n')
     with pytest.raises(BadFile, match=r"a\.parquet:1: t is a column of .*time_format does nothing"):
-        read(path)
+        read_file(path)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -256,4 +256,4 @@ def test_a_time_format_reads_dates_in_digits_alone(tmp_path, suffix):
 
 def test_a_time_format_that_strptime_does_not_know_is_refused(tmp_path):
     with pytest.raises(BadFile, match=r"time_format='%q' is no format"):
-        read(log(tmp_path / "a.csv", list(DAYS.strftime("%d/%m/%Y")), 'time_format = "%q"\n'))
+        read_file(log(tmp_path / "a.csv", list(DAYS.strftime("%d/%m/%Y")), 'time_format = "%q"\n'))

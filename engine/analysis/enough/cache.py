@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.arrays import Floats, Ints
 from ...core.figures import count, figure, percent
-from ...core.memo import remembered
+from ...core.memo import memoised
 from ...hardware.devices.gpu import memory_bytes
 from ...scenario.scenario import Scenario, per_table
 from ...schedule.machine import sized_scenario, with_nodes
@@ -22,13 +22,13 @@ from ...systems.row_kinds import kind_bytes, row_bytes, row_kinds
 from ...systems.system import cache_policy
 from ...systems.traffic import activation_bytes, mlp_bytes, num_rows, table_bytes
 from ...units import GB
-from ...workload.accesses import lookups
+from ...workload.accesses import table_lookups
 from ...workload.caching.expected_cache import cached_rows_by_table, expected_moves
-from ...workload.popularity import alike
-from ...workload.spectrum import spectra
+from ...workload.popularity import table_kinds
+from ...workload.spectrum import table_spectra
 
-HALVINGS, NEAR = 50, 1e-4  # of the logarithm of a number of rows
-MOST_SHOWN = 12  # tables in words
+HALVINGS, LOG_TOLERANCE = 50, 1e-4  # of the logarithm of a number of rows
+MAX_SHOWN_TABLES = 12  # tables in words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +53,7 @@ class CacheSize:
     recent_rate: float
 
 
-class Densest(NamedTuple):
+class RowClasses(NamedTuple):
     """Classes of equally popular rows by kind of table, and sums over classes by falling lookups a byte.
 
     rows: rows of one table in each class.
@@ -83,7 +83,7 @@ def cache_for(s: Scenario, hit_rate: float) -> CacheSize:
     return _size(s, densest, nbytes, _recent_nbytes(s)(recent), rate(recent))
 
 
-def cache_of(s: Scenario, nbytes: float) -> CacheSize:
+def cache_of_size(s: Scenario, nbytes: float) -> CacheSize:
     """Return the cached rows and hit rates of a cache of so many bytes."""
     cache_bytes, size = min(max(nbytes, 0.0), table_bytes(s)), _recent_nbytes(s)
     rows = num_rows(s) if size(num_rows(s)) <= cache_bytes else _fewest(s, lambda rows: size(rows) >= cache_bytes)
@@ -97,35 +97,35 @@ def hbm_room(s: Scenario, nodes: int | None = None) -> float:
     return max(0.0, sized.machine.num_gpus * gpu_room)
 
 
-@remembered(most=8)
-def _densest(s: Scenario) -> Densest:
-    alike_tables, nbytes = alike(s), kind_bytes(s, "row")
+@memoised(most=8)
+def _densest(s: Scenario) -> RowClasses:
+    alike_tables, nbytes = table_kinds(s), kind_bytes(s, "row")
     kinds, of_table = np.unique(np.stack([alike_tables.kind, nbytes]), axis=1, return_inverse=True)
     of_table = of_table.reshape(-1)
     spectrum, class_ends = (
-        spectra(alike_tables.laws),
-        np.append(spectra(alike_tables.laws).start[1:], len(spectra(alike_tables.laws).p)),
+        table_spectra(alike_tables.laws),
+        np.append(table_spectra(alike_tables.laws).start[1:], len(table_spectra(alike_tables.laws).p)),
     )
     law = kinds[0].astype(np.int64)
     parts = [slice(spectrum.start[law_index], class_ends[law_index]) for law_index in law]
     owner = np.repeat(np.arange(len(parts)), [part.stop - part.start for part in parts])
     rows, p = (np.concatenate([amount[part] for part in parts]) for amount in (spectrum.rows, spectrum.p))
-    weight = np.array(alike_tables.pooling, dtype=np.float64)[law] * s.data.batch_size / lookups(s).sum()
+    weight = np.array(alike_tables.pooling, dtype=np.float64)[law] * s.data.batch_size / table_lookups(s).sum()
     order = np.argsort(-p * (weight / kinds[1])[owner], kind="stable")
     tables = np.bincount(of_table)
     filled_bytes, hits = (
         np.concatenate(([0.0], np.cumsum((rows * (amount * tables)[owner] * share)[order])))
         for amount, share in ((kinds[1], 1.0), (weight, p))
     )
-    return Densest(rows, p, owner, of_table, order, filled_bytes, hits)
+    return RowClasses(rows, p, owner, of_table, order, filled_bytes, hits)
 
 
-def _size(s: Scenario, densest: Densest, nbytes: float, recent_nbytes: float | None, recent_rate: float) -> CacheSize:
+def _size(s: Scenario, densest: RowClasses, nbytes: float, recent_nbytes: float | None, recent_rate: float) -> CacheSize:
     """Return the cache of so many bytes, filled by the densest classes.
 
     Each table has an equal part of the last class.
     """
-    share, batch = np.zeros(len(densest.rows)), lookups(s)
+    share, batch = np.zeros(len(densest.rows)), table_lookups(s)
     share[densest.order] = np.clip((nbytes - densest.filled[:-1]) / np.maximum(np.diff(densest.filled), 1e-300), 0.0, 1.0)
     of_kind = [np.bincount(densest.owner, weights=share * amount) for amount in (densest.rows, densest.rows * densest.p)]
     rows: Floats = np.minimum(of_kind[0][densest.kind], per_table(s.model, "num_embeddings")).astype(np.float64)
@@ -147,7 +147,7 @@ def _recent_policy(s: Scenario) -> str:
 
 def _recent_rate(s: Scenario) -> Callable[[float], float]:
     """Return a function from the rows of an LRU cache to its hit rate."""
-    policy, batch = _recent_policy(s), float(lookups(s).sum())
+    policy, batch = _recent_policy(s), float(table_lookups(s).sum())
     return lambda rows: 1 - expected_moves(s, policy, rows).missed_lookups / batch
 
 
@@ -169,14 +169,14 @@ def _fewest(s: Scenario, is_enough: Callable[[float], bool]) -> float:
     """Return the fewest rows that are enough, by halving; all rows must be enough."""
     low, high = 0.0, log(num_rows(s))
     for _ in range(HALVINGS):
-        if high - low < NEAR:
+        if high - low < LOG_TOLERANCE:
             break
         middle = (low + high) / 2
         low, high = (low, middle) if is_enough(exp(middle)) else (middle, high)
     return exp(high)
 
 
-def sentence(s: Scenario, cache_size: CacheSize) -> str:
+def cache_sentence(s: Scenario, cache_size: CacheSize) -> str:
     """Return the answer on a cache's size as a sentence."""
     densest_text = (
         f"{figure(cache_size.nbytes / GB, 'GB')} in HBM, {percent(cache_size.nbytes / table_bytes(s))} of the tables' "
@@ -211,11 +211,11 @@ def table_shares(cache_size: CacheSize, names: Sequence[str] = ()) -> list[Table
     ]
 
 
-def lines(s: Scenario, cache_size: CacheSize, names: Sequence[str] = ()) -> Iterator[str]:
+def cache_lines(s: Scenario, cache_size: CacheSize, names: Sequence[str] = ()) -> Iterator[str]:
     """Yield the sentence, then a line for each of the tables with the most cached bytes."""
-    yield sentence(s, cache_size)
+    yield cache_sentence(s, cache_size)
     shares = table_shares(cache_size, names)
-    for table, rows, gigabytes, hits in shares[:MOST_SHOWN]:
+    for table, rows, gigabytes, hits in shares[:MAX_SHOWN_TABLES]:
         yield f"  table {table}: {count(rows, 'row')}, {figure(gigabytes, 'GB')}, hits {percent(hits / 100)}"
-    if other_shares := shares[MOST_SHOWN:]:
+    if other_shares := shares[MAX_SHOWN_TABLES:]:
         yield f"  {count(len(other_shares), 'other table')}: {figure(sum(share.gigabytes for share in other_shares), 'GB')}"

@@ -12,19 +12,19 @@ import numpy as np
 
 from ...estimates import step_seconds
 from ...insight.relaxation import LINK
-from ...scenario.scenario import Scenario, with_checked, with_values
+from ...scenario.scenario import Scenario, with_checked_values, with_values
 from ...schedule.machine import sized_scenario
 from ..uncertainty import QUANTILES, SAMPLES, draws
-from .ladder import links_of, module_knobs, modules_of, narrow
-from .question import Question
-from .smallest import Enough, Found
+from .ladder import links_of, module_knobs, modules_of, search_near
+from .question import TargetQuestion
+from .smallest import SmallestMachine, SmallestMachines
 
 ASSUME = "machine.assume"
-Assumed = tuple[tuple[str, float], ...]
+Assumptions = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
-class Band:
+class DrawBand:
     """The 5 % and 95 % quantiles over draws: of the smallest value, infinite where none is enough; or of the nearest ratio."""
 
     low: float
@@ -38,12 +38,12 @@ class Bands:
     Where a target is out of reach, its band is of the nearest machine's step divided by the reference.
     """
 
-    capacity: Band | None
-    bandwidth: Band | None
-    both: Band | None
+    capacity: DrawBand | None
+    bandwidth: DrawBand | None
+    both: DrawBand | None
 
 
-def bands(answer: Enough, samples: int = SAMPLES) -> Bands:
+def bands(answer: SmallestMachines, samples: int = SAMPLES) -> Bands:
     """Return the answer's bands over a number of draws."""
     q, machine = answer.question, answer.both.machine
     scenario, base = q.scenario, sized_scenario(q.baseline.scenario) if q.baseline.ran else q.baseline.scenario
@@ -62,13 +62,13 @@ def bands(answer: Enough, samples: int = SAMPLES) -> Bands:
 
 
 def _band(
-    q: Question,
-    assumptions: Sequence[Assumed],
+    q: TargetQuestion,
+    assumptions: Sequence[Assumptions],
     references: Sequence[float],
-    smallest: Found | None,
+    smallest: SmallestMachine | None,
     ladder: Sequence[float],
     changes: Callable[[float], Mapping[str, Any]],
-) -> Band | None:
+) -> DrawBand | None:
     """Search the ladder for every draw; where the answer misses its target, take that machine alone."""
     if smallest is None or not ladder or not smallest.machine.result.ran:
         return None
@@ -77,19 +77,19 @@ def _band(
     def steps(pairs: Sequence[tuple[int, int]]) -> list[float]:
         for rung in {rung for _, rung in pairs} - scenario_by_rung.keys():
             scenario_by_rung[rung] = with_values(q.scenario, changes(ladder[rung]))
-        return step_seconds(with_checked(scenario_by_rung[rung], {ASSUME: assumptions[draw]}) for draw, rung in pairs)
+        return step_seconds(with_checked_values(scenario_by_rung[rung], {ASSUME: assumptions[draw]}) for draw, rung in pairs)
 
     start_rung = ladder.index(smallest.machine.modules if isinstance(ladder, range) else smallest.machine.gbps)
     if smallest.meets:
         first_rungs = (
-            trace.first for trace in narrow(start_rung, ladder, steps, [q.goal_of(reference) for reference in references])
+            trace.first for trace in search_near(start_rung, ladder, steps, [q.goal_of(reference) for reference in references])
         )
         drawn_values = [float("inf") if first_rung is None else float(ladder[first_rung]) for first_rung in first_rungs]
     else:
         seconds = steps([(draw, start_rung) for draw in range(len(references))])
         drawn_values = [step / reference for step, reference in zip(seconds, references, strict=True)]
     low, high = np.quantile(drawn_values, QUANTILES, method="nearest")
-    return Band(float(low), float(high))
+    return DrawBand(float(low), float(high))
 
 
 def _assuming(scenario: Scenario, draw: Mapping[str, float]) -> Scenario:

@@ -10,11 +10,11 @@ import numpy as np
 from ...hardware.device import expanders
 from ...hardware.devices.cxl import payload_rate, products
 from ...hardware.devices.pmem import module_bytes, modules, own_link
-from ...insight.knob_stops import CAPACITY, capacity
+from ...insight.knob_stops import CAPACITY, capacity_of_modules
 from ...insight.relaxation import LINK
 from ...scenario.scenario import KNOBS, Scenario
 from ...systems.kernels.in_force import system_in_force
-from ...systems.sizing import NUMBER
+from ...systems.sizing import NUM_EXPANDERS
 from ...systems.system import readers
 from ...units import GB
 
@@ -48,7 +48,7 @@ class Trace:
         )
 
 
-def search(coarse: Sequence[int], steps: Steps, goals: Sequence[float], num_neighbours: int = 6) -> list[Trace]:
+def search_ladder(coarse: Sequence[int], steps: Steps, goals: Sequence[float], num_neighbours: int = 6) -> list[Trace]:
     """Find the first rung that meets the goal of each draw.
 
     The search tries `coarse` rungs, then `num_neighbours` rungs below the first that meets the goal, until none is left. More is
@@ -57,7 +57,7 @@ def search(coarse: Sequence[int], steps: Steps, goals: Sequence[float], num_neig
     return _trace_rungs(coarse, lambda trace: _next_between(trace, num_neighbours), steps, goals)
 
 
-def narrow(start: int, sizes: Sequence[float], steps: Steps, goals: Sequence[float]) -> list[Trace]:
+def search_near(start: int, sizes: Sequence[float], steps: Steps, goals: Sequence[float]) -> list[Trace]:
     """Find the first rung that meets the goal of each draw, from a rung near most of them.
 
     The search tries half and twice the start's size, then the ends, then between. Between two rungs, the first guess supposes
@@ -91,7 +91,7 @@ def _next_near(trace: Trace, start: int, sizes: Sequence[float]) -> list[int]:
     if (
         not open_rungs or slow_seconds != slow_seconds or len(trace.seconds) % 3 == 0
     ):  # the middle now and then, where seconds are far from linear
-        return spread(rung_below + 1, first_rung - 1, 3)[1:2] or [*open_rungs]
+        return spread_rungs(rung_below + 1, first_rung - 1, 3)[1:2] or [*open_rungs]
     part = (trace.goal - fast_seconds) / (slow_seconds - fast_seconds)
     guess = bisect_left(sizes, 1 / (1 / sizes[first_rung] + part * (1 / sizes[rung_below] - 1 / sizes[first_rung])))
     return [rung for rung in (guess - 1, guess) if rung in open_rungs] or [
@@ -101,10 +101,10 @@ def _next_near(trace: Trace, start: int, sizes: Sequence[float]) -> list[int]:
 
 def _next_between(trace: Trace, num_rungs: int) -> list[int]:
     first_rung, rung_below = trace.first, trace.below
-    return [] if first_rung is None else spread(rung_below + 1, first_rung - 1, num_rungs)
+    return [] if first_rung is None else spread_rungs(rung_below + 1, first_rung - 1, num_rungs)
 
 
-def spread(low: int, high: int, num_rungs: int) -> list[int]:
+def spread_rungs(low: int, high: int, num_rungs: int) -> list[int]:
     """Return about `num_rungs` rungs from `low` to `high`, both included, in steps of equal ratio; none where high < low."""
     return sorted({round(number) - 1 for number in np.geomspace(low + 1, high + 1, num_rungs)}) if high >= low else []
 
@@ -114,12 +114,12 @@ def modules_of(s: Scenario) -> int:
     if not _uses(s, CAPACITY):
         return 0
     max_modules = max(1, int((KNOBS[CAPACITY].high or 1) * GB / module_bytes(s.machine)))
-    return min(max_modules, int(KNOBS[NUMBER].high or max_modules)) if _has_own_links(s) else max_modules
+    return min(max_modules, int(KNOBS[NUM_EXPANDERS].high or max_modules)) if _has_own_links(s) else max_modules
 
 
 def module_knobs(s: Scenario, count: int) -> dict[str, Any]:
     """Return the knobs of so many modules in a settled scenario; modules with own links set the links too."""
-    return {CAPACITY: capacity(s, count), **({NUMBER: count} if _has_own_links(s) else {})}
+    return {CAPACITY: capacity_of_modules(s, count), **({NUM_EXPANDERS: count} if _has_own_links(s) else {})}
 
 
 def _has_own_links(s: Scenario) -> bool:
@@ -142,7 +142,7 @@ def links_of(s: Scenario) -> tuple[float, ...]:
     return (*(gbps for gbps in two_digit_links if (knob.low or 0.0) <= gbps < top), top)
 
 
-def product(s: Scenario, gbps: float) -> tuple[str, float] | None:
+def card_link(s: Scenario, gbps: float) -> tuple[str, float] | None:
     """Return the slowest card's link that carries so many GB/s, as "×8 Gen4", with its own GB/s; None where none does."""
     fast_cards = [(payload / GB, name) for name, _, payload in products(s.machine) if payload >= gbps * GB * (1 - 1e-3)]
     return min(fast_cards)[::-1] if fast_cards else None

@@ -11,18 +11,18 @@ from ...errors import BadKnob, CannotRun
 from ...estimates import estimates
 from ...hardware.device import nodes
 from ...hardware.devices.gpu import memory_bytes
-from ...insight.running_costs import dollars
+from ...insight.running_costs import price_unit
 from ...results.result import Result
 from ...scenario.scenario import Scenario, with_values
 from ...schedule.machine import sized_scenario
 from ...systems.kernels.in_force import system_in_force
 from ...systems.steps.stashing import room_for_tables
-from ...systems.system import powered
+from ...systems.system import powered_devices
 from ...systems.traffic import mlp_bytes
 from ...units import MS
-from ..verdict.space import SHARE, base_of
+from ..verdict.space import CACHE_SHARE, free_base
 
-WAYS: Mapping[str, Mapping[str, Any]] = {
+MEMORY_WAYS: Mapping[str, Mapping[str, Any]] = {
     "all rows in HBM": {"system": "all-hbm"},
     "a locked cache in HBM over host memory": {"system": "torchrec-uvm"},
     "a cache of hash tables in HBM over host memory": {"system": "hierarchical-kv", "policy.cache_policy": None},
@@ -34,7 +34,7 @@ DIGITS = 1e4  # a share of the rows is written with four decimals
 
 
 @dataclass(frozen=True)
-class Bought:
+class PricedMachine:
     """A machine for one way to hold the tables.
 
     way: one of WAYS.
@@ -62,30 +62,32 @@ class Bought:
         return None if hit_percent is None else hit_percent / 100
 
 
-def ways_for(s: Scenario, budget: float) -> list[Bought]:
+def fastest_by_way(s: Scenario, budget: float) -> list[PricedMachine]:
     """Return the fastest machine of each way within a budget [USD], the fastest way first.
 
     Caches fill HBM. Raises BadKnob where a GPU or DRAM has no price, CannotRun where no way is possible.
     """
-    base = base_of(s)
+    base = free_base(s)
     scenario_by_way = [
         (way, _fill_cache(with_values(base, {**knobs, "machine.num_gpus": gpus})))
-        for (way, knobs), gpus in product(WAYS.items(), COUNTS)
+        for (way, knobs), gpus in product(MEMORY_WAYS.items(), COUNTS)
     ]
     priced = [(way, scenario, *_price(scenario)) for way, scenario in scenario_by_way if scenario is not None]
     affordable = [(way, scenario, price, dram) for way, scenario, price, dram in priced if price <= budget]
     results = estimates([scenario for _, scenario, _, _ in affordable])
     machines = [
-        Bought(way, scenario.machine.num_gpus, dram, price, result)
+        PricedMachine(way, scenario.machine.num_gpus, dram, price, result)
         for (way, scenario, price, dram), result in zip(affordable, results, strict=True)
         if result.ran
     ]
     if not machines:
-        cheapest_text = f" {figure(min(price for _, _, price, _ in priced), dollars(s))} are the least that one takes." * bool(
+        cheapest_text = f" {figure(min(price for _, _, price, _ in priced), price_unit(s))} are the least that one takes." * bool(
             priced
         )
         reason = f" What it buys does not hold them: {results[-1].outcome}" if results else cheapest_text
-        raise CannotRun(f"No way to hold these tables costs {figure(budget, dollars(s))} or less in GPUs and host DRAM.{reason}")
+        raise CannotRun(
+            f"No way to hold these tables costs {figure(budget, price_unit(s))} or less in GPUs and host DRAM.{reason}"
+        )
     best_by_way = {machine.way: machine for machine in sorted(machines, key=lambda machine: (-machine.step, -machine.price))}
     return sorted(best_by_way.values(), key=lambda machine: (machine.step, machine.price))
 
@@ -96,24 +98,24 @@ def _fill_cache(s: Scenario) -> Scenario | None:
         return s
     system, gpus = system_in_force(s), s.machine.num_gpus
     room = gpus * room_for_tables(s, memory_bytes(s.machine) - 2 * mlp_bytes(s))
-    empty_bytes, full_bytes = (system.held(with_values(s, {SHARE: share}))["hbm"] for share in (0.0, 1.0))
+    empty_bytes, full_bytes = (system.held(with_values(s, {CACHE_SHARE: share}))["hbm"] for share in (0.0, 1.0))
     share = floor(min(1.0, (room - empty_bytes) / (full_bytes - empty_bytes)) * DIGITS) / DIGITS
-    return with_values(s, {SHARE: share}) if share > 0 else None
+    return with_values(s, {CACHE_SHARE: share}) if share > 0 else None
 
 
 def _price(s: Scenario) -> tuple[float, float]:
     """Return the price of all GPUs and host DRAM [USD], and the size of that DRAM [GiB]."""
     sized = sized_scenario(s).machine
-    devices = powered(s.system, sized)
+    devices = powered_devices(s.system, sized)
     prices = [devices[name].price for name in ("gpu", "dram")]
     if None in prices:
         raise BadKnob(f"machine.gpu={sized.gpu} or its host's DRAM has no published price; choose another one.")
     return sum(price or 0.0 for price in prices), nodes(sized) * (sized.host_dram_GiB or 0.0)
 
 
-def lines(s: Scenario, budget: float, machines: Sequence[Bought]) -> Iterator[str]:
+def way_lines(s: Scenario, budget: float, machines: Sequence[PricedMachine]) -> Iterator[str]:
     """Yield the answer as a sentence, then a line for each way."""
-    usd = dollars(s)
+    usd = price_unit(s)
     fastest = machines[0]
     yield (
         f"For {figure(budget, usd)} of GPUs and host DRAM, {fastest.way} is the fastest: {count(fastest.gpus)} × "

@@ -9,20 +9,25 @@ from typing import Any
 from ...core.figures import exact, figure
 from ...errors import BadInput, CannotRun
 from ...estimates import estimates, step_seconds
-from ...insight.decomposition import BOUND, NEAR, RELAXED
+from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
 from ...insight.relaxation import LINK
-from ...insight.running_costs import dollars
-from ...registry import load
+from ...insight.running_costs import price_unit
+from ...registry import load_variant
 from ...results.result import Result
 from ...scenario.scenario import Scenario, with_values
 from ...schedule.machine import sized_scenario
-from ...systems.sizing import AUTOMATIC
+from ...systems.sizing import AUTOMATIC_SIZES
 from ...units import MS
 
 # Searched knobs, and the system's own policies: a baseline resets them, or it would move with the scenario's knobs.
 POLICIES = ("policy.log", BOUND, RELAXED, "policy.cache_policy")
-OWN = {**dict.fromkeys((*AUTOMATIC, LINK, *POLICIES)), NEAR: True, "policy.kernel": "auto", "policy.stashing": "off"}
-LEAST, MOST = -0.99, 1e3  # of `within`
+BASELINE_RESET = {
+    **dict.fromkeys((*AUTOMATIC_SIZES, LINK, *POLICIES)),
+    NEAR_DATA: True,
+    "policy.kernel": "auto",
+    "policy.stashing": "off",
+}
+MIN_WITHIN, MAX_WITHIN = -0.99, 1e3  # of `within`
 NO_PRICE = "no published price"
 ROUNDING = 1e-9  # so that a machine is within 0 % of itself
 
@@ -36,7 +41,7 @@ class Target:
 
     def __post_init__(self) -> None:
         """Refuse a target that no step can meet; raises BadInput."""
-        if not (isfinite(self.within) and LEAST <= self.within <= MOST):
+        if not (isfinite(self.within) and MIN_WITHIN <= self.within <= MAX_WITHIN):
             raise BadInput(
                 f"A step within {figure(100 * self.within)} % of the baseline's is no target; choose from -99 to 100,000 %."
             )
@@ -45,7 +50,7 @@ class Target:
 
     def against(self, system: str) -> str:
         """Return the target in words, to follow those for a machine: within 10 % of DRAM."""
-        title = load("systems", system).title
+        title = load_variant("systems", system).title
         if self.milliseconds is not None:
             return f"at {exact(self.milliseconds)} ms a batch or less"
         if self.within < 0:
@@ -81,12 +86,12 @@ class Candidate:
     @property
     def spent(self) -> str:
         """The price with its year in words, or NO_PRICE."""
-        price_text = figure(self.dollars, dollars(self.result.scenario))
+        price_text = figure(self.dollars, price_unit(self.result.scenario))
         return price_text if isfinite(self.dollars) else NO_PRICE
 
 
 @dataclass(frozen=True)
-class Question:
+class TargetQuestion:
     """A scenario with its nodes and memory settled, its own result, the baseline's result, and the target."""
 
     scenario: Scenario
@@ -119,18 +124,18 @@ def baseline_of(scenario: Scenario, system: str) -> Scenario:
 
     All sizes and the link are automatic, and near-data compute is on or off, whichever is faster.
     """
-    system_scenario = with_values(scenario, {"system": system, **OWN})
-    if "near-data" not in load("systems", system).devices:
+    system_scenario = with_values(scenario, {"system": system, **BASELINE_RESET})
+    if "near-data" not in load_variant("systems", system).devices:
         return system_scenario
-    without_near_data = with_values(system_scenario, {NEAR: False})
+    without_near_data = with_values(system_scenario, {NEAR_DATA: False})
     seconds_with, seconds_without = step_seconds([system_scenario, without_near_data])
     return without_near_data if seconds_without < seconds_with or seconds_with != seconds_with else system_scenario
 
 
-def ask(scenario: Scenario, baseline: Scenario, target: Target) -> Question:
+def make_question(scenario: Scenario, baseline: Scenario, target: Target) -> TargetQuestion:
     """Return the question; raises CannotRun where the baseline cannot run, but is needed."""
     settled = sized_scenario(scenario)
     own_result, base = estimates([settled, baseline])
     if not base.ran and target.milliseconds is None:
         raise CannotRun(f"The baseline, system {baseline.system}, cannot run: {base.outcome}")
-    return Question(settled, own_result, base, target)
+    return TargetQuestion(settled, own_result, base, target)

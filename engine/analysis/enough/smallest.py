@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 
 from ...estimates import estimates, step_seconds
-from ...insight.decomposition import BOUND, NEAR, RELAXED
-from ...insight.knob_stops import in_force
+from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
+from ...insight.knob_stops import resolved_value
 from ...insight.relaxation import LINK
-from ...registry import load
-from ...scenario.scenario import with_checked, with_values
-from .ladder import Trace, links_of, module_knobs, modules_of, search, spread
-from .question import Candidate, Question
+from ...registry import load_variant
+from ...scenario.scenario import with_checked_values, with_values
+from .ladder import Trace, links_of, module_knobs, modules_of, search_ladder, spread_rungs
+from .question import Candidate, TargetQuestion
 
 COARSE, SIZES = 32, 20  # rungs tried first, of one ladder alone and of modules over several links
-TRIED = 1.25 ** np.arange(10)  # links tried beside each capacity: the fastest divided by these
-FINE = 20  # down to this part of the fastest every link is tried: a slower one can be better, where it paces the log
+LINK_DIVISORS = 1.25 ** np.arange(10)  # links tried beside each capacity: the fastest divided by these
+FINE_PART = 20  # down to this part of the fastest every link is tried: a slower one can be better, where it paces the log
 LONGER = 1.01  # times a step: from here on another step counts as longer
 BOUNDS = (0, 1, 10, 100, 1000)
 Choice = tuple[tuple[str, Any], ...]
-Asked = tuple[int | None, float | None, Choice]
+MachineSpec = tuple[int | None, float | None, Choice]
 
 
 @dataclass
@@ -36,18 +36,18 @@ class Explorer:
     A search needs `steps` alone; results are computed only for the machines at its end.
     """
 
-    question: Question
-    seen: dict[Asked, Candidate] = field(default_factory=dict)
-    seconds: dict[Asked, float] = field(default_factory=dict)
+    question: TargetQuestion
+    seen: dict[MachineSpec, Candidate] = field(default_factory=dict)
+    seconds: dict[MachineSpec, float] = field(default_factory=dict)
 
-    def steps(self, specs: Sequence[Asked]) -> list[float]:
+    def steps(self, specs: Sequence[MachineSpec]) -> list[float]:
         """Return the seconds of machines, NaN where one cannot run; None leaves a knob as it is."""
         new_specs = [spec for spec in dict.fromkeys(specs) if spec not in self.seconds]
-        scenarios = [with_checked(self.question.scenario, changes_of(self.question, *spec)) for spec in new_specs]
+        scenarios = [with_checked_values(self.question.scenario, changes_of(self.question, *spec)) for spec in new_specs]
         self.seconds.update(zip(new_specs, step_seconds(scenarios), strict=True))
         return [self.seconds[spec] for spec in specs]
 
-    def at(self, specs: Sequence[Asked]) -> list[Candidate]:
+    def at(self, specs: Sequence[MachineSpec]) -> list[Candidate]:
         """Return the machines of specs (modules, link, choice), with their results."""
         new_specs = [spec for spec in dict.fromkeys(specs) if spec not in self.seen]
         changes = [changes_of(self.question, *spec) for spec in new_specs]
@@ -58,7 +58,7 @@ class Explorer:
 
 
 @dataclass(frozen=True)
-class Found:
+class SmallestMachine:
     """The smallest machine that meets the target, or the smallest of the nearest machines.
 
     `below` is the next smaller machine, if any. `worse` are two machines of which the larger takes at least 1 % longer.
@@ -71,7 +71,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Enough:
+class SmallestMachines:
     """The answer to a question.
 
     question: the question.
@@ -84,29 +84,29 @@ class Enough:
     staleness: cheapest machine with each tried bound of the MLP log's staleness [batches].
     """
 
-    question: Question
-    capacity: Found | None
-    bandwidth: Found | None
-    both: Found
-    choices: Mapping[Choice, Found]
+    question: TargetQuestion
+    capacity: SmallestMachine | None
+    bandwidth: SmallestMachine | None
+    both: SmallestMachine
+    choices: Mapping[Choice, SmallestMachine]
     toggled: Mapping[str, Candidate]
     slower_from: Mapping[str, int | None]
     staleness: Mapping[int, Candidate]
 
 
-def enough(question: Question) -> Enough:
+def find_smallest(question: TargetQuestion) -> SmallestMachines:
     """Return the answer to a question; machines that cannot run never meet the target."""
     explorer = Explorer(question)
-    smallest_by_choice = cheapest(explorer)
+    smallest_by_choice = cheapest_by_choice(explorer)
     choice = min(smallest_by_choice, key=lambda option: _order_key(question, option, smallest_by_choice[option]))
     smallest = smallest_by_choice[choice]
     links, modules = links_of(question.scenario), modules_of(question.scenario)
     flips = {path: tuple((name, is_on != (name == path)) for name, is_on in choice) for path, _ in choice}
     flipped = explorer.at([(smallest.machine.modules, smallest.machine.gbps, flip) for flip in flips.values()])
-    return Enough(
+    return SmallestMachines(
         question=question,
-        capacity=along(explorer, [(count, None, ()) for count in range(1, modules + 1)]) if modules else None,
-        bandwidth=along(explorer, [(None, gbps, ()) for gbps in links]) if links else None,
+        capacity=first_on_ladder(explorer, [(count, None, ()) for count in range(1, modules + 1)]) if modules else None,
+        bandwidth=first_on_ladder(explorer, [(None, gbps, ()) for gbps in links]) if links else None,
         both=smallest,
         choices=smallest_by_choice,
         toggled=dict(zip(flips, flipped, strict=True)),
@@ -115,7 +115,7 @@ def enough(question: Question) -> Enough:
     )
 
 
-def changes_of(question: Question, modules: int | None, gbps: float | None, choice: Choice) -> dict[str, Any]:
+def changes_of(question: TargetQuestion, modules: int | None, gbps: float | None, choice: Choice) -> dict[str, Any]:
     """Return the knobs that give the question's scenario these modules, this link and this choice."""
     return {
         **({} if modules is None else module_knobs(question.scenario, modules)),
@@ -124,18 +124,18 @@ def changes_of(question: Question, modules: int | None, gbps: float | None, choi
     }
 
 
-def choices_of(question: Question) -> list[Choice]:
+def choices_of(question: TargetQuestion) -> list[Choice]:
     """Return every choice of the switches that the system has."""
-    system = load("systems", question.scenario.system)
-    paths = [NEAR] * ("near-data" in system.devices) + [RELAXED] * system.relaxes
+    system = load_variant("systems", question.scenario.system)
+    paths = [NEAR_DATA] * ("near-data" in system.devices) + [RELAXED] * system.relaxes
     return [tuple(zip(paths, values, strict=True)) for values in product((True, False), repeat=len(paths))]
 
 
-def cheapest(explorer: Explorer) -> dict[Choice, Found]:
+def cheapest_by_choice(explorer: Explorer) -> dict[Choice, SmallestMachine]:
     """Return for each choice the fewest modules that meet the target, with the slowest link."""
     q, choices = explorer.question, choices_of(explorer.question)
     links: tuple[float | None, ...] = links_of(q.scenario) or (None,)
-    tried_links = [None] if links[-1] is None else (links[-1] / TRIED).tolist()
+    tried_links = [None] if links[-1] is None else (links[-1] / LINK_DIVISORS).tolist()
     counts: Sequence[int | None] = range(1, modules_of(q.scenario) + 1) or (None,)
 
     def fastest(pairs: Sequence[tuple[int, int]]) -> list[float]:
@@ -146,8 +146,8 @@ def cheapest(explorer: Explorer) -> dict[Choice, Found]:
         min_seconds: list[float] = np.where(np.isnan(seconds), np.inf, seconds).min(axis=1).tolist()
         return [step if np.isfinite(step) else np.nan for step in min_seconds]
 
-    traces = search(spread(0, len(counts) - 1, SIZES), fastest, [q.goal] * len(choices))
-    fine_rungs = [rung for rung, gbps in enumerate(links) if gbps is None or gbps >= (links[-1] or 0.0) / FINE]
+    traces = search_ladder(spread_rungs(0, len(counts) - 1, SIZES), fastest, [q.goal] * len(choices))
+    fine_rungs = [rung for rung, gbps in enumerate(links) if gbps is None or gbps >= (links[-1] or 0.0) / FINE_PART]
     count_rungs = _lower_rungs(
         explorer,
         [(_chosen_rung(trace), trace.first is not None) for trace in traces],
@@ -159,12 +159,12 @@ def cheapest(explorer: Explorer) -> dict[Choice, Found]:
         return explorer.steps([(counts[count_rungs[c]], links[rung], choices[c]) for c, rung in pairs])
 
     goals = [q.goal if trace.first is not None else _nearest_goal(trace) for trace in traces]
-    narrowed = search(sorted({*spread(0, len(links) - 1, COARSE), *fine_rungs}), linked, goals)
+    narrowed = search_ladder(sorted({*spread_rungs(0, len(links) - 1, COARSE), *fine_rungs}), linked, goals)
     smallest_by_choice = {}
     for c, (choice, rung) in enumerate(zip(choices, map(_chosen_rung, narrowed), strict=True)):
         (machine,) = explorer.at([(counts[count_rungs[c]], links[rung], choice)])
         machine_below = explorer.at([(counts[count_rungs[c] - 1], links[rung], choice)])[0] if count_rungs[c] else None
-        smallest_by_choice[choice] = Found(machine, machine.seconds <= q.goal, machine_below)
+        smallest_by_choice[choice] = SmallestMachine(machine, machine.seconds <= q.goal, machine_below)
     return smallest_by_choice
 
 
@@ -185,32 +185,32 @@ def _lower_rungs(
     return rungs
 
 
-def _order_key(question: Question, choice: Choice, smallest: Found) -> tuple[float, ...]:
+def _order_key(question: TargetQuestion, choice: Choice, smallest: SmallestMachine) -> tuple[float, ...]:
     machine = smallest.machine
     if not smallest.meets:
         return (1.0, machine.seconds if machine.result.ran else float("inf"))
-    num_changed = sum(is_on != in_force(question.scenario, path) for path, is_on in choice)
+    num_changed = sum(is_on != resolved_value(question.scenario, path) for path, is_on in choice)
     return (0.0, machine.dollars, num_changed, machine.gbps or 0.0, machine.joules)
 
 
-def along(explorer: Explorer, ladder: Sequence[Asked]) -> Found:
+def first_on_ladder(explorer: Explorer, ladder: Sequence[MachineSpec]) -> SmallestMachine:
     """Return the first machine of a ladder that meets the target, or else is nearest; every link is tried."""
     goal = explorer.question.goal
 
     def steps(pairs: Sequence[tuple[int, int]]) -> list[float]:
         return explorer.steps([ladder[rung] for _, rung in pairs])
 
-    coarse = spread(0, len(ladder) - 1, COARSE) if ladder[0][1] is None else range(len(ladder))
-    (trace,) = search(coarse, steps, [goal])
+    coarse = spread_rungs(0, len(ladder) - 1, COARSE) if ladder[0][1] is None else range(len(ladder))
+    (trace,) = search_ladder(coarse, steps, [goal])
     rung = _chosen_rung(trace)
     specs = [ladder[rung], ladder[max(trace.below, 0)]]
     machine, machine_below = explorer.at(specs)
-    return Found(
+    return SmallestMachine(
         machine, machine.seconds <= goal, machine_below if trace.below >= 0 else None, _larger_but_slower(explorer, ladder, trace)
     )
 
 
-def _larger_but_slower(explorer: Explorer, ladder: Sequence[Asked], trace: Trace) -> tuple[Candidate, Candidate] | None:
+def _larger_but_slower(explorer: Explorer, ladder: Sequence[MachineSpec], trace: Trace) -> tuple[Candidate, Candidate] | None:
     """Return the fastest machine, and the slowest larger machine if it takes at least 1 % longer."""
     seconds_by_rung = {rung: seconds for rung, seconds in sorted(trace.seconds.items()) if seconds == seconds}
     small = min(seconds_by_rung, key=lambda rung: seconds_by_rung[rung], default=0)
@@ -244,7 +244,7 @@ def _slower_from(explorer: Explorer, gbps: float | None, choice: Choice, flip: C
         )
         return [seconds_off / seconds_on for seconds_on, seconds_off in zip(step_times[::2], step_times[1::2], strict=True)]
 
-    (trace,) = search(spread(0, len(counts) - 1, COARSE), speedups, [1 / LONGER])
+    (trace,) = search_ladder(spread_rungs(0, len(counts) - 1, COARSE), speedups, [1 / LONGER])
     first_rung = trace.first
     if first_rung is None or any(ratio > trace.goal for rung, ratio in trace.seconds.items() if rung > first_rung):
         return None
@@ -253,8 +253,8 @@ def _slower_from(explorer: Explorer, gbps: float | None, choice: Choice, flip: C
 
 def _staleness(explorer: Explorer, machine: Candidate, choice: Choice) -> dict[int, Candidate]:
     scenario = explorer.question.scenario
-    if not load("systems", scenario.system).relaxes:
+    if not load_variant("systems", scenario.system).relaxes:
         return {}
-    bounds = sorted({*BOUNDS, in_force(scenario, BOUND)} - {None})
+    bounds = sorted({*BOUNDS, resolved_value(scenario, BOUND)} - {None})
     candidates = explorer.at([(machine.modules, machine.gbps, (*choice, (BOUND, bound))) for bound in bounds])
     return dict(zip(bounds, candidates, strict=True))

@@ -5,10 +5,10 @@ from math import inf, isfinite, nan
 
 from ...core import figures
 from ...estimates import steady_states
-from ...hardware.devices.chassis import CHASSIS, USUAL
-from ...insight.decomposition import BOUND, NEAR, RELAXED
-from ...insight.knob_stops import CAPACITY, capacity
-from ...insight.running_costs import dollars, static_energy
+from ...hardware.devices.chassis import CHASSIS, DEFAULT_CHASSIS
+from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
+from ...insight.knob_stops import CAPACITY, capacity_of_modules
+from ...insight.running_costs import price_unit, static_energy_clause
 from ...scenario.machine import RECORDED
 from ...scenario.scenario import KNOBS, with_values
 from ...schedule.evaluate import NotScheduled
@@ -16,18 +16,18 @@ from ...schedule.machine import machine_of, settle
 from ...schedule.steady_state import Steady
 from ...systems.buildable import does_not_fit
 from ...units import MS
-from .drawn import Band, Bands
+from .drawn import Bands, DrawBand
 from .ladder import links_of, modules_of
-from .question import Candidate, Question
-from .smallest import Enough, Found
-from .wording import longer, lowered, ms, size, spread, times, verb
+from .question import Candidate, TargetQuestion
+from .smallest import SmallestMachine, SmallestMachines
+from .wording import band_words, longer_words, lowered_label, machine_words, ms, times_words, verb_form
 
 NO_BANDS = Bands(None, None, None)
 CHANGE = 0.01  # of the step: less is not worth a sentence
 
 
 @dataclass(frozen=True)
-class Told:
+class AnswerSentences:
     """The answer in sentences, one or a few a field; "" where there is nothing to say.
 
     now: the machine as it is.
@@ -52,11 +52,11 @@ class Told:
     staleness: str
 
 
-def told(answer: Enough, bands: Bands = NO_BANDS) -> Told:
+def answer_sentences(answer: SmallestMachines, bands: Bands = NO_BANDS) -> AnswerSentences:
     """Return the answer in sentences, with its bands where given."""
     q = answer.question
     system = q.scenario.system
-    return Told(
+    return AnswerSentences(
         now=_present_sentence(q),
         capacity=_one_knob_sentence(q, answer.capacity, bands.capacity, "its link", "capacity", " modules")
         or f"System {system} uses no PMEM, so {KNOBS[CAPACITY].label} does not apply.",
@@ -65,13 +65,13 @@ def told(answer: Enough, bands: Bands = NO_BANDS) -> Told:
         both=_both_knobs_sentence(answer, bands.both),
         chassis=_chassis(answer),
         why=_reason_sentences(answer),
-        near_data=_switch_sentences(answer, NEAR),
+        near_data=_switch_sentences(answer, NEAR_DATA),
         relaxed_lookup=_switch_sentences(answer, RELAXED),
         staleness=_staleness(answer),
     )
 
 
-def _present_sentence(q: Question) -> str:
+def _present_sentence(q: TargetQuestion) -> str:
     base = q.baseline.scenario
     target_clause = (
         f"the target is {ms(q.goal)}"
@@ -88,16 +88,16 @@ def _present_sentence(q: Question) -> str:
 
 
 def _one_knob_sentence(
-    q: Question, smallest: Found | None, band: Band | None, fixed_part: str, searched_part: str, unit: str
+    q: TargetQuestion, smallest: SmallestMachine | None, band: DrawBand | None, fixed_part: str, searched_part: str, unit: str
 ) -> str:
     if smallest is None:
         return ""
-    machine, band_text = smallest.machine, spread(band, unit if smallest.meets else " times")
+    machine, band_text = smallest.machine, band_words(band, unit if smallest.meets else " times")
     if not machine.result.ran:
         return f"With {fixed_part} as it is, no {searched_part} can run: {machine.result.outcome}"
-    sized = size(q, machine, band_text if smallest.meets else "", carded=True)
+    sized = machine_words(q, machine, band_text if smallest.meets else "", carded=True)
     if smallest.meets:
-        sentence = f"With {fixed_part} as it is, {sized} {verb(q, machine, 'meet')} the target: {ms(machine.seconds)}."
+        sentence = f"With {fixed_part} as it is, {sized} {verb_form(q, machine, 'meet')} the target: {ms(machine.seconds)}."
     else:
         limit = (
             figures.count(modules_of(q.scenario), "module")
@@ -106,37 +106,40 @@ def _one_knob_sentence(
         )
         sentence = (
             f"With {fixed_part} as it is, no {searched_part} up to {limit} meets the target: {sized} "
-            f"{verb(q, machine, 'come')} as near as "
-            f"{times(q, machine, band_text)}. {machine.result.finding}"
+            f"{verb_form(q, machine, 'come')} as near as "
+            f"{times_words(q, machine, band_text)}. {machine.result.finding}"
         )
     if smallest.worse is None:
         return sentence
     best_machine, larger_machine = smallest.worse
-    longer_step = f"{verb(q, larger_machine, 'take')} {longer(best_machine, larger_machine)}"
-    return f"{sentence} More is worse here: {size(q, larger_machine)} {longer_step} than {size(q, best_machine)}."
+    longer_step = f"{verb_form(q, larger_machine, 'take')} {longer_words(best_machine, larger_machine)}"
+    return (
+        f"{sentence} More is worse here: {machine_words(q, larger_machine)} {longer_step} than {machine_words(q, best_machine)}."
+    )
 
 
-def _both_knobs_sentence(answer: Enough, band: Band | None) -> str:
+def _both_knobs_sentence(answer: SmallestMachines, band: DrawBand | None) -> str:
     q, machine = answer.question, answer.both.machine
     if not machine.result.ran:
         return f"No machine in range can run: {machine.result.outcome}"
     unit = (" GB/s" if machine.modules is None else " modules") if answer.both.meets else " times"
-    aim, band_text = q.target.against(q.baseline.scenario.system), spread(band, unit)
-    sized = (size(q, machine, band_text if answer.both.meets else "") or "the machine as it is") + _switched(answer)
+    aim, band_text = q.target.against(q.baseline.scenario.system), band_words(band, unit)
+    sized = (machine_words(q, machine, band_text if answer.both.meets else "") or "the machine as it is") + _switched(answer)
     if answer.both.meets:
-        static = static_energy(machine.result.results)
+        static = static_energy_clause(machine.result.results)
         spent = f"{machine.spent}, {ms(machine.seconds)} and {figures.figure(machine.joules, 'J a batch')}{static}"
         return f"{'Cheapest' if isfinite(machine.dollars) else 'Smallest'} {aim}: {sized}: {spent}."
-    return f"No machine in range is {aim}: the nearest, {sized}, takes {times(q, machine, band_text)}. {machine.result.finding}"
+    slower = times_words(q, machine, band_text)
+    return f"No machine in range is {aim}: the nearest, {sized}, takes {slower}. {machine.result.finding}"
 
 
-def _chassis(answer: Enough) -> str:
+def _chassis(answer: SmallestMachines) -> str:
     """Return a sentence on the chassis that the machine needs; "" where it fits or is a paper's own."""
     machine = answer.both.machine.result
     if not machine.ran or machine.scenario.machine.prices == RECORDED:
         return ""
     settled = settle(machine.scenario)
-    problems, chassis = does_not_fit(settled), CHASSIS[settled.scenario.machine.chassis or USUAL]
+    problems, chassis = does_not_fit(settled), CHASSIS[settled.scenario.machine.chassis or DEFAULT_CHASSIS]
     if not problems:
         return ""
     for name, other_chassis in sorted(
@@ -152,13 +155,13 @@ def _chassis(answer: Enough) -> str:
     return f"But it cannot be built: {problems[0][0].lower() + problems[0][1:]}"
 
 
-def _switched(answer: Enough) -> str:
+def _switched(answer: SmallestMachines) -> str:
     """Return the switches of the answer in words, each on or off."""
-    places = [f"{lowered(path)} {'on' if answer.both.machine.changes[path] else 'off'}" for path in answer.toggled]
+    places = [f"{lowered_label(path)} {'on' if answer.both.machine.changes[path] else 'off'}" for path in answer.toggled]
     return f", with {' and '.join(places)}" if places else ""
 
 
-def _reason_sentences(answer: Enough) -> str:
+def _reason_sentences(answer: SmallestMachines) -> str:
     """Return sentences on the machine with one rung less, and with twice the memory."""
     q, smallest = answer.question, answer.both
     if not smallest.meets or smallest.machine.modules is None:
@@ -174,7 +177,7 @@ def _reason_sentences(answer: Enough) -> str:
             f"With {figures.count(smaller.modules or 0, 'module')} the step of {ms(smaller.seconds)} misses the target"
             f"{cause and ', since '}{cause}."
         )
-    twice = capacity(q.scenario, min(2 * (machine.modules or 1), modules_of(q.scenario)))
+    twice = capacity_of_modules(q.scenario, min(2 * (machine.modules or 1), modules_of(q.scenario)))
     (doubled,) = steady_states([with_values(q.scenario, {**machine.changes, CAPACITY: twice})])
     if not isinstance(doubled, NotScheduled):
         saved = 1 - doubled.step / machine.seconds
@@ -186,7 +189,7 @@ def _reason_sentences(answer: Enough) -> str:
     return " ".join(sentences)
 
 
-def _switch_sentences(answer: Enough, path: str) -> str:
+def _switch_sentences(answer: SmallestMachines, path: str) -> str:
     """Return sentences on a switch: its needed state, its effect, and where it costs time."""
     if path not in answer.toggled:
         return ""
@@ -203,16 +206,15 @@ def _switch_sentences(answer: Enough, path: str) -> str:
     elif best_other.meets:
         verdict = (
             f"{label} {'is not needed' if is_on else 'may be on'}: with it {other_state}, "
-            f"{size(q, best_other.machine) or 'the machine'} "
-            f"{verb(q, best_other.machine, 'meet')} the target{_extra_price_clause(best_other.machine, machine)}."
+            f"{machine_words(q, best_other.machine) or 'the machine'} "
+            f"{verb_form(q, best_other.machine, 'meet')} the target{_extra_price_clause(best_other.machine, machine)}."
         )
     elif answer.both.meets:
         verdict = f"{label} {'is needed' if is_on else 'has to be off'}: with it {other_state} no machine gets nearer than "
-        verdict += f"{times(q, best_other.machine)}."
+        verdict += f"{times_words(q, best_other.machine)}."
     else:
-        verdict = (
-            f"{label} {state} comes nearest; with it {other_state} no machine gets nearer than {times(q, best_other.machine)}."
-        )
+        verdict = f"{label} {state} comes nearest; with it {other_state} no machine gets nearer than "
+        verdict += f"{times_words(q, best_other.machine)}."
     return " ".join(filter(None, (verdict, _flip_sentence(q, machine, flipped_machine, other_state), _slower(answer, path))))
 
 
@@ -222,13 +224,13 @@ def _extra_price_clause(machine: Candidate, cheapest_machine: Candidate) -> str:
         return ""
     extra_price = machine.dollars - cheapest_machine.dollars
     return (
-        f" for {figures.figure(extra_price, dollars(cheapest_machine.result.scenario))} more"
+        f" for {figures.figure(extra_price, price_unit(cheapest_machine.result.scenario))} more"
         if round(extra_price)
         else " at the same price"
     )
 
 
-def _flip_sentence(q: Question, machine: Candidate, flipped_machine: Candidate, other_state: str) -> str:
+def _flip_sentence(q: TargetQuestion, machine: Candidate, flipped_machine: Candidate, other_state: str) -> str:
     if not (machine.result.ran and flipped_machine.result.ran):
         return ""
     slow, fast = (flipped_machine, machine) if flipped_machine.seconds > machine.seconds else (machine, flipped_machine)
@@ -240,7 +242,7 @@ def _flip_sentence(q: Question, machine: Candidate, flipped_machine: Candidate, 
     return f"On the machine above, {other_state}, the step takes {steps}{cause_clause}."
 
 
-def _slower(answer: Enough, path: str) -> str:
+def _slower(answer: SmallestMachines, path: str) -> str:
     count = answer.slower_from[path]
     if count is None:
         return ""
@@ -249,7 +251,7 @@ def _slower(answer: Enough, path: str) -> str:
     return f"{start}{link} it costs time."
 
 
-def _staleness(answer: Enough) -> str:
+def _staleness(answer: SmallestMachines) -> str:
     q, ran_by_bound = answer.question, {bound: machine for bound, machine in answer.staleness.items() if machine.result.ran}
     if not ran_by_bound:
         return ""
@@ -265,7 +267,7 @@ def _staleness(answer: Enough) -> str:
     return f"{label} of at least {figures.count(min_bound, 'batch', 'batches')} is needed: {slow}."
 
 
-def _cause(q: Question, fast: Candidate, slow: Candidate) -> str:
+def _cause(q: TargetQuestion, fast: Candidate, slow: Candidate) -> str:
     """Return a clause on the exposed part that grows most from `fast` to `slow`; "" below 0.1 % of the step."""
     states = steady_states([with_values(q.scenario, machine.changes) for machine in (fast, slow)])
     fast_exposed, slow_exposed = (_exposed(state) for state in states if isinstance(state, Steady))

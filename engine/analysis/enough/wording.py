@@ -5,18 +5,18 @@ from math import isfinite
 from ...core import figures
 from ...hardware.device import expanders, nodes
 from ...hardware.devices.pmem import module_bytes
-from ...registry import load
+from ...registry import load_variant
 from ...scenario.scenario import KNOBS
-from ...systems.sizing import NUMBER
+from ...systems.sizing import NUM_EXPANDERS
 from ...units import GB, MS
-from .drawn import Band
-from .ladder import product
-from .question import Candidate, Question
+from .drawn import DrawBand
+from .ladder import card_link
+from .question import Candidate, TargetQuestion
 
-SAME = 1.02  # times: a link is named by a card that is at most so much faster
+SAME_RATE_FACTOR = 1.02  # times: a link is named by a card that is at most so much faster
 
 
-def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) -> str:
+def machine_words(q: TargetQuestion, machine: Candidate, sure: str = "", carded: bool = False) -> str:
     """Return a machine's modules, link or both in words, with the band `sure` of the first of them.
 
     `carded` adds the slowest card that carries the link.
@@ -30,20 +30,20 @@ def size(q: Question, machine: Candidate, sure: str = "", carded: bool = False) 
             f"{figures.count(machine.modules)} × {figures.exact(module_GB)} GB of PMEM{_bracketed(total, sure)}{node_clause}"
         )
     if machine.gbps is not None:
-        card, count = product(q.scenario, machine.gbps) if carded else None, _links(q, machine)
+        card, count = card_link(q.scenario, machine.gbps) if carded else None, _links(q, machine)
         links = (
             f"{count} CXL links of {figures.figure(machine.gbps, 'GB/s')} each"
             if count > 1
             else f"a CXL link of {figures.figure(machine.gbps, 'GB/s')}"
         )
-        is_same_rate = card and card[1] <= SAME * machine.gbps
+        is_same_rate = card and card[1] <= SAME_RATE_FACTOR * machine.gbps
         card_text = "" if not card else card[0] if is_same_rate else f"{card[0]} has {figures.figure(card[1], 'GB/s')}"
         words.append(f"{links}{_bracketed(card_text, '' if words else sure)}")
     return " and ".join(words)
 
 
-def _links(q: Question, machine: Candidate) -> int:
-    return int(machine.changes.get(NUMBER) or expanders(q.scenario.machine))
+def _links(q: TargetQuestion, machine: Candidate) -> int:
+    return int(machine.changes.get(NUM_EXPANDERS) or expanders(q.scenario.machine))
 
 
 def _bracketed(*words: str) -> str:
@@ -51,25 +51,25 @@ def _bracketed(*words: str) -> str:
     return f" ({inner})" if inner else ""
 
 
-def verb(q: Question, machine: Candidate, word: str) -> str:
+def verb_form(q: TargetQuestion, machine: Candidate, word: str) -> str:
     """Return a verb as a sentence about a machine has it: several modules or links meet, one meets."""
     is_plural = (machine.modules or 1) > 1 or (machine.gbps and (machine.modules or _links(q, machine) > 1))
     return word if is_plural else f"{word}s"
 
 
-def times(q: Question, machine: Candidate, sure: str = "") -> str:
+def times_words(q: TargetQuestion, machine: Candidate, sure: str = "") -> str:
     """Return a machine's step as a multiple of the reference, with its time and the band `sure`."""
-    base = load("systems", q.baseline.scenario.system).title
+    base = load_variant("systems", q.baseline.scenario.system).title
     reference_text = f"{base}'s step" if q.target.milliseconds is None else "the target"
     return f"{figures.figure(machine.seconds / q.reference)} times {reference_text}{_bracketed(ms(machine.seconds), sure)}"
 
 
-def longer(best_machine: Candidate, large: Candidate) -> str:
+def longer_words(best_machine: Candidate, large: Candidate) -> str:
     """Return the percent by which the larger machine's step is longer."""
     return f"{figures.percent(large.seconds / best_machine.seconds - 1)} longer"
 
 
-def spread(band: Band | None, unit: str) -> str:
+def band_words(band: DrawBand | None, unit: str) -> str:
     """Return a band in words; "" for None."""
     if band is None:
         return ""
@@ -89,7 +89,7 @@ def _end_text(number: float, unit: str) -> str:
     return figures.figure(number, unit.strip())
 
 
-def lowered(path: str) -> str:
+def lowered_label(path: str) -> str:
     """Return a knob's label as it stands within a sentence."""
     label = KNOBS[path].label
     return label[0].lower() + label[1:]

@@ -5,21 +5,21 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from ...insight.running_costs import BILLION, paid_while_training
+from ...insight.running_costs import BILLION, training_cost
 from ...scenario.machine import MachineKnobs
-from .candidates import Estimated
-from .protected import Protected
+from .candidates import CandidateEstimate
+from .protected import CandidateProtection
 from .requirement import Objective, Requirement
 
 ROUNDING = 1e-9  # so that a machine is as fast as itself
-TINY = 1e-12  # of samples that count: less is none
-SOME = 2.0
-UNGUARDED = Protected()
+MIN_SHARE = 1e-12  # of samples that count: less is none
+ANY_LOSS_EXCESS = 2.0
+UNGUARDED = CandidateProtection()
 Rank = tuple[float, ...]
 CANNOT_RUN, NO_PRICE, MISSES, MEETS = 3.0, 2.0, 1.0, 0.0
 
 
-class Cost(NamedTuple):
+class SampleCost(NamedTuple):
     """USD of a billion samples that count: capital written off, electricity, and the share lost to failures."""
 
     capital: float
@@ -54,7 +54,7 @@ class Aim:
         """Whether a candidate without a price has no rank."""
         return self.objective in ("cost", "capital") or self.requirement.budget is not None
 
-    def rank(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Rank:
+    def rank(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> Rank:
         """Return the rank of a candidate under a protection; the lowest rank is the best."""
         if candidate.problem:
             return (CANNOT_RUN,)
@@ -69,13 +69,13 @@ class Aim:
             return (MISSES, worst_shortfall, *objective_values)
         return (MEETS, *objective_values)
 
-    def shortfalls(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Mapping[str, float]:
+    def shortfalls(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> Mapping[str, float]:
         """Return by limit how many times too slow, dear or lossy a candidate is; up to 1 meets the limit."""
         protected_candidate, requirement = guard.added_to(candidate), self.requirement
         throughput = self.batch_size / protected_candidate.step
         return {
             "throughput": self.throughput / throughput,
-            "days": requirement.least_kept / (throughput * max(guard.share, TINY)),
+            "days": requirement.least_kept / (throughput * max(guard.share, MIN_SHARE)),
             "budget": 0.0
             if requirement.budget is None or protected_candidate.capital is None
             else protected_candidate.capital / requirement.budget,
@@ -84,10 +84,10 @@ class Aim:
             ),
         }
 
-    def cost(self, candidate: Estimated, guard: Protected = UNGUARDED) -> Cost | None:
+    def cost(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> SampleCost | None:
         """Return the cost of a billion samples that count; None without a price."""
         protected_candidate, share = guard.added_to(candidate), guard.share
-        paid = paid_while_training(
+        paid = training_cost(
             self.machine,
             protected_candidate.capital,
             protected_candidate.watts,
@@ -95,15 +95,18 @@ class Aim:
         )
         if paid.capital is None:
             return None
-        return Cost(paid.capital, paid.electricity, (paid.capital + paid.electricity) * (1 / max(share, TINY) - 1))
+        return SampleCost(paid.capital, paid.electricity, (paid.capital + paid.electricity) * (1 / max(share, MIN_SHARE) - 1))
 
-    def value(self, candidate: Estimated, guard: Protected = UNGUARDED) -> float:
+    def value(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> float:
         """Return the objective's value: USD a billion samples, USD, joules a sample, or seconds a sample that counts."""
         protected_candidate, cost = guard.added_to(candidate), self.cost(candidate, guard)
         return self._values(protected_candidate, guard.share, cost)[0]
 
-    def _values(self, protected_candidate: Estimated, share: float, cost: Cost | None) -> tuple[float, ...]:
-        sample_seconds, total_cost = protected_candidate.step / self.batch_size / max(share, TINY), cost.total if cost else inf
+    def _values(self, protected_candidate: CandidateEstimate, share: float, cost: SampleCost | None) -> tuple[float, ...]:
+        sample_seconds, total_cost = (
+            protected_candidate.step / self.batch_size / max(share, MIN_SHARE),
+            cost.total if cost else inf,
+        )
         capital = inf if protected_candidate.capital is None else protected_candidate.capital
         objective_value = {
             "cost": total_cost,
@@ -118,4 +121,4 @@ def _excess(loss: float, limit: float | None) -> float:
     """Return a loss divided by its limit; any loss is SOME where the limit is 0."""
     if limit is None:
         return 0.0
-    return loss / limit if limit else SOME if loss else 0.0
+    return loss / limit if limit else ANY_LOSS_EXCESS if loss else 0.0

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ...core.catalog import availability, names
-from ...errors import BadInput, nearest
+from ...core.catalog import availability, part_names_of
+from ...errors import BadInput, nearest_hint
 from ...scenario.machine import PARTS
 
 ON_SALE = "on-sale"
@@ -17,8 +17,8 @@ STATES: Mapping[str, tuple[str, ...]] = {
     "all": ("on sale", "unknown", "announced", "discontinued"),
 }
 # The knobs of the machine whose parts are searched; every other part is the scenario's own.
-SEARCHED = ("gpu", "host", "pmem", "expander", "ssd", "near_data_logic", "chassis")
-BESIDE = ("gather-card", "embedding-server", "dram")  # kinds of parts that a system brings
+SEARCHED_KINDS = ("gpu", "host", "pmem", "expander", "ssd", "near_data_logic", "chassis")
+SYSTEM_PART_KINDS = ("gather-card", "embedding-server", "dram")  # kinds of parts that a system brings
 PROTOTYPE = "trainingcxl"  # its parts belong to the paper's machine and were never for sale
 
 
@@ -36,15 +36,19 @@ class AllowedParts:
         """Refuse a word that is neither a state nor a part; raises BadInput."""
         for word in self.words:
             knob, equals, name = word.rpartition("=")
-            if equals and knob not in SEARCHED:
-                raise BadInput(f"parts={word[:60]!r} names no kind of part; {nearest(knob, SEARCHED, 'kinds')}")
-            kinds = (knob,) if equals else SEARCHED
+            if equals and knob not in SEARCHED_KINDS:
+                raise BadInput(f"parts={word[:60]!r} names no kind of part; {nearest_hint(knob, SEARCHED_KINDS, 'kinds')}")
+            kinds = (knob,) if equals else SEARCHED_KINDS
             parts = dict.fromkeys(part for kind in kinds for part in PARTS[kind]())
-            known_words = tuple(parts if equals else {**dict.fromkeys(STATES), **parts, **dict.fromkeys(names(*BESIDE))})
+            known_words = tuple(
+                parts if equals else {**dict.fromkeys(STATES), **parts, **dict.fromkeys(part_names_of(*SYSTEM_PART_KINDS))}
+            )
             if name == PROTOTYPE:
                 raise BadInput(f"parts={word[:60]} is of TrainingCXL's prototype, which is not for sale; leave it out.")
             if name not in known_words and not any(PARTS[kind].settled(name) for kind in kinds):
-                raise BadInput(f"parts={word[:60]!r} is no part that a machine can be built of; {nearest(name, known_words)}")
+                raise BadInput(
+                    f"parts={word[:60]!r} is no part that a machine can be built of; {nearest_hint(name, known_words)}"
+                )
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -76,12 +80,12 @@ class AllowedParts:
 def _state(knob: str, name: str) -> str:
     """Return the state of a part that a knob chooses."""
     for kind in PARTS[knob].kinds:
-        if name in names(kind):
+        if name in part_names_of(kind):
             return availability(kind, name).state
     return ""
 
 
-def narrowed(text: str, settings: Mapping[str, Any]) -> str:
+def narrow_parts(text: str, settings: Mapping[str, Any]) -> str:
     """Return the text of allowed parts, with each knob set by hand as the only part of its kind."""
-    set_by_hand = {knob: settings[f"machine.{knob}"] for knob in SEARCHED if settings.get(f"machine.{knob}")}
+    set_by_hand = {knob: settings[f"machine.{knob}"] for knob in SEARCHED_KINDS if settings.get(f"machine.{knob}")}
     return ",".join((text or ON_SALE, *(f"{knob}={name}" for knob, name in set_by_hand.items())))

@@ -10,27 +10,27 @@ from typing import Any, NamedTuple
 
 from ...core.catalog import form
 from ...errors import BadKnob, EmberpoolError
-from ...estimates import averages, design_points
+from ...estimates import averages_of_points, design_points
 from ...hardware.device import gpus_in_node
 from ...hardware.devices.chassis import CHASSIS as EVERY_CHASSIS
-from ...hardware.devices.chassis import forms
+from ...hardware.devices.chassis import gpu_forms
 from ...hardware.hosts import HOSTS
 from ...insight.running_costs import room_watts
-from ...registry import load
-from ...scenario.scenario import Scenario, with_checked, with_values
-from ...schedule.evaluate import DesignPoint, NotScheduled, Observed, evaluate
+from ...registry import load_variant
+from ...scenario.scenario import Scenario, with_checked_values, with_values
+from ...schedule.evaluate import DesignPoint, NotScheduled, Observations, evaluate
 from ...schedule.machine import settle
 from ...schedule.steady_state import Steady
 from ...systems.buildable import does_not_fit, states_of
 from ...systems.sizing import CHASSIS
 from ...systems.system import Settled, constants
 from .allowed import AllowedParts
-from .space import GPUS, INSIDE
+from .space import GPUS, GPUS_PER_NODE
 
 Setting = tuple[tuple[str, Any], ...]  # knobs of a candidate by dotted path, in the order of its system's space
 
 
-class Estimated(NamedTuple):
+class CandidateEstimate(NamedTuple):
     """Time, energy and cost of a candidate.
 
     step: seconds of a batch.
@@ -59,9 +59,9 @@ class Candidates:
     base: Scenario
     allowed: AllowedParts
     scaled: tuple[tuple[str, float], ...] = ()
-    seen: dict[tuple[str, Setting], Estimated] = field(default_factory=dict)
+    seen: dict[tuple[str, Setting], CandidateEstimate] = field(default_factory=dict)
 
-    def estimated(self, system: str, settings: Iterable[Setting]) -> list[Estimated]:
+    def estimated(self, system: str, settings: Iterable[Setting]) -> list[CandidateEstimate]:
         """Return candidates of a system in order; new candidates are estimated together."""
         limited_settings = [_limit_node_gpus(setting) for setting in settings]
         new_settings = [setting for setting in dict.fromkeys(limited_settings) if (system, setting) not in self.seen]
@@ -69,7 +69,8 @@ class Candidates:
         points = design_points(scenario for scenario in scenarios if isinstance(scenario, Scenario))
         points_or_problems = [scenario if isinstance(scenario, str) else next(points) for scenario in scenarios]
         self.seen.update(
-            ((system, setting), estimated) for setting, estimated in zip(new_settings, costs(points_or_problems), strict=True)
+            ((system, setting), estimated)
+            for setting, estimated in zip(new_settings, candidate_estimates(points_or_problems), strict=True)
         )
         return [self.seen[system, setting] for setting in limited_settings]
 
@@ -88,18 +89,18 @@ class Candidates:
     def _housed(self, system: str, setting: Setting, largest: bool = False) -> Scenario | str:
         """Return a candidate in the cheapest chassis that takes its parts, or a sentence without one."""
         changes = {"system": system, **dict(setting)}
-        s = with_checked(self.base, changes)
+        s = with_checked_values(self.base, changes)
         problem = "None of the chassis that may be used has places for its GPUs."
         for name in [changes[CHASSIS]] if changes.get(CHASSIS) else self._chassis(s, largest):
             try:
-                settled = settle(with_checked(s, {CHASSIS: name}))
+                settled = settle(with_checked_values(s, {CHASSIS: name}))
             except EmberpoolError as error:
                 return str(error)
             if settled.problems:
                 return " ".join(settled.problems)
             problems = [*does_not_fit(settled), *self._forbidden(settled)]
             if not problems:
-                return self._scaled(with_checked(s, {CHASSIS: name}))
+                return self._scaled(with_checked_values(s, {CHASSIS: name}))
             problem = " ".join(problems)
         return problem
 
@@ -120,7 +121,7 @@ class Candidates:
 
         Where none has enough places, the largest chassis is returned if `largest`, or if constants are assumed.
         """
-        machine, has_gpus = s.machine, "gpu" in load("systems", s.system).devices
+        machine, has_gpus = s.machine, "gpu" in load_variant("systems", s.system).devices
         gpus, kind = (gpus_in_node(machine), form("gpu", machine.gpu)) if has_gpus else (0, "")
         allowed = self.allowed.of("chassis")
         sockets = HOSTS[machine.host].sockets.value
@@ -138,13 +139,13 @@ class Candidates:
 def _limit_node_gpus(setting: Setting) -> Setting:
     """Return a setting whose GPUs of a node are at most its GPUs."""
     number = dict(setting).get(GPUS)
-    return tuple((knob, min(stop, number) if knob == INSIDE and number else stop) for knob, stop in setting)
+    return tuple((knob, min(stop, number) if knob == GPUS_PER_NODE and number else stop) for knob, stop in setting)
 
 
 def _chassis_fits(name: str, gpus: int, sockets: float, kind: str) -> bool:
     """Return whether a chassis has sockets for a host, and places of a form for the GPUs."""
     chassis = EVERY_CHASSIS[name]
-    return chassis.gpus.value >= gpus and chassis.sockets.value >= sockets and (not kind or kind in forms(name))
+    return chassis.gpus.value >= gpus and chassis.sockets.value >= sockets and (not kind or kind in gpu_forms(name))
 
 
 def _state_phrase(state: str) -> str:
@@ -158,25 +159,25 @@ def _price(chassis: str) -> float:
     return inf if price is None else price.value
 
 
-def costs(points: Iterable[DesignPoint | NotScheduled | str]) -> list[Estimated]:
+def candidate_estimates(points: Iterable[DesignPoint | NotScheduled | str]) -> list[CandidateEstimate]:
     """Return the estimate of each point; sentences and points that are not scheduled become problems."""
     outcomes: list[Any] = list(points)
     runnable_points = {i: outcome for i, outcome in enumerate(outcomes) if not isinstance(outcome, str)}
     for i, outcome in zip(runnable_points, evaluate(runnable_points.values(), _estimated), strict=True):
         outcomes[i] = _problem(outcome) if isinstance(outcome, NotScheduled) else outcome
-    return [Estimated(problem=outcome) if isinstance(outcome, str) else outcome for outcome in outcomes]
+    return [CandidateEstimate(problem=outcome) if isinstance(outcome, str) else outcome for outcome in outcomes]
 
 
 def _problem(refusal: NotScheduled) -> str:
     return str(refusal.error) if refusal.error else " ".join(refusal.problems)
 
 
-def _estimated(points: Sequence[DesignPoint], observed: Observed) -> list[Estimated]:
-    return [_cost(point, steady) for point, steady in zip(points, averages(points, observed), strict=True)]
+def _estimated(points: Sequence[DesignPoint], observed: Observations) -> list[CandidateEstimate]:
+    return [_cost(point, steady) for point, steady in zip(points, averages_of_points(points, observed), strict=True)]
 
 
-def _cost(point: DesignPoint, steady: Steady) -> Estimated:
+def _cost(point: DesignPoint, steady: Steady) -> CandidateEstimate:
     prices = [device.price for device in point.machine.devices.values()]
     capital = None if None in prices else float(sum(price or 0.0 for price in prices))
     step, joules = float(steady.step), float(steady.energy)
-    return Estimated(step, joules, room_watts(point.machine.scenario, joules / step), capital, "", point.machine.settled)
+    return CandidateEstimate(step, joules, room_watts(point.machine.scenario, joules / step), capital, "", point.machine.settled)

@@ -13,27 +13,27 @@ from ...core.figures import count, figure, percent
 from ...errors import CannotRun
 from ...estimates import estimates, step_seconds
 from ...hardware.device import nodes
-from ...hardware.prices import unpriced
-from ...registry import load
+from ...hardware.prices import unpriced_sentences
+from ...registry import load_variant
 from ...results.result import Result
 from ...scenario.machine import RECORDED, YEARS
-from ...scenario.scenario import KNOBS, Scenario, with_checked, with_values
+from ...scenario.scenario import KNOBS, Scenario, with_checked_values, with_values
 from ...systems.buildable import parts_of, states_of
 from ...systems.sizing import CHASSIS
-from ...systems.system import Settled, powered
-from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Cost, Rank
+from ...systems.system import Settled, powered_devices
+from .aim import CANNOT_RUN, MEETS, UNGUARDED, Aim, Rank, SampleCost
 from .allowed import AllowedParts
-from .candidates import Candidates, Estimated, Setting
-from .families import FROM_BELOW, family_of, medium_of
-from .protected import PROTECTION, Protected, struck, unstruck
-from .protection_search import FEW, MANY, best_protected
+from .candidates import CandidateEstimate, Candidates, Setting
+from .families import FAMILY_BY_MEMORY, family_of, medium_of
+from .protected import PROTECTION, CandidateProtection, has_fault_rate, protection_without_faults
+from .protection_search import MAX_PROTECTED, MAX_PROTECTED_QUICKLY, best_protected
 from .requirement import Objective, Requirement
-from .search import STARTS, best_of, search
-from .space import GPU, HOST, INSIDE, SHAPE, Stops, base_of, quick, space_of
+from .search import NUM_STARTS, best_candidate, search
+from .space import GPU, GPUS_PER_NODE, HOST, SHAPE, Stops, free_base, quick_stops, space_of
 
 PRICES = "machine.prices"
-MACHINE = (HOST, INSIDE, CHASSIS)  # knobs beside those of shape that a system named by "as fast as" keeps
-SAME = 1.02  # times the least cost: a simpler system up to there is named instead
+OWN_MACHINE_KNOBS = (HOST, GPUS_PER_NODE, CHASSIS)  # knobs beside those of shape that a system named by "as fast as" keeps
+TIE_FACTOR = 1.02  # times the least cost: a simpler system up to there is named instead
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class VerdictQuestion:
     def base(self) -> Scenario:
         """The scenario with all searched knobs free, priced in a year."""
         year = self.scenario.machine.prices
-        return with_values(base_of(self.scenario), {PRICES: YEARS[-1] if year == RECORDED else year})
+        return with_values(free_base(self.scenario), {PRICES: YEARS[-1] if year == RECORDED else year})
 
 
 @dataclass(frozen=True)
-class Row:
+class SystemRow:
     """The best candidate of a system; a candidate that cannot run has no scenario, result or cost.
 
     system: name of the system.
@@ -88,9 +88,9 @@ class Row:
     capital: float | None = None
     step: float = inf
     watts: float = inf
-    cost: Cost | None = None
+    cost: SampleCost | None = None
     medium: str = ""
-    protected: Protected = UNGUARDED
+    protected: CandidateProtection = UNGUARDED
     parts: Mapping[str, int] = field(default_factory=dict)
     states: Mapping[str, str] = field(default_factory=dict)
     bill: tuple[tuple[str, float | None], ...] = ()
@@ -121,7 +121,7 @@ class Verdict:
 
     question: VerdictQuestion
     space: Mapping[str, Stops]
-    rows: tuple[Row, ...]
+    rows: tuple[SystemRow, ...]
     done: int
     unpriced: tuple[str, ...] = ()
 
@@ -137,15 +137,15 @@ class Verdict:
         return self.done == len(self.space)
 
     @property
-    def best(self) -> Row | None:
+    def best(self) -> SystemRow | None:
         """The best row that meets the requirement; of rows within 2 % the simplest."""
         meeting = [row for row in self.rows if row.meets]
         min_value = min((row.value for row in meeting), default=0.0)
-        tied_rows = (row for row in meeting if row.value <= SAME * min_value)
-        return min(tied_rows, key=lambda row: plainness(row.system, row.nodes, row.value), default=None)
+        tied_rows = (row for row in meeting if row.value <= TIE_FACTOR * min_value)
+        return min(tied_rows, key=lambda row: plainness_key(row.system, row.nodes, row.value), default=None)
 
     @property
-    def families(self) -> tuple[Row, ...]:
+    def families(self) -> tuple[SystemRow, ...]:
         """The best row of each family, the verdict's own first."""
         best_rows = {row.family: row for row in (*filter(None, [self.best]), *self.rows)[::-1]}
         return tuple(sorted(best_rows.values(), key=lambda row: (row is not self.best, row.rank)))
@@ -153,11 +153,11 @@ class Verdict:
 
 def decide(question: VerdictQuestion, systems: Collection[str] = ()) -> Verdict:
     """Return the verdict over all systems, or some; raises CannotRun for a question without an answer."""
-    (*_, verdict) = decisions(question, systems)
+    (*_, verdict) = verdicts(question, systems)
     return verdict
 
 
-def decisions(question: VerdictQuestion, systems: Collection[str] = ()) -> Iterator[Verdict]:
+def verdicts(question: VerdictQuestion, systems: Collection[str] = ()) -> Iterator[Verdict]:
     """Yield a verdict after a quick search, then a verdict after each system's whole search."""
     system_search = SystemSearch(question, systems)
     rows = {system: system_search.row(system, quickly=True) for system in system_search.space}
@@ -183,18 +183,18 @@ class SystemSearch:
             all_stops if priced_gpus is None else {name: _restrict_gpus(stops, priced_gpus) for name, stops in all_stops.items()}
         )
         self.found: dict[str, Setting] = {}
-        self.struck = struck(base)
+        self.struck = has_fault_rate(base)
         self.aim = replace(aim, throughput=max(aim.throughput, self._as_fast_as(requirement.like)))
 
     def _as_fast_as(self, system: str | None) -> float:
         """Return the samples/s of a system on the scenario's parts at its best policies; 0 for None."""
         if system is None:
             return 0.0
-        stops = {knob: stops for knob, stops in self.space[system].items() if stops and knob not in (*SHAPE, *MACHINE)}
+        stops = {knob: stops for knob, stops in self.space[system].items() if stops and knob not in (*SHAPE, *OWN_MACHINE_KNOBS)}
         system_scenario = with_values(self.question.base, {"system": system})
 
         def ranks(settings: Sequence[Setting]) -> list[Rank]:
-            step_times = step_seconds(with_checked(system_scenario, dict(setting)) for setting in settings)
+            step_times = step_seconds(with_checked_values(system_scenario, dict(setting)) for setting in settings)
             return [(seconds,) if seconds == seconds else (inf,) for seconds in step_times]
 
         (seconds,) = ranks([search(stops, ranks)])[0]
@@ -203,29 +203,31 @@ class SystemSearch:
             raise CannotRun(f"require=as={system}: that system cannot run as the scenario's machine is: {result.outcome}")
         return self.question.base.data.batch_size / seconds
 
-    def verdict(self, rows: Mapping[str, Row], num_searched: int) -> Verdict:
+    def verdict(self, rows: Mapping[str, SystemRow], num_searched: int) -> Verdict:
         """Return the verdict of rows, `num_searched` of which are of a whole search."""
         ordered = sorted(rows.values(), key=lambda row: (row.rank, row.system))
         return Verdict(self.question, self.space, tuple(ordered), num_searched, self.unpriced)
 
-    def row(self, system: str, quickly: bool = False) -> Row:
+    def row(self, system: str, quickly: bool = False) -> SystemRow:
         """Return the best candidate of a system; a whole search starts near the quick search's setting."""
         stops = {knob: values for knob, values in self.space[system].items() if knob != CHASSIS}
         missing_knob = next((knob for knob, values in stops.items() if not values), None)
         if missing_knob:
-            return _refused_row(system, Estimated(problem=_no_part_sentence(missing_knob)))
+            return _refused_row(system, CandidateEstimate(problem=_no_part_sentence(missing_knob)))
         near_settings = [self.found[system]] if system in self.found else []
-        searched, starts = (quick(stops), 1) if quickly else (stops, STARTS)
-        setting, candidate = best_of(self.candidates, self.aim, system, searched, starts, near_settings)
+        searched, starts = (quick_stops(stops), 1) if quickly else (stops, NUM_STARTS)
+        setting, candidate = best_candidate(self.candidates, self.aim, system, searched, starts, near_settings)
         self.found[system] = setting
         if candidate.problem:
             return _refused_row(system, candidate)
-        guard = unstruck(self.candidates.scenario(system, setting))
+        guard = protection_without_faults(self.candidates.scenario(system, setting))
         if self.struck:
-            setting, guard = best_protected(self.candidates, self.aim, system, FEW if quickly else MANY)
+            setting, guard = best_protected(
+                self.candidates, self.aim, system, MAX_PROTECTED_QUICKLY if quickly else MAX_PROTECTED
+            )
         return self._row(system, setting, guard)
 
-    def _row(self, system: str, setting: Setting, guard: Protected) -> Row:
+    def _row(self, system: str, setting: Setting, guard: CandidateProtection) -> SystemRow:
         (candidate,) = self.candidates.estimated(system, [setting])
         scenario = self.candidates.scenario(system, setting)
         if self.struck:
@@ -236,7 +238,7 @@ class SystemSearch:
         if settled is None:
             raise ValueError("a candidate that runs is settled.")
         protected_candidate = guard.added_to(candidate)
-        return Row(
+        return SystemRow(
             system=system,
             family=family_of(settled),
             rank=rank,
@@ -257,16 +259,16 @@ class SystemSearch:
             bill=_bill(settled, guard),
         )
 
-    def _limit(self, scenario: Scenario, candidate: Estimated, guard: Protected) -> str:
+    def _limit(self, scenario: Scenario, candidate: CandidateEstimate, guard: CandidateProtection) -> str:
         """Return a sentence on the limit that a machine misses most."""
         aim, throughput, protected_candidate = self.aim, self.aim.batch_size / candidate.step, guard.added_to(candidate)
         if protected_candidate.capital is None and aim.needs_prices:
-            return " ".join(unpriced(scenario.machine, powered(scenario.system, scenario.machine)))
+            return " ".join(unpriced_sentences(scenario.machine, powered_devices(scenario.system, scenario.machine)))
         shortfalls = aim.shortfalls(candidate, guard)
         worst_limit = max(shortfalls, key=lambda limit: shortfalls[limit])
         if worst_limit == "lose":
             loss_text = f"{count(guard.lost_batches, 'batch', 'batches')}, {figure(60 * guard.lost_minutes, 's')}"
-            return f"Under {load('protections', guard.name).title}, {guard.worst_fault} loses {loss_text}."
+            return f"Under {load_variant('protections', guard.name).title}, {guard.worst_fault} loses {loss_text}."
         if worst_limit == "budget" and protected_candidate.capital is not None:
             budget = figure(aim.requirement.budget, "USD")
             price, ratio = figure(protected_candidate.capital, "USD"), figure(shortfalls[worst_limit])
@@ -277,16 +279,16 @@ class SystemSearch:
         return f"It trains {figure(throughput)} of the {required_text} that are asked for, {share}."
 
 
-def _refused_row(system: str, candidate: Estimated) -> Row:
+def _refused_row(system: str, candidate: CandidateEstimate) -> SystemRow:
     """Return the row of a system without a candidate that runs."""
-    return Row(system, FROM_BELOW[load("systems", system).memory], reason=candidate.problem)
+    return SystemRow(system, FAMILY_BY_MEMORY[load_variant("systems", system).memory], reason=candidate.problem)
 
 
-def _bill(settled: Settled, guard: Protected) -> tuple[tuple[str, float | None], ...]:
+def _bill(settled: Settled, guard: CandidateProtection) -> tuple[tuple[str, float | None], ...]:
     """Return the price of each device of a machine, by title, and of its protection."""
-    devices = powered(settled.scenario.system, settled.scenario.machine).values()
+    devices = powered_devices(settled.scenario.system, settled.scenario.machine).values()
     device_prices = tuple((device.title, device.price) for device in devices if device.price != 0)
-    return device_prices + (((f"For {load('protections', guard.name).title}", guard.price),) if guard.price else ())
+    return device_prices + (((f"For {load_variant('protections', guard.name).title}", guard.price),) if guard.price else ())
 
 
 def _no_part_sentence(knob: str) -> str:
@@ -294,16 +296,18 @@ def _no_part_sentence(knob: str) -> str:
     return f"No {KNOBS[knob].label} may be used of those that are allowed; allow more parts."
 
 
-def plainness(system: str, nodes: int, objective_value: float) -> tuple[Any, ...]:
+def plainness_key(system: str, nodes: int, objective_value: float) -> tuple[Any, ...]:
     """Return a sort key, the plainest machine first: known from source, of few parts and nodes, cheap."""
-    definition = load("systems", system)
+    definition = load_variant("systems", system)
     return (definition.confidence != "source", len(definition.devices), nodes, objective_value, system)
 
 
 def _priced_gpus(base: Scenario, parts: AllowedParts) -> frozenset[str]:
     """Return the GPUs that have a price."""
     machines = {name: with_values(base, {GPU: name, CHASSIS: None}) for name in parts.of("gpu")}
-    return frozenset(name for name, scenario in machines.items() if powered("all-hbm", scenario.machine)["gpu"].price is not None)
+    return frozenset(
+        name for name, scenario in machines.items() if powered_devices("all-hbm", scenario.machine)["gpu"].price is not None
+    )
 
 
 def _restrict_gpus(stops: Stops, gpus: Collection[str]) -> Stops:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ...hardware.devices.dram import grade_name
 from ...systems.system import Settled
 
-HBM, CACHED, HOST, CXL, PERSISTENT, DRIVES, SERVERS = (
+HBM, CACHED_DRAM, HOST, CXL, PERSISTENT, DRIVES, SERVERS = (
     "HBM",
     "DRAM, hot rows in HBM",
     "Host DRAM",
@@ -14,9 +14,9 @@ HBM, CACHED, HOST, CXL, PERSISTENT, DRIVES, SERVERS = (
     "Drives",
     "Embedding servers",
 )
-LEAST = 1e-3  # share of all rows; a memory with fewer names no family
+MIN_ROW_SHARE = 1e-3  # share of all rows; a memory with fewer names no family
 # The lowest memory that holds rows names the family.
-FROM_BELOW: Mapping[str, str] = {
+FAMILY_BY_MEMORY: Mapping[str, str] = {
     "ssd": DRIVES,
     "servers": SERVERS,
     "pmem": PERSISTENT,
@@ -26,18 +26,20 @@ FROM_BELOW: Mapping[str, str] = {
 }
 
 
-def held_in(settled: Settled) -> str:
+def lowest_memory(settled: Settled) -> str:
     """Return the lowest memory that holds rows of a machine, as its system places them."""
     bytes_by_memory = settled.system.held(settled.scenario)
     total = sum(bytes_by_memory.values())
-    return next((place for place in FROM_BELOW if bytes_by_memory.get(place, 0.0) > LEAST * total), settled.system.memory)
+    return next(
+        (place for place in FAMILY_BY_MEMORY if bytes_by_memory.get(place, 0.0) > MIN_ROW_SHARE * total), settled.system.memory
+    )
 
 
 def family_of(settled: Settled) -> str:
     """Return the family of a machine; host DRAM with rows in HBM is a family of its own."""
-    place = held_in(settled)
+    place = lowest_memory(settled)
     has_hbm_rows = settled.system.held(settled.scenario).get("hbm", 0.0) > 0 or settled.system.cache is not None
-    return CACHED if place == "dram" and has_hbm_rows else FROM_BELOW[place]
+    return CACHED_DRAM if place == "dram" and has_hbm_rows else FAMILY_BY_MEMORY[place]
 
 
 def medium_of(settled: Settled) -> str:
@@ -45,6 +47,6 @@ def medium_of(settled: Settled) -> str:
 
     The part is a GPU, a grade of DRAM, a card, a medium or a drive.
     """
-    machine, place = settled.scenario.machine, held_in(settled)
+    machine, place = settled.scenario.machine, lowest_memory(settled)
     parts = {"ssd": machine.ssd, "pmem": machine.pmem, "hbm": machine.gpu, "expander-dram": machine.expander}
     return parts.get(place) or grade_name(machine)

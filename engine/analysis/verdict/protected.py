@@ -10,24 +10,24 @@ from typing import NamedTuple
 from ...campaign.expectation import check_exponential, expectation_of
 from ...campaign.fault_stream import hazards_of, rollback_mtbf
 from ...campaign.protection import Protection
-from ...campaign.simulate import terms_of
+from ...campaign.simulate import campaign_terms
 from ...errors import BadKnob, CannotRun
 from ...faults.fault import Hazard
 from ...hardware.hosts import host_channels
 from ...insight.running_costs import room_watts
-from ...registry import every, load
+from ...registry import all_variants, load_variant
 from ...scenario.scenario import Scenario, with_values
 from ...systems.buildable import does_not_fit
-from ...systems.sizing import most_dimms
+from ...systems.sizing import max_dram_GiB
 from ...systems.system import Settled, log_policy
 from ...units import DAY, MINUTE, GiB
-from .candidates import Estimated
+from .candidates import CandidateEstimate
 
 PROTECTION = "policy.protection"
-NONE = "none"
+NO_PROTECTION = "none"
 
 
-class Protected(NamedTuple):
+class CandidateProtection(NamedTuple):
     """A protection of a candidate, with its losses and costs.
 
     name: name of the protection.
@@ -39,7 +39,7 @@ class Protected(NamedTuple):
     watts: power of the protection at the room's meter [W].
     """
 
-    name: str = NONE
+    name: str = NO_PROTECTION
     share: float = 1.0
     lost_batches: float = 0.0
     lost_minutes: float = 0.0
@@ -47,30 +47,33 @@ class Protected(NamedTuple):
     price: float | None = 0.0
     watts: float = 0.0
 
-    def added_to(self, candidate: Estimated) -> Estimated:
+    def added_to(self, candidate: CandidateEstimate) -> CandidateEstimate:
         """Return a candidate with price and power of its protection."""
         capital = None if candidate.capital is None or self.price is None else candidate.capital + self.price
         return candidate._replace(capital=capital, watts=candidate.watts + self.watts)
 
 
-def struck(scenario: Scenario) -> bool:
+def has_fault_rate(scenario: Scenario) -> bool:
     """Return whether a fault has a rate; raises BadKnob for faults that have no closed form."""
     hazards = hazards_of(scenario)
     check_exponential(hazards)
     return bool(hazards)
 
 
-def unstruck(scenario: Scenario) -> Protected:
+def protection_without_faults(scenario: Scenario) -> CandidateProtection:
     """Return the protection of a machine without faults: its own log, or none."""
-    return Protected(
-        next((name for name, protection in every("protections").items() if protection.log and _suits(protection, scenario)), NONE)
+    return CandidateProtection(
+        next(
+            (name for name, protection in all_variants("protections").items() if protection.log and _suits(protection, scenario)),
+            NO_PROTECTION,
+        )
     )
 
 
-def protections(scenario: Scenario, settled: Settled) -> list[Protected]:
+def protections(scenario: Scenario, settled: Settled) -> list[CandidateProtection]:
     """Return each protection that a machine can have, with its losses and costs."""
     hazards, guards = hazards_of(scenario), []
-    for name, protection in every("protections").items():
+    for name, protection in all_variants("protections").items():
         if _suits(protection, scenario):
             try:
                 guards.append(_expected_protection(scenario, settled, name, hazards))
@@ -81,7 +84,7 @@ def protections(scenario: Scenario, settled: Settled) -> list[Protected]:
 
 def _suits(protection: Protection, scenario: Scenario) -> bool:
     """Return whether a protection suits a system: its own log, or no log for a system without one."""
-    system = load("systems", scenario.system)
+    system = load_variant("systems", scenario.system)
     if protection.log is None or not system.log_policy.log:
         return protection.log is None and not system.log_policy.log
     try:
@@ -93,18 +96,18 @@ def _suits(protection: Protection, scenario: Scenario) -> bool:
     ) == log_policy(scenario, system)
 
 
-def _expected_protection(scenario: Scenario, settled: Settled, name: str, hazards: Mapping[str, Hazard]) -> Protected:
+def _expected_protection(scenario: Scenario, settled: Settled, name: str, hazards: Mapping[str, Hazard]) -> CandidateProtection:
     """Return a protection of a machine, as expected over the campaign; raises BadKnob and CannotRun."""
     minutes = scenario.policy.checkpoint_minutes
     period = None if minutes is None else minutes * MINUTE
-    terms, site = terms_of(scenario, name, rollback_mtbf(hazards), period)
+    terms, site = campaign_terms(scenario, name, rollback_mtbf(hazards), period)
     needs, machine = terms.protection.takes(site), settled.scenario.machine
-    room = most_dimms(host_channels(machine)) * GiB
+    room = max_dram_GiB(host_channels(machine)) * GiB
     if needs.get("dram", 0.0) > room or does_not_fit(settled, drives=round(needs.get("drives", 0.0))):
         raise CannotRun(f"protection={name} does not fit the machine.")
     expectation = expectation_of(scenario, terms, site, hazards, scenario.faults.campaign_days * DAY)
     watts = room_watts(settled.scenario, expectation.watts)
-    return Protected(
+    return CandidateProtection(
         name,
         expectation.useful_share,
         expectation.lost_batches,

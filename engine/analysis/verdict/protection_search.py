@@ -7,14 +7,14 @@ the best so far.
 from math import inf
 
 from .aim import MEETS, Aim, Rank
-from .candidates import Candidates, Estimated, Setting
-from .protected import Protected, protections
+from .candidates import CandidateEstimate, Candidates, Setting
+from .protected import CandidateProtection, protections
 
-LEVEL = 1e-3  # relative: of protections whose costs differ by less, the one that loses less is taken
-MANY, FEW = 60, 4  # the most candidates that are protected in a whole, and in a quick search
+EQUAL_COST = 1e-3  # relative: of protections whose costs differ by less, the one that loses less is taken
+MAX_PROTECTED, MAX_PROTECTED_QUICKLY = 60, 4  # the most candidates that are protected in a whole, and in a quick search
 
 
-def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates: int) -> tuple[Setting, Protected]:
+def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates: int) -> tuple[Setting, CandidateProtection]:
     """Return the best candidate of a system with its protection; at least one candidate must run."""
     ranked_candidates = [
         (aim.rank(candidate), setting, candidate)
@@ -22,7 +22,7 @@ def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates
         if name == system and not candidate.problem
     ]
     ranked_candidates.sort(key=lambda ranked: ranked[0])
-    best_protection: tuple[Rank, Setting, Protected] | None = None
+    best_protection: tuple[Rank, Setting, CandidateProtection] | None = None
     for _, setting, candidate in ranked_candidates[:max_candidates]:
         if (
             best_protection is not None
@@ -35,15 +35,17 @@ def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates
             if best_protection is None or _beats(rank, guard, best_protection[0], best_protection[2]):
                 best_protection = rank, setting, guard
     if best_protection is None:
-        return ranked_candidates[0][1], Protected(share=0.0)
+        return ranked_candidates[0][1], CandidateProtection(share=0.0)
     return best_protection[1], best_protection[2]
 
 
-def _protections(candidates: Candidates, system: str, setting: Setting, candidate: Estimated) -> list[Protected]:
+def _protections(
+    candidates: Candidates, system: str, setting: Setting, candidate: CandidateEstimate
+) -> list[CandidateProtection]:
     return protections(candidates.scenario(system, setting), candidate.settled) if candidate.settled else []
 
 
-def _min_objective(aim: Aim, candidate: Estimated) -> float:
+def _min_objective(aim: Aim, candidate: CandidateEstimate) -> float:
     """Return a lower bound of a candidate's objective under any protection."""
     cost = aim.cost(candidate)
     if aim.objective == "cost":
@@ -51,8 +53,8 @@ def _min_objective(aim: Aim, candidate: Estimated) -> float:
     return aim.value(candidate) if aim.objective in ("capital", "time") else 0.0
 
 
-def _beats(rank: Rank, guard: Protected, other_rank: Rank, other_guard: Protected) -> bool:
+def _beats(rank: Rank, guard: CandidateProtection, other_rank: Rank, other_guard: CandidateProtection) -> bool:
     """Return whether a protection beats another: by rank, or at equal cost by the loss of a failure."""
-    if rank[0] == other_rank[0] == MEETS and abs(rank[1] - other_rank[1]) <= LEVEL * other_rank[1]:
+    if rank[0] == other_rank[0] == MEETS and abs(rank[1] - other_rank[1]) <= EQUAL_COST * other_rank[1]:
         return (guard.lost_batches, rank) < (other_guard.lost_batches, other_rank)
     return rank < other_rank

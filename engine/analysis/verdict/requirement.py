@@ -6,15 +6,15 @@ from math import inf, isfinite
 from typing import Any, Literal, get_args
 
 from ...core.figures import exact
-from ...errors import BadInput, nearest
-from ...registry import names
+from ...errors import BadInput, nearest_hint
+from ...registry import variant_names
 from ...units import DAY, MS
 
 Objective = Literal["cost", "capital", "energy", "time"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 LIMITS = ("throughput", "step-ms", "as", "days", "budget")
-NOTHING = "nothing"
-MOST = 1e18
+NO_LOSS = "nothing"
+MAX_AMOUNT = 1e18
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Requirement:
     def lose(self) -> str:
         """The maximal loss of a failure as a text of --lose, "" where there is no limit."""
         if self.lost_batches is not None:
-            return NOTHING if self.lost_batches == 0 else f"batches={_shortest_text(self.lost_batches)}"
+            return NO_LOSS if self.lost_batches == 0 else f"batches={_shortest_text(self.lost_batches)}"
         return "" if self.lost_minutes is None else f"minutes={_shortest_text(self.lost_minutes)}"
 
     def least_throughput(self, batch_size: int) -> float:
@@ -74,14 +74,14 @@ class Requirement:
         return 0.0 if self.days is None or self.samples is None else self.samples / (self.days * DAY)
 
 
-def required(texts: Sequence[str], lose: str = "") -> Requirement:
+def read_requirement(texts: Sequence[str], lose: str = "") -> Requirement:
     """Read the texts of --require and --lose; raises BadInput with a sentence on how to write them."""
     requirement = Requirement()
     seen_names: set[str] = set()
     for text in texts:
         name, equals, amount_text = text.partition("=")
         if name not in LIMITS or not equals:
-            hint = nearest(name, LIMITS, "requirements")
+            hint = nearest_hint(name, LIMITS, "requirements")
             raise BadInput(f"require={text[:60]!r} is no requirement; write NAME=VALUE, such as throughput=1e6. {hint}")
         if name in seen_names:
             raise BadInput(f"require={name} is given twice; give it once.")
@@ -92,9 +92,10 @@ def required(texts: Sequence[str], lose: str = "") -> Requirement:
 
 def _limit(name: str, amount_text: str) -> dict[str, Any]:
     if name == "as":
-        if amount_text not in names("systems"):
+        if amount_text not in variant_names("systems"):
             raise BadInput(
-                f"require=as={amount_text[:60]!r} names no system; {nearest(amount_text, names('systems'), 'systems')}"
+                f"require=as={amount_text[:60]!r} names no system; "
+                f"{nearest_hint(amount_text, variant_names('systems'), 'systems')}"
             )
         return {"like": amount_text}
     if name == "days":
@@ -108,7 +109,7 @@ def _limit(name: str, amount_text: str) -> dict[str, Any]:
 
 def _loss(text: str) -> dict[str, Any]:
     name, _, amount_text = text.partition("=")
-    if text == NOTHING:
+    if text == NO_LOSS:
         return {"lost_batches": 0.0}
     if name not in ("batches", "minutes") or not amount_text:
         raise BadInput(f"lose={text[:60]!r} cannot be read; write lose=nothing, lose=batches=N or lose=minutes=N.")
@@ -120,8 +121,8 @@ def _amount(name: str, text: str, minimum: float = 1e-12) -> float:
         number = float(text) if text.isascii() and "_" not in text else inf
     except ValueError:
         number = inf
-    if not (isfinite(number) and minimum <= number <= MOST):
-        raise BadInput(f"{name}={text[:40]!r} is no amount; write a number above 0 and up to {exact(MOST)}, such as 1e6.")
+    if not (isfinite(number) and minimum <= number <= MAX_AMOUNT):
+        raise BadInput(f"{name}={text[:40]!r} is no amount; write a number above 0 and up to {exact(MAX_AMOUNT)}, such as 1e6.")
     return number
 
 

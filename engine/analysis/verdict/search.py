@@ -11,18 +11,18 @@ from itertools import combinations, product
 from typing import Any
 
 from .aim import CANNOT_RUN, Aim, Rank
-from .candidates import Candidates, Estimated, Setting
-from .space import GPUS, INSIDE, SHAPE, Stops
+from .candidates import CandidateEstimate, Candidates, Setting
+from .space import GPUS, GPUS_PER_NODE, SHAPE, Stops
 
-STARTS = 3  # shapes from which knobs are moved
+NUM_STARTS = 3  # shapes from which knobs are moved
 PROMISING = 3.0  # times the best: a stop that alone is worse than this is not tried together with another
-NODES = {GPUS, INSIDE}  # a second node needs a network, so a stop of one knob alone does not tell of both
+NODES = {GPUS, GPUS_PER_NODE}  # a second node needs a network, so a stop of one knob alone does not tell of both
 Ranks = Callable[[Sequence[Setting]], list[Rank]]
 
 
-def best_of(
-    candidates: Candidates, aim: Aim, system: str, stops: Stops, starts: int = STARTS, near_settings: Sequence[Setting] = ()
-) -> tuple[Setting, Estimated]:
+def best_candidate(
+    candidates: Candidates, aim: Aim, system: str, stops: Stops, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()
+) -> tuple[Setting, CandidateEstimate]:
     """Return the best candidate of a system, also started at `near_settings`; it may be unable to run."""
 
     def ranks(settings: Sequence[Setting]) -> list[Rank]:
@@ -33,14 +33,14 @@ def best_of(
     return setting, candidate._replace(problem=candidates.refusal(system, setting)) if candidate.problem else candidate
 
 
-def search(stops: Stops, ranks: Ranks, starts: int = STARTS, near_settings: Sequence[Setting] = ()) -> Setting:
+def search(stops: Stops, ranks: Ranks, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()) -> Setting:
     """Return the setting of the lowest rank that moving knobs finds, from the best shapes and `near_settings`.
 
     Where no start runs, shapes with smaller nodes are tried too. With a single start knobs are moved one by one only.
     """
     shapes = _by_rank([*near_settings, *_shapes(stops)], ranks)
     if ranks(shapes[:1])[0][0] == CANNOT_RUN:
-        shapes = _by_rank([*shapes, *_shapes(stops, (*SHAPE, INSIDE))], ranks)
+        shapes = _by_rank([*shapes, *_shapes(stops, (*SHAPE, GPUS_PER_NODE))], ranks)
     best_shapes: dict[Setting, Setting] = {}  # the best shape of each choice of parts
     for shape in shapes:
         best_shapes.setdefault(_parts(shape), shape)
@@ -51,7 +51,7 @@ def search(stops: Stops, ranks: Ranks, starts: int = STARTS, near_settings: Sequ
 
 def _shapes(stops: Stops, knobs: Sequence[str] = SHAPE) -> list[Setting]:
     """Return all combinations of the knobs of shape, with the largest nodes, other knobs at their first stop."""
-    first_stops = {knob: max(values) if knob == INSIDE else values[0] for knob, values in stops.items()}
+    first_stops = {knob: max(values) if knob == GPUS_PER_NODE else values[0] for knob, values in stops.items()}
     shape = [knob for knob in knobs if knob in stops]
     return [
         _setting(stops, {**first_stops, **dict(zip(shape, combination, strict=True))})

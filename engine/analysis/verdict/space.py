@@ -10,34 +10,40 @@ from typing import Any, cast
 from ...core.memo import Reads, Recorder
 from ...errors import BadKnob
 from ...hardware.devices.pmem import MEDIA
-from ...insight.decomposition import BOUND, NEAR, RELAXED
+from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
 from ...insight.relaxation import LINK
-from ...registry import every
+from ...registry import all_variants
 from ...scenario.scenario import Scenario, with_values
 from ...systems.capacity import place_and_size
 from ...systems.kernels.densest import densest_in_hbm
 from ...systems.kernels.mixed import HBM
-from ...systems.sizing import AUTOMATIC, CAPACITY, CHASSIS, DRIVES, NUMBER
+from ...systems.sizing import AUTOMATIC_SIZES, CAPACITY, CHASSIS, DRIVES, NUM_EXPANDERS
 from ...systems.system import System
 from .allowed import AllowedParts
 
 Stops = Mapping[str, tuple[Any, ...]]  # by knob
-GPU, GPUS, INSIDE, HOST, MEDIUM = "machine.gpu", "machine.num_gpus", "machine.gpus_per_node", "machine.host", "machine.pmem"
+GPU, GPUS, GPUS_PER_NODE, HOST, MEDIUM = (
+    "machine.gpu",
+    "machine.num_gpus",
+    "machine.gpus_per_node",
+    "machine.host",
+    "machine.pmem",
+)
 CARD, DRIVE, LOGIC, SERVERS = "machine.expander", "machine.ssd", "machine.near_data_logic", "machine.embedding_servers"
-SHARE, WAY, HOT = "policy.cache_load_factor", "policy.cache_policy", "policy.hot_rows_MiB"
+CACHE_SHARE, CACHE_POLICY, HOT_ROWS = "policy.cache_load_factor", "policy.cache_policy", "policy.hot_rows_MiB"
 KERNEL, STASHING = "policy.kernel", "policy.stashing"
 LOG, SHARDING, DEDUP, COPIES = "policy.log", "policy.sharding", "policy.row_dedup", "policy.replicated_rows"
 # Knobs of a base scenario that are reset before a search: searched counts, sizes and policies, and ways of counting that would
 # favour a machine. A system without such a knob in its space has these values.
-RESET: Mapping[str, Any] = {
+RESET_KNOBS: Mapping[str, Any] = {
     GPUS: 1,
-    INSIDE: 8,
+    GPUS_PER_NODE: 8,
     SERVERS: 1,
-    SHARE: 0.1,
-    HOT: 256.0,
+    CACHE_SHARE: 0.1,
+    HOT_ROWS: 256.0,
     DEDUP: "memory",
-    **dict.fromkeys((*AUTOMATIC, LINK, LOG, BOUND, RELAXED, WAY, SHARDING, COPIES)),
-    NEAR: False,
+    **dict.fromkeys((*AUTOMATIC_SIZES, LINK, LOG, BOUND, RELAXED, CACHE_POLICY, SHARDING, COPIES)),
+    NEAR_DATA: False,
     "policy.plan": "",
     KERNEL: "auto",
     STASHING: "off",
@@ -55,40 +61,40 @@ NODES = (1, 2, 4, 8, 16, 32, 64)
 MODULES = (2, 4, 8, 16)
 
 # The stops of a quick search, by knob; other knobs have all their stops.
-QUICK: Mapping[str, tuple[Any, ...]] = {
+QUICK_STOPS: Mapping[str, tuple[Any, ...]] = {
     GPUS: (8, 1, 2, 16, 64),
-    INSIDE: (8, 1),
+    GPUS_PER_NODE: (8, 1),
     SERVERS: (1, 4, 16),
     CAPACITY: (None, 256, 8000),
-    NUMBER: (None, 8),
+    NUM_EXPANDERS: (None, 8),
     DRIVES: (None, 8),
     DEDUP: ("memory",),
     BOUND: (0, 100),
-    SHARE: (0.1, 0.01, 0.4),
-    WAY: (None,),
-    HOT: (1024.0, 16384.0),
+    CACHE_SHARE: (0.1, 0.01, 0.4),
+    CACHE_POLICY: (None,),
+    HOT_ROWS: (1024.0, 16384.0),
     SHARDING: (None, "row-wise"),
     KERNEL: ("auto",),
     STASHING: ("off",),
 }
 
 
-def quick(stops: Stops) -> Stops:
+def quick_stops(stops: Stops) -> Stops:
     """Return the stops of a quick search: fewer stops of some knobs, the first of each always."""
     return {
-        knob: tuple(stop for number, stop in enumerate(values) if not number or stop in QUICK.get(knob, values))
+        knob: tuple(stop for number, stop in enumerate(values) if not number or stop in QUICK_STOPS.get(knob, values))
         for knob, values in stops.items()
     }
 
 
-def base_of(scenario: Scenario) -> Scenario:
+def free_base(scenario: Scenario) -> Scenario:
     """Return a scenario whose searched knobs are free: sizes automatic, policies the system's own."""
-    return with_values(scenario, RESET)
+    return with_values(scenario, RESET_KNOBS)
 
 
 def space_of(base: Scenario, allowed: AllowedParts, systems: Collection[str] = ()) -> dict[str, Stops]:
     """Return the stops of each system, or of some, by knob; a knob without an allowed part has none."""
-    chosen_systems = {name: system for name, system in every("systems").items() if name in systems or not systems}
+    chosen_systems = {name: system for name, system in all_variants("systems").items() if name in systems or not systems}
     return {name: _stops(with_values(base, {"system": name}), system, allowed) for name, system in chosen_systems.items()}
 
 
@@ -97,8 +103,8 @@ def _stops(s: Scenario, system: System, allowed: AllowedParts) -> Stops:
     stops_by_knob = {knob: stops(system, allowed) for knob, (applies, stops) in KNOBS.items() if applies(system, reads)}
     if system.kernel and system.kernel != HBM:
         stops_by_knob[KERNEL] = ("auto", *densest_in_hbm(s, system.kernel))
-    if NEAR in stops_by_knob and LOGIC in stops_by_knob and not stops_by_knob[LOGIC]:
-        stops_by_knob = {**stops_by_knob, NEAR: (False,), LOGIC: (s.machine.near_data_logic,)}
+    if NEAR_DATA in stops_by_knob and LOGIC in stops_by_knob and not stops_by_knob[LOGIC]:
+        stops_by_knob = {**stops_by_knob, NEAR_DATA: (False,), LOGIC: (s.machine.near_data_logic,)}
     return stops_by_knob
 
 
@@ -156,25 +162,25 @@ def _parts(knob: str) -> Callable[[System, AllowedParts], tuple[str, ...]]:
 KNOBS: Mapping[str, tuple[Callable[[System, frozenset[str]], bool], Callable[[System, AllowedParts], tuple[Any, ...]]]] = {
     GPU: (_has_device("gpu"), _parts("gpu")),
     GPUS: (_scales, _counts),
-    INSIDE: (_scales, _node_gpus),
+    GPUS_PER_NODE: (_scales, _node_gpus),
     HOST: (_has_device("host"), _parts("host")),
     CHASSIS: (_has_device("host"), _parts("chassis")),
     SERVERS: (_has_device("remote"), _fixed_stops(*NODES)),
     MEDIUM: (_has_device("pmem"), _parts("pmem")),
     CAPACITY: (_has_device("pmem"), _capacities),
     CARD: (_has_device("expander-dram"), _parts("expander")),
-    NUMBER: (_has_device("expander-dram"), _fixed_stops(None, *MODULES)),
+    NUM_EXPANDERS: (_has_device("expander-dram"), _fixed_stops(None, *MODULES)),
     DRIVE: (_has_device("ssd"), _parts("ssd")),
     DRIVES: (_has_device("ssd"), _fixed_stops(None, *MODULES)),
-    NEAR: (_has_device("near-data"), _fixed_stops(False, True)),
+    NEAR_DATA: (_has_device("near-data"), _fixed_stops(False, True)),
     LOGIC: (_has_device("near-data"), _parts("near_data_logic")),
     DEDUP: (_has_device("near-data"), _fixed_stops("memory", "off", "gpu")),
     RELAXED: (lambda system, reads: system.relaxes, _fixed_stops(True, False)),
     BOUND: (lambda system, reads: system.relaxes, _fixed_stops(0, 1, 10, 100)),
     LOG: (lambda system, reads: bool(system.logs), _logs),
-    SHARE: (_reads_knob(SHARE), _fixed_stops(0.1, 0.001, 0.01, 0.03, 0.2, 0.4, 0.7)),
-    WAY: (lambda system, reads: bool(system.cache and system.cache.others), _policies),
-    HOT: (_reads_knob(HOT), _fixed_stops(1024.0, 64.0, 256.0, 4096.0, 16384.0)),
+    CACHE_SHARE: (_reads_knob(CACHE_SHARE), _fixed_stops(0.1, 0.001, 0.01, 0.03, 0.2, 0.4, 0.7)),
+    CACHE_POLICY: (lambda system, reads: bool(system.cache and system.cache.others), _policies),
+    HOT_ROWS: (_reads_knob(HOT_ROWS), _fixed_stops(1024.0, 64.0, 256.0, 4096.0, 16384.0)),
     STASHING: (lambda system, reads: system.stashes, _fixed_stops("off", "state", "both")),
     SHARDING: (lambda system, reads: bool(system.shards), _fixed_stops(None, "planner", "row-wise", "column-wise", "table-wise")),
 }

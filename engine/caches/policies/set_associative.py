@@ -10,9 +10,9 @@ import numpy as np
 
 from ...core.arrays import Ints
 from ...core.hashing import GOLDEN, fold, mix
-from ...core.jit import entry, inner
+from ...core.jit import entry_kernel, inner_kernel
 from ...workload.caching.locked_sets import WAYS
-from ..row_index import EVICTED, MISSED_LOOKUPS, MISSES, NONE, REFUSED, UNIQUE, is_new
+from ..row_index import EVICTED, MISSED_LOOKUPS, MISSES, NO_SLOT, REFUSED, UNIQUE, is_new
 
 EMPTY = 0
 
@@ -35,7 +35,7 @@ class Sets(NamedTuple):
     held: Ints
     used: Ints
     clock: int = 0
-    batch: int = NONE
+    batch: int = NO_SLOT
     began: tuple[int, int] = (0, 0)
 
 
@@ -45,39 +45,39 @@ def no_rows(rows: int, ways: int = WAYS) -> Sets:
     return Sets(way_rows, np.zeros_like(way_rows))
 
 
-def served(cache: Sets, batch: int, ids: Ints, counts: Ints) -> Sets:
+def serve_batch(cache: Sets, batch: int, ids: Ints, counts: Ints) -> Sets:
     """Serve a batch, or more of its rows, set its counts and return the cache.
 
     Rows used since the batch before began may not be evicted.
     """
-    missing_rows, row_set = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NONE)
+    missing_rows, row_set = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NO_SLOT)
     began = cache.began if batch == cache.batch else (cache.clock, cache.began[0])
     clock = _serve(cache.held, cache.used, cache.clock, began[1], batch, ids, counts, missing_rows, row_set)
     return cache._replace(clock=clock, batch=batch, began=began)
 
 
-@entry
+@entry_kernel
 def set_of(row: int, sets: int) -> Any:
     """Return the set of a row, by a stable hash."""
     return fold(mix(np.uint64(row) ^ GOLDEN), sets)
 
 
-@entry
-def first_of(batch: int, num_missing: int) -> Any:
+@entry_kernel
+def first_missing_row(batch: int, num_missing: int) -> Any:
     """Return the index of the missing row of a batch that is served first."""
     return fold(mix(np.uint64(batch) ^ GOLDEN), max(num_missing, 1))
 
 
-@inner
+@inner_kernel
 def _way(row: int, set_rows: Ints) -> Any:
     """Return the way of a set that holds `row`, or NONE."""
     for way in range(len(set_rows)):
         if set_rows[way] == row + 1:
             return way
-    return NONE
+    return NO_SLOT
 
 
-@entry
+@entry_kernel
 def _serve(
     way_rows: Ints,
     last_uses: Ints,
@@ -99,15 +99,15 @@ def _serve(
         way = _way(row, way_rows[set_index])
         first_lookup = is_new(row, row_set)
         counts[UNIQUE] += first_lookup
-        counts[MISSED_LOOKUPS] += way == NONE
-        if first_lookup and way == NONE:
+        counts[MISSED_LOOKUPS] += way == NO_SLOT
+        if first_lookup and way == NO_SLOT:
             missing_rows[waiting] = row
             waiting += 1
         elif first_lookup:
             clock += 1
             last_uses[set_index, way] = clock
     counts[MISSES] = waiting
-    start = first_of(batch, waiting)
+    start = first_missing_row(batch, waiting)
     for number in range(waiting):
         row = missing_rows[(start + number) % waiting]
         set_index = set_of(row, len(way_rows))

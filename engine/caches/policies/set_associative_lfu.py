@@ -9,34 +9,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Flags, Ints, Slots
-from ...core.jit import entry, inner
+from ...core.jit import entry_kernel, inner_kernel
 from ...workload.caching.locked_sets import WAYS
 from .. import row_index as index
-from ..row_index import NONE, Held
+from ..row_index import NO_SLOT, RowIndex
 from .set_associative import set_of, shape
 
-COUNT, WAY = index.OWN, index.OWN + 1
-EVERY = 2**62  # more rows than any table has: all rows have a count
+COUNT, WAY = index.POLICY_COLUMN, index.POLICY_COLUMN + 1
+UNBOUNDED_ROWS = 2**62  # more rows than any table has: all rows have a count
 
 
-class Counted(NamedTuple):
+class CountedSets(NamedTuple):
     """State of the cache: the slot in `known` of each way of each set.
 
     A slot is NONE if the way is empty. `known` has each row's COUNT and the WAY that holds the row.
     """
 
     ways: Ints
-    known: Held
+    known: RowIndex
 
 
-def no_rows(rows: int, ways: int = WAYS) -> Counted:
+def no_rows(rows: int, ways: int = WAYS) -> CountedSets:
     """Return an empty cache."""
-    return Counted(np.full(shape(rows, ways), NONE, dtype=np.int64), index.empty(EVERY, 2, ()))
+    return CountedSets(np.full(shape(rows, ways), NO_SLOT, dtype=np.int64), index.empty_index(UNBOUNDED_ROWS, 2, ()))
 
 
-def served(cache: Counted, ids: Ints, counts: Ints) -> Counted:
+def serve_batch(cache: CountedSets, ids: Ints, counts: Ints) -> CountedSets:
     """Serve one batch, set its counts and return the cache, grown if needed."""
-    cache = cache._replace(known=index.with_room(cache.known, len(ids)))
+    cache = cache._replace(known=index.ensure_slots(cache.known, len(ids)))
     missing_slots = np.empty(len(ids), dtype=np.int64)
     waiting = missing_slots[: _count(*cache.known, ids, counts, missing_slots)]
     most_used = waiting[np.argsort(-cache.known.cell[waiting, COUNT], kind="stable")]
@@ -44,7 +44,7 @@ def served(cache: Counted, ids: Ints, counts: Ints) -> Counted:
     return cache
 
 
-@entry
+@entry_kernel
 def _count(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints, missing_slots: Ints) -> Any:
     """Count a batch's lookups; return how many of its rows are in no way.
 
@@ -53,49 +53,49 @@ def _count(cell: Ints, bucket: Slots, state: Ints, ids: Ints, counts: Ints, miss
     state[index.TURN] += 1
     waiting = 0
     for row in ids:
-        slot = index.find(cell, bucket, row)
-        if slot == NONE:
-            slot = state[index.FILLED]
-            state[index.FILLED] += 1
-            cell[slot, index.ROW], cell[slot, COUNT], cell[slot, WAY] = row, 0, NONE
-            index.hang(cell, bucket, slot)
-        counts[index.MISSED_LOOKUPS] += cell[slot, WAY] == NONE
+        slot = index.find_slot(cell, bucket, row)
+        if slot == NO_SLOT:
+            slot = state[index.NUM_FILLED]
+            state[index.NUM_FILLED] += 1
+            cell[slot, index.ROW], cell[slot, COUNT], cell[slot, WAY] = row, 0, NO_SLOT
+            index.link_slot(cell, bucket, slot)
+        counts[index.MISSED_LOOKUPS] += cell[slot, WAY] == NO_SLOT
         cell[slot, COUNT] += 1
-        if cell[slot, index.USED] != state[index.TURN]:
-            cell[slot, index.USED] = state[index.TURN]
+        if cell[slot, index.LAST_TURN] != state[index.TURN]:
+            cell[slot, index.LAST_TURN] = state[index.TURN]
             counts[index.UNIQUE] += 1
-            if cell[slot, WAY] == NONE:
+            if cell[slot, WAY] == NO_SLOT:
                 missing_slots[waiting] = slot
                 waiting += 1
     counts[index.MISSES] = waiting
     return waiting
 
 
-@entry
+@entry_kernel
 def _take_in(ways: Ints, cell: Ints, missing_slots: Ints, newly_filled: Flags, counts: Ints) -> None:
     """Let missing rows replace rows that were used less; `newly_filled` marks the ways that they take."""
     for slot in missing_slots:
         set_index = set_of(cell[slot, index.ROW], len(ways))
         way = _least_used(ways[set_index], newly_filled[set_index], cell)
-        if way == NONE or (ways[set_index, way] != NONE and cell[ways[set_index, way], COUNT] > cell[slot, COUNT]):
+        if way == NO_SLOT or (ways[set_index, way] != NO_SLOT and cell[ways[set_index, way], COUNT] > cell[slot, COUNT]):
             counts[index.REFUSED] += 1
             counts[index.EVICTED] += 1
             continue
-        if ways[set_index, way] != NONE:
-            cell[ways[set_index, way], WAY] = NONE
+        if ways[set_index, way] != NO_SLOT:
+            cell[ways[set_index, way], WAY] = NO_SLOT
             counts[index.EVICTED] += 1
         ways[set_index, way], cell[slot, WAY], newly_filled[set_index, way] = slot, way, True
 
 
-@inner
+@inner_kernel
 def _least_used(ways: Ints, newly_filled: Flags, cell: Ints) -> Any:
     """Return the first empty way, else the way of the least used row.
 
     Ways in `newly_filled` are skipped.
     """
-    least_count, victim = np.int64(EVERY), NONE
+    least_count, victim = np.int64(UNBOUNDED_ROWS), NO_SLOT
     for way in range(len(ways)):
-        if ways[way] == NONE:
+        if ways[way] == NO_SLOT:
             return way
         if not newly_filled[way] and cell[ways[way], COUNT] < least_count:
             least_count, victim = cell[ways[way], COUNT], way

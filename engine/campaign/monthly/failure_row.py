@@ -16,17 +16,17 @@ from ...estimate import estimate
 from ...faults.fault import Hazard
 from ...hardware.device import gpus_in_node, nodes
 from ...insight.running_costs import MONTH, YEAR
-from ...registry import NO_RATES, load, names
+from ...registry import NO_RATES, load_variant, variant_names
 from ...scenario.scenario import KNOBS, Scenario, with_values
 from ...units import DAY, HOUR
-from ..fault_stream import FLUSH_FAILURE, POWER_LOSS, hazards_of, struck_units
+from ..fault_stream import FLUSH_FAILURE, POWER_LOSS, hazards_of, unit_count
 
 PERIODS: Mapping[str, float] = MappingProxyType({"week": 7 * DAY, "day": DAY, "month": MONTH, "year": YEAR, "hour": HOUR})
 CRASH = "host-crash"
 CRASH_KNOB = "faults.host_crash_mtbf_hours"
 POWER_KNOB = "faults.power_loss_mtbf_hours"
 MINUTES_KNOB, PROTECTION_KNOB = "policy.checkpoint_minutes", "policy.protection"
-OF_THE_SITE = (POWER_LOSS, FLUSH_FAILURE)
+SITE_FAULTS = (POWER_LOSS, FLUSH_FAILURE)
 RATE = "Throughput [samples/s]"
 MOST_OFFERS = 3
 
@@ -71,22 +71,22 @@ def row_of(scenario: Scenario, period: str = "", each_node: bool = False) -> Fai
     """
     machine = scenario.machine
     row = FailureRow(0.0, period or "week", each_node, scenario.faults.machines * nodes(machine), gpus_in_node(machine))
-    rate = sum(1 / hazard.mtbf for hazard in failing(hazards_of(scenario)).values() if hazard.mtbf)
+    rate = sum(1 / hazard.mtbf for hazard in node_hazards(hazards_of(scenario)).values() if hazard.mtbf)
     rate /= row.nodes if each_node else 1
     if not period and rate:
         periods = [name for name, seconds in PERIODS.items() if rate * seconds >= 0.9995] or ["year"]
-        row = replace(row, period=min(periods, key=lambda name: len(written(rate * PERIODS[name]))))
-    return replace(row, failures=float(written(rate * PERIODS[row.period])))
+        row = replace(row, period=min(periods, key=lambda name: len(number_text(rate * PERIODS[name]))))
+    return replace(row, failures=float(number_text(rate * PERIODS[row.period])))
 
 
-def written(number: float) -> str:
+def number_text(number: float) -> str:
     """Return a number of failures as text, in six digits."""
     return f"{number:.6g}"
 
 
-def failing(hazards: Mapping[str, Hazard]) -> Mapping[str, Hazard]:
+def node_hazards(hazards: Mapping[str, Hazard]) -> Mapping[str, Hazard]:
     """Return the hazards of nodes and GPUs, without those of the whole site's power."""
-    return {name: hazard for name, hazard in hazards.items() if name not in OF_THE_SITE}
+    return {name: hazard for name, hazard in hazards.items() if name not in SITE_FAULTS}
 
 
 def with_row(scenario: Scenario, row: FailureRow) -> Scenario:
@@ -103,7 +103,7 @@ def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
     if (row.nodes, row.gpus) == (scenario_row.nodes, scenario_row.gpus):
         return scenario
     machine = scenario.machine
-    system, max_gpus = load("systems", scenario.system), KNOBS["machine.num_gpus"].high or 0.0
+    system, max_gpus = load_variant("systems", scenario.system), KNOBS["machine.num_gpus"].high or 0.0
     fits_replicas = row.gpus == scenario_row.gpus and not row.nodes % nodes(machine)
     if fits_replicas and (scenario.faults.machines > 1 or not system.scales):
         return with_values(scenario, {"faults.machines": row.nodes // nodes(machine)})
@@ -116,10 +116,10 @@ def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
         raise BadKnob(
             f"{_shape(row)} are {count(row.nodes * row.gpus)} GPUs, more than {exact(max_gpus)}; write fewer nodes or GPUs."
         )
-    return with_values(scenario, sharded(row))
+    return with_values(scenario, sharded_knobs(row))
 
 
-def sharded(row: FailureRow) -> Mapping[str, Any]:
+def sharded_knobs(row: FailureRow) -> Mapping[str, Any]:
     """Return the knobs of one machine, with sharded tables, of a row's size."""
     return {"machine.num_gpus": row.nodes * row.gpus, "machine.gpus_per_node": row.gpus, "faults.machines": 1}
 
@@ -133,31 +133,31 @@ def with_failures(scenario: Scenario, row: FailureRow) -> Scenario:
 
     Power losses of the site stay.
     """
-    kept_knobs = {f"faults.{name.replace('-', '_')}_mtbf_hours" for name in OF_THE_SITE}
+    kept_knobs = {f"faults.{name.replace('-', '_')}_mtbf_hours" for name in SITE_FAULTS}
     cleared_knobs = [
         path for path in KNOBS if path.startswith("faults.") and path.endswith("_mtbf_hours") and path not in kept_knobs
     ]
     interval = row.seconds_between
-    hours = interval and interval * struck_units(scenario, CRASH) / HOUR
+    hours = interval and interval * unit_count(scenario, CRASH) / HOUR
     return with_values(scenario, {"faults.rates": NO_RATES, **dict.fromkeys(cleared_knobs), CRASH_KNOB: hours})
 
 
-def as_row_says(scenario: Scenario) -> bool:
+def only_crashes(scenario: Scenario) -> bool:
     """Return whether all random failures of nodes are crashes by CRASH_KNOB, as `with_failures` sets them."""
-    random = {name for name, hazard in failing(hazards_of(scenario)).items() if hazard.mtbf}
+    random = {name for name, hazard in node_hazards(hazards_of(scenario)).items() if hazard.mtbf}
     return random <= {CRASH} and scenario.faults.rates == NO_RATES
 
 
-def offers(scenario: Scenario, row: FailureRow) -> tuple[SystemOffer, ...]:
+def system_offers(scenario: Scenario, row: FailureRow) -> tuple[SystemOffer, ...]:
     """Return the fastest systems that can have a row's machine and train the model there.
 
     Systems of which only a headline is known are left out.
     """
     rated_offers = []
-    for name in names("systems"):
-        system = load("systems", name)
+    for name in variant_names("systems"):
+        system = load_variant("systems", name)
         if system.scales and system.confidence != "headline only" and name != scenario.system:
-            knobs = {"system": name, "policy.kernel": "auto", **sharded(row)}
+            knobs = {"system": name, "policy.kernel": "auto", **sharded_knobs(row)}
             rated_offers += [(rate, SystemOffer(name, system.title, knobs)) for rate in _rates(scenario, knobs)]
     return tuple(offer for _, offer in sorted(rated_offers, key=lambda pair: -pair[0])[:MOST_OFFERS])
 

@@ -15,17 +15,17 @@ from ...core.figures import count, exact, factor, figure, percent
 from ...errors import CannotRun, EmberpoolError
 from ...estimate import estimate
 from ...faults.fault import Hazard
-from ...insight.running_costs import assumptions, paid_while_training, room_watts
-from ...registry import every, load, names
+from ...insight.running_costs import assumptions, room_watts, training_cost
+from ...registry import all_variants, load_variant, variant_names
 from ...scenario.scenario import Scenario, with_values
 from ...units import DAY, HOUR, MINUTE, MS
 from .. import fault_stream
-from ..closed_form import daly, effective
+from ..closed_form import daly_period, effective
 from ..expectation import useful_time
-from ..simulate import Campaign, terms_of
+from ..simulate import Campaign, campaign_terms
 
-WIDEST, TRIED = 60.0, 60  # the grid of periods around Daly's: the factor on either side, and the number of periods
-NARROWER = 2  # rounds of the grid, each closer around the best period
+GRID_FACTOR, PERIOD_COUNT = 60.0, 60  # the grid of periods around Daly's: the factor on either side, and the number of periods
+GRID_ROUNDS = 2  # rounds of the grid, each closer around the best period
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def cluster_hour(scenario: Scenario) -> ClusterHour:
     machine, machines = result.scenario.machine, scenario.faults.machines
     step, capital = (result.results["Step time [ms]"] or 0.0) * MS, result.results["Capital cost [USD]"]
     watts = room_watts(result.scenario, (result.results["Energy per batch [J]"] or 0.0) / step)
-    paid = paid_while_training(machine, capital, watts, HOUR)
+    paid = training_cost(machine, capital, watts, HOUR)
     return ClusterHour(
         capital=None if paid.capital is None else paid.capital * machines,
         electricity=paid.electricity * machines,
@@ -138,7 +138,7 @@ def losses_by_formula(scenario: Scenario, hazards: Mapping[str, Hazard]) -> tupl
         loss_by_formula(
             scenario, name, hazards, period_minutes * MINUTE if period_minutes and name == chosen_protection else None
         )
-        for name in names("protections")
+        for name in variant_names("protections")
     )
 
 
@@ -149,14 +149,14 @@ def loss_by_formula(
 
     period: seconds between checkpoints; None for the best.
     """
-    title = title_of(protection)
+    title = protection_title(protection)
     try:
-        terms, site = terms_of(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
+        terms, site = campaign_terms(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     except EmberpoolError as error:
         return ProtectionLoss(protection, title, str(error))
     useful = useful_time(scenario, terms, hazards, scenario.faults.campaign_days * DAY)
     calm, plan = effective(terms.plan, terms.useful, inf, 0.0), terms.plan
-    periodic = load("protections", protection).periodic
+    periodic = load_variant("protections", protection).periodic
     return ProtectionLoss(
         name=protection,
         title=title,
@@ -172,10 +172,10 @@ def loss_by_formula(
 def loss_by_campaigns(protection: str, runs: Sequence[Campaign]) -> ProtectionLoss:
     """Return the mean loss of simulated campaigns of one protection."""
     checkpoint_share = fmean(run.seconds["checkpoint"] / run.elapsed for run in runs)
-    definition, plan, site = load("protections", protection), runs[0].plan, runs[0].site
+    definition, plan, site = load_variant("protections", protection), runs[0].plan, runs[0].site
     return ProtectionLoss(
         name=protection,
-        title=title_of(protection),
+        title=protection_title(protection),
         share=LostShare(checkpoint_share, 1 - fmean(run.ettr for run in runs) - checkpoint_share),
         period=plan.every * plan.step if definition.periodic else None,
         pause=plan.pause,
@@ -194,13 +194,13 @@ def best_period(scenario: Scenario, protection: str, hazards: Mapping[str, Hazar
     default_loss = loss_by_formula(scenario, protection, hazards)
     if mtbf is None or default_loss.period is None or default_loss.share is None:
         return None
-    best_loss, grid_factor = default_loss, WIDEST
-    middle = daly(max(default_loss.pause, default_loss.step), mtbf)
-    for _ in range(NARROWER):
-        periods = middle * np.geomspace(1 / grid_factor, grid_factor, TRIED)
+    best_loss, grid_factor = default_loss, GRID_FACTOR
+    middle = daly_period(max(default_loss.pause, default_loss.step), mtbf)
+    for _ in range(GRID_ROUNDS):
+        periods = middle * np.geomspace(1 / grid_factor, grid_factor, PERIOD_COUNT)
         period_losses = [loss_by_formula(scenario, protection, hazards, float(period)) for period in periods]
         best_loss = min([best_loss, *period_losses], key=lambda loss: loss.share.total if loss.share else inf)
-        middle, grid_factor = best_loss.period or middle, grid_factor ** (2 / TRIED)
+        middle, grid_factor = best_loss.period or middle, grid_factor ** (2 / PERIOD_COUNT)
     return best_loss
 
 
@@ -213,7 +213,7 @@ def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
             f"Training stands {figure(loss.pause, 's')} for each checkpoint, every {figure(loss.period, 's')}: "
             f"{percent(loss.pause / (loss.pause + loss.period))} of the time."
         )
-    definition = load("protections", loss.name)
+    definition = load_variant("protections", loss.name)
     slower = f"A batch is {factor(loss.step / loss.bare_step)} as long, {figure(loss.step, 's')}"
     if not definition.log or loss.step <= loss.bare_step:
         return ""
@@ -226,16 +226,16 @@ def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
         row["Busy [s]"] for row in rows if row["Device"] == longest_row["Device"] and row["Stage"] != "Checkpoint"
     )
     busy_text = f", busy with the tables for {figure(table_seconds, 's')}" if table_seconds else ""
-    device = inside(every("devices")[longest_row["Device"]].title)
+    device = title_in_sentence(all_variants("devices")[longest_row["Device"]].title)
     return f"{slower}: {figure(longest_row['Exposed [s]'], 's')} of it wait for log writes on {device}{busy_text}."
 
 
-def title_of(protection: str) -> str:
+def protection_title(protection: str) -> str:
     """Return a protection's title; "No protection" for none."""
-    return "No protection" if protection == "none" else str(load("protections", protection).title)
+    return "No protection" if protection == "none" else str(load_variant("protections", protection).title)
 
 
-def inside(title: str) -> str:
+def title_in_sentence(title: str) -> str:
     """Return a title for use inside a sentence: names and abbreviations keep their capitals."""
     first_word = title.split()[0].rstrip(",")
     return title if first_word[1:].lower() != first_word[1:] or "-" in first_word else title[0].lower() + title[1:]

@@ -13,7 +13,7 @@ from ...units import FLOAT32
 from ...workload.caching.expected_cache import expected_unique, unique_by_table
 from ..closed_form import CUSTOMARY
 from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Protection, ProtectionPlan, Site
-from .periodic_full import room
+from .periodic_full import free_host_bytes
 
 SOURCE = "Check-N-Run, NSDI'22 (arXiv 2010.08679)"
 BITS = Constant("quantised weight", 4, "bit", 2, 8, "stated", SOURCE, "its widths are 2, 3, 4 and 8")
@@ -68,7 +68,7 @@ def plan(site: Site) -> ProtectionPlan:
     step = site.bare.step
     batches, changed_bytes, sent_bytes, restored_bytes = increment(site)
     drain, pause = sent_bytes / site.remote.write, changed_bytes / site.home.read
-    if room(site) < changed_bytes:
+    if free_host_bytes(site) < changed_bytes:
         pause, drain = max(pause, drain), 0.0
     return ProtectionPlan(
         step=step,
@@ -83,7 +83,7 @@ def plan(site: Site) -> ProtectionPlan:
     )
 
 
-def takes(site: Site) -> Mapping[str, float]:
+def storage_needs(site: Site) -> Mapping[str, float]:
     """Return the bytes of remote storage that quantised copies and increments take."""
     return {"store": COPIES * increment(site).kept}
 
@@ -96,5 +96,5 @@ PROTECTION = Protection(
     periodic=True,
     constants=(STORE, STORE_PRICE, BITS),
     cites=(SOURCE,),
-    takes=takes,
+    takes=storage_needs,
 )

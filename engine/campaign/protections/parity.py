@@ -32,7 +32,7 @@ def plan(site: Site) -> ProtectionPlan:
     )
 
 
-def takes(site: Site) -> Mapping[str, float]:
+def storage_needs(site: Site) -> Mapping[str, float]:
     """Return the host memory of each node for the parity: that of one part."""
     return {"dram": site.tables / site.shards / site.nodes}
 
@@ -43,5 +43,5 @@ PROTECTION = Protection(
     ON_A_PEER,
     plan,
     cites=(SOURCE,),
-    takes=takes,
+    takes=storage_needs,
 )

@@ -10,14 +10,14 @@ from ...core.constants import Constant
 from ...core.figures import figure
 from ...errors import BadKnob
 from ...units import HOUR, GiB
-from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Keeps, Protection, ProtectionPlan, Site
-from .periodic_full import room, stored_copies
+from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Fidelity, Protection, ProtectionPlan, Site
+from .periodic_full import free_host_bytes, stored_copies
 
 SOURCE = "Gemini, SOSP'23"
 LEAST_IDLE = 0.01  # of a step: with less idle time, training stands still for the copy
 BACKUP = Constant("remote copy", 3, "h", 0.5, 24, "unsourced", "recalled: as rare as the checkpoints of large language models")
 # A peer's copy survives the loss of its node, but not of the site, and it repeats silent damage.
-ON_A_PEER: dict[str, Keeps] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost", "site": "lost"}
+ON_A_PEER: dict[str, Fidelity] = {**dict.fromkeys(LOSSES, "exact"), "bits": "lost", "site": "lost"}
 
 
 def check_other_node(site: Site, name: str, clause: str) -> None:
@@ -33,7 +33,7 @@ def check_other_node(site: Site, name: str, clause: str) -> None:
 def plan(site: Site) -> ProtectionPlan:
     """Return the plan: send all state in the network's idle time, one copy after another."""
     check_other_node(site, "peer", "keeps each node's state in another's memory")
-    needed_bytes, free_bytes = COPIES * site.state, room(site)
+    needed_bytes, free_bytes = COPIES * site.state, free_host_bytes(site)
     if needed_bytes > free_bytes:
         raise BadKnob(
             f"protection=peer needs {figure(needed_bytes / GiB, 'GiB')} of host memory for two copies of all state, but "
@@ -60,7 +60,7 @@ def plan(site: Site) -> ProtectionPlan:
     )
 
 
-def takes(site: Site) -> Mapping[str, float]:
+def storage_needs(site: Site) -> Mapping[str, float]:
     """Return the host memory for copies of peers, and the storage for rare copies."""
     return {"dram": COPIES * site.state / site.nodes, **stored_copies(site)}
 
@@ -72,5 +72,5 @@ PROTECTION = Protection(
     plan,
     constants=(STORE, STORE_PRICE, BACKUP),
     cites=(SOURCE,),
-    takes=takes,
+    takes=storage_needs,
 )

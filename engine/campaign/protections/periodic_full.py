@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from ..closed_form import batches_between
-from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Keeps, Protection, ProtectionPlan, Site, StatePath
+from ..protection import COPIES, LOSSES, STORE, STORE_PRICE, Fidelity, Protection, ProtectionPlan, Site, StatePath
 
 # A whole copy elsewhere restores all state, after silent damage only if it is noticed before the next checkpoint.
-COPY_ELSEWHERE: Mapping[str, Keeps] = dict.fromkeys(LOSSES, "exact")
+COPY_ELSEWHERE: Mapping[str, Fidelity] = dict.fromkeys(LOSSES, "exact")
 
 
 def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> ProtectionPlan:
@@ -17,7 +17,7 @@ def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> Protec
     """
     path: StatePath = getattr(site, medium)
     copy_seconds, send_seconds = site.state / site.home.read, site.state / min(path.write, site.home.read)
-    fits = overlapped and room(site) >= site.state
+    fits = overlapped and free_host_bytes(site) >= site.state
     pause, drain = (copy_seconds, site.state / path.write) if fits else (send_seconds, 0.0)
     step = site.bare.step
     return ProtectionPlan(
@@ -38,7 +38,7 @@ def stored_copies(site: Site) -> Mapping[str, float]:
     return {"store": COPIES * site.state}
 
 
-def room(site: Site) -> float:
+def free_host_bytes(site: Site) -> float:
     """Return the bytes of host memory without tables, over all nodes."""
     return max(site.host_dram - (site.tables if site.in_dram else 0.0), 0.0)
 

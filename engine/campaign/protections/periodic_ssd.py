@@ -14,7 +14,7 @@ def plan(site: Site) -> ProtectionPlan:
     return replace(periodic_full.plan(site, "ssd"), watts=site.ssd_watts)
 
 
-def takes(site: Site) -> Mapping[str, float]:
+def storage_needs(site: Site) -> Mapping[str, float]:
     """Return the drives to add to each node for the copies.
 
     They are at least as many as the plan writes to at once.
@@ -31,5 +31,5 @@ PROTECTION = Protection(
     plan,
     periodic=True,
     cites=("Young, CACM 17(9), 1974", "Daly, FGCS 22(3), 2006"),
-    takes=takes,
+    takes=storage_needs,
 )

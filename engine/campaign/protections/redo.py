@@ -8,7 +8,7 @@ from typing import Any
 
 from ...scenario.scenario import Scenario
 from ..protection import Protection
-from .undo import IN_PMEM, TCXL, every_batch, near_data
+from .undo import IN_PMEM, TCXL, log_plan, near_data_knobs
 
 
 def log(scenario: Scenario) -> Mapping[str, Any]:
@@ -18,14 +18,14 @@ def log(scenario: Scenario) -> Mapping[str, Any]:
     """
     as_cxl_d = {"system": "cxl-d", "policy.log": None, "policy.mlp_staleness_bound_batches": None, "policy.relaxed_lookup": None}
     own_logs = {"pmem": {}, "pcie": {}, "ssd": {}, "cxl-d": {"policy.log": None}}
-    return near_data(scenario, "redo", {"cxl": as_cxl_d, "cxl-b": as_cxl_d, **own_logs})
+    return near_data_knobs(scenario, "redo", {"cxl": as_cxl_d, "cxl-b": as_cxl_d, **own_logs})
 
 
 PROTECTION = Protection(
     "Redo log",
     "New rows and the MLP are logged at the end of every batch.",
     IN_PMEM,
-    every_batch,
+    log_plan,
     log,
     cites=(TCXL,),
 )

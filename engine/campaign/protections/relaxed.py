@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import BadKnob
 from ...scenario.scenario import Scenario
 from ..protection import Protection
-from .undo import IN_PMEM, TCXL, every_batch, near_data
+from .undo import IN_PMEM, TCXL, log_plan, near_data_knobs
 
 
 def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
@@ -25,14 +25,14 @@ def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
             "raise it, set it to auto, or choose protection=undo."
         )
     bound = {"policy.mlp_staleness_bound_batches": scenario.policy.mlp_staleness_bound_batches or None}
-    return near_data(scenario, name, {"cxl": {}, "cxl-b": {**strict, **bound}, "cxl-d": {**strict, **bound}})
+    return near_data_knobs(scenario, name, {"cxl": {}, "cxl-b": {**strict, **bound}, "cxl-d": {**strict, **bound}})
 
 
 PROTECTION = Protection(
     "Relaxed undo log",
     "TrainingCXL: rows are logged with every batch, the MLP over several.",
     {loss: "lossy" if fidelity == "exact" else fidelity for loss, fidelity in IN_PMEM.items()},
-    every_batch,
+    log_plan,
     log,
     cites=(TCXL,),
 )

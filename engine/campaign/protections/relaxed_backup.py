@@ -4,15 +4,17 @@ from dataclasses import replace
 from functools import partial
 
 from ...units import HOUR
-from ..protection import STORE, STORE_PRICE, Keeps, Protection, ProtectionPlan, Site
+from ..protection import STORE, STORE_PRICE, Fidelity, Protection, ProtectionPlan, Site
 from .peer import BACKUP
 from .periodic_full import stored_copies
 from .relaxed import PROTECTION as RELAXED
 from .relaxed import log
-from .undo import TCXL, every_batch
+from .undo import TCXL, log_plan
 
 # A log in the same medium cannot restore losses of the medium; the rare copy can.
-KEEPS: dict[str, Keeps] = {loss: "older" if fidelity == "lost" else fidelity for loss, fidelity in RELAXED.keeps.items()}
+FIDELITY_BY_LOSS: dict[str, Fidelity] = {
+    loss: "older" if fidelity == "lost" else fidelity for loss, fidelity in RELAXED.keeps.items()
+}
 
 
 def plan(site: Site) -> ProtectionPlan:
@@ -21,7 +23,7 @@ def plan(site: Site) -> ProtectionPlan:
     Batches wait for the reads of the copy.
     Rows change during the copy: the logs of the batches meanwhile are kept until the copy counts, and bring it to one batch.
     """
-    logged_plan = every_batch(site)
+    logged_plan = log_plan(site)
     backup_batches = max(1, round(BACKUP.value * HOUR / logged_plan.step))
     wait_seconds = site.state / backup_batches / site.home.read
     return replace(
@@ -39,7 +41,7 @@ def plan(site: Site) -> ProtectionPlan:
 PROTECTION = Protection(
     "Relaxed undo log, rare backup",
     "TrainingCXL's relaxed log; every few hours a copy of all state goes to remote storage, beside training.",
-    KEEPS,
+    FIDELITY_BY_LOSS,
     plan,
     partial(log, name="relaxed-backup"),
     constants=(STORE, STORE_PRICE, BACKUP),

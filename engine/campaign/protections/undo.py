@@ -5,18 +5,18 @@ from typing import Any
 
 from ...errors import BadKnob
 from ...scenario.scenario import Scenario
-from ..protection import Keeps, Protection, ProtectionPlan, Site
+from ..protection import Fidelity, Protection, ProtectionPlan, Site
 
 CXL = ("cxl", "cxl-b", "cxl-d")
 TCXL = "Kwon et al., IEEE Micro 43(2), 2023"
 # One medium holds tables and log: volatile state is restored, losses of the medium are not.
-IN_PMEM: dict[str, Keeps] = {
+IN_PMEM: dict[str, Fidelity] = {
     **dict.fromkeys(("gpu", "host", "device", "link", "site"), "exact"),
     **dict.fromkeys(("fenced", "media", "line", "bits"), "lost"),
 }
 
 
-def near_data(scenario: Scenario, name: str, knobs: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+def near_data_knobs(scenario: Scenario, name: str, knobs: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the knobs for the scenario's system; raises BadKnob without persistent memory behind CXL."""
     if scenario.system not in knobs:
         raise BadKnob(
@@ -29,10 +29,10 @@ def near_data(scenario: Scenario, name: str, knobs: Mapping[str, Mapping[str, An
 def log(scenario: Scenario) -> Mapping[str, Any]:
     """Return the knobs that log the MLP with every batch; the system's lookup is unchanged."""
     strict = {"policy.log": "undo", "policy.mlp_staleness_bound_batches": 0}
-    return near_data(scenario, "undo", dict.fromkeys(CXL, strict))
+    return near_data_knobs(scenario, "undo", dict.fromkeys(CXL, strict))
 
 
-def every_batch(site: Site) -> ProtectionPlan:
+def log_plan(site: Site) -> ProtectionPlan:
     """Return the plan: commit every batch, and recover as the system itself does."""
     logs = max(site.pace.written - site.bare.written, 0.0)
     return ProtectionPlan(
@@ -50,7 +50,7 @@ PROTECTION = Protection(
     "Undo log",
     "TrainingCXL, strict: old rows and the MLP are logged with every batch.",
     IN_PMEM,
-    every_batch,
+    log_plan,
     log,
     cites=(TCXL,),
 )

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
-FIRST = ("title", "summary", "value", "low", "high", "unit", "confidence", "source", "note")
-BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-EXACT = 2.0**53  # below this a float holds every whole number
+LEADING_KEYS = ("title", "summary", "value", "low", "high", "unit", "confidence", "source", "note")
+BARE_KEY_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+EXACT_INTEGER_LIMIT = 2.0**53  # below this a float holds every whole number
 
 
 def canonical(content: Mapping[str, Any]) -> str:
@@ -29,11 +29,11 @@ def digest(text: str) -> str:
 
 
 def _ordered(keys: Iterable[str]) -> list[str]:
-    return sorted(keys, key=lambda key: (FIRST.index(key) if key in FIRST else len(FIRST), key))
+    return sorted(keys, key=lambda key: (LEADING_KEYS.index(key) if key in LEADING_KEYS else len(LEADING_KEYS), key))
 
 
 def _key(key: str) -> str:
-    return key if key and set(key) <= BARE else _string(key)
+    return key if key and set(key) <= BARE_KEY_LETTERS else _string(key)
 
 
 def _string(text: str) -> str:
@@ -47,7 +47,7 @@ def _toml_text(content: Any) -> str:
     if isinstance(content, bool):
         return "true" if content else "false"
     if isinstance(content, float):
-        return str(int(content)) if abs(content) < EXACT and content == int(content) else repr(content)
+        return str(int(content)) if abs(content) < EXACT_INTEGER_LIMIT and content == int(content) else repr(content)
     if isinstance(content, dict):
         return (
             "{ " + ", ".join(f"{_key(key)} = {_toml_text(content[key])}" for key in _ordered(content)) + " }" if content else "{}"

@@ -16,41 +16,41 @@ from ...core.figures import count
 from ...errors import BadInput
 from . import known
 from .canonical import canonical, digest
-from .known import BETWEEN, NAME, OwnPart
+from .known import DIGEST_SEPARATOR, NAME, OwnPart
 
-MOST_TEXT = 32_768  # characters of a part's canonical text; the largest of the catalogue takes 5,500
-WRITTEN = re.compile(rf"([a-z-]{{1,40}}):({NAME.pattern}):([0-9a-f]{{16}}):([A-Za-z0-9_-]{{8,{MOST_TEXT}}})")
-AGAIN = "copy the link again, or ask its sender for the part's file."
+MAX_TEXT_LENGTH = 32_768  # characters of a part's canonical text; the largest of the catalogue takes 5,500
+PART_TEXT = re.compile(rf"([a-z-]{{1,40}}):({NAME.pattern}):([0-9a-f]{{16}}):([A-Za-z0-9_-]{{8,{MAX_TEXT_LENGTH}}})")
+COPY_AGAIN = "copy the link again, or ask its sender for the part's file."
 
 
 @lru_cache(maxsize=256)
-def written(part: OwnPart) -> str:
+def part_text(part: OwnPart) -> str:
     """Return a part as text; the parts that it uses have texts of their own."""
     packed = urlsafe_b64encode(zlib.compress(part.text.encode(), 9)).decode().rstrip("=")
     return f"{part.kind}:{part.name}:{part.digest}:{packed}"
 
 
-def read(text: str, kinds: Collection[str]) -> tuple[OwnPart, dict[str, Any]]:
+def read_part(text: str, kinds: Collection[str]) -> tuple[OwnPart, dict[str, Any]]:
     """Return the part that a text carries, and its parsed content, not yet checked.
 
     Raises BadInput.
     Parts that this part uses must be known already.
     """
-    match = WRITTEN.fullmatch(text)
+    match = PART_TEXT.fullmatch(text)
     if not match or match[1] not in kinds:
-        raise BadInput(f"part={text[:60]!r} is no part, which is KIND:NAME:DIGEST:VALUES; {AGAIN}")
+        raise BadInput(f"part={text[:60]!r} is no part, which is KIND:NAME:DIGEST:VALUES; {COPY_AGAIN}")
     kind, name, stated_digest, packed = match.groups()
     part_label = f"The part {kind} {name}"
     canonical_text = _unpacked(part_label, packed)
     if digest(canonical_text) != stated_digest:
-        raise BadInput(f"{part_label} has the digest {digest(canonical_text)} and says {stated_digest}; {AGAIN}")
+        raise BadInput(f"{part_label} has the digest {digest(canonical_text)} and says {stated_digest}; {COPY_AGAIN}")
     try:
         content = loads(canonical_text)
         is_canonical = canonical(content) == canonical_text
     except (ValueError, RecursionError):
-        raise BadInput(f"{part_label} is not valid TOML; {AGAIN}") from None
+        raise BadInput(f"{part_label} is not valid TOML; {COPY_AGAIN}") from None
     if not is_canonical:
-        raise BadInput(f"{part_label} is not written as links write parts; {AGAIN}")
+        raise BadInput(f"{part_label} is not written as links write parts; {COPY_AGAIN}")
     return OwnPart(kind, name, stated_digest, canonical_text, part_label, _named_parts(part_label, content, kinds)), content
 
 
@@ -58,21 +58,25 @@ def _unpacked(part_label: str, packed: str) -> str:
     """Return the text under zlib and base64url, of at most MOST_TEXT bytes; raises BadInput."""
     unpacking = zlib.decompressobj()
     try:
-        text_bytes = unpacking.decompress(urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), MOST_TEXT + 1)
-        if len(text_bytes) > MOST_TEXT:
-            raise BadInput(f"{part_label} is longer than {count(MOST_TEXT)} bytes, and a part takes a few thousand; {AGAIN}")
+        text_bytes = unpacking.decompress(urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), MAX_TEXT_LENGTH + 1)
+        if len(text_bytes) > MAX_TEXT_LENGTH:
+            raise BadInput(
+                f"{part_label} is longer than {count(MAX_TEXT_LENGTH)} bytes, and a part takes a few thousand; {COPY_AGAIN}"
+            )
         if not unpacking.eof or unpacking.unused_data:
             raise ValueError("cut off, or with more behind it")
         return text_bytes.decode()
     except (ValueError, zlib.error):
-        raise BadInput(f"{part_label} is damaged; {AGAIN}") from None
+        raise BadInput(f"{part_label} is damaged; {COPY_AGAIN}") from None
 
 
 def _named_parts(part_label: str, content: dict[str, Any], kinds: Collection[str]) -> tuple[OwnPart, ...]:
     """Return the own parts that a content names; raises BadInput if one is not known."""
-    references = [(kind, name) for kind, name in content.items() if kind in kinds and isinstance(name, str) and BETWEEN in name]
-    named_parts = [(kind, name, known.find((kind,), name)) for kind, name in references]
+    references = [
+        (kind, name) for kind, name in content.items() if kind in kinds and isinstance(name, str) and DIGEST_SEPARATOR in name
+    ]
+    named_parts = [(kind, name, known.find_part((kind,), name)) for kind, name in references]
     for kind, name, part in named_parts:
         if part is None:
-            raise BadInput(f"{part_label} uses the {kind} {name[:60]!r}, which does not come before it; {AGAIN}")
+            raise BadInput(f"{part_label} uses the {kind} {name[:60]!r}, which does not come before it; {COPY_AGAIN}")
     return tuple(part for _, _, part in named_parts if part)

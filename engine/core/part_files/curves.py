@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from ..constants import Confidence
 from ..figures import exact
-from .tables import MOST, confidence_and_source, known_keys, refuse
+from .tables import MAX_NUMBER, check_keys, confidence_and_source, refuse
 
 CURVE = "latency-under-load"
-NEEDED = ("loads", "latencies", "unit", "confidence", "source")
+REQUIRED_KEYS = ("loads", "latencies", "unit", "confidence", "source")
 
 
 class LatencyPoints(NamedTuple):
@@ -32,10 +32,10 @@ class LatencyPoints(NamedTuple):
 
 def curve(path: Path | str, table: Any) -> LatencyPoints:
     """Read the table of a curve; raises BadFile."""
-    known_keys(path, CURVE, table, (*NEEDED, "note"), NEEDED)
+    check_keys(path, CURVE, table, (*REQUIRED_KEYS, "note"), REQUIRED_KEYS)
     if table["unit"] != "ns":
         refuse(path, f"gives {CURVE} in {table['unit']!r:.40}, but it is taken in 'ns'; convert it.")
-    loads, latencies = (_numbers(path, key, table[key], limit) for key, limit in (("loads", 1.0), ("latencies", MOST)))
+    loads, latencies = (_numbers(path, key, table[key], limit) for key, limit in (("loads", 1.0), ("latencies", MAX_NUMBER)))
     if len(loads) != len(latencies):
         refuse(path, f"gives {len(loads)} loads and {len(latencies)} latencies of {CURVE}; give one latency for each load.")
     if any(next_load <= load for load, next_load in pairwise(loads)):

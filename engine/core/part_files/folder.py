@@ -12,20 +12,20 @@ from tomllib import loads
 from typing import Any
 
 from ...core.figures import count
-from ...errors import BadFile, nearest
+from ...errors import BadFile, nearest_hint
 from ...paths import FileState, file_state
 from . import known
 from .canonical import canonical, digest
-from .carried import MOST_TEXT
-from .known import BETWEEN, NAME, OwnPart
+from .carried import MAX_TEXT_LENGTH
+from .known import DIGEST_SEPARATOR, NAME, OwnPart
 
-MOST_FILES, MOST_BYTES = 500, 1_000_000
+MAX_FILES, MAX_FILE_BYTES = 500, 1_000_000
 Key = tuple[str, str]  # kind and name
 Table = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Shelf:
+class ShippedParts:
     """The parts that the package ships.
 
     kinds: the kinds of parts.
@@ -72,7 +72,7 @@ class PartsFolder:
 NO_FOLDER = PartsFolder()
 
 
-def look(path: Path, shelf: Shelf, last_look: PartsFolder = NO_FOLDER) -> PartsFolder:
+def read_folder(path: Path, shelf: ShippedParts, last_look: PartsFolder = NO_FOLDER) -> PartsFolder:
     """Return the folder as it is now, or `last_look` itself if no file has changed.
 
     Its parts become known.
@@ -86,7 +86,7 @@ def look(path: Path, shelf: Shelf, last_look: PartsFolder = NO_FOLDER) -> PartsF
         last_look.path == path and last_look.states == states and list(map(str, last_look.misplaced)) == list(map(str, misplaced))
     )
     folder = last_look if is_unchanged else _Reading(files, shelf).folder(path, states, tuple(misplaced))
-    known.add(folder.parts.values())
+    known.add_parts(folder.parts.values())
     return folder
 
 
@@ -102,14 +102,14 @@ def _files(path: Path, kinds: tuple[str, ...]) -> tuple[dict[Key, Path], list[Ba
                 misplaced.append(BadFile(f"{folder} is in no folder of a kind; put it in one, such as {path / 'gpu'}."))
             files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
             if files and folder.name not in kinds:
-                misplaced.append(BadFile(f"{folder} is no kind of part; {nearest(folder.name, kinds)}"))
+                misplaced.append(BadFile(f"{folder} is no kind of part; {nearest_hint(folder.name, kinds)}"))
             else:
                 files_by_key |= {(folder.name, file.stem): file for file in files}
     except OSError as error:
         misplaced = [BadFile(f"{path} cannot be read as a folder of parts: {error.strerror}; give a folder that you may read.")]
-    if len(files_by_key) > MOST_FILES:
+    if len(files_by_key) > MAX_FILES:
         return {}, [
-            BadFile(f"{path} has {count(len(files_by_key))} parts; at most {MOST_FILES} can be used: move some elsewhere.")
+            BadFile(f"{path} has {count(len(files_by_key))} parts; at most {MAX_FILES} can be used: move some elsewhere.")
         ]
     return files_by_key, misplaced
 
@@ -117,7 +117,7 @@ def _files(path: Path, kinds: tuple[str, ...]) -> tuple[dict[Key, Path], list[Ba
 class _Reading:
     """One reading of all files: a part is read after the parts that it names."""
 
-    def __init__(self, files: Mapping[Key, Path], shelf: Shelf) -> None:
+    def __init__(self, files: Mapping[Key, Path], shelf: ShippedParts) -> None:
         self.files, self.shelf = files, shelf
         self.parts: dict[Key, OwnPart] = {}
         self.refused: dict[Key, BadFile] = {}
@@ -135,7 +135,7 @@ class _Reading:
             self.open.append(key)
             try:
                 self.parts[key] = self._read(*key)
-                known.add((self.parts[key],))
+                known.add_parts((self.parts[key],))
             except BadFile as error:
                 self.refused[key] = error
             self.open.pop()
@@ -153,17 +153,18 @@ class _Reading:
         uses = []
         for used_kind, used_name in content.items():
             if used_kind in self.shelf.kinds and isinstance(used_name, str):
-                if BETWEEN in used_name:
+                if DIGEST_SEPARATOR in used_name:
                     raise BadFile(
-                        f"{path} names the {used_kind} {used_name!r}; write the name alone, without what follows {BETWEEN}."
+                        f"{path} names the {used_kind} {used_name!r}; "
+                        f"write the name alone, without what follows {DIGEST_SEPARATOR}."
                     )
                 if (used_kind, used_name) in self.files:
                     uses.append(self._used(path, (used_kind, used_name)))
                     content[used_kind] = uses[-1].reference
         self.shelf.check(kind, path, content)
         text = canonical(content)
-        if len(text.encode()) > MOST_TEXT:
-            raise BadFile(f"{path} is longer than {count(MOST_TEXT)} bytes; a part takes a few thousand.")
+        if len(text.encode()) > MAX_TEXT_LENGTH:
+            raise BadFile(f"{path} is longer than {count(MAX_TEXT_LENGTH)} bytes; a part takes a few thousand.")
         return OwnPart(kind, name, digest(text), text, str(path), tuple(uses))
 
     def _used(self, path: Path, key: Key) -> OwnPart:
@@ -177,8 +178,8 @@ class _Reading:
 def parsed(path: Path) -> Table:
     """Return the content of a user's file; raises BadFile."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise BadFile(f"{path} is longer than {count(MOST_BYTES)} bytes; a part takes a few thousand.")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise BadFile(f"{path} is longer than {count(MAX_FILE_BYTES)} bytes; a part takes a few thousand.")
         return loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; make it a text file that you may read.") from error

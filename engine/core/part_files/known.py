@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")  # what links, CSV cells and lists of choices can carry
-BETWEEN = "~"  # needs no quotes in an address or a CSV cell
-REFERENCE = re.compile(rf"({NAME.pattern}){BETWEEN}([0-9a-f]{{16}})")
-MOST_KNOWN = 4096
+DIGEST_SEPARATOR = "~"  # needs no quotes in an address or a CSV cell
+REFERENCE = re.compile(rf"({NAME.pattern}){DIGEST_SEPARATOR}([0-9a-f]{{16}})")
+MAX_KNOWN_PARTS = 4096
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class OwnPart:
     @property
     def reference(self) -> str:
         """The name of the part in a scenario: NAME~DIGEST."""
-        return f"{self.name}{BETWEEN}{self.digest}"
+        return f"{self.name}{DIGEST_SEPARATOR}{self.digest}"
 
     @property
     def whole(self) -> tuple["OwnPart", ...]:
@@ -44,25 +44,25 @@ class OwnPart:
 
 
 _parts_by_key: OrderedDict[tuple[str, str], OwnPart] = OrderedDict()
-_writing = Lock()  # readers need no lock: a known part stays in its place or moves to the end in one step
+_write_lock = Lock()  # readers need no lock: a known part stays in its place or moves to the end in one step
 
 
-def add(parts: Iterable[OwnPart]) -> None:
+def add_parts(parts: Iterable[OwnPart]) -> None:
     """Make parts known, or known for longer.
 
     Beyond MOST_KNOWN the parts added longest ago are dropped.
     """
-    with _writing:
+    with _write_lock:
         for part in parts:
             key = (part.kind, part.reference)
             _parts_by_key.setdefault(key, part)
             _parts_by_key.move_to_end(key)
-            if len(_parts_by_key) > MOST_KNOWN:
+            if len(_parts_by_key) > MAX_KNOWN_PARTS:
                 _parts_by_key.popitem(last=False)
 
 
-def find(kinds: Iterable[str], reference: str | None) -> OwnPart | None:
+def find_part(kinds: Iterable[str], reference: str | None) -> OwnPart | None:
     """Return the part NAME~DIGEST of one of some kinds, None if this process does not know the part."""
-    if not reference or BETWEEN not in reference:
+    if not reference or DIGEST_SEPARATOR not in reference:
         return None
     return next((part for kind in kinds if (part := _parts_by_key.get((kind, reference)))), None)

@@ -6,21 +6,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from ...errors import BadFile, nearest
-from ..constants import COUNTS, REPLACED, Confidence, Constant, Said, least_of
+from ...errors import BadFile, nearest_hint
+from ..constants import COUNTS, REPLACED, Confidence, Constant, SourcedValue, lower_limit
 from ..figures import exact
 
-MOST = 1e12
-MOST_BYTES, MOST_LETTERS = 1_000_000, 300
+MAX_NUMBER = 1e12
+MAX_FILE_BYTES, MAX_LINE_LETTERS = 1_000_000, 300
 NUMBERS = ("value", "low", "high")
-SAID = (*NUMBERS, "confidence", "source")
+SOURCED_VALUE_KEYS = (*NUMBERS, "confidence", "source")
 MONEY = ("USD", "USD/GB")  # units of prices, which each have a year
-FIRST, LAST = 2000, 2100
+FIRST_YEAR, LAST_YEAR = 2000, 2100
 AVAILABILITY, FORM = "availability", "form"
 STATES = ("on sale", "announced", "discontinued", "research")  # and "unknown" for a part whose file does not state it
 FORMS = ("SXM", "PCIe", "superchip", "OAM")
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,39}")  # a word of a list that takes any name
-SINCE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2]))?")
+YEAR_OR_MONTH = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2]))?")
 Table = dict[str, Any]
 
 
@@ -87,26 +87,26 @@ def optional_price(unit: str, name: str = "price", zero: bool = False) -> Any:
     return field(default=None, kw_only=True, metadata={"quantity": Quantity(name, unit, zero=zero, optional=True)})
 
 
-def available(path: Path | str, content: Table) -> Availability:
+def read_availability(path: Path | str, content: Table) -> Availability:
     """Return whether a part can be bought; raises BadFile."""
     if AVAILABILITY not in content:
         return Availability()
     table, required_keys = content[AVAILABILITY], ("state", "since", "source")
-    known_keys(path, AVAILABILITY, table, required_keys)
+    check_keys(path, AVAILABILITY, table, required_keys)
     if missing_keys := [key for key in required_keys if key not in table]:
-        refuse(path, f"does not say {missing_keys[0]} of {AVAILABILITY}; it has {words(required_keys)}.")
+        refuse(path, f"does not say {missing_keys[0]} of {AVAILABILITY}; it has {joined_words(required_keys)}.")
     if table["state"] not in STATES:
-        refuse(path, f"gives {AVAILABILITY}.state = {table['state']!r:.40}; {nearest(str(table['state']), STATES)}")
-    if not SINCE.fullmatch(str(table["since"])):
+        refuse(path, f"gives {AVAILABILITY}.state = {table['state']!r:.40}; {nearest_hint(str(table['state']), STATES)}")
+    if not YEAR_OR_MONTH.fullmatch(str(table["since"])):
         refuse(path, f'gives {AVAILABILITY}.since = {table["since"]!r:.40}; write a year or a month: "2024" or "2024-11".')
-    return Availability(table["state"], str(table["since"]), line(path, f"{AVAILABILITY}.source", table["source"]))
+    return Availability(table["state"], str(table["since"]), checked_line(path, f"{AVAILABILITY}.source", table["source"]))
 
 
 def check_form(path: Path | str, content: Table, forms: tuple[str, ...]) -> None:
     """Raise BadFile if a part's file does not state one of the forms of its kind."""
     if content.get(FORM) not in forms:
         complaint = f"says {FORM} = {content[FORM]!r:.40}" if FORM in content else f"does not say its {FORM}"
-        refuse(path, f'{complaint}; write {FORM} = "{forms[0]}" or another of {words(forms)}.')
+        refuse(path, f'{complaint}; write {FORM} = "{forms[0]}" or another of {joined_words(forms)}.')
 
 
 def check_words(path: Path | str, key: str, word_list: Any, allowed: Sequence[str]) -> None:
@@ -114,7 +114,7 @@ def check_words(path: Path | str, key: str, word_list: Any, allowed: Sequence[st
 
     No allowed words mean that any name will do.
     """
-    example = f'["{allowed[0]}"], of {words(allowed)}' if allowed else '["NAME"]'
+    example = f'["{allowed[0]}"], of {joined_words(allowed)}' if allowed else '["NAME"]'
     is_word_list = (
         isinstance(word_list, list) and word_list and all(isinstance(word, str) and WORD.fullmatch(word) for word in word_list)
     )
@@ -124,29 +124,29 @@ def check_words(path: Path | str, key: str, word_list: Any, allowed: Sequence[st
         refuse(path, f"says {key} of {strange!r}, which is not known; write {key} = {example}.")
 
 
-def constant(path: Path | str, quantity: Quantity, table: Any) -> Constant:
+def read_constant(path: Path | str, quantity: Quantity, table: Any) -> Constant:
     """Read a constant's table, and the values of other sources in its key `others`.
 
     Raises BadFile.
     """
     extra_keys = ("others",) * bool(quantity.switch) + ("year", "years") * (quantity.unit in MONEY)
-    known_keys(
+    check_keys(
         path,
         quantity.key,
         table,
-        (*SAID, "unit", "note", *extra_keys),
-        (*SAID, "unit", *extra_keys[:1] * (quantity.unit in MONEY)),
+        (*SOURCED_VALUE_KEYS, "unit", "note", *extra_keys),
+        (*SOURCED_VALUE_KEYS, "unit", *extra_keys[:1] * (quantity.unit in MONEY)),
     )
     if table["unit"] != quantity.unit:
         refuse(path, f"gives {quantity.key} in {table['unit']!r}, but it is taken in {quantity.unit!r}; convert it.")
     if (note := table.get("note", "")) != "":
-        line(path, f"{quantity.key}.note", note)
+        checked_line(path, f"{quantity.key}.note", note)
     numbers, origin = _numbers(path, quantity, quantity.key, table), confidence_and_source(path, quantity.key, table)
     main_constant = Constant(quantity.name, *numbers, *origin, note, zero=quantity.zero, choice=quantity.choice)
     if quantity.unit in MONEY:
         return _dated(path, quantity, main_constant, table)
     other_tables = table.get("others", {})
-    known_keys(path, f"{quantity.key}.others", other_tables, quantity.choices)
+    check_keys(path, f"{quantity.key}.others", other_tables, quantity.choices)
     source_values = {choice: _source_value(path, quantity, choice, table) for choice in other_tables}
     return main_constant.disputed(quantity.switch, **source_values) if source_values else main_constant
 
@@ -162,17 +162,17 @@ def _dated(path: Path | str, quantity: Quantity, price: Constant, table: Table) 
         )
     years = {str(table["year"]): table["year"], **{year: int(year) for year in year_tables if re.fullmatch("[0-9]{4}", year)}}
     for year in (str(table["year"]), *year_tables):
-        if not isinstance(years.get(year), int) or not FIRST <= years[year] <= LAST:
-            refuse(path, f"says {quantity.key} of the year {year!r:.40}; write a whole number from {FIRST} to {LAST}.")
+        if not isinstance(years.get(year), int) or not FIRST_YEAR <= years[year] <= LAST_YEAR:
+            refuse(path, f"says {quantity.key} of the year {year!r:.40}; write a whole number from {FIRST_YEAR} to {LAST_YEAR}.")
     if str(table["year"]) in year_tables:
         refuse(path, f"gives {quantity.key} of {table['year']} twice; keep one.")
     prices = {years[year]: _source_value(path, quantity, year, table, "years") for year in year_tables}
     return replace(price, year=table["year"]).dated(prices)
 
 
-def _source_value(path: Path | str, quantity: Quantity, choice: str, tables: Any, group: str = "others") -> Said:
+def _source_value(path: Path | str, quantity: Quantity, choice: str, tables: Any, group: str = "others") -> SourcedValue:
     key, table = f"{quantity.key}.{group}.{choice}", tables[group][choice]
-    known_keys(path, key, table, SAID, SAID)
+    check_keys(path, key, table, SOURCED_VALUE_KEYS, SOURCED_VALUE_KEYS)
     nominal, _, low, high = _numbers(path, quantity, key, table)
     return nominal, low, high, *confidence_and_source(path, key, table)
 
@@ -181,9 +181,11 @@ def _numbers(path: Path | str, quantity: Quantity, key: str, table: Table) -> tu
     """Return value, unit, low and high."""
     for word in NUMBERS:
         number, lowest_text = table[word], _range_start(quantity)
-        is_number = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
-        if not is_number or (number == 0 and not quantity.zero) or 0 < number < least_of(quantity.unit):
-            refuse(path, f"gives {key}.{word} = {number!r}; write a number {lowest_text} to {exact(MOST)}, in {quantity.unit}.")
+        is_number = isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MAX_NUMBER
+        if not is_number or (number == 0 and not quantity.zero) or 0 < number < lower_limit(quantity.unit):
+            refuse(
+                path, f"gives {key}.{word} = {number!r}; write a number {lowest_text} to {exact(MAX_NUMBER)}, in {quantity.unit}."
+            )
     nominal, low, high = (table[word] for word in NUMBERS)
     if not low <= nominal <= high:
         refuse(
@@ -202,18 +204,19 @@ def _range_start(quantity: Quantity) -> str:
 def confidence_and_source(path: Path | str, key: str, table: Table) -> tuple[Confidence, str]:
     """Return the confidence and the source of a table; raises BadFile."""
     if (sure := table["confidence"]) not in get_args(Confidence):
-        refuse(path, f"gives {key}.confidence = {sure!r}; {nearest(str(sure), get_args(Confidence))}")
-    return sure, line(path, f"{key}.source", table["source"])
+        refuse(path, f"gives {key}.confidence = {sure!r}; {nearest_hint(str(sure), get_args(Confidence))}")
+    return sure, checked_line(path, f"{key}.source", table["source"])
 
 
-def known_keys(
+def check_keys(
     path: Path | str, table_name: str, table: Any, allowed_keys: Sequence[str], required_keys: Sequence[str] = ()
 ) -> None:
     """Raise BadFile if `table` is no table, has an unknown key, or lacks a required one."""
     if not isinstance(table, dict):
         refuse(
             path,
-            f"gives {table_name} = {table!r:.40}, which is no table; write [{table_name}] and below it {words(allowed_keys)}.",
+            f"gives {table_name} = {table!r:.40}, which is no table; "
+            f"write [{table_name}] and below it {joined_words(allowed_keys)}.",
         )
     for key in table:
         if replacement := REPLACED.get(key):
@@ -221,21 +224,22 @@ def known_keys(
         if key not in allowed_keys:
             refuse(
                 path,
-                f"says {key!r:.60}{table_name and f' of {table_name}'}, which is not known; {nearest(key, tuple(allowed_keys))}",
+                f"says {key!r:.60}{table_name and f' of {table_name}'}, which is not known; "
+                f"{nearest_hint(key, tuple(allowed_keys))}",
             )
     for key in required_keys:
         if key not in table:
-            refuse(path, f"does not say {key} of {table_name}; a constant has {words(required_keys)}.")
+            refuse(path, f"does not say {key} of {table_name}; a constant has {joined_words(required_keys)}.")
 
 
-def line(path: Path | str, key: str, text: Any) -> str:
+def checked_line(path: Path | str, key: str, text: Any) -> str:
     """Return a text of one printable line; raises BadFile."""
-    if not isinstance(text, str) or not 0 < len(text) <= MOST_LETTERS or not text.isprintable():
-        refuse(path, f"must say {key} in one line of 1 to {MOST_LETTERS} printable characters.")
+    if not isinstance(text, str) or not 0 < len(text) <= MAX_LINE_LETTERS or not text.isprintable():
+        refuse(path, f"must say {key} in one line of 1 to {MAX_LINE_LETTERS} printable characters.")
     return text
 
 
-def words(words: Sequence[str]) -> str:
+def joined_words(words: Sequence[str]) -> str:
     """Return words as a sentence lists them."""
     return f"{', '.join(words[:-1])} and {words[-1]}"
 

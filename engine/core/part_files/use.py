@@ -9,10 +9,10 @@ from .. import catalog
 from . import carried, known
 from .known import OwnPart
 
-MOST_CARRIED = 32
+MAX_CARRIED_PARTS = 32
 
 
-def use(path: Path | None) -> None:
+def use_folder(path: Path | None) -> None:
     """Use the parts of a folder from now on, or of none with None.
 
     Raises BadFile if one of its files cannot be used.
@@ -20,25 +20,25 @@ def use(path: Path | None) -> None:
     folders = catalog.FOLDERS
     catalog.FOLDERS = (catalog.FOLDERS[0], *((path.absolute(),) if path else ()))
     try:
-        look()
+        look_at_folder()
     except BadFile:
         catalog.FOLDERS = folders
         raise
 
 
-def follow(path: Path | None) -> None:
+def follow_folder(path: Path | None) -> None:
     """Use the parts of a folder as another process does, without the files that cannot be used."""
     catalog.FOLDERS = (catalog.FOLDERS[0], *((path,) if path else ()))
     catalog.look_again()
 
 
-def look() -> None:
+def look_at_folder() -> None:
     """Read changed files of the folder; raises BadFile if a file cannot be used."""
     for refusal in catalog.look_again().refusals:
         raise refusal
 
 
-def changed(parts: Iterable[OwnPart]) -> Iterator[str]:
+def changed_part_notes(parts: Iterable[OwnPart]) -> Iterator[str]:
     """Yield a sentence for each part whose file has changed since it was read."""
     for part in parts:
         folder_part = catalog.own_folder().parts.get((part.kind, part.name))
@@ -50,7 +50,7 @@ def changed(parts: Iterable[OwnPart]) -> Iterator[str]:
 
 
 @contextmanager
-def used(path: Path | None) -> Iterator[None]:
+def folder_in_use(path: Path | None) -> Iterator[None]:
     """Use the parts of a folder in the block.
 
     With None the present folder is read anew. Raises BadFile.
@@ -58,15 +58,15 @@ def used(path: Path | None) -> Iterator[None]:
     folders = catalog.FOLDERS
     try:
         if path:
-            use(path)
+            use_folder(path)
         else:
-            look()
+            look_at_folder()
         yield
     finally:
         catalog.FOLDERS = folders
 
 
-def accept(texts: Iterable[str], limit: int = MOST_CARRIED) -> tuple[OwnPart, ...]:
+def accept_parts(texts: Iterable[str], limit: int = MAX_CARRIED_PARTS) -> tuple[OwnPart, ...]:
     """Make the parts that texts carry known, and return the parts.
 
     Raises BadInput if a text is no valid part.
@@ -75,17 +75,17 @@ def accept(texts: Iterable[str], limit: int = MOST_CARRIED) -> tuple[OwnPart, ..
     for text in texts:
         if len(parts) == limit:
             raise BadInput(f"More than {limit} parts are carried (part=); leave some out.")
-        part, content = carried.read(text, catalog.kinds())
+        part, content = carried.read_part(text, catalog.kinds())
         try:
             catalog.check_part(part.kind, part.where, content)
         except BadFile as error:
             raise BadInput(str(error)) from None
-        known.add((part,))
+        known.add_parts((part,))
         parts.append(part)
     return tuple(parts)
 
 
-def carry(parts: Iterable[OwnPart]) -> list[str]:
+def part_texts(parts: Iterable[OwnPart]) -> list[str]:
     """Return parts as texts, each after the parts that it uses, none twice."""
     ordered_parts = dict.fromkeys(carried_part for part in parts for carried_part in part.whole)
-    return [carried.written(part) for part in ordered_parts]
+    return [carried.part_text(part) for part in ordered_parts]

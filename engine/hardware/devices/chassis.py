@@ -13,9 +13,9 @@ from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
 from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, amount_price, assumed, fields_of, gpus_in_node, name_of, nodes
+from ..device import Device, DeviceKind, amount_price, assumed_part, fields_of, gpus_in_node, name_of, nodes
 
-USUAL = "two-socket"  # while no size is chosen
+DEFAULT_CHASSIS = "two-socket"  # while no size is chosen
 MOST_PLACES = 8  # GPUs of the largest chassis
 LOADS = (0.1, 0.2, 0.5, 1.0)  # as shares of the supplies' rating
 
@@ -59,8 +59,8 @@ class Chassis:
 
 
 GPU_FORMS = "GPU-forms"
-PLACED = ("SXM", "PCIe", "OAM")  # forms that places take; a superchip brings its own board
-CHASSIS = Catalogue("chassis", Chassis, lists={GPU_FORMS: PLACED})
+PLACE_FORMS = ("SXM", "PCIe", "OAM")  # forms that places take; a superchip brings its own board
+CHASSIS = Catalogue("chassis", Chassis, lists={GPU_FORMS: PLACE_FORMS})
 
 
 def chassis(machine: MachineKnobs) -> Chassis:
@@ -68,7 +68,7 @@ def chassis(machine: MachineKnobs) -> Chassis:
 
     Raises BadKnob for a chassis that leaves the node no power.
     """
-    part = assumed(machine, "chassis", CHASSIS[machine.chassis or USUAL])
+    part = assumed_part(machine, "chassis", CHASSIS[machine.chassis or DEFAULT_CHASSIS])
     if machine.cooling == "air" and part.fans.value >= 1:
         raise BadKnob(f"chassis.fan-share={part.fans.value:g} of the node leaves it no power; write less than 1.")
     if not part.rating.value:
@@ -106,7 +106,7 @@ def build(machine: MachineKnobs) -> Device:
     part = chassis(machine)
     return Device(
         name="chassis",
-        title=f"Chassis, {machine.chassis or USUAL}",
+        title=f"Chassis, {machine.chassis or DEFAULT_CHASSIS}",
         seconds={},
         idle_watts=part.board.value + part.switches.value + part.cards.value * part.card.value + part.drives.value,
         price=amount_price(part.price),
@@ -119,9 +119,9 @@ def places(machine: MachineKnobs) -> int:
     return round(chassis(machine).gpus.value)
 
 
-def forms(name: str) -> tuple[str, ...]:
+def gpu_forms(name: str) -> tuple[str, ...]:
     """Return the GPU forms that fit a chassis: all, if its file names none."""
-    return catalog.listed("chassis", name, GPU_FORMS) or PLACED
+    return catalog.list_words("chassis", name, GPU_FORMS) or PLACE_FORMS
 
 
 def chassis_in_node(machine: MachineKnobs) -> int:

@@ -9,13 +9,13 @@ import numpy as np
 from ...core import figures
 from ...core.catalog import Catalogue, latency_points
 from ...core.constants import Constant
-from ...core.part_files.tables import optional_price, quantity, words
+from ...core.part_files.tables import joined_words, optional_price, quantity
 from ...core.work import Move
 from ...errors import BadKnob
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS
-from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, expanders, fields_of, over_link
+from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded_latency
+from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, expanders, fields_of, over_link
 from .expander_dram import expander_latency
 from .pmem import pmem_latency
 
@@ -53,7 +53,7 @@ def _link(generation: int) -> Link:
     name = f"generation-{generation}"
     if name not in LINKS:
         raise BadKnob(
-            f"pmem.link-generation={generation} is of no CXL link; {words(generations())} are known, write one of them."
+            f"pmem.link-generation={generation} is of no CXL link; {joined_words(generations())} are known, write one of them."
         )
     return LINKS[name]
 
@@ -125,7 +125,7 @@ class LinkRates(NamedTuple):
 def move_seconds(links: LinkRates, work: Move) -> Any:
     """Return the seconds of lines over one link, whose tags limit the lines in flight."""
     lines, idle = work.nbytes / LINE / links.links, np.maximum(links.answer[work.out_of], 1e-3)
-    answer = loaded(idle, links.service / NS, lines, links.tags, links.curves[work.out_of]) + links.way
+    answer = loaded_latency(idle, links.service / NS, lines, links.tags, links.curves[work.out_of]) + links.way
     return access_seconds(lines, links.service, answer * NS, links.tags)
 
 
@@ -138,7 +138,7 @@ def build(machine: MachineKnobs) -> Device:
 
     The two directions are separate lanes, and all links lie behind one switch.
     """
-    link, count = assumed(machine, "cxl", _link(machine.cxl_generation)), expanders(machine)
+    link, count = assumed_part(machine, "cxl", _link(machine.cxl_generation)), expanders(machine)
     rate = joint_rate(machine)
     memory_latencies = {"": 0.0, "pmem": pmem_latency(machine), "expander-dram": expander_latency(machine)}
     card_curve = latency_points("expander", machine.expander) if machine.expander else None  # a card is measured with its link

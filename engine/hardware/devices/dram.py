@@ -13,12 +13,12 @@ from ...core.constants import Constant
 from ...core.figures import exact
 from ...core.part_files.curves import LatencyPoints
 from ...core.part_files.tables import optional_price, quantity
-from ...core.row_sizes import over_rows
-from ...core.work import By, RowReads, RowUpdates, Stream
+from ...core.row_sizes import mean_over_rows
+from ...core.work import Requester, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, GiB
-from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
+from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded_latency
+from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, nodes
 from ..hosts import HOSTS, host_channels
 from ..requesters import InFlight, in_flight, most_accesses
 
@@ -50,7 +50,7 @@ def grade(machine: MachineKnobs) -> Memory:
 
 def grade_name(machine: MachineKnobs) -> str:
     """Return the name of the grade of a host's DIMMs."""
-    return machine.host_dram or str(catalog.content("host", machine.host)["dram"])
+    return machine.host_dram or str(catalog.part_content("host", machine.host)["dram"])
 
 
 class DramRates(NamedTuple):
@@ -70,13 +70,13 @@ class DramRates(NamedTuple):
     service: float
     latency: float
     curve: LoadCurve
-    requesters: Mapping[By, InFlight]
+    requesters: Mapping[Requester, InFlight]
     bit: float
 
 
 def _line_bytes(work: Any) -> Any:
     """Return the bytes of the work's rows in whole lines."""
-    return work.rows * LINE * over_rows(work.row_bytes, lambda size: np.ceil(size / LINE))
+    return work.rows * LINE * mean_over_rows(work.row_bytes, lambda size: np.ceil(size / LINE))
 
 
 def _random(memory: DramRates, work: Any, times: int) -> Any:
@@ -85,7 +85,7 @@ def _random(memory: DramRates, work: Any, times: int) -> Any:
     The channel's rate holds if enough lines are in flight.
     """
     accesses, max_accesses = _line_bytes(work) / LINE / memory.channels, most_accesses(memory.requesters[work.by], 1)
-    latency = loaded(memory.latency, times * memory.service / NS, accesses, max_accesses, memory.curve) * NS
+    latency = loaded_latency(memory.latency, times * memory.service / NS, accesses, max_accesses, memory.curve) * NS
     return access_seconds(accesses, times * memory.service, latency, max_accesses)
 
 
@@ -126,7 +126,7 @@ def full_joules(rates: DramRates) -> Any:
 
 def build(machine: MachineKnobs) -> Device:
     """Build a host's DRAM, whose idle power is by DIMM; the capacity must be settled."""
-    memory, capacity = assumed(machine, "dram", grade(machine)), machine.host_dram_GiB or 0.0
+    memory, capacity = assumed_part(machine, "dram", grade(machine)), machine.host_dram_GiB or 0.0
     channels = host_channels(machine)
     rates = rates_of(machine, memory, channels, catalog.latency_points("dram", grade_name(machine)))
     static = channels * ceil(capacity / channels / DIMMS_GiB[-1]) * assumed_value(machine, "host", HOSTS[machine.host].dimm)

@@ -6,12 +6,12 @@ PMEM behind CXL is compared with that ideal.
 from dataclasses import dataclass, replace
 
 from ...core.catalog import Catalogue, latency_points
-from ...core.constants import LEAST, Constant
+from ...core.constants import MIN_DIVISOR, Constant
 from ...core.figures import exact
 from ...core.part_files.tables import Quantity, optional_price, quantity
 from ...scenario.machine import MachineKnobs
 from ...units import GB, GiB
-from ..device import Device, DeviceKind, amount_price, assumed, assumed_value, expanders, fields_of
+from ..device import Device, DeviceKind, amount_price, assumed_part, assumed_value, expanders, fields_of
 from .dram import JOULES, MEMORY, SECONDS, Memory, full_joules, rates_of
 
 CHANNELS = 6
@@ -41,7 +41,7 @@ EXPANDERS = Catalogue("expander", ExpanderCard, aside=(LINK_LANES,), curve=True)
 
 def card(machine: MachineKnobs) -> ExpanderCard | None:
     """Return the card type of the machine's expanders; None if knobs describe them."""
-    return assumed(machine, "expander-dram", EXPANDERS[machine.expander]) if machine.expander else None
+    return assumed_part(machine, "expander-dram", EXPANDERS[machine.expander]) if machine.expander else None
 
 
 def card_lanes(name: str) -> int:
@@ -69,10 +69,10 @@ def build(machine: MachineKnobs) -> Device:
 
     Bandwidth is linear in channels, idle power and price in capacity, which must be settled.
     """
-    memory, chosen_card = assumed(machine, "expander-dram", MEMORY[machine.expander_dram]), card(machine)
+    memory, chosen_card = assumed_part(machine, "expander-dram", MEMORY[machine.expander_dram]), card(machine)
     gigabytes, channels = (machine.expander_dram_GiB or 0.0) * GiB / GB, dram_controllers(machine)
     if chosen_card:
-        channel_rate = max(LEAST, chosen_card.rate.value / chosen_card.channels.value / memory.efficiency.value)
+        channel_rate = max(MIN_DIVISOR, chosen_card.rate.value / chosen_card.channels.value / memory.efficiency.value)
         memory = replace(
             memory, latency=chosen_card.latency, channel=memory.channel.assumed(channel_rate), price=chosen_card.price
         )

@@ -12,11 +12,11 @@ import numpy as np
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
-from ...core.row_sizes import mean_bytes, over_rows
+from ...core.row_sizes import mean_bytes, mean_over_rows
 from ...core.work import RowReads, RowUpdates
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, fields_of, nodes
+from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, fields_of, nodes
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Card:
     price: Constant | None = optional_price("USD")
 
 
-KIND, USED = "gather-card", "alveo"
+KIND, CARD_NAME = "gather-card", "alveo"
 CARDS = Catalogue(KIND, Card)
 
 
@@ -43,7 +43,7 @@ class CardRates(NamedTuple):
 
 def gather_seconds(card: CardRates, work: RowReads) -> Any:
     """Return the seconds of row reads, by round trips or by bytes on the link."""
-    return work.rows * over_rows(work.row_bytes, lambda size: np.maximum(card.pace, size / card.link))
+    return work.rows * mean_over_rows(work.row_bytes, lambda size: np.maximum(card.pace, size / card.link))
 
 
 SECONDS: Mapping[type, Cost] = {
@@ -54,7 +54,7 @@ SECONDS: Mapping[type, Cost] = {
 
 def build(machine: MachineKnobs) -> Device:
     """Build the card; its link is as fast as the GPUs'."""
-    card = assumed(machine, "gatherer", CARDS[USED])
+    card = assumed_part(machine, "gatherer", CARDS[CARD_NAME])
     return Device(
         name="gatherer",
         title="Gather card",
@@ -71,7 +71,7 @@ def build(machine: MachineKnobs) -> Device:
 DEVICE = DeviceKind(
     "Gather card",
     build,
-    lambda: {"": fields_of(CARDS[USED])},
+    lambda: {"": fields_of(CARDS[CARD_NAME])},
     reads=("pcie_bandwidth_GBps", "prices"),
     copies=nodes,
     kinds=(KIND,),

@@ -13,13 +13,13 @@ import numpy as np
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import FORMS, optional_price, quantity
-from ...core.row_sizes import over_rows
+from ...core.row_sizes import mean_over_rows
 from ...core.work import BottomMLP, Pool, RowReads, RowUpdates, Stream, TopPart, Work, cross_parameters, mlp_parameters
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, some
+from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, is_positive
 from ..framework import FRAMEWORKS
-from ..layers import Arithmetic, joules, layers
+from ..layers import Arithmetic, joules, layer_cost
 
 SECTOR = 32  # bytes of a memory transaction
 HELPS = "a faster GPU or smaller MLPs would shorten it"
@@ -116,7 +116,7 @@ def memory_bytes(machine: MachineKnobs) -> float:
     return assumed_value(machine, "gpu", _part(machine).memory) * GB
 
 
-def most_watts(machine: MachineKnobs) -> float:
+def max_watts(machine: MachineKnobs) -> float:
     """Return the W of a GPU at full work."""
     part = _part(machine)
     return assumed_value(machine, "gpu", part.limit if isinstance(part, Accelerator) else part.busy)
@@ -140,10 +140,10 @@ def _path_bytes(work: Pool | Stream | RowReads | RowUpdates) -> Any:
     times = 2 if isinstance(work, Stream | RowUpdates) else 1
     if isinstance(work, Pool | Stream):
         return times * work.nbytes
-    return times * work.rows * SECTOR * over_rows(work.row_bytes, lambda size: np.ceil(size / SECTOR))
+    return times * work.rows * SECTOR * mean_over_rows(work.row_bytes, lambda size: np.ceil(size / SECTOR))
 
 
-LAYERS, MOVES = (BottomMLP, TopPart), (Pool, Stream, RowReads, RowUpdates)
+LAYERS, BYTE_WORK = (BottomMLP, TopPart), (Pool, Stream, RowReads, RowUpdates)
 
 
 def _captured(gpu: Accelerator) -> Accelerator:
@@ -184,16 +184,16 @@ def _watts_between_kernels(gpu: Accelerator) -> float:
 
 
 SECONDS: Mapping[type, Cost] = {
-    **dict.fromkeys(LAYERS, lambda gpu, work: layers(work, gpu).seconds),
-    **dict.fromkeys(MOVES, _move_seconds),
+    **dict.fromkeys(LAYERS, lambda gpu, work: layer_cost(work, gpu).seconds),
+    **dict.fromkeys(BYTE_WORK, _move_seconds),
 }
 JOULES: Mapping[type, Cost] = {
     **dict.fromkeys(LAYERS, _layer_joules),
-    **dict.fromkeys(MOVES, _move_joules),
+    **dict.fromkeys(BYTE_WORK, _move_joules),
 }
 
 
-def straggling(machine: MachineKnobs) -> float:
+def straggler_factor(machine: MachineKnobs) -> float:
     """Return the slowest GPU's time over the mean GPU's time.
 
     It is a bound of the expected maximum of normal deviates.
@@ -241,7 +241,7 @@ class ReplayRates(NamedTuple):
 
 def _replays(gpu: ReplayRates, samples: Any) -> Any:
     """Return the replays of a batch: at least one, then linear in its samples."""
-    return some(samples) * np.maximum(1.0, samples / gpu.samples)
+    return is_positive(samples) * np.maximum(1.0, samples / gpu.samples)
 
 
 def _bottom_seconds(gpu: ReplayRates, work: BottomMLP) -> Any:
@@ -259,7 +259,7 @@ def _top_seconds(gpu: ReplayRates, work: TopPart) -> Any:
 REPLAYED_SECONDS: Mapping[type, Cost] = {
     BottomMLP: _bottom_seconds,
     TopPart: _top_seconds,
-    **dict.fromkeys(MOVES, lambda gpu, work: _path_bytes(work) / gpu.bandwidth),
+    **dict.fromkeys(BYTE_WORK, lambda gpu, work: _path_bytes(work) / gpu.bandwidth),
 }
 
 
@@ -281,12 +281,12 @@ def _replayed(gpu: ReplayedTimes) -> Device:
 
 def build(machine: MachineKnobs) -> Device:
     """Build the GPU of `machine`."""
-    part = assumed(machine, "gpu", _part(machine))
+    part = assumed_part(machine, "gpu", _part(machine))
     if isinstance(part, ReplayedTimes):
         return _replayed(part)
     gpu = _captured(part) if machine.framework == "cuda-graph" else part
     table = assumed_value(machine, "host", FRAMEWORKS[machine.framework].sparse_table) * US
-    device = _computed(machine.gpu, gpu, PRECISIONS[machine.matrix_precision], straggling(machine), table)
+    device = _computed(machine.gpu, gpu, PRECISIONS[machine.matrix_precision], straggler_factor(machine), table)
     return replace(device, constants=_constants(part))
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ...core.constants import Constant
 from ...core.figures import exact
-from ...core.row_sizes import over_rows
+from ...core.row_sizes import mean_over_rows
 from ...core.work import (
     BottomMLP,
     CacheSoftware,
@@ -19,10 +19,10 @@ from ...core.work import (
 from ...scenario.machine import MachineKnobs
 from ...units import GB, MS, NS, US
 from ..concurrency import LINE
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes
-from ..framework import FRAMEWORKS, LoopRates, driving, loop_rates
+from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, nodes
+from ..framework import FRAMEWORKS, LoopRates, driving_seconds, loop_rates
 from ..hosts import HOSTS, LIBRARIES, PEAKS, STOCK, Host, Library, host_channels, threads
-from ..layers import Arithmetic, layers
+from ..layers import Arithmetic, layer_cost
 from .dram import grade
 from .gpu import word_bytes
 
@@ -106,13 +106,13 @@ def _of_tables(host: HostRates, work: HostEmbedding, rates: UpdateRates) -> Any:
 
 def row_seconds(host: HostRates, work: HostRows) -> Any:
     """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
-    accesses = over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
+    accesses = mean_over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
     return work.rows * (host.put if work.scatter else host.take) * NS * accesses
 
 
 def layer_seconds(host: HostRates, work: BottomMLP | TopPart) -> Any:
     """Return the seconds of layers, counted as on a GPU."""
-    return layers(work, host.layers).seconds
+    return layer_cost(work, host.layers).seconds
 
 
 SECONDS: Mapping[type, Cost] = {
@@ -120,7 +120,7 @@ SECONDS: Mapping[type, Cost] = {
     HostRows: row_seconds,
     BottomMLP: layer_seconds,
     TopPart: layer_seconds,
-    DriveBatch: lambda host, work: driving(host.loop, work),
+    DriveBatch: lambda host, work: driving_seconds(host.loop, work),
     CacheSoftware: lambda host, work: work.times * host.cache * MS,
 }
 
@@ -137,9 +137,9 @@ JOULES: Mapping[type, Cost] = dict.fromkeys(SECONDS, core_joules)
 def build(machine: MachineKnobs) -> Device:
     """Build the host."""
     eager = _eager() if machine.framework in EAGER or machine.host_software == STOCK else {}
-    host = assumed(machine, "host", replace(HOSTS[machine.host], **eager))
-    library = assumed(machine, "host", LIBRARIES[machine.host_software])
-    loop = assumed(machine, "host", FRAMEWORKS[machine.framework])
+    host = assumed_part(machine, "host", replace(HOSTS[machine.host], **eager))
+    library = assumed_part(machine, "host", LIBRARIES[machine.host_software])
+    loop = assumed_part(machine, "host", FRAMEWORKS[machine.framework])
     busy = float(min(threads(machine), host.cores.value))
     rates = HostRates(
         **{name: getattr(host, name).value for name in ("fixed", "per_lookup", "take", "put", "cache")},

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ...core.figures import exact
 from ...core.work import Pool
 from ...scenario.machine import MachineKnobs
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, expanders, fields_of
+from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, expanders, fields_of
 from ..requesters import LOGIC
 from .expander_dram import dram_controllers
 from .pmem import modules
@@ -37,7 +37,7 @@ def build(machine: MachineKnobs) -> Device:
     rate = machine.near_data_lanes * machine.near_data_width_bytes * machine.near_data_clock_MHz * 1e6
     by_controller = machine.near_data_lanes_per == "controller"
     rates = {memory: rate * (controllers(machine, memory) if by_controller else 1) for memory in ("pmem", "expander-dram")}
-    logic, chips = assumed(machine, "near-data", LOGIC[machine.near_data_logic]), expanders(machine)
+    logic, chips = assumed_part(machine, "near-data", LOGIC[machine.near_data_logic]), expanders(machine)
     room = machine.near_data_scratchpad_MB
     return Device(
         name="near-data",

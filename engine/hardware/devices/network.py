@@ -20,13 +20,13 @@ from ..device import (
     Device,
     DeviceKind,
     amount_price,
-    assumed,
+    assumed_part,
     assumed_value,
     fields_of,
     gpus_in_node,
+    is_positive,
     nodes,
     over_link,
-    some,
 )
 from ..framework import FRAMEWORKS
 
@@ -101,7 +101,7 @@ def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:
     """
     latency, gathered = (links.host_latency, 0.0) if work.hosts else (links.exchange_latency, links.gathered)
     fabric = work.fabric + gathered * work.network
-    return some(work.nbytes) * latency + np.maximum(fabric / links.fabric, work.network / links.network)
+    return is_positive(work.nbytes) * latency + np.maximum(fabric / links.fabric, work.network / links.network)
 
 
 def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
@@ -109,12 +109,12 @@ def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
 
     On the network, each GPU of a node sums its part.
     """
-    return some(work.nbytes) * links.reduce_latency + work.nbytes * links.ring
+    return is_positive(work.nbytes) * links.reduce_latency + work.nbytes * links.ring
 
 
 def fetch_seconds(links: NetworkRates, work: Fetch) -> Any:
     """Return the seconds of one peer's stream, at a card's full rate, unlike collectives."""
-    return some(work.nbytes) * links.hop * US + work.nbytes / links.gpus / links.card
+    return is_positive(work.nbytes) * links.hop * US + work.nbytes / links.gpus / links.card
 
 
 def link_joules(links: NetworkRates, work: AllToAll | Fetch) -> Any:
@@ -133,7 +133,10 @@ JOULES: Mapping[type, Cost] = {AllToAll: link_joules, Fetch: link_joules, AllRed
 
 def build(machine: MachineKnobs) -> Device:
     """Build the links; each GPU brings its own, so rates are linear in GPUs."""
-    fabric, network = assumed(machine, "network", FABRICS[machine.gpu]), assumed(machine, "network", NETWORKS[machine.network])
+    fabric, network = (
+        assumed_part(machine, "network", FABRICS[machine.gpu]),
+        assumed_part(machine, "network", NETWORKS[machine.network]),
+    )
     gpus, node_gpus, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
     link = fabric.inside.value * fabric.link.value * GB
     card = machine.network_bandwidth_GBps * GB

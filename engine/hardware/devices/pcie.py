@@ -11,7 +11,7 @@ from ...core.part_files.tables import Quantity, quantity
 from ...core.work import Copy, Direct
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
-from ..device import Cost, Device, DeviceKind, assumed, fields_of, over_link
+from ..device import Cost, Device, DeviceKind, assumed_part, fields_of, over_link
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def measured_rate(host: str) -> float | None:
 
 def build(machine: MachineKnobs) -> Device:
     """Build the PCIe path between host memory or a card and the GPU."""
-    path = assumed(machine, "pcie", PATHS[machine.host])
+    path = assumed_part(machine, "pcie", PATHS[machine.host])
     rate = machine.pcie_bandwidth_GBps * GB
     rates = CopyRates(
         pinned=rate,

@@ -11,17 +11,17 @@ from ...core import figures
 from ...core.catalog import Catalogue, latency_points
 from ...core.constants import Constant
 from ...core.part_files.tables import Quantity, optional_price, quantity
-from ...core.row_sizes import mean_bytes, over_rows
-from ...core.work import By, HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stream
+from ...core.row_sizes import mean_bytes, mean_over_rows
+from ...core.work import HomeWrites, Persist, Requester, RowLog, RowReads, RowUpdates, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US
-from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, nodes
+from ..concurrency import BEND, LINE, RISE, WALL, LoadCurve, access_seconds, load_curve, loaded_latency
+from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, nodes
 from ..requesters import InFlight, in_flight, most_accesses
 
-LEAST = 1e-3  # ns
+MIN_LATENCY_NS = 1e-3  # ns
 NO_LINK = Constant("", 0, "", 0, 0, "stated", "a module that says nothing of it has no link of its own")
-CROWD = 12  # writers per module, the highest measured number
+MEASURED_WRITERS = 12  # writers per module, the highest measured number
 
 
 def _rate(name: str, unit: str = "GB/s") -> Any:
@@ -104,8 +104,8 @@ class ModuleConstants:
 OF_LINKS = ("lanes", "generation")
 OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "dirty_set", "beyond", "cached_energy")
 ENDURANCE = Quantity("endurance", "full writes")  # full writes until worn out; a medium without wear has none
-BESIDE = "hosts"  # the only hosts that take a medium's modules; all, if its file does not say
-MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,), lists={BESIDE: ()}, curve=True)
+HOST_LIST = "hosts"  # the only hosts that take a medium's modules; all, if its file does not say
+MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,), lists={HOST_LIST: ()}, curve=True)
 
 
 def module_bytes(machine: MachineKnobs) -> float:
@@ -123,7 +123,7 @@ def modules(machine: MachineKnobs) -> int:
     return modules_for(machine, (machine.pmem_capacity_GB or 0.0) * GB)
 
 
-def told_modules(machine: MachineKnobs) -> str:
+def modules_in_words(machine: MachineKnobs) -> str:
     """Return a node's settled modules in words: 4 × 128 GB."""
     return f"{figures.count(modules(machine))} × {figures.exact(module_bytes(machine) / GB)} GB"
 
@@ -140,7 +140,7 @@ def module_rate(machine: MachineKnobs) -> float:
 
 def own_link(machine: MachineKnobs) -> tuple[int, int, float] | None:
     """Return lanes, generation and ns of each module's own link, or None."""
-    media = assumed(machine, "pmem", MEDIA[machine.pmem])
+    media = assumed_part(machine, "pmem", MEDIA[machine.pmem])
     return (round(media.lanes.value), round(media.generation.value), media.way.value) if media.lanes.value else None
 
 
@@ -199,13 +199,13 @@ class MediaRates(NamedTuple):
     queue: float
     queued: bool
     curve: LoadCurve
-    requesters: Mapping[By, InFlight]
+    requesters: Mapping[Requester, InFlight]
     cache: CacheRates | None
 
 
 def _pieces(work: Any, size: Any) -> Any:
     """Return the mean number of units of `size` bytes in a row."""
-    return over_rows(work.row_bytes, lambda nbytes: np.ceil(nbytes / size))
+    return mean_over_rows(work.row_bytes, lambda nbytes: np.ceil(nbytes / size))
 
 
 def _rounded_bytes(size: Any, work: Any) -> Any:
@@ -220,11 +220,11 @@ def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, 
     evicted.
     """
     accesses = work.rows / media.modules * _pieces(work, media.access)
-    lines = over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, media.access) / LINE))
+    lines = mean_over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, media.access) / LINE))
     max_accesses = inf
     if media.queued:
         max_accesses = np.minimum(most_accesses(media.requesters[work.by], lines), media.queue)
-        latency = loaded(latency, service / NS, accesses, max_accesses, media.curve)
+        latency = loaded_latency(latency, service / NS, accesses, max_accesses, media.curve)
     if media.cache is None:
         return access_seconds(accesses, service * stall, latency * NS * stall, max_accesses)
     filling = (work.fetched * media.cache.miss + returned * media.cache.flush) * US / media.modules
@@ -242,7 +242,7 @@ def read_seconds(media: MediaRates, work: RowReads) -> Any:
 
     A read just after a write stalls.
     """
-    stall = 1 + work.raw_share * media.stall / np.maximum(media.latency, LEAST)
+    stall = 1 + work.raw_share * media.stall / np.maximum(media.latency, MIN_LATENCY_NS)
     return _accesses_seconds(media, media.access / media.read, media.latency, work, stall, returned=work.returned)
 
 
@@ -254,7 +254,7 @@ def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
     service = media.access / (media.update * media.share)
     if (cache := media.cache) is not None:
         accesses = np.maximum(work.rows * _pieces(work, media.access), 1)
-        of_line = over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, cache.line) / media.access))
+        of_line = mean_over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, cache.line) / media.access))
         slow = np.minimum(work.clean * of_line, accesses)
         service = service + cache.beyond * slow / accesses * media.access / (media.stream * media.share)
     return _accesses_seconds(media, service, media.latency + media.persist, work)
@@ -292,18 +292,18 @@ SECONDS: Mapping[type, Cost] = {
 }
 # Bytes stored by the media or its cache: rows in place as whole lines, appended bytes as they are. Home writes
 # count as the update.
-WRITTEN: Mapping[type, Cost] = {
+STORED_BYTES: Mapping[type, Cost] = {
     RowUpdates: lambda media, work: _rounded_bytes(media.line, work) / media.share,
     RowLog: lambda media, work: work.rows * mean_bytes(work.entry_bytes) / media.share,
     Stream: lambda media, work: work.nbytes / media.share if work.write else 0.0 * work.nbytes,
     Persist: lambda media, work: work.flags * media.line,
 }
-WRITTEN_BACK: Mapping[type, Cost] = {RowReads: lambda media, work: work.returned * media.cache.line}
+STORED_BYTES_BEHIND_CACHE: Mapping[type, Cost] = {RowReads: lambda media, work: work.returned * media.cache.line}
 
 
 def _energy(media: MediaRates, read_bytes: Any, work: Any) -> Any:
     """Return the joules of `read_bytes` and of the bytes that the work writes."""
-    written_bytes = WRITTEN.get(type(work))
+    written_bytes = STORED_BYTES.get(type(work))
     write_bytes = written_bytes(media, work) if written_bytes else 0.0
     if media.cache:
         cache_joules, line = (read_bytes + write_bytes) * media.cache.energy, media.cache.line
@@ -326,7 +326,7 @@ JOULES: Mapping[type, Cost] = {
 
 def build(machine: MachineKnobs) -> Device:
     """Build the PMEM of `machine`: rates, idle power and price are linear in modules."""
-    media, count = assumed(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
+    media, count = assumed_part(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
     return Device(
         name="pmem",
         title=f"PMEM, {count} x {figures.exact(module_bytes(machine) / GB)} GB {machine.pmem}",
@@ -334,7 +334,7 @@ def build(machine: MachineKnobs) -> Device:
         rates=_rates(machine, media, count),
         seconds=SECONDS,
         joules=JOULES,
-        stored=WRITTEN_BACK if media.cache.value else WRITTEN,
+        stored=STORED_BYTES_BEHIND_CACHE if media.cache.value else STORED_BYTES,
         idle_watts=count * media.idle.value,
         full_watts=count * (media.idle.value + media.read.value * media.read_energy.value),
         modules=count,
@@ -378,7 +378,7 @@ def _write_share(media: ModuleConstants, writers: int) -> float:
 
     Writes of many writers miss the module's buffer and are amplified.
     """
-    crowding = (writers - media.writers.value) / max(CROWD - media.writers.value, 1.0)
+    crowding = (writers - media.writers.value) / max(MEASURED_WRITERS - media.writers.value, 1.0)
     return 1 - (1 - media.crowded.value) * min(max(crowding, 0.0), 1.0)
 
 

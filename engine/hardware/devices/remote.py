@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from ...core.catalog import Catalogue
 from ...core.constants import Constant
 from ...core.part_files.tables import optional_price, quantity
-from ...core.row_sizes import over_rows
+from ...core.row_sizes import mean_over_rows
 from ...core.work import HostRows, Stream
 from ...scenario.machine import MachineKnobs
 from ...units import GB, NS, US, GiB
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, fields_of, some
+from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, fields_of, is_positive
 
 ROW = 512
 
@@ -30,7 +30,7 @@ class Server:
     memory: Constant | None = optional_price("USD/GB", "memory price")
 
 
-KIND, USED = "embedding-server", "two-socket"
+KIND, SERVER_NAME = "embedding-server", "two-socket"
 SERVERS = Catalogue(KIND, Server)
 
 
@@ -45,8 +45,8 @@ class ServerRates(NamedTuple):
 
 def row_seconds(server: ServerRates, work: HostRows) -> Any:
     """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
-    row = (server.put if work.scatter else server.take) * NS * over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
-    return some(work.rows) * work.calls * server.call * US + work.rows * row
+    row = (server.put if work.scatter else server.take) * NS * mean_over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
+    return is_positive(work.rows) * work.calls * server.call * US + work.rows * row
 
 
 SECONDS: Mapping[type, Cost] = {HostRows: row_seconds, Stream: lambda server, work: work.nbytes / server.card}
@@ -54,7 +54,7 @@ SECONDS: Mapping[type, Cost] = {HostRows: row_seconds, Stream: lambda server, wo
 
 def build(machine: MachineKnobs) -> Device:
     """Build one server with its DRAM, whose capacity must be settled."""
-    server = assumed(machine, "remote", SERVERS[USED])
+    server = assumed_part(machine, "remote", SERVERS[SERVER_NAME])
     server_price = amount_price(server.price)
     memory_price = amount_price(server.memory, (machine.server_dram_GiB or 0.0) * GiB / GB)
     return Device(
@@ -73,7 +73,7 @@ def build(machine: MachineKnobs) -> Device:
 DEVICE = DeviceKind(
     "Embedding servers",
     build,
-    lambda: {"": fields_of(SERVERS[USED])},
+    lambda: {"": fields_of(SERVERS[SERVER_NAME])},
     reads=("embedding_servers", "server_dram_GiB", "prices"),
     copies=lambda machine: machine.embedding_servers,
     apart=True,

@@ -13,7 +13,7 @@ from ...core.work import HomeWrites, Persist, RowLog, RowReads, RowUpdates, Stre
 from ...scenario.machine import MachineKnobs
 from ...units import GB, US
 from ..concurrency import access_seconds
-from ..device import Cost, Device, DeviceKind, amount_price, assumed, assumed_value, fields_of, nodes, some
+from ..device import Cost, Device, DeviceKind, amount_price, assumed_part, assumed_value, fields_of, is_positive, nodes
 
 BLOCK = 4096
 
@@ -77,7 +77,7 @@ def _read_seconds(drives: DriveRates, rows: Any) -> Any:
 
 def _stream_seconds(drives: DriveRates, nbytes: Any, rate: Any) -> Any:
     """Return the seconds of bytes in sequence."""
-    return some(nbytes) * drives.latency * US + nbytes / rate
+    return is_positive(nbytes) * drives.latency * US + nbytes / rate
 
 
 def home_seconds(drives: DriveRates, work: HomeWrites | RowUpdates) -> Any:
@@ -101,7 +101,7 @@ def build(machine: MachineKnobs) -> Device:
 
     Rates and power are linear in it.
     """
-    drive, count = assumed(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds or 1
+    drive, count = assumed_part(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds or 1
 
     def pace(iops: Constant, rate: Constant) -> float:
         fastest = max(1 / (iops.value * count), BLOCK / (rate.value * GB * count))

@@ -10,10 +10,10 @@ from ...core.constants import Constant
 from ...core.figures import figure
 from ...core.part_files.tables import quantity
 from ...scenario.machine import MachineKnobs
-from ..device import Device, DeviceKind, assumed, fields_of, gpus_in_node
+from ..device import Device, DeviceKind, assumed_part, fields_of, gpus_in_node
 from ..hosts import HOSTS
 from .chassis import efficiency, fan_share
-from .gpu import most_watts
+from .gpu import max_watts
 
 
 @dataclass(frozen=True)
@@ -24,40 +24,40 @@ class ServerRoom:
 
 
 ROOMS = Catalogue("room", ServerRoom)
-USED = "server-room"
+ROOM_NAME = "server-room"
 
 
-def drawn_in_node(machine: MachineKnobs) -> float:
+def node_joule_factor(machine: MachineKnobs) -> float:
     """Return the joules at a node's plug for each joule of its devices.
 
     The supplies work at the load of CPUs and GPUs in full work.
     """
-    watts = assumed(machine, "host", HOSTS[machine.host]).active.value + gpus_in_node(machine) * most_watts(machine)
+    watts = assumed_part(machine, "host", HOSTS[machine.host]).active.value + gpus_in_node(machine) * max_watts(machine)
     return 1 / (1 - fan_share(machine)) / efficiency(machine, watts)
 
 
-def drawn_in_room(machine: MachineKnobs) -> float:
+def room_joule_factor(machine: MachineKnobs) -> float:
     """Return the joules at the electricity meter for each joule of a device."""
-    return drawn_in_node(machine) * assumed(machine, "wall", ROOMS[USED]).pue.value
+    return node_joule_factor(machine) * assumed_part(machine, "wall", ROOMS[ROOM_NAME]).pue.value
 
 
 def build(machine: MachineKnobs) -> Device:
     """Build the supplies: they do no work, but multiply every device's joules by their losses."""
     room = machine.energy_level == "room"
-    joules = drawn_in_room(machine) if room else drawn_in_node(machine)
+    joules = room_joule_factor(machine) if room else node_joule_factor(machine)
     return Device(
         name="wall",
         title=f"Fans, supplies{' and cooling' if room else ''}: {figure(joules, 'J')} for each joule of a device, "
         "counted with it",
         seconds={},
         drawn_per_joule=joules,
-        constants=fields_of(assumed(machine, "wall", ROOMS[USED])) if room else (),
+        constants=fields_of(assumed_part(machine, "wall", ROOMS[ROOM_NAME])) if room else (),
     )
 
 
 DEVICE = DeviceKind(
     "Fans, supplies and cooling",
     build,
-    lambda: {"": fields_of(ROOMS[USED])},
+    lambda: {"": fields_of(ROOMS[ROOM_NAME])},
     reads=("energy_level", "chassis", "cooling", "gpu", "host"),
 )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.arrays import Ints
-from ...workload.bags import chances, spread
+from ...workload.bags import chances, length_spread
 
 
 class BagFit(NamedTuple):
@@ -27,4 +27,4 @@ def bag_fit(lengths: Ints | int) -> BagFit:
     if isinstance(lengths, int):
         return BagFit(lengths, mean=float(lengths))
     mean = float(lengths.mean())
-    return BagFit(max(round(mean), 1), spread(lengths), float(np.mean(lengths == 0)), mean)
+    return BagFit(max(round(mean), 1), length_spread(lengths), float(np.mean(lengths == 0)), mean)

@@ -10,7 +10,7 @@ from ...core.arrays import Floats, Ints, Words
 
 BLOCKS, HELD_BACK = 32, 4  # every fourth block is held back
 MOST_SAMPLES, MOST_LOOKUPS = 2_000_000, 1 << 23  # of a file, and of one table
-TOP = (0.001, 0.01, 0.1)  # of a table's rows
+TOP_SHARES = (0.001, 0.01, 0.1)  # of a table's rows
 
 
 class Lookups(Protocol):
@@ -71,7 +71,7 @@ class LookupCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class HeldBackShares:
     """Shares of held-back lookups.
 
     top: shares that go to the shares TOP of rows that the fitted blocks use most.
@@ -80,7 +80,7 @@ class Measured:
     lookups: the number of held-back lookups.
     """
 
-    top: tuple[float, ...] = (1.0,) * len(TOP)
+    top: tuple[float, ...] = (1.0,) * len(TOP_SHARES)
     unseen: float = 0.0
     distinct: float = 1.0
     lookups: int = 0
@@ -90,7 +90,7 @@ class Measured:
         """All shares, in their order."""
         return *self.top, self.unseen, self.distinct
 
-    def apart(self, counterpart: "Measured") -> float:
+    def apart(self, counterpart: "HeldBackShares") -> float:
         """Return the largest difference between the shares of two, beyond twice its standard error by chance."""
         chance = 2 * (0.25 / max(self.lookups, 1) + 0.25 / max(counterpart.lookups, 1)) ** 0.5
         return float(
@@ -109,7 +109,7 @@ def blocks(samples: int, max_samples: int) -> list[tuple[int, int]]:
     return [(int(low), int(high)) for low, high in zip(starts, ends, strict=True)]
 
 
-def counted(file: Lookups, table: int, parts: list[tuple[int, int]], ids_are_rows: bool) -> LookupCounts:
+def count_table(file: Lookups, table: int, parts: list[tuple[int, int]], ids_are_rows: bool) -> LookupCounts:
     """Count a table's lookups in blocks; where `ids_are_rows`, the largest id tells the number of rows."""
     block_lookups = [file.lookups(table, low, high) for low, high in parts]
     different, rows = np.unique(np.concatenate(block_lookups), return_inverse=True)
@@ -119,7 +119,7 @@ def counted(file: Lookups, table: int, parts: list[tuple[int, int]], ids_are_row
     return _split(int(different[-1]) + 1 if numbers else len(different), rows.astype(np.int64), list(map(len, block_lookups)))
 
 
-def generated(ids: Callable[[int], Ints], sizes: list[int]) -> LookupCounts:
+def generated_counts(ids: Callable[[int], Ints], sizes: list[int]) -> LookupCounts:
     """Return as many lookups of a generator as a file has, in blocks of the same sizes."""
     batches: list[Ints] = []
     lookups = sum(sizes)
@@ -133,16 +133,18 @@ def _split(rows: int, row_numbers: Ints, sizes: list[int]) -> LookupCounts:
     return LookupCounts(rows, tuple(np.split(row_numbers, np.cumsum(sizes[:-1]))))
 
 
-def measured(counts: LookupCounts, rows: int) -> Measured:
+def held_back_shares(counts: LookupCounts, rows: int) -> HeldBackShares:
     """Return the shares of held-back lookups by the rows that fitted lookups use most, in a table of `rows`."""
     held_back = np.concatenate(counts.held)
     fitted_uses = np.bincount(counts.fitted, minlength=int(held_back.max(initial=0)) + 1)
     held_back_uses = np.bincount(held_back, minlength=len(fitted_uses))
     by_use = np.concatenate(([0], np.cumsum(held_back_uses[np.argsort(-fitted_uses, kind="stable")]))) / max(len(held_back), 1)
     rows_used = int(np.count_nonzero(fitted_uses))
-    top = [float(by_use[min(max(round(share * rows), 1), rows_used)]) for share in TOP]
+    top = [float(by_use[min(max(round(share * rows), 1), rows_used)]) for share in TOP_SHARES]
     different = sum(len(np.unique(block)) for block in counts.held) / max(len(held_back), 1)
-    return Measured(tuple(top), float(held_back_uses[fitted_uses == 0].sum()) / max(len(held_back), 1), different, len(held_back))
+    return HeldBackShares(
+        tuple(top), float(held_back_uses[fitted_uses == 0].sum()) / max(len(held_back), 1), different, len(held_back)
+    )
 
 
 def rarity(rows: Ints, max_lookups: int) -> Floats:

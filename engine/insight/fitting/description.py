@@ -12,17 +12,17 @@ from pyarrow import array
 
 from ...errors import BadFile
 from ...workload.readers import mapping
-from ...workload.readers.blocks import shown
-from ...workload.readers.cells import missing
+from ...workload.readers.blocks import short_path
+from ...workload.readers.cells import missing_cells
 from ...workload.readers.columns import Rows, check_block
-from ...workload.readers.dialects import ARRAYS, Dialect, blocks_of, dialect_of, is_of_arrays, marks_of
+from ...workload.readers.dialects import ARRAYS, Dialect, dialect_of, is_of_arrays, quotes_meaning, read_blocks
 from ...workload.readers.first_cells import guesses_of, is_mappable, texts_of
 from ...workload.readers.guess import Guess
-from ...workload.readers.ids import tokens
+from ...workload.readers.ids import id_tokens
 from ...workload.readers.layouts import Layout
 from ...workload.readers.lists import ListTexts, is_list
-from ...workload.readers.mapping_text import as_toml, left_out, mappable
-from ...workload.readers.numbering import IdIndex, keep_within
+from ...workload.readers.mapping_text import as_toml, left_out_notes, mappable_guesses
+from ...workload.readers.numbering import IdIndex, drop_largest
 from ...workload.readers.recording import Recording
 from ...workload.readers.records import StrayMark
 from ...workload.readers.samples import Watch, unwatched
@@ -97,7 +97,7 @@ class ColumnCounts:
         if not self._usable:
             self.missing += column.null_count
             return
-        lacks = column.is_null() if is_list(column.type) else missing(column)
+        lacks = column.is_null() if is_list(column.type) else missing_cells(column)
         lacks = np.asarray(lacks, np.bool_) if isinstance(lacks, np.ndarray) else lacks.to_numpy(zero_copy_only=False)
         self.missing += int(lacks.sum())
         if lacks.any():
@@ -107,7 +107,7 @@ class ColumnCounts:
         while is_list(column.type):
             column = column.flatten()
         try:
-            self.index.add(tokens(column, str))
+            self.index.add(id_tokens(column, str))
         except BadFile:  # times, structures and the like
             self.index.drop()
 
@@ -124,13 +124,13 @@ def describe(path: Path, watch: Watch = unwatched) -> FileDescription:
     """
     if is_of_arrays(path):
         return _of_lookups(path, watch)
-    return _with_marks(path, lambda dialect: _described(path, dialect, blocks_of(path, dialect, watch), is_counted=True))
+    return _with_marks(path, lambda dialect: _described(path, dialect, read_blocks(path, dialect, watch), is_counted=True))
 
 
-def look(path: Path) -> FileDescription:
+def describe_first_block(path: Path) -> FileDescription:
     """Return the description of a table by its first block: nothing is counted, `records` is 0; raises BadFile."""
     return _with_marks(
-        path, lambda dialect: _described(path, dialect, islice(blocks_of(path, dialect, unwatched), 1), is_counted=False)
+        path, lambda dialect: _described(path, dialect, islice(read_blocks(path, dialect, unwatched), 1), is_counted=False)
     )
 
 
@@ -142,14 +142,14 @@ def _with_marks(path: Path, described: Callable[[Dialect], FileDescription]) -> 
     except StrayMark as mark:
         if dialect.layout is not None:
             raise
-        return described(replace(dialect, quotes=marks_of(path, dialect, mark.line)))
+        return described(replace(dialect, quotes=quotes_meaning(path, dialect, mark.line)))
 
 
 def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted: bool) -> FileDescription:
     """Describe a table by its blocks."""
     first_block = next(blocks, None)
     if first_block is None:
-        raise BadFile(f"{shown(path.name)} has no records; give a file that has some.")
+        raise BadFile(f"{short_path(path.name)} has no records; give a file that has some.")
     cells = {name: texts_of(column) for name, column in first_block.columns.items()}
     notes: tuple[str, ...] = ()
     of_arrays = dialect.format == ARRAYS
@@ -158,7 +158,7 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted:
         guessed = [_guess_by_layout(dialect.layout, column) for column in guessed]
     else:
         usable = [column for column in guessed if is_mappable(first_block.columns[column.name].type, of_arrays)]
-        mapped_columns, notes = {column.name: column for column in mappable(usable)}, tuple(left_out(usable))
+        mapped_columns, notes = {column.name: column for column in mappable_guesses(usable)}, tuple(left_out_notes(usable))
         guessed = [mapped_columns.get(column.name, column) for column in guessed]
     parts = {column.name: "" if is_list(first_block.columns[column.name].type) else column.separator for column in guessed}
     counts = {
@@ -169,7 +169,7 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted:
         records += len(rows.lines)
         for name, column in rows.columns.items():
             counts[name].add(column)
-        keep_within([count.index for count in counts.values()])
+        drop_largest([count.index for count in counts.values()])
     columns = tuple(
         ColumnDescription(
             column.name,
@@ -186,7 +186,7 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted:
     format_name = dialect.format if dialect.layout is None else dialect.layout.name
     text = mapping_of(columns, dialect) if dialect.layout is None else _own_mapping(path, dialect.layout.name)
     is_known = dialect.layout is not None
-    return FileDescription(shown(path.name), records, format_name, columns, text, first_records, is_known, notes, dialect)
+    return FileDescription(short_path(path.name), records, format_name, columns, text, first_records, is_known, notes, dialect)
 
 
 def mapping_of(columns: Sequence[ColumnDescription], dialect: Dialect) -> str:
@@ -195,7 +195,7 @@ def mapping_of(columns: Sequence[ColumnDescription], dialect: Dialect) -> str:
     return as_toml(guessed, dialect.delimiter, dialect.header, dialect.quotes)
 
 
-def trial(path: str, text: str) -> None:
+def try_mapping(path: str, text: str) -> None:
     """Read a table's first block by a mapping that is not saved yet; raises BadFile where a run would refuse the block."""
     try:
         mapping_content = tomllib.loads(text)
@@ -203,8 +203,8 @@ def trial(path: str, text: str) -> None:
         raise BadFile(f"The mapping is not valid TOML: {error}; name one label and one time.") from error
     layout, dialect = mapping.layout(Path(path), mapping_content), dialect_of(Path(path))
     dialect = replace(dialect, header=layout.columns, delimiter=layout.delimiter, quotes=layout.quotes)
-    for rows in islice(blocks_of(Path(path), dialect, unwatched), 1):
-        check_block(shown(Path(path).name), layout, rows)
+    for rows in islice(read_blocks(Path(path), dialect, unwatched), 1):
+        check_block(short_path(Path(path).name), layout, rows)
 
 
 def _guess_by_layout(layout: Layout, guess: Guess) -> Guess:

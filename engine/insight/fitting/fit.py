@@ -12,7 +12,7 @@ from ...caches.stack_distance import HitCurve, curve
 from ...core.arrays import Floats, Ints
 from ...errors import BadFile
 from ...scenario.scenario import Scenario, with_values
-from ...workload.locality import UseStream
+from ...workload.locality import LocalityStream
 from ...workload.popularity import zipf
 from ...workload.readers import formats
 from ...workload.readers.recording import Recording
@@ -20,14 +20,24 @@ from ...workload.readers.samples import Watch, unwatched
 from ...workload.readers.traces import kinds
 from ...workload.sampling import Recipe
 from .bag_fit import BagFit, bag_fit
-from .counting import MOST_LOOKUPS, MOST_SAMPLES, Lookups, Measured, blocks, counted, generated, measured, rarity
-from .law import Law, fit
+from .counting import (
+    MOST_LOOKUPS,
+    MOST_SAMPLES,
+    HeldBackShares,
+    Lookups,
+    blocks,
+    count_table,
+    generated_counts,
+    held_back_shares,
+    rarity,
+)
+from .law import Law, fit_law
 
-EVEN = BagFit()
+SINGLE_LOOKUPS = BagFit()
 SHARES = (0.001, 0.01, 0.05, 0.1, 0.3)  # of each table's rows, held by an LRU cache of its own
-SPAN, WATCHED = 1 << 17, 12  # lookups that caches serve in a row, in so many tables
-BISECTIONS, MOST_LOCALITY, SAME = 6, 0.9, 0.003  # hit rates nearer than this need none
-TOGETHER, MOST_FIELDS = 20_000, 40  # samples and fields of which rarities are compared
+SPAN_LOOKUPS, WATCHED_TABLES = 1 << 17, 12  # lookups that caches serve in a row, in so many tables
+BISECTIONS, MOST_LOCALITY, EQUAL_HITS = 6, 0.9, 0.003  # hit rates nearer than this need none
+RARITY_SAMPLES, MOST_FIELDS = 20_000, 40  # samples and fields of which rarities are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +54,12 @@ class TableFit:
     seen: int
     bags: BagFit
     law: Law
-    file: Measured
-    fit: Measured
+    file: HeldBackShares
+    fit: HeldBackShares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class GeneratorFit:
     """The generator's fit to a file.
 
     name, format, order: the file's name, its format, and the order of its samples.
@@ -109,10 +119,10 @@ class Fitted:
 
 def lookups_of(path: Path, watch: Watch = unwatched) -> Lookups:
     """Open a file of lookups, with labels or without; raises BadFile."""
-    return kinds.read(path, watch) if kinds.is_trace(path) else formats.read(path, watch, labels=False)
+    return kinds.read_trace(path, watch) if kinds.is_trace(path) else formats.read_file(path, watch, labels=False)
 
 
-def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = unwatched) -> Fitted:
+def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = unwatched) -> GeneratorFit:
     """Fit the generator to a file; raises BadFile where no table has lookups.
 
     At most `max_samples` are counted, spread over the file. Tables of hashed ids get the rows that such data is expected to
@@ -126,12 +136,14 @@ def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = 
         watch(0.85 + 0.15 * position / len(sizes), f"held-back blocks of table {table + 1}")
         table_fits[table] = replace(
             table_fits[table],
-            fit=measured(generated(_stream(table_fits[table], locality), sizes[table]), table_fits[table].law.rows),
+            fit=held_back_shares(
+                generated_counts(_stream(table_fits[table], locality), sizes[table]), table_fits[table].law.rows
+            ),
         )
     log = file if isinstance(file, Recording) else None
     clicks = float(f"{np.clip(log.labels.mean(), 0.001, 0.999):.4g}") if log and log.labelled else None
     dense = log.dense.shape[1] if log and (log.labelled or log.dense.shape[1] > 1) else None
-    return Fitted(
+    return GeneratorFit(
         file.name,
         file.format,
         file.order,
@@ -158,15 +170,15 @@ def _laws(
         watch(0.7 * table / file.tables, f"table {table + 1} of {file.tables}")
         bags = bag_fit(file.bag_lengths(table))
         parts = blocks(file.samples, max(min(max_samples, MOST_LOOKUPS // bags.pooling), 1))
-        sample = counted(file, table, parts, ids_are_rows)
+        sample = count_table(file, table, parts, ids_are_rows)
         if not sample.held or not len(sample.fitted):
-            table_fits.append(TableFit(table, 0, EVEN, Law(1), Measured(), Measured()))
+            table_fits.append(TableFit(table, 0, SINGLE_LOOKUPS, Law(1), HeldBackShares(), HeldBackShares()))
             continue
-        law = fit(np.bincount(sample.fitted), sample.rows, open_ended=open_ended and not ids_are_rows)
-        table_fits.append(TableFit(table, sample.rows, bags, law, measured(sample, law.rows), Measured()))
+        law = fit_law(np.bincount(sample.fitted), sample.rows, open_ended=open_ended and not ids_are_rows)
+        table_fits.append(TableFit(table, sample.rows, bags, law, held_back_shares(sample, law.rows), HeldBackShares()))
         sizes[table] = sample.sizes
-        if isinstance(file, Recording) and bags == EVEN and len(rarities) < MOST_FIELDS:
-            rarities.append(rarity(np.concatenate(sample.blocks), TOGETHER))
+        if isinstance(file, Recording) and bags == SINGLE_LOOKUPS and len(rarities) < MOST_FIELDS:
+            rarities.append(rarity(np.concatenate(sample.blocks), RARITY_SAMPLES))
     return table_fits, sizes, rarities
 
 
@@ -174,12 +186,12 @@ def _stream(table_fit: TableFit, locality: float) -> Callable[[int], Ints]:
     """Return a function from a batch's number to the table's generated rows."""
     s, q, hottest, once_share = table_fit.law.knobs()
     made_of = Recipe((zipf(s, q, hottest, once_share, table_fit.law.rows),), (1,), 1, table_fit.table, 0.5)
-    return UseStream(made_of, SPAN // 4, locality).ids
+    return LocalityStream(made_of, SPAN_LOOKUPS // 4, locality).ids
 
 
 def _locality(file: Lookups, tables: list[TableFit], watch: Watch) -> tuple[float, tuple[Floats, Floats, Floats]]:
     """Return the locality at which LRU caches hit as on the file; hit rates of file, of fit, and without locality."""
-    watched = sorted(tables, key=lambda table_fit: -table_fit.law.rows)[:WATCHED]
+    watched = sorted(tables, key=lambda table_fit: -table_fit.law.rows)[:WATCHED_TABLES]
     spans = [_numbered(file, table_fit) for table_fit in watched]
     weight = np.array([len(span) for span in spans]) / sum(map(len, spans))
     file_hits = weight @ np.array(
@@ -198,7 +210,7 @@ def _locality(file: Lookups, tables: list[TableFit], watch: Watch) -> tuple[floa
     hits_without_locality = best_hits = hits(0.0)
     low, high, best_locality = 0.0, MOST_LOCALITY, 0.0
     gap = partial(_gap, file_hits)
-    for step in range(BISECTIONS if gap(hits_without_locality) < -SAME else 0):
+    for step in range(BISECTIONS if gap(hits_without_locality) < -EQUAL_HITS else 0):
         watch(0.7 + 0.15 * step / BISECTIONS, "locality")
         middle = (low + high) / 2
         middle_hits = hits(middle)
@@ -214,12 +226,12 @@ def _gap(file_hits: Floats, fit_hits: Floats) -> float:
 
 def _numbered(file: Lookups, table_fit: TableFit) -> Ints:
     """Return a table's first lookups in a row, numbered anew."""
-    tokens = file.lookups(table_fit.table, 0, min(file.samples, max(SPAN // table_fit.bags.pooling, 1)))[:SPAN]
+    tokens = file.lookups(table_fit.table, 0, min(file.samples, max(SPAN_LOOKUPS // table_fit.bags.pooling, 1)))[:SPAN_LOOKUPS]
     return np.unique(tokens, return_inverse=True)[1].astype(np.int64)
 
 
 def _span(ids: Callable[[int], Ints], lookups: int) -> Ints:
-    return np.concatenate([ids(n) for n in range(-(-lookups // (SPAN // 4)))])[:lookups]
+    return np.concatenate([ids(n) for n in range(-(-lookups // (SPAN_LOOKUPS // 4)))])[:lookups]
 
 
 def _hits(hit_curve: HitCurve, rows: int) -> Floats:

@@ -14,13 +14,18 @@ from ...core.arrays import Floats, Ints
 from ...workload.popularity import zipf_mass
 
 THRESHOLDS = 24
-ALONE, STEPS = 32, 16  # cells of one rank, then so many for each e-fold
+SINGLE_RANKS, STEPS = 32, 16  # cells of one rank, then so many for each e-fold
 MODEL_ERROR, MASS_ERROR, HEAD_ERROR = 0.03, 0.003, 0.01  # how exact the curves are asked for, beside chance
-STANDS_OUT, WORTH = 1.5, 0.9  # over the second row; a hottest row of its own must lower the misfit to this
+STANDS_OUT, WORTH_MISFIT = 1.5, 0.9  # over the second row; a hottest row of its own must lower the misfit to this
 STARTS = ((1.05, 0.0, 0.1), (0.7, 0.01, 1.0), (1.5, 0.1, 0.1))  # exponent, shift over rows, and the rows' e-folds over those seen
-STEEPEST, MOST_SHIFT, MOST, MOST_FOLDS = 12.0, 10.0, 0.98, 5.0  # exponent; shift over rows; share of lookups; e-folds of rows
-SURE = 20  # uses from which on a row's rank is taken as known
-RESERVE = 2.0  # misfit of one e-fold: no more rows than the curves ask for
+STEEPEST, MOST_SHIFT, MAX_SHARE, MOST_FOLDS = (
+    12.0,
+    10.0,
+    0.98,
+    5.0,
+)  # exponent; shift over rows; share of lookups; e-folds of rows
+SURE_USES = 20  # uses from which on a row's rank is taken as known
+ROWS_MISFIT = 2.0  # misfit of one e-fold: no more rows than the curves ask for
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curves:
+class UsageCurves:
     """The counted uses of a table's rows.
 
     lookups: lookups that were counted.
@@ -63,20 +68,20 @@ class Curves:
     head: Floats
 
 
-def curves(counts: Ints) -> Curves:
+def usage_curves(counts: Ints) -> UsageCurves:
     """Return the curves of how often rows were used."""
     often = np.unique(np.rint(np.geomspace(1, counts.max(), THRESHOLDS)).astype(np.int64))
     ordered = np.sort(counts)
     sums = np.concatenate(([0], np.cumsum(ordered)))
     starts = np.searchsorted(ordered, often)
-    sure = 2 ** np.arange(int(np.count_nonzero(counts >= SURE)).bit_length())
+    sure = 2 ** np.arange(int(np.count_nonzero(counts >= SURE_USES)).bit_length())
     head = 1.0 - sums[len(ordered) - sure] / sums[-1]
-    return Curves(
+    return UsageCurves(
         int(sums[-1]), often, (len(ordered) - starts).astype(np.float64), (sums[-1] - sums[starts]).astype(np.float64), head
     )
 
 
-def fit(counts: Ints, rows: int, open_ended: bool) -> Law:
+def fit_law(counts: Ints, rows: int, open_ended: bool) -> Law:
     """Fit a table's law to how often its rows were used (in no order; those never used do not matter).
 
     The table has `rows`, or at least so many where ids are open-ended, as those of a file that goes on.
@@ -84,21 +89,21 @@ def fit(counts: Ints, rows: int, open_ended: bool) -> Law:
     counts = counts[counts > 0]
     if rows < 2:
         return Law(1)
-    usage = curves(counts)
+    usage = usage_curves(counts)
     plain_law, misfit = _fitted(usage, rows, 0.0, open_ended)
     largest = np.sort(counts)[-2:]
-    share = min(float(largest[-1]) / usage.lookups, MOST)
+    share = min(float(largest[-1]) / usage.lookups, MAX_SHARE)
     if rows > 2 and len(largest) == 2 and largest[1] > STANDS_OUT * largest[0]:
         hot_row_law, hot_row_misfit = _fitted(usage, rows, share, open_ended)
-        return hot_row_law if hot_row_misfit < WORTH * misfit else plain_law
+        return hot_row_law if hot_row_misfit < WORTH_MISFIT * misfit else plain_law
     return plain_law
 
 
-def _fitted(usage: Curves, rows: int, hottest: float, open_ended: bool) -> tuple[Law, float]:
+def _fitted(usage: UsageCurves, rows: int, hottest: float, open_ended: bool) -> tuple[Law, float]:
     from scipy.optimize import least_squares
 
     singles = (usage.rows[0] - (usage.rows[1] if len(usage.rows) > 1 else 0.0)) / usage.lookups
-    most_once = max(min(float(singles), MOST - hottest), 1e-6)
+    most_once = max(min(float(singles), MAX_SHARE - hottest), 1e-6)
     low = (0.0, 0.0, 0.0, 0.0)
     high = (STEEPEST, float(np.log1p(MOST_SHIFT * rows)), most_once, MOST_FOLDS if open_ended else 1e-9)
     solutions = [
@@ -120,13 +125,13 @@ def _fitted(usage: Curves, rows: int, hottest: float, open_ended: bool) -> tuple
 
 def _edges(ranks: float) -> Floats:
     """Return where cells of ranks begin, and the end; they move smoothly with the number of ranks."""
-    if ranks <= ALONE:
+    if ranks <= SINGLE_RANKS:
         return np.append(np.arange(1.0, ranks + 1), ranks + 1)
-    steps = int(np.ceil(STEPS * np.log((ranks + 1) / (ALONE + 1))))
-    return np.concatenate((np.arange(1.0, ALONE + 1), np.geomspace(ALONE + 1, ranks + 1, steps + 1)))
+    steps = int(np.ceil(STEPS * np.log((ranks + 1) / (SINGLE_RANKS + 1))))
+    return np.concatenate((np.arange(1.0, SINGLE_RANKS + 1), np.geomspace(SINGLE_RANKS + 1, ranks + 1, steps + 1)))
 
 
-def _misfit(x: Floats, usage: Curves, rows: int, hottest: float) -> Floats:
+def _misfit(x: Floats, usage: UsageCurves, rows: int, hottest: float) -> Floats:
     """Return the differences between the law's curves and the counted ones, each over its standard error."""
     from scipy.special import gammainc
 
@@ -145,4 +150,4 @@ def _misfit(x: Floats, usage: Curves, rows: int, hottest: float) -> Floats:
     ranks = 2.0 ** np.arange(len(usage.head)) - (hottest > 0)
     head = hottest + np.interp(ranks, edges - 1, np.concatenate(([0.0], np.cumsum(share)))) - usage.head
     by_head = head / (HEAD_ERROR + np.sqrt(usage.head * (1 - usage.head) / usage.lookups))
-    return np.concatenate((by_rows, by_mass, by_head, [RESERVE * x[3]]))
+    return np.concatenate((by_rows, by_mass, by_head, [ROWS_MISFIT * x[3]]))

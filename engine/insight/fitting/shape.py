@@ -8,11 +8,11 @@ from typing import Any
 from ...core import figures
 from ...scenario.scenario import Scenario, per_table
 from ...workload.readers.digest_check import digest_check
-from ...workload.readers.file_tables import HASHED, SampleShape, differences
-from ...workload.readers.formats import read
-from ...workload.readers.recording import held_out
+from ...workload.readers.file_tables import HASHED, SampleShape, knob_changes
+from ...workload.readers.formats import read_file
+from ...workload.readers.recording import held_out_count
 from ...workload.readers.samples import Watch, unwatched
-from .counting import MOST_SAMPLES, blocks, counted
+from .counting import MOST_SAMPLES, blocks, count_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class FileShape:
     @property
     def training_samples(self) -> int:
         """The samples of one pass of training."""
-        return self.samples - held_out(self.samples)
+        return self.samples - held_out_count(self.samples)
 
     def changes(self, base: Scenario) -> Mapping[str, Any]:
         """Return the knobs that let a model train on the file: none where it can."""
-        return differences(base, SampleShape(self.name, self.dense, self.pooling, self.length_cv, self.rows))
+        return knob_changes(base, SampleShape(self.name, self.dense, self.pooling, self.length_cv, self.rows))
 
     def numbering(self, scenario: Scenario) -> str:
         """Return how the file's ids become rows of a scenario's tables, and how many rows stay empty where that is known."""
@@ -72,16 +72,16 @@ class FileShape:
 def training_samples_of(path: str, digest: str) -> int:
     """Return the samples of one pass over the file of this digest; raises BadFile, also where it is another file now."""
     with digest_check(Path(path), digest):
-        return read(Path(path), labels=False).training_samples
+        return read_file(Path(path), labels=False).training_samples
 
 
 def shape_of(path: str, digest: str, max_samples: int = MOST_SAMPLES, watch: Watch = unwatched) -> FileShape:
     """Return the shape of the file of this digest; raises BadFile, also where it is another file now."""
     with digest_check(Path(path), digest):
-        file = read(Path(path), watch, labels=False)
+        file = read_file(Path(path), watch, labels=False)
         parts = blocks(file.samples, max_samples)
         distinct = enumerate(file.distinct)
-        rows = tuple(count or max(counted(file, table, parts, not file.hashed).rows, 1) for table, count in distinct)
+        rows = tuple(count or max(count_table(file, table, parts, not file.hashed).rows, 1) for table, count in distinct)
         return FileShape(
             file.name,
             file.format,

@@ -14,17 +14,17 @@ import numpy as np
 from ...core.arrays import Floats, Ints, Words
 from ...core.figures import count
 from ...core.hashing import GOLDEN
-from ...workload.readers.mapped import mapped, touched
-from ...workload.readers.samples import Watch, temporary, too_large, unwatched
-from .counting import TOP, Lookups
+from ...workload.readers.mapped import count_touched, map_array
+from ...workload.readers.samples import Watch, temporary_file, too_large_refusal, unwatched
+from .counting import TOP_SHARES, Lookups
 
-AT_ONCE = 1 << 20  # samples
+SAMPLES_AT_ONCE = 1 << 20  # samples
 ROOM, LEAST_ROOM = 1 << 23, 1 << 14  # ids with their counts kept in memory: of all tables, and of one
 Run = tuple[Any, Any]  # ids, which rise, and how often each is used; in memory or mapped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tallied:
+class UseSpectrum:
     """A table's popularity: the numbers of `rows` (K,) that are used so many `times` (K,), rising."""
 
     times: Ints
@@ -52,7 +52,7 @@ class Tallied:
 
     def top(self) -> Floats:
         """Return the shares of lookups that go to the shares TOP of the rows seen."""
-        return self.head(np.maximum(np.rint(np.array(TOP) * self.seen), 1).astype(np.int64))
+        return self.head(np.maximum(np.rint(np.array(TOP_SHARES) * self.seen), 1).astype(np.int64))
 
 
 class Tally:
@@ -90,20 +90,20 @@ class Tally:
                 self._put_away()
 
     def _put_away(self) -> None:
-        self._file = self._file or temporary()
+        self._file = self._file or temporary_file()
         ((ids, counts),) = self._runs
         start = self._file.tell()
         for array in (ids, counts):
             array.tofile(self._file)
         self._file.flush()
         parts = [
-            mapped(self._file, kind, offset, len(ids))
+            map_array(self._file, kind, offset, len(ids))
             for kind, offset in ((ids.dtype, start), (counts.dtype, start + ids.nbytes))
         ]
         self._away.append((parts[0], parts[1]))
         self._runs, self._held = [], 0
 
-    def spectrum(self) -> Tallied:
+    def spectrum(self) -> UseSpectrum:
         """Return the counts, merged one range of ids after another."""
         self._gather()
         runs = [*self._away, *self._runs]
@@ -118,10 +118,10 @@ class Tally:
                     for (ids, counts), cut in zip(runs, cuts, strict=True)
                 ]
             )
-            touched(2 * sum(8 * int(cut[part + 1] - cut[part]) for cut in cuts))
+            count_touched(2 * sum(8 * int(cut[part + 1] - cut[part]) for cut in cuts))
             distinct_uses, row_counts = np.unique(uses, return_counts=True)
             times, rows = _merged([(times, rows), (distinct_uses, row_counts)])
-        return Tallied(times, rows)
+        return UseSpectrum(times, rows)
 
 
 def _merged(runs: list[Run]) -> Run:
@@ -141,19 +141,19 @@ def _summed(values: Any, weights: Ints) -> Run:
     return values[starts], np.add.reduceat(weights, starts)
 
 
-def tallies(file: Lookups, watch: Watch = unwatched) -> Iterator[Tallied]:
+def tallies(file: Lookups, watch: Watch = unwatched) -> Iterator[UseSpectrum]:
     """Yield each table's counts over the whole file; raises BadFile where temporary files have no room."""
     room = max(ROOM // max(file.tables, 1), LEAST_ROOM)
     table_tallies = [Tally(room) for _ in range(file.tables)]
     try:
-        for low in range(0, file.samples, AT_ONCE):
-            high = min(low + AT_ONCE, file.samples)
+        for low in range(0, file.samples, SAMPLES_AT_ONCE):
+            high = min(low + SAMPLES_AT_ONCE, file.samples)
             for table, tally in enumerate(table_tallies):
                 share = (low + (high - low) * table / file.tables) / file.samples
                 watch(0.9 * share, f"{count(low)} of {count(file.samples, 'sample')}")
                 tally.add(file.lookups(table, low, high))
     except OSError as error:
-        raise too_large(file.name) from error
+        raise too_large_refusal(file.name) from error
     for table, tally in enumerate(table_tallies):
         watch(0.9 + 0.1 * table / file.tables, f"table {table + 1} of {file.tables}")
         yield tally.spectrum()

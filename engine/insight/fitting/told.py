@@ -10,22 +10,22 @@ from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, values
 from ...scenario.sequences import sequence_note
 from ...version import PROGRAM
-from .counting import TOP, Lookups
-from .fit import SHARES, Fitted, TableFit
-from .tally import Tallied
+from .counting import TOP_SHARES, Lookups
+from .fit import SHARES, GeneratorFit, TableFit
+from .tally import UseSpectrum
 
-FAR, FAR_HITS = 0.05, 0.03  # shares of lookups from which on a fit is called off
-FEW, MANY_NEW, TOGETHER, NAMED = 20_000, 3.0, 0.2, 5
+FAR_SHARE, FAR_HIT_RATE = 0.05, 0.03  # shares of lookups from which on a fit is called off
+FEW_SAMPLES, GROWTH_FACTOR, CORRELATED, MAX_NAMED = 20_000, 3.0, 0.2, 5
 
 
-def rows(fitted: Fitted) -> list[Row]:
+def fit_rows(fitted: GeneratorFit) -> list[Row]:
     """Return a row for each table: its law, and the shares of held-back lookups in the file and as generated."""
     columns = ({"Column": name} for name in fitted.columns) if fitted.columns else ({} for _ in fitted.tables)
     return [_row(table_fit, column) for table_fit, column in zip(fitted.tables, columns, strict=True)]
 
 
 def _row(table_fit: TableFit, column: Row) -> Row:
-    names = *(f"Hottest {share:.1%} of rows" for share in TOP), "Never seen before", "Unique in a block"
+    names = *(f"Hottest {share:.1%} of rows" for share in TOP_SHARES), "Never seen before", "Unique in a block"
     pairs = zip(names, table_fit.file.shares, table_fit.fit.shares, strict=True)
     share_columns = {
         f"{name}, {origin} [%]": 100 * share
@@ -51,7 +51,7 @@ def _row(table_fit: TableFit, column: Row) -> Row:
     }
 
 
-def hits(fitted: Fitted) -> list[Row]:
+def hit_rate_rows(fitted: GeneratorFit) -> list[Row]:
     """Return the hit rates of an LRU cache for each table by its size: of the file, the fit, and the fit without locality."""
     columns = zip(SHARES, *fitted.hits, strict=True)
     return [
@@ -65,49 +65,49 @@ def hits(fitted: Fitted) -> list[Row]:
     ]
 
 
-def warnings(fitted: Fitted) -> Iterator[str]:
+def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
     """Yield a sentence for each reason not to trust the fit."""
     if sequences := sequence_note([table_fit.bags.mean for table_fit in fitted.tables]):
         yield sequences
     ill_fitting = sorted(
-        (table_fit for table_fit in fitted.tables if table_fit.file.apart(table_fit.fit) > FAR),
+        (table_fit for table_fit in fitted.tables if table_fit.file.apart(table_fit.fit) > FAR_SHARE),
         key=lambda table_fit: -table_fit.file.apart(table_fit.fit),
     )
     if ill_fitting:
         worst_tables = ", ".join(
             f"{fitted.title(table_fit.table)} by {figure(100 * table_fit.file.apart(table_fit.fit))}"
-            for table_fit in ill_fitting[:NAMED]
+            for table_fit in ill_fitting[:MAX_NAMED]
         )
-        rest = f" and {len(ill_fitting) - NAMED} more" if len(ill_fitting) > NAMED else ""
+        rest = f" and {len(ill_fitting) - MAX_NAMED} more" if len(ill_fitting) > MAX_NAMED else ""
         instead = f"take the shares of `{PROGRAM} workload count`" if fitted.click_rate is None else "train on the file itself"
         yield (
             f"The form does not fit {len(ill_fitting)} of {len(fitted.tables)} tables: on held-back blocks a share of lookups "
-            f"is off by more than {100 * FAR:.0f} points, in {worst_tables}{rest}; {instead} where these matter."
+            f"is off by more than {100 * FAR_SHARE:.0f} points, in {worst_tables}{rest}; {instead} where these matter."
         )
     hit_gap = max(abs(file_rate - fit_rate) for file_rate, fit_rate in zip(*fitted.hits[:2], strict=True))
-    if hit_gap > FAR_HITS and fitted.counted >= FEW:
+    if hit_gap > FAR_HIT_RATE and fitted.counted >= FEW_SAMPLES:
         yield (
             f"An LRU cache hits up to {figure(100 * hit_gap)} points more or less than on the file, at any locality; "
             "reuse follows another law there."
         )
-    emptier = [table_fit for table_fit in fitted.tables if abs(table_fit.bags.empty - table_fit.bags.generated_empty) > FAR]
+    emptier = [table_fit for table_fit in fitted.tables if abs(table_fit.bags.empty - table_fit.bags.generated_empty) > FAR_SHARE]
     if emptier:
         worst_bags = max(emptier, key=lambda table_fit: abs(table_fit.bags.empty - table_fit.bags.generated_empty)).bags
         yield (
             f"Bag lengths of {len(emptier)} tables follow another law: of one, {percent(worst_bags.empty)} of the bags are "
             f"empty, and {percent(worst_bags.generated_empty)} as generated."
         )
-    if fitted.counted < FEW:
+    if fitted.counted < FEW_SAMPLES:
         count_text = f"Only {count(fitted.counted, 'sample')} were counted"
         yield f"{count_text}: rare rows and the rows of large tables are a guess; give more."
-    growing = [table_fit for table_fit in fitted.tables if table_fit.law.rows > MANY_NEW * table_fit.seen > 0]
+    growing = [table_fit for table_fit in fitted.tables if table_fit.law.rows > GROWTH_FACTOR * table_fit.seen > 0]
     if growing:
         largest = max(growing, key=lambda table_fit: table_fit.law.rows)
         yield (
             f"{len(growing)} tables go on growing: {fitted.title(largest.table)} has shown {count(largest.seen, 'row')}, and as "
             f"many as {count(largest.law.rows)} are expected; say --rows seen to keep to those that were seen."
         )
-    if fitted.together is not None and abs(fitted.together) > TOGETHER:
+    if fitted.together is not None and abs(fitted.together) > CORRELATED:
         yield (
             f"Fields hang together in the file (their values' rarities correlate by {figure(fitted.together)}); generated "
             "fields do not, so samples are more alike."
@@ -121,7 +121,7 @@ def warnings(fitted: Fitted) -> Iterator[str]:
         yield f"The file {batch} clicks are the generator's."
 
 
-def report(fitted: Fitted) -> str:
+def fit_report(fitted: GeneratorFit) -> str:
     """Return the fit as lines for people."""
     sample_text = (
         f"{count(fitted.counted)} of {count(fitted.samples)}" if fitted.counted < fitted.samples else count(fitted.samples)
@@ -146,24 +146,25 @@ def report(fitted: Fitted) -> str:
         lines.append(f"{table_fit.table + 1:6} {table_fit.law.rows:10,} {bags} {law}{shares}  {name}".rstrip())
     lines += ["", "Hits of an LRU cache for each table, by the share of its rows that it holds [%]:"]
     lines += [
-        "  " + "   ".join(f"{name.partition(' [')[0]} {figure(number)}" for name, number in row.items()) for row in hits(fitted)
+        "  " + "   ".join(f"{name.partition(' [')[0]} {figure(number)}" for name, number in row.items())
+        for row in hit_rate_rows(fitted)
     ]
-    return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in warnings(fitted))]) + "\n"
+    return "\n".join([*lines, *(f"Warning: {sentence}" for sentence in fit_warnings(fitted))]) + "\n"
 
 
-def counts(tallies: list[Tallied]) -> list[Row]:
+def count_rows(tallies: list[UseSpectrum]) -> list[Row]:
     """Return a row for each table: its lookups, its rows, and the shares of the hottest rows."""
     return [_counts(table + 1, tally) for table, tally in enumerate(tallies)]
 
 
-def _counts(table: int, tally: Tallied) -> Row:
+def _counts(table: int, tally: UseSpectrum) -> Row:
     scale = 100 / max(tally.lookups, 1)
-    tops = {f"Hottest {share:.1%} of rows [%]": 100 * float(part) for share, part in zip(TOP, tally.top(), strict=True)}
+    tops = {f"Hottest {share:.1%} of rows [%]": 100 * float(part) for share, part in zip(TOP_SHARES, tally.top(), strict=True)}
     sizes = {"Table": table, "Lookups": tally.lookups, "Rows seen": tally.seen}
     return {**sizes, "Hottest row [%]": scale * int(tally.times.max(initial=0)), "Seen once [%]": scale * tally.once, **tops}
 
 
-def counts_report(file: Lookups, tallies: list[Tallied]) -> str:
+def count_report(file: Lookups, tallies: list[UseSpectrum]) -> str:
     """Return exact counts as lines for people."""
     lookups, rows_seen = (sum(getattr(tally, name) for tally in tallies) for name in ("lookups", "seen"))
     lines = [
@@ -173,14 +174,14 @@ def counts_report(file: Lookups, tallies: list[Tallied]) -> str:
         "",
         " table         lookups       rows seen  hottest     once   top .1 %    top 1 %   top 10 %",
     ]
-    for row in counts(tallies):
+    for row in count_rows(tallies):
         table, *sizes, hottest, once_percent, top_permille, top_percent, top_tenth = row.values()
         tops = f"{top_permille:10.2f} {top_percent:10.2f} {top_tenth:10.2f}"
         lines.append(f"{table:6} {sizes[0]:15,} {sizes[1]:15,} {hottest:8.2f} {once_percent:8.2f} {tops}")
     return "\n".join(lines) + "\n"
 
 
-def toml(fitted: Fitted, base: Scenario, preset_name: str) -> str:
+def scenario_toml(fitted: GeneratorFit, base: Scenario, preset_name: str) -> str:
     """Return the fitted scenario as the text of a `--scenario` file: a preset, and the knobs that differ."""
     usual = values(preset(preset_name).scenario)
     differs = {path: knob_value for path, knob_value in values(fitted.scenario(base)).items() if knob_value != usual[path]}

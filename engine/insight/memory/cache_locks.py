@@ -10,12 +10,12 @@ from ...systems.kernels.in_force import system_in_force
 from ...systems.row_kinds import kind_bytes
 from ...systems.system import cache_policy, cached_tables
 from ...units import GB
-from ...workload.accesses import expected
+from ...workload.accesses import expected_accesses
 from ...workload.caching.expected_cache import expected_moves
 
-SHARE = "policy.cache_load_factor"
-TIMES = tuple(np.geomspace(0.125, 8.0, 13).tolist())  # of a batch's unique rows
-FEW = 0.01  # of a batch's unique rows that count as none
+CACHE_SHARE = "policy.cache_load_factor"
+UNIQUE_ROW_MULTIPLES = tuple(np.geomspace(0.125, 8.0, 13).tolist())  # of a batch's unique rows
+FEW_REFUSED = 0.01  # of a batch's unique rows that count as none
 
 
 class LockPoint(NamedTuple):
@@ -42,13 +42,13 @@ def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
         return ()
     tables = cached_tables(s, cache)
     table_numbers = list(range(s.model.num_tables) if tables is None else tables)
-    rows, unique = np.array(s.model.num_embeddings), float(expected(s).unique_rows[table_numbers].sum())
+    rows, unique = np.array(s.model.num_embeddings), float(expected_accesses(s).unique_rows[table_numbers].sum())
     table_rows = (np.broadcast_to(rows, s.model.num_tables) if len(rows) == 1 else rows)[table_numbers]
     nbytes = float(table_rows @ kind_bytes(s, "row")[table_numbers])
-    shares = dict.fromkeys(min(1.0, times * unique / float(table_rows.sum())) for times in TIMES)
-    looked_up, points = float(expected(s).lookups[table_numbers].sum()), []
+    shares = dict.fromkeys(min(1.0, times * unique / float(table_rows.sum())) for times in UNIQUE_ROW_MULTIPLES)
+    looked_up, points = float(expected_accesses(s).lookups[table_numbers].sum()), []
     for share in shares:
-        sized = with_values(s, {SHARE: share})
+        sized = with_values(s, {CACHE_SHARE: share})
         cache_traffic = expected_moves(sized, "lru in sets", cache.rows(sized), tables=tables)
         hit_rate = 1 - cache_traffic.missed_lookups / looked_up
         points.append(
@@ -60,11 +60,11 @@ def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
 def knee(points: tuple[LockPoint, ...]) -> float | None:
     """Return the GB from which on fewer than 1 % of a batch's rows are refused; None where already the smallest refuses fewer."""
     refused = np.array([point.refused for point in points])
-    refusing = np.flatnonzero(refused >= FEW)
+    refusing = np.flatnonzero(refused >= FEW_REFUSED)
     if not len(refusing) or refusing[-1] + 1 == len(points):
         return None
     low, high = points[refusing[-1]], points[refusing[-1] + 1]
-    part = (low.refused - FEW) / (low.refused - high.refused)
+    part = (low.refused - FEW_REFUSED) / (low.refused - high.refused)
     return float(np.exp((1 - part) * np.log(low.gigabytes) + part * np.log(high.gigabytes)))
 
 

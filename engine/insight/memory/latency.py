@@ -12,28 +12,28 @@ from ...estimates import step_seconds
 from ...hardware.concurrency import LINE
 from ...hardware.device import name_of
 from ...hardware.devices.cxl import payload_rate
-from ...registry import load, names
+from ...registry import load_variant, variant_names
 from ...scenario.scenario import Scenario, with_values
-from ...schedule.machine import Machine, expected_line, ready
+from ...schedule.machine import Machine, expected_timeline, ready_machine
 from ...units import NS
-from ..saturation import Carried, carried
+from ..saturation import LinkTask, link_tasks
 
 LATENCY, ASSUME = "machine.cxl_latency_ns", "machine.assume"
 LATENCIES = tuple(float(ns) for ns in np.geomspace(50, 5000, 41))
 LOSS = 0.05  # of the step at the lowest latency
-TAGS = "cxl.lines-in-flight"
-LIMITS = TAGS, "near-data.accesses-in-flight-a-lane"
+LINES_IN_FLIGHT = "cxl.lines-in-flight"
+LIMITS = LINES_IN_FLIGHT, "near-data.accesses-in-flight-a-lane"
 
 
 @dataclass(frozen=True)
-class Curve:
+class LatencyCurve:
     """Step seconds at each of LATENCIES, and the latency in ns from which on they are LOSS longer than at the first, if any."""
 
     seconds: tuple[float, ...]
     loses: float | None
 
 
-NONE = Curve((), None)
+NO_CURVE = LatencyCurve((), None)
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,20 @@ class Sensitivity:
     """
 
     system: str
-    own: Curve = NONE
-    fewest: Curve = NONE
-    most: Curve = NONE
+    own: LatencyCurve = NO_CURVE
+    fewest: LatencyCurve = NO_CURVE
+    most: LatencyCurve = NO_CURVE
     in_flight: float = nan
     fills: float = nan
-    work: tuple[Carried, ...] = ()
+    work: tuple[LinkTask, ...] = ()
     refused: str = ""
 
 
-def latency(scenario: Scenario) -> tuple[Sensitivity, ...]:
+def latency_sensitivity(scenario: Scenario) -> tuple[Sensitivity, ...]:
     """Return the latency sensitivity of every system with a CXL link."""
-    scenarios = [replace(scenario, system=name) for name in names("systems") if "cxl" in load("systems", name).devices]
+    scenarios = [
+        replace(scenario, system=name) for name in variant_names("systems") if "cxl" in load_variant("systems", name).devices
+    ]
     machines = {s.system: _ready(s) for s in scenarios}
     ready_machines = {name: m for name, m in machines.items() if isinstance(m, Machine)}
     points = [
@@ -77,7 +79,7 @@ def latency(scenario: Scenario) -> tuple[Sensitivity, ...]:
 
 def _ready(scenario: Scenario) -> Machine | str:
     try:
-        return ready(scenario)
+        return ready_machine(scenario)
     except EmberpoolError as error:
         return str(error)
 
@@ -97,10 +99,10 @@ def _ends(m: Machine) -> tuple[dict[str, float], ...]:
 
 
 def _sensitivity(m: Machine, steps: np.ndarray) -> Sensitivity:
-    own_curve, fewest_curve, most_curve = (Curve(tuple(row.tolist()), _loses(row)) for row in steps)
-    slow = ready(with_values(m.scenario, {LATENCY: LATENCIES[-1]}))
-    work = sorted(carried(slow, expected_line(slow)), key=lambda link_task: -link_task.exposed)
-    in_flight = _limits(m)[TAGS].value
+    own_curve, fewest_curve, most_curve = (LatencyCurve(tuple(row.tolist()), _loses(row)) for row in steps)
+    slow = ready_machine(with_values(m.scenario, {LATENCY: LATENCIES[-1]}))
+    work = sorted(link_tasks(slow, expected_timeline(slow)), key=lambda link_task: -link_task.exposed)
+    in_flight = _limits(m)[LINES_IN_FLIGHT].value
     fills = in_flight * LINE / payload_rate(m.scenario.machine) / NS
     return Sensitivity(m.scenario.system, own_curve, fewest_curve, most_curve, in_flight, fills, tuple(work))
 

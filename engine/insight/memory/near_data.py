@@ -6,19 +6,19 @@ from typing import Any
 
 from ...estimates import steady_states
 from ...hardware.devices.pmem import MEDIA, module_bytes
-from ...registry import load
+from ...registry import load_variant
 from ...scenario.scenario import Scenario, with_values
 from ...schedule.evaluate import NotScheduled
 from ...schedule.steady_state import Steady
 from ...units import GB
-from ..decomposition import NEAR
+from ..decomposition import NEAR_DATA
 from ..knob_stops import CAPACITY
 
 CONTROLLERS = (1, 2, 4, 8, 16, 32)
 
 
 @dataclass(frozen=True)
-class Pair:
+class NearDataPair:
     """One machine with near-data compute and without; times are seconds of a batch.
 
     memory: the medium.
@@ -46,19 +46,21 @@ class Pair:
         return self.link[0] > self.link[1]
 
 
-def near_data(scenario: Scenario) -> tuple[Pair, ...]:
+def near_data(scenario: Scenario) -> tuple[NearDataPair, ...]:
     """Return a pair for each medium by modules, and for system dram by channels; without machines that cannot run.
 
     Media are those of the scenario's system, or of `cxl` if that has no PMEM behind a link.
     """
-    system = load("systems", scenario.system)
+    system = load_variant("systems", scenario.system)
     name = scenario.system if "cxl" in system.devices and system.memory == "pmem" else "cxl"
     memories = (*MEDIA, "expander-dram")
     machines = [(memory, count, _machine_with(scenario, name, memory, count)) for memory in memories for count in CONTROLLERS]
-    states = iter(steady_states(with_values(machine, {NEAR: is_near}) for *_, machine in machines for is_near in (True, False)))
+    states = iter(
+        steady_states(with_values(machine, {NEAR_DATA: is_near}) for *_, machine in machines for is_near in (True, False))
+    )
     state_pairs = [(memory, count, next(states), next(states)) for memory, count, _ in machines]
     return tuple(
-        Pair(
+        NearDataPair(
             memory,
             count,
             near_state.step,

@@ -5,30 +5,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.catalog import latency_points, names
-from ...hardware.concurrency import LoadCurve, at_load, load_curve
+from ...core.catalog import latency_points, part_names_of
+from ...hardware.concurrency import LoadCurve, latency_ratio, load_curve
 from ...hardware.devices.cxl import link_latency
 from ...hardware.devices.dram import MEMORY, Memory
 from ...hardware.devices.pmem import MEDIA, ModuleConstants
 from ...scenario.scenario import Scenario
-from ...schedule.machine import ready
+from ...schedule.machine import ready_machine
 
 LOADS = tuple(float(load) for load in np.linspace(0, 1, 41))
-FLAT = LoadCurve(0.0, 1.0, 1.0)
-OPTANE = 13.7  # GB/s that six modules write at most
-PUBLISHED: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[float, float], ...]], ...] = (
+UNLOADED = LoadCurve(0.0, 1.0, 1.0)
+OPTANE_WRITES = 13.7  # GB/s that six modules write at most
+PUBLISHED_CURVES: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[float, float], ...]], ...] = (
     ("DDR4 expander", "a hyperscale operator's measurement", MEMORY["ddr4-3200"], ((0.0, 250.0), (0.1, 269.0), (0.3, 292.0))),
     (
         "Optane writes",
         "Yang et al., FAST'20, six modules",
         MEDIA["optane-100"],
-        ((0.4 / OPTANE, 164.0), (11.0 / OPTANE, 218.0), (11.5 / OPTANE, 260.0)),
+        ((0.4 / OPTANE_WRITES, 164.0), (11.0 / OPTANE_WRITES, 218.0), (11.5 / OPTANE_WRITES, 260.0)),
     ),
 )
 
 
 @dataclass(frozen=True)
-class UnderLoad:
+class LoadedLatency:
     """One part's latency in ns at each of LOADS, and published points (load, ns) with their source."""
 
     part: str
@@ -37,9 +37,9 @@ class UnderLoad:
     source: str = ""
 
 
-def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
+def loaded_latencies(scenario: Scenario) -> tuple[LoadedLatency, ...]:
     """Return the curves of the machine's parts, then those through published points; raises CannotRun or BadKnob."""
-    m, curves = ready(scenario), []
+    m, curves = ready_machine(scenario), []
     for name in ("cxl", "pmem", "dram", "expander-dram"):
         if name in m.system.devices:
             constant_values = {constant.name: constant.value for constant in m.devices[name].constants}
@@ -48,20 +48,21 @@ def under_load(scenario: Scenario) -> tuple[UnderLoad, ...]:
             curve = rates.curves[medium] if name == "cxl" else rates.curve
             idle = rates.latency if name != "cxl" else rates.answer[medium] if curve.points else link_latency(m.scenario.machine)
             limited = constant_values.get("accesses in flight", 1) > 0  # effective rates have their load in them
-            curves.append(UnderLoad(m.devices[name].title.split(",")[0], _curve(idle, curve if limited else FLAT)))
+            curves.append(LoadedLatency(m.devices[name].title.split(",")[0], _curve(idle, curve if limited else UNLOADED)))
     published = tuple(
-        UnderLoad(name, _curve(points[0][1], load_curve(part, None)), points, source) for name, source, part, points in PUBLISHED
+        LoadedLatency(name, _curve(points[0][1], load_curve(part, None)), points, source)
+        for name, source, part, points in PUBLISHED_CURVES
     )
     return (*curves, *published, *_measured_cards())
 
 
-def _measured_cards() -> Iterator[UnderLoad]:
+def _measured_cards() -> Iterator[LoadedLatency]:
     """Yield the cards whose files have measured points."""
-    for name in names("expander"):
+    for name in part_names_of("expander"):
         if card := latency_points("expander", name):
             points = tuple(zip(card.loads, card.latencies, strict=True))
-            yield UnderLoad(name, _curve(card.latencies[0], LoadCurve(*FLAT[:3], card.times)), points, card.source)
+            yield LoadedLatency(name, _curve(card.latencies[0], LoadCurve(*UNLOADED[:3], card.times)), points, card.source)
 
 
 def _curve(idle: float, curve: LoadCurve) -> tuple[float, ...]:
-    return tuple(float(idle * at_load(load, *curve)) for load in LOADS)
+    return tuple(float(idle * latency_ratio(load, *curve)) for load in LOADS)

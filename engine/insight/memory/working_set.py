@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ...estimates import steady_states
 from ...hardware.devices.pmem import MEDIA
-from ...registry import load
+from ...registry import load_variant
 from ...scenario.scenario import Scenario, per_table, with_values
 from ...schedule.evaluate import NotScheduled
 from ...systems.traffic import table_bytes
@@ -30,7 +30,7 @@ def working_set(scenario: Scenario) -> tuple[WorkingSet, ...]:
 
     Media are those of the scenario's system, or of `cxl` if that has no PMEM; sizes that cannot be had are left out.
     """
-    system = load("systems", scenario.system)
+    system = load_variant("systems", scenario.system)
     name = scenario.system if system.memory == "pmem" else "cxl"
     rows, own_bytes = per_table(scenario.model, "num_embeddings"), table_bytes(scenario)
     cases = [(medium, size) for medium in MEDIA for size in SIZES]

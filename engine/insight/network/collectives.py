@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.catalog import names
+from ...core.catalog import part_names_of
 from ...core.work import AllReduce
 from ...estimates import step_seconds
 from ...hardware.device import Device, seconds
-from ...registry import load
+from ...registry import load_variant
 from ...scenario.machine import MachineKnobs
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
-from ...systems.exchange.crossing import vectors
+from ...systems.exchange.crossing import vector_crossing
 from ...systems.row_kinds import vector_bytes
-from ...systems.sharding import Parts, over
+from ...systems.sharding import Parts, plan_over_runs
 from ...units import GB, GiB
 
 ALL_REDUCE, ALL_TO_ALL, STEP = "all-reduce", "all-to-all", "step"
@@ -38,7 +38,7 @@ DCNV2 = {
     "machine.network_bandwidth_GBps": H100_CARD,
     "policy.replicated_rows": None,
 }
-Assumed = tuple[tuple[str, float], ...]
+AssumedConstants = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class CollectiveComparison:
         return {name: number / point.published - 1 for name, number in other_numbers.items()} if point.assumed else {}
 
 
-def collectives(assume: Assumed = ()) -> tuple[CollectiveComparison, ...]:
+def collectives(assume: AssumedConstants = ()) -> tuple[CollectiveComparison, ...]:
     """Return the all-reduce, the all-to-all and the step beside published numbers, with `assume` for constants."""
     return _all_reduces(assume), _all_to_alls(assume), _steps(assume)
 
@@ -110,23 +110,23 @@ def card_share(machine: MachineKnobs, samples: int) -> float:
     """
     scenario, parts = preset(MODEL).scenario, Parts(machine.num_gpus, machine.gpus_per_node)
     tables = np.zeros(scenario.model.num_tables, dtype=np.int64)
-    plan = over([tuple(range(parts.number))], tables)
-    exchange = vectors(parts, plan, float(samples * parts.number * vector_bytes(scenario)))
+    plan = plan_over_runs([tuple(range(parts.number))], tables)
+    exchange = vector_crossing(parts, plan, float(samples * parts.number * vector_bytes(scenario)))
     return exchange.network / float(seconds(_links(machine), exchange.work())) / (machine.network_bandwidth_GBps * GB)
 
 
-def dcnv2(gpus: int, network: str, assume: Assumed = ()) -> Scenario:
+def dcnv2(gpus: int, network: str, assume: AssumedConstants = ()) -> Scenario:
     """Return MLPerf v3.0's DCNv2 on so many H100, with 400 Gb/s for each."""
     machine_knobs = {"machine.num_gpus": gpus, "machine.network": network, "machine.assume": assume}
     return with_values(preset(DCNV2_PRESET).scenario, {**DCNV2, **machine_knobs})
 
 
 def _links(machine: MachineKnobs) -> Device:
-    device: Device = load("devices", "network").build(machine)
+    device: Device = load_variant("devices", "network").build(machine)
     return device
 
 
-def _all_reduces(assume: Assumed) -> CollectiveComparison:
+def _all_reduces(assume: AssumedConstants) -> CollectiveComparison:
     def rate(gpus: int, network: str) -> float:
         return bus_bandwidth(_p4d(gpus, network, assume), GiB) / GB
 
@@ -138,7 +138,7 @@ def _all_reduces(assume: Assumed) -> CollectiveComparison:
     return CollectiveComparison(ALL_REDUCE, "GB/s", _curves((2, 4, 8, 16, 32, 64, 128), rate), points)
 
 
-def _all_to_alls(assume: Assumed) -> CollectiveComparison:
+def _all_to_alls(assume: AssumedConstants) -> CollectiveComparison:
     def share(gpus: int, network: str) -> float:
         return 100 * card_share(_p4d(gpus, network, assume), 819)
 
@@ -165,8 +165,8 @@ def _all_to_alls(assume: Assumed) -> CollectiveComparison:
     return CollectiveComparison(ALL_TO_ALL, "% of a card", _curves((16, 32, 48, 64, 80, 96, 128), share), points)
 
 
-def _steps(assume: Assumed) -> CollectiveComparison:
-    counts, kinds = (8, 16, 32, 64, 128), names("network")
+def _steps(assume: AssumedConstants) -> CollectiveComparison:
+    counts, kinds = (8, 16, 32, 64, 128), part_names_of("network")
     scenarios = [dcnv2(count, kind, assume) for kind in kinds for count in counts]
     rates = iter([s.data.batch_size / step / 1e6 for s, step in zip(scenarios, step_seconds(scenarios), strict=True)])
     rate_by_case = {(kind, count): next(rates) for kind in kinds for count in counts}
@@ -180,11 +180,11 @@ def _steps(assume: Assumed) -> CollectiveComparison:
     return CollectiveComparison(STEP, "M samples/s", curves, points)
 
 
-def _p4d(gpus: int, network: str, assume: Assumed) -> MachineKnobs:
+def _p4d(gpus: int, network: str, assume: AssumedConstants) -> MachineKnobs:
     return MachineKnobs(
         gpu="a100-40", num_gpus=gpus, network=network, network_bandwidth_GBps=P4D_CARD, gpus_per_node=NODE, assume=assume
     )
 
 
 def _curves(gpus: tuple[int, ...], number_of: Callable[[int, str], float]) -> tuple[NetworkCurve, ...]:
-    return tuple(NetworkCurve(kind, gpus, tuple(number_of(count, kind) for count in gpus)) for kind in names("network"))
+    return tuple(NetworkCurve(kind, gpus, tuple(number_of(count, kind) for count in gpus)) for kind in part_names_of("network"))

@@ -10,7 +10,7 @@ from ...core.figures import percent
 from ...hardware.devices.gpu import SECTOR
 from ...systems.traffic import INDEX_BYTES, SORT_PASSES
 from ...units import FLOAT32, GB, MS, US
-from ..fitted import LAYER_KERNELS, MeasuredFigure, Timed, median_spread, of_kind, uncertain, unit_costs
+from ..fitted import LAYER_KERNELS, MeasuredFigure, TimedOperator, median_spread, operators_of_kind, uncertain_figure, unit_costs
 from .device_operators import PAGEABLE, PINNED
 
 LOSS_KERNELS = 3  # kernels of the loss, as `hardware.layers` counts them
@@ -20,63 +20,69 @@ PRODUCTS = tuple(f"product {precision}" for precision in ("fp32", "tf32", "bf16"
 Constants = dict[str, MeasuredFigure]
 
 
-def device_constants(timed: Sequence[Timed]) -> dict[str, Constants]:
+def device_constants(timed: Sequence[TimedOperator]) -> dict[str, Constants]:
     """Return the fitted constants by kind of part and key, in the catalogue's units."""
     gpu = _gpu_constants(timed)
     copies = {
-        "software-hand-off": _figure_per_unit(of_kind(timed, "hand-off")[0], 1.0, US, "a tiny copy, queued and waited for"),
+        "software-hand-off": _figure_per_unit(
+            operators_of_kind(timed, "hand-off")[0], 1.0, US, "a tiny copy, queued and waited for"
+        ),
         "unpinned-copy-rate": _copy_rate(timed, PAGEABLE),
         "pinned-copy-rate": _copy_rate(timed, PINNED),
     }
-    fabric = {"fabric": {"fabric-bandwidth": _rate_figure(timed, "to another GPU")}} if of_kind(timed, "to another GPU") else {}
+    fabric = (
+        {"fabric": {"fabric-bandwidth": _rate_figure(timed, "to another GPU")}}
+        if operators_of_kind(timed, "to another GPU")
+        else {}
+    )
     return {"gpu": gpu, "framework": _framework_constants(timed, gpu), "copy-path": copies, **fabric}
 
 
-def _figure_per_unit(operator: Timed, count: float, unit: float, note: str) -> MeasuredFigure:
-    return uncertain(operator.timing.seconds / count / unit, operator.timing.spread, note)
+def _figure_per_unit(operator: TimedOperator, count: float, unit: float, note: str) -> MeasuredFigure:
+    return uncertain_figure(operator.timing.seconds / count / unit, operator.timing.spread, note)
 
 
 def _share_figure(share: float, error: float, note: str) -> MeasuredFigure:
     """Return a share, at most 1, that may be wrong by a share `error`."""
-    figure = uncertain(min(share, 1.0), error, note)
+    figure = uncertain_figure(min(share, 1.0), error, note)
     return figure._replace(high=min(figure.high, 1.0))
 
 
-def _rate_figure(timed: Sequence[Timed], kind: str) -> MeasuredFigure:
+def _rate_figure(timed: Sequence[TimedOperator], kind: str) -> MeasuredFigure:
     """Return the GB/s of copies, their fixed time fitted separately."""
-    copies = of_kind(timed, kind)
+    copies = operators_of_kind(timed, kind)
     seconds = unit_costs(copies, "calls", "bytes")[1]
-    return uncertain(1 / max(seconds, 1e-14) / GB, median_spread(copies), f"copies {kind}, their fixed time apart")
+    return uncertain_figure(1 / max(seconds, 1e-14) / GB, median_spread(copies), f"copies {kind}, their fixed time apart")
 
 
-def _copy_rate(timed: Sequence[Timed], kind: str) -> MeasuredFigure:
+def _copy_rate(timed: Sequence[TimedOperator], kind: str) -> MeasuredFigure:
     """Return the GB/s of copies between host and device by the slower of both ways."""
     return min((_rate_figure(timed, f"{way} the GPU, {kind}") for way in ("to", "from")), key=lambda figure: figure.value)
 
 
-def _gpu_constants(timed: Sequence[Timed]) -> Constants:
+def _gpu_constants(timed: Sequence[TimedOperator]) -> Constants:
     """Return the GPU's constants: memory, kernels, and products in every precision of the GPU."""
-    copy, elementwise = of_kind(timed, "memory copy")[0], of_kind(timed, "elementwise")
+    copy, elementwise = operators_of_kind(timed, "memory copy")[0], operators_of_kind(timed, "elementwise")
     bandwidth = copy.amounts["bytes"] / copy.timing.seconds
     sustained = min(bandwidth, 1 / max(unit_costs(elementwise, "calls", "bytes")[1], 1e-14))
-    launch = of_kind(timed, "tiny kernel")[0]
+    launch = operators_of_kind(timed, "tiny kernel")[0]
     constants = {
-        "memory-bandwidth": uncertain(bandwidth / GB, copy.timing.spread, "a large copy within memory, read and written"),
+        "memory-bandwidth": uncertain_figure(bandwidth / GB, copy.timing.spread, "a large copy within memory, read and written"),
         "GEMM-share-of-bandwidth": _share_figure(sustained / bandwidth, median_spread(elementwise), "elementwise kernels"),
         "kernel-launch": _figure_per_unit(launch, 1.0, US, "tiny kernels that wait in a queue"),
     }
-    for graph in of_kind(timed, "graph"):
+    for graph in operators_of_kind(timed, "graph"):
         constants["kernel-in-a-graph"] = _figure_per_unit(graph, graph.amounts["kernels"], US, "tiny kernels of a graph")
     return constants | _fit_products(timed, sustained)
 
 
-def _fit_products(timed: Sequence[Timed], bandwidth: float) -> Constants:
+def _fit_products(timed: Sequence[TimedOperator], bandwidth: float) -> Constants:
     """Fit products: a fixed time, rows of padding, and a rate in each precision.
 
     Bytes move at the known bandwidth.
     """
-    kinds = [kind for kind in PRODUCTS if of_kind(timed, kind)]
-    products = of_kind(timed, *kinds)
+    kinds = [kind for kind in PRODUCTS if operators_of_kind(timed, kind)]
+    products = operators_of_kind(timed, *kinds)
     m, k, n, word = (np.array([product.amounts[name] for product in products]) for name in ("m", "k", "n", "word"))
     seconds, precision = (
         np.array([product.timing.seconds for product in products]),
@@ -99,32 +105,34 @@ def _fit_products(timed: Sequence[Timed], bandwidth: float) -> Constants:
     note = f"{len(products)} products of layers, off by {percent(error)} in the median"
     share = min(1.0, *(rate / fastest_rate for rate, fastest_rate in zip(rates, fastest, strict=True)))
     peaks = {
-        f"{kind.removeprefix('product ')}-peak": uncertain(
-            rate / share / 1e12, median_spread(of_kind(timed, kind)), "so that the share of it is the rate of products"
+        f"{kind.removeprefix('product ')}-peak": uncertain_figure(
+            rate / share / 1e12, median_spread(operators_of_kind(timed, kind)), "so that the share of it is the rate of products"
         )
         for kind, rate in zip(kinds, rates, strict=True)
     }
     return {
         **peaks,
         "GEMM-share-of-peak": _share_figure(share, error, note),
-        "GEMM-fixed-time": uncertain(fixed / US, error, note),
-        "GEMM-extra-rows": uncertain(rows, error, note),
+        "GEMM-fixed-time": uncertain_figure(fixed / US, error, note),
+        "GEMM-extra-rows": uncertain_figure(rows, error, note),
     }
 
 
-def _framework_constants(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Constants:
+def _framework_constants(timed: Sequence[TimedOperator], gpu: Mapping[str, MeasuredFigure]) -> Constants:
     """Return the host's costs of driving the GPU, and the GPU's of updating single tables."""
-    layer_calls, update = (of_kind(timed, kind)[0] for kind in ("layer calls", "update calls"))
+    layer_calls, update = (operators_of_kind(timed, kind)[0] for kind in ("layer calls", "update calls"))
     layer = layer_calls.timing.seconds / layer_calls.amounts["layers"] + 2 * update.timing.seconds / update.amounts["parameters"]
     call = layer / LAYER_KERNELS
-    loss = of_kind(timed, "loss calls")[0]
-    queued = [of_kind(timed, f"{kind} {QUEUED}") for kind in ("lookup", "gradient", "update SGD")]
+    loss = operators_of_kind(timed, "loss calls")[0]
+    queued = [operators_of_kind(timed, f"{kind} {QUEUED}") for kind in ("lookup", "gradient", "update SGD")]
     table = sum(float(np.median([operator.timing.seconds for operator in kind])) for kind in queued)
     fixed = max(0.0, loss.timing.seconds - LOSS_KERNELS * call)
     return {
-        "training-loop": uncertain(fixed / MS, loss.timing.spread, "the loss of two samples, queued, less its kernels"),
-        "kernel-call": uncertain(call / US, layer_calls.timing.spread, "tiny layers forward, backward and update by SGD, queued"),
-        "table-in-Python": uncertain(
+        "training-loop": uncertain_figure(fixed / MS, loss.timing.spread, "the loss of two samples, queued, less its kernels"),
+        "kernel-call": uncertain_figure(
+            call / US, layer_calls.timing.spread, "tiny layers forward, backward and update by SGD, queued"
+        ),
+        "table-in-Python": uncertain_figure(
             table / US,
             median_spread([operator for kind in queued for operator in kind]),
             "lookup, gradient and SGD of a table, queued",
@@ -133,13 +141,13 @@ def _framework_constants(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigur
     }
 
 
-def _fit_updates(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Constants:
+def _fit_updates(timed: Sequence[TimedOperator], gpu: Mapping[str, MeasuredFigure]) -> Constants:
     """Fit stateful sparse updates: seconds a table and a lookup.
 
     These come on top of the bytes that the model counts for gradients and rows.
     """
     bandwidth = gpu["memory-bandwidth"].value * gpu["GEMM-share-of-bandwidth"].value * GB
-    gradients, updates = of_kind(timed, "gradient"), of_kind(timed, UPDATE)
+    gradients, updates = operators_of_kind(timed, "gradient"), operators_of_kind(timed, UPDATE)
     seconds = np.array(
         [gradient.timing.seconds + update.timing.seconds for gradient, update in zip(gradients, updates, strict=True)]
     )
@@ -152,6 +160,6 @@ def _fit_updates(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> C
     table, lookup_seconds = nnls(counts / seconds[:, None], extra_seconds / seconds)[0]
     note, spread = "gradient and Adagrad of tables, beyond the bytes that the model counts", median_spread(updates)
     return {
-        "sparse-update-of-a-table": uncertain(table / US, spread, note),
-        "sparse-update-of-a-lookup": uncertain(lookup_seconds / lookups.max() * bandwidth, spread, note),
+        "sparse-update-of-a-table": uncertain_figure(table / US, spread, note),
+        "sparse-update-of-a-lookup": uncertain_figure(lookup_seconds / lookups.max() * bandwidth, spread, note),
     }

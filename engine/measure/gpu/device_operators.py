@@ -13,7 +13,7 @@ import numpy as np
 
 from ..operators import SEED, Operator, small_calls, table_operators
 
-ZIPF, GRAPH_KERNELS, TINY = 1.05, 100, 32  # exponent of ids; kernels of a captured graph; elements of a tiny kernel
+ZIPF, GRAPH_KERNELS, TINY_ELEMENTS = 1.05, 100, 32  # exponent of ids; kernels of a captured graph; elements of a tiny kernel
 PINNED, PAGEABLE = "pinned", "pageable"
 
 
@@ -35,14 +35,16 @@ class OperatorSizes(NamedTuple):
 
 
 TABLES = ((1000, 16, 1, 64), (30_000, 32, 5, 4096), (200_000, 128, 2, 2048), (200_000, 16, 20, 512), (200_000, 64, 30, 2048))
-FULL = OperatorSizes(
+FULL_SIZES = OperatorSizes(
     samples=(64, 256, 1024, 4096, 16_384),
     layers=((32, 32), (256, 64), (512, 512), (1024, 1024), (64, 1024), (4096, 4096)),
     nbytes=(2**12, 2**18, 2**22, 2**25, 2**28),
     memory=2**30,
     tables=(*TABLES, (30_000, 128, 20, 512), (1_000_000, 64, 5, 4096)),
 )
-QUICK = OperatorSizes((64, 1024, 8192), ((32, 32), (512, 512), (64, 1024), (2048, 2048)), FULL.nbytes[::2], 2**28, TABLES)
+QUICK_SIZES = OperatorSizes(
+    (64, 1024, 8192), ((32, 32), (512, 512), (64, 1024), (2048, 2048)), FULL_SIZES.nbytes[::2], 2**28, TABLES
+)
 
 
 def precisions(torch: Any, device: str) -> tuple[str, ...]:
@@ -114,14 +116,14 @@ def _kernels(torch: Any, device: str, sizes: OperatorSizes) -> Iterator[Operator
         x = torch.ones(nbytes // 4, device=device)
         kernel = partial(torch.mul, x, 2.0, out=torch.empty_like(x))
         yield Operator(f"elementwise {nbytes}", "elementwise", {"calls": 1.0, "bytes": 8.0 * x.numel()}, kernel)
-    yield Operator("tiny kernel", "tiny kernel", {}, partial(torch.zeros(TINY, device=device).add_, 1.0))
+    yield Operator("tiny kernel", "tiny kernel", {}, partial(torch.zeros(TINY_ELEMENTS, device=device).add_, 1.0))
 
 
 def _graph(torch: Any, device: str) -> Iterator[Operator]:
     """Tiny kernels captured in a graph; none where device or PyTorch cannot capture any."""
     if device.startswith("cuda"):
         with suppress(RuntimeError, AttributeError):
-            x, graph = torch.zeros(TINY, device=device), torch.cuda.CUDAGraph()
+            x, graph = torch.zeros(TINY_ELEMENTS, device=device), torch.cuda.CUDAGraph()
             x.add_(1.0)
             torch.cuda.synchronize(device)
             with torch.cuda.graph(graph):

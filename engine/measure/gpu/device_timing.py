@@ -9,10 +9,10 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from ..operators import Operator
-from ..timing import LEAST
+from ..timing import MIN_SECONDS
 
-LONG = 4096  # rows and columns of the product behind which calls are queued
-MOST_CALLS, MOST_LONG = 100, 50  # calls between two events, fewer than a stream takes; products that they wait for
+PRODUCT_SIZE = 4096  # rows and columns of the product behind which calls are queued
+MOST_CALLS, MAX_PRODUCTS = 100, 50  # calls between two events, fewer than a stream takes; products that they wait for
 QUEUED_CALLS = 10  # calls of a round, few enough that no queue fills
 Rounds = Callable[[Operator, int], list[float]]  # seconds of a call, in each of so many rounds
 
@@ -32,7 +32,7 @@ class DeviceTimer(NamedTuple):
 
 def cuda_timer(torch: Any, device: str) -> DeviceTimer:
     """Return the timer of the current GPU, by CUDA events."""
-    factor = torch.randn(LONG, LONG, device=device)
+    factor = torch.randn(PRODUCT_SIZE, PRODUCT_SIZE, device=device)
     product = torch.empty_like(factor)
 
     def synchronise() -> None:
@@ -54,8 +54,8 @@ def cuda_timer(torch: Any, device: str) -> DeviceTimer:
         between_events(lambda: torch.mm(factor, factor, out=product))
         product_seconds = between_events(lambda: torch.mm(factor, factor, out=product))
         (call,) = _queueing_seconds(operator, 1, synchronise)
-        calls = max(1, min(MOST_CALLS, round(LEAST / max(between_events(operator.kernel), 1e-7))))
-        num_products = min(MOST_LONG, ceil(2 * calls * call / max(product_seconds, 1e-5)))
+        calls = max(1, min(MOST_CALLS, round(MIN_SECONDS / max(between_events(operator.kernel), 1e-7))))
+        num_products = min(MAX_PRODUCTS, ceil(2 * calls * call / max(product_seconds, 1e-5)))
 
         def repeated() -> None:
             for _ in range(calls):

@@ -13,22 +13,22 @@ from ...core.figures import percent
 from ...errors import BadInput
 from ...hardware.devices.gpu import ACCELERATORS
 from ...units import GB
-from ..fitted import MeasuredFigure, Timed, median_spread, of_kind
+from ..fitted import MeasuredFigure, TimedOperator, median_spread, operators_of_kind
 from ..host import OnProgress
 from ..operators import Operator
-from ..timing import timing
+from ..timing import timing_of
 from .device_constants import QUEUED, Constants, device_constants
-from .device_operators import FULL, QUICK, OperatorSizes, device_operators, precisions
+from .device_operators import FULL_SIZES, QUICK_SIZES, OperatorSizes, device_operators, precisions
 from .device_timing import DeviceTimer, cuda_timer
 
 ROUNDS, PASSES, QUICK_PASSES = 7, 3, 1
 HOST_CALLS = ("layer calls", "update calls", "loss calls")  # kinds of operators whose queueing alone is timed
-BOTH = ("lookup", "gradient", "update SGD")  # kinds that are timed on the device too
+DEVICE_TIMED_KINDS = ("lookup", "gradient", "update SGD")  # kinds that are timed on the device too
 NOT_YET = "The GPU path of this command has not yet run on silicon: check its figures against another tool's."
 NO_ZERO_COPY = "Zero-copy reads of host memory are not measured: plain PyTorch has none."
 NO_GRAPH = "No graph could be captured: a kernel in a graph takes what the nearest part says."
 NO_WATTS = "nvidia-smi gives no watts: those of the GPU are the nearest part's."
-SETTLING = 2.0  # seconds before the watts of an idle context are read
+SETTLING_SECONDS = 2.0  # seconds before the watts of an idle context are read
 
 
 class MeasuredGpu(NamedTuple):
@@ -65,18 +65,18 @@ def measure_gpu(
 
     Raises BadInput where PyTorch cannot, or timings make no sense.
     """
-    device, sizes, passes = f"cuda:{number}", QUICK if quick else FULL, QUICK_PASSES if quick else PASSES
+    device, sizes, passes = f"cuda:{number}", QUICK_SIZES if quick else FULL_SIZES, QUICK_PASSES if quick else PASSES
     try:
         torch.cuda.set_device(device)
         properties = torch.cuda.get_device_properties(device)
         torch.zeros(1, device=device)
         torch.cuda.synchronize(device)
-        sleep(SETTLING)
+        sleep(SETTLING_SECONDS)
         watts, timer, gpus = _gpu_watts(properties, number), cuda_timer(torch, device), torch.cuda.device_count()
         timed = timed_operators(torch, device, sizes, timer, passes=passes, gpus=gpus, on_progress=on_progress)
         memory = properties.total_memory / GB
         reported_figures = {"memory": MeasuredFigure(memory, memory, memory, "as the device says"), **watts}
-        return described(properties.name, f"{properties.name}; PyTorch {torch.__version__}", timed, reported_figures)
+        return gpu_parts(properties.name, f"{properties.name}; PyTorch {torch.__version__}", timed, reported_figures)
     except torch.cuda.OutOfMemoryError:
         reason, remedy = "it has too little free memory", "end what else uses it, or add --quick"
     except (RuntimeError, ValueError) as error:
@@ -84,12 +84,14 @@ def measure_gpu(
     raise BadInput(f"GPU {number} is not measured ({reason}); {remedy}.")
 
 
-def described(name: str, description: str, timed: Sequence[Timed], reported_figures: Mapping[str, MeasuredFigure]) -> MeasuredGpu:
+def gpu_parts(
+    name: str, description: str, timed: Sequence[TimedOperator], reported_figures: Mapping[str, MeasuredFigure]
+) -> MeasuredGpu:
     """Return a device's parts by its name, its timings, and the figures it reports."""
     parts: dict[str, Constants] = device_constants(timed)
     parts["gpu"] |= reported_figures
     nearest_name = nearest_gpu(name, parts["gpu"])
-    fabric = str(catalog.content("gpu", nearest_name)["fabric"])
+    fabric = str(catalog.part_content("gpu", nearest_name)["fabric"])
     nearest = {"gpu": nearest_name, "framework": "pytorch", "copy-path": "server", "fabric": fabric}
     return MeasuredGpu(parts, nearest, description, (NOT_YET, *_gpu_notes(timed, parts["gpu"])))
 
@@ -103,7 +105,7 @@ def timed_operators(
     passes: int = 1,
     gpus: int = 1,
     on_progress: OnProgress = lambda share, activity: None,
-) -> list[Timed]:
+) -> list[TimedOperator]:
     """Return each operator of a device with its timing over passes some time apart."""
     times: dict[str, tuple[str, dict[str, float], list[float]]] = {}
     groups = passes * (len(precisions(torch, device)) + 2 * len(sizes.tables) + 5)
@@ -116,7 +118,7 @@ def timed_operators(
                 min(1.0, (pass_number * groups / passes + group_number + 1) / groups),
                 operators[0].kind if operators else "copies",
             )
-    return [Timed(kind, amounts, timing(seconds)) for kind, amounts, seconds in times.values()]
+    return [TimedOperator(kind, amounts, timing_of(seconds)) for kind, amounts, seconds in times.values()]
 
 
 def _operator_seconds(operator: Operator, timer: DeviceTimer, rounds: int) -> Iterator[tuple[str, list[float]]]:
@@ -127,7 +129,7 @@ def _operator_seconds(operator: Operator, timer: DeviceTimer, rounds: int) -> It
         yield operator.kind, timer.queueing(operator, rounds)
     else:
         yield operator.kind, timer.working(operator, rounds)
-        if operator.kind in BOTH:
+        if operator.kind in DEVICE_TIMED_KINDS:
             yield f"{operator.kind} {QUEUED}", timer.queueing(operator, rounds)
 
 
@@ -147,7 +149,7 @@ def nearest_gpu(name: str, constants: Mapping[str, MeasuredFigure]) -> str:
         name_mismatches = part.split("-")[0] not in words, ("mig" in part.split("-")) != ("mig" in words)
         return rate_distance + 100.0 * sum(name_mismatches)
 
-    return min((part for part in catalog.names("gpu") if part in catalog.shipped("gpu")), key=distance)
+    return min((part for part in catalog.part_names_of("gpu") if part in catalog.shipped("gpu")), key=distance)
 
 
 def _gpu_watts(properties: Any, number: int) -> dict[str, MeasuredFigure]:
@@ -166,7 +168,7 @@ def _gpu_watts(properties: Any, number: int) -> dict[str, MeasuredFigure]:
     return {}
 
 
-def _gpu_notes(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Iterator[str]:
+def _gpu_notes(timed: Sequence[TimedOperator], gpu: Mapping[str, MeasuredFigure]) -> Iterator[str]:
     """Yield notes on figures that are missing, and on the bandwidth that lookups reach."""
     yield NO_ZERO_COPY
     if "kernel-in-a-graph" not in gpu:
@@ -174,7 +176,7 @@ def _gpu_notes(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Ite
     if "board-limit" not in gpu:
         yield NO_WATTS
     bandwidth = gpu["memory-bandwidth"].value * GB
-    uniform, skewed = (max(_byte_rates(of_kind(timed, kind)), default=0.0) for kind in ("lookup", "Zipf lookup"))
+    uniform, skewed = (max(_byte_rates(operators_of_kind(timed, kind)), default=0.0) for kind in ("lookup", "Zipf lookup"))
     yield (
         f"Lookups reach {percent(uniform / bandwidth)} of the memory bandwidth by uniform ids and {percent(skewed / bandwidth)} "
         f"by Zipf ids; the model takes {percent(gpu['GEMM-share-of-bandwidth'].value)}."
@@ -183,5 +185,5 @@ def _gpu_notes(timed: Sequence[Timed], gpu: Mapping[str, MeasuredFigure]) -> Ite
         yield f"The timings spread by {percent(spread)} in the median: measure again when nothing else uses the GPU."
 
 
-def _byte_rates(lookups: Sequence[Timed]) -> list[float]:
+def _byte_rates(lookups: Sequence[TimedOperator]) -> list[float]:
     return [lookup.amounts["bytes"] / lookup.timing.seconds for lookup in lookups]

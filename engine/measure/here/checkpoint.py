@@ -64,7 +64,7 @@ def checkpoint_trial(folder: Path, nbytes: int = int(STATE)) -> CheckpointTrial 
     None where no drive was measured, or the folder has too little room.
     """
     file_system = os.statvfs(folder)
-    if NAME not in catalog.names("drive") or file_system.f_bavail * file_system.f_frsize < LEAST_FREE:
+    if NAME not in catalog.part_names_of("drive") or file_system.f_bavail * file_system.f_frsize < LEAST_FREE:
         return None
     drive = DRIVES[NAME]
     predicted = nbytes / (drive.write.value * GB), nbytes / (drive.read.value * GB)

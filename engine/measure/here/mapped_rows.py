@@ -18,7 +18,7 @@ import numpy as np
 from ...core import catalog
 from ...core.arrays import Ints, Singles
 from ...core.figures import figure, percent, signed
-from ...core.jit import entry
+from ...core.jit import entry_kernel
 from ...estimates import estimates, steady_states
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
@@ -32,8 +32,8 @@ from ..part_files import NAME
 from .shapes import PARTS
 
 ROWS, DIM, BATCH, POOLING = 2**21, 64, 256, 16
-SHARES = (0.05, 0.2, 0.5)  # shares of the rows that the cache holds
-FIRST, STEPS, UNTIMED = 100_000, 15, 3  # first batch, when rows have a history; timed batches; warm-up batches
+CACHE_SHARES = (0.05, 0.2, 0.5)  # shares of the rows that the cache holds
+FIRST_BATCH, STEPS, WARMUP_BATCHES = 100_000, 15, 3  # first batch, when rows have a history; timed batches; warm-up batches
 CHUNK = 2**14  # rows that are written at a time
 LEAST_FREE = 2 * 2**30  # free bytes required in the folder, and in memory
 
@@ -94,9 +94,9 @@ def mapped_trials(folder: Path, rows: int = ROWS, steps: int = STEPS) -> Iterato
     None without a measured drive, or with too little room or memory.
     """
     file_system = os.statvfs(folder)
-    if NAME not in catalog.names("drive") or min(file_system.f_bavail * file_system.f_frsize, free_bytes()) < LEAST_FREE:
+    if NAME not in catalog.part_names_of("drive") or min(file_system.f_bavail * file_system.f_frsize, free_bytes()) < LEAST_FREE:
         return
-    scenarios = [mapped_scenario(share, rows) for share in SHARES]
+    scenarios = [mapped_scenario(share, rows) for share in CACHE_SHARES]
     results, states = estimates(scenarios), steady_states(scenarios)
     with _table_file(folder, rows) as table:
         for scenario, result, state in zip(scenarios, results, states, strict=True):
@@ -145,7 +145,7 @@ class RowCache:
         return missed_rows, freed, evicted
 
 
-@entry
+@entry_kernel
 def copy_rows(source: Singles, rows: Ints, target: Singles, places: Ints) -> None:
     """Copy rows of one array to places in another."""
     for position in range(len(rows)):
@@ -158,10 +158,10 @@ def _measure_batches(scenario: Scenario, table: "MappedTable", steps: int) -> tu
     ids, rows = source(scenario).ids, round(num_rows(scenario))
     capacity = round(cached_rows(scenario))
     cache, (cache_rows, train) = RowCache(rows, capacity), _embedding_trainer(capacity)
-    cache.fill((batch, np.unique(ids(batch))) for batch in range(FIRST - 1, -1, -1))
+    cache.fill((batch, np.unique(ids(batch))) for batch in range(FIRST_BATCH - 1, -1, -1))
     hits, times = [], []
     with ThreadPoolExecutor(cores()) as pool:
-        for batch in range(FIRST, FIRST + UNTIMED + steps):
+        for batch in range(FIRST_BATCH, FIRST_BATCH + WARMUP_BATCHES + steps):
             looked_up_rows = ids(batch)
             hits.append(float((cache.slot_of[looked_up_rows] >= 0).mean()))
             missed_rows, slots, evicted = cache.admit(batch, np.unique(looked_up_rows))
@@ -173,7 +173,7 @@ def _measure_batches(scenario: Scenario, table: "MappedTable", steps: int) -> tu
             table.file.flush()
             times.append(perf_counter() - start_time)
             table.forget()
-    return float(np.mean(hits)), median(times[UNTIMED:])
+    return float(np.mean(hits)), median(times[WARMUP_BATCHES:])
 
 
 def _copy_by_all_cores(pool: ThreadPoolExecutor, source: Singles, rows: Ints, target: Singles, places: Ints) -> None:

@@ -13,7 +13,7 @@ from ...version import PROGRAM
 from .shapes import CPU_ONLY, ModelShape
 from .trials import Trial
 
-FIRST = Path(__file__).with_name("first_machine.json")
+FIRST_MACHINE_FILE = Path(__file__).with_name("first_machine.json")
 SYSTEM = re.compile("[a-z0-9-]{1,40}")
 MOST_BYTES, MOST_TRIALS, MOST_LETTERS = 2_000_000, 1000, 300
 
@@ -30,10 +30,10 @@ class TrialRun(NamedTuple):
 @cache
 def first_machine() -> TrialRun:
     """Return the trials of the first machine."""
-    return read(FIRST.name, FIRST.read_bytes())
+    return read_trials(FIRST_MACHINE_FILE.name, FIRST_MACHINE_FILE.read_bytes())
 
 
-def read(name: str, content: bytes) -> TrialRun:
+def read_trials(name: str, content: bytes) -> TrialRun:
     """Return the trained trials of a file.
 
     Raises BadFile for a file other than `validate --here --json` writes.

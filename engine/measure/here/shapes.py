@@ -10,7 +10,7 @@ import numpy as np
 from ...hardware.devices.pcie import measured_rate
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
-from ..part_files import NAME, OF_GPU
+from ..part_files import GPU_PART_NAMES, NAME
 
 OPTIMIZERS = ("sgd", "adagrad")
 DENSE = 13
@@ -64,7 +64,7 @@ class ModelShape(NamedTuple):
         )
 
 
-def drawn(seed: int, number: int) -> ModelShape:
+def draw_shape(seed: int, number: int) -> ModelShape:
     """Return the shape of a number that a seed draws."""
     random = np.random.default_rng([seed, number])
 
@@ -78,7 +78,7 @@ def drawn(seed: int, number: int) -> ModelShape:
     return ModelShape(tables, rows, dim, pooling, batch, (DENSE, *bottom, dim), (*top, 1), optimizer)
 
 
-def scenario(shape: ModelShape, system: str = CPU_ONLY) -> Scenario:
+def shape_scenario(shape: ModelShape, system: str = CPU_ONLY) -> Scenario:
     """Return the scenario of a shape and system on measured parts, with uniform lookups."""
     parts = _gpu_parts(system) if system in GPU_SYSTEMS else PARTS
     knobs = {
@@ -106,12 +106,12 @@ def _gpu_parts(system: str) -> dict[str, Any]:
 
     Nothing crosses the link during a step of all-hbm.
     """
-    parts = {**PARTS, "machine.gpu": NAME, "machine.framework": OF_GPU["framework"], "machine.assume": NO_INPUT}
+    parts = {**PARTS, "machine.gpu": NAME, "machine.framework": GPU_PART_NAMES["framework"], "machine.assume": NO_INPUT}
     rate = NO_COPIES if system == ALL_HBM else measured_rate(NAME)
     return {**parts, "machine.pcie_bandwidth_GBps": rate} if rate else parts
 
 
-def refused(shape: ModelShape, memory: float, predicted: float, memory_name: str = "memory") -> str:
+def refusal_reason(shape: ModelShape, memory: float, predicted: float, memory_name: str = "memory") -> str:
     """Return why a shape is left out, "" for none.
 
     It exceeds the memory, or a step is predicted to take too long.

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..host import pytorch, steady_memory
+from ..host import keep_freed_memory, pytorch
 from ..machine_limits import cores
 from .shapes import ALL_HBM, CPU_GPU, CPU_ONLY, ModelShape
 
 BATCHES = 4  # batches drawn in advance: loading data is no part of a step
-WARM, LEAST, MOST, SECONDS = 2, 5, 200, 1.5  # warm-up steps; timed steps at least, at most, and their seconds
+WARMUP_STEPS, MIN_STEPS, MAX_STEPS, SECONDS = 2, 5, 200, 1.5  # warm-up steps; timed steps at least, at most, and their seconds
 
 
 def step_seconds(shape: ModelShape, seed: int, system: str = CPU_ONLY, device: str = "cpu") -> float:
@@ -26,19 +26,19 @@ def step_seconds(shape: ModelShape, seed: int, system: str = CPU_ONLY, device: s
     The device stands for the system's GPU.
     """
     torch = pytorch()
-    steady_memory()
+    keep_freed_memory()
     torch.set_num_threads(cores())
     torch.manual_seed(seed)
     dense, tables = device if system != CPU_ONLY else "cpu", device if system == ALL_HBM else "cpu"
     step, batches = _training_step(torch, shape, dense, tables, system == CPU_GPU), _batches(torch, shape, seed, dense, tables)
     times: list[float] = []
     start_time = perf_counter()
-    while len(times) < WARM + LEAST or (perf_counter() - start_time < SECONDS and len(times) < MOST):
+    while len(times) < WARMUP_STEPS + MIN_STEPS or (perf_counter() - start_time < SECONDS and len(times) < MAX_STEPS):
         start = perf_counter()
         step(*batches[len(times) % BATCHES])
         _synchronise(torch, dense)
         times.append(perf_counter() - start)
-    return median(times[WARM:])
+    return median(times[WARMUP_STEPS:])
 
 
 def _synchronise(torch: Any, device: str) -> None:

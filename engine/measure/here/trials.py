@@ -20,10 +20,10 @@ from ...units import GB, MS
 from ...validation import roofline
 from ...version import PROGRAM
 from ..machine_limits import memory_bytes
-from ..part_files import NAME, OF_GPU
-from .shapes import ALL_HBM, CPU_ONLY, ModelShape, drawn, refused, scenario
+from ..part_files import GPU_PART_NAMES, NAME
+from .shapes import ALL_HBM, CPU_ONLY, ModelShape, draw_shape, refusal_reason, shape_scenario
 
-NEAR = 0.25
+NEAR_ERROR = 0.25
 OF_TRAINING = ("host", "dram", "host-software", "framework")  # kinds of parts that a step depends on
 MOST_DRAWN = 50  # shapes drawn for each requested one; beyond, this machine is too small
 
@@ -58,7 +58,7 @@ class Trial:
         return self.predicted / self.measured - 1 if self.measured else float("nan")
 
 
-class Predictions(NamedTuple):
+class PredictionSet(NamedTuple):
     """The predictions, fixed before any training.
 
     parts: the digest of the measured parts.
@@ -71,7 +71,7 @@ class Predictions(NamedTuple):
     left_out: dict[str, int]
 
 
-def predictions(seed: int, count: int, systems: Sequence[str] = (CPU_ONLY,)) -> Predictions:
+def predict_trials(seed: int, count: int, systems: Sequence[str] = (CPU_ONLY,)) -> PredictionSet:
     """Draw shapes by a seed, and predict each as each system.
 
     Raises BadInput where there are no measured parts.
@@ -83,12 +83,12 @@ def predictions(seed: int, count: int, systems: Sequence[str] = (CPU_ONLY,)) -> 
         if len(trials) >= count * len(systems):
             break
         for system in systems:
-            trial = _predict(drawn(seed, number), system)
+            trial = _predict(draw_shape(seed, number), system)
             if isinstance(trial, Trial):
                 trials.append(trial)
             else:
                 left_out[trial] = left_out.get(trial, 0) + 1
-    return Predictions(digest, tuple(trials[: count * len(systems)]), left_out)
+    return PredictionSet(digest, tuple(trials[: count * len(systems)]), left_out)
 
 
 def _predict(shape: ModelShape, system: str) -> Trial | str:
@@ -99,23 +99,23 @@ def _predict(shape: ModelShape, system: str) -> Trial | str:
     memory, memory_name = (
         (float(ACCELERATORS[NAME].memory.value * GB), "GPU memory") if system == ALL_HBM else (memory_bytes(), "memory")
     )
-    if reason := refused(shape, memory, 0.0, memory_name):
+    if reason := refusal_reason(shape, memory, 0.0, memory_name):
         return reason
-    step_scenario = scenario(shape, system)
+    step_scenario = shape_scenario(shape, system)
     (result,) = estimates([step_scenario])
     step = result.results["Step time [ms]"] if result.ran else None
     if step is None:
         return "not possible"
-    if reason := refused(shape, memory, step * MS, memory_name):
+    if reason := refusal_reason(shape, memory, step * MS, memory_name):
         return reason
-    return Trial(shape, float(step) * MS, roofline.seconds(step_scenario), links.link(step_scenario), system=system)
+    return Trial(shape, float(step) * MS, roofline.roofline_seconds(step_scenario), links.link(step_scenario), system=system)
 
 
 def parts_digest(systems: Sequence[str] = (CPU_ONLY,)) -> str:
     """Return the digest of the measured part files that systems need; raises BadInput without one."""
     parts = [(kind, NAME) for kind in OF_TRAINING]
-    gpu = [(kind, OF_GPU.get(kind, NAME)) for kind in ("copy-path", "framework", "gpu")] if systems != (CPU_ONLY,) else []
-    absent_parts = [part for part in (*parts, *gpu) if part[1] not in catalog.names(part[0])]
+    gpu = [(kind, GPU_PART_NAMES.get(kind, NAME)) for kind in ("copy-path", "framework", "gpu")] if systems != (CPU_ONLY,) else []
+    absent_parts = [part for part in (*parts, *gpu) if part[1] not in catalog.part_names_of(part[0])]
     if absent_parts:
         kind, name = absent_parts[0]
         gpu_option = " --gpu 0" if absent_parts[0] in gpu else ""
@@ -127,7 +127,9 @@ def parts_digest(systems: Sequence[str] = (CPU_ONLY,)) -> str:
     return blake2b(file_contents, digest_size=8).hexdigest()
 
 
-def trained(prediction_set: Predictions, seed: int, step_seconds: Callable[..., float], device: str = "") -> Iterator[Trial]:
+def train_trials(
+    prediction_set: PredictionSet, seed: int, step_seconds: Callable[..., float], device: str = ""
+) -> Iterator[Trial]:
     """Yield each trial with its measured step, trained in turn, GPU systems on a device."""
     for number, trial in enumerate(prediction_set.trials):
         system_and_device = (trial.system, device) if device else ()
@@ -162,7 +164,7 @@ def score(trials: Sequence[Trial]) -> TrialScore | None:
     rank = float(spearmanr(predicted_seconds, measured_seconds).statistic)
     return TrialScore(
         float(np.median(errors)),
-        float((errors <= NEAR).mean()),
+        float((errors <= NEAR_ERROR).mean()),
         rank,
         float(np.median(np.abs(peak_seconds / measured_seconds - 1))),
     )
@@ -178,7 +180,7 @@ def table(trials: Sequence[Trial]) -> str:
     )
 
 
-def sentence(prediction_set: Predictions, trials: Sequence[Trial]) -> str:
+def sentence(prediction_set: PredictionSet, trials: Sequence[Trial]) -> str:
     """Return the score in a sentence, and the shapes that were left out."""
     left_out_reasons = ", ".join(f"{count} for {reason}" for reason, count in prediction_set.left_out.items())
     left_out_note = (
@@ -189,12 +191,12 @@ def sentence(prediction_set: Predictions, trials: Sequence[Trial]) -> str:
         return f"Too few models were trained for a score.{left_out_note}"
     return (
         f"Of {len(trials)} models the step is predicted within {percent(trial_score.median)} in the median, "
-        f"{percent(trial_score.near)} of them within {percent(NEAR)}, rank correlation {figure(trial_score.rank)}; "
+        f"{percent(trial_score.near)} of them within {percent(NEAR_ERROR)}, rank correlation {figure(trial_score.rank)}; "
         f"operations and bytes over peak rates alone are off by {percent(trial_score.by_peaks)}.{left_out_note}"
     )
 
 
-def content(prediction_set: Predictions, trials: Sequence[Trial], seed: int, machine: str) -> dict[str, Any]:
+def trials_content(prediction_set: PredictionSet, trials: Sequence[Trial], seed: int, machine: str) -> dict[str, Any]:
     """Return the trials for programs and the page; predicted and measured are seconds a step."""
     trial_score = score(trials)
     return {

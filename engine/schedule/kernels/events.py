@@ -9,16 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from ...core.jit import inner, shared
-from .template import ACTIVE, ASKED, FIRST, GATE_ON, NEWEST, NOBODY, OVERFLOW, READY, WAITING, ScheduleState, Template
+from ...core.jit import inner_kernel, shared_kernel
+from .template import (
+    ACTIVE,
+    FIRST_BATCH,
+    GATE_ON,
+    NEWEST,
+    NO_CAUSE,
+    OVERFLOW,
+    READY,
+    TO_DISPATCH,
+    WAITING,
+    ScheduleState,
+    Template,
+)
 
 BITS = 62  # servers with a bit of their own in ASKED; with more servers some are dispatched in vain
 
 
-@inner
+@inner_kernel
 def _push(state: ScheduleState, line: int, flat: int) -> None:
     size = state.queued[line]
-    state.roll[ASKED] |= 1 << line // 2 % BITS
+    state.roll[TO_DISPATCH] |= 1 << line // 2 % BITS
     if size == state.queue.shape[1]:
         state.roll[OVERFLOW] = 1
         return
@@ -26,7 +38,7 @@ def _push(state: ScheduleState, line: int, flat: int) -> None:
     state.queued[line] = size + 1
 
 
-@inner
+@inner_kernel
 def _pop(state: ScheduleState, line: int) -> Any:
     """Take the task of the queue that was ready first.
 
@@ -44,7 +56,7 @@ def _pop(state: ScheduleState, line: int) -> Any:
     return flat
 
 
-@inner
+@inner_kernel
 def _release(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, clock: float) -> None:
     """Release the followers of task k of a batch.
 
@@ -59,7 +71,7 @@ def _release(graph: Template, state: ScheduleState, batch: int, k: int, cause: i
             _make_ready(graph, state, follower_batch, follower, cause, clock)
 
 
-@inner
+@inner_kernel
 def _make_ready(graph: Template, state: ScheduleState, batch: int, k: int, cause: int, clock: float) -> None:
     flat, task = batch * len(graph.tasks) + k, graph.tasks[k]
     state.tasks[flat].ready, state.tasks[flat].cause = clock, cause
@@ -71,7 +83,7 @@ def _make_ready(graph: Template, state: ScheduleState, batch: int, k: int, cause
         _push(state, task.server * 2 + task.background, flat)
 
 
-@shared
+@shared_kernel
 def _let_waiting_go(graph: Template, state: ScheduleState, clock: float) -> bool:
     """Release the batch that waits for the rolling log if the newest complete log is recent enough; return if it did."""
     batch, newest, width = state.roll[WAITING], state.roll[NEWEST], len(graph.tasks)
@@ -84,7 +96,7 @@ def _let_waiting_go(graph: Template, state: ScheduleState, clock: float) -> bool
     return True
 
 
-@inner
+@inner_kernel
 def _complete_log(graph: Template, state: ScheduleState, clock: float) -> None:
     batch, newest, width = state.roll[ACTIVE], state.roll[READY], len(graph.tasks)
     state.tasks[batch * width + graph.roll].end = clock
@@ -93,7 +105,7 @@ def _complete_log(graph: Template, state: ScheduleState, clock: float) -> None:
         state.roll[ACTIVE] = newest
 
 
-@inner
+@inner_kernel
 def _suspend(graph: Template, state: ScheduleState, server: int, clock: float) -> None:
     lane = state.servers[server]
     flat, lane.running = lane.running, -1
@@ -102,7 +114,7 @@ def _suspend(graph: Template, state: ScheduleState, server: int, clock: float) -
         _push(state, server * 2 + 1, flat)
 
 
-@inner
+@inner_kernel
 def _start_task(graph: Template, state: ScheduleState, server: int, flat: int, clock: float) -> None:
     k, run, lane = flat % len(graph.tasks), state.tasks[flat], state.servers[server]
     if np.isnan(run.start):
@@ -114,7 +126,7 @@ def _start_task(graph: Template, state: ScheduleState, server: int, flat: int, c
     lane.running, lane.since, lane.finish = flat, clock, clock + run.left
 
 
-@inner
+@inner_kernel
 def _dispatch(graph: Template, state: ScheduleState, server: int, clock: float) -> None:
     """Select the server's next task, and suspend a background task that must yield."""
     width, flat = len(graph.tasks), state.servers[server].running
@@ -124,7 +136,7 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, clock: float) 
     rolling = flat >= 0 and flat % width == graph.roll
     if flat >= 0 and not rolling and not graph.tasks[flat % width].background:
         return
-    line: Any = NOBODY
+    line: Any = NO_CAUSE
     for queue in (server * 2 + 1, server * 2):
         if state.queued[queue] > 0 and (flat < 0 or rolling or queue == server * 2):
             line = queue
@@ -137,11 +149,11 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, clock: float) 
         _start_task(graph, state, server, next_task, clock)
 
 
-@inner
+@inner_kernel
 def _settle(graph: Template, state: ScheduleState, clock: float) -> None:
     while graph.roll >= 0 and _let_waiting_go(graph, state, clock):
         pass
-    servers_to_choose, state.roll[ASKED] = state.roll[ASKED], 0
+    servers_to_choose, state.roll[TO_DISPATCH] = state.roll[TO_DISPATCH], 0
     for server in range(graph.servers):
         if servers_to_choose >> server % BITS & 1:
             _dispatch(graph, state, server, clock)
@@ -149,7 +161,7 @@ def _settle(graph: Template, state: ScheduleState, clock: float) -> None:
         _dispatch(graph, state, graph.tasks[graph.roll].server, clock)
 
 
-@inner
+@inner_kernel
 def _finish(graph: Template, state: ScheduleState, server: int, clock: float) -> int:
     """Complete the server's task.
 
@@ -158,7 +170,7 @@ def _finish(graph: Template, state: ScheduleState, server: int, clock: float) ->
     lane, width = state.servers[server], len(graph.tasks)
     flat, lane.running = lane.running, -1
     lane.last = flat
-    state.roll[ASKED] |= 1 << server % BITS
+    state.roll[TO_DISPATCH] |= 1 << server % BITS
     if flat % width == graph.roll:
         _complete_log(graph, state, clock)
         return 0
@@ -169,7 +181,7 @@ def _finish(graph: Template, state: ScheduleState, server: int, clock: float) ->
     return 1
 
 
-@inner
+@inner_kernel
 def _next_completion(state: ScheduleState) -> float:
     soonest = np.inf
     for server in range(len(state.servers)):
@@ -179,19 +191,19 @@ def _next_completion(state: ScheduleState) -> float:
     return soonest
 
 
-@shared
+@shared_kernel
 def _open(graph: Template, state: ScheduleState) -> None:
     for k in range(len(graph.tasks)):
         if graph.tasks[k].apart:
             _run_apart(graph, state, k)
         elif graph.tasks[k].first_needs == 0:
-            _make_ready(graph, state, FIRST, k, NOBODY, 0.0)
+            _make_ready(graph, state, FIRST_BATCH, k, NO_CAUSE, 0.0)
 
 
-@inner
+@inner_kernel
 def _run_apart(graph: Template, state: ScheduleState, k: int) -> None:
     """Run the task of all batches in a row: it may be any number of batches ahead of other tasks."""
-    predecessor: Any = NOBODY
+    predecessor: Any = NO_CAUSE
     clock = 0.0
     for flat in range(k, len(state.tasks), len(graph.tasks)):
         run = state.tasks[flat]
@@ -199,7 +211,7 @@ def _run_apart(graph: Template, state: ScheduleState, k: int) -> None:
         predecessor, clock = flat, run.end
 
 
-@inner
+@inner_kernel
 def advance(graph: Template, state: ScheduleState) -> int:
     """Run the schedule to its end.
 

@@ -5,14 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.arrays import Flags, Floats, Ints, Records
-from ...core.jit import inner
+from ...core.jit import inner_kernel
 
 QUEUE = 256
 # Slots of ScheduleState.roll: the log being written, the newest complete one, the newest batch whose log could start,
 # whether the gate task runs, the batch that waits for a log, whether a queue has overflown, and servers to dispatch, as bits.
-ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW, ASKED = range(7)
-FIRST, NOBODY = np.int64(0), np.int64(-1)  # the first batch, and no cause; typed, since kernels compile literals apart
-SECONDS, ENERGY, STORED = range(3)  # kinds of costs
+ACTIVE, NEWEST, READY, GATE_ON, WAITING, OVERFLOW, TO_DISPATCH = range(7)
+FIRST_BATCH, NO_CAUSE = np.int64(0), np.int64(-1)  # the first batch, and no cause; typed, since kernels compile literals apart
+SECONDS, ENERGY, STORED_BYTES = range(3)  # kinds of costs
 
 
 def dtype(fields: str) -> np.dtype[np.void]:
@@ -55,7 +55,7 @@ class Stretch(NamedTuple):
     times: float
 
 
-ONCE = Stretch(0, 0, 0.0)
+NO_REPEAT = Stretch(0, 0, 0.0)
 
 
 class ScheduleState(NamedTuple):
@@ -95,7 +95,7 @@ class Accounts(NamedTuple):
     cells: int
 
 
-class Taken(NamedTuple):
+class DemandCosts(NamedTuple):
     """The costs of D demands on P machines.
 
     column: the column in `costs` of each cost, (3, D, P): seconds, joules by amounts, bytes stored by persistent memory's media.
@@ -110,13 +110,13 @@ class Taken(NamedTuple):
     busy_watts: Floats
     idle_watts: Floats
 
-    def of(self, machines: Ints) -> "Taken":
+    def of(self, machines: Ints) -> "DemandCosts":
         """Return the costs on some of the machines.
 
         `take` keeps the layout that kernels are compiled for.
         """
         column, watts = self.column.take(machines, axis=2), (device_watts.take(machines, axis=1) for device_watts in self[3:])
-        return Taken(column, self.costs, self.written, *watts)
+        return DemandCosts(column, self.costs, self.written, *watts)
 
 
 class Averages(NamedTuple):
@@ -150,7 +150,7 @@ def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Average
     return Averages(step, np.zeros((points, tasks)), busy, dynamic, static, by_cell, bytes_written, media, stale)
 
 
-def begin(template: Template) -> ScheduleState:
+def initial_state(template: Template) -> ScheduleState:
     """Return the state before the first task.
 
     A relaxed log counts the first checkpoint as its newest.
@@ -166,8 +166,8 @@ def refusal(failed: int) -> str:
     return f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."
 
 
-@inner
-def expose(graph: Template, state: ScheduleState, last_task: int, begin_seconds: float, share: Floats) -> None:
+@inner_kernel
+def add_critical_path(graph: Template, state: ScheduleState, last_task: int, begin_seconds: float, share: Floats) -> None:
     """Add to `share` (K,) the seconds of each task on the critical path from `begin_seconds` to the end of `last_task`.
 
     `last_task` is a flat index (batch * K + position), and the sum is the whole span. Background work counts only from the end

@@ -5,8 +5,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Floats, Ints
-from ...core.jit import entry, inner
-from .template import ENERGY, FIRST, SECONDS, STORED, Accounts, Averages, ScheduleState, Stretch, Taken, Template
+from ...core.jit import entry_kernel, inner_kernel
+from .template import (
+    ENERGY,
+    FIRST_BATCH,
+    SECONDS,
+    STORED_BYTES,
+    Accounts,
+    Averages,
+    DemandCosts,
+    ScheduleState,
+    Stretch,
+    Template,
+)
 
 BUSY, EXPOSED, JOULES = range(3)
 BLOCK = 128  # machines whose accounts fit the processor's cache at once
@@ -21,7 +32,7 @@ class Sums(NamedTuple):
     total_written: Floats
 
 
-def sums_of(demand_costs: Taken, kind: Ints, with_totals: bool, stretch: Stretch) -> Sums:
+def sums_of(demand_costs: DemandCosts, kind: Ints, with_totals: bool, stretch: Stretch) -> Sums:
     """Return mean costs over the batches after the first two and, if `with_totals`, total costs over all batches."""
     averaged, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(demand_costs.costs)
     repeated = stretch.times * np.bincount(kind[stretch.first + 1 : stretch.last + 1], minlength=kinds)
@@ -32,7 +43,7 @@ def sums_of(demand_costs: Taken, kind: Ints, with_totals: bool, stretch: Stretch
     return sums
 
 
-@entry
+@entry_kernel
 def _sum(table: Floats, weight: Floats, kind: Ints, with_totals: bool, repeated: Floats, mean: Floats, total: Floats) -> None:
     for r in range(len(weight)):
         for column in range(len(mean)):
@@ -45,15 +56,17 @@ def _sum(table: Floats, weight: Floats, kind: Ints, with_totals: bool, repeated:
             total[column] += repeated[r] * table[r, column]
 
 
-@entry
-def average(accounts: Accounts, demand_costs: Taken, sums: Sums, roll: int, log_share: Floats, averages: Averages) -> None:
+@entry_kernel
+def enter_averages(
+    accounts: Accounts, demand_costs: DemandCosts, sums: Sums, roll: int, log_share: Floats, averages: Averages
+) -> None:
     """Enter the mean costs of demands in the accounts of P machines.
 
     A rolling log, task `roll`, ran in `log_share` (P,) of the batches. Static power goes to Other. A task's demands are
     neighbours, and the costs of a demand on many machines lie side by side.
     """
     for low in range(0, len(averages.step), BLOCK):
-        machines, stop = range(low, min(low + BLOCK, len(averages.step))), FIRST
+        machines, stop = range(low, min(low + BLOCK, len(averages.step))), FIRST_BATCH
         while stop < len(accounts.task):
             first_demand, task = stop, accounts.task[stop]
             while stop < len(accounts.task) and accounts.task[stop] == task:
@@ -68,9 +81,16 @@ def average(accounts: Accounts, demand_costs: Taken, sums: Sums, roll: int, log_
                 averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]
 
 
-@inner
+@inner_kernel
 def _average_task(
-    accounts: Accounts, demand_costs: Taken, sums: Sums, first_demand: int, stop: int, share: float, p: int, averages: Averages
+    accounts: Accounts,
+    demand_costs: DemandCosts,
+    sums: Sums,
+    first_demand: int,
+    stop: int,
+    share: float,
+    p: int,
+    averages: Averages,
 ) -> None:
     """Enter a task's demands; its exposed seconds go to the device that sets its pace."""
     pace, pacing = -1.0, 0
@@ -84,7 +104,7 @@ def _average_task(
         averages.cells[p, cell, BUSY] += seconds
         averages.cells[p, cell, JOULES] += joules
         averages.written[p] += share * sums.mean_written[d]
-        averages.media[p] += share * sums.mean[demand_costs.column[STORED, d, p]]
+        averages.media[p] += share * sums.mean[demand_costs.column[STORED_BYTES, d, p]]
         if busy > pace:
             pace, pacing = busy, cell
     averages.cells[p, pacing, EXPOSED] += averages.exposed[p, accounts.task[first_demand]]
@@ -122,13 +142,13 @@ def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = 
     return Totals(makespan, np.zeros((shape[0], points)), np.zeros((points, cells, 2)), bytes_written, media, start, end)
 
 
-@inner
-def total(
+@inner_kernel
+def enter_run(
     graph: Template,
     state: ScheduleState,
     kind: Ints,
     accounts: Accounts,
-    demand_costs: Taken,
+    demand_costs: DemandCosts,
     stretch: Stretch,
     p: int,
     totals: Totals,
@@ -150,8 +170,8 @@ def total(
     totals.makespan[p] += stretch.times * (totals.ends[stretch.last, p] - totals.ends[stretch.first, p])
 
 
-@entry
-def enter(accounts: Accounts, demand_costs: Taken, sums: Sums, totals: Totals, roll: int) -> None:
+@entry_kernel
+def enter_demands(accounts: Accounts, demand_costs: DemandCosts, sums: Sums, totals: Totals, roll: int) -> None:
     """Enter the total costs of all demands of P runs, except a rolling log's."""
     for d in range(len(accounts.task)):
         cell, v = accounts.cell[d], accounts.device[d]
@@ -161,16 +181,16 @@ def enter(accounts: Accounts, demand_costs: Taken, sums: Sums, totals: Totals, r
             totals.cells[p, cell, 0] += busy
             totals.cells[p, cell, 1] += joules + busy * demand_costs.busy_watts[v, p]
             totals.written[p] += sums.total_written[d]
-            totals.media[p] += sums.total[demand_costs.column[STORED, d, p]]
+            totals.media[p] += sums.total[demand_costs.column[STORED_BYTES, d, p]]
 
 
-@inner
+@inner_kernel
 def _enter_log(
     graph: Template,
     state: ScheduleState,
     kind: Ints,
     accounts: Accounts,
-    demand_costs: Taken,
+    demand_costs: DemandCosts,
     stretch: Stretch,
     p: int,
     d: int,
@@ -181,17 +201,17 @@ def _enter_log(
         r, share = kind[n], _done_share(graph, state, n, totals.makespan[p])
         if stretch.times > 0.0:
             low, high = totals.ends[stretch.first, p], totals.ends[stretch.last, p]
-            share += stretch.times * logged(graph, state, n, low, high, totals.makespan[p])
+            share += stretch.times * logged_share(graph, state, n, low, high, totals.makespan[p])
         busy += 0.0 if accounts.beside[d] else share * demand_costs.costs[r, column[SECONDS]]
         joules += share * demand_costs.costs[r, column[ENERGY]]
         totals.written[p] += share * demand_costs.written[r, d]
-        totals.media[p] += share * demand_costs.costs[r, column[STORED]]
+        totals.media[p] += share * demand_costs.costs[r, column[STORED_BYTES]]
     totals.cells[p, accounts.cell[d], 0] += busy
     totals.cells[p, accounts.cell[d], 1] += joules + busy * demand_costs.busy_watts[accounts.device[d], p]
 
 
-@inner
-def logged(graph: Template, state: ScheduleState, n: int, low: float, high: float, end_seconds: float) -> Any:
+@inner_kernel
+def logged_share(graph: Template, state: ScheduleState, n: int, low: float, high: float, end_seconds: float) -> Any:
     """Return the share of batch n's log written between `low` and `high` [s], at an even rate up to `end_seconds`."""
     run = state.tasks[n * len(graph.tasks) + graph.roll]
     end = run.end if run.end <= end_seconds else end_seconds
@@ -201,7 +221,7 @@ def logged(graph: Template, state: ScheduleState, n: int, low: float, high: floa
     return share * _done_share(graph, state, n, end_seconds)
 
 
-@inner
+@inner_kernel
 def _done_share(graph: Template, state: ScheduleState, n: int, end_seconds: float) -> Any:
     """Return the share of batch n's log that is done at `end_seconds`, the end of the run."""
     run, seconds = state.tasks[n * len(graph.tasks) + graph.roll], state.log_seconds[n]

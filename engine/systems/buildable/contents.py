@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from ...core import catalog
-from ...core.part_files.known import BETWEEN
+from ...core.part_files.known import DIGEST_SEPARATOR
 from ...hardware.device import expanders, nodes
 from ...hardware.devices import gatherer, remote
-from ...hardware.devices.chassis import USUAL, chassis_in_node
+from ...hardware.devices.chassis import DEFAULT_CHASSIS, chassis_in_node
 from ...hardware.devices.dram import DIMMS_GiB, grade_name
 from ...hardware.devices.expander_dram import dram_controllers
 from ...hardware.devices.gpu import REPLAYS
@@ -19,7 +19,7 @@ from ...hardware.devices.pmem import modules, own_link
 from ...hardware.hosts import host_channels
 from ...scenario.machine import MachineKnobs
 from ..sizing import PER_CHANNEL
-from ..system import Settled, named
+from ..system import Settled, device_names
 
 GENERIC = "CXL expander"  # no product: links, controllers and memory as knobs describe them
 
@@ -47,7 +47,7 @@ class Piece(NamedTuple):
 
 def short(name: str) -> str:
     """Return the name of a part without the digest of a user's own part."""
-    return name.partition(BETWEEN)[0]
+    return name.partition(DIGEST_SEPARATOR)[0]
 
 
 class Dimms(NamedTuple):
@@ -109,14 +109,14 @@ def _labelled(settled: Settled) -> Iterator[tuple[str, Piece]]:
 def _pieces(settled: Settled) -> Iterator[Piece]:
     """Yield the parts of a machine, device by device."""
     machine = settled.scenario.machine
-    for name in named(settled.scenario.system, machine):
+    for name in device_names(settled.scenario.system, machine):
         if name in PIECES:
             yield PIECES[name](machine)
-    if generic(settled):
+    if has_generic_expanders(settled):
         yield Piece("", GENERIC, expanders(machine))
 
 
-def generic(settled: Settled) -> bool:
+def has_generic_expanders(settled: Settled) -> bool:
     """Return whether a system's memory is behind CXL on expanders that are no product."""
     machine, system = settled.scenario.machine, settled.system
     product = machine.expander if system.memory == "expander-dram" else own_link(machine)
@@ -139,7 +139,7 @@ def _host_dram(machine: MachineKnobs) -> Piece:
 
 def _chassis(machine: MachineKnobs) -> Piece:
     """Return the chassis of all nodes."""
-    return Piece("chassis", machine.chassis or USUAL, nodes(machine) * chassis_in_node(machine))
+    return Piece("chassis", machine.chassis or DEFAULT_CHASSIS, nodes(machine) * chassis_in_node(machine))
 
 
 PIECES: Mapping[str, Callable[[MachineKnobs], Piece]] = {
@@ -151,6 +151,6 @@ PIECES: Mapping[str, Callable[[MachineKnobs], Piece]] = {
     "expander-dram": _expander_dram,
     "ssd": lambda machine: Piece("drive", machine.ssd, nodes(machine) * (machine.num_ssds or 1)),
     "near-data": lambda machine: Piece("near-data", machine.near_data_logic, expanders(machine)),
-    "gatherer": lambda machine: Piece(gatherer.KIND, gatherer.USED, nodes(machine)),
-    "remote": lambda machine: Piece(remote.KIND, remote.USED, machine.embedding_servers),
+    "gatherer": lambda machine: Piece(gatherer.KIND, gatherer.CARD_NAME, nodes(machine)),
+    "remote": lambda machine: Piece(remote.KIND, remote.SERVER_NAME, machine.embedding_servers),
 }

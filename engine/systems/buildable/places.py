@@ -9,24 +9,24 @@ from typing import NamedTuple
 
 from ...core import catalog, figures
 from ...hardware.device import assumed_value, expanders, gpus_in_node, nodes
-from ...hardware.devices.chassis import MOST_PLACES, USUAL, Chassis, chassis, forms
+from ...hardware.devices.chassis import DEFAULT_CHASSIS, MOST_PLACES, Chassis, chassis, gpu_forms
 from ...hardware.devices.dram import DIMMS_GiB
 from ...hardware.devices.expander_dram import card_lanes
-from ...hardware.devices.gpu import ACCELERATORS, most_watts
-from ...hardware.devices.pmem import BESIDE, modules, own_link
+from ...hardware.devices.gpu import ACCELERATORS, max_watts
+from ...hardware.devices.pmem import HOST_LIST, modules, own_link
 from ...hardware.hosts import HOSTS, host_channels
 from ...scenario.machine import MachineKnobs
-from ..sizing import PER_CHANNEL, most_dimms
-from ..system import Settled, named, powered
-from .contents import generic, host_dimms, short
+from ..sizing import PER_CHANNEL, max_dram_GiB
+from ..system import Settled, device_names, powered_devices
+from .contents import has_generic_expanders, host_dimms, short
 
-A_SOCKET = 8  # DIMMs of persistent memory of one socket
+MODULES_A_SOCKET = 8  # DIMMs of persistent memory of one socket
 DRIVE_LANES, CARD_LANES = 4, 16
 SUPERCHIP = "superchip"
 WORDS = {1: "one socket has", 2: "two sockets have", 4: "four sockets have"}
 
 
-class Wants(NamedTuple):
+class LaneUsers(NamedTuple):
     """Equal parts that take lanes of a node: their number, name, and the lanes of each."""
 
     number: int
@@ -62,12 +62,12 @@ class Node(NamedTuple):
         return 0 if self.link else self.modules
 
     @property
-    def behind(self) -> tuple[Wants, ...]:
+    def behind(self) -> tuple[LaneUsers, ...]:
         """The parts in expander bays: modules with links of their own, and cards of DRAM."""
         card, machine = self.machine.expander, self.machine
-        linked = (Wants(self.modules, short(machine.pmem), self.link),) if self.link and self.modules else ()
+        linked = (LaneUsers(self.modules, short(machine.pmem), self.link),) if self.link and self.modules else ()
         dram = card and "expander-dram" in self.devices
-        return (*linked, Wants(expanders(machine), short(card), card_lanes(card))) if card and dram else linked
+        return (*linked, LaneUsers(expanders(machine), short(card), card_lanes(card))) if card and dram else linked
 
 
 def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
     There is none if the machine can be built. `drives` are those of each node beside its system's.
     """
     machine = settled.scenario.machine
-    devices, link = named(settled.scenario.system, machine), own_link(machine)
+    devices, link = device_names(settled.scenario.system, machine), own_link(machine)
     node = Node(
         settled,
         machine,
@@ -103,8 +103,8 @@ def _gpus(node: Node) -> Iterator[str]:
     form = catalog.form("gpu", node.machine.gpu) if node.machine.gpu in ACCELERATORS else ""
     if form == SUPERCHIP:
         yield f"{gpus} {name} {_need(gpus, 'place')} for superchips, with boards of their own; {node.called} has 0."
-    elif form and form not in forms(node.machine.chassis or USUAL):
-        allowed_forms = " or ".join(forms(node.machine.chassis or USUAL))
+    elif form and form not in gpu_forms(node.machine.chassis or DEFAULT_CHASSIS):
+        allowed_forms = " or ".join(gpu_forms(node.machine.chassis or DEFAULT_CHASSIS))
         yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.called} has 0, and {room} for {allowed_forms}."
 
 
@@ -118,7 +118,7 @@ def _host(node: Node) -> Iterator[str]:
     channels, max_channels = host_channels(machine), round(assumed_value(machine, "host", host.channels))
     if channels > max_channels:
         yield f"Host DRAM {_need(channels, 'channel', 1)}; {short(machine.host)} has {max_channels}."
-    gib, max_gib = machine.host_dram_GiB or 0.0, most_dimms(channels)
+    gib, max_gib = machine.host_dram_GiB or 0.0, max_dram_GiB(channels)
     if "dram" in node.devices and gib > max_gib:
         yield f"{figures.exact(gib)} GiB of host DRAM need larger DIMMs; {_largest(channels)}."
 
@@ -130,8 +130,8 @@ def _dimms(node: Node) -> Iterator[str]:
     """
     count, name = node.slotted, short(node.machine.pmem)
     sockets, slots = _sockets(node.machine), round(node.chassis.slots.value)
-    if count > A_SOCKET * sockets:
-        socket_limit = f"{WORDS.get(sockets, f'{sockets} sockets have')} {A_SOCKET * sockets}"
+    if count > MODULES_A_SOCKET * sockets:
+        socket_limit = f"{WORDS.get(sockets, f'{sockets} sockets have')} {MODULES_A_SOCKET * sockets}"
         yield f"{count} modules of {name} {_need(count, 'DIMM slot')} beside DRAM; {socket_limit}."
     if node.dimms + count > slots:
         module_clause = f" and {_module_count(count, name)}" * bool(count)
@@ -143,7 +143,7 @@ def _host_generations(node: Node) -> Iterator[str]:
     if not node.slotted:
         return
     hosts, host_name, name = (
-        catalog.listed("media", node.machine.pmem, BESIDE),
+        catalog.list_words("media", node.machine.pmem, HOST_LIST),
         short(node.machine.host),
         short(node.machine.pmem),
     )
@@ -157,7 +157,7 @@ def _products(node: Node) -> Iterator[str]:
 
     Products are modules with links of their own, and cards.
     """
-    if not generic(node.settled):
+    if not has_generic_expanders(node.settled):
         return
     count = expanders(node.machine)
     memory_name = "DRAM" if node.settled.system.memory == "expander-dram" else short(node.machine.pmem)
@@ -180,9 +180,9 @@ def _lanes(node: Node) -> Iterator[str]:
     machine = node.machine
     lane_users = (
         *node.behind,
-        Wants(node.drives, short(machine.ssd), DRIVE_LANES),
-        Wants(expanders(machine) * ("near-data" in node.devices), f"{short(machine.near_data_logic)} near data", CARD_LANES),
-        Wants(int("gatherer" in node.devices), "gather card", CARD_LANES),
+        LaneUsers(node.drives, short(machine.ssd), DRIVE_LANES),
+        LaneUsers(expanders(machine) * ("near-data" in node.devices), f"{short(machine.near_data_logic)} near data", CARD_LANES),
+        LaneUsers(int("gatherer" in node.devices), "gather card", CARD_LANES),
     )
     wants = [user for user in lane_users if user.number]
     need, free_lanes = sum(user.number * user.lanes for user in wants), round(node.chassis.lanes.value)
@@ -197,9 +197,9 @@ def _supplies(node: Node) -> Iterator[str]:
     They feed GPUs at their limit, CPUs at full work, and all else at idle power.
     """
     machine, full_power_devices = node.machine, ("gpu", "host", "remote")
-    devices = powered(node.settled.scenario.system, machine)
+    devices = powered_devices(node.settled.scenario.system, machine)
     rest = sum(device.idle_watts for name, device in devices.items() if name not in full_power_devices) / nodes(machine)
-    gpus = gpus_in_node(machine) * most_watts(machine) if "gpu" in devices else 0.0
+    gpus = gpus_in_node(machine) * max_watts(machine) if "gpu" in devices else 0.0
     watts, rating = rest + gpus + assumed_value(machine, "host", HOSTS[machine.host].active), node.chassis.rating.value
     if watts > rating:
         need = f"GPUs, CPUs and all else of a node need {figures.figure(watts, 'W')}"
@@ -209,7 +209,7 @@ def _supplies(node: Node) -> Iterator[str]:
 def _servers(node: Node) -> Iterator[str]:
     """Yield a sentence if an embedding server's DRAM exceeds its channels, as many as a host's."""
     channels = host_channels(node.machine)
-    gib, max_gib = node.machine.server_dram_GiB or 0.0, most_dimms(channels)
+    gib, max_gib = node.machine.server_dram_GiB or 0.0, max_dram_GiB(channels)
     if "remote" in node.devices and gib > max_gib:
         yield f"{figures.exact(gib)} GiB of an embedding server need larger DIMMs; {_largest(channels)}."
 
@@ -239,7 +239,7 @@ def _need(number: int, place_name: str, needing: int = 0) -> str:
 
 def _largest(channels: int) -> str:
     """Return a sentence about the largest DIMMs of so many channels."""
-    return f"{PER_CHANNEL * channels} of {DIMMS_GiB[-1]} GiB are {figures.exact(most_dimms(channels))} GiB"
+    return f"{PER_CHANNEL * channels} of {DIMMS_GiB[-1]} GiB are {figures.exact(max_dram_GiB(channels))} GiB"
 
 
 def _module_count(number: int, name: str) -> str:
@@ -247,7 +247,7 @@ def _module_count(number: int, name: str) -> str:
     return f"{number} module{'s' * (number > 1)} of {name}"
 
 
-def _count_sentence(parts: Sequence[Wants]) -> str:
+def _count_sentence(parts: Sequence[LaneUsers]) -> str:
     """Return numbers and names of parts as an enumeration."""
     phrases = [f"{part.number} {part.name}" for part in parts]
     return f"{', '.join(phrases[:-1])} and {phrases[-1]}" if len(phrases) > 1 else phrases[0]

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.arrays import Flags, Floats, Ints
-from ...core.jit import entry
+from ...core.jit import entry_kernel
 from ...core.work import AllToAll, Amount
-from ..sharding import Parts, Pieces, Shares, alike, shares, weighed
+from ..sharding import Parts, Pieces, Shares, distinct_pieces, shares, weight_widths
 
 
 class Crossing(NamedTuple):
@@ -36,7 +36,7 @@ class Crossing(NamedTuple):
 NO_CROSSING = Crossing(0.0, 0.0, 0.0)
 
 
-def even(parts: Parts, nbytes: float) -> Crossing:
+def even_crossing(parts: Parts, nbytes: float) -> Crossing:
     """Return the traffic if each part has an even share of `nbytes` for each part.
 
     A part's share for itself does not cross.
@@ -50,7 +50,7 @@ def even(parts: Parts, nbytes: float) -> Crossing:
     )
 
 
-def vectors(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Crossing:
+def vector_crossing(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Crossing:
     """Return the traffic of pooled vectors, one way.
 
     `nbytes`: a table's vectors for a batch's samples, or each table's, (T,).
@@ -58,7 +58,7 @@ def vectors(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Crossing:
     return busiest(*vector_routes(parts, pieces, nbytes))
 
 
-def indices(parts: Parts, index_nbytes: Floats) -> Crossing:
+def index_crossing(parts: Parts, index_nbytes: Floats) -> Crossing:
     """Return the traffic of indices, of which each part receives `index_nbytes`, (P,).
 
     They come evenly from the samples of all parts.
@@ -79,15 +79,15 @@ def vector_routes(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> tuple
     """
     sent_bytes, received = np.zeros((2, 2, parts.number))
     if not isinstance(nbytes, float):
-        pieces, nbytes = weighed(pieces, nbytes)
-    widths, place = alike(pieces)
+        pieces, nbytes = weight_widths(pieces, nbytes)
+    widths, place = distinct_pieces(pieces)
     piece_shares = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)
     owns, members = np.zeros(parts.number, dtype=np.bool_), np.zeros(parts.groups, dtype=np.int64)
     _cross(widths * nbytes, piece_shares, parts.group, parts.beside, owns, members, sent_bytes, received)
     return sent_bytes, received
 
 
-@entry
+@entry_kernel
 def _cross(
     nbytes: Floats,
     piece_shares: Shares,

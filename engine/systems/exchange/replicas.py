@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.memo import remembered
-from ...core.row_sizes import RowBytes, over_rows
+from ...core.memo import memoised
+from ...core.row_sizes import RowBytes, mean_over_rows
 from ...core.work import AllReduce, Pool, RowUpdates
 from ...hardware.device import seconds
 from ...hardware.devices.gpu import memory_bytes
-from ...registry import load
+from ...registry import load_variant
 from ...scenario.scenario import Scenario, per_table
 from ...units import FLOAT32, MiB
-from ...workload.accesses import expected
-from ...workload.bags import generating, length_cv
-from ...workload.caching.expected_cache import hot_split, hot_unique, hottest
+from ...workload.accesses import expected_accesses
+from ...workload.bags import length_cv, length_generating_function
+from ...workload.caching.expected_cache import hot_split, hot_unique, hottest_by_table
 from ..row_kinds import RowKind, mean_kind, row_kinds
-from ..steps.stashing import most_bytes
-from ..traffic import SENT, mlp_bytes, num_rows, rows_within, tables_apart
+from ..steps.stashing import peak_bytes
+from ..traffic import SENT_BYTES, mlp_bytes, num_rows, rows_within, tables_apart
 from .crossing import Crossing
 
 SIZES = tuple((MiB * np.geomspace(1 / 4, 16 * 1024, 17)).tolist())  # candidate bytes of copies, each twice the one before
@@ -46,18 +46,18 @@ class Replicas(NamedTuple):
 NO_REPLICAS = Replicas()
 
 
-@remembered(most=256)
+@memoised(most=256)
 def replicas(s: Scenario, rows: float) -> Replicas:
     """Return the expected use of the `rows` most popular rows if every GPU holds them."""
     if not rows:
         return NO_REPLICAS
     if rows >= num_rows(s):  # exactly 1: a rounding error left over would still start an exchange
-        return Replicas(rows, 1.0, 1.0, float(expected(s).unique_rows.sum()))
+        return Replicas(rows, 1.0, 1.0, float(expected_accesses(s).unique_rows.sum()))
     pooling, cv = np.array(per_table(s.model, "pooling"), dtype=np.float64), np.array(length_cv(s))
     features = np.array(per_table(s.model, "features"))
-    hit_rates, bags = np.minimum(hottest(s, rows)[1], 1.0), pooling / features
-    vectors = generating(bags, cv, hit_rates) if cv.any() else hit_rates**bags
-    unique = hot_split(s, rows).hot * float(expected(s).unique_rows.sum())
+    hit_rates, bags = np.minimum(hottest_by_table(s, rows)[1], 1.0), pooling / features
+    vectors = length_generating_function(bags, cv, hit_rates) if cv.any() else hit_rates**bags
+    unique = hot_split(s, rows).hot * float(expected_accesses(s).unique_rows.sum())
     return Replicas(rows, float(hit_rates @ pooling / pooling.sum()), float(np.average(vectors, weights=features)), unique)
 
 
@@ -72,9 +72,9 @@ def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Repli
         return NO_REPLICAS
     if size_MiB is not None:
         return replicas(s, rows_within(s, size_MiB * MiB))
-    if not planned(s):
+    if not is_planned(s):
         return NO_REPLICAS
-    room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - most_bytes(s, table_nbytes)
+    room = memory_bytes(s.machine) - 2 * mlp_bytes(s) - peak_bytes(s, table_nbytes)
     best_replicas, best_seconds = NO_REPLICAS, _seconds(s, NO_REPLICAS, pooled)[0] * WORTHWHILE
     for rows in dict.fromkeys(rows_within(s, size) for size in SIZES if size <= room):
         candidate = replicas(s, rows)
@@ -86,7 +86,7 @@ def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Repli
     return best_replicas
 
 
-def planned(s: Scenario) -> bool:
+def is_planned(s: Scenario) -> bool:
     """Return whether the planner shards the tables, which automatic replicas need."""
     return not s.policy.plan and s.policy.sharding in (None, "planner")
 
@@ -96,8 +96,8 @@ def vector_sent(s: Scenario, gradient: RowBytes) -> float:
 
     `gradient`: its bytes in fp32.
     """
-    element_bytes, vector_overhead = SENT[s.machine.exchange_precision]
-    return float(over_rows(gradient, lambda nbytes: element_bytes * nbytes / FLOAT32 + vector_overhead))
+    element_bytes, vector_overhead = SENT_BYTES[s.machine.exchange_precision]
+    return float(mean_over_rows(gradient, lambda nbytes: element_bytes * nbytes / FLOAT32 + vector_overhead))
 
 
 def _replicated_row(s: Scenario, rows: float) -> RowKind:
@@ -111,7 +111,7 @@ def _seconds(s: Scenario, candidate: Replicas, pooled: Crossing) -> tuple[float,
 
     There are two exchanges; copies have work of their own.
     """
-    network, gpu = (load("devices", name).build(s.machine) for name in ("network", "gpu"))
+    network, gpu = (load_variant("devices", name).build(s.machine) for name in ("network", "gpu"))
     exchange = pooled.work(1 - candidate.vectors)
     extra_rows = candidate.unique * (1 - 1 / s.machine.num_gpus)
     row = _replicated_row(s, candidate.rows)

@@ -22,7 +22,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         training_loop(("Missing rows to GPU",)),
         gpu.features(t, "Find misses"),
         *_tend(t, 1 / s.policy.prefetch_batches),
-        *gpu.step(s, t, t.rows, ("Scatter missing rows",)),
+        *gpu.train_step(s, t, t.rows, ("Scatter missing rows",)),
     )
 
 
@@ -36,10 +36,10 @@ def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
     steps: tuple[tuple[str, Stage, Demand], ...] = (
         ("Cache software", "Embedding", Demand("host", CacheSoftware(times))),
         ("Gather evicted rows", "Embedding", Demand("gpu", Stream(go))),
-        ("Evicted rows to host", "Transfer", Demand("pcie", Copy(go, pinned=False), gpu.DOWN)),
+        ("Evicted rows to host", "Transfer", Demand("pcie", Copy(go, pinned=False), gpu.FROM_GPU)),
         ("Scatter evicted rows", "Embedding", Demand("host", HostRows(t.evicted, t.moved_bytes, scatter=True))),
         ("Gather missing rows", "Embedding", Demand("host", HostRows(t.misses, t.moved_bytes))),
-        ("Missing rows to GPU", "Transfer", Demand("pcie", Copy(come), gpu.UP)),
+        ("Missing rows to GPU", "Transfer", Demand("pcie", Copy(come), gpu.TO_GPU)),
         ("Scatter missing rows", "Embedding", Demand("gpu", Stream(come))),
     )
     predecessors = ("Find misses", *(name for name, _, _ in steps))

@@ -46,7 +46,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         shared.bottom_backward(s, ("Top MLP",)),
         *gpu.all_reduce(s, t),
         spread,
-        uvm_cache.rewriting(rewrite, t.refused * t.moved_nbytes, t.row_skew) if _hashed(s) else rewrite,
+        uvm_cache.with_host_writes(rewrite, t.refused * t.moved_nbytes, t.row_skew) if _hashed(s) else rewrite,
     )
 
 
@@ -60,8 +60,8 @@ def _find(s: Scenario, t: Traffic, arrived: Names) -> tuple[tuple[Task, ...], Na
     probe = Pool(t.rows * (PROBED + 2 * row) - host_bytes, skew=t.row_skew)
     if _hashed(s):
         find = Task("Find rows", "Embedding", (Demand("gpu", probe),), ("Unique ids",))
-        return (unique, uvm_cache.reading(find, host_bytes, t.row_skew)), ("Find rows",)
-    cache_traffic = uvm_cache.moves(t, ("Unique ids",), t.row_skew)
+        return (unique, uvm_cache.with_host_reads(find, host_bytes, t.row_skew)), ("Find rows",)
+    cache_traffic = uvm_cache.cache_moves(t, ("Unique ids",), t.row_skew)
     find = Task("Find rows", "Embedding", (Demand("gpu", probe),), tuple(task.name for task in cache_traffic))
     return (unique, *cache_traffic, find), ("Find rows",)
 

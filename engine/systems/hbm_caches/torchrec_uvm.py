@@ -20,7 +20,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     indices, arrived = gpu.index_exchange(settled)
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",))
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
-    in_hbm = gpu.lookup(t, uvm_cache.FILLED, ("Embedding update",), t.lookup_skew)
+    in_hbm = gpu.lookup(t, uvm_cache.FILL_TASKS, ("Embedding update",), t.lookup_skew)
     spread, rewrite = gpu.update(t, t.rows, backward, skew=t.lookup_skew, row_skew=t.row_skew)
     lookup, update = uvm_cache.with_refused(in_hbm, rewrite, t, t.row_skew)
     return (

@@ -24,7 +24,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     s, hot = settled.scenario, hot_batches(t)
     gpus = s.machine.num_gpus
     turns = np.sign(t.popular * (1 - t.popular)) / GAP.value
-    switch = (Demand("pcie", Copy(turns * (gpus + 1) * hot_bytes(s)), gpu.UP),)
+    switch = (Demand("pcie", Copy(turns * (gpus + 1) * hot_bytes(s)), gpu.TO_GPU),)
     popular, ordinary = gpu.by_popularity(t, *(np.full_like(hot, share.mean()) for share in (t.popular, t.popular_lookups)))
     pool = (Demand("gpu", Pool(hot * popular.gpu_lookup_bytes)),)
     spread = (Demand("gpu", Pool(hot * popular.gpu_spread_bytes, tables=t.tables)),)

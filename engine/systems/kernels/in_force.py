@@ -8,32 +8,32 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ...errors import BadKnob
-from ...registry import load, names
+from ...registry import load_variant, variant_names
 from ...scenario.scenario import Scenario
 from ..system import System
-from .mixed import CACHED, HOST, MIXED, TITLES, chosen_kernels
+from .mixed import HOST, MIXED, TITLES, UVM_CACHE, chosen_kernels
 
 
 def system_in_force(s: Scenario) -> System:
     """Return the system of a scenario, with its tables' own kernels if the system allows them."""
-    system: System = load("systems", s.system)
+    system: System = load_variant("systems", s.system)
     if s.policy.kernel == "auto" or not system.kernel:
         return system
     kernels = chosen_kernels(s)
-    return system if set(kernels) == {system.kernel} else mixed(s.system, CACHED in kernels)
+    return system if set(kernels) == {system.kernel} else mixed_system(s.system, UVM_CACHE in kernels)
 
 
 @lru_cache(maxsize=8)
-def mixed(name: str, with_cache: bool) -> System:
+def mixed_system(name: str, with_cache: bool) -> System:
     """Return the named system with kernels by table, with a cache if a kernel needs one."""
-    base_system: System = load("systems", name)
+    base_system: System = load_variant("systems", name)
     labels = {field: getattr(base_system, field) for field in ("title", "summary", "family", "baseline", "kernel", "cites")}
     return replace(MIXED, **labels, cache=MIXED.cache if with_cache else None)
 
 
 def title_of(s: Scenario) -> str:
     """Return the title of a system, with its tables' kernels or its stashed parts in brackets."""
-    title, kernels = str(load("systems", s.system).title), kernel_words(s)
+    title, kernels = str(load_variant("systems", s.system).title), kernel_words(s)
     stash = f" (stashing {s.policy.stashing})" if s.policy.stashing != "off" else ""
     return f"{title} (kernels {kernels})" if kernels else f"{title}{stash}"
 
@@ -43,7 +43,7 @@ def kernel_words(s: Scenario) -> str:
 
     "" if all tables have the system's own kernel.
     """
-    system_kernel = load("systems", s.system).kernel
+    system_kernel = load_variant("systems", s.system).kernel
     if s.policy.kernel == "auto" or not system_kernel:
         return ""
     tables = Counter(chosen_kernels(s))
@@ -59,7 +59,7 @@ def refuse_kernels(s: Scenario, system: System) -> None:
     kernels = s.policy.kernel if isinstance(s.policy.kernel, tuple) else (s.policy.kernel,)
     if set(kernels) == {"auto"} or system.kernel:
         return
-    able = " or ".join(name for name in names("systems") if load("systems", name).kernel)
+    able = " or ".join(name for name in variant_names("systems") if load_variant("systems", name).kernel)
     raise BadKnob(
         f"policy.kernel is not possible: system={s.system} says itself where rows are looked up; "
         f"set policy.kernel=auto, or choose {able}."

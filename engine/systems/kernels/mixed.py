@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.graph import Demand, Names, Task
-from ...core.memo import remembered
+from ...core.memo import memoised
 from ...core.row_sizes import mean_bytes
 from ...core.work import Copy, Pool, RowReads, RowUpdates
-from ...registry import load
+from ...registry import load_variant
 from ...scenario.scenario import Scenario, per_table
-from ...workload.accesses import expected
+from ...workload.accesses import expected_accesses
 from ...workload.caching.expected_cache import missed_rows
 from ..loop import training_loop
 from ..placement import Tiers
@@ -24,14 +24,14 @@ from ..steps import gpu, shared, uvm_cache
 from ..system import Cache, Settled, System, cache_policy
 from ..traffic import Traffic, table_nbytes
 
-HBM, UVM, CACHED, HOST = "hbm", "uvm", "uvm-cache", "host"
+HBM, UVM, UVM_CACHE, HOST = "hbm", "uvm", "uvm-cache", "host"
 ON_GPU = "gpu"  # the group of all tables that the GPU looks up itself
-TITLES = {HBM: "HBM", CACHED: "Cached", UVM: "UVM"}
+TITLES = {HBM: "HBM", UVM_CACHE: "Cached", UVM: "UVM"}
 
 
 def chosen_kernels(s: Scenario) -> tuple[str, ...]:
     """Return the kernel of each table, (T,)."""
-    system_kernel: str = load("systems", s.system).kernel
+    system_kernel: str = load_variant("systems", s.system).kernel
     kernels = s.policy.kernel if isinstance(s.policy.kernel, tuple) else (s.policy.kernel,) * s.model.num_tables
     return tuple(system_kernel if kernel == "auto" else kernel for kernel in kernels)
 
@@ -43,7 +43,7 @@ def tables_with(s: Scenario, *kernels: str) -> tuple[int, ...]:
 
 def groups(s: Scenario) -> Mapping[str, tuple[int, ...]]:
     """Return the tables of each kernel whose traffic the plan separates, without empty groups."""
-    kernel_tables = {kernel: tables_with(s, kernel) for kernel in (HBM, CACHED, UVM, HOST)} | {ON_GPU: tables_with(s, *TITLES)}
+    kernel_tables = {kernel: tables_with(s, kernel) for kernel in (HBM, UVM_CACHE, UVM, HOST)} | {ON_GPU: tables_with(s, *TITLES)}
     return {name: tables for name, tables in kernel_tables.items() if tables}
 
 
@@ -90,13 +90,13 @@ def _on_gpu(t: Traffic, group_traffic: Mapping[str, Traffic], arrived: Names, ba
 
     Then the gradients of all are spread, and each kind is updated.
     """
-    kinds = [name for name in (HBM, CACHED, UVM) if name in group_traffic]
+    kinds = [name for name in (HBM, UVM_CACHE, UVM) if name in group_traffic]
     spread, _ = gpu.update(group_traffic[ON_GPU], t.rows, backward, skew=group_traffic[ON_GPU].lookup_skew)
     lookups, updates = zip(*(_kernel(t, name, group_traffic[name], arrived, spread.name) for name in kinds), strict=True)
     names = tuple(lookup.name for lookup in lookups)
     fill = (
-        uvm_cache.fill(t, group_traffic[CACHED].sort_bytes, arrived, names, group_traffic[CACHED].row_skew)
-        if CACHED in group_traffic
+        uvm_cache.fill(t, group_traffic[UVM_CACHE].sort_bytes, arrived, names, group_traffic[UVM_CACHE].row_skew)
+        if UVM_CACHE in group_traffic
         else ()
     )
     return Steps((*fill, *lookups), (spread, *updates), names)
@@ -106,15 +106,15 @@ def _kernel(t: Traffic, kind: str, part: Traffic, arrived: Names, spread: str) -
     """Return lookup and update of the tables of one of the GPU's kernels."""
     title, nbytes = TITLES[kind], part.rows * mean_bytes(part.row_bytes)
     pool = Demand("gpu", Pool(part.gpu_lookup_bytes, skew=part.lookup_skew))
-    ready = uvm_cache.FILLED if kind == CACHED else arrived
+    ready = uvm_cache.FILL_TASKS if kind == UVM_CACHE else arrived
     lookup = Task(f"{title} lookup", "Embedding", (pool,), ready, (f"{title} update",))
     in_hbm = RowUpdates(part.rows, part.row_bytes, skew=part.row_skew)
     work = Demand("gpu", Pool(nbytes, skew=part.row_skew) if kind == UVM else in_hbm)
     update = Task(f"{title} update", "Embedding", (work,), (spread,))
     if kind == UVM:
-        host_lookup = uvm_cache.reading(lookup, part.lookup_bytes, part.lookup_skew)
-        return host_lookup, uvm_cache.rewriting(update, nbytes, part.row_skew)
-    return uvm_cache.with_refused(lookup, update, t, part.row_skew) if kind == CACHED else (lookup, update)
+        host_lookup = uvm_cache.with_host_reads(lookup, part.lookup_bytes, part.lookup_skew)
+        return host_lookup, uvm_cache.with_host_writes(update, nbytes, part.row_skew)
+    return uvm_cache.with_refused(lookup, update, t, part.row_skew) if kind == UVM_CACHE else (lookup, update)
 
 
 def _host(part: Traffic, backward: Names) -> Steps:
@@ -128,8 +128,8 @@ def _host(part: Traffic, backward: Names) -> Steps:
     lookup = shared.host_embedding(part, "Host lookup", (reads,), ("Training loop",), ("Host update",), skew=part.lookup_skew)
     update = shared.host_embedding(part, "Host update", (writes,), ("Host gradients",), skew=part.lookup_skew, updates=True)
     return Steps(
-        (lookup, cross("Host vectors", gpu.UP, ("Host lookup",))),
-        (cross("Host gradients", gpu.DOWN, backward), update),
+        (lookup, cross("Host vectors", gpu.TO_GPU, ("Host lookup",))),
+        (cross("Host gradients", gpu.FROM_GPU, backward), update),
         ("Host vectors",),
     )
 
@@ -137,17 +137,17 @@ def _host(part: Traffic, backward: Names) -> Steps:
 def capacity_rows(s: Scenario) -> float:
     """Return the capacity of the cache in HBM, in rows."""
     rows = np.array(per_table(s.model, "num_embeddings"))
-    return s.policy.cache_load_factor * float(rows[list(tables_with(s, CACHED))].sum())
+    return s.policy.cache_load_factor * float(rows[list(tables_with(s, UVM_CACHE))].sum())
 
 
-@remembered(most=64)
+@memoised(most=64)
 def tiers(s: Scenario) -> Tiers:
     """Return each table's bytes by memory, and its unique rows outside HBM.
 
     Of cached tables the latter are the rows that the cache misses.
     """
-    nbytes, unique_rows, kernels = table_nbytes(s), expected(s).unique_rows, np.array(chosen_kernels(s))
-    is_cached, in_hbm = kernels == CACHED, kernels == HBM
+    nbytes, unique_rows, kernels = table_nbytes(s), expected_accesses(s).unique_rows, np.array(chosen_kernels(s))
+    is_cached, in_hbm = kernels == UVM_CACHE, kernels == HBM
     missed = missed_rows(s, cache_policy(s, CACHE), capacity_rows(s), tables=np.flatnonzero(is_cached).tolist())
     rows = is_cached * np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
     cached_rows = s.policy.cache_load_factor * rows
@@ -161,7 +161,7 @@ def places(s: Scenario) -> dict[str, float]:
     return {place: float(nbytes.sum()) for place, nbytes in tiers(s).kept.items()}
 
 
-CACHE = Cache("lru", capacity_rows, ("lfu",), in_sets=True, tables=lambda s: tables_with(s, CACHED))
+CACHE = Cache("lru", capacity_rows, ("lfu",), in_sets=True, tables=lambda s: tables_with(s, UVM_CACHE))
 
 MIXED = System(
     title="Mixed kernels",

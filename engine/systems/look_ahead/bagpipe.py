@@ -6,7 +6,7 @@ from ...core.graph import Demand, Task
 from ...core.row_sizes import mean_bytes
 from ...core.work import AllReduce, Amount
 from ...scenario.scenario import Scenario
-from ...workload.caching.expected_cache import alone, look_ahead_by_table, look_ahead_rows
+from ...workload.caching.expected_cache import look_ahead_by_table, look_ahead_rows, single_use_shares
 from ..loop import training_loop
 from ..row_kinds import kind_bytes, row_bytes, row_kinds
 from ..steps import gpu, remote
@@ -23,14 +23,14 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     row that is used once and not again belongs to one trainer.
     """
     s = settled.scenario
-    trainers, single_use = s.machine.num_gpus, alone(s)
+    trainers, single_use = s.machine.num_gpus, single_use_shares(s)
     private_rows = np.minimum(single_use.last * t.evicted, t.cold)
     urgent_sync, deferred_sync = _synchronise(s, t, private_rows)
     return (
         training_loop(),
         *remote.fetch(t, (trainers - (trainers - 1) * single_use.passing) * t.misses, ("Embedding lookup",)),
         gpu.features(t, "Embedding lookup"),
-        *gpu.step(
+        *gpu.train_step(
             s,
             t,
             trainers * t.rows - (trainers - 1) * private_rows,

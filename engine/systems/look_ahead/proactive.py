@@ -9,7 +9,7 @@ from ..system import Settled
 from ..traffic import Traffic, cached_rows
 from .cold_in_dram import SYSTEM as REACTIVE
 
-AHEAD, AGAIN = "Read cold rows ahead", "Read trained rows again"
+READ_AHEAD, READ_TRAINED_AGAIN = "Read cold rows ahead", "Read trained rows again"
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
@@ -23,9 +23,11 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     split, ends = hot_split(s, cached_rows(s)), far_memory.end_of_batch(s)
     cold = t.rows * (1 - split.hot)
     arrived = gpu.index_exchange(settled)[1]
-    read_ahead = far_memory.read(settled, t, AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True)
-    reread = far_memory.read(settled, t, AGAIN, t.rows * split.again, arrived, (*ends, AHEAD))
-    return (reread, *far_memory.step(settled, t, cold, (AGAIN,)), read_ahead)
+    read_ahead = far_memory.read_far_rows(
+        settled, t, READ_AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True
+    )
+    reread = far_memory.read_far_rows(settled, t, READ_TRAINED_AGAIN, t.rows * split.again, arrived, (*ends, READ_AHEAD))
+    return (reread, *far_memory.step(settled, t, cold, (READ_TRAINED_AGAIN,)), read_ahead)
 
 
 SYSTEM = replace(

@@ -8,7 +8,7 @@ from ..steps import gpu
 from ..system import Cache, Settled, System
 from ..traffic import Traffic, cached_rows, table_bytes
 
-AHEAD = 4  # stages before training, each with a batch of its own
+STAGES_AHEAD = 4  # stages before training, each with a batch of its own
 WINDOW = 6  # batches whose rows stay: three to be written, the present one, two to come
 
 
@@ -23,13 +23,13 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     insert = (Demand("host", HostRows(t.evicted, t.moved_bytes, scatter=True), "rows"), Demand("gpu", Stream(come)))
     return (
         training_loop(),
-        *gpu.behind("Embedding update", AHEAD),
-        gpu.features(t, f"{AHEAD} behind"),
+        *gpu.wait_tasks("Embedding update", STAGES_AHEAD),
+        gpu.features(t, f"{STAGES_AHEAD} behind"),
         Task("Plan", "Embedding", (Demand("gpu", Pool(t.sort_bytes), "plan"),), ("Sparse features",)),
         Task("Collect", "Embedding", collect, ("Plan",)),
         Task("Exchange", "Transfer", exchange, ("Collect",)),
         Task("Insert", "Embedding", insert, ("Exchange",)),
-        *gpu.step(settled.scenario, t, t.rows, ("Insert",), ("Embedding update",)),
+        *gpu.train_step(settled.scenario, t, t.rows, ("Insert",), ("Embedding update",)),
     )
 
 

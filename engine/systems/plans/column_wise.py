@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..sharding import Pieces, Sharding, Wanted
+from ..sharding import Pieces, PlanRequest, Sharding
 
 
-def pieces(request: Wanted) -> Pieces:
+def pieces(request: PlanRequest) -> Pieces:
     """Return tables cut into as many ranges as there are parts, dealt out in turn.
 
     A range has 32 columns or more.

@@ -1,9 +1,9 @@
 """Interleaved: every part has an even share of everything, as the lines of a group of memory modules lie."""
 
-from ..sharding import Sharding, Wanted
+from ..sharding import PlanRequest, Sharding
 
 
-def pieces(request: Wanted) -> None:
+def pieces(request: PlanRequest) -> None:
     """Return None: all parts have equal shares."""
 
 

@@ -3,29 +3,34 @@
 import numpy as np
 
 from ...core.arrays import Floats, Ints
-from ..greedy import ALL, Rooms, deal
-from ..sharding import Pieces, Sharding, Wanted, made
+from ..greedy import ALL_PARTS, Rooms, deal_pieces
+from ..sharding import Pieces, PlanRequest, Sharding, make_plan
 
-OTHERS = ("table-wise", "column-wise", "two-level", "row-wise")
-SPREAD, FEWER = 20_000, 50_000  # limits of tables × parts: beyond them, rows over all parts, and over some parts, are not tried
-FINE = (1.0, 0.5, 0.25)  # shares of an even part's work: longer tables are cut into column ranges, or go by rows
-BOTH = tuple(np.geomspace(2.0, 0.2, 12).tolist())  # likewise; if columns are too few, rows go over as many parts as needed
+FIXED_PLANS = ("table-wise", "column-wise", "two-level", "row-wise")
+MAX_ROW_PLANS, MAX_PARTIAL_ROW_PLANS = (
+    20_000,
+    50_000,
+)  # limits of tables × parts: beyond them, rows over all parts, and over some parts, are not tried
+CUT_SHARES = (1.0, 0.5, 0.25)  # shares of an even part's work: longer tables are cut into column ranges, or go by rows
+CUT_AND_ROW_SHARES = tuple(
+    np.geomspace(2.0, 0.2, 12).tolist()
+)  # likewise; if columns are too few, rows go over as many parts as needed
 
 
-def pieces(request: Wanted) -> Pieces:
+def pieces(request: PlanRequest) -> Pieces:
     """Return the plan whose slowest parts take least time.
 
     Plans that do not fit count only if none fits.
     """
     size, uncut = request.tables * request.parts.number, np.ones(request.tables, dtype=np.int64)
-    cuts = [(_cuts(request, share), uncut) for share in (np.inf, *FINE)]
-    cuts += [(uncut, _by_rows(request, share)) for share in FINE if size <= SPREAD]
-    cuts += [_cuts_and_rows(request, share) for share in BOTH if size <= FEWER]
+    cuts = [(_cuts(request, share), uncut) for share in (np.inf, *CUT_SHARES)]
+    cuts += [(uncut, _by_rows(request, share)) for share in CUT_SHARES if size <= MAX_ROW_PLANS]
+    cuts += [_cuts_and_rows(request, share) for share in CUT_AND_ROW_SHARES if size <= MAX_PARTIAL_ROW_PLANS]
     plans = [
         greedy(request, *cut)
         for cut in {(ranges.tobytes(), share_counts.tobytes()): (ranges, share_counts) for ranges, share_counts in cuts}.values()
     ]
-    plans += [plan for name in (OTHERS if size <= SPREAD else OTHERS[:-1]) if (plan := made(name, request))]
+    plans += [plan for name in (FIXED_PLANS if size <= MAX_ROW_PLANS else FIXED_PLANS[:-1]) if (plan := make_plan(name, request))]
     fitting = [plan for plan in plans if request.fits(plan)]
     cheapest, cheapest_seconds = plans[0], np.inf
     for plan in fitting or plans:
@@ -34,7 +39,7 @@ def pieces(request: Wanted) -> Pieces:
     return cheapest
 
 
-def _parts_needed(request: Wanted, share: float) -> Floats:
+def _parts_needed(request: PlanRequest, share: float) -> Floats:
     """Return the parts that each table needs, (T,).
 
     On so many parts, a table takes no longer than a `share` of an even part's work, and fits.
@@ -45,13 +50,13 @@ def _parts_needed(request: Wanted, share: float) -> Floats:
     return part_counts
 
 
-def _cuts(request: Wanted, share: float) -> Ints:
+def _cuts(request: PlanRequest, share: float) -> Ints:
     """Return the column ranges of each table, as far as there are columns."""
     cuts: Ints = np.clip(_parts_needed(request, share), 1, request.ranges(request.parts.number)).astype(np.int64)
     return cuts
 
 
-def _by_rows(request: Wanted, share: float) -> Ints:
+def _by_rows(request: PlanRequest, share: float) -> Ints:
     """Return the parts over which each table's rows go.
 
     They are all parts if the table takes longer than a `share` of an even part's work, else one.
@@ -59,7 +64,7 @@ def _by_rows(request: Wanted, share: float) -> Ints:
     return np.where(request.seconds <= share * request.seconds.sum() / request.parts.number, 1, request.parts.number)
 
 
-def _cuts_and_rows(request: Wanted, share: float) -> tuple[Ints, Ints]:
+def _cuts_and_rows(request: PlanRequest, share: float) -> tuple[Ints, Ints]:
     """Return the column ranges of each table, and the parts for each range's rows.
 
     Rows go over several parts if columns are too few.
@@ -68,7 +73,7 @@ def _cuts_and_rows(request: Wanted, share: float) -> tuple[Ints, Ints]:
     return cuts, np.clip(np.ceil(_parts_needed(request, share) / cuts), 1, request.parts.number).astype(np.int64)
 
 
-def greedy(request: Wanted, ranges: Ints, share_counts: Ints) -> Pieces:
+def greedy(request: PlanRequest, ranges: Ints, share_counts: Ints) -> Pieces:
     """Return the greedy plan: the longest piece first, to the least busy part with room.
 
     A piece's rows go to `share_counts` parts; a piece for which too few parts have room goes over all.
@@ -77,10 +82,10 @@ def greedy(request: Wanted, ranges: Ints, share_counts: Ints) -> Pieces:
     room = np.arange(count) // np.array(request.sharing, dtype=np.int64)[:, None]
     free_bytes = np.array(request.rooms, dtype=np.float64)[:, None] + np.zeros(count)
     sharing = np.array([np.bincount(memory_rooms, minlength=count) for memory_rooms in room], dtype=np.int64).reshape(room.shape)
-    seconds, place = request.seconds / ranges, np.full((request.tables, max_ranges), ALL)
+    seconds, place = request.seconds / ranges, np.full((request.tables, max_ranges), ALL_PARTS)
     order, num_runs = np.argsort(-seconds, kind="stable"), int(ranges[(share_counts > 1) & (share_counts < count)].sum())
     owns = np.zeros((1 + num_runs, count), dtype=np.bool_)
-    deal(
+    deal_pieces(
         order,
         ranges,
         share_counts,

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ..sharding import Pieces, Sharding, Wanted, over
+from ..sharding import Pieces, PlanRequest, Sharding, plan_over_runs
 
 
-def pieces(request: Wanted) -> Pieces:
+def pieces(request: PlanRequest) -> Pieces:
     """Return every table spread over all parts."""
-    return over([tuple(range(request.parts.number))], np.zeros(request.tables, dtype=np.int64))
+    return plan_over_runs([tuple(range(request.parts.number))], np.zeros(request.tables, dtype=np.int64))
 
 
 SHARDING = Sharding(

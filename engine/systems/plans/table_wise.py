@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..sharding import Pieces, Sharding, Wanted
+from ..sharding import Pieces, PlanRequest, Sharding
 
 
-def pieces(request: Wanted) -> Pieces:
+def pieces(request: PlanRequest) -> Pieces:
     """Return table t on part t mod P."""
     table = np.arange(request.tables)
     return Pieces(table, np.ones(len(table)), table % request.parts.number)

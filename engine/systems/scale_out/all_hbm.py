@@ -10,7 +10,7 @@ from ..system import Settled, System
 from ..table_placement import skew
 from ..traffic import Traffic
 
-OUT, BACK = "Stash to host", "Stash to GPU"
+STASH_OUT, STASH_BACK = "Stash to host", "Stash to GPU"
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
@@ -33,8 +33,8 @@ def _with_stash(settled: Settled, batch: tuple[Task, ...]) -> tuple[Task, ...]:
     def copy(name: str, lane: str, predecessor: str) -> Task:
         return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1, skew=uneven), lane),), (predecessor,))
 
-    waiting = (replace(task, after=(*task.after, BACK)) if task.name == "Embedding update" else task for task in batch)
-    return (*waiting, copy(OUT, gpu.DOWN, "Embedding lookup"), copy(BACK, gpu.UP, OUT))
+    waiting = (replace(task, after=(*task.after, STASH_BACK)) if task.name == "Embedding update" else task for task in batch)
+    return (*waiting, copy(STASH_OUT, gpu.FROM_GPU, "Embedding lookup"), copy(STASH_BACK, gpu.TO_GPU, STASH_OUT))
 
 
 SYSTEM = System(

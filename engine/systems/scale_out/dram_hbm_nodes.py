@@ -1,7 +1,7 @@
 """DRAM and HBM of many nodes: a model's capacity decides how many; what heterogeneous memory is measured against."""
 
 from ...core.graph import Task
-from ..placement import USABLE, hbm_and_dram, tiers
+from ..placement import USABLE, hbm_dram_bytes, table_tiers
 from ..steps import far_memory
 from ..system import Settled, System
 from ..traffic import Traffic
@@ -21,8 +21,8 @@ SYSTEM = System(
     family="Scale-out",
     baseline="dram-hbm-nodes",
     shards="tiers",
-    places=hbm_and_dram,
-    tiers=tiers,
+    places=hbm_dram_bytes,
+    tiers=table_tiers,
     caches=lambda s: (0.0, 0.0),
     constants=(USABLE,),
     cites=("pytorch/torchrec, unified virtual memory",),

@@ -4,16 +4,16 @@ import numpy as np
 
 from ...core.constants import Constant
 from ...core.graph import Demand, Names, Task
-from ...core.row_sizes import joined, mean_bytes
+from ...core.row_sizes import joined_row_mix, mean_bytes
 from ...core.work import Copy, RowReads, RowUpdates, Stream
 from ...hardware.device import nodes
 from ...scenario.scenario import Scenario
 from ...units import GB
-from ..placement import USABLE, Levels, nbytes, placement, tiers
+from ..placement import USABLE, Levels, nbytes_of_tables, placement, table_tiers
 from ..row_kinds import row_bytes
 from ..steps import far_memory, gpu
 from ..system import Settled, System
-from ..table_placement import Far
+from ..table_placement import FarSkews
 from ..traffic import Traffic, cached_rows
 
 COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced", "RocksDB-like store; bytes written per byte")
@@ -37,7 +37,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     return (fetch, evict, *far_memory.step(settled, t, t.far, (fetch.name,)))
 
 
-def _fetch(uneven: Far, t: Traffic, predecessors: Names, after_previous: Names, prefetch: bool) -> Task:
+def _fetch(uneven: FarSkews, t: Traffic, predecessors: Names, after_previous: Names, prefetch: bool) -> Task:
     """Return the task that reads rows from all memories outside HBM.
 
     A missing row's whole block is read, and the row enters both caches.
@@ -48,19 +48,19 @@ def _fetch(uneven: Far, t: Traffic, predecessors: Names, after_previous: Names, 
         Demand("ssd", RowReads(level.drives, on_drives.row, skew=uneven.below)),
         Demand("pmem", RowReads(level.scm, in_scm.row, skew=uneven.below)),
         Demand("dram", RowReads(sum(level) + level.scm + level.drives, row, skew=uneven.node)),
-        Demand("pcie", Copy(sum(level) * mean_bytes(row), skew=uneven.gpu), gpu.UP),
+        Demand("pcie", Copy(sum(level) * mean_bytes(row), skew=uneven.gpu), gpu.TO_GPU),
     )
     return Task("Prefetch" if prefetch else "Fetch rows", "Embedding", demands, predecessors, after_previous)
 
 
-def _evict(uneven: Far, t: Traffic) -> Task:
+def _evict(uneven: FarSkews, t: Traffic) -> Task:
     """Return the task that moves evicted rows a level down.
 
     Each row that came in evicts a trained one. The drives' store rewrites the bytes that it compacts.
     """
     level, (_, _, in_scm, on_drives) = Levels(*t.levels.T), t.sizes.levels
     written_bytes = level.drives * mean_bytes(on_drives.row) * COMPACTION.value
-    lower_row = joined((in_scm.row, on_drives.row), (float(np.sum(level.scm)), float(np.sum(level.drives))))
+    lower_row = joined_row_mix((in_scm.row, on_drives.row), (float(np.sum(level.scm)), float(np.sum(level.drives))))
     lower = RowUpdates(level.scm + level.drives, lower_row, skew=uneven.below)
     return Task(
         "Evict rows",
@@ -77,8 +77,8 @@ def places(s: Scenario) -> dict[str, float]:
     """
     cache = cached_rows(s) * row_bytes(s)
     dense = placement(s, cache)
-    dram = (nbytes(s, dense.dram) + cache) / USABLE.value
-    return {"hbm": nbytes(s, dense.hbm), "dram": dram, "ssd": nbytes(s, dense.below)}
+    dram = (nbytes_of_tables(s, dense.dram) + cache) / USABLE.value
+    return {"hbm": nbytes_of_tables(s, dense.hbm), "dram": dram, "ssd": nbytes_of_tables(s, dense.below)}
 
 
 SYSTEM = System(
@@ -91,7 +91,7 @@ SYSTEM = System(
     baseline="dram-hbm-nodes",
     shards="tiers",
     places=places,
-    tiers=lambda s: tiers(s, cached_rows(s) * row_bytes(s)),
+    tiers=lambda s: table_tiers(s, cached_rows(s) * row_bytes(s)),
     caches=lambda s: (cached_rows(s), scm_rows(s)),
     constants=(USABLE, COMPACTION),
     cites=("MTrainS, arXiv 2305.01515 (abstract)", "pytorch/FBGEMM, SSD table-batched embeddings"),

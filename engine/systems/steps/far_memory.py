@@ -26,7 +26,7 @@ def next_batch(amount: Amount) -> Amount:
     return np.roll(amount, -1)
 
 
-def read(
+def read_far_rows(
     settled: Settled,
     t: Traffic,
     name: str,
@@ -43,7 +43,7 @@ def read(
     demands = (
         Demand("gpu", Pool(rows * mean_bytes(row), skew=skews.gpu)),
         Demand("dram", RowReads(rows, row, by="gpu", skew=skews.node)),
-        Demand("pcie", Copy(rows * mean_bytes(row), skew=skews.gpu), gpu.UP),
+        Demand("pcie", Copy(rows * mean_bytes(row), skew=skews.gpu), gpu.TO_GPU),
     )
     return Task(name, "Embedding", demands, predecessors, after_previous, background)
 
@@ -53,7 +53,7 @@ def step_in_the_open(settled: Settled, t: Traffic, name: str, far_rows: Amount) 
 
     They are read between the exchange of indices and the lookup.
     """
-    fetch = read(settled, t, name, far_rows, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
+    fetch = read_far_rows(settled, t, name, far_rows, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
     return (fetch, *step(settled, t, far_rows, (fetch.name,)))
 
 
@@ -68,6 +68,6 @@ def step(
     *earlier_tasks, update = gpu.step_over_all(settled, t, batch_end, batch_end, looked_up_after, updated_after)
     write = (
         Demand("dram", RowUpdates(far_rows, t.sizes.far, "gpu", skew=skews.node)),
-        Demand("pcie", Copy(far_rows * mean_bytes(t.sizes.far), skew=skews.gpu), gpu.DOWN),
+        Demand("pcie", Copy(far_rows * mean_bytes(t.sizes.far), skew=skews.gpu), gpu.FROM_GPU),
     )
     return (*earlier_tasks, replace(update, demands=(*update.demands, *write)))

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...core.arrays import Floats
 from ...core.graph import Demand, Names, Stage, Task
-from ...core.row_sizes import RowBytes, joined
+from ...core.row_sizes import RowBytes, joined_row_mix
 from ...core.work import AllReduce, Amount, BottomMLP, Copy, Pool, RowUpdates, Work
 from ...scenario.scenario import Scenario, dense_optimizer
 from ...scenario.storage import mlp_state
@@ -18,7 +18,7 @@ from ..system import Settled
 from ..traffic import Traffic, tables_apart
 from . import shared
 
-UP, DOWN = "to GPU", "from GPU"
+TO_GPU, FROM_GPU = "to GPU", "from GPU"
 
 
 def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
@@ -26,7 +26,7 @@ def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
 
     It waits until the batch before has used its own.
     """
-    work = (Demand("pcie", Copy(share * t.feature_bytes), UP),)
+    work = (Demand("pcie", Copy(share * t.feature_bytes), TO_GPU),)
     return Task("Sparse features", "Transfer", work, after_previous=(used_by,))
 
 
@@ -63,7 +63,7 @@ def update(
     )
 
 
-def step(
+def train_step(
     s: Scenario,
     t: Traffic,
     rows: Amount,
@@ -90,7 +90,7 @@ def step(
     )
 
 
-def behind(task_name: str, batches: int) -> tuple[Task, ...]:
+def wait_tasks(task_name: str, batches: int) -> tuple[Task, ...]:
     """Return tasks without work: "{n} behind" ends with `task_name` of n batches before.
 
     Tasks that wait for it run no further ahead.
@@ -184,7 +184,7 @@ def _update_replicated(s: Scenario, t: Traffic, predecessors: Names, updated_aft
             row_skew=row_skew,
             updated_after=("Replicated all-reduce", *updated_after),
             share=1 - t.replicated_lookups,
-            row_bytes=joined((t.row_bytes, t.sizes.hot.row), (t.rows.sum(), (gpus - 1) * t.replicated_rows.sum())),
+            row_bytes=joined_row_mix((t.row_bytes, t.sizes.hot.row), (t.rows.sum(), (gpus - 1) * t.replicated_rows.sum())),
         ),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...core.graph import Demand, Names, Task
 from ...core.work import Amount, Copy, RowReads, RowUpdates
-from ...workload.accesses import lookups
+from ...workload.accesses import table_lookups
 from ..loop import training_loop
 from ..system import Settled
 from ..traffic import Traffic
@@ -51,7 +51,7 @@ def hybrid(
 
     s = settled.scenario
     reduced = gpu.all_reduce(s, t)
-    indices, arrived = gpu.index_exchange(settled, start_after, share * (t.lookups / float(lookups(s).sum())))
+    indices, arrived = gpu.index_exchange(settled, start_after, share * (t.lookups / float(table_lookups(s).sum())))
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), share)
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Gradients to host",), share)
     return (
@@ -59,10 +59,10 @@ def hybrid(
         *indices,
         lookup(t, share, arrived),
         *pooled,
-        cross("Vectors to GPU", gpu.UP, forward),
+        cross("Vectors to GPU", gpu.TO_GPU, forward),
         shared.bottom_forward(s, tuple(task.name for task in reduced) or ("Bottom MLP backward",)),
         shared.top(s, ("Bottom MLP forward", *looked_up)),
-        cross("Gradients to host", gpu.DOWN, ("Top MLP",)),
+        cross("Gradients to host", gpu.FROM_GPU, ("Top MLP",)),
         *gradients,
         update(t, backward, share),
         shared.bottom_backward(s, ("Top MLP",)),

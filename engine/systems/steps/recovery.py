@@ -3,10 +3,10 @@
 There are also the tasks that free a full log.
 """
 
-from ...core.graph import Demand, Task, TaskGraph, check
-from ...core.work import By, Copy, Move, Persist, RowUpdates, Stream
+from ...core.graph import Demand, Task, TaskGraph, check_graph
+from ...core.work import Copy, Move, Persist, Requester, RowUpdates, Stream
 from ..system import RecoveryWork, Settled
-from .shared import FLAGS, IN, OUT
+from .shared import FLAGS, FROM_MEMORY, TO_MEMORY
 
 
 def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:
@@ -23,7 +23,7 @@ def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:
         load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
         tasks = (Task("Load MLP", "Other", load, after_previous=("Load MLP",)),)
     graph = TaskGraph(tasks)
-    check(graph, frozenset(system.devices))
+    check_graph(graph, frozenset(system.devices))
     return graph
 
 
@@ -32,10 +32,10 @@ def _restore(memory: str, link: str, recovery: RecoveryWork) -> tuple[Task, ...]
 
     A medium's own cache was lost with the power.
     """
-    requester: By = "near-data" if link == "cxl" else "host"
+    requester: Requester = "near-data" if link == "cxl" else "host"
     rows, previous_end = RowUpdates(recovery.rows, recovery.row_bytes, requester, recovery.rows), ("Load MLP",)
     carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
-    load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, OUT))
+    load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, FROM_MEMORY))
     return (
         Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=previous_end),
         Task("Put rows back", "Other", (Demand(memory, rows),), ("Read log",)),
@@ -50,7 +50,7 @@ def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> tuple[Task, ...
     They run once every row is home.
     """
     carry = Move(mlp_bytes) if link == "cxl" else Copy(mlp_bytes, handoffs=1)
-    store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, IN))
+    store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, TO_MEMORY))
     return (
         Task("Write MLPs", "Checkpoint", store, after_previous=("Set flags",)),
         Task("Set flags", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("Write MLPs",)),

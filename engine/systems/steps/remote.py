@@ -4,13 +4,13 @@ from ...core.graph import Demand, Names, Task
 from ...core.row_sizes import mean_bytes
 from ...core.work import Amount, Copy, Fetch, HostRows, Stream
 from ...scenario.scenario import Scenario
-from ...workload.caching.expected_cache import spread
-from ..exchange.crossing import even
+from ...workload.caching.expected_cache import unique_copies
+from ..exchange.crossing import even_crossing
 from ..sharding import Parts
 from ..traffic import INDEX_BYTES, Traffic
 from . import gpu
 
-FROM, TO = "from servers", "to servers"
+FROM_SERVERS, TO_SERVERS = "from servers", "to servers"
 
 
 def fetch(t: Traffic, rows: Amount, after_previous: Names) -> tuple[Task, ...]:
@@ -20,12 +20,12 @@ def fetch(t: Traffic, rows: Amount, after_previous: Names) -> tuple[Task, ...]:
     comes with them.
     """
     nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
-    transfer = (Demand("network", Fetch(nbytes), FROM), Demand("remote", Stream(nbytes, write=False, skew=t.row_skew)))
+    transfer = (Demand("network", Fetch(nbytes), FROM_SERVERS), Demand("remote", Stream(nbytes, write=False, skew=t.row_skew)))
     take = (Demand("remote", HostRows(rows, t.moved_bytes, skew=t.row_skew)),)
     return (
         Task("Gather remote rows", "Embedding", take, after_previous=after_previous),
         Task("Rows over network", "Transfer", transfer, ("Gather remote rows",)),
-        Task("Rows to GPU", "Transfer", (Demand("pcie", Copy(rows * t.moved_nbytes), gpu.UP),), ("Rows over network",)),
+        Task("Rows to GPU", "Transfer", (Demand("pcie", Copy(rows * t.moved_nbytes), gpu.TO_GPU),), ("Rows over network",)),
     )
 
 
@@ -37,8 +37,8 @@ def gather_gradients(s: Scenario, t: Traffic, predecessors: Names) -> tuple[tupl
     trainers = s.machine.num_gpus
     if trainers == 1:
         return (), predecessors
-    nbytes = trainers * spread(s, trainers) * t.rows * (mean_bytes(t.sizes.unique.gradient) + INDEX_BYTES)
-    work = even(Parts(trainers, s.machine.gpus_per_node), 1.0).work(nbytes)
+    nbytes = trainers * unique_copies(s, trainers) * t.rows * (mean_bytes(t.sizes.unique.gradient) + INDEX_BYTES)
+    work = even_crossing(Parts(trainers, s.machine.gpus_per_node), 1.0).work(nbytes)
     return (Task("Gather gradients", "Transfer", (Demand("network", work),), predecessors),), ("Gather gradients",)
 
 
@@ -51,9 +51,9 @@ def send_back(
     cards whose load one trainer's card carries.
     """
     nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
-    transfer = (Demand("network", Fetch(nbytes, skew=cards), TO), Demand("remote", Stream(nbytes, skew=t.row_skew)))
+    transfer = (Demand("network", Fetch(nbytes, skew=cards), TO_SERVERS), Demand("remote", Stream(nbytes, skew=t.row_skew)))
     scatter = (Demand("remote", HostRows(rows, t.moved_bytes, scatter=True, calls=calls, skew=t.row_skew)),)
-    copy = (Demand("pcie", Copy(rows * t.moved_nbytes, skew=cards), gpu.DOWN),)
+    copy = (Demand("pcie", Copy(rows * t.moved_nbytes, skew=cards), gpu.FROM_GPU),)
     return (
         Task("Rows from GPU", "Transfer", copy, predecessors, background=background),
         Task("Rows to servers", "Transfer", transfer, ("Rows from GPU",), background=background),

@@ -28,7 +28,7 @@ def scratchpad_rows(s: Scenario, near_data: bool) -> float | None:
     return machine.near_data_scratchpad_MB * MEGABYTE * expanders(machine) / vector_bytes(s)
 
 
-def accesses(s: Scenario, t: Traffic) -> Amount:
+def accessed_rows(s: Scenario, t: Traffic) -> Amount:
     """Return the rows that memory reads for a batch's lookups.
 
     Rows without a place in the scratchpad are read again.
@@ -38,12 +38,12 @@ def accesses(s: Scenario, t: Traffic) -> Amount:
     return t.rows + t.again if s.machine.near_data_compute else t.rows
 
 
-def accessed(s: Scenario, t: Traffic) -> RowKind:
+def accessed_row(s: Scenario, t: Traffic) -> RowKind:
     """Return the bytes of the rows that memory reads: unique rows, or one a lookup."""
     return t.sizes.unique if s.policy.row_dedup == "memory" else t.sizes.by_lookup
 
 
-def updated(s: Scenario, t: Traffic) -> RowKind:
+def updated_row(s: Scenario, t: Traffic) -> RowKind:
     """Return the bytes of the rows that memory updates."""
     return t.sizes.by_lookup if s.policy.row_dedup == "off" else t.sizes.unique
 
@@ -58,25 +58,25 @@ def update_skew(s: Scenario, t: Traffic) -> Amount:
     return t.lookup_skew if s.policy.row_dedup == "off" else t.row_skew
 
 
-def carried_out(settled: Settled, t: Traffic, memory: str, times: Amount = 1.0) -> Move:
+def lookup_transfer(settled: Settled, t: Traffic, memory: str, times: Amount = 1.0) -> Move:
     """Return the bytes of a lookup over all expanders' links to the GPU, `times` times."""
     s, links = settled.scenario, settled.placement.links
     if s.machine.near_data_compute:
         vector_factor, skew = links.vectors
-        return Move(times * (vector_factor * crossing(s, t)), skew=skew)
+        return Move(times * (vector_factor * lookup_bytes(s, t)), skew=skew)
     _, skew = links.rows if s.policy.row_dedup == "memory" else links.lookups
-    return Move(times * crossing(s, t), memory, skew=skew)
+    return Move(times * lookup_bytes(s, t), memory, skew=skew)
 
 
-def carried_in(settled: Settled, t: Traffic) -> Move:
+def update_transfer(settled: Settled, t: Traffic) -> Move:
     """Return the bytes that come back over the links for the update."""
     s, links = settled.scenario, settled.placement.links
     of_rows = links.lookups if s.policy.row_dedup == "off" else links.rows
     link_factor, skew = of_rows if spread_by_gpu(s) else links.vectors
-    return Move(link_factor * returning(s, t), skew=skew)
+    return Move(link_factor * update_bytes(s, t), skew=skew)
 
 
-def crossing(s: Scenario, t: Traffic) -> Amount:
+def lookup_bytes(s: Scenario, t: Traffic) -> Amount:
     """Return the bytes that a lookup sends to the GPU: pooled vectors, or rows.
 
     Rows are sent once each if the memory unites them. A GPU that gets rows also updates them, so their optimizer state crosses
@@ -87,7 +87,7 @@ def crossing(s: Scenario, t: Traffic) -> Amount:
     return t.state_bytes + (t.rows * mean_bytes(t.vector_bytes) if s.policy.row_dedup == "memory" else t.lookup_bytes)
 
 
-def returning(s: Scenario, t: Traffic) -> Amount:
+def update_bytes(s: Scenario, t: Traffic) -> Amount:
     """Return the bytes that come back for the update.
 
     They are pooled gradients, each row's gradient if the GPU has united them, or new rows.
@@ -100,12 +100,12 @@ def returning(s: Scenario, t: Traffic) -> Amount:
     return t.lookups * row_nbytes if by_lookup else t.rows * row_nbytes
 
 
-def accumulated(s: Scenario, t: Traffic) -> Amount:
+def accumulated_bytes(s: Scenario, t: Traffic) -> Amount:
     """Return the bytes of gradients that near-data logic adds up before updates: by lookup, or none."""
     return 0.0 if spread_by_gpu(s) else t.spread_bytes
 
 
-def updates(s: Scenario, t: Traffic) -> Amount:
+def updated_rows(s: Scenario, t: Traffic) -> Amount:
     """Return the rows that memory reads, changes and writes.
 
     Rows without a place while gradients are added up count more often.

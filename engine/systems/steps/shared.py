@@ -13,13 +13,13 @@ from ...core.row_sizes import mean_bytes
 from ...core.work import (
     Amount,
     BottomMLP,
-    By,
     Copy,
     HomeWrites,
     HostEmbedding,
     Move,
     Persist,
     Pool,
+    Requester,
     RowLog,
     RowReads,
     RowUpdates,
@@ -32,22 +32,22 @@ from ...scenario.storage import mlp_state
 from ..system import Settled
 from ..traffic import SKEWS, Traffic, elements, projection_layers, top_widths, vector_count
 from .repeated import (
-    accessed,
-    accesses,
-    accumulated,
-    carried_in,
-    carried_out,
+    accessed_row,
+    accessed_rows,
+    accumulated_bytes,
+    lookup_transfer,
     read_skew,
     spread_by_gpu,
     update_skew,
-    updated,
-    updates,
+    update_transfer,
+    updated_row,
+    updated_rows,
 )
 
 FLAGS = 4.0  # flags set for rows and MLP, and cleared for the checkpoint before
 FORWARD_DONE = ("Bottom MLP forward", "Embedding lookup")
 BACKWARD_DONE = ("Bottom MLP backward", "Embedding update")
-IN, OUT, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
+TO_MEMORY, FROM_MEMORY, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
 
 
 def bottom_forward(scenario: Scenario, after_previous: Names) -> Task:
@@ -86,7 +86,7 @@ def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
     """
     times, skew = settled.placement.links.indices
     work = Move(times * t.feature_bytes, skew=skew) if link == "cxl" else Copy(t.feature_bytes)
-    return Task("Sparse features", "Transfer", (Demand(link, work, IN),), after_previous=("Embedding lookup",))
+    return Task("Sparse features", "Transfer", (Demand(link, work, TO_MEMORY),), after_previous=("Embedding lookup",))
 
 
 def near_lookup(
@@ -102,11 +102,11 @@ def near_lookup(
     if s.machine.near_data_compute:
         flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew)),)
     if link == "cxl":
-        flow += (Demand("cxl", carried_out(settled, t, memory, has_rows), OUT),)
-    requester: By = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
+        flow += (Demand("cxl", lookup_transfer(settled, t, memory, has_rows), FROM_MEMORY),)
+    requester: Requester = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
     lines = has_rows * t.fetched, has_rows * t.returned
-    rows = has_rows * accesses(s, t)
-    reads = RowReads(rows, accessed(s, t).vector, t.raw_share, requester, *lines, skew=read_skew(s, t))
+    rows = has_rows * accessed_rows(s, t)
+    reads = RowReads(rows, accessed_row(s, t).vector, t.raw_share, requester, *lines, skew=read_skew(s, t))
     return Task(name, "Embedding", (Demand(memory, reads), *flow), predecessors, after_previous)
 
 
@@ -116,9 +116,9 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecesso
     Without near-data compute, rows flow in. With an undo log the update itself is durable; with a redo log it waits in a
     volatile buffer.
     """
-    s, rows, flow = settled.scenario, updated(settled.scenario, t), tuple[Demand, ...]()
+    s, rows, flow = settled.scenario, updated_row(settled.scenario, t), tuple[Demand, ...]()
     if s.machine.near_data_compute:
-        added_bytes, updated_bytes = accumulated(s, t), updates(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
+        added_bytes, updated_bytes = accumulated_bytes(s, t), updated_rows(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
         max_part_bytes = added_bytes * t.lookup_skew + updated_bytes * update_skew(s, t)  # assumes that one part has most of both
         flow += (
             Demand(
@@ -127,8 +127,8 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecesso
             ),
         )
     if link == "cxl":
-        flow += (Demand("cxl", carried_in(settled, t), IN),)
-    update = RowUpdates(updates(s, t), rows.row, "near-data", t.refetched, t.clean, skew=update_skew(s, t))
+        flow += (Demand("cxl", update_transfer(settled, t), TO_MEMORY),)
+    update = RowUpdates(updated_rows(s, t), rows.row, "near-data", t.refetched, t.clean, skew=update_skew(s, t))
     return Task("Embedding update", "Embedding", (Demand(memory, update), *flow), predecessors, persists=persists)
 
 
@@ -182,13 +182,15 @@ def host_embedding(
     return Task(name, "Embedding", (Demand("host", work), *memory), predecessors, after_previous)
 
 
-def redo_checkpoint(t: Traffic, memory: str, link: str, predecessors: Names, requester: By = "near-data") -> tuple[Task, ...]:
+def redo_checkpoint(
+    t: Traffic, memory: str, link: str, predecessors: Names, requester: Requester = "near-data"
+) -> tuple[Task, ...]:
     """Return the tasks of a redo log at batch end: rows, MLP, both flags.
 
     Then the rows go home in the background.
     """
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
-    mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, IN))
+    mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, TO_MEMORY))
     home = Demand(memory, HomeWrites(t.rows, t.row_bytes, skew=t.row_skew), DRAIN, beside=True)
     row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, requester, t.refetched, skew=t.row_skew)),)
     return (
@@ -204,7 +206,7 @@ def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
 
     It logs old values; both flags are set before any update in place.
     """
-    mlp = (Demand("cxl", Move(t.mlp_bytes), IN), Demand("pmem", Stream(t.mlp_bytes)))
+    mlp = (Demand("cxl", Move(t.mlp_bytes), TO_MEMORY), Demand("pmem", Stream(t.mlp_bytes)))
     row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched, skew=t.row_skew)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, FORWARD_DONE, background=True, persists="embedding log"),
@@ -291,7 +293,11 @@ def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     corrected = np.append(t.raw_share[1:], 0.0) * (t.lookup_bytes + t.lookups * t.wider)
     lookup = near_lookup(settled, early_traffic, "pmem", "cxl", "Early lookup", FORWARD_DONE)
     device = "near-data" if settled.scenario.machine.near_data_compute else "gpu"
-    flow = (Demand("cxl", carried_out(settled, early_traffic, "", np.sign(following)), OUT),) if device == "near-data" else ()
+    flow = (
+        (Demand("cxl", lookup_transfer(settled, early_traffic, "", np.sign(following)), FROM_MEMORY),)
+        if device == "near-data"
+        else ()
+    )
     adds = Demand(device, Pool(corrected, "pmem", skew=early_traffic.lookup_skew) if device == "near-data" else Pool(corrected))
     correct = Task("Correct pooled", "Embedding", (adds, *flow), ("Top MLP", "Early lookup"), background=True)
     return replace(t, rows=first_batch, raw_share=np.zeros_like(t.rows)), (lookup, correct)

@@ -34,7 +34,7 @@ def alike_shares(s: Scenario) -> bool:
     return bool(np.ptp(shares) < 1e-9)
 
 
-def most_bytes(s: Scenario, tables: float) -> float:
+def peak_bytes(s: Scenario, tables: float) -> float:
     """Return the peak bytes of a GPU's `tables` and a batch's memory beside them.
 
     With a stash the peak is at the lookup and the update, beside pooled vectors or their gradients, or in the dense layers.

@@ -17,7 +17,7 @@ from . import gpu
 
 TAG = STAMP = COUNT = 8  # bytes: number of a cached row; time of its last use, or, by LFU, each row's count
 TABLE = 4  # bytes of each row's table number
-FILLED = ("Evicted rows to host", "Missing rows to GPU")
+FILL_TASKS = ("Evicted rows to host", "Missing rows to GPU")
 
 
 def fill(t: Traffic, sort_bytes: Amount, predecessors: Names, lookups: Names, skew: Amount) -> tuple[Task, ...]:
@@ -27,29 +27,29 @@ def fill(t: Traffic, sort_bytes: Amount, predecessors: Names, lookups: Names, sk
     stay where they are. The cache's own lookups sort `sort_bytes`.
     """
     find = Demand("gpu", Pool(sort_bytes), "prefetch")
-    return (Task("Find misses", "Embedding", (find,), predecessors, lookups), *moves(t, ("Find misses",), skew))
+    return (Task("Find misses", "Embedding", (find,), predecessors, lookups), *cache_moves(t, ("Find misses",), skew))
 
 
-def moves(t: Traffic, predecessors: Names, skew: Amount) -> tuple[Task, ...]:
+def cache_moves(t: Traffic, predecessors: Names, skew: Amount) -> tuple[Task, ...]:
     """Return the tasks of GPU threads that move evicted and missing rows, both at once.
 
     Refused rows do not move.
     """
-    ways = (("Evicted rows to host", t.evicted, gpu.DOWN), ("Missing rows to GPU", t.misses, gpu.UP))
+    ways = (("Evicted rows to host", t.evicted, gpu.FROM_GPU), ("Missing rows to GPU", t.misses, gpu.TO_GPU))
     return tuple(
         Task(name, "Transfer", (Demand("pcie", Direct(t.moved_nbytes * (rows - t.refused), skew=skew), lane),), predecessors)
         for name, rows, lane in ways
     )
 
 
-def reading(task: Task, nbytes: Amount, skew: Amount) -> Task:
+def with_host_reads(task: Task, nbytes: Amount, skew: Amount) -> Task:
     """Return a lookup that also reads so many bytes from host memory, across the link."""
-    return replace(task, demands=(*task.demands, Demand("pcie", Direct(nbytes, skew=skew), gpu.UP)))
+    return replace(task, demands=(*task.demands, Demand("pcie", Direct(nbytes, skew=skew), gpu.TO_GPU)))
 
 
-def rewriting(task: Task, nbytes: Amount, skew: Amount) -> Task:
+def with_host_writes(task: Task, nbytes: Amount, skew: Amount) -> Task:
     """Return an update with so many bytes in host memory, which cross the link both ways."""
-    ways = (Demand("pcie", Direct(nbytes, skew=skew), lane) for lane in (gpu.UP, gpu.DOWN))
+    ways = (Demand("pcie", Direct(nbytes, skew=skew), lane) for lane in (gpu.TO_GPU, gpu.FROM_GPU))
     return replace(task, demands=(*task.demands, *ways))
 
 
@@ -62,7 +62,7 @@ def with_refused(lookup: Task, update: Task, t: Traffic, skew: Amount) -> tuple[
         t.missed, t.misses, out=np.ones_like(t.misses), where=t.misses > 0
     )  # lookups of a row that it misses
     read_bytes = t.refused * lookups_per_row * mean_bytes(t.sizes.moved.vector)
-    return reading(lookup, read_bytes, skew), rewriting(update, t.refused * t.moved_nbytes, skew)
+    return with_host_reads(lookup, read_bytes, skew), with_host_writes(update, t.refused * t.moved_nbytes, skew)
 
 
 def kept_bytes(s: Scenario, rows: Any, cached_bytes: Any, all_rows: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from ...core.graph import Task
 from ..steps import shared
-from ..steps.repeated import crossing, returning
+from ..steps.repeated import lookup_bytes, update_bytes
 from ..system import LogPolicy, Settled, System
 from ..traffic import Traffic
 
@@ -18,11 +18,11 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
         shared.sparse_features(settled, t, "pcie"),
         shared.bottom_forward(s, ("Commit",)),
         shared.near_lookup(settled, t, "pmem", "pcie", "Embedding lookup", ("Sparse features",), ("Commit",)),
-        shared.handoff("Forward hand-off", crossing(s, t), ("Bottom MLP forward", "Embedding lookup")),
+        shared.handoff("Forward hand-off", lookup_bytes(s, t), ("Bottom MLP forward", "Embedding lookup")),
         *gpu.pooling,
         shared.top(s, (gpu.pooled,)),
         *gpu.spreading,
-        shared.handoff("Backward hand-off", returning(s, t), gpu.trained),
+        shared.handoff("Backward hand-off", update_bytes(s, t), gpu.trained),
         shared.bottom_backward(s, ("Backward hand-off",)),
         shared.near_update(settled, t, "pmem", "pcie", ("Backward hand-off",)),
         shared.handoff("Checkpoint hand-off", 0.0, ("Bottom MLP backward", "Embedding update")),

@@ -13,9 +13,9 @@ from ...errors import BadInput, CannotRun
 from ...scenario.presets import preset
 from ...scenario.scenario import Scenario, with_values
 from ...training.lookup import LocalBatch, localise
-from ...training.loop import Trained, evaluate, train
-from ...training.shape import Shape, scale_note, scaled
-from ...training.weights import Weights, copy, initial, revert, revert_mlp, rows_of, trained_arrays
+from ...training.loop import TrainedStretch, evaluate, train
+from ...training.shape import Shape, scale_note, scaled_shape
+from ...training.weights import Weights, copy_weights, initial_weights, restore_mlp, restore_rows, rows_of, trained_arrays
 from ...workload.source import Source, source
 
 
@@ -63,7 +63,7 @@ class Seed:
     at_end: Mapping[Any, Score]
 
 
-def check(plan: AccuracyPlan) -> None:
+def check_plan(plan: AccuracyPlan) -> None:
     """Raise BadInput where a plan cannot be carried out."""
     oldest = max(plan.staleness, default=0)
     if 0 not in plan.staleness or oldest == 0:
@@ -90,7 +90,7 @@ def scenario_of(plan: Any, seed: int) -> Scenario:
     return with_values(preset(plan.preset).scenario, changes)
 
 
-def begun(plan: Any, seed: int) -> tuple[Source, Shape, Weights, LocalBatch]:
+def prepare_seed(plan: Any, seed: int) -> tuple[Source, Shape, Weights, LocalBatch]:
     """Return one seed's data source, model shape, first weights and held-out samples.
 
     The samples name rows by their places in the weights.
@@ -99,8 +99,8 @@ def begun(plan: Any, seed: int) -> tuple[Source, Shape, Weights, LocalBatch]:
     data_source = source(scenario)
     held_out = data_source.held_out()
     used_rows = rows_of([*(data_source.ids(n) for n in range(plan.batches)), held_out.ids])
-    shape = scaled(scenario, used_rows)
-    start = initial(shape, used_rows, seed)
+    shape = scaled_shape(scenario, used_rows)
+    start = initial_weights(shape, used_rows, seed)
     return data_source, shape, start, localise(shape, start, held_out)
 
 
@@ -111,29 +111,29 @@ def one_seed(plan: AccuracyPlan, seed: int) -> Seed:
     Raises CannotRun where the model fits no budget, diverges, or has held-out samples of one kind alone.
     """
     with single_thread():
-        b, (data_source, shape, start, test) = plan.crash_at, begun(plan, seed)
+        b, (data_source, shape, start, test) = plan.crash_at, prepare_seed(plan, seed)
         mlp_batches = frozenset(b - g for g in plan.staleness)
         struck = train(shape, start, data_source.batch, 0, b + 1, keep=mlp_batches, record=frozenset({b}))
         faultless_end = train(shape, struck.weights, data_source.batch, b + 1, plan.batches).weights
         at_recovery, at_end = {}, {}
         for g in plan.staleness:
             weights = recovered(struck, b, g)
-            at_recovery[g] = score(shape, weights, test)
+            at_recovery[g] = score_weights(shape, weights, test)
             recovered_end = train(shape, weights, data_source.batch, b, plan.batches).weights
             if g == 0:
                 check_same(recovered_end, faultless_end, seed)
-            at_end[g] = score(shape, recovered_end, test)
+            at_end[g] = score_weights(shape, recovered_end, test)
     return Seed(seed, scale_note(shape), at_recovery, at_end)
 
 
-def recovered(struck: Trained, b: int, g: int) -> Weights:
+def recovered(struck: TrainedStretch, b: int, g: int) -> Weights:
     """Return the weights after a recovery from a power loss in batch b.
 
     Embeddings are those of the start of b, MLPs those of g batches before.
     """
-    weights, rows, mlp = copy(struck.weights), struck.recorded[b], struck.kept[b - g]
-    revert(weights, rows.places, rows.before)
-    revert_mlp(weights, mlp.mlp, mlp.mlp_state)
+    weights, rows, mlp = copy_weights(struck.weights), struck.recorded[b], struck.kept[b - g]
+    restore_rows(weights, rows.places, rows.before)
+    restore_mlp(weights, mlp.mlp, mlp.mlp_state)
     return weights
 
 
@@ -149,7 +149,7 @@ def check_same(recovered_weights: Weights, faultless_weights: Weights, seed: int
             raise RuntimeError(f"Seed {seed}: after a strict recovery `{name}` differs from the run without a fault.")
 
 
-def score(shape: Shape, weights: Weights, test: LocalBatch) -> Score:
+def score_weights(shape: Shape, weights: Weights, test: LocalBatch) -> Score:
     """Score a model on held-out samples; raises CannotRun where all have one label."""
     evaluation = evaluate(shape, weights, test)
     if evaluation.auc is None:

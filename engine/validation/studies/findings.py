@@ -9,8 +9,8 @@ from typing import Any
 from ...core import figures
 from . import rollbacks
 from .kept import KINDS, Study
-from .paired import Paired, paired
-from .protections import NOUNS, WORDS, parsed
+from .paired import PairedDifference, paired_difference
+from .protections import NOUNS, WORDS, parse_variant
 
 MOMENTS = {"at_recovery": "right after recovery", "at_end": "at the end"}
 # Field of a score: its title, the factor to the unit of the table, and that unit.
@@ -41,7 +41,7 @@ class Finding:
     variant: Any
     moment: str
     measure: str
-    difference: Paired
+    difference: PairedDifference
     spread: float
 
 
@@ -53,20 +53,20 @@ def findings(study: Study) -> tuple[Finding, ...]:
         reference_values = [factor * getattr(score[reference], measure) for score in scores]
         for variant in study.plan.changed:
             variant_values = [factor * getattr(score[variant], measure) for score in scores]
-            difference = paired([x - y for x, y in zip(variant_values, reference_values, strict=True)])
+            difference = paired_difference([x - y for x, y in zip(variant_values, reference_values, strict=True)])
             paired_findings.append(Finding(variant, moment, measure, difference, stdev(reference_values)))
     return tuple(paired_findings)
 
 
-def label(variant: str) -> str:
+def variant_label(variant: str) -> str:
     """Return a clause on a variant of the two studies of recoveries."""
     if variant.partition("-")[0] in rollbacks.KINDS:
-        return rollbacks.label(variant)
-    kind, amount = parsed(variant)
+        return rollbacks.variant_label(variant)
+    kind, amount = parse_variant(variant)
     return WORDS[kind].format(figures.count(amount, *NOUNS[kind]))
 
 
-def sentence(study: Study) -> str:
+def accuracy_sentence(study: Study) -> str:
     """Return a sentence on the paper's bound and the ages for which it holds.
 
     The second sentence has the differences of the oldest log in the paper's range.
@@ -96,7 +96,7 @@ def many_faults_sentence(study: Study) -> str:
     by_count = sorted((len(rollbacks.fault_batches(plan, name)), name) for name in plan.variants if name.startswith("spread"))
     parts = [f"{figures.count(count)} by {_points(differences['at_end', 'auc', name])}" for count, name in reversed(by_count)]
     early_parts = [
-        f"one in batch {figures.count(rollbacks.parsed(name)[1])} by {_points(differences['at_end', 'auc', name])}"
+        f"one in batch {figures.count(rollbacks.parse_variant(name)[1])} by {_points(differences['at_end', 'auc', name])}"
         for name in plan.variants
         if name.startswith("early")
     ]
@@ -107,7 +107,7 @@ def many_faults_sentence(study: Study) -> str:
     )
 
 
-def _bound_verdict(differences: Mapping[int, Paired]) -> str:
+def _bound_verdict(differences: Mapping[int, PairedDifference]) -> str:
     """Return a clause on the ages for which the bound holds or is exceeded.
 
     The bound holds if the whole interval loses no more, and is exceeded if the whole interval loses more.
@@ -133,11 +133,11 @@ def _enumeration(words: Sequence[str], conjunction: str) -> str:
     return f" {conjunction} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _points(difference: Paired) -> str:
+def _points(difference: PairedDifference) -> str:
     return f"{figures.signed(difference.mean)} ± {figures.figure(difference.half)}"
 
 
-def table(study: Study) -> str:
+def findings_table(study: Study) -> str:
     """Return the text table of differences: mean, 95 % interval, spread of unpaired runs."""
     plan, aged = study.plan, study.which == "accuracy"
     struck, head = ("power lost", f"{'MLP log [batches]':>18}") if aged else ("struck", f"{'recovery':48}")
@@ -150,8 +150,8 @@ def table(study: Study) -> str:
     for finding in findings(study):
         title, _, unit = MEASURES[finding.measure]
         interval = f"{finding.difference.low:+.5f} to {finding.difference.high:+.5f}"
-        variant = f"{finding.variant:18,}" if aged else f"{label(finding.variant):48}"
+        variant = f"{finding.variant:18,}" if aged else f"{variant_label(finding.variant):48}"
         words = f"{MOMENTS[finding.moment]:22}{f'{title} [{unit}]':30}{variant}"
         lines.append(f"{words}{finding.difference.mean:+12.5f}{interval:>24}{finding.spread:13.5f}")
     lines += sorted({seed.twin for seed in study.seeds.values()} - {""})
-    return "\n".join([*lines, sentence(study)] if aged else lines) + "\n"
+    return "\n".join([*lines, accuracy_sentence(study)] if aged else lines) + "\n"

@@ -17,11 +17,11 @@ from ... import version
 from ...errors import BadFile, CannotRun
 from ...results.csv_table import write_atomically
 from ...service.pool import WORKERS
-from ...service.worker import CHANGED, polite
+from ...service.worker import CODE_CHANGED, lower_priority
 from . import accuracy, protections, rollbacks
 from .accuracy import Score, Seed
 
-STORED = Path(__file__).parent / "accuracy_dlrm_kaggle.jsonl"
+STORED_ACCURACY = Path(__file__).parent / "accuracy_dlrm_kaggle.jsonl"
 STORED_PROTECTIONS = Path(__file__).parent / "protections_dlrm_kaggle.jsonl"
 STORED_ROLLBACKS = Path(__file__).parent / "rollbacks_dlrm_kaggle.jsonl"
 Plan = Any  # one of the plans in KINDS
@@ -50,11 +50,13 @@ class StudyKind:
 
 
 KINDS = {
-    "accuracy": StudyKind(accuracy.AccuracyPlan, 24, accuracy.check, accuracy.one_seed, "staleness", int, 0),
+    "accuracy": StudyKind(accuracy.AccuracyPlan, 24, accuracy.check_plan, accuracy.one_seed, "staleness", int, 0),
     "protections": StudyKind(
-        protections.ProtectionsPlan, 10, protections.check, protections.one_seed, "variants", str, protections.NOTHING
+        protections.ProtectionsPlan, 10, protections.check_plan, protections.one_seed, "variants", str, protections.NO_CHANGE
     ),
-    "rollbacks": StudyKind(rollbacks.RollbacksPlan, 6, rollbacks.check, rollbacks.one_seed, "variants", str, rollbacks.NOTHING),
+    "rollbacks": StudyKind(
+        rollbacks.RollbacksPlan, 6, rollbacks.check_plan, rollbacks.one_seed, "variants", str, rollbacks.NO_FAULT
+    ),
 }
 
 
@@ -101,7 +103,7 @@ def _options(plan: Plan, kind: StudyKind) -> dict[str, Any]:
     }
 
 
-def read(path: Path) -> Study:
+def read_study(path: Path) -> Study:
     """Return the study of a file; raises BadFile.
 
     A last line cut short by a power loss or a kill does not count.
@@ -124,7 +126,7 @@ def read(path: Path) -> Study:
         raise BadFile(f"{path} is not the file of an accuracy study; give another --out, or move it away.") from error
 
 
-def begin(path: Path, plan: Plan, date: str) -> Study:
+def open_study(path: Path, plan: Plan, date: str) -> Study:
     """Write a study's file, or read it where it exists, and return the study.
 
     Raises BadFile where the file holds another study, or seeds of other code.
@@ -133,7 +135,7 @@ def begin(path: Path, plan: Plan, date: str) -> Study:
     if path.exists() and not path.is_file():
         raise BadFile(f"{path} cannot keep a study: it is no file; give another --out.")
     if path.exists():
-        study = read(path)
+        study = read_study(path)
         if (study.plan, study.model) != (plan, version.MODEL):
             raise BadFile(
                 f"{path} holds another study, of `{study.command}` and model version {study.model}; "
@@ -148,21 +150,21 @@ def begin(path: Path, plan: Plan, date: str) -> Study:
     return study
 
 
-def advance(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iterator[Seed]:
+def run_seeds(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iterator[Seed]:
     """Compute missing seeds in `jobs` processes; yield each once its line is durable.
 
     At the end the file's lines are put in the order of seeds.
     """
     missing_seeds = [seed for seed in seeds if seed not in study.seeds]
-    pool = ProcessPoolExecutor(jobs, initializer=polite, initargs=(os.getpid(),), **WORKERS)
+    pool = ProcessPoolExecutor(jobs, initializer=lower_priority, initargs=(os.getpid(),), **WORKERS)
     try:
         for future in as_completed([pool.submit(KINDS[study.which].one_seed, study.plan, seed) for seed in missing_seeds]):
             seed = future.result()
             if version.code_has_changed():
-                raise CannotRun(CHANGED)
+                raise CannotRun(CODE_CHANGED)
             _append(path, seed)
             yield seed
-        write_atomically(path, _text(read(path)))
+        write_atomically(path, _text(read_study(path)))
     finally:
         pool.shutdown(wait=True, kill_workers=True)
 

@@ -10,7 +10,7 @@ HALVINGS = 100
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedDifference:
     """The mean of paired differences, and the half width of its 95 % interval."""
 
     mean: float
@@ -27,16 +27,16 @@ class Paired:
         return self.mean + self.half
 
 
-def paired(differences: Sequence[float]) -> Paired:
+def paired_difference(differences: Sequence[float]) -> PairedDifference:
     """Return the mean of at least two differences with its 95 % interval.
 
     The seeds are taken as independent and nearly normal.
     """
     count = len(differences)
-    return Paired(fmean(differences), quantile(count - 1) * stdev(differences) / sqrt(count))
+    return PairedDifference(fmean(differences), student_quantile(count - 1) * stdev(differences) / sqrt(count))
 
 
-def quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
+def student_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
     """Return the quantile t of Student's distribution for a two-sided confidence.
 
     The distribution has `freedom` degrees; `confidence` of it lies between -t and t.
@@ -44,11 +44,11 @@ def quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
     low, high = 0.0, pi / 2
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if enclosed(middle, freedom) < confidence else (low, middle)
+        low, high = (middle, high) if enclosed_share(middle, freedom) < confidence else (low, middle)
     return sqrt(freedom) * sin(low) / cos(low)
 
 
-def enclosed(angle: float, freedom: int) -> float:
+def enclosed_share(angle: float, freedom: int) -> float:
     """Return the share of Student's distribution between -t and t.
 
     t is the angle's tangent times sqrt(freedom).

@@ -19,8 +19,8 @@ from ...core.process import single_thread
 from ...errors import BadInput
 from ...training.loop import train
 from ...training.shape import scale_note
-from ...training.weights import Weights, copy, first_places, revert, revert_mlp, rows_at
-from .accuracy import Seed, begun, scenario_of, score
+from ...training.weights import Weights, copy_weights, first_places, restore_mlp, restore_rows, rows_at
+from .accuracy import Seed, prepare_seed, scenario_of, score_weights
 
 SHARDS = 8
 WORDS = {
@@ -29,7 +29,7 @@ WORDS = {
     "mlp": "the MLPs go back {}",
 }
 NOUNS = {"cpr": ("batch", "batches"), "bits": ("bit", "bits"), "mlp": ("batch", "batches")}
-NOTHING = "none"
+NO_CHANGE = "none"
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class ProtectionsPlan:
         return self.variants
 
 
-def check(plan: ProtectionsPlan) -> None:
+def check_plan(plan: ProtectionsPlan) -> None:
     """Raise BadInput for a plan that cannot be carried out."""
     for name in plan.variants:
-        kind, amount = parsed(name)
+        kind, amount = parse_variant(name)
         if kind != "bits" and amount > plan.crash_at:
             raise BadInput(f"{name} cannot go back {amount} batches from batch {plan.crash_at}; choose a later --crash-at.")
     if not 0 < plan.crash_at < plan.batches:
@@ -66,7 +66,7 @@ def check(plan: ProtectionsPlan) -> None:
     scenario_of(plan, 1)
 
 
-def parsed(name: str) -> tuple[str, int]:
+def parse_variant(name: str) -> tuple[str, int]:
     """Return a variant's kind and amount; raises BadInput."""
     kind, _, amount = name.partition("-")
     is_variant = kind in WORDS and amount.isdigit() and (1 <= int(amount) <= 16 or kind != "bits")
@@ -81,16 +81,16 @@ def one_seed(plan: ProtectionsPlan, seed: int) -> Seed:
     On one thread, so that the number of cores has no effect.
     """
     with single_thread():
-        b, (data_source, shape, weights, test) = plan.crash_at, begun(plan, seed)
+        b, (data_source, shape, weights, test) = plan.crash_at, prepare_seed(plan, seed)
         next_batch, weights_by_batch = 0, {}
-        for batch in sorted({b - amount for kind, amount in map(parsed, plan.variants) if kind != "bits"} | {b}):
+        for batch in sorted({b - amount for kind, amount in map(parse_variant, plan.variants) if kind != "bits"} | {b}):
             weights = train(shape, weights, data_source.batch, next_batch, batch).weights
             next_batch, weights_by_batch[batch] = batch, weights
         at_recovery, at_end = {}, {}
-        for name in (NOTHING, *plan.variants):
+        for name in (NO_CHANGE, *plan.variants):
             recovered_weights = recovered(weights_by_batch, b, name, seed)
-            at_recovery[name] = score(shape, recovered_weights, test)
-            at_end[name] = score(shape, train(shape, recovered_weights, data_source.batch, b, plan.batches).weights, test)
+            at_recovery[name] = score_weights(shape, recovered_weights, test)
+            at_end[name] = score_weights(shape, train(shape, recovered_weights, data_source.batch, b, plan.batches).weights, test)
     return Seed(seed, scale_note(shape), at_recovery, at_end)
 
 
@@ -99,23 +99,23 @@ def recovered(weights_by_batch: Mapping[int, Weights], b: int, name: str, seed: 
 
     weights_by_batch: the weights at the start of batches.
     """
-    weights = copy(weights_by_batch[b])
-    if name == NOTHING:
+    weights = copy_weights(weights_by_batch[b])
+    if name == NO_CHANGE:
         return weights
-    kind, amount = parsed(name)
+    kind, amount = parse_variant(name)
     if kind == "cpr":
         parts = np.split(weights.rows % SHARDS == seed % SHARDS, first_places(weights.blocks)[1:-1])
         lost_rows = [np.flatnonzero(part).astype(np.uint32) for part in parts]
-        revert(weights, lost_rows, rows_at(weights_by_batch[b - amount], lost_rows))
+        restore_rows(weights, lost_rows, rows_at(weights_by_batch[b - amount], lost_rows))
     elif kind == "mlp":
-        revert_mlp(weights, weights_by_batch[b - amount].mlp, weights_by_batch[b - amount].mlp_state)
+        restore_mlp(weights, weights_by_batch[b - amount].mlp, weights_by_batch[b - amount].mlp_state)
     else:
         for vectors, _ in weights.blocks:
-            vectors[:] = rounded(vectors, amount)
+            vectors[:] = rounded_table(vectors, amount)
     return weights
 
 
-def rounded(table: Singles, bits: int) -> Singles:
+def rounded_table(table: Singles, bits: int) -> Singles:
     """Return (R, dim) vectors rounded to `bits` a weight.
 
     Each row has equal steps from its minimum to its maximum.

@@ -16,9 +16,9 @@ from ...training.loop import train
 from ...training.shape import Shape, scale_note
 from ...training.weights import Weights
 from ...workload.source import Source
-from .accuracy import Seed, begun, recovered, scenario_of, score
+from .accuracy import Seed, prepare_seed, recovered, scenario_of, score_weights
 
-NOTHING = "none"
+NO_FAULT = "none"
 KINDS = ("spread", "early")
 
 
@@ -47,21 +47,21 @@ class RollbacksPlan:
         return self.variants
 
 
-def check(plan: RollbacksPlan) -> None:
+def check_plan(plan: RollbacksPlan) -> None:
     """Raise BadInput for a plan that cannot be carried out."""
     if not 0 < plan.crash_at < plan.batches:
         raise BadInput(f"--crash-at {plan.crash_at} lies outside the run; choose a batch from 1 to {plan.batches - 1}.")
     if plan.age < 1:
         raise BadInput(f"--age {plan.age} leaves nothing to find; choose 1 batch or more.")
     for name in plan.variants:
-        kind, amount = parsed(name)
+        kind, amount = parse_variant(name)
         if amount > plan.crash_at:
             subject = f"{amount} recoveries do" if kind == "spread" else f"a fault in batch {amount} does"
             raise BadInput(f"{name}: {subject} not fit before batch {plan.crash_at}; choose a later --crash-at.")
     scenario_of(plan, 1)
 
 
-def parsed(name: str) -> tuple[str, int]:
+def parse_variant(name: str) -> tuple[str, int]:
     """Return a variant's kind and number; raises BadInput."""
     kind, _, amount = name.partition("-")
     if kind not in KINDS or not amount.isdigit() or int(amount) < 1:
@@ -69,9 +69,9 @@ def parsed(name: str) -> tuple[str, int]:
     return kind, int(amount)
 
 
-def label(name: str) -> str:
+def variant_label(name: str) -> str:
     """Return a clause on the number of a variant's recoveries, or their batch."""
-    kind, amount = parsed(name)
+    kind, amount = parse_variant(name)
     if kind == "early":
         return f"1 recovery, in batch {figures.count(amount)}"
     return "1 recovery, near the end" if amount == 1 else f"{figures.count(amount)} recoveries over the run"
@@ -79,9 +79,9 @@ def label(name: str) -> str:
 
 def fault_batches(plan: RollbacksPlan, name: str) -> tuple[int, ...]:
     """Return the batches of a variant's faults, rising."""
-    if name == NOTHING:
+    if name == NO_FAULT:
         return ()
-    kind, amount = parsed(name)
+    kind, amount = parse_variant(name)
     return (amount,) if kind == "early" else tuple(plan.crash_at * (n + 1) // amount for n in range(amount))
 
 
@@ -92,12 +92,12 @@ def one_seed(plan: RollbacksPlan, seed: int) -> Seed:
     after its recovery, and at the end.
     """
     with single_thread():
-        data_source, shape, start, test = begun(plan, seed)
+        data_source, shape, start, test = prepare_seed(plan, seed)
         at_recovery, at_end = {}, {}
-        for name in (NOTHING, *plan.variants):
+        for name in (NO_FAULT, *plan.variants):
             recovered_weights = weights_at_crash(plan, fault_batches(plan, name), data_source, shape, start)
-            at_recovery[name] = score(shape, recovered_weights, test)
-            at_end[name] = score(
+            at_recovery[name] = score_weights(shape, recovered_weights, test)
+            at_end[name] = score_weights(
                 shape, train(shape, recovered_weights, data_source.batch, plan.crash_at, plan.batches).weights, test
             )
     return Seed(seed, scale_note(shape), at_recovery, at_end)

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Floats
-from ...core.memo import remembered
+from ...core.memo import memoised
 from ...scenario.scenario import Scenario, per_table
-from ..accesses import lookups
-from ..bags import chances, generating, length_cv
-from ..expected import CLOSENESS, HALVINGS, absent, gap_rate, in_both, refused_share, stay, unused
-from ..popularity import alike, popularities
-from ..sampling import head_quantile, links
-from ..spectrum import Spectrum, id_space, spectra
+from ..accesses import table_lookups
+from ..bags import chances, length_cv, length_generating_function
+from ..expected import HALVINGS, REUSE_CLOSENESS, absent, both_windows_chance, gap_rate, refused_share, stay_time, unused_chance
+from ..popularity import popularities, table_kinds
+from ..sampling import head_quantile, linked_tables
+from ..spectrum import Spectrum, id_space, table_spectra
 from .locked_sets import WAYS, locked_sets
 
 
@@ -30,7 +30,7 @@ class ExpectedMoves(NamedTuple):
     refused: float = 0.0
 
 
-NOTHING = ExpectedMoves(0.0, 0.0)
+NO_MOVES = ExpectedMoves(0.0, 0.0)
 TINY = 1e-30  # step of a derivative along the imaginary axis, where no rounding occurs
 
 
@@ -39,12 +39,12 @@ def expected_moves(
 ) -> ExpectedMoves:
     """Return a cache's expected moves per batch, over all tables or some; it serves `at_once` batches as one."""
     if tables is not None and not len(tables):
-        return NOTHING
-    space, batch = id_space(s, tables), lookups(s)
+        return NO_MOVES
+    space, batch = id_space(s, tables), table_lookups(s)
     served_lookups = at_once * float((batch if tables is None else batch[list(tables)]).sum())
     if _holds_all(space, policy, capacity_rows):
-        return NOTHING
-    state = STAYS[policy](s, space, served_lookups, max(capacity_rows, 0.0))
+        return NO_MOVES
+    state = STEADY_STATES[policy](s, space, served_lookups, max(capacity_rows, 0.0))
     missing_chance, lookup_miss_chance = _missing_chances(s, space, state, served_lookups)
     misses, missed = float(state.rows @ missing_chance), served_lookups * float((state.rows * space.p) @ lookup_miss_chance)
     refused = misses if state.refused is None else min(misses, state.refused)
@@ -56,16 +56,16 @@ def _holds_all(space: Spectrum, policy: str, capacity_rows: float) -> bool:
     return policy != "hash" and capacity_rows >= float(space.rows.sum())
 
 
-def _missing_chances(s: Scenario, space: Spectrum, state: "State", served_lookups: float) -> tuple[Floats, Floats]:
+def _missing_chances(s: Scenario, space: Spectrum, state: "CacheState", served_lookups: float) -> tuple[Floats, Floats]:
     """Return each class's chances that a row is missing in a batch, and that a lookup misses."""
     x, c, (_, stay_lookups, admitted, _) = gap_rate(space.p), s.data.locality, state
-    absent_chance = unused(stay_lookups * x, c)
-    miss_chance = absent_chance - unused((stay_lookups + served_lookups) * x, c)
+    absent_chance = unused_chance(stay_lookups * x, c)
+    miss_chance = absent_chance - unused_chance((stay_lookups + served_lookups) * x, c)
     fresh_chance = absent_chance * _fresh_use_chance(x, c, stay_lookups, served_lookups)
     if admitted == 1:
         return miss_chance, fresh_chance
     refused_chance = refused_share(absent_chance, admitted)  # chance among rows that were used while rows stay
-    use_chance = 1 - unused(served_lookups * x, c)
+    use_chance = 1 - unused_chance(served_lookups * x, c)
     return miss_chance + refused_chance * (use_chance - miss_chance), fresh_chance + refused_chance * (1 - fresh_chance)
 
 
@@ -74,22 +74,22 @@ def _fresh_use_chance(x: Floats, c: float, stay_lookups: float, served_lookups: 
 
     `x` is the number of the row's mean gaps in a lookup.
     """
-    pace = CLOSENESS * (1 - c) * served_lookups * x
+    pace = REUSE_CLOSENESS * (1 - c) * served_lookups * x
     reaches = c * -np.expm1(-pace) / pace  # a use's chain of forerunners reaches back beyond its own batch
-    return 1 - reaches * -np.expm1(-CLOSENESS * stay_lookups * x)
+    return 1 - reaches * -np.expm1(-REUSE_CLOSENESS * stay_lookups * x)
 
 
 def expected_unique(s: Scenario, batches: int) -> float:
     """Return the expected unique rows of `batches` batches together."""
     space = id_space(s)
-    return float(space.rows @ (1 - unused(batches * float(lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
+    return float(space.rows @ (1 - unused_chance(batches * float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
 
 
-def spread(s: Scenario, parts: int) -> float:
+def unique_copies(s: Scenario, parts: int) -> float:
     """Return the unique rows of a batch's `parts` parts, summed, over the unique rows of the batch."""
     space = id_space(s)
-    x, c = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
-    return float(parts * (space.rows @ (1 - unused(x / parts, c))) / (space.rows @ (1 - unused(x, c))))
+    x, c = float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality
+    return float(parts * (space.rows @ (1 - unused_chance(x / parts, c))) / (space.rows @ (1 - unused_chance(x, c))))
 
 
 def look_ahead_rows(s: Scenario) -> float:
@@ -98,11 +98,11 @@ def look_ahead_rows(s: Scenario) -> float:
     The time from a row's last use to its next is then a sum of two exponential times; locality is left out.
     """
     space = id_space(s)
-    x = s.policy.look_ahead_batches * float(lookups(s).sum()) * gap_rate(space.p)
+    x = s.policy.look_ahead_batches * float(table_lookups(s).sum()) * gap_rate(space.p)
     return float(space.rows @ (1 - np.exp(-x) * (1 + x)))
 
 
-class Alone(NamedTuple):
+class SingleUseShares(NamedTuple):
     """Shares of the rows moved by look-ahead that serve a single lookup.
 
     `passing` rows come for one lookup and go with its batch; `last` rows are used once in the last batch that uses them.
@@ -112,22 +112,24 @@ class Alone(NamedTuple):
     last: float
 
 
-def alone(s: Scenario) -> Alone:
+def single_use_shares(s: Scenario) -> SingleUseShares:
     """Return the shares of rows that look-ahead moves for a single lookup.
 
     A use lies in mid-batch.
     """
     space, ahead_batches, c = id_space(s), s.policy.look_ahead_batches, s.data.locality
-    x = float(lookups(s).sum()) * gap_rate(space.p)
-    unused_here, unused_ahead = (unused(n * x, c) * (1 - c + c * np.exp(-CLOSENESS * n * x)) for n in (0.5, ahead_batches + 0.5))
-    fetched = float(space.rows @ (unused(ahead_batches * x, c) - unused((ahead_batches + 1) * x, c)))
+    x = float(table_lookups(s).sum()) * gap_rate(space.p)
+    unused_here, unused_ahead = (
+        unused_chance(n * x, c) * (1 - c + c * np.exp(-REUSE_CLOSENESS * n * x)) for n in (0.5, ahead_batches + 0.5)
+    )
+    fetched = float(space.rows @ (unused_chance(ahead_batches * x, c) - unused_chance((ahead_batches + 1) * x, c)))
     single_uses = space.rows * x * unused_ahead
     # fetched is 0 where all tables are small and never leave
     passing, last_use = (min(1.0, float(single_uses @ chance) / max(fetched, TINY)) for chance in (unused_ahead, unused_here))
-    return Alone(passing, last_use)
+    return SingleUseShares(passing, last_use)
 
 
-def conflicts(rows: Any, capacity: float) -> Any:
+def set_conflicts(rows: Any, capacity: float) -> Any:
     """Return the expected number of a batch's unique rows whose set is full of its other rows."""
     set_rows = np.maximum(np.asarray(rows, dtype=np.float64) / max(1, int(capacity) // WAYS), 1e-9)
     ways = np.arange(WAYS + 1)
@@ -136,7 +138,7 @@ def conflicts(rows: Any, capacity: float) -> Any:
     return rows * np.clip(overflow_chance + chance[..., -1] - WAYS * overflow_chance / set_rows, 0, None)
 
 
-class State(NamedTuple):
+class CacheState(NamedTuple):
     """Steady state of a cache.
 
     rows: rows of each class that can be missing; stays: lookups for which an unused row stays.
@@ -150,48 +152,48 @@ class State(NamedTuple):
 
 
 # From scenario, rows, lookups of a batch and room in rows to the steady state.
-Steady = Callable[[Scenario, Spectrum, float, float], State]
+SteadyState = Callable[[Scenario, Spectrum, float, float], CacheState]
 
 
-def _recency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
+def _recency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> CacheState:
     """LRU: a row is fetched when its last use lies further back than rows stay."""
-    return State(space.rows, float(stay(space, capacity, s.data.locality)) if capacity >= 1 else 0.0)
+    return CacheState(space.rows, float(stay_time(space, capacity, s.data.locality)) if capacity >= 1 else 0.0)
 
 
-def _recency_in_sets(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
+def _recency_in_sets(s: Scenario, space: Spectrum, batch: float, capacity: float) -> CacheState:
     """LRU in sets of ways: as LRU, but where locked rows of two batches fill a set."""
-    return State(space.rows, *locked_sets(space, batch, capacity, s.data.locality))
+    return CacheState(space.rows, *locked_sets(space, batch, capacity, s.data.locality))
 
 
-def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
+def _frequency(s: Scenario, space: Spectrum, batch: float, capacity: float) -> CacheState:
     """The most popular rows stay; a batch's other rows share the rest until the next batch."""
-    use_chance = 1 - unused(batch * gap_rate(space.p), s.data.locality)
+    use_chance = 1 - unused_chance(batch * gap_rate(space.p), s.data.locality)
     low, high = 0.0, capacity
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        room = middle + float((space.rows - head(space, middle)) @ use_chance) <= capacity
+        room = middle + float((space.rows - head_rows(space, middle)) @ use_chance) <= capacity
         low, high = (middle, high) if room else (low, middle)
-    return State(space.rows - head(space, low), batch)
+    return CacheState(space.rows - head_rows(space, low), batch)
 
 
-def _most_used(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
+def _most_used(s: Scenario, space: Spectrum, batch: float, capacity: float) -> CacheState:
     """The most popular rows of each set stay for good; rows lie at random over sets."""
     hottest = np.concatenate(([0.0], np.cumsum(space.rows)))
-    return State(np.diff(conflicts(hottest, capacity)), 0.0, refused=None)
+    return CacheState(np.diff(set_conflicts(hottest, capacity)), 0.0, refused=None)
 
 
-def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
+def _look_ahead(s: Scenario, space: Spectrum, batch: float, capacity: float) -> CacheState:
     """Look-ahead: a row is there if one of the last W batches has used the row."""
-    return State(space.rows, s.policy.look_ahead_batches * batch)
+    return CacheState(space.rows, s.policy.look_ahead_batches * batch)
 
 
-def _hashed(s: Scenario, space: Spectrum, batch: float, capacity: float) -> State:
+def _hashed(s: Scenario, space: Spectrum, batch: float, capacity: float) -> CacheState:
     """Hashing: a random share of all rows is held for good."""
     share = min(1.0, capacity / sum(per_table(s.model, "num_embeddings")))
-    return State(space.rows * (1 - share), 0.0, refused=None)
+    return CacheState(space.rows * (1 - share), 0.0, refused=None)
 
 
-STAYS: Mapping[str, Steady] = {
+STEADY_STATES: Mapping[str, SteadyState] = {
     "lru": _recency,
     "lru in sets": _recency_in_sets,
     "lfu in sets": _most_used,
@@ -202,16 +204,16 @@ STAYS: Mapping[str, Steady] = {
 }
 
 
-def head(space: Spectrum, capacity: float) -> Floats:
+def head_rows(space: Spectrum, capacity: float) -> Floats:
     """Return the number of rows of each class among the `capacity` most popular rows."""
     rows_ahead = np.concatenate(([0.0], np.cumsum(space.rows)[:-1]))
     return np.clip(capacity - rows_ahead, 0.0, space.rows)
 
 
-def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
+def hottest_by_table(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
     """Return (T,) each table's number of the `capacity` most popular rows, and their share of its lookups."""
-    kinds = alike(s)
-    classes, pooling = spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
+    kinds = table_kinds(s)
+    classes, pooling = table_spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
     kind = np.repeat(np.arange(len(pooling)), np.diff(classes.start, append=len(classes.p)))
     p, rows = classes.p * (pooling / (pooling @ kinds.tables))[kind], classes.rows * kinds.tables[kind]
     order = np.argsort(-p, kind="stable")
@@ -232,20 +234,20 @@ def hottest(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
 
 def unique_by_table(s: Scenario, batches: float = 1.0) -> Floats:
     """Return the (T,) unique rows of `batches` batches together by table."""
-    return _by_table(s, lambda x: 1 - unused(batches * x, s.data.locality))[0][alike(s).kind]
+    return _by_table(s, lambda x: 1 - unused_chance(batches * x, s.data.locality))[0][table_kinds(s).kind]
 
 
 def look_ahead_by_table(s: Scenario) -> Floats:
     """Return the (T,) rows that look-ahead holds, as `look_ahead_rows` counts them, by table."""
     ahead_batches = s.policy.look_ahead_batches
-    return _by_table(s, lambda x: 1 - np.exp(-ahead_batches * x) * (1 + ahead_batches * x))[0][alike(s).kind]
+    return _by_table(s, lambda x: 1 - np.exp(-ahead_batches * x) * (1 + ahead_batches * x))[0][table_kinds(s).kind]
 
 
 def hot_unique(s: Scenario, capacity: float) -> Floats:
     """Return a batch's (T,) unique rows by table among the `capacity` most popular rows of all tables."""
-    sums, class_unique = _by_table(s, lambda x: 1 - unused(x, s.data.locality))
-    kinds, hot = alike(s), hottest(s, capacity)[0]
-    classes = spectra(kinds.laws)
+    sums, class_unique = _by_table(s, lambda x: 1 - unused_chance(x, s.data.locality))
+    kinds, hot = table_kinds(s), hottest_by_table(s, capacity)[0]
+    classes = table_spectra(kinds.laws)
     start, end = classes.start, np.append(classes.start[1:], len(classes.p))
     hot_rows = np.zeros(s.model.num_tables)
     for kind in range(len(kinds.laws)):
@@ -257,21 +259,21 @@ def hot_unique(s: Scenario, capacity: float) -> Floats:
 
 def _by_table(s: Scenario, measure: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
     """Return sums of a `measure` of rows' mean uses in a batch, by kind and by class."""
-    kinds = alike(s)
-    classes, pooling = spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
-    total = float(lookups(s).sum())
+    kinds = table_kinds(s)
+    classes, pooling = table_spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
+    total = float(table_lookups(s).sum())
     p = classes.p * np.repeat(pooling * s.data.batch_size / total, np.diff(classes.start, append=len(classes.p)))
     class_sums = classes.rows * measure(total * gap_rate(p))
     return np.add.reduceat(class_sums, classes.start), class_sums
 
 
-def popular_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
+def popularity_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
     """Return the running sums of rows and of their bytes over the classes, most popular class first.
 
     `nbytes` (T,) are the bytes of a row; tables alike in popularity have their mean row.
     """
-    kinds = alike(s)
-    classes, pooling = spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
+    kinds = table_kinds(s)
+    classes, pooling = table_spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
     kind = np.repeat(np.arange(len(pooling)), np.diff(classes.start, append=len(classes.p)))
     mean = np.bincount(kinds.kind, weights=nbytes, minlength=len(pooling)) / kinds.tables
     rows, order = classes.rows * kinds.tables[kind], np.argsort(-classes.p * pooling[kind], kind="stable")
@@ -282,14 +284,14 @@ def popular_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
 
 def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floats:
     """Return the expected (T,) rows of each table in an LRU cache over all tables."""
-    kinds, space = alike(s), id_space(s)
+    kinds, space = table_kinds(s), id_space(s)
     if capacity_rows >= space.rows.sum():
         return np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
-    _, stay_lookups, admitted, _ = STAYS[policy](s, space, float(lookups(s).sum()), max(capacity_rows, 0.0))
-    classes, c = spectra(kinds.laws), s.data.locality
-    weight = np.array(kinds.pooling, dtype=np.float64) * s.data.batch_size / lookups(s).sum()
+    _, stay_lookups, admitted, _ = STEADY_STATES[policy](s, space, float(table_lookups(s).sum()), max(capacity_rows, 0.0))
+    classes, c = table_spectra(kinds.laws), s.data.locality
+    weight = np.array(kinds.pooling, dtype=np.float64) * s.data.batch_size / table_lookups(s).sum()
     p = classes.p * np.repeat(weight, np.diff(classes.start, append=len(classes.p)))
-    held_rows = classes.rows * (1 - absent(unused(stay_lookups * gap_rate(p), c), admitted))
+    held_rows = classes.rows * (1 - absent(unused_chance(stay_lookups * gap_rate(p), c), admitted))
     rows: Floats = np.add.reduceat(held_rows, classes.start)[kinds.kind]
     return rows
 
@@ -309,20 +311,20 @@ def missed_shares(
 def _missed_by_table(
     s: Scenario, policy: str, capacity_rows: float, at_once: int, tables: Sequence[int] | None
 ) -> tuple[Floats, Floats]:
-    kinds, missed, shares = alike(s), np.zeros(s.model.num_tables), np.zeros(s.model.num_tables)
+    kinds, missed, shares = table_kinds(s), np.zeros(s.model.num_tables), np.zeros(s.model.num_tables)
     numbers = np.arange(len(missed)) if tables is None else np.array(tables, dtype=np.int64)
     if not len(numbers):
         return missed, shares
-    space, batch = id_space(s, tables), lookups(s)
+    space, batch = id_space(s, tables), table_lookups(s)
     if _holds_all(space, policy, capacity_rows):
         return missed, shares
     served_lookups = at_once * float(batch[numbers].sum())
-    state = STAYS[policy](s, space, served_lookups, max(capacity_rows, 0.0))
+    state = STEADY_STATES[policy](s, space, served_lookups, max(capacity_rows, 0.0))
     missing_shares, lookup_miss_shares = (
         state.rows / space.rows * amount for amount in _missing_chances(s, space, state, served_lookups)
     )
     order = np.argsort(space.p)
-    classes = spectra(kinds.laws)
+    classes = table_spectra(kinds.laws)
     weight = np.array(kinds.pooling, dtype=np.float64) * s.data.batch_size / batch[numbers].sum()
     p = classes.p * np.repeat(weight, np.diff(classes.start, append=len(classes.p)))
     kind_misses = np.add.reduceat(classes.rows * np.interp(p, space.p[order], missing_shares[order]), classes.start)
@@ -332,7 +334,7 @@ def _missed_by_table(
     return missed, shares
 
 
-@remembered(most=64)
+@memoised(most=64)
 def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
     """Return the share of popular samples, and their share of lookups.
 
@@ -341,12 +343,12 @@ def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
     """
     if capacity >= sum(per_table(s.model, "num_embeddings")):
         return 1.0, 1.0
-    (rows, mass), pooling, cv = hottest(s, capacity), np.array(per_table(s.model, "pooling")), np.array(length_cv(s))
-    groups, laws = links(s), popularities(s)
+    (rows, mass), pooling, cv = hottest_by_table(s, capacity), np.array(per_table(s.model, "pooling")), np.array(length_cv(s))
+    groups, laws = linked_tables(s), popularities(s)
     heads = [sorted((head_quantile(laws[t], rows[t]), t) for t in group) for group in groups]
     if cv.any():
         z = 1 + TINY * 1j
-        table_chances = generating(pooling, cv, z * mass)
+        table_chances = length_generating_function(pooling, cv, z * mass)
         group_chances = [_linked(group, [chances(int(pooling[t]), float(cv[t])) for _, t in group], z) for group in heads]
     else:
         table_chances, group_chances = mass**pooling, [min(head ** float(pooling[t]) for head, t in group) for group in heads]
@@ -375,18 +377,18 @@ def _linked(heads: list[tuple[float, int]], lengths: list[Floats], z: complex) -
     return complex(longest.sum())
 
 
-class Split(NamedTuple):
+class HotSplit(NamedTuple):
     """Shares of a batch's unique rows: hot rows, and cold rows also in the batch before."""
 
     hot: float
     again: float
 
 
-def hot_split(s: Scenario, capacity: float) -> Split:
+def hot_split(s: Scenario, capacity: float) -> HotSplit:
     """Return the split of a batch's unique rows where the `capacity` most popular rows count as hot."""
     space = id_space(s)
-    x, locality = float(lookups(s).sum()) * gap_rate(space.p), s.data.locality
-    void, hot = unused(x, locality), head(space, capacity)
+    x, locality = float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality
+    void, hot = unused_chance(x, locality), head_rows(space, capacity)
     unique = float(space.rows @ (1 - void))
-    both_chance = in_both(void, unused(2 * x, locality))
-    return Split(float(hot @ (1 - void)) / unique, float((space.rows - hot) @ both_chance) / unique)
+    both_chance = both_windows_chance(void, unused_chance(2 * x, locality))
+    return HotSplit(float(hot @ (1 - void)) / unique, float((space.rows - hot) @ both_chance) / unique)

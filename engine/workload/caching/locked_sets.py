@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.arrays import Floats
-from ..expected import gap_rate, in_both, refused_share, rising, stay, unused
+from ..expected import both_windows_chance, gap_rate, refused_share, rising_root, stay_time, unused_chance
 from ..spectrum import Spectrum
 
 WAYS = 32  # ways of a set: as many as a warp has threads
-FEW = 1e-6  # refused rows of a batch that count as none, as a share of its unique rows
-NEAR = 1e-6  # how exactly the share of admitted rows is found
+NEGLIGIBLE_SHARE = 1e-6  # refused rows of a batch that count as none, as a share of its unique rows
+ADMISSION_TOLERANCE = 1e-6  # how exactly the share of admitted rows is found
 ROUNDS = 500  # steps of a set's Markov chain; most chains settle within fifty
 
 
@@ -39,16 +39,16 @@ def locked_sets(space: Spectrum, served_lookups: float, capacity: float, localit
     """
     rate, sets, ways = gap_rate(space.p), max(1, int(capacity) // WAYS), max(1, min(WAYS, int(capacity)))
     places = min(float(sets * ways), capacity)  # rows beyond whole sets have no place
-    void = unused(served_lookups * rate, locality)
-    in_both_batches = space.rows * in_both(void, unused(2 * served_lookups * rate, locality))
+    void = unused_chance(served_lookups * rate, locality)
+    in_both_batches = space.rows * both_windows_chance(void, unused_chance(2 * served_lookups * rate, locality))
     unique = float((space.rows * (1 - void)).sum())
 
     def state(admitted: float) -> tuple[float, float, float]:
         """Return the lookups that rows stay, a batch's missing rows, and its rows without a way."""
-        stay_lookups = float(stay(space, places, locality, admitted)) if capacity >= 1 else 0.0
-        absent_chance = unused(stay_lookups * rate, locality)
+        stay_lookups = float(stay_time(space, places, locality, admitted)) if capacity >= 1 else 0.0
+        absent_chance = unused_chance(stay_lookups * rate, locality)
         miss_chance, refused_chance = (
-            absent_chance - unused((stay_lookups + served_lookups) * rate, locality),
+            absent_chance - unused_chance((stay_lookups + served_lookups) * rate, locality),
             refused_share(absent_chance, admitted),
         )
         missing_rows = float(space.rows @ (miss_chance + refused_chance * (1 - void - miss_chance)))
@@ -57,23 +57,23 @@ def locked_sets(space: Spectrum, served_lookups: float, capacity: float, localit
         return (
             stay_lookups,
             missing_rows,
-            min(missing_rows, sets * without_way((unique - reused) / sets, min(1.0, reused / locked), ways)),
+            min(missing_rows, sets * rows_without_way((unique - reused) / sets, min(1.0, reused / locked), ways)),
         )
 
     stay_lookups, missing_rows, refused = state(1.0)
-    if refused <= FEW * unique:
+    if refused <= NEGLIGIBLE_SHARE * unique:
         return LockedSets(stay_lookups, 1.0, refused)
 
     def excess(admitted: Floats) -> Floats:
         _, missing_rows, refused = state(float(admitted))
         return np.asarray(refused - (1 - admitted) * missing_rows)
 
-    admitted = float(rising(excess, np.asarray(NEAR), np.asarray(1.0), NEAR))
+    admitted = float(rising_root(excess, np.asarray(ADMISSION_TOLERANCE), np.asarray(1.0), ADMISSION_TOLERANCE))
     stay_lookups, missing_rows, _ = state(admitted)
     return LockedSets(stay_lookups, admitted, (1 - admitted) * missing_rows)
 
 
-def without_way(coming: float, reuse: float, ways: int = WAYS) -> float:
+def rows_without_way(coming: float, reuse: float, ways: int = WAYS) -> float:
     """Return the mean rows of a batch that find all `ways` of their set locked, per set.
 
     The number of ways that a batch locks in a set is a Markov chain. The next batch uses each locked row with the chance `reuse`,

@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow
 
 from ...core.figures import count
-from ...errors import BadFile, Undescribed
+from ...errors import BadFile, UndescribedTable
 from . import conversions, zipped
-from .columns import Rows, samples_of
+from .columns import Rows, read_samples
 from .first_cells import mapping_of_types
-from .foreign import looks
+from .foreign import foreign_refusal
 from .layouts import Layout
-from .mapped import touched
+from .mapped import count_touched
 from .numbering import AS_THEY_ARE
-from .recognition import arrays_unmapped
+from .recognition import unmapped_arrays_refusal
 from .recording import Recording
 from .samples import Watch, unwatched
 from .zipped import Header
@@ -30,28 +30,28 @@ DLRM = {"X_int", "X_cat", "y"}
 UNPROCESSED = {"X_int", "X_cat_t", "y"}
 COUNTS = "counts", "total_per_file"
 KINDS = "biufUSM"  # booleans, whole numbers, floats, texts, dates
-AT_ONCE, FIRST = 1 << 16, 1000  # samples read together, and looked at for a guess
+BLOCK_ROWS, GUESS_ROWS = 1 << 16, 1000  # samples read together, and looked at for a guess
 UNITS = {(unit, 1): unit for unit in ("ms", "us", "ns")} | {(unit, 1): "ns" for unit in ("ps", "fs", "as")}  # of Arrow's times
 MOST_COLUMNS, MOST_GUESSED = 10_000, 100
 
 
-def read(path: Path, name: str, meaning: Callable[[Layout | None], Layout | None], watch: Watch = unwatched) -> Recording:
+def read_archive(path: Path, name: str, meaning: Callable[[Layout | None], Layout | None], watch: Watch = unwatched) -> Recording:
     """Read an archive of arrays as a table; raises BadFile.
 
     `meaning` returns the layout of the arrays, given DLRM's own layout if the archive has its arrays, else None.
     """
-    headers = zipped.headers(path)
+    headers = zipped.archive_headers(path)
     layout = meaning(_dlrm(headers) if set(headers) >= DLRM else None)
     if layout is None:
         raise _unmapped(path, name, headers)
     arrays, columns, layout = _open_arrays(path, name, layout, headers, watch)
-    return samples_of(name, layout, _tables(name, arrays, columns, watch), watch)
+    return read_samples(name, layout, _tables(name, arrays, columns, watch), watch)
 
 
 def rows_of(path: Path, name: str, columns: Sequence[str], watch: Watch = unwatched) -> Iterator[Rows]:
     """Yield the named columns of an archive, some samples at a time; raises BadFile."""
     layout = Layout("unknown", "", tuple(columns))
-    arrays, places, _ = _open_arrays(path, name, layout, zipped.headers(path), watch)
+    arrays, places, _ = _open_arrays(path, name, layout, zipped.archive_headers(path), watch)
     yield from _tables(name, arrays, places, watch)
 
 
@@ -66,20 +66,20 @@ def _open_arrays(
         raise BadFile(f"{name} has arrays of unlike lengths ({lengths_text}); a sample has a row in each that is mapped.")
     if not next(iter(lengths.values())):
         raise BadFile(f"{name} has 0 samples; give arrays that have some.")
-    arrays = {array: zipped.array(path, array, watch) for array in lengths}
+    arrays = {array: zipped.archive_array(path, array, watch) for array in lengths}
     layout = _spread(layout, headers, places)
     return arrays, {column: _place(name, layout, headers, column) for column in layout.wanted}, layout
 
 
 def is_dlrm(path: Path) -> bool:
     """Return whether DLRM's data_utils.py wrote an archive; raises BadFile for a damaged archive."""
-    return set(zipped.headers(path)) >= DLRM
+    return set(zipped.archive_headers(path)) >= DLRM
 
 
-def columns(path: Path, name: str) -> tuple[str, ...]:
+def archive_columns(path: Path, name: str) -> tuple[str, ...]:
     """Return the columns of an archive without a mapping; raises BadFile for one without samples."""
-    refusal = _unmapped(path, name, zipped.headers(path))
-    if not isinstance(refusal, Undescribed):
+    refusal = _unmapped(path, name, zipped.archive_headers(path))
+    if not isinstance(refusal, UndescribedTable):
         raise refusal
     return refusal.columns
 
@@ -130,10 +130,10 @@ def _spread(layout: Layout, headers: Mapping[str, Header], places: Mapping[str, 
 
 def _tables(name: str, arrays: Mapping[str, Any], columns: Mapping[str, tuple[str, int | None]], watch: Watch) -> Iterator[Rows]:
     samples = min(map(len, arrays.values()))
-    for low in range(0, samples, AT_ONCE):
-        high = min(low + AT_ONCE, samples)
+    for low in range(0, samples, BLOCK_ROWS):
+        high = min(low + BLOCK_ROWS, samples)
         parts = {array: _native(values[low:high]) for array, values in arrays.items()}
-        touched(sum(part.nbytes for part in parts.values()))
+        count_touched(sum(part.nbytes for part in parts.values()))
         column_cells = {column: _column(parts[array], part) for column, (array, part) in columns.items()}
         yield Rows(name, np.arange(low + 1, high + 1), column_cells)
         watch(high / samples, f"reading {name}")
@@ -168,7 +168,7 @@ def _column(part: Any, number: int | None) -> Any:
 def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
     """Return the refusal of an archive without a mapping: its arrays, and a mapping over their names."""
     if {"indices", "indptr", "format"} <= set(headers) or {"row", "col", "format"} <= set(headers):
-        return looks(name, "a sparse matrix of scipy's", conversions.SPARSE)
+        return foreign_refusal(name, "a sparse matrix of scipy's", conversions.SPARSE)
     lengths = [header.shape[0] for header in headers.values() if _fits(header)]
     samples = max(lengths, key=lengths.count, default=0)
     contents = ", ".join(f"{array[:24]} ({_shape_text(header)})" for array, header in list(headers.items())[:6])
@@ -185,7 +185,7 @@ def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
     first_cells = next(_tables(name, *_heads(path, headers, columns), unwatched)).columns
     if not (mapping := mapping_of_types(first_cells, of_arrays=True)):
         return BadFile(f"{name} holds {contents}, of which none are ids; give arrays of whole numbers or texts.")
-    return arrays_unmapped(name, contents, mapping, columns)
+    return unmapped_arrays_refusal(name, contents, mapping, columns)
 
 
 def _heads(
@@ -198,9 +198,9 @@ def _heads(
     for array, part in places.values():
         header = headers[array]
         if header.by_column and part is not None:
-            arrays[array] = zipped.array(path, array)[:FIRST]
+            arrays[array] = zipped.archive_array(path, array)[:GUESS_ROWS]
         elif array not in arrays:
-            first_rows = zipped.first(path, array, FIRST)  # an array stored by column gives its first column
+            first_rows = zipped.first_rows(path, array, GUESS_ROWS)  # an array stored by column gives its first column
             arrays[array] = (
                 np.broadcast_to(first_rows, (len(first_rows), *header.shape[1:])) if len(header.shape) == 2 else first_rows[:, 0]
             )

@@ -15,19 +15,19 @@ from numpy.lib import format as npy
 from ...core.figures import count
 from ...errors import BadFile
 from . import conversions, mapping, zipped
-from .blocks import opened
+from .blocks import open_regular
 from .foreign import check_pointer
-from .mapped import touched
-from .recording import Recording, beside, check_samples
+from .mapped import count_touched
+from .recording import Recording, check_samples, file_beside
 from .samples import Watch, unwatched
 from .zipped import Header
 
 PARTS = re.compile(r"(?P<day>.*?)_?(?P<part>sparse_multi_hot\.npz|sparse\w*\.npy|dense\.npy|labels\.npy)")
 MOST_FIELDS, MOST_LOOKUPS = 10_000, 1_000_000
-AT_ONCE = 1 << 20  # samples
+BLOCK_SAMPLES = 1 << 20  # samples
 
 
-def files(path: Path) -> tuple[Path, Path, Path]:
+def day_files(path: Path) -> tuple[Path, Path, Path]:
     """Return the files of dense features, ids and labels of a day.
 
     Raises BadFile for a missing file.
@@ -49,19 +49,19 @@ def files(path: Path) -> tuple[Path, Path, Path]:
                 f"{path.name} needs one file of ids beside it, such as {day}sparse.npy ({names}); give that file itself."
             )
         sparse = sparse_files[0]
-    return beside(path, f"{day}dense.npy"), sparse, beside(path, f"{day}labels.npy")
+    return file_beside(path, f"{day}dense.npy"), sparse, file_beside(path, f"{day}labels.npy")
 
 
 def _unnamed(path: Path) -> BadFile:
     """Return the refusal of a file whose name is not that of a day's part."""
     names = "day_0_dense.npy, day_0_sparse.npy, day_0_labels.npy"
-    with opened(path) as file:
+    with open_regular(path) as file:
         if file.read(len(npy.MAGIC_PREFIX)) != npy.MAGIC_PREFIX:
-            claim = f"{mapping.name_of(path)} says a format of arrays that are named {names}"
+            claim = f"{mapping.mapping_name(path)} says a format of arrays that are named {names}"
             return BadFile(f"{path.name} is no such array file, but {claim}; take format away, or name the files so.")
         file.seek(0)
         try:
-            zipped.header(file, path.name)
+            zipped.read_header(file, path.name)
         except zipped.HoldsObjects:
             conversion = conversions.OBJECTS
             return BadFile(
@@ -75,12 +75,12 @@ def _unnamed(path: Path) -> BadFile:
     )
 
 
-def read(path: Path, name: str, watch: Watch = unwatched) -> Recording:
+def read_arrays(path: Path, name: str, watch: Watch = unwatched) -> Recording:
     """Map the three files of a day.
 
     Raises BadFile where the files are damaged or do not belong together.
     """
-    dense_file, sparse, labels_file = files(path)
+    dense_file, sparse, labels_file = day_files(path)
     dense, labels = _mapped(dense_file, "f"), _mapped(labels_file, "fiub")
     multi_hot = sparse.name.endswith(".npz")
     ids = _members(sparse, watch) if multi_hot else [_mapped(sparse, "iu")]
@@ -108,9 +108,9 @@ def _is_label(values: Any) -> Any:
 
 def _check_values(name: str, array: Any, is_valid: Callable[[Any], Any], fault: str) -> None:
     """Raise BadFile naming the first sample with a value that is not valid."""
-    for start in range(0, len(array), AT_ONCE):
-        part = is_valid(array[start : start + AT_ONCE])
-        touched(array[start : start + AT_ONCE].nbytes)
+    for start in range(0, len(array), BLOCK_SAMPLES):
+        part = is_valid(array[start : start + BLOCK_SAMPLES])
+        count_touched(array[start : start + BLOCK_SAMPLES].nbytes)
         if not part.all():
             row = start + int(np.argmin(part.reshape(len(part), -1).all(axis=1)))
             raise BadFile(f"{name}: sample {count(row)} has {fault}.")
@@ -121,7 +121,7 @@ def _mapped(path: Path, kinds: str) -> Any:
     check_pointer(path)
     try:
         with path.open("rb") as file:
-            header = zipped.header(file, path.name)
+            header = zipped.read_header(file, path.name)
             _check_kind(path.name, header, kinds)
             data_nbytes = path.stat().st_size - header.nbytes
     except OSError as error:
@@ -131,19 +131,19 @@ def _mapped(path: Path, kinds: str) -> Any:
             f"{path.name} says that it holds {header.shape} of {header.kind}, which its {count(data_nbytes)} bytes do not; "
             "copy it again."
         )
-    return zipped.whole(path, header, header.nbytes)
+    return zipped.map_member(path, header, header.nbytes)
 
 
 def _members(path: Path, watch: Watch) -> list[Any]:
     """Map the arrays 0.npy, 1.npy, ... of an .npz."""
     check_pointer(path)
-    headers = zipped.headers(path)
+    headers = zipped.archive_headers(path)
     names = [str(field) for field in range(len(headers))]
     if not headers or set(names) != set(headers):
         raise BadFile(f"{path.name} has members other than 0.npy, 1.npy, ...; MLPerf's multi-hot files have one a field.")
     for name in names:
         _check_kind(f"{path.name}/{name}.npy", headers[name], "iu")
-    return [zipped.array(path, name, watch) for name in names]
+    return [zipped.archive_array(path, name, watch) for name in names]
 
 
 def _check_kind(name: str, header: Header, kinds: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from ...core.figures import count
 from ...errors import BadFile
 
-READ = 1 << 22
+READ_NBYTES = 1 << 22
 LONGEST_LINE = 1 << 20
 FREE_TEXT = 8 << 20  # bytes that a gzip file of any size may hold
 EXPANSION = 16  # click logs shrink to a third or a tenth; a bomb to a thousandth
@@ -84,7 +84,7 @@ class Blocks:
             if head in UTF_16:
                 raise BadFile(f"{self.name}:1: the text is UTF-16, but data files are UTF-8; save it as UTF-8.")
             text_file: Any = gzip.GzipFile(fileobj=self, mode="rb") if head == GZIP else self  # type: ignore[call-overload]
-            while part := text_file.read(READ):
+            while part := text_file.read(READ_NBYTES):
                 self.text += len(part)
                 if self.text > FREE_TEXT + EXPANSION * self.taken:
                     raise BadFile(
@@ -105,7 +105,7 @@ class Blocks:
         if self.watch:
             self.watch(self.taken / max(self.size or 0, self.taken, 1), f"reading {self.name}")
         if self.size is not None and self.taken > self.size:
-            raise changed(self.name)
+            raise changed_refusal(self.name)
         return part
 
 
@@ -113,19 +113,19 @@ def _foreign(line: bytes) -> str:
     return " has NUL bytes, which are no text, and" if b"\0" in line else ""
 
 
-def opened(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BinaryIO:
     """Open a regular file; a pipe is refused without waiting for its writer. Raises BadFile or OSError."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
         cause = error.strerror if isinstance(error, OSError) else error
-        raise BadFile(f"{shown(path)} cannot be read: {cause}; give a readable file.") from error
+        raise BadFile(f"{short_path(path)} cannot be read: {cause}; give a readable file.") from error
     kind = os.fstat(handle).st_mode
     if stat.S_ISREG(kind):
         return os.fdopen(handle, "rb", buffering=0)
     os.close(handle)
     kind_text = next((word for is_it, word in KINDS if is_it(kind)), "no regular file")
-    raise BadFile(f"{shown(path)} cannot be read: it is {kind_text}; give a regular file.")
+    raise BadFile(f"{short_path(path)} cannot be read: it is {kind_text}; give a regular file.")
 
 
 KINDS = (
@@ -135,18 +135,18 @@ KINDS = (
 )
 
 
-def changed(name: str) -> BadFile:
+def changed_refusal(name: str) -> BadFile:
     """Return the refusal of a file that changed while it was read."""
     return BadFile(f"{name} changed while it was read; read it again when its writing has ended.")
 
 
-def unchanged(earlier_stat: os.stat_result, later_stat: os.stat_result, name: str) -> None:
+def check_unchanged(earlier_stat: os.stat_result, later_stat: os.stat_result, name: str) -> None:
     """Raise BadFile if a file changed between two calls of stat."""
     if (earlier_stat.st_size, earlier_stat.st_mtime_ns) != (later_stat.st_size, later_stat.st_mtime_ns):
-        raise changed(name)
+        raise changed_refusal(name)
 
 
-def shown(path: Path | str, max_letters: int = 120) -> str:
+def short_path(path: Path | str, max_letters: int = 120) -> str:
     """Return a path cut to its last `max_letters` letters, for a message."""
     text = "".join(letter if letter.isprintable() else "?" for letter in str(path))
     return text if len(text) <= max_letters else f"...{text[-max_letters:]}"

@@ -18,7 +18,7 @@ from .ids import Place
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def plain(column: Any) -> Any:
+def plain_column(column: Any) -> Any:
     """Return a column of Arrow without a dictionary, with texts in one type and without outer blanks."""
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -27,12 +27,12 @@ def plain(column: Any) -> Any:
     return compute.utf8_trim_whitespace(column) if is_text(column.type) else column
 
 
-def numbers(column: Any, place: Place, remedy: str = "write one, or nothing where it is missing") -> Floats:
+def column_numbers(column: Any, place: Place, remedy: str = "write one, or nothing where it is missing") -> Floats:
     """Return each cell as a number, a missing cell as 0.
 
     Raises BadFile for a cell that is no number.
     """
-    column = plain(column)
+    column = plain_column(column)
     if types.is_temporal(column.type):
         raise BadFile(f"{place(0)} is a column of {column.type}, which is no number; write seconds, or map another one.")
     try:
@@ -58,17 +58,17 @@ def _numbers_of_texts(texts: Any) -> Floats:
     """
     with suppress(ArrowInvalid):
         return _cast(compute.if_else(compute.equal(texts, ""), "0", texts))
-    return np.array([number(cell) for cell in texts.to_pylist()])
+    return np.array([text_number(cell) for cell in texts.to_pylist()])
 
 
-def number(cell: str) -> float:
+def text_number(cell: str) -> float:
     """Return a text as a number, NaN for a text that is no number."""
     return float(cell) if NUMBER.fullmatch(cell) else nan
 
 
-def missing(column: Any) -> Flags:
+def missing_cells(column: Any) -> Flags:
     """Return flags of a column's missing cells: null, or empty or blank text."""
-    column = plain(column)
+    column = plain_column(column)
     is_missing = compute.equal(column, "").fill_null(True) if is_text(column.type) else column.is_null()
     return np.asarray(is_missing.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
@@ -80,4 +80,4 @@ def is_text(kind: Any) -> bool:
 
 def is_number(cell: str) -> bool:
     """Return whether a text is a number."""
-    return not isnan(number(cell))
+    return not isnan(text_number(cell))

@@ -12,13 +12,13 @@ from ...core.arrays import Flags, Ints, Words
 from ...core.figures import count
 from ...errors import BadFile
 from . import cells
-from .ids import Place, tokens
+from .ids import Place, id_tokens
 from .layouts import OPERATORS, Layout
-from .lists import MOST_LENGTH, ListTexts, is_list, side_by_side
-from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, folded, into, keep_within
+from .lists import MOST_LENGTH, ListTexts, is_list, join_fields
+from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, WHERE_THEY_FIT, IdIndex, drop_largest, fold_tokens, hashed_rows
 from .recording import Recording, check_samples
-from .samples import Samples, Watch, too_large, unwatched
-from .times import OpenTimes, Times
+from .samples import Samples, Watch, too_large_refusal, unwatched
+from .times import AmbiguousTimes, Times
 
 MOST_VALUES = 12  # of a label's column, for a message
 BOOLEANS = ("false", "true")
@@ -54,8 +54,8 @@ class ColumnMemory:
         if index := self.indexes.get(column):
             index.add(ids)
             return index.numbers_or_refusal(ids, f"{self.name}: {column}") if self.rows == FIRST_SEEN else ids
-        rows = into(self.rows)
-        return folded(np.uint64(rows), ids) if rows else ids
+        rows = hashed_rows(self.rows)
+        return fold_tokens(np.uint64(rows), ids) if rows else ids
 
 
 def check_block(name: str, layout: Layout, rows: Rows) -> None:
@@ -63,7 +63,7 @@ def check_block(name: str, layout: Layout, rows: Rows) -> None:
     _parts(layout, rows, ColumnMemory(name, layout))
 
 
-def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
+def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
     """Return the recording of a file's blocks, sorted by the layout's time if any.
 
     Raises BadFile. A file without dense features gets one that is always 0, as every model has a bottom MLP.
@@ -79,20 +79,20 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
             dense, fields, labels, *extra_arrays = _parts(layout, table, columns)
             ids = [tokens for tokens, _ in fields]
             if has_lists:
-                flat, begins, lengths = side_by_side(fields)
+                flat, begins, lengths = join_fields(fields)
                 ids, extra_arrays = [(begins + lists.count).astype(np.uint64)], [*extra_arrays, lengths]
                 lists.add(flat)
             samples = samples or _samples(layout, has_lists)
             if rekey := columns.times.rekey():
                 samples.change_keys(rekey)
             samples.add(dense, np.stack(ids, axis=1), labels, *extra_arrays)
-            keep_within(columns.indexes.values())
+            drop_largest(columns.indexes.values())
         dense, rows, labels, *extra_arrays = (samples or _samples(layout, has_lists)).whole(watch)
         flat = lists.whole()[0]
-    except OpenTimes as refusal:
+    except AmbiguousTimes as refusal:
         raise refusal.settled(_times(layout, tables)) from refusal
     except MemoryError as error:
-        raise too_large(name) from error
+        raise too_large_refusal(name) from error
     check_samples(name, labels, columns.records, tuple(columns.values) if layout.rule else (), bool(layout.label))
     properties: dict[str, Any] = {"hashed": layout.rows in (HASHED, WHERE_THEY_FIT), "format": layout.name, "order": layout.order}
     properties["where_they_fit"] = layout.rows == WHERE_THEY_FIT
@@ -106,14 +106,14 @@ def samples_of(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch =
 def _times(layout: Layout, tables: Iterable[Rows]) -> Iterator[tuple[Any, Place]]:
     """Yield the times of the remaining blocks as texts, with a function that names their places."""
     for rows in (_filter_rows(layout, table) for table in tables):
-        texts = cells.plain(rows.columns[layout.time])
-        if len(texts) and cells.is_text(texts.type) and not cells.missing(texts).any():
+        texts = cells.plain_column(rows.columns[layout.time])
+        if len(texts) and cells.is_text(texts.type) and not cells.missing_cells(texts).any():
             yield texts, partial(rows.place, layout.time)
 
 
 def _check_lists(layout: Layout, table: Rows) -> None:
     """Raise BadFile where the layout splits lists in cells, and no column of ids has text."""
-    if layout.lists and not any(cells.is_text(cells.plain(table.columns[column]).type) for column in layout.ids):
+    if layout.lists and not any(cells.is_text(cells.plain_column(table.columns[column]).type) for column in layout.ids):
         kinds = ", ".join(f"{column} of {table.columns[column].type}"[:60] for column in layout.ids[:4])
         raise BadFile(f"{table.name} has no text in its columns of ids ({kinds}), so lists does nothing; take lists away.")
 
@@ -150,12 +150,12 @@ def _parts(layout: Layout, block: Rows, columns: ColumnMemory) -> list[Any]:
     columns.records += len(block.lines)
     rows = _filter_rows(layout, block)
     for column in filter(None, (layout.label, layout.time)):
-        if (is_missing := cells.missing(rows.columns[column])).any():
+        if (is_missing := cells.missing_cells(rows.columns[column])).any():
             raise BadFile(f"{rows.place(column, int(is_missing.argmax()))} is missing; write it, or take the sample away.")
     labels = _clicks(layout, rows, columns).astype(np.float32)
     dense = np.zeros((len(labels), max(len(layout.dense), 1)), np.float32)
     for index, column in enumerate(layout.dense):
-        dense[:, index] = np.log1p(np.maximum(cells.numbers(rows.columns[column], partial(rows.place, column)), 0.0))
+        dense[:, index] = np.log1p(np.maximum(cells.column_numbers(rows.columns[column], partial(rows.place, column)), 0.0))
     fields = [_field(layout, rows, column, columns) for column in layout.ids]
     times = [columns.times(rows.columns[column], partial(rows.place, column)) for column in filter(None, (layout.time,))]
     return [dense, fields, labels, *times]
@@ -166,7 +166,7 @@ def _filter_rows(layout: Layout, rows: Rows) -> Rows:
     if not layout.where:
         return rows
     column, *texts = layout.where
-    is_selected = _is_among(rows.columns[column], texts) & ~cells.missing(rows.columns[layout.label])
+    is_selected = _is_among(rows.columns[column], texts) & ~cells.missing_cells(rows.columns[layout.label])
     return Rows(
         rows.name,
         rows.lines[is_selected],
@@ -181,7 +181,7 @@ def _field(layout: Layout, rows: Rows, column: str, columns: ColumnMemory) -> tu
     def place(index: int) -> str:
         return rows.place(column, int(np.searchsorted(np.cumsum(sizes), index, side="right")))
 
-    field_tokens = _row_numbers(flat, place) if layout.rows == AS_THEY_ARE else tokens(flat, place, layout.longest_id)
+    field_tokens = _row_numbers(flat, place) if layout.rows == AS_THEY_ARE else id_tokens(flat, place, layout.longest_id)
     return columns.numbered(column, field_tokens), sizes
 
 
@@ -191,7 +191,7 @@ def _bags(rows: Rows, column: str, lists: ListTexts | None) -> tuple[Any, Ints]:
     Raises BadFile for too many ids in a row.
     """
     column_cells = rows.columns[column]
-    if lists and cells.is_text(cells.plain(column_cells).type):
+    if lists and cells.is_text(cells.plain_column(column_cells).type):
         column_cells = lists(column_cells, partial(rows.place, column))
     if not is_list(column_cells.type):
         return column_cells, np.ones(len(column_cells), dtype=np.int64)
@@ -206,7 +206,7 @@ def _bags(rows: Rows, column: str, lists: ListTexts | None) -> tuple[Any, Ints]:
 
 def _is_among(values: Any, texts: Sequence[str]) -> Flags:
     """Return flags of the values that are among some texts."""
-    words = cells.plain(cells.plain(values).cast("string"))
+    words = cells.plain_column(cells.plain_column(values).cast("string"))
     return np.asarray(compute.is_in(words, array(texts)).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
@@ -215,19 +215,19 @@ def _equal(values: Any, text: str) -> Flags:
 
     Booleans and numbers may be written in any way.
     """
-    column = cells.plain(values)
+    column = cells.plain_column(values)
     if types.is_boolean(column.type):
         return _is_among(column, [text.lower()])
     if (types.is_integer(column.type) or types.is_floating(column.type)) and cells.is_number(text):
-        return np.asarray(cells.numbers(column, str) == float(text))
+        return np.asarray(cells.column_numbers(column, str) == float(text))
     return _is_among(values, [text])
 
 
 def _row_numbers(ids: Any, place: Place) -> Words:
     """Return ids that are row numbers; raises BadFile for a cell that is no row number."""
-    if (is_missing := cells.missing(ids)).any():
+    if (is_missing := cells.missing_cells(ids)).any():
         raise BadFile(f"{place(int(is_missing.argmax()))} is missing, and no row's number; write it, or say rows = {HASHED!r}.")
-    row_numbers = cells.numbers(ids, place, "write a row's number")
+    row_numbers = cells.column_numbers(ids, place, "write a row's number")
     bad_rows = np.flatnonzero((row_numbers < 0) | (row_numbers != np.floor(row_numbers)) | (row_numbers >= 2**53))
     if len(bad_rows):
         raise BadFile(f"{place(bad_rows[0])}={row_numbers[bad_rows[0]]:g} is no row's number; write whole ones from 0 to 2^53.")
@@ -249,7 +249,9 @@ def _clicks(layout: Layout, rows: Rows, columns: ColumnMemory) -> Flags:
         return np.asarray(_equal(label_cells, layout.value) == (layout.rule == "=="), dtype=np.bool_)
     numbers = _truths(label_cells) if not layout.rule else None
     if numbers is None:
-        numbers = cells.numbers(label_cells, place, "write one in every row, or give a rule for a text, such as == 'click'")
+        numbers = cells.column_numbers(
+            label_cells, place, "write one in every row, or give a rule for a text, such as == 'click'"
+        )
     if layout.rule:
         return np.asarray(OPERATORS[layout.rule](numbers, layout.value), dtype=np.bool_)
     bad_rows = np.flatnonzero((numbers != 0) & (numbers != 1))
@@ -263,7 +265,7 @@ def _truths(label_cells: Any) -> Any:
 
     The result is None for other texts.
     """
-    column = cells.plain(label_cells)
+    column = cells.plain_column(label_cells)
     if not cells.is_text(column.type):
         return None
     words = compute.utf8_lower(column)

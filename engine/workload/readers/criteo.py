@@ -6,7 +6,7 @@ A line is `label, I1..I13, C1..C26`, in CSV with an optional leading `Id`.
 import json
 import re
 
-from ...errors import BadFile, Undescribed
+from ...errors import BadFile, UndescribedTable
 from ...version import PROGRAM
 from .layouts import Layout
 from .mapping_text import mapping_text
@@ -20,13 +20,13 @@ HEXADECIMAL, UNLIKE_A_NUMBER = (
     re.compile(f"[0-9A-Fa-f]{{0,{LONGEST_ID}}}"),
     re.compile(r"[0-9A-Fa-f]*[A-Fa-f][0-9A-Fa-f]*|[0-9]{8}"),
 )
-MOST_OF = 0.5  # share of the first rows, or of a header's names, beyond which a file is one of Criteo's
+MAJORITY = 0.5  # share of the first rows, or of a header's names, beyond which a file is one of Criteo's
 
 
 def is_headed(words: Row) -> bool:
     """Return whether a header is Criteo's, perhaps with faults: most of I1 to C26 are there."""
     feature_names = {word.lower() for word in words} & {name.lower() for name in FEATURES}
-    return len(feature_names) > MOST_OF * max(len(FEATURES), len(words))
+    return len(feature_names) > MAJORITY * max(len(FEATURES), len(words))
 
 
 def is_unlabelled(rows: FirstRows) -> bool:
@@ -41,11 +41,11 @@ def is_sampled(rows: FirstRows, labelled: bool = True) -> bool:
 
     These have 40 columns with a label, else 39; the last 26 are hexadecimal.
     """
-    if rows.header or rows.width != len(FEATURES) + labelled or rows.even <= MOST_OF:
+    if rows.header or rows.width != len(FEATURES) + labelled or rows.even <= MAJORITY:
         return False
     sample_rows = [row for row in rows.rows if _is_sample(row, labelled)]
     ids = [cell for row in sample_rows for cell in row[-len(IDS) :] if cell]
-    return len(sample_rows) > MOST_OF * len(rows.rows) and (not ids or any(map(UNLIKE_A_NUMBER.fullmatch, ids)))
+    return len(sample_rows) > MAJORITY * len(rows.rows) and (not ids or any(map(UNLIKE_A_NUMBER.fullmatch, ids)))
 
 
 def _is_sample(row: Row, labelled: bool) -> bool:
@@ -54,7 +54,7 @@ def _is_sample(row: Row, labelled: bool) -> bool:
     return numbers and all(map(HEXADECIMAL.fullmatch, ids)) and (not labelled or row[0] in ("0", "1", "0.0", "1.0"))
 
 
-def layout(name: str, rows: FirstRows) -> Layout:
+def criteo_layout(name: str, rows: FirstRows) -> Layout:
     """Return the layout of a Criteo file by its header, or of samples without one.
 
     Raises BadFile.
@@ -68,9 +68,9 @@ def layout(name: str, rows: FirstRows) -> Layout:
     return Layout("criteo", label, ids, dense, columns=columns, delimiter=delimiter, longest_id=LONGEST_ID)
 
 
-def unlabelled(name: str, rows: FirstRows) -> Undescribed:
+def unlabelled_refusal(name: str, rows: FirstRows) -> UndescribedTable:
     """Return the refusal of a file such as Criteo's test.txt, with a mapping for commands without labels."""
-    return Undescribed(
+    return UndescribedTable(
         f"{name} is a file of Criteo's without labels, such as test.txt: a run needs labels, give train.txt or day_0; "
         f"`{PROGRAM} workload fit` and `{PROGRAM} workload count` need none, save these lines as {name}.toml for them:",
         remedy=_mapping(rows),

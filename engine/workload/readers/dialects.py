@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import Undescribed
+from ...errors import UndescribedTable
 from . import array_table, arrays, foreign, formats, mapping, parquet
-from .blocks import Blocks, opened, shown
+from .blocks import Blocks, open_regular, short_path
 from .columns import Rows
 from .layouts import Layout
 from .recognition import HEAD
@@ -45,27 +45,27 @@ def is_of_arrays(path: Path) -> bool:
     """Return whether a file is a trace, or holds arrays of known names: no columns to describe."""
     if kinds.is_trace(path):
         return True
-    (head, _), mapping_content = formats.first_bytes(path), mapping.content(path)
+    (head, _), mapping_content = formats.first_bytes(path), mapping.read_mapping(path)
     if head.startswith(formats.NPY) or arrays.PARTS.fullmatch(path.name) or mapping_content.get("format") in OF_ARRAYS:
         return True
     if mapping_content or not head.startswith(formats.ZIP):
         return False
-    foreign.check_zip(path, shown(path.name))
+    foreign.check_zip(path, short_path(path.name))
     return array_table.is_dlrm(path)
 
 
 def dialect_of(path: Path) -> Dialect:
     """Return the dialect of a file; raises BadFile for a file that is no table."""
-    mapping_content, (head, packed) = mapping.content(path), formats.first_bytes(path)
-    name = shown(path.name)
-    foreign.check(path, name, head, packed)
+    mapping_content, (head, packed) = mapping.read_mapping(path), formats.first_bytes(path)
+    name = short_path(path.name)
+    foreign.check_format(path, name, head, packed)
     if head.startswith(formats.ZIP):
         return _archive(path, mapping_content, name)
     if head.startswith(formats.PARQUET):
         return _parquet(path, mapping_content, name)
     try:
         layout = formats.text_layout(path, mapping_content, head, packed)
-    except Undescribed:
+    except UndescribedTable:
         layout = None
     rows = first_rows(head[:HEAD], len(head) < HEAD)
     if layout is None:
@@ -78,10 +78,10 @@ def dialect_of(path: Path) -> Dialect:
     return Dialect(TEXT, layout, unique_names, columns, delimiter, quotes)
 
 
-def marks_of(path: Path, dialect: Dialect, line: int) -> str:
+def quotes_meaning(path: Path, dialect: Dialect, line: int) -> str:
     """Return the meaning of quotation marks, by a line on which a quoted cell stays open."""
-    with opened(path) as file:
-        blocks = Blocks(shown(path.name), file)
+    with open_regular(path) as file:
+        blocks = Blocks(short_path(path.name), file)
         for block in blocks:
             if line < blocks.line + block.count(b"\n") or blocks.line >= line:
                 lines = block.decode("utf-8", "replace").split("\n")[max(line - blocks.line, 0) :]
@@ -96,7 +96,7 @@ def _archive(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:
     if mapping_content:
         layout = mapping.layout(path, mapping_content)
         return Dialect(ARRAYS, layout, layout.wanted)
-    return Dialect(ARRAYS, None, array_table.columns(path, name))
+    return Dialect(ARRAYS, None, array_table.archive_columns(path, name))
 
 
 def _parquet(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:
@@ -104,13 +104,13 @@ def _parquet(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:
     names = parquet.names(path, name)
     try:
         return Dialect(PARQUET, formats.parquet_layout(path, mapping_content, names), names)
-    except Undescribed:
+    except UndescribedTable:
         return Dialect(PARQUET, None, names)
 
 
-def blocks_of(path: Path, dialect: Dialect, watch: Watch) -> Iterator[Rows]:
+def read_blocks(path: Path, dialect: Dialect, watch: Watch) -> Iterator[Rows]:
     """Yield the columns of a table, block by block."""
-    name = shown(path.name)
+    name = short_path(path.name)
     if dialect.format == PARQUET:
         yield from parquet.rows_of(path, name, watch)
     elif dialect.format == ARRAYS:
@@ -119,5 +119,5 @@ def blocks_of(path: Path, dialect: Dialect, watch: Watch) -> Iterator[Rows]:
         layout = Layout(
             "unknown", "", dialect.names, columns=dialect.header, delimiter=dialect.delimiter or "\x1f", quotes=dialect.quotes
         )
-        with opened(path) as file:
+        with open_regular(path) as file:
             yield from rows_of(Blocks(name, file, path.stat().st_size, watch=watch), layout)

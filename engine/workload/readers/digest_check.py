@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ...errors import BadFile
 from ...paths import FileState, file_state
-from .blocks import shown
-from .formats import digest_of, files_of
+from .blocks import short_path
+from .formats import digest_of, parts_of_file
 
 
 @contextmanager
@@ -26,15 +26,15 @@ def digest_check(path: Path, digest: str) -> Iterator[None]:
 def file_states(path: Path) -> tuple[FileState, ...]:
     """Return the states of all files that belong to a data file; raises BadFile."""
     try:
-        return tuple(file_state(file) for file in files_of(path))
+        return tuple(file_state(file) for file in parts_of_file(path))
     except OSError as error:
-        raise BadFile(f"{shown(path)} cannot be read: {error.strerror or error}; give a readable file.") from error
+        raise BadFile(f"{short_path(path)} cannot be read: {error.strerror or error}; give a readable file.") from error
 
 
 def _check(path: Path, digest: str) -> None:
     actual_digest = digest_of(path)
     if actual_digest != digest:
         raise BadFile(
-            f"{shown(path)} is another file now (SHA-256 {actual_digest[:12]}..., it was {digest[:12]}...); "
+            f"{short_path(path)} is another file now (SHA-256 {actual_digest[:12]}..., it was {digest[:12]}...); "
             "give it again, or put the one that it was back in its place."
         )

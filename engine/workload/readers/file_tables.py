@@ -9,7 +9,7 @@ import numpy as np
 from ...core import figures
 from ...core.arrays import Ints, Words
 from ...core.hashing import GOLDEN, mix
-from ...core.jit import entry
+from ...core.jit import entry_kernel
 from ...errors import UnlikeModel
 from ...scenario.data import BY_TABLE
 from ...scenario.knobs import write
@@ -40,12 +40,12 @@ class SampleShape:
     distinct: tuple[int | None, ...]
 
 
-def shape(file: Recording) -> SampleShape:
+def sample_shape(file: Recording) -> SampleShape:
     """Return the shape of a file's samples."""
     return SampleShape(file.name, file.dense.shape[1], file.pooling, file.length_cv, file.distinct)
 
 
-def differences(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
+def knob_changes(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
     """Return the knobs that a scenario must change to train on a file, with their values."""
     model, fields = scenario.model, len(file.pooling)
     changes: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def _values_by_table(values: tuple[Any, ...], tables: int) -> tuple[Any, ...]:
 
 def check_fits(scenario: Scenario, file: SampleShape) -> None:
     """Raise UnlikeModel, with all knobs that differ, where a model has another shape than the samples."""
-    changes = differences(scenario, file)
+    changes = knob_changes(scenario, file)
     if not changes:
         return
     model, fields = scenario.model, len(file.pooling)
@@ -90,7 +90,7 @@ def check_fits(scenario: Scenario, file: SampleShape) -> None:
         f" ({model.field_copies} copies of each field)" if model.field_copies > 1 else ""
     )
     remedy = f"`{PROGRAM} workload fit {file.name} --toml FILE` writes a scenario that does"
-    if len(line := settings(changes)) <= MOST_SETTINGS:
+    if len(line := settings_text(changes)) <= MOST_SETTINGS:
         remedy = f"set {line}; or {remedy}"
     fact = (
         f"{', '.join(changes)} must suit the data file: {file_text}, but {model_text}, pooling {_shortened_list(model.pooling)}"
@@ -102,13 +102,13 @@ def _shortened_list(values: Sequence[Any], max_values: int = 8) -> str:
     return ";".join(map(str, values[:max_values])) + (";..." if len(values) > max_values else "")
 
 
-def settings(changes: Mapping[str, Any]) -> str:
+def settings_text(changes: Mapping[str, Any]) -> str:
     """Return knobs and their values as arguments of the command line, ready for a shell."""
     words = ((path, write(KNOBS[path], knob_value)) for path, knob_value in changes.items())
     return " ".join(f"--set {path}={text}" if ";" not in text and text else f"--set '{path}={text}'" for path, text in words)
 
 
-def numbered(scenario: Scenario, file: Recording) -> tuple[bool, ...]:
+def numbered_tables(scenario: Scenario, file: Recording) -> tuple[bool, ...]:
     """Return for each table whether its ids are rows in the order first seen.
 
     Ids of all other tables are hashed, or are row numbers.
@@ -142,7 +142,7 @@ def row_use(scenario: Scenario, file: Recording) -> tuple[RowUse, ...]:
     """
     uses = []
     for table, (rows, number) in enumerate(
-        zip(per_table(scenario.model, "num_embeddings"), numbered(scenario, file), strict=True)
+        zip(per_table(scenario.model, "num_embeddings"), numbered_tables(scenario, file), strict=True)
     ):
         field = table % file.tables
         index = file.indexes[field] if file.indexes else None
@@ -187,7 +187,7 @@ def _hashed_row_count(tokens: Words, table: int, rows: int) -> int:
     return int(np.count_nonzero(np.bincount(places)) if rows <= MOST_COUNTED else len(np.unique(places)))
 
 
-@entry
+@entry_kernel
 def _hashed_rows(tokens: Words, table: np.uint64, rows: np.uint64, places: Ints) -> None:
     for i in range(len(tokens)):
         places[i] = np.int64(mix(tokens[i] + (table + np.uint64(1)) * GOLDEN) % rows)

@@ -8,7 +8,7 @@ from pyarrow import ArrowException, BaseExtensionType, types
 
 from .guess import SAMPLE, Guess
 from .lists import is_list
-from .mapping_text import as_toml, columns_of, mappable
+from .mapping_text import as_toml, guess_roles, mappable_guesses
 
 EXAMPLES = 5  # cells of a list that are shown
 
@@ -42,7 +42,7 @@ def guesses_of(
     lists = [name for name, column in columns.items() if is_list_of_ids(column.type)]
     cells_by_name = {name: list(cells[name]) for name, column in columns.items() if not is_list(column.type)}
     cells_by_name = {name: texts for name, texts in cells_by_name.items() if is_mappable(columns[name].type)}
-    guessed = {guess.name: guess for guess in columns_of(cells_by_name, headerless=headerless)}
+    guessed = {guess.name: guess for guess in guess_roles(cells_by_name, headerless=headerless)}
     guessed |= {name: Guess(name, "list") for name in lists}
     features = [name for name, column in columns.items() if of_arrays and _is_of_floats(column.type)]
     guessed |= {name: Guess(name, "number") for name in features}
@@ -57,7 +57,7 @@ def mapping_of_types(columns: Mapping[str, Any], of_arrays: bool = False) -> str
     """Return a mapping guessed from the first cells of columns; "" where no column has ids."""
     usable = {name: column for name, column in columns.items() if is_mappable(column.type, of_arrays)}
     cells = {name: texts_of(column) for name, column in usable.items() if not is_list(column.type)}
-    return as_toml(mappable(guesses_of(usable, cells, of_arrays=of_arrays))) if usable else ""
+    return as_toml(mappable_guesses(guesses_of(usable, cells, of_arrays=of_arrays))) if usable else ""
 
 
 def texts_of(column: Any) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...errors import BadFile
 from . import conversions as ways
-from .blocks import opened, shown
+from .blocks import open_regular, short_path
 from .conversions import Conversion
 
 POINTERS = (
@@ -62,14 +62,14 @@ VSCSI = (("<3I2H2Q", 4, 1, ways.VSCSI), ("<2H3I3Q", 1, 2, ways.VSCSI_2))
 
 def check_pointer(path: Path) -> None:
     """Raise BadFile for a file that cannot be opened, or that points to an unfetched file."""
-    with opened(path) as file:
+    with open_regular(path) as file:
         head = file.read(1024)
     for mark, system, conversion in POINTERS:
         if re.match(mark, head):
-            raise looks(shown(path.name), f"a pointer of {system}, not the file itself", conversion)
+            raise foreign_refusal(short_path(path.name), f"a pointer of {system}, not the file itself", conversion)
 
 
-def check(path: Path, name: str, head: bytes, packed: bool = False) -> None:
+def check_format(path: Path, name: str, head: bytes, packed: bool = False) -> None:
     """Raise BadFile for a file whose first bytes are those of a format that is not read.
 
     `head` is unpacked already where the file is `packed`.
@@ -77,16 +77,16 @@ def check(path: Path, name: str, head: bytes, packed: bool = False) -> None:
     for magic, kind, conversion in MAGIC:
         if re.match(magic, head, re.S):
             in_gzip = packed and conversion not in (ways.GUNZIP, ways.UNTAR)
-            raise looks(
+            raise foreign_refusal(
                 name, f"{kind} in gzip" if in_gzip else kind, ways.GUNZIP if in_gzip else conversion, _columns(path, head)
             )
     if len(head) > 12 and head[8:12] == masked_crc(head[:8]):
-        raise looks(name, "a TFRecord file", ways.EXAMPLES)
+        raise foreign_refusal(name, "a TFRecord file", ways.EXAMPLES)
     for record, place, version, conversion in VSCSI:
         record_count = min(len(head) // struct.calcsize(record), 100)
         records = list(struct.iter_unpack(record, head[: record_count * struct.calcsize(record)]))
         if record_count > 1 and all(numbers[place] >> 8 == version for numbers in records):
-            raise looks(name, "a VSCSI trace of blocks", ways.GUNZIP if packed else conversion)
+            raise foreign_refusal(name, "a VSCSI trace of blocks", ways.GUNZIP if packed else conversion)
 
 
 def check_zip(path: Path, name: str) -> None:
@@ -94,10 +94,10 @@ def check_zip(path: Path, name: str) -> None:
     with suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError), zipfile.ZipFile(path) as archive:
         members = archive.namelist()
         if any(member.startswith("xl/") for member in members):
-            raise looks(name, "an Excel workbook", ways.SHEET)
+            raise foreign_refusal(name, "an Excel workbook", ways.SHEET)
         if members and not any(member.endswith((".npy", "data.pkl")) for member in members):
-            conversion = ways.UNZIP._replace(words=f"unpack it and give what is inside, such as {shown(members[0], 60)}:")
-            raise looks(name, "a zip archive", conversion)
+            conversion = ways.UNZIP._replace(words=f"unpack it and give what is inside, such as {short_path(members[0], 60)}:")
+            raise foreign_refusal(name, "a zip archive", conversion)
 
 
 def check_text(name: str, text: str, packed: bool = False) -> None:
@@ -113,7 +113,7 @@ def check_text(name: str, text: str, packed: bool = False) -> None:
         likeness = next(((kind, conversion, ()) for shape, kind, conversion in SHAPES if re.fullmatch(shape, first_line)), None)
     if likeness:
         kind, conversion, columns = likeness
-        raise looks(name, f"{kind} in gzip" if packed else kind, ways.GUNZIP if packed else conversion, columns)
+        raise foreign_refusal(name, f"{kind} in gzip" if packed else kind, ways.GUNZIP if packed else conversion, columns)
 
 
 def check_line_ends(name: str, head: bytes, packed: bool) -> None:
@@ -121,10 +121,10 @@ def check_line_ends(name: str, head: bytes, packed: bool) -> None:
     first_line = head.partition(b"\n")[0].decode("utf-8", "replace")[: LONG_LINE + 1].strip("\ufeff\r")
     if "\r" in first_line and first_line.translate({9: "", 13: ""}).isprintable():
         conversion = ways.GUNZIP if packed else ways.LINE_ENDS
-        raise looks(name, f"a text whose lines end with CR alone{' in gzip' * packed}", conversion)
+        raise foreign_refusal(name, f"a text whose lines end with CR alone{' in gzip' * packed}", conversion)
 
 
-def not_utf8(place: str, name: str, text: bytes, error: UnicodeDecodeError, packed: bool) -> BadFile:
+def encoding_refusal(place: str, name: str, text: bytes, error: UnicodeDecodeError, packed: bool) -> BadFile:
     """Return the refusal of bytes that are no UTF-8, the first of them at `place`.
 
     The bytes may be Latin-1.
@@ -154,14 +154,14 @@ def masked_crc(payload: bytes) -> bytes:
     return (((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-def looks(name: str, kind: str, conversion: Conversion, columns: tuple[str, ...] = ()) -> BadFile:
+def foreign_refusal(name: str, kind: str, conversion: Conversion, columns: tuple[str, ...] = ()) -> BadFile:
     """Return the refusal of a file that looks like another format, with the conversion."""
-    columns_text = f"; its columns are {named(columns)}" if columns else ""
+    columns_text = f"; its columns are {column_list(columns)}" if columns else ""
     end = "" if conversion.words.endswith(":") else "."
     return BadFile(f"{name} looks like {kind}{columns_text}; {conversion.words}{end}", remedy=conversion.remedy(name))
 
 
-def named(columns: tuple[str, ...]) -> str:
+def column_list(columns: tuple[str, ...]) -> str:
     """Return the names of the first columns as a message lists them."""
     names = ("".join(filter(str.isprintable, column))[:24] or '""' for column in columns[:6])
     return ", ".join(names) + (", ..." if len(columns) > 6 else "")

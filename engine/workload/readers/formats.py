@@ -7,9 +7,9 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
-from ...errors import BadFile, nearest
+from ...errors import BadFile, nearest_hint
 from . import arrays, foreign, mapping, recognition
-from .blocks import GZIP, Blocks, opened, shown, unchanged
+from .blocks import GZIP, Blocks, check_unchanged, open_regular, short_path
 from .layouts import TEXTS, YAMBDA, Layout
 from .recording import Recording
 from .samples import Watch, unwatched
@@ -20,19 +20,21 @@ BY_NAME: Mapping[str, Layout] = {layout.name: layout for layout in (*TEXTS, YAMB
 NAMES = ("criteo", "torchrec", "mlperf", "dlrm", *BY_NAME)
 
 
-def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Recording:
+def read_file(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Recording:
     """Read a data file from disk; raises BadFile with the file's name and, where known, the line.
 
     `watch` gets the share that is read, from 0 to 1, and a note. With `labels`, a file without labels is refused.
     """
     path = Path(path)
     if kinds.is_trace(path):
-        raise BadFile(kinds.untrainable(path, watch))
-    mapping_content, (head, packed) = mapping.content(path), first_bytes(path)
-    name, format_name = shown(path.name), str(mapping_content.get("format", ""))
+        raise BadFile(kinds.untrainable_reason(path, watch))
+    mapping_content, (head, packed) = mapping.read_mapping(path), first_bytes(path)
+    name, format_name = short_path(path.name), str(mapping_content.get("format", ""))
     if format_name and format_name not in NAMES:
-        raise BadFile(f"{mapping.name_of(path)}: format={format_name[:40]!r} is not known; {nearest(format_name[:40], NAMES)}")
-    foreign.check(path, name, head, packed)
+        raise BadFile(
+            f"{mapping.mapping_name(path)}: format={format_name[:40]!r} is not known; {nearest_hint(format_name[:40], NAMES)}"
+        )
+    foreign.check_format(path, name, head, packed)
     if packed and head.startswith((NPY, ZIP, PARQUET)):
         raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
     if head.startswith((NPY, ZIP)) or format_name in ("torchrec", "mlperf"):
@@ -54,7 +56,7 @@ def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Rec
                 else None
             )
 
-        return _unchanged(path, lambda: array_table.read(path, name, by_arrays, watch))
+        return _unchanged(path, lambda: array_table.read_archive(path, name, by_arrays, watch))
     if head.startswith(PARQUET):
         from . import parquet  # late, as below
 
@@ -63,14 +65,14 @@ def read(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Rec
         def by_columns(names: tuple[str, ...]) -> Layout:
             return _labelled(path, parquet_layout(path, mapping_content, names), labels)
 
-        return _unchanged(path, lambda: parquet.read(path, name, by_columns, watch))
+        return _unchanged(path, lambda: parquet.read_parquet(path, name, by_columns, watch))
     layout = _labelled(path, text_layout(path, mapping_content, head, packed), labels)
     return _unchanged(path, lambda: _text(path, name, layout, watch))
 
 
 def _arrays(path: Path, format_name: str, watch: Watch) -> Recording:
     """Read arrays recognised by their names; raises BadFile, also where a mapping names another format."""
-    recording = arrays.read(path, shown(path.name), watch)
+    recording = arrays.read_arrays(path, short_path(path.name), watch)
     if format_name not in ("", recording.format):
         raise _other_format(path, format_name, f"of {recording.format}")
     return recording
@@ -78,18 +80,20 @@ def _arrays(path: Path, format_name: str, watch: Watch) -> Recording:
 
 def _other_format(path: Path, format_name: str, kind: str) -> BadFile:
     """Return the refusal of a mapping that names a format other than the file's."""
-    return BadFile(f"{mapping.name_of(path)}: format={format_name!r}, but {shown(path.name)} is {kind}; take that line away.")
+    return BadFile(
+        f"{mapping.mapping_name(path)}: format={format_name!r}, but {short_path(path.name)} is {kind}; take that line away."
+    )
 
 
 def text_layout(path: Path, mapping_content: dict[str, Any], head: bytes, packed: bool) -> Layout:
     """Return the layout of a text that begins with `head`, by its mapping; raises BadFile."""
     format_name = str(mapping_content.get("format", ""))
     base = BY_NAME.get(format_name)
-    foreign.check_line_ends(shown(path.name), head, packed)
+    foreign.check_line_ends(short_path(path.name), head, packed)
     if format_name and not base and format_name != "criteo":
         raise _other_format(path, format_name, "a text")
     if not base and (not mapping_content or format_name == "criteo"):
-        base = recognition.text_layout(shown(path.name), head, packed, format_name == "criteo")
+        base = recognition.text_layout(short_path(path.name), head, packed, format_name == "criteo")
     return mapping.layout(path, mapping_content, base) if mapping_content or base is None else base
 
 
@@ -98,7 +102,7 @@ def parquet_layout(path: Path, mapping_content: dict[str, Any], names: tuple[str
     format_name = str(mapping_content.get("format", ""))
     base = BY_NAME.get(format_name)
     if format_name == YAMBDA.name or not mapping_content:
-        base = recognition.parquet_layout(path, shown(path.name), names)
+        base = recognition.parquet_layout(path, short_path(path.name), names)
     elif format_name and not base:
         raise _other_format(path, format_name, "Parquet")
     return mapping.layout(path, mapping_content, base) if mapping_content or base is None else base
@@ -109,16 +113,16 @@ def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
     assert layout is not None
     if labels and not layout.label:
         raise BadFile(
-            f"{mapping.name_of(path)} names no label, without which a file can only be fitted and counted; write "
+            f"{mapping.mapping_name(path)} names no label, without which a file can only be fitted and counted; write "
             'label = "COLUMN" to train on it.'
         )
     return layout
 
 
-def files_of(path: Path) -> tuple[Path, ...]:
+def parts_of_file(path: Path) -> tuple[Path, ...]:
     """Return all files of a data file: its parts in the same folder, and its mapping."""
     foreign.check_pointer(path)
-    data_files = arrays.files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
+    data_files = arrays.day_files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
     mapping_file = mapping.place(path)
     return (*data_files, mapping_file) if mapping_file else data_files
 
@@ -130,21 +134,21 @@ def digest_of(path: Path) -> str:
     """
     try:
         digests = []
-        for data_file in files_of(path):
-            with opened(data_file) as file:
+        for data_file in parts_of_file(path):
+            with open_regular(data_file) as file:
                 digests.append(file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]
     except OSError as error:
-        raise BadFile(f"{shown(path)} cannot be read: {error.strerror or error}; give a readable file.") from error
+        raise BadFile(f"{short_path(path)} cannot be read: {error.strerror or error}; give a readable file.") from error
     return digests[0] if len(digests) == 1 else sha256("\n".join(digests).encode()).hexdigest()
 
 
 def first_bytes(path: Path) -> tuple[bytes, bool]:
     """Return a file's first bytes, unpacked if gzipped, and whether the file is gzipped; raises BadFile."""
-    with opened(path) as file:
+    with open_regular(path) as file:
         packed = file.read(len(GZIP)) == GZIP
         file.seek(0)
         head = b""
-        for piece in Blocks(shown(path.name), file).pieces():
+        for piece in Blocks(short_path(path.name), file).pieces():
             head += piece
             if len(head) >= recognition.HEAD:
                 break
@@ -153,13 +157,13 @@ def first_bytes(path: Path) -> tuple[bytes, bool]:
 
 def _unchanged(path: Path, decode: Callable[[], Recording]) -> Recording:
     """Return the recording that `decode` reads; raises BadFile where a file changes meanwhile."""
-    stats = [os.stat(data_file) for data_file in files_of(path)]
+    stats = [os.stat(data_file) for data_file in parts_of_file(path)]
     try:
         recording = decode()
         return recording if recording.digest else replace(recording, digest=digest_of(path))
     finally:
-        for data_file, file_stat in zip(files_of(path), stats, strict=True):
-            unchanged(file_stat, os.stat(data_file), shown(data_file.name))
+        for data_file, file_stat in zip(parts_of_file(path), stats, strict=True):
+            check_unchanged(file_stat, os.stat(data_file), short_path(data_file.name))
 
 
 def _text(path: Path, name: str, layout: Layout, watch: Watch) -> Recording:
@@ -169,7 +173,7 @@ def _text(path: Path, name: str, layout: Layout, watch: Watch) -> Recording:
     """
     from . import text_table  # late: Arrow takes a third of a second
 
-    with opened(path) as file:
+    with open_regular(path) as file:
         blocks = Blocks(name, file, os.fstat(file.fileno()).st_size, watch=watch)
-        recording = text_table.decode(blocks, layout)
+        recording = text_table.text_recording(blocks, layout)
     return recording if mapping.place(path) else replace(recording, digest=blocks.digest())

@@ -15,7 +15,7 @@ OTHER_TIME = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}([ ,T]+\d{1,2}:\d{2}.*)
 NAMED_TIME = re.compile(  # a date that names its month or weekday
     r"(?=.*\d)(?=.*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]*\b).{6,64}$", re.I
 )
-WHOLE = re.compile(r"[+-]?\d+(\.0*)?")
+WHOLE_NUMBER = re.compile(r"[+-]?\d+(\.0*)?")
 BRACKETED = re.compile(r"[\[({].*[\])}]", re.S)
 WORDS: Mapping[Role, re.Pattern[str]] = {
     "label": re.compile(
@@ -34,7 +34,7 @@ WORDS: Mapping[Role, re.Pattern[str]] = {
 RATING = re.compile(r"(^|_)(ratings?|stars?|score|watch_ratio|played_ratio_pct|overall)$")
 EVENT = re.compile(r"(^|_)(event(_?type)?|behaviou?r(_?type)?|action(_?type)?|interaction(_?type)?)$")
 WANTED_EVENTS = ("purchase", "buy", "transaction", "conversion", "click", "clk", "cart", "addtocart", "like", "fav")
-FEW, MANY_VALUES = 20, 0.5  # most distinct values of a class; share of distinct cells beyond which text is prose
+MAX_CLASSES, MANY_VALUES = 20, 0.5  # most distinct values of a class; share of distinct cells beyond which text is prose
 SAMPLE = 1000  # records of a guess
 
 
@@ -51,7 +51,7 @@ class Guess:
     rule: str = ""
 
 
-def guesses(columns: Mapping[str, Sequence[str]]) -> tuple[Guess, ...]:
+def guess_columns(columns: Mapping[str, Sequence[str]]) -> tuple[Guess, ...]:
     """Return a guess of each column, from its name and first cells.
 
     At most one column is the label, and one the time.
@@ -77,7 +77,7 @@ def _guess(name: str, cells: Sequence[str]) -> Guess:
     if distinct < 2:
         return Guess(name, "constant")
     numeric = all(map(is_number, texts))
-    is_whole = numeric and all(map(WHOLE.fullmatch, texts))
+    is_whole = numeric and all(map(WHOLE_NUMBER.fullmatch, texts))
     if not numeric and all(ISO_TIME.fullmatch(cell) or OTHER_TIME.fullmatch(cell) for cell in texts):
         return _time(name, texts)
     if not numeric and NAMED_TIME.match(texts[0]) and (guess := _time(name, texts)).role == "time":
@@ -155,7 +155,7 @@ def _label(guesses_by_name: Mapping[str, Guess], columns: Mapping[str, Sequence[
             return Guess(name, "label")
     for name in guesses_by_name:
         cells = [cell.strip() for cell in columns[name][:SAMPLE] if cell.strip()]
-        if EVENT.search(words[name]) and 2 <= len(set(cells)) <= FEW and not all(map(is_number, cells)):
+        if EVENT.search(words[name]) and 2 <= len(set(cells)) <= MAX_CLASSES and not all(map(is_number, cells)):
             return Guess(name, "label", rule=_event_rule(cells))
         if RATING.search(words[name]) and cells and all(map(is_number, cells)) and len(set(cells)) > 1:
             return Guess(name, "label", rule=f">= {_threshold(list(map(float, cells))):g}")

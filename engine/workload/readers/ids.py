@@ -14,20 +14,20 @@ from pyarrow import ArrowException, compute, types
 
 from ...core import figures
 from ...core.arrays import Bytes, Ints, Words
-from ...core.jit import entry, inner
+from ...core.jit import entry_kernel, inner_kernel
 from ...errors import BadFile
 
 BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # of FNV-1a
-MISSING = BASIS  # the hash of the empty text
+MISSING_TOKEN = BASIS  # the hash of the empty text
 HEXADECIMAL = np.array([chr(byte) in "0123456789abcdefABCDEF" for byte in range(256)])
 BLANK = np.array([chr(byte) in " \t\n\r\v\f" for byte in range(256)])
 ZERO, NINE, POINT, PLUS, MINUS, QUOTE, SPACE, TILDE = (ord(letter) for letter in '09.+-" ~')
 AS_TEXT, BYTES_OR_TEXT, AS_BYTES = range(3)  # kinds of a column's cells
-LARGEST, UPPER_A, UPPER_F, LOWER = 18, ord("A"), ord("F"), 32  # LARGEST: digits that surely fit into 63 bits
+MAX_DIGITS, UPPER_A, UPPER_F, LOWER = 18, ord("A"), ord("F"), 32  # LARGEST: digits that surely fit into 63 bits
 Place = Callable[[int], str]  # from a cell's row to its place and column, as the beginning of a message
 
 
-def tokens(column: Any, place: Place, longest: int = 0) -> Words:
+def id_tokens(column: Any, place: Place, longest: int = 0) -> Words:
     """Return the token of each cell of an Arrow column.
 
     Raises BadFile for a cell that is no id; if `longest` is not 0, an id has at most so many hexadecimal digits.
@@ -62,7 +62,7 @@ def _whole_numbers(column: Any, place: Place) -> Words:
     numbers: Words = np.array(widened.fill_null(0).to_numpy(zero_copy_only=False)).view(np.uint64)
     if not signed and (large := numbers >= 2**63).any():
         numbers[large] = _texts(_as_text(widened.filter(_mask(large)), place), place, 0)
-    numbers[column.is_null().to_numpy(zero_copy_only=False)] = MISSING
+    numbers[column.is_null().to_numpy(zero_copy_only=False)] = MISSING_TOKEN
     return numbers
 
 
@@ -82,7 +82,7 @@ def _floats(column: Any) -> Words:
     if (needs_text := ~(is_whole | is_missing)).any():
         texts = column.filter(_mask(needs_text)).cast("float32" if types.is_float16(column.type) else column.type)
         column_tokens[needs_text] = _texts(texts.cast("large_string"), str, 0)
-    column_tokens[is_missing] = MISSING
+    column_tokens[is_missing] = MISSING_TOKEN
     return column_tokens
 
 
@@ -107,7 +107,7 @@ def _has_letters_beyond_ascii(texts: Any) -> bool:
     return characters is not None and bool((np.frombuffer(characters, np.uint8) > 127).any())
 
 
-@entry
+@entry_kernel
 def _hash(texts: Bytes, starts: Ints, text_tokens: Words, longest: int, mode: int) -> int:
     """Fill in the token of each text; return the first text that is no id, or -1.
 
@@ -133,7 +133,7 @@ def _hash(texts: Bytes, starts: Ints, text_tokens: Words, longest: int, mode: in
     return -1
 
 
-@inner
+@inner_kernel
 def _trimmed(texts: Any, start: Any, end: Any) -> Any:
     """Return the start and end of a text without blanks around the text."""
     while start < end and BLANK[texts[start]]:
@@ -143,7 +143,7 @@ def _trimmed(texts: Any, start: Any, end: Any) -> Any:
     return start, end
 
 
-@inner
+@inner_kernel
 def _is_printable(texts: Any, start: Any, end: Any) -> Any:
     printable = True
     for position in range(start, end):
@@ -151,7 +151,7 @@ def _is_printable(texts: Any, start: Any, end: Any) -> Any:
     return printable
 
 
-@inner
+@inner_kernel
 def _word(texts: Any, start: Any, end: Any) -> Any:
     word = BASIS
     for position in range(start, end):
@@ -159,7 +159,7 @@ def _word(texts: Any, start: Any, end: Any) -> Any:
     return word
 
 
-@inner
+@inner_kernel
 def _hexadecimal(texts: Any, start: Any, end: Any) -> Any:
     word = BASIS
     for position in range(start, end):
@@ -168,7 +168,7 @@ def _hexadecimal(texts: Any, start: Any, end: Any) -> Any:
     return word
 
 
-@inner
+@inner_kernel
 def _decimal(texts: Any, start: Any, end: Any) -> Any:
     """Return the token of a text: a whole number as itself, any other text by its hash."""
     position = start
@@ -189,7 +189,7 @@ def _decimal(texts: Any, start: Any, end: Any) -> Any:
     else:
         while digits_start < digits_end - 1 and texts[digits_start] == ZERO:
             digits_start += 1
-        if digits_end - digits_start <= LARGEST:
+        if digits_end - digits_start <= MAX_DIGITS:
             number = np.int64(0)
             for digit in range(digits_start, digits_end):
                 number = number * 10 + np.int64(texts[digit] - ZERO)

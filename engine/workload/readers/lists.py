@@ -8,12 +8,12 @@ from pyarrow import compute, types
 
 from ...core.arrays import Ints, Words
 from ...errors import BadFile
-from .cells import plain
+from .cells import plain_column
 from .ids import Place
 
 MOST_LENGTH = 10_000  # ids of a list: the largest pooling factor of a model
 BRACKETS = r"^(?:\[(?:.|\n)*\]|\((?:.|\n)*\)|\{(?:.|\n)*\}|<(?:.|\n)*>)$"
-OTHERS = "[](){}<>\"',;|"
+OTHER_MARKS = "[](){}<>\"',;|"
 MARKS = r"[\[\](){}<>]"
 CLOSING = {"]": "[", ")": "(", "}": "{", ">": "<"}
 QUOTED = r"""^(['"])((.|\n)*)(['"])$"""
@@ -35,7 +35,7 @@ class ListTexts:
         """Start with the separator between two ids of a cell."""
         self._separator = separator
         mark = re.escape(separator)
-        plain_id = f"[^{mark}{re.escape(OTHERS.replace(separator, ''))}]*"
+        plain_id = f"[^{mark}{re.escape(OTHER_MARKS.replace(separator, ''))}]*"
         piece = rf"""\s*(?:'[^'{mark}]*'|"[^"{mark}]*"|{plain_id})\s*"""
         self._plain_list = rf"^[\[({{<]{piece}(?:{mark}{piece})*[\])}}>]$"
 
@@ -44,7 +44,7 @@ class ListTexts:
 
         Raises BadFile for a cell that has a syntax of its own.
         """
-        texts = plain(column).fill_null("")
+        texts = plain_column(column).fill_null("")
         bracketed = compute.match_substring_regex(texts, BRACKETS)
         self._check(texts, place)
         texts = compute.if_else(bracketed, compute.utf8_trim_whitespace(compute.utf8_slice_codeunits(texts, 1, -1)), texts)
@@ -103,7 +103,7 @@ def _without_empty(lists: Any, pieces: Any) -> Any:
     return LargeListArray.from_arrays(array(starts, "int64"), pieces.filter(array(is_filled)))
 
 
-def side_by_side(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
+def join_fields(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
     """Return tokens sample by sample, each sample's first position (n,), and lengths of lists (n, F).
 
     Inside a sample tokens lie field by field. `fields` has each field's tokens, sample by sample, and their lengths.
@@ -112,11 +112,11 @@ def side_by_side(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
     begins = np.concatenate(([0], np.cumsum(lengths)))[:-1].reshape(lengths.shape)
     tokens = np.empty(int(lengths.sum()), np.uint64)
     for field, (field_tokens, sizes) in enumerate(fields):
-        tokens[runs(begins[:, field], sizes)] = field_tokens
+        tokens[run_positions(begins[:, field], sizes)] = field_tokens
     return tokens, begins[:, 0], lengths
 
 
-def runs(begins: Ints, lengths: Ints) -> Ints:
+def run_positions(begins: Ints, lengths: Ints) -> Ints:
     """Return the positions of all tokens of some runs, run after run, given begins and lengths."""
     places: Ints = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     return places

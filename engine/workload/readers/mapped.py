@@ -15,7 +15,7 @@ _MAPS: WeakSet[mmap.mmap] = WeakSet()
 _touched_nbytes = 0
 
 
-def mapped(file: Path | BinaryIO, kind: Any, start: int, shape: Any, mode: Any = "r") -> Any:
+def map_array(file: Path | BinaryIO, kind: Any, start: int, shape: Any, mode: Any = "r") -> Any:
     """Map an array that begins at byte `start` of a file."""
     mapped_array = np.memmap(file, kind, mode, start, shape)
     if isinstance(mapped_array.base, mmap.mmap):
@@ -23,7 +23,7 @@ def mapped(file: Path | BinaryIO, kind: Any, start: int, shape: Any, mode: Any =
     return mapped_array
 
 
-def touched(nbytes: int) -> None:
+def count_touched(nbytes: int) -> None:
     """Count bytes read of mapped arrays; beyond MOST_NBYTES give the pages of all arrays back."""
     global _touched_nbytes
     _touched_nbytes += nbytes

@@ -27,22 +27,22 @@ from pathlib import Path
 from typing import Any
 
 from ...core.figures import count
-from ...errors import BadFile, nearest
+from ...errors import BadFile, nearest_hint
 from ...paths import FileState, file_state
 from .layouts import Layout
-from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, known
+from .numbering import AS_THEY_ARE, FIRST_SEEN, HASHED, is_numbering
 from .records import LITERAL, MULTILINE, QUOTES
 
 KEYS = ("format", "label", "ids", "dense", "time", "columns", "delimiter", "rows", "lists", "quotes", "time_format")
 TEXT_ALONE = ("columns", "delimiter", "quotes")
 RULE = re.compile(r"\s*(?P<column>.+?)\s*(?:(?P<rule>>=|<=|!=|==|>|<)\s*(?P<value>.+?)\s*)?")
 SAVED = "# A guess of the columns, accepted in the explorer."
-KEPT = Path(".emberpool") / "mappings"
+KEPT_MAPPINGS = Path(".emberpool") / "mappings"
 LARGEST = 100_000  # bytes of a mapping
 MOST_COLUMNS = 1000
 
 
-def beside(path: Path) -> Path:
+def mapping_beside(path: Path) -> Path:
     """Return the path of a data file's mapping in the same folder, existing or not."""
     return Path(f"{path}.toml")
 
@@ -52,8 +52,8 @@ def place(path: Path) -> Path | None:
 
     The mapping is `clicks.csv.toml`, `clicks.toml` if that is a mapping, or a mapping kept by the file's digest.
     """
-    if beside(path).exists():
-        return beside(path)
+    if mapping_beside(path).exists():
+        return mapping_beside(path)
     sibling = path.with_suffix(".toml")
     if path.suffix != ".toml" and sibling.is_file() and _is_mapping(sibling):
         return sibling
@@ -61,9 +61,9 @@ def place(path: Path) -> Path | None:
     return kept_mapping if kept_mapping and kept_mapping.is_file() else None
 
 
-def name_of(path: Path) -> str:
+def mapping_name(path: Path) -> str:
     """Return the file name of a data file's mapping, or of a new one."""
-    return (place(path) or beside(path)).name
+    return (place(path) or mapping_beside(path)).name
 
 
 def _is_mapping(mapping_file: Path) -> bool:
@@ -83,9 +83,9 @@ def _kept_place(path: Path) -> Path | None:
 
     A mapping is kept there if the file's own folder is not writable.
     """
-    if not KEPT.is_dir() or not path.is_file() or KEPT.parent.resolve() in path.resolve().parents:
+    if not KEPT_MAPPINGS.is_dir() or not path.is_file() or KEPT_MAPPINGS.parent.resolve() in path.resolve().parents:
         return None  # an upload, which has a mapping of its own visitor
-    return KEPT / f"{_digest(path, file_state(path))}.toml"
+    return KEPT_MAPPINGS / f"{_digest(path, file_state(path))}.toml"
 
 
 @lru_cache(256)
@@ -104,17 +104,19 @@ def save(path: Path, text: str) -> Path:
     if mapping_file is not None and not is_saved(mapping_file):
         raise BadFile(f"{mapping_file.name} is there already and is not ours to write over; change it yourself, or move it away.")
     try:
-        return _write(mapping_file or beside(path), text)
+        return _write(mapping_file or mapping_beside(path), text)
     except OSError:
         try:
-            KEPT.mkdir(parents=True, exist_ok=True)
+            KEPT_MAPPINGS.mkdir(parents=True, exist_ok=True)
             kept_mapping = _kept_place(path)
             if kept_mapping is None:
                 raise BadFile(f"{path.name} cannot be read; give a readable file.")
             return _write(kept_mapping, text)
         except OSError as error:
             cause = error.strerror or error
-            raise BadFile(f"The mapping can be written neither beside {path.name} nor in {KEPT} ({cause}); make room.") from error
+            raise BadFile(
+                f"The mapping can be written neither beside {path.name} nor in {KEPT_MAPPINGS} ({cause}); make room."
+            ) from error
 
 
 def _write(mapping_file: Path, text: str) -> Path:
@@ -144,7 +146,7 @@ def _mark(text: str) -> str:
     return f"{SAVED} SHA-256 {sha256(text.encode()).hexdigest()[:16]}"
 
 
-def take_back(path: Path) -> None:
+def remove_mapping(path: Path) -> None:
     """Remove the mapping of a data file if the explorer saved it.
 
     Raises BadFile if that fails.
@@ -157,7 +159,7 @@ def take_back(path: Path) -> None:
             raise BadFile(f"{mapping_file.name} cannot be removed: {error.strerror}; remove it yourself.") from error
 
 
-def content(path: Path) -> dict[str, Any]:
+def read_mapping(path: Path) -> dict[str, Any]:
     """Return the keys and values of a data file's mapping, {} without a mapping; raises BadFile."""
     mapping_file = place(path)
     if mapping_file is None:
@@ -170,13 +172,13 @@ def content(path: Path) -> dict[str, Any]:
         raise BadFile(f"{mapping_file.name} is not valid TOML: {error}; mend it.") from error
     for key in mapping_content:
         if key not in KEYS:
-            raise BadFile(f"{mapping_file.name}: {key[:40]!r} is not known; {nearest(key[:40], KEYS)}")
+            raise BadFile(f"{mapping_file.name}: {key[:40]!r} is not known; {nearest_hint(key[:40], KEYS)}")
     return mapping_content
 
 
 def layout(path: Path, mapping_content: dict[str, Any], base: Layout | None = None) -> Layout:
     """Return the layout that a mapping describes, over the layout of the format `base`; raises BadFile."""
-    name = name_of(path)
+    name = mapping_name(path)
     texts = {key: _texts(name, key, mapping_content[key]) for key in ("ids", "dense", "columns") if key in mapping_content}
     for key in ("label", "time", "delimiter", "rows", "lists", "quotes", "time_format"):
         if not isinstance(mapping_content.get(key, ""), str):
@@ -209,7 +211,7 @@ def _label(name: str, text: str) -> dict[str, Any]:
 def _check(name: str, mapped_layout: Layout) -> None:
     """Raise BadFile for a layout with fields that are not valid, alone or together."""
     rows, delimiter, lists, quotes = mapped_layout.rows, mapped_layout.delimiter, mapped_layout.lists, mapped_layout.quotes
-    if not known(rows):
+    if not is_numbering(rows):
         raise BadFile(
             f"{name}: rows={rows[:40]!r} is not known; write {HASHED!r}, {AS_THEY_ARE!r}, {FIRST_SEEN!r} or 'hashed into 100000'."
         )
@@ -235,7 +237,7 @@ def _check_once(name: str, mapped_layout: Layout) -> None:
     for column in mapped_layout.wanted if mapped_layout.columns else ():
         if mapped_layout.columns.count(column) != 1:
             raise BadFile(
-                f"{name}: column {column[:40]!r} is not once among columns; {nearest(column[:40], mapped_layout.columns)}"
+                f"{name}: column {column[:40]!r} is not once among columns; {nearest_hint(column[:40], mapped_layout.columns)}"
             )
 
 
@@ -243,7 +245,7 @@ def refuse_idle(path: Path, mapping_content: dict[str, Any], kind: str, idle_key
     """Raise BadFile for a key of a mapping that does nothing for files of this kind."""
     for key in mapping_content:
         if key in idle_keys:
-            raise BadFile(f"{name_of(path)}: {key} does nothing for {kind}; take it away.")
+            raise BadFile(f"{mapping_name(path)}: {key} does nothing for {kind}; take it away.")
 
 
 def _texts(name: str, key: str, columns: Any) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from ...core.figures import count
-from .guess import Guess, Role, guesses
+from .guess import Guess, Role, guess_columns
 from .mapping import MOST_COLUMNS
 from .records import QUOTED
 from .sniffing import Row
@@ -28,16 +28,16 @@ def mapping_text(
     Columns of `lists` by their type need no separator.
     """
     cells = {name: [row[index] for row in rows] for index, name in enumerate(columns) if columns.count(name) == 1}
-    return as_toml(mappable(columns_of(cells, lists, headerless)), delimiter, columns if headerless else (), quotes)
+    return as_toml(mappable_guesses(guess_roles(cells, lists, headerless)), delimiter, columns if headerless else (), quotes)
 
 
-def columns_of(cells: dict[str, list[str]], lists: Collection[str] = (), headerless: bool = False) -> list[Guess]:
+def guess_roles(cells: dict[str, list[str]], lists: Collection[str] = (), headerless: bool = False) -> list[Guess]:
     """Return guesses of columns, given names and first cells; `lists` are columns of a list type."""
-    guessed = [Guess(column.name, "list") if column.name in lists else column for column in guesses(cells)]
+    guessed = [Guess(column.name, "list") if column.name in lists else column for column in guess_columns(cells)]
     return guessed if headerless else _by_custom(guessed)
 
 
-def mappable(guessed: Sequence[Guess]) -> list[Guess]:
+def mappable_guesses(guessed: Sequence[Guess]) -> list[Guess]:
     """Return the roles of columns in a mapping, with at least one column of ids.
 
     Columns that a mapping cannot name become "text", and are left out.
@@ -47,9 +47,9 @@ def mappable(guessed: Sequence[Guess]) -> list[Guess]:
     return [guesses_by_name.get(column.name, Guess(column.name, "text")) for column in guessed]
 
 
-def left_out(guessed: Sequence[Guess]) -> Iterator[str]:
+def left_out_notes(guessed: Sequence[Guess]) -> Iterator[str]:
     """Yield a sentence for each useful column that a mapping cannot name."""
-    mapped_guesses = {column.name: column for column in mappable(guessed)}
+    mapped_guesses = {column.name: column for column in mappable_guesses(guessed)}
     for column in guessed:
         if column.role == "list" and mapped_guesses[column.name].role == "text":
             mark = next(guess.separator for guess in mapped_guesses.values() if guess.role == "list")

@@ -9,26 +9,26 @@ import numpy as np
 from ...core import figures
 from ...core.arrays import Ints, Words
 from ...core.hashing import GOLDEN, mix
-from ...core.jit import entry, inner
+from ...core.jit import entry_kernel, inner_kernel
 from ...errors import BadFile
 
 HASHED, AS_THEY_ARE, FIRST_SEEN = "hashed", "as they are", "first seen first"
 WHERE_THEY_FIT = "first seen where they fit"  # in the order first seen if all of a column fit into its table, else all hashed
-INTO = re.compile(r"hashed into ([1-9][0-9_]{0,14})")
+HASHED_INTO = re.compile(r"hashed into ([1-9][0-9_]{0,14})")
 MOST_SEEN, MOST_TOGETHER = 1 << 25, 1 << 26  # most numbered ids of a column, and of all columns: an index takes 16 B an id
 NUMBER_BITS, HASH_SHIFT = np.uint32(26), np.uint64(58)
 NUMBER = np.uint32((1 << 26) - 1)
 CHUNK = 64  # tokens whose slots are fetched together
 
 
-def known(rows: str) -> bool:
+def is_numbering(rows: str) -> bool:
     """Return whether a text is the name of a way in which ids become rows."""
-    return rows in (WHERE_THEY_FIT, HASHED, AS_THEY_ARE, FIRST_SEEN) or bool(INTO.fullmatch(rows))
+    return rows in (WHERE_THEY_FIT, HASHED, AS_THEY_ARE, FIRST_SEEN) or bool(HASHED_INTO.fullmatch(rows))
 
 
-def into(rows: str) -> int:
+def hashed_rows(rows: str) -> int:
     """Return the number of rows N of a text "hashed into N", 0 for other texts."""
-    match = INTO.fullmatch(rows)
+    match = HASHED_INTO.fullmatch(rows)
     return int(match[1]) if match else 0
 
 
@@ -93,7 +93,7 @@ class IdIndex:
         return self.known[: self.count]
 
 
-def keep_within(indexes: Collection[IdIndex], max_ids: int = MOST_TOGETHER) -> None:
+def drop_largest(indexes: Collection[IdIndex], max_ids: int = MOST_TOGETHER) -> None:
     """Drop the largest indexes until the other indexes hold at most `max_ids` ids together.
 
     The bound does not depend on the computer's memory.
@@ -102,8 +102,8 @@ def keep_within(indexes: Collection[IdIndex], max_ids: int = MOST_TOGETHER) -> N
         max((index for index in indexes if not index.full), key=lambda index: index.count).drop()
 
 
-@entry
-def folded(rows: np.uint64, tokens: Words) -> Words:
+@entry_kernel
+def fold_tokens(rows: np.uint64, tokens: Words) -> Words:
     """Return row numbers of tokens: SplitMix64 modulo the number of rows."""
     row_numbers = np.empty(len(tokens), np.uint64)
     for i in range(len(tokens)):
@@ -111,7 +111,7 @@ def folded(rows: np.uint64, tokens: Words) -> Words:
     return row_numbers
 
 
-@entry
+@entry_kernel
 def _insert(tokens: Words, known_tokens: Words, slots: Any, count: int) -> tuple[int, int, Any]:
     """Number new tokens until the table may be half full.
 
@@ -140,13 +140,13 @@ def _insert(tokens: Words, known_tokens: Words, slots: Any, count: int) -> tuple
     return start, count, read_ahead
 
 
-@inner
+@inner_kernel
 def _slot_word(word: Any, number: Any) -> Any:
     """Return the word of a slot: bits of a token's hash, and the token's number."""
     return (np.uint32(word >> HASH_SHIFT) << NUMBER_BITS) | np.uint32(number)
 
 
-@inner
+@inner_kernel
 def _slot(token: Any, word: Any, known_tokens: Any, slots: Any) -> Any:
     """Return the slot of a token with the hash `word`, or its empty slot."""
     mask = np.uint64(len(slots) - 1)
@@ -156,7 +156,7 @@ def _slot(token: Any, word: Any, known_tokens: Any, slots: Any) -> Any:
     return slot
 
 
-@entry
+@entry_kernel
 def _enter(known_tokens: Words, count: int, slots: Any) -> None:
     """Enter the first `count` known tokens into an empty table."""
     mask = np.uint64(len(slots) - 1)
@@ -168,14 +168,14 @@ def _enter(known_tokens: Words, count: int, slots: Any) -> None:
         slots[slot] = _slot_word(word, i + 1)
 
 
-@entry
+@entry_kernel
 def _look_up(tokens: Words, known_tokens: Words, slots: Any, id_numbers: Words) -> None:
     for i in range(len(tokens)):
         id_numbers[i] = np.uint64((slots[_slot(tokens[i], mix(tokens[i] + GOLDEN), known_tokens, slots)] & NUMBER) - 1)
 
 
-@entry
-def numbered_rows(
+@entry_kernel
+def fill_numbered_rows(
     tokens: Words, begins: Ints, lengths: Ints, known_tokens: Words, slots: Any, first_row: int, rows: Ints
 ) -> None:
     """Fill in the global rows of a table's tokens; the table's first row is `first_row`.

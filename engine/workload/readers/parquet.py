@@ -12,9 +12,9 @@ from pyarrow import parquet
 from ...core.figures import count, figure
 from ...errors import BadFile
 from .blocks import EXPANSION, FREE_TEXT
-from .columns import Rows, samples_of
+from .columns import Rows, read_samples
 from .first_cells import is_mappable
-from .foreign import named
+from .foreign import column_list
 from .layouts import Layout
 from .lists import is_list
 from .recording import Recording
@@ -25,13 +25,13 @@ MOST_GROUP_NBYTES = 1 << 30  # bytes of one row group, which is unpacked as a wh
 FREE_ROWS = 1 << 20  # rows of a file of any size; each further row needs a byte, as a column of one value packs without end
 
 
-def read(path: Path, name: str, meaning: Callable[[tuple[str, ...]], Layout], watch: Watch = unwatched) -> Recording:
+def read_parquet(path: Path, name: str, meaning: Callable[[tuple[str, ...]], Layout], watch: Watch = unwatched) -> Recording:
     """Read a Parquet file, by the `meaning` of its columns; raises BadFile."""
     with _open_parquet(path, name) as file:
         layout = meaning(tuple(file.schema_arrow.names))
         _check(name, file, layout, path.stat().st_size)
         _check_kinds(name, file.schema_arrow, layout)
-        return samples_of(name, layout, _tables(name, file, layout, watch), watch)
+        return read_samples(name, layout, _tables(name, file, layout, watch), watch)
 
 
 def rows_of(path: Path, name: str, watch: Watch = unwatched) -> Iterator[Rows]:
@@ -65,7 +65,8 @@ def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
         if column_names.count(column) != 1:
             count_text = "several columns" if column in column_names else "no column"
             raise BadFile(
-                f"{name} has {count_text} {column[:40]!r}, which {layout.name} needs once; its columns are {named(column_names)}."
+                f"{name} has {count_text} {column[:40]!r}, which {layout.name} needs once; "
+                f"its columns are {column_list(column_names)}."
             )
     rows = file.metadata.num_rows
     if rows > FREE_ROWS + nbytes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ...errors import BadFile
 from . import conversions as ways
 from .conversions import Conversion
-from .foreign import looks
+from .foreign import foreign_refusal
 from .sniffing import FirstRows
 
 WATCHED = {"user_id", "video_id", "watch_ratio"}
@@ -21,25 +21,25 @@ time = "timestamp"
 columns = ["user", "item", "rating", "timestamp"]
 delimiter = "\\t"
 """
-USER, NEWS, SHOWN = re.compile(r"U\d+"), re.compile(r"N\d+"), re.compile(r"(N\d+-[01] ?)+")
+USER, NEWS, IMPRESSIONS = re.compile(r"U\d+"), re.compile(r"N\d+"), re.compile(r"(N\d+-[01] ?)+")
 
 
-def check(name: str, rows: FirstRows, packed: bool) -> None:
+def check_published(name: str, rows: FirstRows, packed: bool) -> None:
     """Raise BadFile for a known published table that is not read without a mapping or a conversion."""
     if set(rows.header) >= WATCHED:
         raise _kuairec(name, rows)
     for subject, columns in SIDE_TABLES.items():
         if columns <= set(rows.header):
-            raise looks(name, f"KuaiRec's table of {subject}, which has no clicks", Conversion("give big_matrix.csv"))
+            raise foreign_refusal(name, f"KuaiRec's table of {subject}, which has no clicks", Conversion("give big_matrix.csv"))
     if re.fullmatch(r"\d+:", "".join(rows.header)) and rows.delimiter == "," and rows.width == 3:
-        raise looks(name, "the Netflix Prize's ratings", ways.GUNZIP if packed else ways.NETFLIX)
+        raise foreign_refusal(name, "the Netflix Prize's ratings", ways.GUNZIP if packed else ways.NETFLIX)
     if rows.delimiter == "\t" and not rows.header and rows.rows:
         _check_mind(name, rows, packed)
         if rows.width == 4 and all(map(_is_rating, rows.rows)):
-            raise described(name, "MovieLens' u.data", RATINGS)
+            raise mapping_refusal(name, "MovieLens' u.data", RATINGS)
 
 
-def described(name: str, kind: str, mapping: str) -> BadFile:
+def mapping_refusal(name: str, kind: str, mapping: str) -> BadFile:
     """Return the refusal of a table that a known mapping describes."""
     return BadFile(f"{name} looks like {kind}; save these lines as {name}.toml:", remedy=mapping)
 
@@ -53,7 +53,7 @@ def _kuairec(name: str, rows: FirstRows) -> BadFile:
     lines = ['label = "watch_ratio >= 1"  # watched to the end; the paper takes >= 2', 'ids = ["user_id", "video_id"]']
     lines += ['dense = ["video_duration"]'] if "video_duration" in rows.header else []
     lines += ['time = "timestamp"'] if has_times else []
-    return described(name, "KuaiRec's log of watched videos", "\n".join(lines))
+    return mapping_refusal(name, "KuaiRec's log of watched videos", "\n".join(lines))
 
 
 def _check_mind(name: str, rows: FirstRows, packed: bool) -> None:
@@ -63,12 +63,14 @@ def _check_mind(name: str, rows: FirstRows, packed: bool) -> None:
     """
     first_row = rows.rows[0]
     if rows.width == 5 and all(USER.fullmatch(row[1]) for row in rows.rows):
-        if SHOWN.fullmatch(first_row[4]):
-            raise looks(name, "MIND's behaviors.tsv", ways.GUNZIP if packed else ways.MIND)
+        if IMPRESSIONS.fullmatch(first_row[4]):
+            raise foreign_refusal(name, "MIND's behaviors.tsv", ways.GUNZIP if packed else ways.MIND)
         if NEWS.match(first_row[4]):
-            raise looks(name, "MIND's behaviors.tsv of its test set, without clicks", Conversion("give that of train or dev"))
+            raise foreign_refusal(
+                name, "MIND's behaviors.tsv of its test set, without clicks", Conversion("give that of train or dev")
+            )
     if rows.width in (7, 8) and all(NEWS.fullmatch(row[0]) for row in rows.rows):
-        raise looks(name, "MIND's news.tsv, articles without clicks", Conversion("give behaviors.tsv"))
+        raise foreign_refusal(name, "MIND's news.tsv, articles without clicks", Conversion("give behaviors.tsv"))
 
 
 def _is_rating(row: tuple[str, ...]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...core.figures import count
-from ...errors import BadFile, Undescribed
+from ...errors import BadFile, UndescribedTable
 from ...version import PROGRAM
 from . import conversions as ways
 from . import criteo, foreign, published
@@ -21,7 +21,7 @@ TITLES = {
     TAOBAO_ADS: "Taobao's raw_sample.csv",
     MOVIELENS: "MovieLens' ratings.csv",
 }
-LEAST_EVEN = 0.6  # least share of a table's first lines that have the commonest number of columns
+MIN_EVEN_SHARE = 0.6  # least share of a table's first lines that have the commonest number of columns
 
 
 def text_layout(name: str, head: bytes, packed: bool = False, is_criteo: bool = False) -> Layout:
@@ -34,16 +34,16 @@ def text_layout(name: str, head: bytes, packed: bool = False, is_criteo: bool = 
     first_line = head.partition(b"\n")[0].decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r")
     rows = first_rows(head, len(head) < HEAD)
     if is_criteo or not rows.width:  # an empty text is refused as it is read
-        return criteo.layout(name, rows)
+        return criteo.criteo_layout(name, rows)
     foreign.check_text(name, head.decode("utf-8", "replace"), packed)
     if criteo.is_unlabelled(rows):
-        raise criteo.unlabelled(name, rows)
+        raise criteo.unlabelled_refusal(name, rows)
     if criteo.is_headed(rows.header) or (criteo.is_sampled(rows) and rows.delimiter == "\t"):
-        return criteo.layout(name, rows)
+        return criteo.criteo_layout(name, rows)
     if known_layout := _published_layout(rows):
         return known_layout
     _check_plain(name, head, first_line, rows, packed)
-    published.check(name, rows, packed)
+    published.check_published(name, rows, packed)
     raise _uneven(name, rows, packed) or _unmapped(name, rows)
 
 
@@ -64,7 +64,7 @@ def _check_plain(name: str, head: bytes, first_line: str, rows: FirstRows, packe
         head[: -3 if len(head) >= HEAD else None].decode("utf-8")
     except UnicodeDecodeError as error:
         line = 1 + head.count(b"\n", 0, error.start)
-        raise foreign.not_utf8(f"{name}:{line}", name, head, error, packed) from error
+        raise foreign.encoding_refusal(f"{name}:{line}", name, head, error, packed) from error
     length_fault = f"is longer than {count(HEAD)} bytes" if b"\n" not in head and len(head) == HEAD else ""
     if b"\0" in head:
         line = 1 + head.count(b"\n", 0, head.index(b"\0"))
@@ -77,7 +77,7 @@ def _check_plain(name: str, head: bytes, first_line: str, rows: FirstRows, packe
         raise BadFile(f"{name}:1: {first_line[:40]!r} {fault}; write a sample a line, its columns parted by tabs or commas.")
 
 
-def _unmapped(name: str, rows: FirstRows) -> Undescribed:
+def _unmapped(name: str, rows: FirstRows) -> UndescribedTable:
     """Return the refusal of a table without a mapping, with a guessed mapping to copy."""
     near_layout = next((layout for layout in TEXTS if _is_near(layout, rows)), None)
     kind = "in CSV" if rows.delimiter == "," else f'separated by "{_delimiter_text(rows.delimiter)}"'
@@ -87,7 +87,9 @@ def _unmapped(name: str, rows: FirstRows) -> Undescribed:
         if near_layout
         else ""
     )
-    columns_text = f"its {rows.width} columns are {foreign.named(rows.header)}" if rows.header else f"it has {rows.width} columns"
+    columns_text = (
+        f"its {rows.width} columns are {foreign.column_list(rows.header)}" if rows.header else f"it has {rows.width} columns"
+    )
     if not any(column and rows.columns.count(column) == 1 for column in rows.columns):
         raise BadFile(f"{name}:1: the header names no column once; give each column a name of its own.")
     mapping = mapping_text(rows.columns, rows.delimiter, not rows.header, rows.rows, rows.quotes)
@@ -99,8 +101,8 @@ def _unmapped(name: str, rows: FirstRows) -> Undescribed:
 def _uneven(name: str, rows: FirstRows, packed: bool) -> BadFile | None:
     """Return the refusal of rows and header with unlike numbers of columns, or None."""
     if rows.delimiter == " " and rows.even < 1 and rows.aligned:
-        return foreign.looks(name, "a table in columns of blanks", _unpacked(ways.BLANKS, packed))
-    if rows.even <= LEAST_EVEN:
+        return foreign.foreign_refusal(name, "a table in columns of blanks", _unpacked(ways.BLANKS, packed))
+    if rows.even <= MIN_EVEN_SHARE:
         return BadFile(f"{name} is no table: its first lines have unlike numbers of columns; write a sample a line, in CSV.")
     if rows.header and rows.rows and len(rows.header) != len(rows.rows[0]):
         rows_text = f"those below have {len(rows.rows[0])}"
@@ -124,11 +126,11 @@ def _is_near(layout: Layout, rows: FirstRows) -> bool:
     return not layout.columns and 2 * len(set(layout.wanted) & set(rows.header)) > len(layout.wanted)
 
 
-def _guessed(name: str, likeness: str, mapping: str, columns: Sequence[str] = ()) -> Undescribed:
+def _guessed(name: str, likeness: str, mapping: str, columns: Sequence[str] = ()) -> UndescribedTable:
     """Return the refusal of a table that looks like a `likeness`, with a guessed mapping."""
     unneeded = f"`{PROGRAM} workload fit` and `{PROGRAM} workload count` need none"
     no_label = "" if has_label(mapping) else f" No column is plainly a label; {unneeded}."
-    return Undescribed(
+    return UndescribedTable(
         f"{name} looks like {likeness}.{no_label} Save these lines as {name}.toml, and mend what they guess wrong:",
         remedy=mapping,
         columns=columns,
@@ -152,7 +154,7 @@ def parquet_layout(path: Path, name: str, columns: tuple[str, ...]) -> Layout:
             )
         events = ("event_type", "listen") if "event_type" in columns else ()
         return replace(YAMBDA, where=events)
-    likeness = f"a Parquet file; its {len(columns)} columns are {foreign.named(columns)}"
+    likeness = f"a Parquet file; its {len(columns)} columns are {foreign.column_list(columns)}"
     raise _guessed(name, likeness, _parquet_mapping(path, name))
 
 
@@ -175,6 +177,6 @@ def _parquet_mapping(path: Path, name: str) -> str:
     return mapping
 
 
-def arrays_unmapped(name: str, shapes: str, mapping: str, columns: Sequence[str]) -> Undescribed:
+def unmapped_arrays_refusal(name: str, shapes: str, mapping: str, columns: Sequence[str]) -> UndescribedTable:
     """Return the refusal of an archive of arrays without a mapping, with a guessed mapping."""
     return _guessed(name, f"an archive of arrays: {shapes}", mapping, columns)

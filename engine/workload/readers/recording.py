@@ -9,9 +9,9 @@ import numpy as np
 from ...core.arrays import Ints, Singles, Words
 from ...core.figures import count, exact
 from ...errors import BadFile
-from ..bags import spread
-from .lists import runs
-from .mapped import touched
+from ..bags import length_spread
+from .lists import run_positions
+from .mapped import count_touched
 from .numbering import IdIndex
 
 FEWEST = 40
@@ -59,7 +59,7 @@ class Recording:
     @property
     def held_out_samples(self) -> int:
         """The number of samples that are never trained on: the last tenth, and at least 20."""
-        return held_out(len(self.labels))
+        return held_out_count(len(self.labels))
 
     @property
     def training_samples(self) -> int:
@@ -87,7 +87,7 @@ class Recording:
     @property
     def length_cv(self) -> tuple[float, ...]:
         """The coefficient of variation of each field's bag lengths."""
-        return tuple(spread(self.bag_lengths(field)) for field in range(self.tables))
+        return tuple(length_spread(self.bag_lengths(field)) for field in range(self.tables))
 
     @property
     def mean_lengths(self) -> tuple[float, ...]:
@@ -103,15 +103,15 @@ class Recording:
         """Return a field's tokens of samples `low` to `high`, in their order."""
         if self.lengths is not None:
             offsets, field_lengths = self.lengths[low:high, :table].sum(axis=1, dtype=np.int64), self.lengths[low:high, table]
-            list_tokens: Words = self.tokens[runs(self.begins[low:high] + offsets, field_lengths.astype(np.int64))]
-            touched(list_tokens.nbytes)
+            list_tokens: Words = self.tokens[run_positions(self.begins[low:high] + offsets, field_lengths.astype(np.int64))]
+            count_touched(list_tokens.nbytes)
             return list_tokens
         if isinstance(self.tokens, np.ndarray):
             row_tokens: Words = self.tokens[low:high, self.starts[table] : self.starts[table + 1]].reshape(-1)
-            touched(self.tokens[low:high].nbytes)
+            count_touched(self.tokens[low:high].nbytes)
             return row_tokens
-        mapped_tokens = np.asarray(words(self.tokens[table][low:high]).reshape(-1), dtype=np.uint64)
-        touched((high - low) * abs(self.tokens[table].strides[0]))
+        mapped_tokens = np.asarray(token_words(self.tokens[table][low:high]).reshape(-1), dtype=np.uint64)
+        count_touched((high - low) * abs(self.tokens[table].strides[0]))
         return mapped_tokens
 
     def bag_lengths(self, table: int) -> Ints | int:
@@ -126,23 +126,23 @@ class Recording:
         tokens, token_rows = self.tokens, rows
         if self.lengths is not None:
             lengths = self.lengths[rows].astype(np.int64)
-            touched(8 * int(lengths.sum()))
+            count_touched(8 * int(lengths.sum()))
             return tokens, self.begins[rows][:, None] + np.cumsum(lengths, axis=1) - lengths, lengths
         if isinstance(tokens, np.ndarray):
-            touched(len(rows) * abs(tokens.strides[0]))
+            count_touched(len(rows) * abs(tokens.strides[0]))
         else:
-            touched(len(rows) * sum({id(field.base): abs(field.strides[0]) for field in tokens}.values()))
-            tokens, token_rows = np.concatenate([words(field[rows]) for field in tokens], axis=1), np.arange(len(rows))
+            count_touched(len(rows) * sum({id(field.base): abs(field.strides[0]) for field in tokens}.values()))
+            tokens, token_rows = np.concatenate([token_words(field[rows]) for field in tokens], axis=1), np.arange(len(rows))
         *starts, sample_width = self.starts
         return tokens.reshape(-1), token_rows[:, None] * sample_width + starts, np.repeat([self.pooling], len(token_rows), axis=0)
 
 
-def held_out(samples: int) -> int:
+def held_out_count(samples: int) -> int:
     """Return the number of held-out samples of a file: the last tenth, and at least 20."""
     return max(HELD_OUT_LEAST, samples // 10)
 
 
-def words(numbers: Any) -> Words:
+def token_words(numbers: Any) -> Words:
     """Return whole numbers as 64 bits; negative ones, as of signed hashes, keep their sign."""
     word_type = np.uint64 if numbers.dtype.kind == "u" else np.int64
     return np.ascontiguousarray(numbers, dtype=word_type).view(np.uint64)
@@ -173,7 +173,7 @@ def check_samples(
         )
 
 
-def beside(path: Path, name: str) -> Path:
+def file_beside(path: Path, name: str) -> Path:
     """Return the path of another file in the same folder; raises BadFile where there is none."""
     neighbour = path.with_name(name)
     if not neighbour.is_file():

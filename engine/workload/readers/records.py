@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Bytes
-from ...core.jit import entry, inner
+from ...core.jit import entry_kernel, inner_kernel
 from ...errors import BadFile
 
 QUOTED, LITERAL, MULTILINE = "", "none", "multiline"  # meanings of quotation marks, as a mapping names them
 QUOTES = (QUOTED, LITERAL, MULTILINE)
 NEWLINE, RETURN, MARK = ord("\n"), ord("\r"), ord('"')
-GOOD, OPEN, STRAY_MARK, STRAY_RETURN = 0, 1, 2, 3
+NO_FAULT, OPEN_FIELD, STRAY_MARK, STRAY_RETURN = 0, 1, 2, 3
 
 
 class StrayMark(BadFile):
@@ -76,7 +76,7 @@ def _lines(text: bytes) -> Records:
     return Records(begins, np.arange(count, dtype=np.int32), len(text))
 
 
-@entry
+@entry_kernel
 def _scan(text: Bytes, delimiter: int, quoting: bool, multiline: bool, begins: Any, lines: Any) -> tuple[int, int, int, int]:
     """Fill in begins and lines of records; return their number, the end, the fault, and its position.
 
@@ -86,15 +86,15 @@ def _scan(text: Bytes, delimiter: int, quoting: bool, multiline: bool, begins: A
     while start < len(text):
         begins[count], lines[count] = start, line
         end, ends, fault, place = _record_end(text, start, delimiter, quoting, multiline)
-        if fault == OPEN and multiline:  # it may go on in the next block
-            return count, start, GOOD, place
-        if fault != GOOD:
-            return count, start, (STRAY_MARK if fault == OPEN else fault), place
+        if fault == OPEN_FIELD and multiline:  # it may go on in the next block
+            return count, start, NO_FAULT, place
+        if fault != NO_FAULT:
+            return count, start, (STRAY_MARK if fault == OPEN_FIELD else fault), place
         count, line, start = count + 1, line + ends + 1, end + 1
-    return count, min(start, len(text)), GOOD, 0
+    return count, min(start, len(text)), NO_FAULT, 0
 
 
-@inner
+@inner_kernel
 def _record_end(text: Bytes, place: Any, delimiter: Any, quoting: Any, multiline: Any) -> Any:
     """Return a record's end, the line ends inside, its fault, and the fault's position."""
     field, quoted, mark_position, ends = True, False, place, 0
@@ -107,7 +107,7 @@ def _record_end(text: Bytes, place: Any, delimiter: Any, quoting: Any, multiline
                 quoted = False
         elif byte == NEWLINE:
             if not quoted:
-                return place, ends, GOOD, place
+                return place, ends, NO_FAULT, place
             if not multiline:
                 return place, ends, STRAY_MARK, mark_position
             ends += 1
@@ -117,4 +117,4 @@ def _record_end(text: Bytes, place: Any, delimiter: Any, quoting: Any, multiline
             quoted, mark_position = True, place
         field = byte == delimiter and not quoted
         place += 1
-    return place, ends, (OPEN if quoted else GOOD), mark_position
+    return place, ends, (OPEN_FIELD if quoted else NO_FAULT), mark_position

@@ -12,12 +12,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...core import figures
-from ...core.process import physical
+from ...core.process import physical_memory
 from ...errors import BadFile
-from .mapped import mapped, touched
+from .mapped import count_touched, map_array
 
 IN_MEMORY, OF_MEMORY = 1 << 29, 0.125  # most bytes of samples in memory, and most share of the computer's memory
-AT_ONCE, STRIDE = 1 << 19, 1 << 10  # samples sorted together; distance between the samples whose keys cut the ranges
+SORT_SAMPLES, STRIDE = 1 << 19, 1 << 10  # samples sorted together; distance between the samples whose keys cut the ranges
 Watch = Callable[[float, str], None]
 
 
@@ -52,7 +52,7 @@ class Samples:
 
     def add(self, *added: Any) -> None:
         """Append samples given as arrays; raises MemoryError where the disk is full."""
-        if (self.count - self._in_files) * self.nbytes > most_nbytes():
+        if (self.count - self._in_files) * self.nbytes > max_nbytes():
             self._put_away()
         in_memory, capacity = self.count - self._in_files, len(self._arrays[0])
         end = in_memory + len(added[0])
@@ -68,7 +68,7 @@ class Samples:
         Raises MemoryError as `add`.
         """
         assert self._sort_index is not None
-        in_memory, at_once = self.count - self._in_files, AT_ONCE
+        in_memory, at_once = self.count - self._in_files, SORT_SAMPLES
         self._arrays[self._sort_index][:in_memory] = change(self._arrays[self._sort_index][:in_memory])
         if self._files:
             file, kind = self._files[self._sort_index], self._arrays[self._sort_index].dtype
@@ -103,7 +103,7 @@ class Samples:
         """Merge parts that are sorted each, one range of values after another."""
         runs = list(pairwise([0, *self._runs]))
         marks = np.sort(np.concatenate([mapped_arrays[sort_index][low:high:STRIDE] for low, high in runs]))[
-            AT_ONCE // STRIDE :: AT_ONCE // STRIDE
+            SORT_SAMPLES // STRIDE :: SORT_SAMPLES // STRIDE
         ]
         edges = np.unique(np.concatenate([marks, _following_keys(marks)]))  # a value that is often there has a range of its own
         cuts = [[low, *(low + np.searchsorted(mapped_arrays[sort_index][low:high], edges)), high] for low, high in runs]
@@ -119,7 +119,7 @@ class Samples:
 
     def _take(self, mapped_arrays: list[Any], parts: list[tuple[int, int]], sort_index: int | None) -> None:
         part_arrays = [np.concatenate([array[low:high] for low, high in parts]) for array in mapped_arrays]
-        touched(sum(array.nbytes for array in part_arrays))
+        count_touched(sum(array.nbytes for array in part_arrays))
         order = slice(None) if sort_index is None else np.argsort(part_arrays[sort_index], kind="stable")
         self.add(*(array[order] for array in part_arrays))
 
@@ -128,7 +128,7 @@ class Samples:
         self._sort(in_memory)
         self._runs.append(self.count)
         try:
-            self._files = self._files or [temporary() for _ in self._arrays]
+            self._files = self._files or [temporary_file() for _ in self._arrays]
             for file, array in zip(self._files, self._arrays, strict=True):
                 array[:in_memory].tofile(file)
         except OSError as error:
@@ -149,26 +149,26 @@ def _following_keys(keys: Any) -> Any:
 
 def _pieces(parts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     for low, high in parts:
-        for start in range(low, high, AT_ONCE):
-            yield start, min(start + AT_ONCE, high)
+        for start in range(low, high, SORT_SAMPLES):
+            yield start, min(start + SORT_SAMPLES, high)
 
 
-def temporary() -> BinaryIO:
+def temporary_file() -> BinaryIO:
     """Return a temporary file without a name, which vanishes when it is closed."""
     return tempfile.TemporaryFile(prefix="emberpool-")
 
 
 def _mapped(file: BinaryIO, template: Any, count: int) -> Any:
     file.flush()
-    return np.asarray(mapped(file, template.dtype, 0, (count, *template.shape[1:]), "c")) if count else template[:0]
+    return np.asarray(map_array(file, template.dtype, 0, (count, *template.shape[1:]), "c")) if count else template[:0]
 
 
-def most_nbytes() -> int:
+def max_nbytes() -> int:
     """Return the most bytes that samples of a file may take in memory."""
-    return min(IN_MEMORY, int(physical() * OF_MEMORY))
+    return min(IN_MEMORY, int(physical_memory() * OF_MEMORY))
 
 
-def too_large(name: str) -> BadFile:
+def too_large_refusal(name: str) -> BadFile:
     """Return the refusal of a file whose samples do not fit in the folder for temporary files."""
     return BadFile(
         f"{name} is too large: its samples do not fit in the folder for temporary files, {tempfile.gettempdir()}; make room "

@@ -63,13 +63,13 @@ def first_rows(head: bytes, whole: bool) -> FirstRows:
     tables = [_parted(lines, delimiter) for delimiter in DELIMITERS]
     wide_tables = [table for table in tables if table.width > 1 + (table.delimiter == ":")]  # a web address has two parts
     if not wide_tables:
-        return _headed(PartedLines("", QUOTED, [(line.strip(),) for line in lines], 1, 1.0))
+        return _headed(SplitLines("", QUOTED, [(line.strip(),) for line in lines], 1, 1.0))
     strict = [table for table in wide_tables if table.delimiter not in LAST_RESORTS] or wide_tables
     headed_rows = _headed(max(strict, key=lambda table: (round(table.even, 1), table.width)))
     return replace(headed_rows, aligned=len({len(line.split()) for line in lines}) == 1)
 
 
-class PartedLines(NamedTuple):
+class SplitLines(NamedTuple):
     """Lines split by a delimiter.
 
     delimiter, quotes: character between cells, and meaning of quotation marks.
@@ -85,7 +85,7 @@ class PartedLines(NamedTuple):
     even: float
 
 
-def _parted(lines: Sequence[str], delimiter: str) -> PartedLines:
+def _parted(lines: Sequence[str], delimiter: str) -> SplitLines:
     """Split lines by a delimiter.
 
     Quotation marks are plain letters where a quoted cell does not close in its line.
@@ -95,7 +95,7 @@ def _parted(lines: Sequence[str], delimiter: str) -> PartedLines:
     if quotes == LITERAL and (joined_rows := multiline_rows(lines, delimiter)):
         quotes, rows = MULTILINE, joined_rows
     width, count = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
-    return PartedLines(delimiter, quotes, rows, width, count / max(len(rows), 1))
+    return SplitLines(delimiter, quotes, rows, width, count / max(len(rows), 1))
 
 
 def multiline_rows(lines: Sequence[str], delimiter: str) -> Sequence[Row]:
@@ -141,7 +141,7 @@ def _parts(line: str, delimiter: str, quotes: str) -> Row:
     return tuple(cell.strip() for cell in cells)
 
 
-def _headed(table: PartedLines) -> FirstRows:
+def _headed(table: SplitLines) -> FirstRows:
     rows, width = table.rows, table.width
     body_rows = tuple(row for row in rows[1:] if len(row) == width)
     header = rows[0] if rows and is_header(rows[0], body_rows) else ()

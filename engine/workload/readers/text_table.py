@@ -19,16 +19,16 @@ from ...core.figures import count
 from ...errors import BadFile
 from . import foreign
 from .blocks import LONGEST_LINE, MARK, Blocks
-from .columns import Rows, samples_of
+from .columns import Rows, read_samples
 from .layouts import Layout
 from .recording import Recording
 from .records import LITERAL, MULTILINE, QUOTED, records, stray_mark
 from .samples import unwatched
 
 
-def decode(blocks: Blocks, layout: Layout) -> Recording:
+def text_recording(blocks: Blocks, layout: Layout) -> Recording:
     """Read a text of rows and columns; raises BadFile with file and line."""
-    return samples_of(blocks.name, layout, rows_of(blocks, layout), blocks.watch or unwatched)
+    return read_samples(blocks.name, layout, rows_of(blocks, layout), blocks.watch or unwatched)
 
 
 def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
@@ -87,7 +87,7 @@ def _check_plain(blocks: Blocks, text: bytes) -> None:
             text.decode("utf-8")
         except UnicodeDecodeError as error:
             place_text = f"{blocks.name}:{_line(blocks, text, error.start)}"
-            raise foreign.not_utf8(place_text, blocks.name, text, error, blocks.packed) from error
+            raise foreign.encoding_refusal(place_text, blocks.name, text, error, blocks.packed) from error
     if (position := text.rstrip(b"\r\n").find(b"\0")) >= 0:
         raise BadFile(f"{blocks.name}:{_line(blocks, text, position)}: the line has a NUL byte; data files are plain text.")
 
@@ -113,13 +113,13 @@ def _line(blocks: Blocks, text: bytes, position: int) -> int:
 def _header_columns(blocks: Blocks, text: bytes, head: bytes, layout: Layout) -> tuple[str, ...]:
     """Return the columns that the header of a `text` names; raises BadFile, also for another format."""
     try:
-        return named(blocks.name, head, layout)
+        return header_columns(blocks.name, head, layout)
     except BadFile:
         foreign.check_text(blocks.name, text[:LONGEST_LINE].decode("utf-8", "replace"), blocks.packed)
         raise
 
 
-def named(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
+def header_columns(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
     """Return the columns that a header names.
 
     Raises BadFile where a read column is not there once.

@@ -22,11 +22,11 @@ PIECE = re.compile(
     re.S,
 )
 KINDS = ("clock", "offset", "word", "digits", "rest")
-ANYTHING = re.compile(".", re.S)
+ANY_LETTER = re.compile(".", re.S)
 GROUPS = {2: ("dy", "yd"), 3: ("dmy", "mdy", "ymd")}  # orders of two groups beside a month's name, and of three without
 COMPACT = {8: ("%d%m%Y", "%m%d%Y", "%Y%m%d"), 6: ("%d%m%y", "%m%d%y", "%y%m%d")}
 LONGEST = 64  # letters of a cell
-FIRST = 20  # first cells, on which formats are tried before all cells
+TRIAL_CELLS = 20  # first cells, on which formats are tried before all cells
 
 
 def time_formats(texts: Any) -> list[str]:
@@ -34,27 +34,27 @@ def time_formats(texts: Any) -> list[str]:
 
     There are two where a day could be a month.
     """
-    return of_each_reading(reading_all(list(candidates(texts[0].as_py())) if len(texts) else [], texts), texts)
+    return format_for_each_reading(formats_for_all(list(candidate_formats(texts[0].as_py())) if len(texts) else [], texts), texts)
 
 
-def reading_all(formats: Sequence[str], *blocks: Any) -> list[str]:
+def formats_for_all(formats: Sequence[str], *blocks: Any) -> list[str]:
     """Return the formats that read every text of some blocks."""
-    for texts in (blocks[0][:FIRST], *blocks) if len(formats) > 1 else blocks:
-        formats = [time_format for time_format in formats if not np.isnat(instants(time_format, texts)).any()]
+    for texts in (blocks[0][:TRIAL_CELLS], *blocks) if len(formats) > 1 else blocks:
+        formats = [time_format for time_format in formats if not np.isnat(read_instants(time_format, texts)).any()]
     return list(formats)
 
 
-def of_each_reading(formats: Sequence[str], *blocks: Any) -> list[str]:
+def format_for_each_reading(formats: Sequence[str], *blocks: Any) -> list[str]:
     """Return one format for each reading: the first of those with the same times."""
     if len(formats) < 2:
         return list(formats)
     readings: dict[bytes, str] = {}
     for time_format in formats:
-        readings.setdefault(b"".join(instants(time_format, texts).tobytes() for texts in blocks), time_format)
+        readings.setdefault(b"".join(read_instants(time_format, texts).tobytes() for texts in blocks), time_format)
     return list(readings.values())
 
 
-def instants(time_format: str, texts: Any) -> Any:
+def read_instants(time_format: str, texts: Any) -> Any:
     """Return texts as instants without zones, NaT where the format does not read a text.
 
     The format is strptime's, or pandas' name of a format. Instants are in microseconds, or in nanoseconds where a text has so
@@ -67,7 +67,7 @@ def instants(time_format: str, texts: Any) -> Any:
     return datetimes if datetimes.dtype == "datetime64[ns]" else datetimes.astype("datetime64[us]")
 
 
-def candidates(cell: str) -> Iterator[str]:
+def candidate_formats(cell: str) -> Iterator[str]:
     """Yield the formats in which a cell may be written.
 
     A cell without a date has none.
@@ -101,7 +101,7 @@ def _pieces(cell: str) -> list[tuple[str, str]]:
     while match := PIECE.match(cell, end):
         kind = next(name for name in KINDS if match[name] is not None)
         if kind == "offset" and "clock" not in (piece_kind for piece_kind, _ in pieces):
-            kind, match = "rest", ANYTHING.match(cell, end) or match
+            kind, match = "rest", ANY_LETTER.match(cell, end) or match
         pieces.append((kind, match[0]))
         end = match.end()
     return pieces

@@ -14,9 +14,9 @@ from pyarrow import ArrowInvalid, ArrowNotImplementedError, compute, types
 
 from ...core.arrays import Ints
 from ...errors import BadFile
-from .cells import is_number, is_text, numbers, plain
+from .cells import column_numbers, is_number, is_text, plain_column
 from .ids import Place
-from .time_formats import candidates, instants, of_each_reading, reading_all
+from .time_formats import candidate_formats, format_for_each_reading, formats_for_all, read_instants
 from .time_keys import Rekey, TimeKeys
 
 ISO = "ISO8601"  # pandas' word
@@ -26,7 +26,7 @@ MOST_DAYS = 10_000  # days with a remembered cell each
 BELOW_NANOSECONDS = r"\.\d{9}\d*[1-9]"
 
 
-class OpenTimes(BadFile):
+class AmbiguousTimes(BadFile):
     """The refusal of times that several formats read, each with another result."""
 
     def __init__(self, *sentences: object, formats: tuple[str, ...] = (), **details: str) -> None:
@@ -35,7 +35,7 @@ class OpenTimes(BadFile):
         self.formats = list(formats)
 
     @classmethod
-    def at_cell(cls, cell_text: str, formats: list[str]) -> "OpenTimes":
+    def at_cell(cls, cell_text: str, formats: list[str]) -> "AmbiguousTimes":
         """Return the refusal of a cell, given its place as the beginning of a message."""
         advice = f'say which in the mapping: time_format = "{formats[0]}"'
         return cls(f"{cell_text} may be {' or '.join(formats[:4])}; {advice}.", formats=tuple(formats))
@@ -47,7 +47,7 @@ class OpenTimes(BadFile):
         """
         formats = self.formats
         for texts, place in rest:
-            formats_left = reading_all(formats, texts)
+            formats_left = formats_for_all(formats, texts)
             if not formats_left:
                 return _unlike_refusal(texts, place, formats)
             if len(formats_left) == 1:
@@ -57,7 +57,7 @@ class OpenTimes(BadFile):
                     f'say so in the mapping: time_format = "{formats_left[0]}".'
                 )
             formats = formats_left
-        return OpenTimes.at_cell(str(self).partition(" may be ")[0], formats)
+        return AmbiguousTimes.at_cell(str(self).partition(" may be ")[0], formats)
 
 
 class Times:
@@ -73,7 +73,7 @@ class Times:
 
     def __call__(self, column: Any, place: Place) -> Ints:
         """Return each cell's time as a key in the same order; raises BadFile."""
-        column = plain(column)
+        column = plain_column(column)
         if isinstance(column, pyarrow.ChunkedArray):
             column = column.combine_chunks()
         if self._time_format and not is_text(column.type):
@@ -104,7 +104,7 @@ class Times:
         return self._keys.rekey()
 
     def _of_numbers(self, column: Any, place: Place) -> Ints | None:
-        floats = numbers(column, place, REMEDY)
+        floats = column_numbers(column, place, REMEDY)
         with suppress(ArrowInvalid):  # whole numbers of any type
             return self._keys.of_whole(column.cast("int64").to_numpy(zero_copy_only=False))
         if types.is_integer(column.type):
@@ -132,7 +132,7 @@ class Times:
                 )
             return times
         try:
-            readings = {time_format: instants(time_format, texts) for time_format in self._formats}
+            readings = {time_format: read_instants(time_format, texts) for time_format in self._formats}
         except ValueError as error:
             raise BadFile(
                 f"{place(0)}: time_format={self._time_format[:40]!r} is no format of strptime ({error}); mend it."
@@ -140,8 +140,8 @@ class Times:
         formats_left = [time_format for time_format, times in readings.items() if not np.isnat(times).any()]
         if not formats_left:
             raise self._other_format(texts, place)
-        if len(formats_left) > 1 and len(unlike_formats := of_each_reading(formats_left, texts)) > 1:
-            raise OpenTimes.at_cell(_cell(texts, place), unlike_formats)
+        if len(formats_left) > 1 and len(unlike_formats := format_for_each_reading(formats_left, texts)) > 1:
+            raise AmbiguousTimes.at_cell(_cell(texts, place), unlike_formats)
         self._formats, times = formats_left, readings[formats_left[0]]
         self._remember(texts, times)
         return times
@@ -166,8 +166,10 @@ class Times:
         bad_row = min(_first_bad(time_format, texts) for time_format in self._formats)
         cell_text, formats_text = _cell(texts, place, bad_row), " or ".join(self._formats[:2])
         blocks = [texts, *([pyarrow.array(list(self._days.values()))] if self._days else [])]
-        new_formats = reading_all(list(candidates(texts[bad_row].as_py())), *blocks) if len(self._days) <= MOST_DAYS else []
-        new_formats = of_each_reading(new_formats, *blocks)
+        new_formats = (
+            formats_for_all(list(candidate_formats(texts[bad_row].as_py())), *blocks) if len(self._days) <= MOST_DAYS else []
+        )
+        new_formats = format_for_each_reading(new_formats, *blocks)
         if new_formats:
             reading_text = f"{' or '.join(new_formats[:3])} {'reads' if len(new_formats) == 1 else 'read'} it and all before"
             advice = f'write in the mapping time_format = "{new_formats[0]}"'
@@ -182,7 +184,7 @@ def _cell(texts: Any, place: Place, row: int = 0) -> str:
 
 def _first_bad(time_format: str, texts: Any) -> int:
     """Return the first row that a format does not read."""
-    return int(np.isnat(instants(time_format, texts)).argmax())
+    return int(np.isnat(read_instants(time_format, texts)).argmax())
 
 
 def _unlike_refusal(texts: Any, place: Place, formats: list[str]) -> BadFile:
@@ -216,14 +218,14 @@ def _formats(texts: Any, place: Place) -> list[str]:
     """
     if not np.isnat(_by_iso(texts)).any():
         return [ISO]
-    formats = reading_all(list(candidates(texts[0].as_py())), texts)
-    if len(unlike_formats := of_each_reading(formats, texts)) > 1:
-        raise OpenTimes.at_cell(_cell(texts, place), unlike_formats)
+    formats = formats_for_all(list(candidate_formats(texts[0].as_py())), texts)
+    if len(unlike_formats := format_for_each_reading(formats, texts)) > 1:
+        raise AmbiguousTimes.at_cell(_cell(texts, place), unlike_formats)
     if formats:
         return formats
     bad_row = int(np.isnat(_by_iso(texts)).argmax())
     if not np.isnat(_by_iso(texts[:1])).any() or not (
-        first_formats := reading_all(list(candidates(texts[0].as_py())), texts[:1])
+        first_formats := formats_for_all(list(candidate_formats(texts[0].as_py())), texts[:1])
     ):
         raise BadFile(
             f"{_cell(texts, place, bad_row)} is neither a number nor a time; {REMEDY}, or say in the mapping how it is "
@@ -240,4 +242,4 @@ def _by_iso(texts: Any) -> Any:
     for unit in ("us", "ns"):
         with suppress(ArrowInvalid):
             return compute.cast(texts, f"timestamp[{unit}]").to_numpy(zero_copy_only=False)
-    return instants(ISO, texts)
+    return read_instants(ISO, texts)

@@ -19,12 +19,12 @@ from numpy.lib import format as npy
 
 from ...core import figures
 from ...errors import BadFile
-from .mapped import mapped
-from .samples import Watch, temporary, too_large, unwatched
+from .mapped import map_array
+from .samples import Watch, temporary_file, too_large_refusal, unwatched
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # zip: signature, then lengths of name and extra field at its end
-EXPANSION, FREE = 64, 64 << 20  # most bytes of all arrays, over those of the archive; or in an archive of any size
-SPARE, PIECE = 64 << 20, 1 << 22  # bytes of a disk that stay free, and bytes that are unpacked together
+EXPANSION, FREE_NBYTES = 64, 64 << 20  # most bytes of all arrays, over those of the archive; or in an archive of any size
+SPARE_NBYTES, PIECE = 64 << 20, 1 << 22  # bytes of a disk that stay free, and bytes that are unpacked together
 MOST_MEMBERS = 100_000
 
 
@@ -49,7 +49,7 @@ class Header(NamedTuple):
         return size
 
 
-def header(file: BinaryIO, name: str) -> Header:
+def read_header(file: BinaryIO, name: str) -> Header:
     """Read the .npy header at the current position of a file; raises BadFile."""
     start = file.tell()
     try:
@@ -67,7 +67,7 @@ def header(file: BinaryIO, name: str) -> Header:
     return Header(tuple(map(int, shape)), by_column and len(shape) > 1, kind, file.tell() - start)
 
 
-def headers(path: Path) -> Mapping[str, Header]:
+def archive_headers(path: Path) -> Mapping[str, Header]:
     """Return the headers of an archive's arrays, by name.
 
     Raises BadFile, also for too large an expansion.
@@ -75,41 +75,41 @@ def headers(path: Path) -> Mapping[str, Header]:
     with _open_archive(path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         size, unpacked = path.stat().st_size, sum(member.file_size for member in members)
-        if unpacked > max(EXPANSION * size, FREE) or len(members) > MOST_MEMBERS:
+        if unpacked > max(EXPANSION * size, FREE_NBYTES) or len(members) > MOST_MEMBERS:
             size_text = f"{path.name} says that its {figures.count(size, 'byte')} unpack to {figures.count(unpacked)}"
             size_text += f", more than {EXPANSION} times as many"
             raise BadFile(f"{size_text}, as no log of clicks does; if it is one, store its arrays uncompressed (numpy.savez).")
         return {member.filename.removesuffix(".npy"): _member(path, archive, member)[0] for member in members}
 
 
-def array(path: Path, name: str, watch: Watch = unwatched) -> Any:
+def archive_array(path: Path, name: str, watch: Watch = unwatched) -> Any:
     """Return an array of an archive, mapped from it or from a temporary file; raises BadFile."""
     with _open_archive(path) as archive:
         member = archive.getinfo(f"{name}.npy")
         array_header, start = _member(path, archive, member)
         if start is not None:
-            return whole(path, array_header, start)
-        with temporary() as file:
+            return map_member(path, array_header, start)
+        with temporary_file() as file:
             _unpack(path, archive, member, file, watch)
-            return whole(file, array_header, array_header.nbytes)
+            return map_member(file, array_header, array_header.nbytes)
 
 
-def first(path: Path, name: str, count: int) -> Any:
+def first_rows(path: Path, name: str, count: int) -> Any:
     """Return the first rows of an array of one or two axes, (n, k).
 
     An array stored by column gives its first column only, (n, 1).
     """
     with _open_archive(path) as archive, archive.open(f"{name}.npy") as file:
-        array_header = header(file, f"{path.name}/{name}")  # type: ignore[arg-type]
+        array_header = read_header(file, f"{path.name}/{name}")  # type: ignore[arg-type]
         width = 1 if array_header.by_column else int(np.prod(array_header.shape[1:]))
         text = file.read(min(count, array_header.shape[0]) * width * array_header.kind.itemsize)
         return np.frombuffer(text, array_header.kind).reshape(-1, width)
 
 
-def whole(file: Path | BinaryIO, array_header: Header, start: int) -> Any:
+def map_member(file: Path | BinaryIO, array_header: Header, start: int) -> Any:
     """Map an array whose numbers begin at `start`."""
     shape = array_header.shape[::-1] if array_header.by_column else array_header.shape
-    mapped_array = mapped(file, array_header.kind, start, shape)
+    mapped_array = map_array(file, array_header.kind, start, shape)
     return mapped_array.T if array_header.by_column else mapped_array
 
 
@@ -120,7 +120,7 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tu
     """
     name = f"{path.name}/{member.filename}"
     with archive.open(member) as file:
-        array_header = header(file, name)  # type: ignore[arg-type]
+        array_header = read_header(file, name)  # type: ignore[arg-type]
     if array_header.nbytes + array_header.size > member.file_size:
         raise BadFile(
             f"{name} says that it holds {array_header.shape} of {array_header.kind}, which its "
@@ -140,7 +140,7 @@ def _unpack(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, file:
     """Unpack a member into a file; raises BadFile where the disk has no room."""
     folder = tempfile.gettempdir()
     free_nbytes = shutil.disk_usage(folder).free
-    if member.file_size + SPARE > free_nbytes:
+    if member.file_size + SPARE_NBYTES > free_nbytes:
         needed_text = f"{figures.figure(member.file_size / 2**30, 'GiB')} to unpack {member.filename[:40]} in {folder}"
         raise BadFile(
             f"{path.name} needs {needed_text}, where {figures.figure(free_nbytes / 2**30, 'GiB')} are free; "
@@ -159,7 +159,7 @@ def _write(path: Path, file: BinaryIO, piece: bytes) -> None:
         if not piece:
             file.flush()
     except OSError as error:
-        raise too_large(path.name) from error
+        raise too_large_refusal(path.name) from error
 
 
 @contextmanager

@@ -7,14 +7,14 @@ import streamlit as st
 
 from engine.core.figures import percent
 from engine.errors import BadFile
-from engine.measure.here.read_back import TrialRun, first_machine, read
-from engine.measure.here.trials import NEAR, TrialScore, score
+from engine.measure.here.read_back import TrialRun, first_machine, read_trials
+from engine.measure.here.trials import NEAR_ERROR, TrialScore, score
 from engine.units import MS
 from engine.version import PROGRAM
 from pages.graphics import chart
-from pages.graphics.charts import CURVE, FIT, INK, LOG, Spec, axis, hover, layer, quantity
+from pages.graphics.charts import CURVE, FIT_WIDTH, INK, LOG, Spec, axis, layer, quantity, tooltip_fields
 from pages.ui import downloads
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
 UPLOAD = "validate here upload"
 COLUMNS = {
@@ -31,9 +31,9 @@ def draw() -> None:
     st.subheader("Does it hold on a real machine?", anchor=False)
     upload = st.file_uploader("The file of your own machine, from validate --here --json", type="json", key=UPLOAD)
     try:
-        trial_run = read("The file", upload.getvalue()) if upload else first_machine()
+        trial_run = read_trials("The file", upload.getvalue()) if upload else first_machine()
     except BadFile as error:
-        st.error(plain(str(error)))
+        st.error(escape_markdown(str(error)))
         trial_run = first_machine()
     chart.draw(
         rows(trial_run),
@@ -58,7 +58,7 @@ def finding(trial_run: TrialRun) -> str:
 
 
 def _headline(trial_score: TrialScore) -> str:
-    share_text = f"{percent(trial_score.near)} of them within {percent(NEAR)}"
+    share_text = f"{percent(trial_score.near)} of them within {percent(NEAR_ERROR)}"
     return f"Steps are predicted within {percent(trial_score.median)} in the median, {share_text}"
 
 
@@ -72,8 +72,8 @@ def rows(trial_run: TrialRun) -> pd.DataFrame:
                 "measured": (trial.measured or 0.0) / MS,
                 "miss": 100 * trial.error,
                 "peaks": trial.by_peaks / MS,
-                "low": (trial.measured or 0.0) / MS * (1 - NEAR),
-                "high": (trial.measured or 0.0) / MS * (1 + NEAR),
+                "low": (trial.measured or 0.0) / MS * (1 - NEAR_ERROR),
+                "high": (trial.measured or 0.0) / MS * (1 + NEAR_ERROR),
             }
             for trial in trial_run.trials
         ]
@@ -87,14 +87,14 @@ def spec() -> Spec:
     Needs model, predicted, measured, miss, low and high.
     """
     x = quantity("measured", scale=LOG, axis=axis("Measured [ms]", grid=False))
-    tooltip = hover(
+    tooltip = tooltip_fields(
         ("model", "Model"),
         ("predicted", "Predicted [ms]", ".3g"),
         ("measured", "Measured [ms]", ".3g"),
         ("miss", "Off [%]", "+.1f"),
     )
     return {
-        **FIT,
+        **FIT_WIDTH,
         "height": 300,
         "layer": [
             layer(

@@ -10,39 +10,39 @@ import streamlit as st
 from engine.sweep.questions import MOST_PINS
 from engine.sweep.sweep import Sweep
 
-PICKED, OF, PINS = "picked point", "sweep of the picked point", "pinned points"
+PICKED_POINT, PICKED_SWEEP, PINS = "picked point", "sweep of the picked point", "pinned points"
 
 
-def pick(point: int) -> None:
+def pick_point(point: int) -> None:
     """Set the clicked point; in a callback."""
-    st.session_state[PICKED] = point
+    st.session_state[PICKED_POINT] = point
 
 
-def picked(sweep: Sweep) -> int | None:
+def picked_point(sweep: Sweep) -> int | None:
     """Return the clicked point of this sweep, None without one.
 
     A new sweep forgets the point of the last.
     """
-    if st.session_state.get(OF, sweep.digest) != sweep.digest:
-        st.session_state.pop(PICKED, None)
-    st.session_state[OF] = sweep.digest
-    point: int | None = st.session_state.get(PICKED)
+    if st.session_state.get(PICKED_SWEEP, sweep.digest) != sweep.digest:
+        st.session_state.pop(PICKED_POINT, None)
+    st.session_state[PICKED_SWEEP] = sweep.digest
+    point: int | None = st.session_state.get(PICKED_POINT)
     return point
 
 
-def points(sweep: Sweep) -> list[int]:
+def pinned_points(sweep: Sweep) -> list[int]:
     """Return the pinned points of this sweep."""
     return [point for point in st.session_state.get(PINS, {}).get(sweep.digest, []) if point < len(sweep)]
 
 
-def turn(digest: str, point: int) -> None:
+def toggle_pin(digest: str, point: int) -> None:
     """Pin a point, or unpin a pinned one; in a callback."""
     pins_by_sweep: dict[str, list[int]] = st.session_state.setdefault(PINS, {})
     pins = pins_by_sweep.setdefault(digest, [])
     pins_by_sweep[digest] = [pin for pin in pins if pin != point] if point in pins else [*pins, point][-MOST_PINS:]
 
 
-def text(digest: str) -> str:
+def pins_text(digest: str) -> str:
     """Return the pinned points of a sweep as its link writes them, counted from 1.
 
     The text is "" for none.
@@ -50,7 +50,7 @@ def text(digest: str) -> str:
     return ",".join(str(point + 1) for point in st.session_state.get(PINS, {}).get(digest, ()))
 
 
-def put(digest: str, points: Sequence[int]) -> None:
+def set_pins(digest: str, points: Sequence[int]) -> None:
     """Set the pinned points of a sweep to those of a link.
 
     Call this before the page is drawn.

@@ -13,23 +13,23 @@ from engine import version
 from engine.core.figures import count, exact, figure
 from engine.hardware.prices import with_year
 from engine.results.metrics import error_of
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.sweep.sweep import Sweep
 from engine.systems.system import constants
 from pages.graphics import pictures
 from pages.search_page.points import sweep_figures, sweep_findings, sweep_marks, sweep_table
 from pages.search_page.points.sweep_figures import Figure
-from pages.search_page.points.sweep_marks import BEST
+from pages.search_page.points.sweep_marks import BEST_POINT
 from pages.search_page.points.sweep_table import COST, POINT
 from pages.ui import numbers
 
 TOP, MOST_FRONT, MOST_MACHINES = 20, 100, 10
-MAIN = ("Step time [ms]", "Throughput [samples/s]", "Energy per batch [J]", COST, "AUC", "Effective training time ratio")
+MAIN_METRICS = ("Step time [ms]", "Throughput [samples/s]", "Energy per batch [J]", COST, "AUC", "Effective training time ratio")
 STYLE = """body{font:15px/1.5 'Liberation Sans',Arial,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#26221f}
 h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}table{border-collapse:collapse;display:block;overflow-x:auto}
 td,th{border-bottom:1px solid #e2dcd5;padding:.25rem .6rem;text-align:right;white-space:nowrap}
 td.text,th.text{text-align:left}svg{max-width:100%;height:auto}code{overflow-wrap:anywhere}"""
-CLOSED = "default-src 'none'; style-src 'unsafe-inline'"  # the reader's browser refuses any request
+CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # the reader's browser refuses any request
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Report:
     """
 
     sweep: Sweep
-    how: How
+    how: Fidelity
     rows: pd.DataFrame
     metric: str
     link: str
@@ -54,7 +54,7 @@ class Report:
     filters: tuple[str, ...] = ()
 
 
-def html(report: Report) -> str:
+def report_html(report: Report) -> str:
     """Return the report as an HTML page."""
     money = sweep_table.money(report.sweep)
     finding_sentence = with_year(sweep_findings.finding(report.rows, report.sweep.axes, report.metric, None), money)
@@ -68,13 +68,14 @@ def html(report: Report) -> str:
         ),
         *_figures(report),
         f"<h2>The best points by {escape(numbers.label(report.metric).lower())}</h2>",
-        _points(report, sweep_table.ranked(report.rows, report.metric).head(TOP)),
+        _points(report, sweep_table.rank_rows(report.rows, report.metric).head(TOP)),
         *_front(report),
         "<h2>Where the numbers come from</h2>",
         "<p>Constants of the best points' machines, with their ranges and sources.</p>",
         _constants(report),
     ]
-    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{CLOSED}"><title>Emberpool sweep</title>'
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">'
+    head = f'<meta charset="utf-8">{policy}<title>Emberpool sweep</title>'
     return f'<!doctype html><html lang="en"><head>{head}<style>{STYLE}</style></head><body>{"".join(parts)}</body></html>\n'
 
 
@@ -98,16 +99,16 @@ def _values(axis: str) -> str:
 def figures(report: Report) -> list[tuple[str, Figure]]:
     """Return the report's figures under their questions."""
     axes, rows, metric = report.sweep.axes, report.rows, report.metric
-    question_figures = [("How does it depend on the first knobs?", sweep_figures.lines(rows, axes[:2], metric, BEST))]
+    question_figures = [("How does it depend on the first knobs?", sweep_figures.lines(rows, axes[:2], metric, BEST_POINT))]
     if len(axes) > 1:
-        heat_map = sweep_figures.heat_map(rows, (axes[0], axes[1]), metric, BEST, len(axes) > 2)
+        heat_map = sweep_figures.heat_map(rows, (axes[0], axes[1]), metric, BEST_POINT, len(axes) > 2)
         question_figures = [("Where is it best?", heat_map), *question_figures]
-    if pair := sweep_figures.traded(rows, metric):
+    if pair := sweep_figures.trade_pair(rows, metric):
         colour = next((axis.path for axis in axes if axis.path == "system"), "")
         question_figures.append((f"What does {numbers.label(pair[0]).lower()} cost?", sweep_figures.pareto(rows, *pair, colour)))
-    shares = sweep_findings.shares(report.sweep, rows, metric)
+    shares = sweep_findings.variance_shares(report.sweep, rows, metric)
     if shares and shares[0].high:
-        question_figures.append(("Which knob matters?", sweep_figures.matters(shares, metric)))
+        question_figures.append(("Which knob matters?", sweep_figures.importance_figure(shares, metric)))
     return question_figures
 
 
@@ -121,13 +122,13 @@ def _figures(report: Report) -> list[str]:
 
 
 def _front(report: Report) -> list[str]:
-    pair = sweep_figures.traded(report.rows, report.metric)
+    pair = sweep_figures.trade_pair(report.rows, report.metric)
     if pair is None:
         return []
     known_rows = report.rows.dropna(subset=list(pair))
     lower = tuple(map(sweep_marks.lower_is_better, pair))
     x_values, y_values = (known_rows[name].to_numpy() for name in pair)
-    front = known_rows[sweep_marks.front(x_values, y_values, (lower[0], lower[1]))].sort_values(pair[0])
+    front = known_rows[sweep_marks.pareto_mask(x_values, y_values, (lower[0], lower[1]))].sort_values(pair[0])
     limit_words = f", the first {MOST_FRONT} of {count(len(front))}" if len(front) > MOST_FRONT else ""
     names = " and ".join(numbers.label(name).lower() for name in pair)
     return [f"<h2>The Pareto front of {escape(names)}{limit_words}</h2>", _points(report, front.head(MOST_FRONT), pair)]
@@ -136,13 +137,13 @@ def _front(report: Report) -> list[str]:
 def _points(report: Report, rows: pd.DataFrame, first_names: Sequence[str] = ()) -> str:
     axes = [axis.path for axis in report.sweep.axes]
     names = list(
-        dict.fromkeys(name for name in (*first_names, report.metric, *MAIN) if name in rows and rows[name].notna().any())
+        dict.fromkeys(name for name in (*first_names, report.metric, *MAIN_METRICS) if name in rows and rows[name].notna().any())
     )
     head = ("Point", *map(sweep_table.title, axes), *names)
     body = [
         (
             f"{int(row[POINT]) + 1}",
-            *(sweep_table.shown(row[path], path) for path in axes),
+            *(sweep_table.value_text(row[path], path) for path in axes),
             *(_number(row[name], error_of(name, row.to_dict())) for name in names),
         )
         for _, row in rows.iterrows()
@@ -151,11 +152,11 @@ def _points(report: Report, rows: pd.DataFrame, first_names: Sequence[str] = ())
 
 
 def _number(number: float, error: float | None) -> str:
-    return "" if pd.isna(number) else numbers.readable(number, error=error) if error else figure(number)
+    return "" if pd.isna(number) else numbers.result_text(number, error=error) if error else figure(number)
 
 
 def _constants(report: Report) -> str:
-    best_points = sweep_table.ranked(report.rows, report.metric)[POINT].head(MOST_MACHINES)
+    best_points = sweep_table.rank_rows(report.rows, report.metric)[POINT].head(MOST_MACHINES)
     constants_by_name = {
         name: constant for point in best_points for name, constant in constants(report.sweep[int(point)]).items()
     }

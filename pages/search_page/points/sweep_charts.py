@@ -12,19 +12,19 @@ from pages.graphics.charts import (
     LABEL,
     Spec,
     axis,
-    below,
-    ending,
-    hover,
+    bar_scale,
+    conditional,
     layer,
+    legend_below,
     nominal,
     quantity,
     rows,
-    ruled,
-    turned,
-    when,
+    rule_mark,
+    tooltip_fields,
+    turned_labels,
 )
 from pages.graphics.heat_maps import FRONT, NUMBER, PICK, SPREAD, tips
-from pages.graphics.log_axes import fitted, log_axis
+from pages.graphics.log_axes import fitted_scale, log_axis
 from pages.ui import palette
 
 ROTATION = ("#5b7bb4", "#d9622b", "#4fa64a", "#7b5fa8", "#c2a02b", "#2f9e9b", "#c2557f", "#8c8c8c")
@@ -51,12 +51,12 @@ def lines(
     Needs first, metric, low, high, count, point, and second if there is one.
     """
     kind = "quantitative" if numeric else "ordinal"
-    scale: Spec = {"scale": fitted(log)} if numeric else {}
-    label = _number_axis(axis_title, "x", log) if numeric else axis(axis_title, labelExpr=NUMBER, **turned(words))
+    scale: Spec = {"scale": fitted_scale(log)} if numeric else {}
+    label = _number_axis(axis_title, "x", log) if numeric else axis(axis_title, labelExpr=NUMBER, **turned_labels(words))
     x = {"field": "first", "type": kind, "sort": None, "axis": label, **scale}
-    y = {"type": "quantitative", "axis": _number_axis(metric, "y", log_y), "scale": fitted(log_y)}
+    y = {"type": "quantitative", "axis": _number_axis(metric, "y", log_y), "scale": fitted_scale(log_y)}
     colour = {"color": nominal("second", sort=None, scale=colours(series), legend=_legend(second, series))}
-    band = {"type": "area", "opacity": 0.13} if numeric else ruled(opacity=0.5)
+    band = {"type": "area", "opacity": 0.13} if numeric else rule_mark(opacity=0.5)
     single_colour = {"color": {"value": ROTATION[1]}}
     tip = tips(("first", axis_title), *([("second", second)] if second else []), ("metric", metric), *SPREAD)
     return {
@@ -86,11 +86,11 @@ def _number_axis(title: str, channel: str, log: bool) -> Spec:
 
 
 def _legend(title: str, series: Words) -> Spec:
-    return below(max(series, key=len, default=title), title=title, symbolOpacity=1)
+    return legend_below(max(series, key=len, default=title), title=title, symbolOpacity=1)
 
 
 BEST_CELL: Spec = layer(  # a filter would change the order of the axes
-    {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3}, strokeOpacity=when("datum.best", 1, 0)
+    {"type": "rect", "filled": False, "stroke": FRONT, "strokeWidth": 3}, strokeOpacity=conditional("datum.best", 1, 0)
 )
 
 
@@ -111,30 +111,30 @@ def scatter(
     Needs x, y, colour, front, point, count. If `dense`, marks of more points are darker.
     """
     encoding = {
-        name: quantity(name, axis=_number_axis(title, name, log), scale=fitted(log))
+        name: quantity(name, axis=_number_axis(title, name, log), scale=fitted_scale(log))
         for name, title, log in zip("xy", (x, y), logs, strict=True)
     }
     paint: Spec = {"value": INK}
     if colour:
         paint = nominal("colour", sort=None, scale=colours(series), legend=_legend(colour, series))
     tip = [{"field": "x", "title": x, "format": ",.5~r"}, {"field": "y", "title": y, "format": ",.5~r"}]
-    tip += hover(("colour", colour)) if colour else []
+    tip += tooltip_fields(("colour", colour)) if colour else []
     all_points = {
         "mark": {"type": "circle", "size": 70 if few_points else 30 if dense else 22},
         "encoding": {
             "color": paint,
             "opacity": {
                 "condition": {"test": "datum.front", "value": 1},
-                **(MANY if dense else {"value": 0.6 if few_points else 0.3}),
+                **(DENSE_OPACITY if dense else {"value": 0.6 if few_points else 0.3}),
             },
-            "tooltip": [*tip, *hover(("count", "Points here"))] if dense else tip,
+            "tooltip": [*tip, *tooltip_fields(("count", "Points here"))] if dense else tip,
         },
         "params": [PICK, BRUSH],
     }
     return {"height": 420, "encoding": encoding, "layer": [all_points, *_front(tip, "step-after" if low_x else "step-before")]}
 
 
-MANY: Spec = quantity("count", scale={"type": "sqrt", "range": [0.3, 0.95]}, legend=None)
+DENSE_OPACITY: Spec = quantity("count", scale={"type": "sqrt", "range": [0.3, 0.95]}, legend=None)
 
 
 def _front(tip: list[Spec], steps: str) -> list[Spec]:
@@ -148,7 +148,7 @@ def _front(tip: list[Spec], steps: str) -> list[Spec]:
 
 
 @cache
-def matters(unit: str) -> Spec:
+def importance_bars(unit: str) -> Spec:
     """Return a chart with a bar a knob, longest first; needs name, share, low, high."""
     x = {"type": "quantitative", "axis": axis(unit), "scale": {"zero": True}}
     tip = [{"field": "name", "title": "Knob"}, {"field": "share", "title": unit, "format": ".1f"}]
@@ -157,19 +157,19 @@ def matters(unit: str) -> Spec:
         "encoding": {"y": nominal("name", sort=None, axis=axis("Knob", labelLimit=220, labelFontSize=13))},
         "layer": [
             layer({"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"}, x={**x, "field": "share"}, tooltip=tip),
-            layer(ruled(strokeWidth=2, color=INK), x={**x, "field": "low"}, x2={"field": "high"}),
+            layer(rule_mark(strokeWidth=2, color=INK), x={**x, "field": "low"}, x2={"field": "high"}),
         ],
     }
 
 
 @cache
-def bars(metric: str) -> Spec:
+def pin_bars(metric: str) -> Spec:
     """Return a chart with a bar a point, in order; needs name, amount."""
     return {
         **rows(30),
         "encoding": {
             "y": nominal("name", sort=None, axis=axis("Pinned", labelFontSize=13)),
-            "x": quantity("amount", axis=axis(metric), scale=ending("0.0123")),
+            "x": quantity("amount", axis=axis(metric), scale=bar_scale("0.0123")),
         },
         "layer": [
             {"mark": {"type": "bar", "height": {"band": 0.65}, "color": ROTATION[0]}},

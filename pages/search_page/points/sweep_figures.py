@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from engine.analysis.importance import Share
+from engine.analysis.importance import VarianceShare
 from engine.core.figures import count
 from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis
@@ -21,8 +21,8 @@ from pages.search_page.points.sweep_parallel import Scale
 from pages.search_page.points.sweep_table import COST, title
 from pages.ui import numbers
 
-TRADED = (COST, "Energy per batch [J]", "Step time [ms]")  # the results that users most often reduce
-FEW = 500  # points up to which each is a large dot
+TRADE_METRICS = (COST, "Energy per batch [J]", "Step time [ms]")  # the results that users most often reduce
+LARGE_DOT_POINTS = 500  # points up to which each is a large dot
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Figure:
 def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, reduction: str, spread: bool) -> Figure:
     """Return a heat map of the metric over two axes; other knobs are reduced."""
     first_axis, second_axis = axes
-    cells = sweep_marks.grid(rows, (first_axis.path, second_axis.path), metric, reduction)
+    cells = sweep_marks.heat_map_cells(rows, (first_axis.path, second_axis.path), metric, reduction)
     log = wants_log(cells["metric"])
     spec = heat_maps.heat_map(
         title(first_axis.path),
@@ -64,12 +64,12 @@ def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, reduction: str)
     Other knobs are reduced.
     """
     first_axis, *rest = axes
-    line_points, line_count = sweep_marks.reduced(rows, [axis.path for axis in axes], metric, reduction), 0
+    line_points, line_count = sweep_marks.reduced_places(rows, [axis.path for axis in axes], metric, reduction), 0
     series: tuple[str, ...] = ()
     if rest and len(line_points):
-        line_points, line_count = sweep_marks.few_lines(line_points)
-        series = sweep_marks.series(line_points["second"])
-        line_points = line_points.assign(second=line_points["second"].map(sweep_table.shown).astype(str))
+        line_points, line_count = sweep_marks.limited_lines(line_points)
+        series = sweep_marks.colour_words(line_points["second"])
+        line_points = line_points.assign(second=line_points["second"].map(sweep_table.value_text).astype(str))
     numeric = sweep_table.numeric(first_axis)
     second_title = title(rest[0].path) if rest else ""
     log = wants_log(line_points["metric"])
@@ -89,24 +89,24 @@ def pareto(rows: pd.DataFrame, x: str, y: str, colour: str) -> Figure:
     """Return a scatter of two metrics with its Pareto front."""
     logs = (wants_log(rows[x]), wants_log(rows[y]))
     marks = sweep_marks.scatter(rows, x, y, colour, logs)
-    series = sweep_marks.series(sweep_marks.steps(rows[colour], KNOBS[colour].log)) if colour else ()
+    series = sweep_marks.colour_words(sweep_marks.steps_of_axis(rows[colour], KNOBS[colour].log)) if colour else ()
     painted = title(colour) if colour else ""
     known_count = int(rows[[x, y]].notna().all(axis=1).sum())
     dense = len(marks) < known_count
-    spec = sweep_charts.scatter(x, y, logs, painted, series, len(marks) <= FEW, lower_is_better(x), dense)
+    spec = sweep_charts.scatter(x, y, logs, painted, series, len(marks) <= LARGE_DOT_POINTS, lower_is_better(x), dense)
     places = "one mark for each place that the eye can tell, darker for more points"
     thinned = f"All {count(known_count)} points as {count(len(marks))} marks: {places}, and the whole front."
     return Figure(spec, marks, f"{y} against {x}, the Pareto front drawn", thinned if dense else "")
 
 
-def traded(rows: pd.DataFrame, metric: str) -> tuple[str, str] | None:
+def trade_pair(rows: pd.DataFrame, metric: str) -> tuple[str, str] | None:
     """Return the two results for the first Pareto front, None if fewer than two results differ."""
-    names = sweep_table.differing(rows)
+    names = sweep_table.differing_metrics(rows)
     if len(names) < 2:
         return None
     first_metric = metric if metric in names else names[0]
     return first_metric, next(
-        (name for name in TRADED if name in names and name != first_metric), next(n for n in names if n != first_metric)
+        (name for name in TRADE_METRICS if name in names and name != first_metric), next(n for n in names if n != first_metric)
     )
 
 
@@ -120,7 +120,7 @@ def parallel(rows: pd.DataFrame, names: Sequence[str], metric: str) -> tuple[Fig
     return Figure(spec, marks, "Where the points run between knobs and results", note), scales
 
 
-def matters(shares: Sequence[Share], metric: str) -> Figure:
+def importance_figure(shares: Sequence[VarianceShare], metric: str) -> Figure:
     """Return bars of the share of the metric's variance that each knob explains."""
     bars = pd.DataFrame(
         [
@@ -135,7 +135,7 @@ def matters(shares: Sequence[Share], metric: str) -> Figure:
     )
     totals_known = all(share.total is not None for share in shares)
     lines = "reach to what it explains together with others" if totals_known else "hold it in 95 of 100 samples"
-    spec = sweep_charts.matters(f"Share of the variance of {numbers.label(metric).lower()} [%]")
+    spec = sweep_charts.importance_bars(f"Share of the variance of {numbers.label(metric).lower()} [%]")
     return Figure(
         spec, bars, "How much of the differences each knob explains", f"Bars: what a knob explains alone. Lines {lines}."
     )

@@ -13,7 +13,7 @@ from engine import version
 from engine.commands import sweep_tables
 from engine.results import csv_table
 from engine.results.result import Result
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import Scenario
 from engine.store import kept
 from pages.answers import runs
@@ -27,10 +27,10 @@ from pages.ui.numbers import duration
 from pages.ui.page_link import host
 
 SECONDS_A_POINT = 6e-4  # to write every knob, result and constant of a point, on one free core
-LONG = 5.0  # seconds: longer waits are announced
+LONG_SECONDS = 5.0  # seconds: longer waits are announced
 
 
-def draw(view: View, mode: How, link: str, figure: Figure | None) -> None:
+def draw(view: View, mode: Fidelity, link: str, figure: Figure | None) -> None:
     """Draw the download buttons; a file is made once its button is pressed."""
     name = f"emberpool-sweep-{mode}"
     with st.container(horizontal=True):
@@ -41,7 +41,7 @@ def draw(view: View, mode: How, link: str, figure: Figure | None) -> None:
             _button("Chart as SVG", partial(pictures.svg, figure.spec, figure.marks), f"{name}.svg", "image/svg+xml")
             _button("Chart as PNG", partial(pictures.png, figure.spec, figure.marks), f"{name}.png", "image/png")
     wait = SECONDS_A_POINT * len(view.table)
-    wait_words = f", which takes about {duration(wait)} to write" if wait > LONG else ""
+    wait_words = f", which takes about {duration(wait)} to write" if wait > LONG_SECONDS else ""
     st.caption(
         f"CSV holds every knob, result and constant of all finished points{wait_words}; Parquet the axes and the results. "
         "The report is one file without scripts that opens anywhere."
@@ -52,7 +52,7 @@ def _button(label: str, make_file: Callable[[], str | bytes], name: str, kind: s
     st.download_button(label, make_file, name, kind, on_click="ignore", key=f"file {name}")
 
 
-def csv(view: View, mode: How) -> str:
+def csv(view: View, mode: Fidelity) -> str:
     """Return the finished points as CSV.
 
     Columns and order are those of `python -m engine sweep --csv`.
@@ -64,28 +64,28 @@ def csv(view: View, mode: How) -> str:
     return csv_table.csv_of(row for row, _ in rows)
 
 
-def _outcomes(scenarios: Iterable[Scenario], mode: How) -> Iterator[Result | None]:
-    return (result for _, result in kept.outcomes(runs.STORE, scenarios, mode))
+def _outcomes(scenarios: Iterable[Scenario], mode: Fidelity) -> Iterator[Result | None]:
+    return (result for _, result in kept.stored_results(runs.STORE, scenarios, mode))
 
 
-def flat(view: View) -> pd.DataFrame:
+def parquet_frame(view: View) -> pd.DataFrame:
     """Return all finished points; columns are dotted knobs and results, points count from 1."""
     return view.table.assign(**{POINT: view.table[POINT] + 1, "model version": version.MODEL})
 
 
-def parquet(view: View, mode: How, link: str) -> bytes:
+def parquet(view: View, mode: Fidelity, link: str) -> bytes:
     """Return all finished points as Parquet, with the link that reproduces them as metadata."""
     import pyarrow
     from pyarrow import parquet as arrow
 
-    arrow_table = pyarrow.Table.from_pandas(flat(view), preserve_index=False)
+    arrow_table = pyarrow.Table.from_pandas(parquet_frame(view), preserve_index=False)
     metadata = {"emberpool.link": link, "emberpool.how": mode, "emberpool.model_version": version.MODEL}
     buffer = io.BytesIO()
     arrow.write_table(arrow_table.replace_schema_metadata({**(arrow_table.schema.metadata or {}), **metadata}), buffer)
     return buffer.getvalue()
 
 
-def _report(view: View, mode: How, link: str) -> str:
+def _report(view: View, mode: Fidelity, link: str) -> str:
     date = datetime.now(UTC).date().isoformat()
-    filters = tuple(map(sweep_table.said, sweep_filters.held()))
-    return report.html(Report(view.sweep, mode, view.rows, view.metric, host() + link, date, filters))
+    filters = tuple(map(sweep_table.filter_text, sweep_filters.active_filters()))
+    return report.report_html(Report(view.sweep, mode, view.rows, view.metric, host() + link, date, filters))

@@ -9,24 +9,24 @@ from math import isfinite
 import pandas as pd
 import streamlit as st
 
-from engine.analysis.objective import Constraint, column, constraint
-from engine.analysis.over_weeks import WEEKS
+from engine.analysis.objective import Constraint, column_name, read_constraint
+from engine.analysis.over_weeks import CAMPAIGN_METRICS
 from engine.core.figures import figure
-from engine.errors import nearest
+from engine.errors import nearest_hint
 from engine.scenario import knobs
-from engine.scenario.keys import How
+from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import KNOBS
 from engine.sweep.axes import Axis, parse
-from engine.sweep.questions import MOST_BOUNDS, Questions
+from engine.sweep.questions import MOST_BOUNDS, LinkQuestions
 from pages.search_page.points import sweep_table
-from pages.search_page.points.sweep_table import Words
+from pages.search_page.points.sweep_table import FilterWords
 from pages.ui import session
 
 FILTERS, METRIC, VIEW = "filters", "metric", "view"
 FIRST_METRIC = "Step time [ms]"
 VIEWS = ("Heat map", "Lines", "Pareto", "Parallel", "What matters")
 SIGNS = {"<=": "at most", ">=": "at least", "=": "exactly"}
-Limit = Constraint | Words
+Limit = Constraint | FilterWords
 
 
 def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
@@ -37,7 +37,7 @@ def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
         "Only points with",
         filters,
         key=FILTERS,
-        format_func=sweep_table.said,
+        format_func=sweep_table.filter_text,
         placeholder="All points; add a filter, or drag over a chart",
     )
     with form_column.popover("Filter", width="stretch"):
@@ -45,14 +45,14 @@ def draw(frame: pd.DataFrame) -> tuple[Limit, ...]:
     return filters
 
 
-def held() -> tuple[Limit, ...]:
+def active_filters() -> tuple[Limit, ...]:
     """Return the filters that are set."""
     return tuple(st.session_state.get(FILTERS, ()))
 
 
-def axes(swept: Iterable[Axis]) -> tuple[Axis, ...]:
+def filtered_axes(swept: Iterable[Axis]) -> tuple[Axis, ...]:
     """Return the axes, each with only the words that the filters keep."""
-    words_by_knob = {limit.name: limit.words for limit in held() if isinstance(limit, Words)}
+    words_by_knob = {limit.name: limit.words for limit in active_filters() if isinstance(limit, FilterWords)}
     return tuple(_filtered_axis(axis, words_by_knob[axis.path]) if axis.path in words_by_knob else axis for axis in swept)
 
 
@@ -60,12 +60,12 @@ def _filtered_axis(axis: Axis, words: Sequence[str]) -> Axis:
     return Axis(axis.path, tuple(axis_value for axis_value in axis.values if knobs.write(KNOBS[axis.path], axis_value) in words))
 
 
-def add(limits: Iterable[Limit]) -> None:
+def add_filters(limits: Iterable[Limit]) -> None:
     """Add filters.
 
     A new filter replaces an older one of the same column and direction. Call this in a callback.
     """
-    filters = [*held()]
+    filters = [*active_filters()]
     for limit in limits:
         filters = [*(earlier_limit for earlier_limit in filters if _sense(earlier_limit) != _sense(limit)), limit]
     st.session_state[FILTERS] = filters
@@ -76,18 +76,22 @@ def _sense(limit: Limit) -> tuple[str, str]:
 
 
 def _form(frame: pd.DataFrame) -> None:
-    names = list(dict.fromkeys(name for name in (*frame.columns, *WEEKS) if name not in (sweep_table.POINT, sweep_table.OUTCOME)))
+    names = list(
+        dict.fromkeys(
+            name for name in (*frame.columns, *CAMPAIGN_METRICS) if name not in (sweep_table.POINT, sweep_table.OUTCOME)
+        )
+    )
     name = st.selectbox("Result or knob", names, key="filter name", format_func=sweep_table.title)
     if name in frame and not pd.api.types.is_numeric_dtype(frame[name]):
         words = st.multiselect("One of", tuple(map(str, frame[name].cat.categories)), key=f"filter words {name}")
-        limit: Limit | None = Words(name, tuple(words)) if words else None
+        limit: Limit | None = FilterWords(name, tuple(words)) if words else None
     else:
         sign = st.segmented_control("Is", SIGNS, default="<=", required=True, format_func=SIGNS.__getitem__, key="filter sign")
         column_values = frame[name].dropna() if name in frame else frame.iloc[:0]
         if len(column_values):
             st.caption(f"From {figure(column_values.min())} to {figure(column_values.max())} here.")
         limit = bound(name, sign, st.text_input("Value", key="filter value"))
-    st.button("Add", key="filter add", type="primary", disabled=limit is None, on_click=add, args=([limit],))
+    st.button("Add", key="filter add", type="primary", disabled=limit is None, on_click=add_filters, args=([limit],))
 
 
 def bound(name: str, sign: str, text: str) -> Constraint | None:
@@ -105,15 +109,17 @@ def bound(name: str, sign: str, text: str) -> Constraint | None:
     return Constraint(name, sign, number)
 
 
-def questions(sample: str, pins: str, mode: How, first_view: str) -> Questions:
+def page_questions(sample: str, pins: str, mode: Fidelity, first_view: str) -> LinkQuestions:
     """Return the page's filters, pins, mode, metric and view for its link.
 
     Defaults are left out.
     """
-    bounds = tuple(str(limit) for limit in held() if isinstance(limit, Constraint))
-    words = tuple(f"{limit.name}:{','.join(limit.words)}" for limit in held() if isinstance(limit, Words) and limit.words)
+    bounds = tuple(str(limit) for limit in active_filters() if isinstance(limit, Constraint))
+    words = tuple(
+        f"{limit.name}:{','.join(limit.words)}" for limit in active_filters() if isinstance(limit, FilterWords) and limit.words
+    )
     metric, view = session.choice(METRIC), session.choice(VIEW)
-    return Questions(
+    return LinkQuestions(
         sample,
         bounds[:MOST_BOUNDS],
         pins=pins,
@@ -129,22 +135,22 @@ def slug(view: str) -> str:
     return view.lower().replace(" ", "-")
 
 
-def put(link_questions: Questions) -> None:
+def set_filters(link_questions: LinkQuestions) -> None:
     """Set filters, metric and view to those of a link; before the page is drawn."""
-    bounds: list[Limit] = [constraint(text) for text in link_questions.where]
-    st.session_state[FILTERS] = bounds + [Words(path, words) for path, words in link_questions.words]
-    session.ask(METRIC, column(link_questions.metric) if link_questions.metric else "")
-    session.ask(VIEW, next((view for view in VIEWS if slug(view) == link_questions.view), ""))
+    bounds: list[Limit] = [read_constraint(text) for text in link_questions.where]
+    st.session_state[FILTERS] = bounds + [FilterWords(path, words) for path, words in link_questions.words]
+    session.take_choice(METRIC, column_name(link_questions.metric) if link_questions.metric else "")
+    session.take_choice(VIEW, next((view for view in VIEWS if slug(view) == link_questions.view), ""))
 
 
-def refusal(link_questions: Questions, axes: Sequence[str]) -> str:
+def refusal(link_questions: LinkQuestions, axes: Sequence[str]) -> str:
     """Return the sentence that refuses a link's view or filters of words.
 
     A view must be known, and the words' knob must be an axis of words; the sentence is "" if both are so.
     """
     views = tuple(map(slug, VIEWS))
     if link_questions.view not in ("", *views):
-        return f"The link's view={link_questions.view} is not known; {nearest(link_questions.view, views)}"
+        return f"The link's view={link_questions.view} is not known; {nearest_hint(link_questions.view, views)}"
     word_axes = {axis.path for axis in map(parse, axes) if not sweep_table.numeric(axis)}
     unknown_path = next((path for path, _ in link_questions.words if path not in word_axes), "")
     sentence = (

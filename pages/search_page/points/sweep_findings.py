@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from engine.analysis import importance
-from engine.analysis.importance import Share
+from engine.analysis.importance import VarianceShare
 from engine.core.figures import count
 from engine.results.metrics import error_of
 from engine.results.result import Result
@@ -23,30 +23,30 @@ from pages.search_page.points import sweep_table
 from pages.search_page.points.sweep_table import COST, POINT
 from pages.ui import numbers
 
-LEVEL = 0.01  # of the best metric: a smaller difference is no reason to buy more
+EQUAL_SHARE = 0.01  # of the best metric: a smaller difference is no reason to buy more
 
 
 def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result | None) -> str:
     """Return a sentence on the best point, with its change against the sidebar's scenario if known."""
-    ranked_rows = sweep_table.ranked(rows, metric)
+    ranked_rows = sweep_table.rank_rows(rows, metric)
     if ranked_rows.empty:
         return "No point that passes the filters has this result." if len(rows) else "No point passes the filters."
     best_row = ranked_rows.iloc[0]
     equal = int((ranked_rows[metric] == best_row[metric]).sum()) - 1
-    word = "Lowest" if numbers.better(metric) == "neither" else "Best"
+    word = "Lowest" if numbers.better_direction(metric) == "neither" else "Best"
     equal_words = f", and at {count(equal)} more" if equal else ""
-    number_text = numbers.readable(best_row[metric], numbers.unit(metric), error_of(metric, best_row.to_dict()))
-    place, change_words = sweep_table.where(best_row, axes), _change_words(best_row, metric, base)
+    number_text = numbers.result_text(best_row[metric], numbers.unit(metric), error_of(metric, best_row.to_dict()))
+    place, change_words = sweep_table.place_text(best_row, axes), _change_words(best_row, metric, base)
     return f"{word} {numbers.label(metric)}: {number_text} at {place}{equal_words}{change_words}."
 
 
-def plateaus(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
+def plateau_sentence(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
     """Return a sentence on the values with which the metric stays near its best.
 
     The sentence names each numeric axis's range within 1 % of the best metric.
     Other knobs have the best point's values. The sentence is "" if every step leaves that range.
     """
-    best_row = sweep_table.best(rows, metric)
+    best_row = sweep_table.best_row(rows, metric)
     if best_row is None:
         return ""
     ranges = []
@@ -57,7 +57,7 @@ def plateaus(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
         if not pd.api.types.is_numeric_dtype(rows[axis.path]) or rows[axis.path].dtype == bool:
             continue
         line = line.dropna(subset=[metric]).sort_values(axis.path)
-        level = (line[metric] - best_row[metric]).abs() <= LEVEL * abs(best_row[metric])
+        level = (line[metric] - best_row[metric]).abs() <= EQUAL_SHARE * abs(best_row[metric])
         place = int((line[axis.path] == best_row[axis.path]).to_numpy().argmax())
         low_index, high_index = place, place
         while low_index > 0 and level.iloc[low_index - 1]:
@@ -65,7 +65,7 @@ def plateaus(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
         while high_index + 1 < len(line) and level.iloc[high_index + 1]:
             high_index += 1
         if low_index < high_index:
-            low, high = (sweep_table.shown(line[axis.path].iloc[index], axis.path) for index in (low_index, high_index))
+            low, high = (sweep_table.value_text(line[axis.path].iloc[index], axis.path) for index in (low_index, high_index))
             ranges.append(f"{KNOBS[axis.path].title} from {low} to {high}")
     return f"Within 1 % of it: {'; '.join(ranges)}." if ranges else ""
 
@@ -80,7 +80,7 @@ def _change_words(best_row: "pd.Series", metric: str, base: Result | None) -> st
 
 
 @dataclass(frozen=True)
-class Known:
+class MetricValues:
     """A metric at each point of a sweep, NaN if unknown or filtered out.
 
     Two of them are equal if their bytes have the same digest.
@@ -90,20 +90,20 @@ class Known:
     values: np.ndarray = field(compare=False, repr=False)
 
 
-def shares(sweep: Sweep, rows: pd.DataFrame, metric: str) -> tuple[Share, ...]:
+def variance_shares(sweep: Sweep, rows: pd.DataFrame, metric: str) -> tuple[VarianceShare, ...]:
     """Return the share of a metric's variance over these rows that each axis explains, largest first."""
     if metric not in rows:
         return ()
     values = np.full(len(sweep), np.nan)
     values[rows[POINT].to_numpy()] = rows[metric].to_numpy()
-    return _shares(sweep, metric, Known(blake2b(values.tobytes(), digest_size=16).digest(), values))
+    return _shares(sweep, metric, MetricValues(blake2b(values.tobytes(), digest_size=16).digest(), values))
 
 
-def among(rows: pd.DataFrame, table: pd.DataFrame) -> str:
+def filtered_rows_words(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     """Return a clause on the number of rows that pass the filters, "" if all do."""
     return f"among the {count(len(rows))} points that pass the filters" if len(rows) < len(table) else ""
 
 
 @lru_cache(maxsize=16)
-def _shares(sweep: Sweep, metric: str, metric_values: Known) -> tuple[Share, ...]:
-    return importance.shares(sweep, metric_values.values)
+def _shares(sweep: Sweep, metric: str, metric_values: MetricValues) -> tuple[VarianceShare, ...]:
+    return importance.variance_shares(sweep, metric_values.values)

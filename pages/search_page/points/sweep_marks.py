@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from engine.scenario.scenario import KNOBS
-from pages.search_page.points.sweep_table import POINT, ranked, shown
+from pages.search_page.points.sweep_table import POINT, rank_rows, value_text
 from pages.ui import numbers
 
 MOST_STEPS = 24  # values of an axis up to which each is drawn; more are put into BINS
@@ -18,10 +18,10 @@ BINS = 16
 MOST_LINES = 8
 MOST_MARKS = 2000
 CELLS = (84, 48)  # columns and rows of a scatter's cells; each cell keeps one point a colour
-BEST, MEDIAN = "best", "median"
+BEST_POINT, MEDIAN = "best", "median"
 
 
-def steps(axis_values: pd.Series, log: bool) -> pd.Series:
+def steps_of_axis(axis_values: pd.Series, log: bool) -> pd.Series:
     """Return an axis's values, or the middles of bins if there are too many to draw."""
     if not pd.api.types.is_numeric_dtype(axis_values) or axis_values.nunique() <= MOST_STEPS:
         return axis_values
@@ -34,17 +34,17 @@ def steps(axis_values: pd.Series, log: bool) -> pd.Series:
     return pd.Series([rounded[step] for step in axis_steps.tolist()], index=axis_values.index)
 
 
-def reduced(frame: pd.DataFrame, axis_paths: Sequence[str], metric: str, reduction: str) -> pd.DataFrame:
+def reduced_places(frame: pd.DataFrame, axis_paths: Sequence[str], metric: str, reduction: str) -> pd.DataFrame:
     """Return one row for each place on the axes.
 
     A row has the metric's best or median, its spread and its count.
     axis_paths: one or two axes. `point` is the best point of a place for either reduction.
     """
-    keys = {name: steps(frame[name], KNOBS[name].log) for name in axis_paths}
-    order = ranked(frame, metric).assign(**keys)
+    keys = {name: steps_of_axis(frame[name], KNOBS[name].log) for name in axis_paths}
+    order = rank_rows(frame, metric).assign(**keys)
     groups = order.groupby(list(axis_paths), observed=True, sort=True)
     places = groups.agg(
-        metric=(metric, "first" if reduction == BEST else "median"),
+        metric=(metric, "first" if reduction == BEST_POINT else "median"),
         low=(metric, "min"),
         high=(metric, "max"),
         count=(metric, "size"),
@@ -53,15 +53,15 @@ def reduced(frame: pd.DataFrame, axis_paths: Sequence[str], metric: str, reducti
     return places.rename(columns=dict(zip(axis_paths, ("first", "second"), strict=False)))
 
 
-def grid(frame: pd.DataFrame, axis_paths: tuple[str, str], metric: str, reduction: str) -> pd.DataFrame:
+def heat_map_cells(frame: pd.DataFrame, axis_paths: tuple[str, str], metric: str, reduction: str) -> pd.DataFrame:
     """Return `reduced` with a row for each cell of two axes, in their order.
 
     Empty cells have rows, too; `best` marks the best cell.
     """
-    places = reduced(frame, axis_paths, metric, reduction)
+    places = reduced_places(frame, axis_paths, metric, reduction)
     if places.empty:
         return places
-    swept = [steps(frame[name], KNOBS[name].log) for name in axis_paths]
+    swept = [steps_of_axis(frame[name], KNOBS[name].log) for name in axis_paths]
     ordered_steps = [sorted(axis_steps.unique(), key=_sort_key(axis_steps)) for axis_steps in swept]
     cells = (
         places.set_index(["first", "second"])
@@ -80,7 +80,7 @@ def _sort_key(column: pd.Series) -> Callable[[Any], Any]:
     return list(column.cat.categories).index if isinstance(column.dtype, pd.CategoricalDtype) else lambda number: number
 
 
-def few_lines(line_points: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+def limited_lines(line_points: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return the rows of at most MOST_LINES values of the second axis.
 
     The values are evenly chosen. The second value is the number of all values.
@@ -92,7 +92,7 @@ def few_lines(line_points: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     return line_points[line_points["second"].isin(drawn_values)], len(values)
 
 
-def front(x: np.ndarray, y: np.ndarray, lower: tuple[bool, bool]) -> np.ndarray:
+def pareto_mask(x: np.ndarray, y: np.ndarray, lower: tuple[bool, bool]) -> np.ndarray:
     """Return a mask of the points that no other point beats in both metrics.
 
     Equal points are all on the front.
@@ -115,7 +115,7 @@ def lower_is_better(metric: str) -> bool:
 
     A metric without direction counts as such.
     """
-    return numbers.better(metric) != "higher"
+    return numbers.better_direction(metric) != "higher"
 
 
 def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, bool]) -> pd.DataFrame:
@@ -126,8 +126,8 @@ def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, 
     """
     known_rows = frame.dropna(subset=[x, y])
     marks = pd.DataFrame({POINT: known_rows[POINT], "x": known_rows[x], "y": known_rows[y]})
-    marks["colour"] = steps(known_rows[colour], KNOBS[colour].log).map(shown).astype(str) if colour else ""
-    marks["front"] = front(marks.x.to_numpy(), marks.y.to_numpy(), (lower_is_better(x), lower_is_better(y)))
+    marks["colour"] = steps_of_axis(known_rows[colour], KNOBS[colour].log).map(value_text).astype(str) if colour else ""
+    marks["front"] = pareto_mask(marks.x.to_numpy(), marks.y.to_numpy(), (lower_is_better(x), lower_is_better(y)))
     if len(marks) <= MOST_MARKS:
         return marks.assign(count=1)
     room = np.sqrt(marks["colour"].nunique())  # keeps the number of marks, however many colours share a cell
@@ -138,9 +138,9 @@ def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, 
     return marks[is_first | marks.front.to_numpy() | marks.index.isin(ends)].reset_index(drop=True)
 
 
-def series(column: pd.Series) -> tuple[str, ...]:
+def colour_words(column: pd.Series) -> tuple[str, ...]:
     """Return the values of a chart's colour column as sorted words."""
-    return tuple(shown(series_value) for series_value in sorted(column.unique(), key=_sort_key(column)))
+    return tuple(value_text(series_value) for series_value in sorted(column.unique(), key=_sort_key(column)))
 
 
 def _cell_numbers(metric_values: np.ndarray, log: bool, size: float) -> np.ndarray:

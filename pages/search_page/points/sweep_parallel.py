@@ -14,18 +14,18 @@ import pandas as pd
 
 from engine.analysis.objective import Constraint
 from engine.scenario.scenario import KNOBS
-from pages.graphics.charts import GAP, INK, Spec, axis, quantity, ruled, where
+from pages.graphics.charts import GAP, INK, Spec, axis, only_rows, quantity, rule_mark
 from pages.graphics.letters import length
 from pages.graphics.log_axes import wants_log
 from pages.search_page.points.sweep_charts import BRUSH
-from pages.search_page.points.sweep_table import POINT, Words, ranked
+from pages.search_page.points.sweep_table import POINT, FilterWords, rank_rows
 from pages.ui import numbers
 
-BINS, FEW = 16, 60
+BINS, FEW_RIBBONS = 16, 60
 MOST_LINES = 40
 MOST_LABELS = 12
-ROOM = 100  # pixels that a title needs
-LETTER, SMALLEST, HEADER, LONG = 11, 8, 12, 12  # pixels of label and title letters; letters of a one-line label
+TITLE_PIXELS = 100  # pixels that a title needs
+LETTER, SMALLEST, HEADER, MAX_LETTERS = 11, 8, 12, 12  # pixels of label and title letters; letters of a one-line label
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,16 @@ class Scale:
             label_step = -(-len(self.words) // MOST_LABELS)
             return [(index / max(len(self.words) - 1, 1), word) for index, word in enumerate(self.words)][::label_step]
         return [
-            (height, numbers.readable(self.value(height))) for height in ((0.0, 0.5, 1.0) if self.high > self.low else (0.0,))
+            (height, numbers.result_text(self.value(height))) for height in ((0.0, 0.5, 1.0) if self.high > self.low else (0.0,))
         ]
 
-    def limit(self, low: float, high: float) -> tuple[Constraint | Words, ...]:
+    def limit(self, low: float, high: float) -> tuple[Constraint | FilterWords, ...]:
         """Return the filters that keep the rows that cross the scale between two heights."""
         if self.words:
             last_word = max(len(self.words) - 1, 1)
-            return (Words(self.name, tuple(word for index, word in enumerate(self.words) if low <= index / last_word <= high)),)
+            return (
+                FilterWords(self.name, tuple(word for index, word in enumerate(self.words) if low <= index / last_word <= high)),
+            )
         bounds = (Constraint(self.name, ">=", self.value(low)), Constraint(self.name, "<=", self.value(high)))
         return tuple(
             Constraint(bound.name, bound.sign, float(f"{bound.bound:.4g}"))
@@ -100,7 +102,7 @@ def marks(frame: pd.DataFrame, scales: Sequence[Scale], metric: str) -> pd.DataF
     ]
     place = {point: row_number for row_number, point in enumerate(frame[POINT])}
     for rank, (point, metric_value) in enumerate(
-        ranked(frame, metric)[[POINT, metric]].head(MOST_LINES).itertuples(index=False), 1
+        rank_rows(frame, metric)[[POINT, metric]].head(MOST_LINES).itertuples(index=False), 1
     ):
         for scale_number, axis_scale in enumerate(scales):
             height = float(axis_scale.heights[place[point]])
@@ -117,7 +119,7 @@ def marks(frame: pd.DataFrame, scales: Sequence[Scale], metric: str) -> pd.DataF
 def two_lines(label: str) -> str:
     """Return a label; a long label is broken between words near its middle."""
     breaks = [position + 1 for position, letter in enumerate(label[:-1]) if letter in " -"]
-    if len(label) <= LONG or not breaks:
+    if len(label) <= MAX_LETTERS or not breaks:
         return label
     line_break = min(breaks, key=lambda place: abs(place - len(label) / 2))
     return f"{label[:line_break].rstrip()}\n{label[line_break:]}"
@@ -146,7 +148,7 @@ def _ribbons(scale_number: int, left_scale: Scale, right_scale: Scale) -> list[M
         {"y": pairs[0] / (1 if left_scale.words else BINS), "y2": pairs[1] / (1 if right_scale.words else BINS)}
     )
     ribbons = heights.value_counts(sort=False).reset_index(name="count")
-    max_count = ribbons["count"].max() * max(len(ribbons) / FEW, 1)  # each of many ribbons is drawn finer
+    max_count = ribbons["count"].max() * max(len(ribbons) / FEW_RIBBONS, 1)  # each of many ribbons is drawn finer
     return [
         {
             "kind": "ribbon",
@@ -160,7 +162,7 @@ def _ribbons(scale_number: int, left_scale: Scale, right_scale: Scale) -> list[M
     ]
 
 
-def brushed(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> tuple[Constraint | Words, ...]:
+def box_filters(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> tuple[Constraint | FilterWords, ...]:
     """Return the filters of a box on the chart.
 
     The filters keep the box's heights on each scale inside the box, or on the nearest scale.
@@ -178,7 +180,7 @@ def spec(titles: tuple[str, ...], metric: str, longest_label: float = 0.0) -> Sp
     Grey ribbons are all points, lines the best. The chart needs the columns of `marks`. Dragging along a scale adds a filter.
     longest_label: length of the first scale's longest label, in units of its letters' size.
     """
-    slanted = f"width < {ROOM * len(titles)}"  # on a narrow screen, where level titles would overlap
+    slanted = f"width < {TITLE_PIXELS * len(titles)}"  # on a narrow screen, where level titles would overlap
     turned = {"labelAngle": {"expr": f"{slanted} ? -40 : 0"}, "labelAlign": {"expr": f"{slanted} ? 'left' : 'center'"}}
     words = {"labelExpr": f"{[*titles]}[datum.value]", "labelLimit": 0, "labelOverlap": False}
     top = axis("", values=[*range(len(titles))], orient="top", **words, **turned)
@@ -208,14 +210,14 @@ def _label(label_room: str, halo: Spec) -> Spec:
 
 
 def _rows_of_kind(kind: str) -> Spec:
-    return where(f"datum.kind == '{kind}'")
+    return only_rows(f"datum.kind == '{kind}'")
 
 
 def _ribbon() -> Spec:
     width, depth = (quantity("share", scale={"domain": [0, 1], "range": ends}, legend=None) for ends in ([0.6, 9], [0.1, 0.45]))
     return {
         **_rows_of_kind("ribbon"),
-        "mark": ruled(color=INK),
+        "mark": rule_mark(color=INK),
         "encoding": {"x2": {"field": "to"}, "y2": {"field": "y2"}, "strokeWidth": width, "opacity": depth},
     }
 

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from engine.analysis.objective import Constraint
-from engine.core.arithmetic import mixed
+from engine.core.arithmetic import mixed_kernels_note
 from engine.core.figures import exact, figure
-from engine.insight.running_costs import swept_dollars
+from engine.insight.running_costs import swept_price_unit
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
 from engine.store.columns import Columns
@@ -27,16 +27,16 @@ COST = "Capital cost [USD]"
 
 
 @dataclass(frozen=True)
-class Words:
+class FilterWords:
     """A filter that keeps the rows whose column `name` is one of `words`."""
 
     name: str
     words: tuple[str, ...]
 
 
-def said(limit: Constraint | Words) -> str:
+def filter_text(limit: Constraint | FilterWords) -> str:
     """Return a filter in the words of the page."""
-    if isinstance(limit, Words):
+    if isinstance(limit, FilterWords):
         return f"{title(limit.name)}: {', '.join(limit.words) or 'none'}"
     return f"{title(limit.name)} {SIGNS.get(limit.sign, limit.sign)} {figure(limit.bound)}"
 
@@ -48,7 +48,7 @@ def title(name: str) -> str:
 
 def money(sweep: Sweep) -> str:
     """Return the unit of prices over a sweep's points, with their year."""
-    return swept_dollars(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
+    return swept_price_unit(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
 
 
 def unit(name: str, sweep: Sweep) -> str:
@@ -66,7 +66,7 @@ def numeric(axis: Axis) -> bool:
     )
 
 
-def of_all(sweep: Sweep) -> pd.DataFrame:
+def sweep_places(sweep: Sweep) -> pd.DataFrame:
     """Return the values of each point of a sweep on its axes."""
     return places(sweep.axes, [sweep.place(point) for point in range(len(sweep))])
 
@@ -86,7 +86,7 @@ def places(axes: Sequence[Axis], points: Sequence[Mapping[str, Any]]) -> pd.Data
     return frame
 
 
-def joined(point_places: pd.DataFrame, finished_columns: Columns) -> pd.DataFrame:
+def finished_table(point_places: pd.DataFrame, finished_columns: Columns) -> pd.DataFrame:
     """Return the finished points in the order of the sweep.
 
     Columns are the axes, results and outcome; the note is in `attrs`.
@@ -98,7 +98,7 @@ def joined(point_places: pd.DataFrame, finished_columns: Columns) -> pd.DataFram
         [point_places.iloc[finished_points], pd.DataFrame({**metrics, **outcomes}, index=point_places.index[finished_points])],
         axis=1,
     )
-    frame.attrs[NOTE] = mixed(finished_columns.kernels)
+    frame.attrs[NOTE] = mixed_kernels_note(finished_columns.kernels)
     return frame
 
 
@@ -107,18 +107,18 @@ def metric_names(frame: pd.DataFrame) -> list[str]:
     return [name for name in frame.columns if name not in KNOBS and name not in (POINT, OUTCOME)]
 
 
-def differing(frame: pd.DataFrame) -> list[str]:
+def differing_metrics(frame: pd.DataFrame) -> list[str]:
     """Return the metrics that differ between rows."""
     return [name for name in metric_names(frame) if frame[name].nunique() > 1]
 
 
-def kept(frame: pd.DataFrame, limits: Sequence[Constraint | Words]) -> pd.DataFrame:
+def filtered_rows(frame: pd.DataFrame, limits: Sequence[Constraint | FilterWords]) -> pd.DataFrame:
     """Return the rows that meet every filter.
 
     A row without a number meets no bound on it.
     """
     for limit in limits:
-        if isinstance(limit, Words):
+        if isinstance(limit, FilterWords):
             frame = frame[frame[limit.name].astype(str).isin(limit.words)] if limit.name in frame else frame
         elif limit.name in frame:
             frame = frame[limit.holds({limit.name: frame[limit.name].to_numpy()})]
@@ -127,34 +127,34 @@ def kept(frame: pd.DataFrame, limits: Sequence[Constraint | Words]) -> pd.DataFr
     return frame
 
 
-def ranked(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+def rank_rows(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return the rows with the metric, best first.
 
     Ties go by cost, then by the order of the sweep.
     """
     if metric not in frame:
         return frame.iloc[:0]
-    sign = -1.0 if numbers.better(metric) == "higher" else 1.0
+    sign = -1.0 if numbers.better_direction(metric) == "higher" else 1.0
     costs = [frame[COST].to_numpy()] if COST in frame else []  # empty if no point has a price
     order = np.lexsort([frame[POINT].to_numpy(), *costs, sign * frame[metric].to_numpy()])
     return frame.iloc[order].dropna(subset=[metric])
 
 
-def best(frame: pd.DataFrame, metric: str) -> pd.Series | None:
+def best_row(frame: pd.DataFrame, metric: str) -> pd.Series | None:
     """Return the best row, None if no row has the metric."""
-    ranked_rows = ranked(frame, metric)
+    ranked_rows = rank_rows(frame, metric)
     return None if ranked_rows.empty else ranked_rows.iloc[0]
 
 
-def where(row: pd.Series, axes: Sequence[Axis]) -> str:
+def place_text(row: pd.Series, axes: Sequence[Axis]) -> str:
     """Return a point's axis values in words.
 
     An example is "CXL bandwidth [GB/s] = 8, Training system = CXL"; numbers have at most five digits.
     """
-    return ", ".join(f"{KNOBS[axis.path].title} = {shown(row[axis.path], axis.path)}" for axis in axes)
+    return ", ".join(f"{KNOBS[axis.path].title} = {value_text(row[axis.path], axis.path)}" for axis in axes)
 
 
-def shown(knob_value: object, path: str = "") -> str:
+def value_text(knob_value: object, path: str = "") -> str:
     """Return a knob's value in words, numbers with at most five digits."""
     if path == "system":
         return palette.system_titles().get(str(knob_value), str(knob_value))

@@ -22,12 +22,12 @@ from pages.search_page.points import (
     sweep_table,
 )
 from pages.search_page.points.sweep_figures import Figure
-from pages.search_page.points.sweep_marks import BEST, MEDIAN
+from pages.search_page.points.sweep_marks import BEST_POINT, MEDIAN
 from pages.search_page.points.sweep_table import COST, title
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 
-FIXED = "fixed"
-REST = {BEST: "at their best", MEDIAN: "at the median", FIXED: "fixed"}
+FIXED_VALUES = "fixed"
+REDUCTION_TITLES = {BEST_POINT: "at their best", MEDIAN: "at the median", FIXED_VALUES: "fixed"}
 BOX, TURN = "box", "parallel turn"
 MOST_SCALES = 7
 MOST_NODES = 150  # marks up to which a browser draws SVG nodes, each with its words, faster than pixels
@@ -59,7 +59,7 @@ def _selected(key: str) -> Mapping[str, Any]:
 def _pick(key: str) -> None:
     picked_marks = _selected(key).get("pick") or []
     if picked_marks and picked_marks[0].get("point") is not None:
-        pinned.pick(int(picked_marks[0]["point"]))
+        pinned.pick_point(int(picked_marks[0]["point"]))
 
 
 def _draw_figure(
@@ -84,7 +84,7 @@ def _draw_figure(
         on_select=on_select or (lambda: _pick(key)),
     )
     if hint:
-        st.caption(plain(hint))
+        st.caption(escape_markdown(hint))
     return figure
 
 
@@ -104,25 +104,30 @@ def _reduce_other_axes(view: View, drawn_axes: Sequence[Axis]) -> tuple[pd.DataF
     """Return the rows to draw and their reduction, as the visitor chose for the other knobs."""
     other_axes = [axis for axis in view.axes if axis not in drawn_axes]
     if not other_axes:
-        return view.rows, BEST
+        return view.rows, BEST_POINT
     names = ", ".join(KNOBS[axis.path].label for axis in other_axes)
     reduction = st.segmented_control(
-        f"Other knobs: {names}", REST, default=BEST, required=True, format_func=REST.__getitem__, key="rest"
+        f"Other knobs: {names}",
+        REDUCTION_TITLES,
+        default=BEST_POINT,
+        required=True,
+        format_func=REDUCTION_TITLES.__getitem__,
+        key="rest",
     )
     rows = view.rows
-    for axis in other_axes if reduction == FIXED else ():
-        axis_steps = sweep_marks.steps(rows[axis.path], KNOBS[axis.path].log)
+    for axis in other_axes if reduction == FIXED_VALUES else ():
+        axis_steps = sweep_marks.steps_of_axis(rows[axis.path], KNOBS[axis.path].log)
         options = sorted(axis_steps.unique())
         step = st.select_slider(f"At {title(axis.path)}", options, key=f"at {axis.path}") if len(options) > 1 else options[0]
         rows = rows[axis_steps == step]
-    return rows, BEST if reduction == FIXED else reduction
+    return rows, BEST_POINT if reduction == FIXED_VALUES else reduction
 
 
 def heat_map(view: View) -> Figure | None:
     """Draw the metric over two knobs."""
     drawn_axes = _choose_axes(view)
     if len(drawn_axes) == 1:
-        return _draw_figure(sweep_figures.lines(view.rows, drawn_axes, view.metric, BEST), "lines", view)
+        return _draw_figure(sweep_figures.lines(view.rows, drawn_axes, view.metric, BEST_POINT), "lines", view)
     rows, reduction = _reduce_other_axes(view, drawn_axes)
     return _draw_figure(
         sweep_figures.heat_map(rows, (drawn_axes[0], drawn_axes[1]), view.metric, reduction, len(view.axes) > 2), "heat map", view
@@ -141,14 +146,14 @@ def pareto(view: View) -> Figure | None:
 
     A box keeps its points in the table.
     """
-    names, default_pair = sweep_table.differing(view.rows), sweep_figures.traded(view.rows, view.metric)
+    names, default_pair = sweep_table.differing_metrics(view.rows), sweep_figures.trade_pair(view.rows, view.metric)
     if default_pair is None:
         st.caption("Fewer than two results differ between the points, so there is nothing to trade.")
         return None
     x_column, y_column, colour_column = st.columns(3)
     x = x_column.selectbox("To trade", names, index=names.index(default_pair[0]), key=f"pareto x {view.metric}")
     rest = [name for name in names if name != x]
-    usual = next((name for name in sweep_figures.TRADED if name in rest), rest[0])
+    usual = next((name for name in sweep_figures.TRADE_METRICS if name in rest), rest[0])
     y = y_column.selectbox("Against", rest, index=rest.index(usual), key=f"pareto y {x}")
     paths = ["", *(axis.path for axis in view.axes)]
     system_index = paths.index("system") if "system" in paths else 0
@@ -170,7 +175,7 @@ def _boxed(key: str, x: str, y: str) -> None:
     st.session_state[BOX] = {x: tuple(box["x"]), y: tuple(box["y"])} if {"x", "y"} <= set(box) else {}
 
 
-def boxed(rows: pd.DataFrame) -> pd.DataFrame:
+def rows_in_box(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows inside the box on the Pareto chart in view.
 
     Without a box all rows are returned.
@@ -184,7 +189,7 @@ def boxed(rows: pd.DataFrame) -> pd.DataFrame:
 
 def parallel(view: View) -> Figure | None:
     """Draw every axis and some metrics as vertical scales; dragging along one adds a filter."""
-    differ = sweep_table.differing(view.rows)
+    differ = sweep_table.differing_metrics(view.rows)
     default_results = [name for name in dict.fromkeys((view.metric, COST, "Energy per batch [J]")) if name in differ]
     extra = st.multiselect("Results beside the knobs", differ, default=default_results, key="scales", max_selections=MOST_SCALES)
     names = [*(axis.path for axis in view.axes), *extra]
@@ -198,20 +203,23 @@ def parallel(view: View) -> Figure | None:
     def brushed() -> None:
         box = _selected(key).get("brush") or {}
         if {"at", "y"} <= set(box):
-            sweep_filters.add(sweep_parallel.brushed(scales, box))
+            sweep_filters.add_filters(sweep_parallel.box_filters(scales, box))
             st.session_state[TURN] += 1  # a fresh chart, without the box
 
     return _draw_figure(figure, key, view, "Drag up or down over a scale to keep what crosses it there.", brushed)
 
 
-def matters(view: View) -> Figure | None:
+def draw_importance(view: View) -> Figure | None:
     """Draw the share of the metric's variance that each knob explains."""
-    shares, rows_words = sweep_findings.shares(view.sweep, view.rows, view.metric), sweep_findings.among(view.rows, view.table)
+    shares, rows_words = (
+        sweep_findings.variance_shares(view.sweep, view.rows, view.metric),
+        sweep_findings.filtered_rows_words(view.rows, view.table),
+    )
     if not shares or not shares[0].high:
         st.caption(f"This result is the same {rows_words or 'everywhere'}, so no knob matters.")
         return None
     figure, title = (
-        sweep_figures.matters(shares, view.metric),
+        sweep_figures.importance_figure(shares, view.metric),
         " ".join(share.sentence(view.metric, rows_words) for share in shares[:2]),
     )
     chart.draw(figure.marks, figure.spec, key="matters", title=title, subtitle=f"{figure.alt}. {figure.note}", alt=figure.alt)
@@ -219,10 +227,10 @@ def matters(view: View) -> Figure | None:
 
 
 VIEWS: Mapping[str, Callable[[View], Figure | None]] = dict(
-    zip(sweep_filters.VIEWS, (heat_map, lines, pareto, parallel, matters), strict=True)
+    zip(sweep_filters.VIEWS, (heat_map, lines, pareto, parallel, draw_importance), strict=True)
 )
 
 
-def first(axes: Sequence[Axis]) -> str:
+def default_view(axes: Sequence[Axis]) -> str:
     """Return the default view of a sweep with these axes."""
     return "Lines" if len(axes) == 1 else "Heat map"

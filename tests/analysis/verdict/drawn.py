@@ -9,16 +9,16 @@ from typing import Any
 from engine.analysis.verdict.requirement import Requirement
 from engine.analysis.verdict.space import (
     BOUND,
+    CACHE_SHARE,
     CAPACITY,
     CHASSIS,
     DRIVES,
     GPUS,
-    HOT,
-    INSIDE,
-    NUMBER,
-    RESET,
+    GPUS_PER_NODE,
+    HOT_ROWS,
+    NUM_EXPANDERS,
+    RESET_KNOBS,
     SERVERS,
-    SHARE,
     Stops,
 )
 from engine.scenario.presets import preset
@@ -30,16 +30,16 @@ POPULARITIES = ("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform")
 # Ladders of amounts: the least and the most that is drawn; a ladder of automatic sizes has that stop too.
 LADDERS: Mapping[str, tuple[float, float]] = {
     GPUS: (1, 128),
-    INSIDE: (1, 16),  # more than any chassis takes
+    GPUS_PER_NODE: (1, 16),  # more than any chassis takes
     SERVERS: (1, 64),
     CAPACITY: (128, 16_000),
-    NUMBER: (1, 16),
+    NUM_EXPANDERS: (1, 16),
     DRIVES: (1, 16),
-    SHARE: (0.001, 0.9),
-    HOT: (16, 65_536),
+    CACHE_SHARE: (0.001, 0.9),
+    HOT_ROWS: (16, 65_536),
     BOUND: (0, 1000),
 }
-AUTOMATIC = (CAPACITY, NUMBER, DRIVES)
+AUTOMATIC = (CAPACITY, NUM_EXPANDERS, DRIVES)
 
 
 def amount(random: Random, low: float, high: float) -> float:
@@ -63,7 +63,7 @@ def model(random: Random) -> Scenario:
     return with_values(
         base,
         {
-            **RESET,
+            **RESET_KNOBS,
             "machine.prices": "2026",
             "model.num_tables": tables,
             "model.num_embeddings": rows,
@@ -95,7 +95,7 @@ def _ladder(random: Random, knob: str, stops: Sequence[Any]) -> tuple[Any, ...]:
     if knob not in LADDERS or len(stops) < 2:
         return tuple(random.sample(stops, min(len(stops), 5)))
     low, high = LADDERS[knob]
-    if knob in (SHARE, HOT):
+    if knob in (CACHE_SHARE, HOT_ROWS):
         drawn: list[Any] = [float(f"{amount(random, low, high):.3g}") for _ in range(5)]
     else:
         drawn = sorted({whole(random, max(low, 1), high) for _ in range(8)})

@@ -10,13 +10,13 @@ import pytest
 
 from engine.__main__ import main
 from engine.analysis.verdict.allowed import AllowedParts
-from engine.analysis.verdict.decide import SystemSearch, Verdict, VerdictQuestion, decide, decisions
-from engine.analysis.verdict.report.asked import link_of, question_of
-from engine.analysis.verdict.report.content import content
-from engine.analysis.verdict.report.sentences import headline, notes, row_title, why
-from engine.analysis.verdict.requirement import Requirement, required
+from engine.analysis.verdict.decide import SystemSearch, Verdict, VerdictQuestion, decide, verdicts
+from engine.analysis.verdict.report.asked import link_of, read_question
+from engine.analysis.verdict.report.content import verdict_content
+from engine.analysis.verdict.report.sentences import headline, notes, reason_sentence, row_title
+from engine.analysis.verdict.requirement import Requirement, read_requirement
 from engine.analysis.verdict.search import search
-from engine.analysis.verdict.space import COPIES, GPU, GPUS, INSIDE, SHARE, base_of
+from engine.analysis.verdict.space import CACHE_SHARE, COPIES, GPU, GPUS, GPUS_PER_NODE, free_base
 from engine.campaign.expectation import expectation
 from engine.campaign.fault_stream import hazards_of
 from engine.errors import BadInput
@@ -26,7 +26,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle
 from engine.sweep import links
-from engine.sweep.questions import Questions
+from engine.sweep.questions import LinkQuestions
 from engine.systems.buildable import does_not_fit
 from engine.systems.kernels.densest import densest_in_hbm
 
@@ -40,7 +40,7 @@ def model(tables: int = 20, rows: int = 1_000_000, pooling: int = 4) -> Scenario
 
 
 def question(scenario: Scenario, *require: str, parts: str = FEW, lose: str = "") -> VerdictQuestion:
-    return VerdictQuestion(scenario, required(require, lose), "cost", AllowedParts(parts))
+    return VerdictQuestion(scenario, read_requirement(require, lose), "cost", AllowedParts(parts))
 
 
 SOME = ("all-hbm", "torchrec-uvm", "cxl", "cpu-only", "hotline")
@@ -52,13 +52,13 @@ def verdict() -> Verdict:
 
 
 def test_each_row_has_the_numbers_that_its_link_gives(verdict: Verdict) -> None:
-    rows = content(verdict, "dlrm-kaggle")["rows"]
+    rows = verdict_content(verdict, "dlrm-kaggle")["rows"]
     assert len(rows) == len(verdict.space)
     for row, told in zip(verdict.rows, rows, strict=True):
         if row.scenario is None:
             assert told["link"] is None and told["reason"] and not told["feasible"]
             continue
-        opened = links.read(told["link"]).scenario
+        opened = links.open_link(told["link"]).scenario
         result = estimate(opened)
         assert (told["step_ms"], told["throughput"]) == (
             result.results["Step time [ms]"],
@@ -76,18 +76,18 @@ def test_every_row_that_runs_can_be_built_of_parts_that_may_be_used(verdict: Ver
         if row.scenario is not None:
             assert does_not_fit(settle(row.scenario)) == ()
             assert row.scenario.machine.host == "amx-2023"
-            assert sum(content(verdict, "tiny")["rows"][0]["machine"].values()) > 0
+            assert sum(verdict_content(verdict, "tiny")["rows"][0]["machine"].values()) > 0
 
 
 def test_the_verdict_is_the_cheapest_row_or_within_two_percent_of_it(verdict: Verdict) -> None:
     best = verdict.best
     assert best is not None and best.value <= 1.02 * min(row.value for row in verdict.rows if row.meets)
     assert verdict.families[0] is best and len({row.family for row in verdict.families}) == len(verdict.families)
-    assert headline(verdict).startswith("Keep the tables") and why(verdict) and list(notes(verdict))
+    assert headline(verdict).startswith("Keep the tables") and reason_sentence(verdict) and list(notes(verdict))
 
 
 def test_the_first_verdict_is_of_a_quick_search_of_all_systems() -> None:
-    first = next(decisions(question(model()), SOME))
+    first = next(verdicts(question(model()), SOME))
     assert first.done == 0 and not first.whole and first.best is not None
 
 
@@ -111,10 +111,10 @@ def test_under_faults_each_row_has_the_share_and_price_of_its_campaign() -> None
     """Power losses and crashes: the closed form of the offered link's campaign is the row's, to 1e-9."""
     rates = {"faults.power_loss_mtbf_hours": 100.0, "faults.gpu_crash_mtbf_hours": 300.0}
     found = decide(question(with_values(model(), rates)), SOME)
-    rows = [row for row in content(found, "dlrm-kaggle")["rows"] if row["link"]]
+    rows = [row for row in verdict_content(found, "dlrm-kaggle")["rows"] if row["link"]]
     assert len({row["protection"] for row in rows}) > 1 and all(row["lost_on_failure"]["worst_fault"] for row in rows)
     for row in rows:
-        opened = links.read(row["link"]).scenario
+        opened = links.open_link(row["link"]).scenario
         hazards = hazards_of(opened)
         told = expectation(opened, row["protection"], hazards, opened.faults.campaign_days)
         assert row["useful_share"] == pytest.approx(told.useful_share, rel=1e-9)
@@ -154,24 +154,27 @@ def test_as_fast_as_a_system_asks_for_its_pace_on_the_scenario_s_own_parts() -> 
 
 def test_copies_of_rows_are_chosen_for_each_machine_whatever_the_scenario_says() -> None:
     asked = with_values(preset("torchrec-terabyte").scenario, {COPIES: 0.0, GPUS: 16, "system": "all-hbm"})
-    searched = with_values(base_of(asked), {GPUS: 16, "machine.network_bandwidth_GBps": 2.0})
+    searched = with_values(free_base(asked), {GPUS: 16, "machine.network_bandwidth_GBps": 2.0})
     assert settle(searched).placement.replicas.rows > 0
 
 
 def test_search_finds_the_least_of_a_space_with_a_ladder_that_is_not_monotone() -> None:
-    stops = {GPU: ("a", "b"), GPUS: (8, 1, 2, 4, 16), INSIDE: (8, 1, 2), SHARE: (0.1, 0.2, 0.4, 0.7)}
+    stops = {GPU: ("a", "b"), GPUS: (8, 1, 2, 4, 16), GPUS_PER_NODE: (8, 1, 2), CACHE_SHARE: (0.1, 0.2, 0.4, 0.7)}
     dip = {8: 5.0, 1: 9.0, 2: 3.0, 4: 6.0, 16: 1.0}
 
     def rank(setting: Sequence[tuple[str, object]]) -> tuple[float, ...]:
         one = dict(setting)
-        return (0.0, dip[int(str(one[GPUS]))] + (one[GPU] == "a") + abs(float(str(one[SHARE])) - 0.4) + (one[INSIDE] != 2))
+        return (
+            0.0,
+            dip[int(str(one[GPUS]))] + (one[GPU] == "a") + abs(float(str(one[CACHE_SHARE])) - 0.4) + (one[GPUS_PER_NODE] != 2),
+        )
 
     every = [tuple(zip(stops, values, strict=True)) for values in product(*stops.values())]
     assert search(stops, lambda settings: list(map(rank, settings))) == min(every, key=rank)
 
 
 def test_a_requirement_beyond_all_machines_is_named_with_the_nearest(tmp_path, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("engine.commands.decide.decisions", partial(decisions, systems=SOME))
+    monkeypatch.setattr("engine.commands.decide.verdicts", partial(verdicts, systems=SOME))
     words = ["decide", "--preset", "tiny", "--parts", FEW, "--require", "throughput=1e12", "--json", str(tmp_path / "out.json")]
     assert main(words) == 3
     found = json.loads((tmp_path / "out.json").read_text())
@@ -181,12 +184,12 @@ def test_a_requirement_beyond_all_machines_is_named_with_the_nearest(tmp_path, c
 
 
 def test_a_question_comes_back_from_its_link() -> None:
-    asked = Questions(
+    asked = LinkQuestions(
         require=("throughput=1e6", "budget=50000"), lose="batches=10", objective="capital", parts=FEW, prices="2024"
     )
-    one = question_of(model(), asked)
-    opened = links.read(link_of(one, "dlrm-kaggle"))
-    assert question_of(opened.scenario, opened.questions) == one and one.base.machine.prices == "2024"
+    one = read_question(model(), asked)
+    opened = links.open_link(link_of(one, "dlrm-kaggle"))
+    assert read_question(opened.scenario, opened.questions) == one and one.base.machine.prices == "2024"
     assert one.requirement == Requirement(throughput=1e6, budget=50000.0, lost_batches=10.0)
 
 
@@ -208,7 +211,7 @@ def test_a_question_comes_back_from_its_link() -> None:
 )
 def test_what_cannot_be_asked_is_refused_in_a_sentence(require: list[str], lose: str, parts: str) -> None:
     with pytest.raises(BadInput, match=r"=.*[.?]$"):
-        question_of(model(), Questions(require=tuple(require), lose=lose, parts=parts))
+        read_question(model(), LinkQuestions(require=tuple(require), lose=lose, parts=parts))
 
 
 def test_named_parts_leave_their_kind_no_other_unless_a_state_is_written_too() -> None:
@@ -229,7 +232,7 @@ def test_tables_have_the_kernels_that_pay() -> None:
     (row,) = searched.rows
     assert row.scenario and row.result and row.scenario.policy.kernel == ("host", *("hbm",) * 7)
     assert row_title(row) == "CPU-GPU (kernels hbm 7, host 1)" and row_title(row) in headline(searched)
-    assert links.read(links.link(row.scenario, "dlrm-kaggle")).scenario.policy.kernel == row.scenario.policy.kernel
+    assert links.open_link(links.link(row.scenario, "dlrm-kaggle")).scenario.policy.kernel == row.scenario.policy.kernel
     alone = estimate(with_values(row.scenario, {"policy.kernel": "auto"}))
     assert alone.results["Step time [ms]"] > 1.2 * row.result.results["Step time [ms]"]
 

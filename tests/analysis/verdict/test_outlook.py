@@ -8,11 +8,17 @@ from engine.analysis.verdict.decide import SystemSearch, Verdict, VerdictQuestio
 from engine.analysis.verdict.outlook import axes, territory
 from engine.analysis.verdict.outlook.bands import verdict_bands
 from engine.analysis.verdict.outlook.outlook import Outlook
-from engine.analysis.verdict.outlook.shortlist import NOBODY, Settings, Winner, shortlist
+from engine.analysis.verdict.outlook.shortlist import NO_WINNER, Settings, Winner, shortlist
 from engine.analysis.verdict.outlook.tipping import tipping_points
-from engine.analysis.verdict.outlook.variants import DRAM, FAULTS, SIZE, Varied, varied, what_if
-from engine.analysis.verdict.report.content import content
-from engine.analysis.verdict.report.sentences import inputs, popularity_changes, popularity_words, sureness, tipping_words
+from engine.analysis.verdict.outlook.variants import DRAM, FAULTS, SIZE, VariedCase, usual_cases, vary_question
+from engine.analysis.verdict.report.content import verdict_content
+from engine.analysis.verdict.report.sentences import (
+    draw_share_sentence,
+    inputs_sentence,
+    popularity_changes,
+    popularity_words,
+    tipping_words,
+)
 from engine.scenario.scenario import projection_dim, with_values
 from engine.systems.kernels.densest import of_other_tables
 from engine.systems.traffic import table_bytes
@@ -46,18 +52,18 @@ def test_draws_are_shared_out_among_the_rows_and_are_the_same_again(verdict: Ver
     for row in verdict.rows:
         if row.system in bands.rows:
             assert bands.rows[row.system].low <= row.value * 1.001 and row.value <= bands.rows[row.system].high * 1.001
-    assert "of 40 draws" in sureness(verdict, bands)
+    assert "of 40 draws" in draw_share_sentence(verdict, bands)
 
 
 @pytest.mark.slow
 def test_a_shortlist_finds_the_verdict_again_and_tips_where_it_says(
     verdict: Verdict, asked: VerdictQuestion, settings: Settings
 ) -> None:
-    own = varied(asked, settings, SIZE, 1.0)
+    own = vary_question(asked, settings, SIZE, 1.0)
     best = verdict.best
     assert best is not None and own.winner.family == best.family
     assert own.winner.value == pytest.approx(best.value, rel=0.02)
-    fastest = varied(replace(asked, objective="time"), settings, SIZE, 1.0).winner
+    fastest = vary_question(replace(asked, objective="time"), settings, SIZE, 1.0).winner
     assert own.winner.cost == own.winner.value and fastest.cost is not None and fastest.cost > fastest.value
     points = list(tipping_points(asked, settings, (SIZE,)))
     moved = [one for one in points if one.at]
@@ -65,7 +71,7 @@ def test_a_shortlist_finds_the_verdict_again_and_tips_where_it_says(
     for one in moved:
         assert one.at is not None and one.at.winner.family != own.winner.family
         before = one.at.factor / 1.4 if one.upwards else one.at.factor * 1.4
-        assert varied(asked, settings, SIZE, before).winner.family == own.winner.family
+        assert vary_question(asked, settings, SIZE, before).winner.family == own.winner.family
         assert "B of tables" in next(iter(tipping_words([one])))
 
 
@@ -73,9 +79,9 @@ def test_a_popularity_under_which_another_family_or_nothing_wins_is_told(verdict
     best = verdict.best
     assert best is not None
     same = Winner(best.system, best.family, best.rank, best.value)
-    other, none = replace(same, family="Drives"), NOBODY
-    cases = [Varied("popularity", name, 1.0, won) for name, won in (("avazu", same), ("meta", other), ("uniform", none))]
-    cases.append(Varied("popularity", "no such popularity", 1.0, none))
+    other, none = replace(same, family="Drives"), NO_WINNER
+    cases = [VariedCase("popularity", name, 1.0, won) for name, won in (("avazu", same), ("meta", other), ("uniform", none))]
+    cases.append(VariedCase("popularity", "no such popularity", 1.0, none))
     told = [*popularity_changes(verdict, cases)]
     assert told == [
         "Popularity of rows: as in meta it is Drives.",
@@ -88,9 +94,9 @@ def test_a_popularity_under_which_another_family_or_nothing_wins_is_told(verdict
 
 
 def test_cases_scale_what_they_name_on_every_machine(asked: VerdictQuestion, settings: Settings) -> None:
-    cases = {(one.name, one.factor): one.winner for one in what_if(asked, settings)}
+    cases = {(one.name, one.factor): one.winner for one in usual_cases(asked, settings)}
     assert (FAULTS.name, 4.0) not in cases and (SIZE.name, 4.0) in cases
-    assert cases[DRAM.name, 0.5].value <= varied(asked, settings, DRAM, 1.0).winner.value <= cases[DRAM.name, 2.0].value
+    assert cases[DRAM.name, 0.5].value <= vary_question(asked, settings, DRAM, 1.0).winner.value <= cases[DRAM.name, 2.0].value
 
 
 def test_maps_and_variants_of_unlike_tables_keep_their_kinds_and_the_inputs_say_them() -> None:
@@ -104,7 +110,7 @@ def test_maps_and_variants_of_unlike_tables_keep_their_kinds_and_the_inputs_say_
         "model.optimizer": ("sgd", "sgd", "adam", "adam"),
     }
     asked = question(with_values(model(), lists))
-    words = inputs(asked)
+    words = inputs_sentence(asked)
     assert "4 tables of 1,000,000 rows, 16 to 128 wide, 80 lookups a sample" in words and " sgd and adam, " in words
     few, _ = axes.AXES["lookups"].at(asked.base, 2.0)
     assert (few.model.num_tables, few.model.embedding_dim, few.model.optimizer) == (2, (16, 64), ("sgd", "adam"))
@@ -119,20 +125,20 @@ def test_a_map_answers_its_coarse_cells_and_fills_in_between_those_alike(
 ) -> None:
     few = {name: replace(axis, values=axis.values[:: len(axis.values) // 4][:5]) for name, axis in axes.AXES.items()}
     monkeypatch.setattr(territory, "AXES", few)
-    last = territory.further(asked, settings, "size", "lookups", most=2)
+    last = territory.extend_territory(asked, settings, "size", "lookups", most=2)
     assert not last.whole and 0 < last.share < 1 and len(last.cells) == 2
     while not last.whole:
-        last = territory.further(asked, settings, "size", "lookups", last)
+        last = territory.extend_territory(asked, settings, "size", "lookups", last)
     assert last.share == 1
     assert last.whole and any(not cell.answered for cell in last.cells.values())
     filled = next(place for place, cell in last.cells.items() if not cell.answered)
-    assert territory.answered(asked, settings, "size", "lookups", filled).family == last.cells[filled].winner.family
+    assert territory.cell_winner(asked, settings, "size", "lookups", filled).family == last.cells[filled].winner.family
     for name, index in (("size", 0), ("lookups", 2)):
         value = few[name].values[index]
         there, _ = few[name].at(asked.base, value)
         assert few[name].here(there) == pytest.approx(value, rel=0.3)
     assert table_bytes(few["size"].at(asked.base, 100.0)[0]) == pytest.approx(100 * GB, rel=1e-3)
-    told = content(verdict, "dlrm-kaggle", Outlook(map=last))["map"]
+    told = verdict_content(verdict, "dlrm-kaggle", Outlook(map=last))["map"]
     assert len(told["cells"]) == 25 and [axis["name"] for axis in told["axes"]] == ["size", "lookups"]
 
 
@@ -142,7 +148,7 @@ def test_a_map_of_fewer_tables_keeps_as_much_in_hbm_where_tables_have_kernels() 
     asked = question(with_values(model(), knobs))
     (row,) = decide(asked, ("cpu-gpu",)).rows
     assert isinstance(dict(row.setting)["policy.kernel"], tuple)
-    found = territory.further(asked, {"cpu-gpu": (row.setting,)}, "size", "lookups", None, 30)
+    found = territory.extend_territory(asked, {"cpu-gpu": (row.setting,)}, "size", "lookups", None, 30)
     assert len(found.cells) >= 30 and any(cell.winner.system == "cpu-gpu" for cell in found.cells.values())
     fewer = with_values(asked.base, {"model.num_tables": 2, "model.num_embeddings": (100, 10), "model.pooling": (1, 1)})
     assert of_other_tables(("host", *("hbm",) * 7), asked.base, fewer) == ("host", "host")

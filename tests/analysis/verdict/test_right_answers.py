@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from engine.analysis.verdict.allowed import ON_SALE, AllowedParts
-from engine.analysis.verdict.decide import Row, Verdict, VerdictQuestion, decide
-from engine.analysis.verdict.families import CACHED, DRIVES, HBM, HOST, PERSISTENT
-from engine.analysis.verdict.report.sentences import not_on_sale, notes
-from engine.analysis.verdict.requirement import Objective, required
+from engine.analysis.verdict.decide import SystemRow, Verdict, VerdictQuestion, decide
+from engine.analysis.verdict.families import CACHED_DRAM, DRIVES, HBM, HOST, PERSISTENT
+from engine.analysis.verdict.report.sentences import notes, unavailable_sentence
+from engine.analysis.verdict.requirement import Objective, read_requirement
 from engine.hardware.device import nodes
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
@@ -30,10 +30,10 @@ def model(tables: int, rows: int, dim: int, pooling: int, batch: int, **machine:
 
 
 def verdict(scenario: Scenario, *require: str, objective: Objective = "cost", parts: str = ON_SALE) -> Verdict:
-    return decide(VerdictQuestion(scenario, required(require), objective, AllowedParts(parts)))
+    return decide(VerdictQuestion(scenario, read_requirement(require), objective, AllowedParts(parts)))
 
 
-def family(found: Verdict, name: str) -> Row:
+def family(found: Verdict, name: str) -> SystemRow:
     """Return the best row of a family."""
     return next(row for row in found.families if row.family == name)
 
@@ -41,7 +41,7 @@ def family(found: Verdict, name: str) -> Row:
 @pytest.mark.parametrize("shape", [SMALL, MEDIUM])
 def test_tables_that_one_gpu_holds_stay_in_hbm(shape: dict[str, int]) -> None:
     found = verdict(model(**shape))
-    assert found.best is not None and found.best.family in (HBM, CACHED)
+    assert found.best is not None and found.best.family in (HBM, CACHED_DRAM)
     assert family(found, PERSISTENT).value > found.best.value
 
 
@@ -52,7 +52,7 @@ def test_the_least_price_is_a_machine_without_gpus_where_nothing_is_asked() -> N
 
 def test_a_terabyte_is_held_in_dram_with_hot_rows_in_hbm() -> None:
     found = verdict(model(**LARGE))
-    assert found.best is not None and found.best.family == CACHED
+    assert found.best is not None and found.best.family == CACHED_DRAM
     assert family(found, PERSISTENT).value > found.best.value
 
 
@@ -74,8 +74,8 @@ def test_twenty_terabytes_are_held_on_drives_of_nodes() -> None:
 
 def test_parts_that_cannot_be_bought_are_told() -> None:
     found = verdict(model(**HUGE), parts="all")
-    assert found.best is not None and not_on_sale(found.best) in list(notes(found))
+    assert found.best is not None and unavailable_sentence(found.best) in list(notes(found))
     for row in found.rows:
-        told = not_on_sale(row)
+        told = unavailable_sentence(row)
         assert all(name in told for name, state in row.states.items() if state in ("discontinued", "announced", "research"))
-    assert any("discontinued" in not_on_sale(row) for row in found.rows)
+    assert any("discontinued" in unavailable_sentence(row) for row in found.rows)

@@ -15,11 +15,11 @@ import pytest
 from engine.analysis.verdict import decide as deciding
 from engine.analysis.verdict.allowed import AllowedParts
 from engine.analysis.verdict.candidates import Setting
-from engine.analysis.verdict.decide import Row, SystemSearch, VerdictQuestion, decide
+from engine.analysis.verdict.decide import SystemRow, SystemSearch, VerdictQuestion, decide
 from engine.analysis.verdict.requirement import OBJECTIVES
 from engine.analysis.verdict.search import search
-from engine.analysis.verdict.space import GPUS, INSIDE, SHARDING, SHARE, Stops, space_of
-from engine.registry import names
+from engine.analysis.verdict.space import CACHE_SHARE, GPUS, GPUS_PER_NODE, SHARDING, Stops, space_of
+from engine.registry import variant_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import settle
 from tests.analysis.verdict import drawn
@@ -60,8 +60,8 @@ def test_rows_of_many_models_are_those_of_an_enumeration(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(("count", "inside", "share"), list(product((24, 96), (4, 2), (0.03, 0.7))))
 def test_search_finds_machines_that_no_ladder_leads_to(count: int, inside: int, share: float) -> None:
     space = space_of(drawn.model(Random(1)), AllowedParts())["torchrec-uvm"]
-    stops = {knob: space[knob] for knob in (GPUS, INSIDE, SHARE, SHARDING)}
-    planted = {GPUS: count, INSIDE: inside, SHARE: share}
+    stops = {knob: space[knob] for knob in (GPUS, GPUS_PER_NODE, CACHE_SHARE, SHARDING)}
+    planted = {GPUS: count, GPUS_PER_NODE: inside, CACHE_SHARE: share}
 
     def rank(setting: Setting) -> tuple[float, ...]:
         one = dict(setting)
@@ -101,13 +101,13 @@ def drawn_space(random: Random, question: VerdictQuestion, sizes: tuple[int, int
     every = SystemSearch(question).space  # without GPUs that have no price
     wide = [system for system, stops in every.items() if sum(len(values) >= 4 for values in stops.values()) >= 5]
     count, first = random.choice((0, 1, 2)), random.choice(wide)
-    others = random.sample([system for system in names("systems") if system != first], count)
+    others = random.sample([system for system in variant_names("systems") if system != first], count)
     space = {first: drawn.space(random, every[first], sizes[0])}
     assert sizes != LARGE or sum(len(values) >= 4 for values in space[first].values()) >= 5
     return space | {system: drawn.space(random, every[system], sizes[1] // count) for system in others}
 
 
-def _gap(row: Row, best: Machine | None, nearest: float, objective: str) -> float:
+def _gap(row: SystemRow, best: Machine | None, nearest: float, objective: str) -> float:
     """Return by which share a row is worse than the least, or than the nearest miss; infinity where they differ in kind."""
     if best is not None:
         return abs(row.value / getattr(best, objective) - 1) if row.meets else inf

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from engine.analysis.verdict.decide import Verdict, decide, decisions
+from engine.analysis.verdict.decide import Verdict, decide, verdicts
 from engine.analysis.verdict.outlook import axes, territory
 from engine.analysis.verdict.outlook.outlook import shortlist_of
 from engine.analysis.verdict.outlook.tipping import TippingPoint, tipping_points
 from engine.analysis.verdict.outlook.variants import SIZE
-from engine.analysis.verdict.report.asked import question_of
+from engine.analysis.verdict.report.asked import read_question
 from engine.analysis.verdict.report.sentences import headline
 from engine.sweep import links
 from pages.answers import later
@@ -24,7 +24,7 @@ QUERY = {"preset": "tiny", "parts": FEW, "require": "throughput=1000"}
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search few systems, and a map of few cells."""
-    monkeypatch.setattr(questions, "first_verdict", lambda question: next(decisions(question, SOME)))
+    monkeypatch.setattr(questions, "first_verdict", lambda question: next(verdicts(question, SOME)))
     monkeypatch.setattr(questions, "whole_verdict", lambda question: decide(question, SOME))
     small = {name: replace(axis, values=axis.values[::8]) for name, axis in axes.AXES.items()}
     monkeypatch.setattr(questions, "tipping_of", lambda verdict: tuple(_tipping(verdict)))
@@ -46,7 +46,7 @@ def test_the_page_says_the_verdict_of_its_link_and_all_that_hangs_on_it(few: Non
         apps.ANSWERS.found()
         app.run()
     assert not app.exception and not app.error
-    asked = question_of(app.session_state["scenario"], form.asked_of(app.session_state))
+    asked = read_question(app.session_state["scenario"], form.questions_of(app.session_state))
     said = headline(decide(asked, SOME))
     assert said.partition(": ")[2] in apps.text(app.markdown)
     assert "draws of constants" in apps.text(app.markdown) and "Being computed" not in apps.text(app.caption)
@@ -54,7 +54,7 @@ def test_the_page_says_the_verdict_of_its_link_and_all_that_hangs_on_it(few: Non
     assert len(tables["System"]) == len(SOME) and (
         tables["Part"]["USD"].iloc[:-1].sum() == pytest.approx(tables["Part"]["USD"].iloc[-1])
     )
-    assert links.read(str(tables["System"]["Open"].dropna().iloc[0])).scenario.system in SOME
+    assert links.open_link(str(tables["System"]["Open"].dropna().iloc[0])).scenario.system in SOME
 
 
 def test_a_press_opens_the_machine_in_design(few: None) -> None:
@@ -68,21 +68,21 @@ def test_a_press_opens_the_machine_in_design(few: None) -> None:
 
 def test_what_cannot_be_asked_is_said_in_the_answer_s_box_and_nothing_else_is_lost(few: None) -> None:
     app = apps.opened("decide", {"preset": "tiny"})
-    app.selectbox(key=form.MUST).set_value("throughput").run()
-    app.text_input(key=form.VALUE).set_value("fast").run()
+    app.selectbox(key=form.REQUIREMENT).set_value("throughput").run()
+    app.text_input(key=form.REQUIRED_VALUE).set_value("fast").run()
     assert not app.exception and "No verdict" in apps.text(app.header) and "throughput" in apps.text(app.markdown)
-    app.text_input(key=form.VALUE).set_value("1e6").run()
+    app.text_input(key=form.REQUIRED_VALUE).set_value("1e6").run()
     assert "No verdict" not in apps.text(app.header)
     assert app.query_params["require"] in ("throughput=1e6", ["throughput=1e6"])
 
 
 def test_the_form_comes_back_from_a_link() -> None:
     scenario = model()
-    asked = links.read(
+    asked = links.open_link(
         "/decide?preset=tiny&require=days%3D7%3A1e12&require=budget%3D5e5&lose=batches%3D10&objective=energy&parts=all,gpu%3Dv100"
     )
-    assert question_of(scenario, asked.questions).requirement.samples == 1e12
+    assert read_question(scenario, asked.questions).requirement.samples == 1e12
     query = {"preset": "tiny", "require": ["days=7:1e12", "budget=5e5"], "lose": "batches=10", "parts": "all,gpu=v100"}
     app = apps.opened("decide", query)
-    keys = (form.MUST, form.VALUE, form.BUDGET, form.LOSE, form.MOST, form.PARTS, form.GPU)
+    keys = (form.REQUIREMENT, form.REQUIRED_VALUE, form.BUDGET, form.LOSS, form.LOSS_LIMIT, form.PARTS, form.GPU)
     assert [app.session_state[key] for key in keys] == ["days", "7:1e12", "5e5", "batches", "10", "all", "v100"]

@@ -7,7 +7,7 @@ import pytest
 
 from engine.core.graph import STAGES
 from engine.estimate import estimate
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.sweep import links
 from pages.answers import estimates
 from pages.systems import compare_charts, compare_tables, comparison
@@ -49,7 +49,7 @@ def test_a_link_brings_systems_of_any_family_and_the_address_keeps_them():
     app = opened(preset="dlrm-kaggle", axis="system:bagpipe,cxl,hotline,all-hbm")
     found = app.dataframe[0].value
     assert tuple(found["Training system"]) == titled(MIXED) and dict(address(app))["axis"] == "system:" + ",".join(MIXED)
-    assert links.read(app.code[0].value).axes == ("system:" + ",".join(MIXED),)
+    assert links.open_link(app.code[0].value).axes == ("system:" + ",".join(MIXED),)
     assert dict(zip(found["Training system"], found["Known by"], strict=True))["Hotline"] == "its headline only"
 
 
@@ -78,7 +78,7 @@ def test_the_family_follows_the_sidebar_until_systems_are_chosen():
 def test_a_link_leads_to_a_sweep_over_the_same_systems():
     app = opened(preset="optane-rm1", axis="system:pmem,cxl", data__seed="7")
     (leads,) = app.get("link_button")
-    found = links.read(leads.proto.url)
+    found = links.open_link(leads.proto.url)
     assert leads.proto.url.startswith("/search?") and found.axes == ("system:pmem,cxl",)
     assert found.scenario == scenario("optane-rm1", "cxl", **{"data.seed": 7})
 
@@ -132,7 +132,7 @@ def test_timelines_stand_on_one_clock_and_span_each_systems_step():
         own, tasks = mine[mine.part == system], mine[mine.part != system]
         assert own.start.item() == tasks.start.min() == 0.0 and own.end.item() == result.results[STEP] >= tasks.end.max()
         assert tasks.end.max() > 0.9 * result.results[STEP] and set(tasks.part) <= set(STAGES)
-        used = {one.device for one in compare_tables.of(result.scenario)}
+        used = {one.device for one in compare_tables.data_moves_of(result.scenario)}
         assert {lane.split("|")[1].split(" ")[0] for lane in tasks.lane} <= used
     assert lanes[lanes.part == "hotline"].says.item().endswith("headline only")
     update = lanes[(lanes.system == "cxl") & (lanes.task == "Embedding update")]
@@ -145,7 +145,7 @@ def test_a_step_that_dwarfs_all_others_is_cut_and_says_so():
     slow = replace(found["cxl"], results={**found["cxl"].results, STEP: 50.0})
     lanes = compare_tables.timelines({**found, "cxl": slow})
     assert lanes[lanes.lane == "cxl"].says.item() == "cxl, 50.0 ms (cut)"
-    assert lanes.end.max() == pytest.approx(tables.CUT * found["pcie"].results[STEP])
+    assert lanes.end.max() == pytest.approx(tables.CUT_RATIO * found["pcie"].results[STEP])
 
 
 def test_the_map_of_bytes_sums_what_the_tasks_move():
@@ -170,12 +170,12 @@ def test_a_fastest_system_that_is_known_by_its_headline_only_is_told_as_such():
 
 
 def test_every_system_has_a_colour_of_its_own_across_families():
-    assert len(set(palette.SYSTEMS.values())) == len(palette.SYSTEMS) and set(palette.SYSTEMS) <= set(names("systems"))
+    assert len(set(palette.SYSTEMS.values())) == len(palette.SYSTEMS) and set(palette.SYSTEMS) <= set(variant_names("systems"))
 
 
-@each("system", names("systems"))
+@each("system", variant_names("systems"))
 def test_a_system_known_by_its_headline_only_says_so_wherever_it_is_listed(system):
-    only = load("systems", system).confidence == "headline only"
+    only = load_variant("systems", system).confidence == "headline only"
     assert knob_widgets.title(system).endswith(" (headline only)") == only
     assert (palette.known_by(system) == "its headline only") == only
-    assert set(tables.by_stage(results_of("dlrm-kaggle", system), system).known) == {palette.known_by(system)}
+    assert set(tables.stage_rows(results_of("dlrm-kaggle", system), system).known) == {palette.known_by(system)}

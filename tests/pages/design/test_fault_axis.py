@@ -24,7 +24,7 @@ def dropped(asked, *batches):
     """Drop power losses after so many batches, one after the other, as the page does."""
     step = estimate(asked).results[STEP] / 1e3
     for batch in batches:
-        at = fault_axis.instant(asked, step, batch)
+        at = fault_axis.instant_of_batch(asked, step, batch)
         asked = with_values(asked, {AT: tuple(sorted({*asked.faults.power_loss_at_seconds, at}))})
     return asked, step
 
@@ -34,14 +34,14 @@ def test_faults_strike_where_they_were_dropped_though_outages_last_minutes(syste
     asked, step = dropped(scenario("tiny", system, **{"run.training": False}), 12, 24, 31)
     struck = [row for row in simulate(asked).events if row["Kind"] == "fault"]
     assert [row["Batch"] for row in struck] == pytest.approx([12, 24, 31], abs=1), "each in the run, none in an outage"
-    shown = fault_axis.rows(list(fault_axis.places(asked, step)), step, 40)
+    shown = fault_axis.rows(list(fault_axis.strikes_in_order(asked, step)), step, 40)
     shown = shown[shown.kind == "fault"]
     assert list(shown.share) == pytest.approx([30, 60, 77.5], abs=2.5) and list(shown.number) == [1, 2, 3]
 
 
 def test_faults_of_one_outage_are_each_drawn_where_the_run_stopped():
     asked = scenario("tiny", "cxl", **{AT: (0.002, 0.0021, 60.0)})
-    shown = fault_axis.rows(list(fault_axis.places(asked, 0.00012)), 0.00012, 40)
+    shown = fault_axis.rows(list(fault_axis.strikes_in_order(asked, 0.00012)), 0.00012, 40)
     shown = shown[shown.kind == "fault"]
     assert list(shown["at"]) == [0.002, 0.0021, 60.0] and shown.share.nunique() == 1 and list(shown.row) == [0, 1, 2]
 
@@ -58,7 +58,7 @@ def test_a_number_drops_a_fault_which_the_link_carries_and_an_instant_after_the_
     button["Drop it there"].click().run()
     (at,) = links.open_pairs(address(app)).scenario.faults.power_loss_at_seconds
     asked = with_values(preset("tiny").scenario, {"run.batches": 40})
-    assert at == fault_axis.instant(asked, estimate(asked).results[STEP] / 1e3, 12)
+    assert at == fault_axis.instant_of_batch(asked, estimate(asked).results[STEP] / 1e3, 12)
     app.selectbox(key="fault to drop").set_value("gpu-crash").run()
     next(one for one in app.button if one.label == "Drop it there").click().run()
     assert len(links.open_pairs(address(app)).scenario.faults.gpu_crash_at_seconds) == 1 and not app.warning

@@ -12,8 +12,8 @@ from engine.scenario import keys
 from engine.service import service
 from engine.simulate import simulate
 from engine.store import kept, requests, status
-from engine.store.database import DEFAULT, opened
-from engine.store.status import Running, Status
+from engine.store.database import DEFAULT, open_store
+from engine.store.status import RequestStatus, RunningPoint
 from engine.sweep import links
 from pages.systems import compare_charts, full_runs, full_runs_panel
 from pages.ui import tables
@@ -49,16 +49,16 @@ def learned(page):
 
 
 def keep(results):
-    with opened(DEFAULT) as store:
+    with open_store(DEFAULT) as store:
         for result in results.values():
-            kept.keep(store, [(keys.key(result.scenario, "full"), kept.row_text(result))])
+            kept.store_results(store, [(keys.key(result.scenario, "full"), kept.row_text(result))])
 
 
 def test_the_page_asks_for_all_systems_with_the_same_faults_and_shows_what_is_finished(page, struck):
     page.text_input(key="lose power at").set_value(str(AT)).run()
     page.button(key="run all").click().run()
     assert not page.exception
-    asked = requests.latest(DEFAULT, [keys.key(struck[name].scenario, "full") for name in SYSTEMS])
+    asked = requests.newest_request(DEFAULT, [keys.key(struck[name].scenario, "full") for name in SYSTEMS])
     assert status.status(DEFAULT, asked).total == 3 and [b.label for b in page.button if b.label == "Cancel"]
     keep({"pmem": struck["pmem"]})
     page.run()
@@ -100,17 +100,18 @@ def test_power_can_be_lost_at_half_of_the_shortest_run_and_a_bad_instant_is_refu
 
 
 def test_systems_that_train_the_same_to_the_bit_are_named_and_the_others_measured(struck):
-    told = full_runs.alike(struck)
+    told = full_runs.equal_training_sentence(struck)
     assert told.startswith("PMEM and DRAM train the same to the bit") and "Loss apart from theirs: CXL " in told
     strict = full("cxl", **STRICT) | full("pmem", "dram")
     assert (
-        full_runs.alike(strict) == "CXL, PMEM and DRAM train the same to the bit: losses, AUC and accuracy agree in every digit."
+        full_runs.equal_training_sentence(strict)
+        == "CXL, PMEM and DRAM train the same to the bit: losses, AUC and accuracy agree in every digit."
     )
     off = replace(
         strict["pmem"], results={**strict["pmem"].results, "AUC (training)": strict["pmem"].results["AUC (training)"] + 1e-16}
     )
-    assert full_runs.alike({"cxl": strict["cxl"], "pmem": off}).startswith("No two of them train the same")
-    assert full_runs.alike({"cxl": strict["cxl"]}) == ""
+    assert full_runs.equal_training_sentence({"cxl": strict["cxl"], "pmem": off}).startswith("No two of them train the same")
+    assert full_runs.equal_training_sentence({"cxl": strict["cxl"]}) == ""
 
 
 def test_the_finding_tells_auc_and_losses_or_who_is_first(struck):
@@ -121,7 +122,10 @@ def test_the_finding_tells_auc_and_losses_or_who_is_first(struck):
     calm = full("pmem", "dram")
     assert full_runs.finding(calm).endswith(f": DRAM first, after {figure(calm['dram'].results['Elapsed [s]'], 's')}")
     untrained = full("pmem", "dram", **{"run.training": False})
-    assert full_runs.finding(untrained).startswith("2 ran to the end: DRAM first") and full_runs.alike(untrained) == ""
+    assert (
+        full_runs.finding(untrained).startswith("2 ran to the end: DRAM first")
+        and full_runs.equal_training_sentence(untrained) == ""
+    )
     assert set(full_runs.table(untrained)) & {"AUC", "Loss", "Accuracy [%]"} == set()
 
 
@@ -144,9 +148,9 @@ def test_the_table_has_each_error_and_no_more_digits_than_the_smallest_lets_one_
 
 
 def test_a_caption_says_what_an_error_is_and_from_how_many_samples_the_models_learned(struck):
-    assert full_runs.about_auc(struck).startswith("± is one standard error") and "held-out" in full_runs.about_auc(struck)
-    assert "learned from 640 samples of the generator" in full_runs.about_auc(struck)
-    assert full_runs.about_auc(full("pmem", **{"run.training": False})) == ""
+    assert full_runs.auc_notes(struck).startswith("± is one standard error") and "held-out" in full_runs.auc_notes(struck)
+    assert "learned from 640 samples of the generator" in full_runs.auc_notes(struck)
+    assert full_runs.auc_notes(full("pmem", **{"run.training": False})) == ""
 
 
 def test_curves_keep_every_auc_every_fault_and_the_mean_of_losses(struck):
@@ -165,16 +169,18 @@ def test_what_still_runs_is_drawn_from_its_snapshots_where_no_outage_is_to_come(
         point = results["cxl"].scenario
         snapshot = Progress(2, 4, training=results["cxl"].training[:2])
         running = (
-            Running(keys.key(point, "full"), 1.0, snapshot),
-            Running(keys.key(results["pmem"].scenario, "full"), 1.0, None),
+            RunningPoint(keys.key(point, "full"), 1.0, snapshot),
+            RunningPoint(keys.key(results["pmem"].scenario, "full"), 1.0, None),
         )
-        status = Status(1, "full", "running", 2, 0, 0, None, running, "")
+        status = RequestStatus(1, "full", "running", 2, 0, 0, None, running, "")
         points = {name: result.scenario for name, result in results.items()}
         assert set(full_runs_panel._live_curves(points, status)) == drawn and full_runs_panel._live_curves(points, None) == {}
 
 
 def test_lines_are_named_beside_them_and_not_in_a_legend_where_there_are_three_at_most(struck):
-    frame = full_runs.curves({name: (result.training, result.events, tables.pace(result)) for name, result in struck.items()})
+    frame = full_runs.curves(
+        {name: (result.training, result.events, tables.power_pace(result)) for name, result in struck.items()}
+    )
     for names, direct in ((SYSTEMS, True), ((*SYSTEMS, "ssd"), False)):
         for spec in (compare_charts.curves("loss", "Loss", "joules", names), compare_charts.nodes(names)):
             texts = [layer for layer in spec["layer"] if layer["mark"]["type"] == "text"]
@@ -194,18 +200,18 @@ def spent(result):
 def test_the_energy_of_a_curve_is_that_of_the_run_and_one_that_runs_is_on_the_way_to_it(struck):
     calm = simulate(scenario("tiny", "cxl"))
     for result in (*struck.values(), calm):
-        ends = tables.curve(result.training, result.events, tables.pace(result)).joules
+        ends = tables.curve(result.training, result.events, tables.power_pace(result)).joules
         trained = ends[: len(result.training)]
         assert trained.is_monotonic_increasing and trained.iloc[-1] == pytest.approx(spent(result), rel=1e-3)
-    live = tables.curve(calm.training[::3], (), tables.pace(estimate(calm.scenario))).joules
+    live = tables.curve(calm.training[::3], (), tables.power_pace(estimate(calm.scenario))).joules
     assert list(live) == pytest.approx([trained.iloc[row["Batch"]] for row in calm.training[::3]], rel=0.1)
 
 
-@pytest.mark.parametrize("name", ["curves", "lost"])
+@pytest.mark.parametrize("name", ["curves", "lost_batches_chart"])
 def test_a_chart_is_valid_and_colours_each_system_as_everywhere(name, struck):
-    asked = {"curves": ("auc", "AUC", "running", SYSTEMS), "lost": (SYSTEMS,)}[name]
+    asked = {"curves": ("auc", "AUC", "running", SYSTEMS), "lost_batches_chart": (SYSTEMS,)}[name]
     spec = getattr(compare_charts, name)(*asked)
     altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
     assert "#d9622b" in str(spec) and "#8c8c8c" not in str(spec)
-    assert dict(full_runs.lost(struck).to_numpy()) == {"pmem": 1, "cxl": 1, "dram": 17}
-    assert full_runs.lost(full("pmem")).empty
+    assert dict(full_runs.lost_batches_frame(struck).to_numpy()) == {"pmem": 1, "cxl": 1, "dram": 17}
+    assert full_runs.lost_batches_frame(full("pmem")).empty

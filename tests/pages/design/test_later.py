@@ -67,11 +67,11 @@ def test_what_the_page_wants_is_found_in_another_process_and_again_where_that_on
     asked, nodes = with_values(preset("tiny").scenario, {"data.seed": 12}), preset("mtrains-capacity").scenario
     given = asked, with_values(asked, {"system": "dram"}), 0.1
     try:
-        assert apps.ELSEWHERE(questions.smallest, *given).both == questions.smallest(*given).both
+        assert apps.ELSEWHERE(questions.smallest_machines, *given).both == questions.smallest_machines(*given).both
         assert apps.ELSEWHERE(questions.smallest_bands, *given) == questions.smallest_bands(*given)
-        assert apps.ELSEWHERE(questions.sure, asked) == questions.sure(asked)
+        assert apps.ELSEWHERE(questions.result_bands, asked) == questions.result_bands(asked)
         with pytest.raises(CannotRun, match="baseline, system dram, cannot run"):
-            apps.ELSEWHERE(questions.smallest, nodes, with_values(nodes, {"system": "dram"}), 0.1)
+            apps.ELSEWHERE(questions.smallest_machines, nodes, with_values(nodes, {"system": "dram"}), 0.1)
         first = apps.ELSEWHERE(os.getpid)
         os.kill(first, signal.SIGKILL)
         assert apps.ELSEWHERE(os.getpid) not in (first, os.getpid())

@@ -5,18 +5,18 @@ from functools import cache
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.insight.memory.near_data import Pair
+from engine.insight.memory.near_data import NearDataPair
 from pages.design_page import details
 from pages.memory import findings, memory_charts, memory_tables
 from tests import apps
 from tests.apps import fields, text
 from tests.machines import scenario
 
-found = cache(lambda name, system="cxl", **knobs: findings.of(scenario(name, system, **knobs)))
+found = cache(lambda name, system="cxl", **knobs: findings.memory_findings(scenario(name, system, **knobs)))
 
 
 def pair(memory, controllers, on, off, logic=0.001, link=(0.0, 0.001)):
-    return Pair(memory, controllers, on, off, logic, link)
+    return NearDataPair(memory, controllers, on, off, logic, link)
 
 
 @pytest.mark.slow
@@ -57,11 +57,11 @@ def test_every_chart_draws_only_columns_that_its_table_has():
 
 
 def test_lines_that_end_close_together_share_a_name():
-    assert memory_tables.named({"a": 1.0, "b": 1.05, "c": 2.0}, 0.1) == {"b": "a, b", "c": "c"}
+    assert memory_tables.line_names({"a": 1.0, "b": 1.05, "c": 2.0}, 0.1) == {"b": "a, b", "c": "c"}
 
 
 def test_the_sentences_say_what_hides_the_link_or_fails_to():
-    told = {one.system: memory_tables.loses(one) for one in found("trainingcxl-rm1")[0]}
+    told = {one.system: memory_tables.loss_sentence(one) for one in found("trainingcxl-rm1")[0]}
     assert "cxl-b is 5 % slower from 620 ns on, with the fewest requests in flight from 120 ns" in told["cxl-b"]
     assert "1,024 lines in flight keep at 67.3 GB/s only while an answer under load takes 974 ns" in told["cxl-b"]
     assert "nobody waits for it; hidden are 1.15 ms of MLP log beside Top MLP" in told["cxl"]
@@ -82,5 +82,5 @@ def test_the_sentences_say_what_hides_the_link_or_fails_to():
     ],
 )
 def test_where_near_data_changes_sign_is_told_with_its_cause(pairs, words):
-    said = " ".join(memory_tables.sign(pairs))
+    said = " ".join(memory_tables.near_data_sentences(pairs))
     assert all(one in said for one in words), said

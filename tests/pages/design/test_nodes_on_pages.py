@@ -101,7 +101,7 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
 def test_the_reason_names_what_the_beaten_waits_for_and_what_paces_the_fastest(name, systems, words):
     scenario = preset(name).scenario
     found = {one: estimates.estimate_of(replace(scenario, system=one)) for one in systems}
-    assert words in comparison.why(found, scenario)
+    assert words in comparison.wait_sentence(found, scenario)
     for result in found.values():
         waits = comparison._waits(result)
         assert sum(waits.values()) == pytest.approx(result.results["Step time [ms]"], rel=1e-6)

@@ -13,11 +13,11 @@ def test_a_bar_a_part_and_of_many_the_slowest_alone():
     assert set(few[few.slowest].part) == {"GPU 1"}
     found = part_loads(made_up(**{"machine.num_gpus": 48, "policy.sharding": "table-wise"}))
     many = parts_panel.bars(found)
-    assert many.part.nunique() == parts_panel.MOST and "GPU 2" in set(many[many.slowest].part)
+    assert many.part.nunique() == parts_panel.MAX_BARS and "GPU 2" in set(many[many.slowest].part)
 
 
 def test_ways_of_sharding_stand_from_the_fastest_on_and_one_is_in_force():
-    found = parts_panel.ways(part_loads(made_up(**{"policy.plan": "0;1;1;2"})))
+    found = parts_panel.sharding_rows(part_loads(made_up(**{"policy.plan": "0;1;1;2"})))
     assert found.step.is_monotonic_increasing and list(found[found.chosen].way) == ["policy.plan"]
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.analysis.enough.question import Target, ask, baseline_of
-from engine.analysis.enough.smallest import enough
+from engine.analysis.enough.question import Target, baseline_of, make_question
+from engine.analysis.enough.smallest import find_smallest
 from engine.insight.decomposition import RELAXED
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -17,7 +17,7 @@ def test_the_answer_follows_the_page_and_a_press_takes_its_machine():
     apps.ANSWERS.found()
     app.run()
     scenario = with_values(preset("optane-rm1").scenario, {RELAXED: True})
-    answer = enough(ask(scenario, baseline_of(scenario, "dram"), Target(0.1)))
+    answer = find_smallest(make_question(scenario, baseline_of(scenario, "dram"), Target(0.1)))
     assert not app.exception and "searching ..." not in apps.text(app.markdown)
     switched = {path: on for path, on in answer.both.machine.changes.items() if path in answer.toggled}
     assert switched[RELAXED] is False and f"knob {RELAXED}" in {one.key for one in app.main.selectbox}

@@ -19,7 +19,7 @@ LINK, NEAR = "machine.cxl_bandwidth_GBps", "machine.near_data_compute"
 def test_a_curve_holds_the_estimates_and_marks_where_one_is_and_what_is_sold():
     asked = scenario("optane-rm1", "cxl", **{LINK: 32.0})
     (strip,) = strips_of(asked, [LINK])
-    frame = strips.curve(strip)
+    frame = strips.stop_rows(strip)
     stops, products = frame[frame["product"] == ""], frame[frame["product"] != ""]
     assert list(stops[stops.here == True].value) == ["32.0 GB/s"]  # noqa: E712
     for value, step in zip(strip.stops, stops.step, strict=True):
@@ -29,7 +29,7 @@ def test_a_curve_holds_the_estimates_and_marks_where_one_is_and_what_is_sold():
         assert strip.stops[int(place)].value <= value <= strip.stops[min(int(place) + 1, len(strip.stops) - 1)].value
     labelled = list(products[products.label != ""].place)
     assert all(after - before > 0.1 * len(stops) for before, after in itertools.pairwise(labelled)) and labelled
-    spec = strips.spark(True, True)
+    spec = strips.strip_chart(True, True)
     altair.LayerChart.from_dict({**spec, "data": {"values": []}}).to_dict()
     assert fields(spec) <= set(frame.columns)
 
@@ -55,15 +55,15 @@ def test_a_moved_knob_and_the_ranges_that_follow_change_the_data_of_charts_alone
 def test_a_knob_whose_strip_shows_that_it_acts_takes_no_estimates_to_say_so(monkeypatch):
     asked, effect = [], strips.effect
     monkeypatch.setattr(strips, "effect", lambda scenario, path: asked.append(path) or effect(scenario, path))
-    app = apps.opened("design", {"preset": "tiny", "machine.num_ssds": "2"}, **{strips.ADDED: ("machine.num_ssds",)})
+    app = apps.opened("design", {"preset": "tiny", "machine.num_ssds": "2"}, **{strips.STRIPS_ADDED: ("machine.num_ssds",)})
     assert not app.exception and "machine.num_ssds" in asked and not {"machine.pmem_capacity_GB", NEAR} & {*asked}
 
 
 def test_a_strip_more_is_drawn_on_request_and_goes_back_to_the_drawer():
     app = apps.opened("design", {"preset": "tiny"})
     assert "on 0." in apps.text(app.caption) and f"knob {NEAR}" in {one.key for one in app.main.toggle}
-    app.selectbox(key=strips.NEXT).set_value("machine.num_ssds").run()
-    app.selectbox(key=strips.NEXT).set_value("data.batch_size").run()
+    app.selectbox(key=strips.STRIP_TO_ADD).set_value("machine.num_ssds").run()
+    app.selectbox(key=strips.STRIP_TO_ADD).set_value("data.batch_size").run()
     assert not app.exception and "knob data.batch_size" in {one.key for one in app.main.text_input}
     app.button(key="drop data.batch_size").click().run()
     assert not app.exception and "knob data.batch_size" not in {one.key for one in app.main.text_input}
@@ -71,7 +71,7 @@ def test_a_strip_more_is_drawn_on_request_and_goes_back_to_the_drawer():
 
 def test_small_multiples_begin_with_the_knob_that_changes_the_step_most():
     asked = scenario("optane-rm1", "cxl")
-    found = sorted(strips_of(asked, ["machine.pmem_capacity_GB", LINK, NEAR]), key=every_knob.reach, reverse=True)
-    assert next(strip.path for strip in found) == "machine.pmem_capacity_GB" and every_knob.reach(found[-1]) >= 1.0
+    found = sorted(strips_of(asked, ["machine.pmem_capacity_GB", LINK, NEAR]), key=every_knob.step_ratio, reverse=True)
+    assert next(strip.path for strip in found) == "machine.pmem_capacity_GB" and every_knob.step_ratio(found[-1]) >= 1.0
     frame = every_knob.rows(found)
     assert fields(every_knob.spec()) <= set(frame.columns) and frame.place.between(0, 1).all() and frame.here.sum() == 3

@@ -23,7 +23,7 @@ HEAVY = [
     *(
         pytest.param("design", *one, marks=pytest.mark.slow)
         for one in (
-            (details.WHY, (insights, "decomposition"), "each bar is one change"),
+            (details.WHY_SECTION, (insights, "decomposition"), "each bar is one change"),
             (details.MEMORY, (findings, "latency"), "Latency under load"),
             ("knobs section", (questions, "effect"), "Step time over each knob"),
         )

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from engine.estimate import estimate
-from engine.insight.relaxation import ENDLESS
+from engine.insight.relaxation import ENDLESS_BATCHES
 from engine.sweep import links
 from pages.graphics import chart, pictures
 from pages.ui import palette
@@ -15,7 +15,7 @@ from tests.apps import address, fields, text
 from tests.machines import scenario
 
 STEP = "Step time [ms]"
-found = cache(lambda name, **knobs: insights.of(scenario(name, "cxl", **knobs)))
+found = cache(lambda name, **knobs: insights.insights_of(scenario(name, "cxl", **knobs)))
 
 
 def opened(**query):
@@ -79,7 +79,7 @@ def test_a_scenario_that_cannot_run_gives_the_page_its_sentence_and_nothing_else
     assert not app.exception and sentence in text([*app.header, *app.info]) and not app.dataframe
 
 
-@pytest.mark.parametrize("of", why_tables.OF)
+@pytest.mark.parametrize("of", why_tables.METRICS)
 def test_the_bars_of_the_waterfall_hang_together(of):
     steps = found("trainingcxl-rm1").steps
     bars = why_tables.waterfall(steps, of)
@@ -116,7 +116,7 @@ def test_curves_are_those_of_the_estimate_and_mark_this_machine():
     assert list(rows[rows.enough].system) == ["cxl-d", "cxl-b", "cxl"]
     relaxed = why_tables.strict_and_relaxed(one.log)
     here = relaxed[relaxed.now & (relaxed.how == "bound 100")].iloc[0]
-    endless = scenario("optane-rm1", "cxl", **{"run.batches": ENDLESS})  # a short run ends before a log is waited for
+    endless = scenario("optane-rm1", "cxl", **{"run.batches": ENDLESS_BATCHES})  # a short run ends before a log is waited for
     assert here.step == pytest.approx(estimate(endless).results[STEP], rel=1e-9) and here.rate == pytest.approx(6 * 2.28)
     stale = why_tables.staleness(one.log)
     assert stale[stale.now].needed.item() == one.log.now.needed and set(stale.bound) == {100}
@@ -125,5 +125,5 @@ def test_curves_are_those_of_the_estimate_and_mark_this_machine():
 def test_each_saturation_has_its_name_in_the_drawn_picture():
     curves = why_tables.links(found("trainingcxl-rm1").links, scenario("trainingcxl-rm1", "cxl"))
     frame, spec = chart.with_system_titles(curves, why_charts.links())
-    drawn = pictures.svg(chart.titled({**spec, "width": 700}, "Step time"), frame)
+    drawn = pictures.svg(chart.add_titles({**spec, "width": 700}, "Step time"), frame)
     assert all(f"{title} from " in drawn for title in ("CXL-D", "CXL-B", "CXL"))

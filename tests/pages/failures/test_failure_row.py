@@ -7,7 +7,7 @@ import pytest
 from engine.campaign.fault_stream import hazards_of
 from engine.campaign.monthly import failure_row, losses
 from engine.campaign.monthly.failure_row import FailureRow, row_of, with_row
-from engine.campaign.simulate import campaign, terms_of
+from engine.campaign.simulate import campaign_terms, run_campaign
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.insight.running_costs import room_watts
@@ -32,7 +32,7 @@ def write(app, **fields):
 
 
 def months(asked):
-    found = losses_panel.of(asked)
+    found = losses_panel.monthly_losses(asked)
     assert found is not None
     return found
 
@@ -94,9 +94,9 @@ def test_a_row_comes_back_from_its_knobs_in_any_unit(period, each_node):
 
 def test_a_row_replaces_other_classes_of_failures_and_keeps_power_losses():
     asked = scenario("dlrm-kaggle", "cxl", **{"faults.rates": "llama3", "faults.power_loss_mtbf_hours": 24.0})
-    assert not failure_row.as_row_says(asked)
+    assert not failure_row.only_crashes(asked)
     found = with_row(asked, FailureRow(1.0, "day", False, 1, 1))
-    assert set(hazards_of(found)) == {"host-crash", "power-loss"} and failure_row.as_row_says(found)
+    assert set(hazards_of(found)) == {"host-crash", "power-loss"} and failure_row.only_crashes(found)
 
 
 def test_more_gpus_than_there_are_is_refused_with_a_remedy():
@@ -108,7 +108,7 @@ def test_hours_and_usd_by_hand():
     asked = scenario("dlrm-kaggle", "all-hbm", **{**WEEKLY, "faults.campaign_days": 3650.0})
     month, result = months(asked), estimate(asked)
     step, mtbf = result.results["Step time [ms]"] / 1e3, 7 * DAY / 2
-    _, site = terms_of(asked, "periodic-ssd", mtbf, 30 * MINUTE)
+    _, site = campaign_terms(asked, "periodic-ssd", mtbf, 30 * MINUTE)
     pause = site.state / min(site.ssd.write, site.home.read)
     batches = round(30 * MINUTE / step)
     cycle, down = batches * step + pause, 30 + 120 + site.state / min(site.ssd.read, site.home.write)
@@ -135,14 +135,14 @@ def test_the_closed_form_is_the_mean_of_simulated_weeks(system):
     for name in {"periodic-full", "periodic-ssd", "undo"} & set(found):
         hazards = hazards_of(asked)
         hours = asked.faults.campaign_days * DAY / HOUR
-        runs = [campaign(asked, name, hazards, hours, seed) for seed in range(3)]
+        runs = [run_campaign(asked, name, hazards, hours, seed) for seed in range(3)]
         simulated = losses.loss_by_campaigns(name, runs)
         assert simulated.share.total == pytest.approx(found[name].share.total, rel=0.1)
 
 
 def test_answer_table_and_chart_agree():
     month = months(scenario("dlrm-kaggle", "all-hbm", **WEEKLY))
-    table, words, bars = losses_panel.table(month), losses_panel.readable(month), losses_panel.bars(month)
+    table, words, bars = losses_panel.table(month), losses_panel.table_in_words(month), losses_panel.loss_rows(month)
     own = table[table["Yours"] == "yes"].iloc[0]
     usd = words.loc[words["Protection"].str.startswith("▶"), "Cost a month"].item()
     assert losses_panel.finding(month) == (
@@ -176,7 +176,7 @@ def test_a_slow_log_is_explained_apart_from_the_failures():
 
 
 def test_bars_that_are_far_longer_are_cut_and_say_so():
-    frame = losses_panel.bars(months(scenario("dlrm-kaggle", "all-hbm", **WEEKLY)))
+    frame = losses_panel.loss_rows(months(scenario("dlrm-kaggle", "all-hbm", **WEEKLY)))
     limit = losses_panel.frame_limit(frame)
     cut = {label.split(":")[0] for label in frame["label"] if label.endswith(", bar cut")}
     assert cut == {"No protection"} and 2 < limit < 3 and frame.groupby("protection")["hours"].sum().max() > 600

@@ -11,7 +11,7 @@ from engine.campaign.fault_stream import hazards_of
 from engine.campaign.monthly import losses
 from engine.estimate import estimate
 from engine.insight.power_loss_detail import power_loss_detail
-from engine.results.metrics import metrics
+from engine.results.metrics import all_metrics
 from engine.units import DAY
 from pages.failures_page import campaigns, close_up_panel, failure_settings, fault_charts, fault_tables
 from tests import apps
@@ -21,7 +21,7 @@ from tests.machines import scenario
 
 RATIO = "Effective training time ratio"
 DAILY = {"faults.power_loss_mtbf_hours": 24.0}
-of = cache(lambda name, system, *knobs: campaigns.of(scenario(name, system, **dict(knobs))))
+of = cache(lambda name, system, *knobs: campaigns.simulate_campaigns(scenario(name, system, **dict(knobs))))
 
 
 def opened(**query):
@@ -44,7 +44,7 @@ def test_a_link_opens_the_page_with_the_protections_best_first():
 @each("system", ["cxl", "cxl-b", "pmem", "dram"], few=4)
 def test_a_campaign_under_the_systems_own_log_agrees_with_the_estimate(system):
     found = of("optane-kaggle", system, ("faults.power_loss_mtbf_hours", 1e6))
-    log = found.of(campaigns.own(scenario("optane-kaggle", system)))
+    log = found.of(campaigns.own_log_name(scenario("optane-kaggle", system)))
     results = estimate(scenario("optane-kaggle", system)).results
     ratio, handed = results[RATIO], 0.040 if system == "pmem" else 0.0  # ms; an estimate calls the hand-off to its log a transfer
     assert log.share == pytest.approx(ratio - handed / results["Step time [ms]"], rel=0.001) and log.means[RATIO] == log.share
@@ -59,7 +59,7 @@ def test_pages_that_show_another_ratio_say_of_what_it_is():
         "own log, relaxed undo log: over these weeks that keeps 78.3 % of the time useful; without faults, as an estimate has it"
     )
     assert f"{said}, 78.5 %" in text(app.caption)
-    assert not {metric.name for metric in metrics() if "ratio" in metric.name} & set(app.dataframe[1].value.columns)
+    assert not {metric.name for metric in all_metrics() if "ratio" in metric.name} & set(app.dataframe[1].value.columns)
     app.button(key="own log").click().run()
     assert ("policy.protection", "relaxed") in address(app) and "are lost with relaxed undo log" in text(app.header)
     assert RATIO not in [tile.label for tile in apps.opened("design", query).metric]
@@ -89,7 +89,7 @@ def test_a_first_visitor_sees_a_daily_power_loss_under_the_systems_own_log():
 ])  # fmt: skip
 def test_who_names_faults_or_a_protection_keeps_theirs(chosen, protection, mtbf):
     asked = scenario("dlrm-kaggle", "cxl", **chosen)
-    shown = campaigns.supposed(asked)
+    shown = campaigns.with_example_fault(asked)
     assert shown.policy.protection == protection and (mtbf is None) == (shown == asked)
     assert mtbf is None or {name: one.mtbf for name, one in hazards_of(shown).items()} == {"power-loss": pytest.approx(mtbf)}
 
@@ -152,20 +152,20 @@ def test_the_best_period_is_drawn_where_the_formula_says():
     curve = campaigns.curve(asked, "periodic-full")
     best = min(curve.points, key=lambda one: 1 - one.simulated)
     assert 0.5 < best.period / curve.daly < 2
-    low = fault_tables.lowest(fault_tables.periods(curve))
+    low = fault_tables.chart_floor(fault_tables.period_rows(curve))
     own = losses.loss_by_formula(asked, "periodic-full", hazards_of(asked), 7200.0)
-    marked = fault_tables.marked(curve, losses.best_period(asked, "periodic-full", hazards_of(asked)), own)
+    marked = fault_tables.periods_to_mark(curve, losses.best_period(asked, "periodic-full", hazards_of(asked)), own)
     assert [one.name for one in marked] == ["lowest loss", "yours", "Daly", "Young"]
     assert marked[1].minutes == pytest.approx(120, rel=0.01) and marked[0].gone < marked[1].gone
-    spec = fault_charts.periods(marked, low, 1.0, 1000.0)
-    assert fields(spec) <= set(fault_tables.periods(curve).columns)
+    spec = fault_charts.period_chart(marked, low, 1.0, 1000.0)
+    assert fields(spec) <= set(fault_tables.period_rows(curve).columns)
     assert low <= 100 * (1 - best.simulated)
 
 
 @given(st.lists(st.floats(0, fault_charts.HEIGHT), max_size=8), st.integers(0, 4))
 def test_names_in_the_chart_of_periods_never_overprint(wanted, below):
     taken = [fault_charts.HEIGHT - 8.0 - fault_charts.LINE * n for n in range(below)]
-    placed = sorted([*fault_charts.apart(wanted, taken), *taken])
+    placed = sorted([*fault_charts.spread_labels(wanted, taken), *taken])
     assert all(b - a >= fault_charts.LINE - 1e-9 for a, b in pairwise(placed)), placed
     assert all(0 <= one <= fault_charts.HEIGHT for one in placed)
 
@@ -173,12 +173,12 @@ def test_names_in_the_chart_of_periods_never_overprint(wanted, below):
 def test_around_a_fault_nothing_overlaps_and_what_was_lost_is_replayed():
     found = of("trainingcxl-rm1", "cxl", *DAILY.items()).of("periodic-full").runs[0]
     recovery = found.recoveries[0]
-    frame = fault_tables.around(found, recovery)
+    frame = fault_tables.fault_timeline(found, recovery)
     spans = frame[frame.what != "checkpoint"].sort_values("start")
     assert (spans["start"].to_numpy()[1:] >= spans["end"].to_numpy()[:-1] - 1e-6).all()
     lengths = frame.assign(length=frame.end - frame.start).groupby("what")["length"].sum()
     assert lengths["lost"] == pytest.approx(lengths["replayed"]) == pytest.approx(recovery.replay)
-    assert fields(fault_charts.around()) <= set(frame.columns)
+    assert fields(fault_charts.fault_timeline()) <= set(frame.columns)
 
 
 @pytest.mark.parametrize(("system", "resumes"), [("cxl", 6), ("cxl-d", 6), ("pmem", 6), ("dram", 0)])

@@ -65,7 +65,7 @@ def test_a_start_prints_one_address_with_a_fresh_token_and_opens_it_with_a_ticke
     tokens = [re.fullmatch(r"Emberpool: http://localhost:8501/\?token=(\S{43})", text.splitlines()[0])[1] for text, _ in texts]
     assert tokens[0] != tokens[1] and access.is_token(tokens[1]) and not access.is_token(tokens[0])
     ticket = texts[1][1][1].partition("token=")[2]
-    assert not access.is_token(ticket) and [access.redeemed(ticket), access.redeemed(ticket)] == [tokens[1], ""]
+    assert not access.is_token(ticket) and [access.redeem(ticket), access.redeem(ticket)] == [tokens[1], ""]
     assert Served.options["server.allowedHosts"] == ["127.0.0.1", "::1", "localhost"]
 
 
@@ -119,7 +119,7 @@ def test_bad_input_at_start_is_one_sentence(arguments, word, capsys):
 def test_a_token_that_no_cookie_can_hold_is_refused(token, monkeypatch):
     monkeypatch.setattr(access, "_token", "")
     with pytest.raises(BadInput, match=access.VARIABLE):
-        access.begin(token)
+        access.set_token(token)
     assert not access.is_token(token) and not access.is_token("")
 
 

@@ -7,11 +7,11 @@ import vl_convert
 
 from engine import version
 from pages.graphics import chart, pictures
-from pages.graphics.charts import FIT, layer, nominal, quantity
+from pages.graphics.charts import FIT_WIDTH, layer, nominal, quantity
 from pages.systems import stack_charts
 
 SPEC = {
-    **FIT,
+    **FIT_WIDTH,
     "height": 60,
     "layer": [layer({"type": "bar"}, x=quantity("amount", axis={"title": "Time [ms]"}), y=nominal("name"))],
 }
@@ -24,14 +24,14 @@ def words(svg):
 
 
 def test_a_saved_picture_holds_its_words():
-    svg = pictures.svg(chart.titled(SPEC, TITLE, "Step time by system [ms]", "Kwon et al. 2023"), ROWS)
+    svg = pictures.svg(chart.add_titles(SPEC, TITLE, "Step time by system [ms]", "Kwon et al. 2023"), ROWS)
     said = " ".join(words(svg)).replace("&#39;", "'")
     assert "4.3 times shorter" in said and "Step time by system [ms]" in said
     assert f"Kwon et al. 2023; Emberpool, model {version.MODEL}" in said
 
 
 def test_a_title_is_broken_into_the_lines_that_its_width_holds():
-    spec = chart.titled(SPEC, TITLE, "Step time")
+    spec = chart.add_titles(SPEC, TITLE, "Step time")
     count = {}
     for width in (250, 420, 1200):
         svg = vl_convert.vegalite_to_svg({**spec, "width": width, "data": {"values": ROWS.to_dict("records")}})
@@ -42,7 +42,7 @@ def test_a_title_is_broken_into_the_lines_that_its_width_holds():
 
 
 def test_quotes_and_backslashes_of_a_title_are_shown_as_they_are():
-    svg = pictures.svg(chart.titled(SPEC, r"a\b 'c' <d>"), ROWS)
+    svg = pictures.svg(chart.add_titles(SPEC, r"a\b 'c' <d>"), ROWS)
     assert r"a\b 'c' &lt;d&gt;" in svg
 
 

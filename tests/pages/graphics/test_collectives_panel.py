@@ -13,7 +13,7 @@ def test_a_chart_draws_each_curve_and_a_dot_and_a_ring_for_each_published_point(
         assert fields(panel.spec(*panel.spec_arguments(comparison))) <= set(table.columns) and {*panel.COLUMNS} <= set(
             table.columns
         )
-        dots, rings = (table[table.what == what] for what in (panel.PUBLISHED, panel.OURS))
+        dots, rings = (table[table.what == what] for what in (panel.PUBLISHED, panel.OUR_CURVE))
         assert dots.amount.tolist() == [point.published for point in comparison.points]
         assert rings.amount.tolist() == [point.ours for point in comparison.points]
         assert (100 * (rings.amount.array / dots.amount.array - 1)).tolist() == dots.miss.tolist()
@@ -29,7 +29,7 @@ def test_titles_and_sentences_say_how_far_each_point_is_off():
         "Our all-to-all is 14 % below what TorchRec needs on 16 GPUs, 98.1 % above on 80",
         f"DCNv2's throughput from 64 to 128 GPUs: +1.32 % published, {100 * (many.ours / few.ours - 1):+.3g} % ours",
     ]
-    told = panel.misses(found)
+    told = panel.miss_sentences(found)
     assert len(told) == 6 and all(source in " ".join(told) for source in ("issue 527", "issue 356", "pytorch/torchrec", "MLPerf"))
     assert "57 GB/s published, 35.1 GB/s ours (-38.4 %; -2.03 % over InfiniBand; -32.4 % over RoCE)" in told[1]
     assert "65 % of a card needed, 55.9 % of a card ours (-14.0 %)" in told[2]

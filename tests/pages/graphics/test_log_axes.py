@@ -7,7 +7,7 @@ import pytest
 import vl_convert
 
 from pages.graphics import log_axes
-from pages.graphics.charts import FIT, layer, quantity
+from pages.graphics.charts import FIT_WIDTH, layer, quantity
 from pages.search_page.points import sweep_charts
 from tests.cases import each
 
@@ -51,9 +51,9 @@ def test_numbers_want_a_logarithmic_scale_where_they_span_about_a_decade_and_non
 
 def drawn(low, high, width):
     """Return the numbers that are written under the axis of x in a picture, those that a browser would draw."""
-    x = quantity("a", scale=log_axes.fitted(True), axis=log_axes.log_axis("A", "x"))
+    x = quantity("a", scale=log_axes.fitted_scale(True), axis=log_axes.log_axis("A", "x"))
     spec = {
-        **FIT,
+        **FIT_WIDTH,
         "height": 40,
         "width": width,
         "data": {"values": [{"a": low}, {"a": high}]},

@@ -6,10 +6,10 @@ from engine.run import progress
 from engine.run.progress import Progress
 from engine.scenario.keys import key
 from engine.service import computations, service, stopped_runs
-from engine.service.queue import open_points, turns
+from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk, compute_chunk
 from engine.simulate import simulate
-from engine.store.database import DEFAULT, opened
+from engine.store.database import DEFAULT, open_store
 from engine.store.kept import result_text
 from pages.answers import runs
 from tests import apps
@@ -30,15 +30,15 @@ def app(monkeypatch):
 
 def work(scenario) -> None:
     """Compute the page's request here, as a worker does."""
-    with opened(DEFAULT) as store:
-        (turn,) = turns(store, {})
+    with open_store(DEFAULT) as store:
+        (turn,) = live_requests(store, {})
         chunk = Chunk(str(DEFAULT), turn, tuple(open_points(store, turn.request, -1, 9)))
     assert chunk.keys == (key(scenario, "full"),) and not compute_chunk(chunk).trouble
 
 
 def cancel_at(app, batch: int, monkeypatch) -> None:
     """Work until so many batches are trained, then press Cancel on the page."""
-    report, pressed = computations.report, []
+    report, pressed = computations.report_progress, []
 
     def watched(store, name, now: Progress) -> None:
         report(store, name, now)
@@ -49,7 +49,7 @@ def cancel_at(app, batch: int, monkeypatch) -> None:
             assert "stops after the batch under way" in text(app.info) and set(apps.chart_words(app)) >= CURVES
 
     with monkeypatch.context() as patched:
-        patched.setattr(computations, "report", watched)
+        patched.setattr(computations, "report_progress", watched)
         work(app.session_state["scenario"])
     assert pressed
     app.run()

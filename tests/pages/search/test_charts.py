@@ -25,13 +25,16 @@ RUN = fakes.simulate(with_values(SCENARIO, {"faults.power_loss_at_seconds": (1.0
 CURVE = tables.curve(RUN.training, RUN.events)
 BREAKS = tables.breaks(CURVE, RUN.events)
 CHARTS = {
-    "stages": (stack_charts.step_time(), tables.by_stage(RESULTS, "cxl")),
-    "energy": (stack_charts.energy(("gpu", "cxl")), tables.by_component(RESULTS, "cxl")),
+    "stages": (stack_charts.step_time(), tables.stage_rows(RESULTS, "cxl")),
+    "energy": (stack_charts.energy(("gpu", "cxl")), tables.component_rows(RESULTS, "cxl")),
     "timeline": (compare_charts.timeline(), tables.renamed(RUN.timeline, tables.TIMELINE)),
     "busy": (compare_charts.utilisation(), tables.renamed(RUN.devices, tables.DEVICES)),
     "loss": (charts.curve("loss", "Loss", "broken", BREAKS), CURVE),
     "auc": (charts.curve("auc", "AUC", "batch", BREAKS), CURVE),
-    "accuracy study": (study_panel.spec(), study_panel.drawn(study_panel.rows(kept.read(kept.STORED)))),
+    "accuracy study": (
+        study_panel.spec(),
+        study_panel.chart_columns(study_panel.difference_rows(kept.read_study(kept.STORED_ACCURACY))),
+    ),
 }
 MADE_INSIDE = {
     "rank",
@@ -68,9 +71,11 @@ def test_the_bars_of_a_system_sum_to_its_step_time_and_its_energy_and_the_sideba
 
 def test_a_bar_that_dwarfs_the_others_is_cut_and_keeps_its_amount():
     slow = replace(RESULTS["ssd"], breakdown=tuple({**row, "Exposed [s]": 100 * row["Exposed [s]"]} for row in RUN.breakdown))
-    stages = tables.by_stage({**RESULTS, "ssd": slow}, "cxl")
+    stages = tables.stage_rows({**RESULTS, "ssd": slow}, "cxl")
     drawn, amount = stages.groupby("system").drawn.sum(), stages.groupby("system").amount.sum()
-    assert drawn["ssd"] == pytest.approx(tables.CUT * drawn.drop("ssd").max()) and amount["ssd"] > 4 * amount.drop("ssd").max()
+    assert (
+        drawn["ssd"] == pytest.approx(tables.CUT_RATIO * drawn.drop("ssd").max()) and amount["ssd"] > 4 * amount.drop("ssd").max()
+    )
     assert (drawn.drop("ssd") == amount.drop("ssd")).all()
 
 
@@ -124,7 +129,7 @@ def test_a_curve_carries_its_faults_and_recoveries():
     [(None, "n/a"), (0, "0"), (0.96934, "0.969"), (1234.5, "1,230"), (2.5e9, "2.50 billion"), (-4321, "-4,320")],
 )
 def test_a_number_is_short_enough_to_read(value, text):
-    assert numbers.readable(value) == text
+    assert numbers.result_text(value) == text
 
 
 @each(
@@ -147,9 +152,9 @@ def test_a_wait_is_told_no_finer_than_it_is_known(seconds, text):
 
 @given(st.text(max_size=2000))
 def test_text_from_outside_keeps_no_markup_and_stays_short(text):
-    from pages.ui.plain import MARKUP, MOST_CHARACTERS, plain
+    from pages.ui.plain import MARKUP, MOST_CHARACTERS, escape_markdown
 
-    shown = plain(text)
+    shown = escape_markdown(text)
     assert "\n" not in shown and len(shown) <= 2 * MOST_CHARACTERS + 20
     assert all(shown[found.start() - 1] == "\\" or found[0] == "\\" for found in MARKUP.finditer(shown))
 
@@ -169,22 +174,22 @@ ALIVE = {
 
 @each("text", ALIVE)
 def test_what_browsers_make_of_finished_text_is_parted_and_no_line_starts_a_list(text):
-    from pages.ui.plain import plain
+    from pages.ui.plain import escape_markdown
 
-    assert plain(text, code=True) == ALIVE[text]
+    assert escape_markdown(text, code=True) == ALIVE[text]
 
 
 @pytest.mark.parametrize("path", [path for path, knob in KNOBS.items() if knob.main and knob.kind in ("int", "float")])
 def test_a_slider_offers_round_values_in_order_that_the_knob_can_take(path):
-    from engine.insight.knob_stops import in_force, settled_or_asked, stops
+    from engine.insight.knob_stops import knob_stops, resolved_value, settled_if_possible
     from engine.scenario import knobs
 
-    knob, settled = KNOBS[path], settled_or_asked(Scenario())
-    found = stops(settled, knob)
+    knob, settled = KNOBS[path], settled_if_possible(Scenario())
+    found = knob_stops(settled, knob)
     assert found == sorted(set(found)) and 8 <= len(found) <= 80 and all(knobs.check(knob, one) == one for one in found)
-    assert in_force(settled, path) in found
+    assert resolved_value(settled, path) in found
 
 
 def test_systems_that_cannot_run_are_named_together_under_their_sentence():
     refused = {name: replace(RESULTS["cxl"], ran=False, outcome=why) for name, why in (("pmem", "A"), ("ssd", "B"), ("cxl", "A"))}
-    assert tables.not_shown({**RESULTS, **refused}) == {"A": ["pmem", "cxl"], "B": ["ssd"]}
+    assert tables.systems_by_outcome({**RESULTS, **refused}) == {"A": ["pmem", "cxl"], "B": ["ssd"]}

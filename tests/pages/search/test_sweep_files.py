@@ -19,7 +19,7 @@ from pages.graphics import pictures
 from pages.search_page import sweep_pins, sweep_runs
 from pages.search_page.points import report, sweep_figures, sweep_files
 from pages.search_page.points.report import Report
-from pages.search_page.points.sweep_marks import BEST
+from pages.search_page.points.sweep_marks import BEST_POINT
 from pages.search_page.points.sweep_table import POINT
 from pages.search_page.points.sweep_views import View
 from tests.pages.search.test_sweep_views import COST, RATE, STEP, SWEEP, SYSTEM, frame
@@ -30,7 +30,7 @@ REPORT = Report(SWEEP, "estimate", frame(), STEP, LINK, "2026-11-22", ("Step tim
 
 @pytest.fixture(scope="module")
 def written():
-    return report.html(REPORT)
+    return report.report_html(REPORT)
 
 
 class Tags(HTMLParser):
@@ -83,10 +83,10 @@ def test_a_report_says_what_was_found_of_what_and_where_its_numbers_come_from(wr
 def test_an_auc_has_its_error_in_the_report_and_on_the_page():
     rows = frame().assign(**{"AUC": 0.7, "AUC error": 0.0123})
     rows.loc[7, ["AUC", "AUC error"]] = 0.7645, 0.0012
-    found = report.html(replace(REPORT, rows=rows, metric="AUC"))
+    found = report.report_html(replace(REPORT, rows=rows, metric="AUC"))
     assert "<h1>Best AUC: 0.7645 ± 0.0012 at " in found and "<td>0.7645 ± 0.0012</td>" in found
     assert "<td>0.700 ± 0.012</td>" in found
-    pinned = sweep_pins.beside(rows.iloc[[0, 7]], ["Point 1", "Point 8"], SWEEP).set_index("").loc["AUC"]
+    pinned = sweep_pins.comparison_table(rows.iloc[[0, 7]], ["Point 1", "Point 8"], SWEEP).set_index("").loc["AUC"]
     assert (pinned["Point 1"], pinned["Point 8"]) == ("0.700 ± 0.012", "0.7645 ± 0.0012 (+9.21 %)")
 
 
@@ -95,11 +95,11 @@ def test_no_cell_of_a_report_is_read_as_markup():
 
 
 def test_the_same_sweep_gives_the_same_report_to_the_byte(written):
-    assert report.html(REPORT) == written
+    assert report.report_html(REPORT) == written
 
 
 def test_a_chart_is_saved_as_svg_with_its_units_and_as_png_of_twice_the_size():
-    figure = sweep_figures.heat_map(REPORT.rows, SWEEP.axes[:2], STEP, BEST, True)
+    figure = sweep_figures.heat_map(REPORT.rows, SWEEP.axes[:2], STEP, BEST_POINT, True)
     drawn = pictures.svg(figure.spec, figure.marks)
     assert drawn.startswith("<svg") and "Step time [ms]" in drawn and "CXL bandwidth [GB/s]" in drawn
     image = pictures.png(figure.spec, figure.marks)

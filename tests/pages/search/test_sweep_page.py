@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from engine.analysis import importance
-from engine.analysis.over_weeks import over_weeks
+from engine.analysis.over_weeks import campaign_metric
 from engine.core.figures import figure
 from engine.estimates import estimates, results
 from engine.scenario.presets import preset
 from engine.service import service
 from engine.sweep import links
 from engine.sweep.axes import parse
-from engine.sweep.questions import Questions
+from engine.sweep.questions import LinkQuestions
 from engine.sweep.sweep import Sweep, sampling
 from pages.search_page import sweep_runs, sweep_weeks
 from tests import apps, fakes
@@ -163,7 +163,7 @@ def test_a_running_full_sweep_is_found_by_a_link_that_any_preset_began(opened, m
     begun = opened(f"{QUERY}&mode=full", "search")
     begun.button(key="run").click().run()
     keep(fakes.simulate(SWEEP[3]), "full")
-    link = links.link(SWEEP.base, base, "search", AXES, questions=Questions(mode="full", pins="4"))
+    link = links.link(SWEEP.base, base, "search", AXES, questions=LinkQuestions(mode="full", pins="4"))
     there = opened(link.partition("?")[2].replace("%20", " "), "search")
     assert not there.exception and [one.label for one in there.button if one.label == "Cancel"] == ["Cancel"]
     assert not [one for one in there.button if one.key == "run"]
@@ -186,17 +186,19 @@ def test_a_filtered_answer_is_filtered_whole(opened, page):
     app = opened(f"{QUERY}&only=system:cxl&view=what-matters", "sweep")
     rows = [one for one in SWEEP if one.system == "cxl"]
     values = np.array([fakes.estimate(one).results[step] if one in rows else np.nan for one in SWEEP])
-    first, second, *_ = importance.shares(SWEEP, values)
+    first, second, *_ = importance.variance_shares(SWEEP, values)
     among = "among the 6 points that pass the filters"
     assert f"Best Step time: {figure(np.nanmin(values), 'ms')}" in words(app)
     assert first.alone > 0.5 and all(share.sentence(step, among) in words(app) for share in (first, second))
-    assert importance.shares(SWEEP, [fakes.estimate(one).results[step] for one in SWEEP]) != importance.shares(SWEEP, values)
+    assert importance.variance_shares(SWEEP, [fakes.estimate(one).results[step] for one in SWEEP]) != importance.variance_shares(
+        SWEEP, values
+    )
     app.segmented_control(key="view").set_value("Pareto").run()
     assert "on the front" in words(app) and len(rows) == 6
     app.selectbox(key="evaluations").set_value(200)
     app.button(key="search axes").click().run()
     (front,) = [held.value for held in app.dataframe if "Open" in held.value.columns]
-    assert {links.read(row).scenario.system for row in front["Open"]} == {"cxl"}, "a search keeps to words, too"
+    assert {links.open_link(row).scenario.system for row in front["Open"]} == {"cxl"}, "a search keeps to words, too"
     pmem = opened(f"{QUERY}&only=system:pmem&view=what-matters", "sweep")
     assert f"This result is the same {among}, so no knob matters." in words(pmem), "though it is not the same everywhere"
 
@@ -208,13 +210,15 @@ LOST = "Lost work over weeks [h]"
 def struck(opened):
     """Return `struck(bound, more)`: the page of a sweep of two protections under faults, with a bound over weeks."""
     query = "preset=tiny&faults.rates=llama3&faults.machines=512&axis=policy.protection:periodic-full,relaxed"
-    base = links.read("?" + query).scenario
+    base = links.open_link("?" + query).scenario
     points = Sweep(base, (parse("policy.protection:periodic-full,relaxed"),))
 
     def go(bound):
         for point in points:
             keep(fakes.estimate(point), "estimate")
-        return opened(f"{query}&where={bound}", "search"), {point.policy.protection: over_weeks(point, LOST) for point in points}
+        return opened(f"{query}&where={bound}", "search"), {
+            point.policy.protection: campaign_metric(point, LOST) for point in points
+        }
 
     return go
 
@@ -235,7 +239,7 @@ def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck, mon
 def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch):
     app = opened(f"{QUERY}&where={LOST}<=1", "search")
     assert "no fault can strike" in app.warning[0].value and "No point passes the filters" in words(app)
-    monkeypatch.setattr("pages.search_page.sweep_weeks.MOST", 11)
+    monkeypatch.setattr("pages.search_page.sweep_weeks.MAX_POINTS", 11)
     app = opened(f"{QUERY}&where={LOST}<=1", "search")
     assert "of up to 11; 12 pass the other filters" in app.warning[0].value
     app = opened(f"{QUERY}&where={LOST}<=1&where=data.batch_size<=256", "search")
@@ -304,7 +308,7 @@ def test_a_search_finds_the_front_of_the_axes_and_links_each_point(page):
     assert not page.exception and "on the Pareto front of Step time and Energy per batch" in words(page)
     (front,) = [held.value for held in page.dataframe if "Open" in held.value.columns]
     for row in front.to_dict("records"):
-        opened_again = links.read(row["Open"]).scenario
+        opened_again = links.open_link(row["Open"]).scenario
         assert estimates([opened_again])[0].results["Step time [ms]"] == pytest.approx(row["Step time [ms]"])
     assert [one for one in page.button if one.key == "confirm"]
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from engine.analysis.objective import Constraint
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS
-from engine.store.columns import RAN, REFUSED, UNFINISHED, Columns
+from engine.store.columns import COMPLETED, REFUSED, UNFINISHED, Columns
 from engine.sweep import axes
 from engine.sweep.sweep import Sweep
 from pages.search_page import axes_panel
 from pages.search_page.points import sweep_charts, sweep_figures, sweep_findings, sweep_marks, sweep_parallel, sweep_table
-from pages.search_page.points.sweep_table import COST, POINT, Words
+from pages.search_page.points.sweep_table import COST, POINT, FilterWords
 from tests.apps import fields
 from tests.cases import each
 from tests.pages.search.test_charts import MADE_INSIDE
@@ -31,8 +31,8 @@ def frame(step=lambda rate, system, batch: 10 / rate + system + batch / 8, cost=
     """The whole sweep with made-up results, systems counted from 0 in the order of the axis."""
     places = [(rate, system, batch) for rate in (1, 2, 4, 8) for system in range(3) for batch in (8, 16)]
     metrics = {name: np.array([float(of(*place)) for place in places]) for name, of in ((STEP, step), (COST, cost))}
-    found = Columns(metrics, np.full(len(places), RAN, np.uint8))
-    return sweep_table.joined(sweep_table.places(SWEEP.axes, [SWEEP.place(at) for at in range(len(SWEEP))]), found)
+    found = Columns(metrics, np.full(len(places), COMPLETED, np.uint8))
+    return sweep_table.finished_table(sweep_table.places(SWEEP.axes, [SWEEP.place(at) for at in range(len(SWEEP))]), found)
 
 
 def cloud(count=MANY, seed=3):
@@ -58,10 +58,10 @@ def beaten(x, y):
 def test_a_table_holds_each_finished_point_at_its_place():
     found = Columns(
         {STEP: np.array([1.0, np.nan, np.nan, 4.0, *[np.nan] * 20])},
-        np.array([RAN, REFUSED, UNFINISHED, RAN, *[UNFINISHED] * 20], np.uint8),
+        np.array([COMPLETED, REFUSED, UNFINISHED, COMPLETED, *[UNFINISHED] * 20], np.uint8),
         {1: "It does not fit."},
     )
-    table = sweep_table.joined(sweep_table.places(SWEEP.axes, [SWEEP.place(at) for at in range(len(SWEEP))]), found)
+    table = sweep_table.finished_table(sweep_table.places(SWEEP.axes, [SWEEP.place(at) for at in range(len(SWEEP))]), found)
     assert list(table[POINT]) == [0, 1, 3] and list(table["Outcome"]) == ["", "It does not fit.", ""]
     for at, rate, system, batch in table[[POINT, RATE, SYSTEM, BATCH]].itertuples(index=False):
         assert SWEEP.place(at) == {RATE: rate, SYSTEM: system, BATCH: batch}
@@ -70,13 +70,13 @@ def test_a_table_holds_each_finished_point_at_its_place():
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=40))
 def test_the_front_is_all_that_nobody_beats(points):
     x, y = (np.array(held, float) for held in zip(*points, strict=True))
-    assert list(sweep_marks.front(x, y, (True, True))) == [not one for one in beaten(x, y)]
-    assert list(sweep_marks.front(x, -y, (True, False))) == list(sweep_marks.front(x, y, (True, True)))
+    assert list(sweep_marks.pareto_mask(x, y, (True, True))) == [not one for one in beaten(x, y)]
+    assert list(sweep_marks.pareto_mask(x, -y, (True, False))) == list(sweep_marks.pareto_mask(x, y, (True, True)))
 
 
 def test_fifty_thousand_points_are_drawn_as_a_few_thousand_with_the_whole_front_and_every_occupied_place():
     table = cloud()
-    whole = sweep_marks.front(table[STEP].to_numpy(), table[COST].to_numpy(), (True, True))
+    whole = sweep_marks.pareto_mask(table[STEP].to_numpy(), table[COST].to_numpy(), (True, True))
     marks = sweep_marks.scatter(table, STEP, COST, SYSTEM, (True, False))
     assert len(marks) < 10_000 and set(table[POINT][whole]) == set(marks[POINT][marks.front]) and 0 < whole.sum() < 100
     assert {table[STEP].idxmax(), table[STEP].idxmin(), table[COST].idxmax(), table[COST].idxmin()} <= set(marks[POINT])
@@ -99,8 +99,8 @@ def test_a_mark_that_stands_for_many_points_says_how_many():
 
 def test_a_cell_shows_the_best_or_the_median_of_the_other_knobs_and_stands_for_its_best_point():
     table = frame()
-    best = sweep_marks.grid(table, (RATE, SYSTEM), STEP, "best").set_index(["first", "second"])
-    median = sweep_marks.grid(table, (RATE, SYSTEM), STEP, "median").set_index(["first", "second"])
+    best = sweep_marks.heat_map_cells(table, (RATE, SYSTEM), STEP, "best").set_index(["first", "second"])
+    median = sweep_marks.heat_map_cells(table, (RATE, SYSTEM), STEP, "median").set_index(["first", "second"])
     for rate, (at, system) in itertools.product((1, 2, 4, 8), enumerate(("cxl-d", "cxl-b", "cxl"))):
         cell = best.loc[(rate, system)]
         assert (cell.metric, cell.low, cell.high, cell["count"]) == (
@@ -117,7 +117,7 @@ def test_a_cell_shows_the_best_or_the_median_of_the_other_knobs_and_stands_for_i
 def test_an_empty_cell_keeps_its_place_so_that_both_axes_stay_in_order():
     table = frame()
     gone = table[~((table[RATE] == 1) & (table[SYSTEM] == "cxl-d"))]
-    found = sweep_marks.grid(gone, (RATE, SYSTEM), STEP, "best")
+    found = sweep_marks.heat_map_cells(gone, (RATE, SYSTEM), STEP, "best")
     assert list(found["first"].drop_duplicates()) == [1, 2, 4, 8] and list(found["second"][:3]) == ["cxl-d", "cxl-b", "cxl"]
     assert np.isnan(found.metric.iloc[0]) and found.metric.notna().sum() == 11
 
@@ -125,7 +125,7 @@ def test_an_empty_cell_keeps_its_place_so_that_both_axes_stay_in_order():
 def test_a_value_at_which_no_point_could_run_keeps_its_empty_cells():
     table = frame()
     table.loc[table[RATE] <= 2, STEP] = np.nan
-    found = sweep_marks.grid(table, (RATE, SYSTEM), STEP, "best")
+    found = sweep_marks.heat_map_cells(table, (RATE, SYSTEM), STEP, "best")
     assert list(found["first"].drop_duplicates()) == [1, 2, 4, 8] and found.metric.isna().sum() == 6
     figure = sweep_figures.heat_map(table, SWEEP.axes[:2], STEP, "best", True)
     assert "Empty cells" in figure.note and figure.spec["encoding"]["x"]["sort"] == [1, 2, 4, 8]
@@ -134,18 +134,18 @@ def test_a_value_at_which_no_point_could_run_keeps_its_empty_cells():
 
 def test_many_values_of_an_axis_become_bins_that_hold_every_point():
     table = cloud(5000)
-    shown = sweep_marks.steps(table[RATE], log=True)
+    shown = sweep_marks.steps_of_axis(table[RATE], log=True)
     assert shown.nunique() == sweep_marks.BINS
     ratio = (table[RATE] / shown).to_numpy()
     assert ratio.max() / ratio.min() < (64.0) ** (2 / sweep_marks.BINS) * 1.03, "no value is far from its bin's middle"
-    assert sweep_marks.reduced(table, (RATE, SYSTEM), STEP, "best")["count"].sum() == len(table)
+    assert sweep_marks.reduced_places(table, (RATE, SYSTEM), STEP, "best")["count"].sum() == len(table)
 
 
 def test_lines_are_thinned_evenly_and_few_stay_as_they_are():
     found = pd.DataFrame({"second": [float(at) for at in range(30)], "metric": 1.0})
-    kept, many = sweep_marks.few_lines(found)
+    kept, many = sweep_marks.limited_lines(found)
     assert many == 30 and len(kept) == sweep_marks.MOST_LINES and {0.0, 29.0} <= set(kept["second"])
-    assert sweep_marks.few_lines(kept)[0] is kept
+    assert sweep_marks.limited_lines(kept)[0] is kept
 
 
 @each(
@@ -154,12 +154,12 @@ def test_lines_are_thinned_evenly_and_few_stay_as_they_are():
         ((), 24),
         ((Constraint(RATE, ">=", 4),), 12),
         ((Constraint(STEP, "<=", 3.25),), 3),
-        ((Words(SYSTEM, ("cxl", "cxl-b")), Constraint(BATCH, "=", 8)), 8),
+        ((FilterWords(SYSTEM, ("cxl", "cxl-b")), Constraint(BATCH, "=", 8)), 8),
         ((Constraint("AUC", ">=", 0.5),), 0),
     ],
 )
 def test_a_filter_keeps_the_rows_that_meet_it(limits, left):
-    table = sweep_table.kept(frame(), limits)
+    table = sweep_table.filtered_rows(frame(), limits)
     assert len(table) == left
     if limits == (Constraint(STEP, "<=", 3.25),):
         assert (table[STEP] <= 3.25).all()
@@ -169,7 +169,7 @@ def test_the_best_of_equal_points_is_the_cheapest():
     table = frame(
         step=lambda rate, system, batch: 1.0 + (rate == 1), cost=lambda rate, system, batch: abs(rate - 4) + system + batch
     )
-    assert sweep_table.ranked(table, STEP)[RATE].iloc[0] == 4
+    assert sweep_table.rank_rows(table, STEP)[RATE].iloc[0] == 4
     said = sweep_findings.finding(table, SWEEP.axes, STEP, None)
     assert said == (
         "Best Step time: 1.00 ms at CXL bandwidth [GB/s] = 4, Training system = CXL-D, Batch size [samples] = 8, and at 17 more."
@@ -178,7 +178,7 @@ def test_the_best_of_equal_points_is_the_cheapest():
 
 def test_the_knob_that_matters_is_the_one_that_moves_the_metric():
     table = frame(step=lambda rate, system, batch: 7.0 * system)
-    system, *others = sweep_findings.shares(SWEEP, table, STEP)
+    system, *others = sweep_findings.variance_shares(SWEEP, table, STEP)
     assert (system.path, system.alone) == (SYSTEM, pytest.approx(1)) and all(one.alone == pytest.approx(0) for one in others)
 
 
@@ -187,7 +187,7 @@ def test_knobs_matter_over_the_rows_that_are_left_though_their_number_and_their_
     halves = table[table[SYSTEM] == "cxl-d"], table[table[SYSTEM] == "cxl-b"]
     told = [half.assign(**{STEP: half[STEP] / half[STEP].sum()}) for half in halves]
     assert len(halves[0]) == len(halves[1])
-    assert [sweep_findings.shares(SWEEP, half, STEP)[0].path for half in told] == [RATE, BATCH]
+    assert [sweep_findings.variance_shares(SWEEP, half, STEP)[0].path for half in told] == [RATE, BATCH]
 
 
 def test_a_box_over_parallel_scales_reads_back_as_filters_that_keep_what_crosses_it():
@@ -195,11 +195,11 @@ def test_a_box_over_parallel_scales_reads_back_as_filters_that_keep_what_crosses
     scales = [sweep_parallel.scale(table, name) for name in (RATE, SYSTEM, STEP)]
     low, high = 0.2, 0.75
     for at, one in enumerate(scales):
-        limits = sweep_parallel.brushed(scales, {"at": (at - 0.1, at + 0.1), "y": (low, high)})
+        limits = sweep_parallel.box_filters(scales, {"at": (at - 0.1, at + 0.1), "y": (low, high)})
         expected = table[(one.heights >= low - 1e-3) & (one.heights <= high + 1e-3)]
-        assert list(sweep_table.kept(table, limits)[POINT]) == list(expected[POINT]) and 0 < len(expected) < len(table)
-    assert {limit.name for limit in sweep_parallel.brushed(scales, {"at": (0.9, 2.2), "y": (0.5, 1.0)})} == {SYSTEM, STEP}
-    assert {limit.name for limit in sweep_parallel.brushed(scales, {"at": (0.55, 0.7), "y": (0.1, 1.0)})} == {SYSTEM}
+        assert list(sweep_table.filtered_rows(table, limits)[POINT]) == list(expected[POINT]) and 0 < len(expected) < len(table)
+    assert {limit.name for limit in sweep_parallel.box_filters(scales, {"at": (0.9, 2.2), "y": (0.5, 1.0)})} == {SYSTEM, STEP}
+    assert {limit.name for limit in sweep_parallel.box_filters(scales, {"at": (0.55, 0.7), "y": (0.1, 1.0)})} == {SYSTEM}
 
 
 def test_parallel_ribbons_stand_for_every_point_between_two_scales():
@@ -223,8 +223,8 @@ FIGURES = (
     sweep_figures.lines(frame(), SWEEP.axes[:1], STEP, "best"),
     sweep_figures.pareto(cloud(), STEP, COST, SYSTEM),
     sweep_figures.parallel(frame(), (RATE, SYSTEM, STEP), STEP)[0],
-    sweep_figures.matters(sweep_findings.shares(SWEEP, frame(), STEP), STEP),
-    sweep_figures.Figure(sweep_charts.bars(STEP), pd.DataFrame(columns=["name", "amount"]), ""),
+    sweep_figures.importance_figure(sweep_findings.variance_shares(SWEEP, frame(), STEP), STEP),
+    sweep_figures.Figure(sweep_charts.pin_bars(STEP), pd.DataFrame(columns=["name", "amount"]), ""),
 )
 
 
@@ -235,7 +235,7 @@ def test_a_chart_of_a_sweep_is_valid_vega_lite_and_names_only_columns_that_it_ge
 
 
 def test_values_that_are_suggested_for_a_knob_make_an_axis():
-    suggested = {path: axes_panel.suggestion(knob, SWEEP.base) for path, knob in KNOBS.items()}
+    suggested = {path: axes_panel.suggested_values(knob, SWEEP.base) for path, knob in KNOBS.items()}
     assert sum(map(bool, suggested.values())) > len(KNOBS) / 2
     for path, text in suggested.items():
         assert not text or 1 <= len(axes.parse(f"{path}:{text}").values) <= 30, path
@@ -243,7 +243,7 @@ def test_values_that_are_suggested_for_a_knob_make_an_axis():
 
 def test_the_values_that_come_within_a_percent_of_the_best_are_named():
     table = frame(step=lambda rate, system, batch: 1.0 + (rate == 1) + 0.5 * system + 0.001 * batch)
-    said = sweep_findings.plateaus(table, SWEEP.axes, STEP)
+    said = sweep_findings.plateau_sentence(table, SWEEP.axes, STEP)
     assert said.startswith(f"Within 1 % of it: {KNOBS[RATE].title} from 2 to ") and "system" not in said.lower()
     steep = frame(step=lambda rate, system, batch: rate * (1 + system) * batch)
-    assert sweep_findings.plateaus(steep, SWEEP.axes, STEP) == ""
+    assert sweep_findings.plateau_sentence(steep, SWEEP.axes, STEP) == ""

@@ -2,7 +2,7 @@
 
 from engine.crashcheck.view import line_of
 from pages.failures_page.crash_viewer import PROTOCOLS
-from pages.shell.places import MOVED, OPENED, PLACES
+from pages.shell.places import NEW_PLACES, OPEN_SECTIONS, PLACES
 from pages.ui.page_link import script
 from tests import ROOT
 from tests.apps import address, link, opened
@@ -13,8 +13,8 @@ CRASH = line_of(PROTOCOLS["Undo log"], "adr", 5, "everything")
 
 def test_each_place_and_old_address_has_a_script_and_each_script_is_one():
     scripts = {str(path.relative_to(ROOT)) for path in (ROOT / "pages").glob("*.py")} - {script("__init__")}
-    assert scripts == {script(place) for place in (*PLACES, *MOVED)}
-    assert set(MOVED.values()) <= set(PLACES) and set(OPENED) <= set(MOVED) and not set(MOVED) & set(PLACES)
+    assert scripts == {script(place) for place in (*PLACES, *NEW_PLACES)}
+    assert set(NEW_PLACES.values()) <= set(PLACES) and set(OPEN_SECTIONS) <= set(NEW_PLACES) and not set(NEW_PLACES) & set(PLACES)
 
 
 def test_a_link_that_opens_on_one_page_is_taken_up_by_all_others():

@@ -2,7 +2,7 @@
 
 import re
 
-from pages.ui.words import GLOSSARY, sections, used
+from pages.ui.words import GLOSSARY, meanings_in, sections
 from tests import ROOT
 
 
@@ -15,10 +15,10 @@ def test_each_word_has_one_meaning_of_one_sentence():
 
 
 def test_a_text_is_explained_by_the_words_that_it_uses():
-    explained = used("The link exposes 3 ms; PMEM modules wear, whatever the batch.")
+    explained = meanings_in("The link exposes 3 ms; PMEM modules wear, whatever the batch.")
     assert "**PMEM** persistent memory" in explained and "**module**" in explained and "**wear**" in explained
     assert "**batch**" not in explained and "**exposed**" not in explained
-    assert used("Nothing of the kind.") is None and used("logical") is None
+    assert meanings_in("Nothing of the kind.") is None and meanings_in("logical") is None
 
 
 def test_the_container_has_the_glossary():

@@ -16,7 +16,7 @@ from pages.answers import data_file, runs
 from pages.data_page import cache_size, uploads, workload_charts, workload_tables
 from pages.design_page import training_panel
 from pages.gate import access
-from pages.gate.typed_path import expanded
+from pages.gate.typed_path import expand_path
 from pages.graphics import charts
 from pages.graphics.log_axes import log_ticks
 from pages.own_data import panel, ways
@@ -34,7 +34,7 @@ def unknown(monkeypatch, tmp_path):
     monkeypatch.setattr(data_file, "_FILES", {})
     monkeypatch.setattr(access, "_token", "")
     monkeypatch.setattr(uploads, "FOLDER", tmp_path / "own" / "uploads")
-    monkeypatch.setattr(mapping, "KEPT", tmp_path / "own" / "mappings")
+    monkeypatch.setattr(mapping, "KEPT_MAPPINGS", tmp_path / "own" / "mappings")
     monkeypatch.setattr(runs.service, "ensure_service", lambda store: "")  # what is asked for is not computed
 
 
@@ -113,7 +113,7 @@ def test_the_names_of_columns_are_for_those_alone_who_may_see_the_file(clicks, t
 
 
 def _profile(app, path):
-    return workload_tables.counted(workload_tables.asked(app.session_state["scenario"]), 1_000_000, str(path))
+    return workload_tables.counted_profile(workload_tables.profile_scenario(app.session_state["scenario"]), 1_000_000, str(path))
 
 
 PASTED = ("{}", " {} ", "'{}'", '"{}"', '"{}" ', "{}\n", "\n\t{}\r\n", "`{}`", "\u201c{}\u201d", "'{}'\n")
@@ -126,15 +126,15 @@ def test_a_path_is_read_as_people_paste_it(form, tmp_path):
         path.write_text("")
         escaped = str(path).replace(" ", "\\ ").replace("(", "\\(").replace(")", "\\)").replace("&", "\\&")
         for written in (str(path), escaped, path.as_uri(), path.as_uri().replace("file://", "file://localhost")):
-            assert expanded(form.format(written)) == path
+            assert expand_path(form.format(written)) == path
 
 
 def test_a_name_that_has_a_backslash_stays_and_a_home_folder_is_found(tmp_path, monkeypatch):
     path = tmp_path / "a\\ b.csv"
     path.write_text("")
-    assert expanded(str(path)) == path
+    assert expand_path(str(path)) == path
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert expanded("'~/my clicks.csv'") == expanded("~/my\\ clicks.csv") == tmp_path / "my clicks.csv"
+    assert expand_path("'~/my clicks.csv'") == expand_path("~/my\\ clicks.csv") == tmp_path / "my clicks.csv"
 
 
 SIZES = {
@@ -154,20 +154,20 @@ SIZES = {
 
 @each("typed_size", SIZES)
 def test_a_size_has_any_unit_and_a_bare_number_is_in_gigabytes(typed_size):
-    assert cache_size.parsed(typed_size) == pytest.approx(SIZES[typed_size])
+    assert cache_size.parse_size(typed_size) == pytest.approx(SIZES[typed_size])
 
 
 @each("typed_size", ["", "plenty", "5 GBit", "-1 GB", "1.2.3", "kB"])
 def test_what_is_no_size_is_refused(typed_size):
     with pytest.raises(ValueError):
-        cache_size.parsed(typed_size)
+        cache_size.parse_size(typed_size)
 
 
 @each("tables", [(5_000, 3, "kB"), (30_000_000, 1, "MB"), (10**9, 4, "GB"), (3 * 10**9, 260, "TB")])
 def test_axes_over_sizes_have_the_unit_of_the_tables_and_ticks_at_1_2_5(tables):
     rows, number, unit = tables
     changes = {"model.num_tables": number, "model.num_embeddings": (rows,), "model.pooling": (1,)}
-    found = workload_tables.expected(workload_tables.asked(with_values(preset("tiny").scenario, changes)))
+    found = workload_tables.expected_profile(workload_tables.profile_scenario(with_values(preset("tiny").scenario, changes)))
     frame = workload_tables.hits(found, 0.01, {})
     assert workload_tables.unit(found) == unit and 10 <= frame["x"].max() < 10_000
     ticks = log_ticks(frame["x"])
@@ -185,10 +185,10 @@ def test_a_finding_about_small_tables_is_one_of_some_tables_only(clicks):
     Path(f"{clicks}.toml").write_text('label = "label"\nids = ["user", "item", "category"]\n')
     file = data_file.register(clicks)
     scenario = panel.scenario_of(preset("tiny").scenario, file, shape_of(str(clicks), file.digest))
-    found = workload_tables.counted(scenario, 10_000, str(clicks))
-    told = workload_tables.on_tables(found, 0.1)
+    found = workload_tables.counted_profile(scenario, 10_000, str(clicks))
+    told = workload_tables.tables_sentence(found, 0.1)
     assert "smallest tables" not in told and " of its lookups: " in told and "item (" in told and found.samples == 540
-    assert workload_tables.on_tables(found, 1.0).startswith("With 100 % of each table cached")
+    assert workload_tables.tables_sentence(found, 1.0).startswith("With 100 % of each table cached")
 
 
 def test_passes_are_counted():
@@ -203,12 +203,16 @@ def test_passes_are_counted():
 def test_where_auc_falls_the_advice_is_fewer_passes_and_not_more_batches():
     scenario = with_values(preset("tiny").scenario, {"data.batch_size": 500})
     training = [{"Batch": n, "AUC": auc} for n, auc in ((99, 0.6), (199, 0.7), (299, None), (399, 0.68))]
-    advice = falling_auc.advice(training, scenario, 50_000)
+    advice = falling_auc.falling_auc_advice(training, scenario, 50_000)
     assert "after 2 passes" in advice and "set Passes to 2" in advice and "fallen by 0.0200" in advice
-    assert "fewer batches" in falling_auc.advice(training, scenario)
-    assert "more batches" not in training_panel.learned(0.68, 0.72, True)
-    assert "more batches" in training_panel.learned(0.68, 0.72, False)
-    assert falling_auc.advice(training[:2], scenario, 50_000) == "" == falling_auc.advice([], scenario, 50_000)
+    assert "fewer batches" in falling_auc.falling_auc_advice(training, scenario)
+    assert "more batches" not in training_panel.yardstick_sentence(0.68, 0.72, True)
+    assert "more batches" in training_panel.yardstick_sentence(0.68, 0.72, False)
+    assert (
+        falling_auc.falling_auc_advice(training[:2], scenario, 50_000)
+        == ""
+        == falling_auc.falling_auc_advice([], scenario, 50_000)
+    )
 
 
 def test_the_curve_of_auc_is_titled_with_its_error_and_has_a_rule_of_it_at_each_point():

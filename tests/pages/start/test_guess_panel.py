@@ -30,7 +30,7 @@ def unknown(monkeypatch, tmp_path):
     monkeypatch.setattr(data_file, "_FILES", {})
     monkeypatch.setattr(access, "_token", "")
     monkeypatch.setattr(uploads, "FOLDER", tmp_path / "own" / "uploads")
-    monkeypatch.setattr(mapping, "KEPT", tmp_path / "own" / "mappings")
+    monkeypatch.setattr(mapping, "KEPT_MAPPINGS", tmp_path / "own" / "mappings")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_table_of_uneven_lists_is_trained_on_for_the_model_of_another_number_o
     path.write_text("paid,tags,product\n" + "".join(f"{n % 2},{'|'.join('abcd'[: n % 4 + 1])},{n % 30}\n" for n in range(90)))
     app = typed(path)
     app.button(key="accept guess").click().run()
-    app.radio(key=questions.CHOSEN).set_value(1).run()
+    app.radio(key=questions.QUESTION_KEY).set_value(1).run()
     app.button(key="own data").click().run()
     assert len(app.session_state["scenario"].data.bag_length_cv) == 2 and not app.error and not app.exception
     assert "your model (2 tables" in text(app.header)
@@ -144,9 +144,9 @@ def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
 
 
 def test_without_the_token_a_file_named_at_start_is_shown_but_not_described(path, monkeypatch):
-    monkeypatch.setattr(ways, "given", lambda: data_file.register(path, data_file.START))
+    monkeypatch.setattr(ways, "given_file", lambda: data_file.register(path, data_file.START))
     app = apps.opened("start")
-    assert "nobody has described" in text(app.markdown) and access.HOW in text(app.caption)
+    assert "nobody has described" in text(app.markdown) and access.TOKEN_HINT in text(app.caption)
     assert not any(button.key == "accept guess" for button in app.button) and 'label = "paid"' in text(app.code)
 
 
@@ -238,7 +238,7 @@ def test_an_upload_has_a_mapping_of_its_visitor_alone(path, monkeypatch):
         return written(there, text)
 
     monkeypatch.setattr(mapping, "_write", refused)
-    assert mapping.save(path, "label = 'paid'\nids = 'shopper'\n").parent == mapping.KEPT
+    assert mapping.save(path, "label = 'paid'\nids = 'shopper'\n").parent == mapping.KEPT_MAPPINGS
     app = apps.opened("start")
     field = app.file_uploader(key=ways.UPLOAD)
     field.set_value([("shop.csv", TABLE.encode(), "text/csv"), ("shop.toml", b"", "text/plain")]).run()
@@ -277,8 +277,8 @@ def test_followed_work_says_how_far_it_is_and_stops_once_nobody_waits(monkeypatc
                 progress_file.remove(place)
         return number
 
-    with pytest.raises(progress_file.Stopped):
-        progress_file.run(place, work, 10)
+    with pytest.raises(progress_file.WorkStopped):
+        progress_file.run_watched(place, work, 10)
     assert seen == [(step / 10, f"step {step}") for step in range(3)] + [(0.3, "step 3")]
     assert progress(place) == (0.0, "") and not Path(place).exists()
 

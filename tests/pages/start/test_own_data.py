@@ -74,12 +74,12 @@ def inputs(app):
 
 
 def test_without_the_token_no_path_is_asked_for_and_none_that_is_sent_is_read(tmp_path, monkeypatch):
-    access.begin()
+    access.set_token()
     path = written(tmp_path, {"own.csv": RATINGS})
     for token in ("", "wrong"):
         monkeypatch.setattr(access, "shown_token", lambda token=token: token)
         app = apps.opened("start", None, **{ways.PATH: str(path)})
-        assert inputs(app) == {ways.UPLOAD} and access.HOW in text(app.caption)
+        assert inputs(app) == {ways.UPLOAD} and access.TOKEN_HINT in text(app.caption)
         assert "own.csv" not in shown(app) and not app.error
 
 
@@ -87,7 +87,7 @@ def test_with_the_token_a_path_is_read_as_people_type_it(tmp_path, monkeypatch, 
     path = written(tmp_path, {"own data.csv": RATINGS})
     monkeypatch.setenv("HOME", str(tmp_path))
     app = apps.opened("start")
-    assert inputs(app) == {ways.PATH, ways.UPLOAD} and access.HOW not in text(app.caption)
+    assert inputs(app) == {ways.PATH, ways.UPLOAD} and access.TOKEN_HINT not in text(app.caption)
     for typed in (f"  {path}\t", " ~/own data.csv "):
         app.text_input(key=ways.PATH).set_value(typed).run()
         assert "movielens, 60 samples" in text(app.markdown) and not app.error
@@ -111,7 +111,7 @@ def test_an_upload_is_read_with_all_its_files_or_refused_on_the_page(tmp_path):
 
 def linked(content):
     """Return the link to a file that the server knows."""
-    return {"preset": "tiny", "data.digest": uploads.keep([("own.csv", content)]).digest}
+    return {"preset": "tiny", "data.digest": uploads.keep_upload([("own.csv", content)]).digest}
 
 
 @each("fault", FAULTS, few=7)
@@ -161,13 +161,13 @@ def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, mo
     next(button for button in app.button if "of the file's shape" in button.label).click().run()
     assert not app.error
     fields = app.session_state["scenario"]
-    monkeypatch.setattr(fit_view, "fitted", stumble)
+    monkeypatch.setattr(fit_view, "fit_of_file", stumble)
     app.button(key="fit").click().run()
     assert text(app.error).startswith("own.csv:17: ") and SECRET not in shown(app)
     monkeypatch.setattr(fit_view, "draw", stumble)
     app.run()
     assert text(app.error).startswith("own.csv:17: ") and SECRET not in shown(app)
-    monkeypatch.setattr(ways, "given", lambda: file)
+    monkeypatch.setattr(ways, "given_file", lambda: file)
     monkeypatch.setattr(own_data, "shape_of", stumble)
     app = apps.opened("start")
     assert text(app.error).startswith("own.csv:17: ") and SECRET not in shown(app)
@@ -219,10 +219,10 @@ def test_a_folder_named_at_start_leads_nowhere_else(tmp_path, named):
     assert data_folder.names() == ("inside.csv", "own.csv", "real.csv")
     for name in ("file.csv", "folder.d/secret.csv", "../outside/secret.csv", str(secret), "own.csv.toml", "pipe.csv", "", "."):
         with pytest.raises(BadFile, match="is no data file of the folder"):
-            data_folder.chosen(name)
+            data_folder.named_file(name)
     with pytest.raises(BadFile, match=r"own\.csv\.toml leads out"):
-        data_folder.chosen("own.csv")
-    assert data_folder.chosen("inside.csv").origin == data_file.START
+        data_folder.named_file("own.csv")
+    assert data_folder.named_file("inside.csv").origin == data_file.START
 
 
 def test_a_blank_name_at_start_names_nothing(named):

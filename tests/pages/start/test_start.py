@@ -32,7 +32,7 @@ def test_ones_own_model_is_sized_while_it_is_written_and_applied_as_one():
     app.text_input(key="own model.embedding_dim").set_value("32").run()
     assert "40 tables, 12.8 GB, 800 lookups a sample" in text(app.markdown)
     before = asked(app)
-    app.radio(key=questions.CHOSEN).set_value(1).run()
+    app.radio(key=questions.QUESTION_KEY).set_value(1).run()
     app.button(key="own").click().run()
     found = asked(app)
     assert (found.model.num_tables, found.model.num_embeddings, found.model.embedding_dim) == (40, (2_500_000,), 32)
@@ -48,7 +48,7 @@ def test_ones_own_model_is_sized_while_it_is_written_and_applied_as_one():
 @each("place", range(len(questions.QUESTIONS)), few=2)
 def test_a_question_leads_to_the_place_that_answers_it(place):
     app = apps.opened("start")
-    app.radio(key=questions.CHOSEN).set_value(place).run()
+    app.radio(key=questions.QUESTION_KEY).set_value(place).run()
     chosen = questions.QUESTIONS[place]
     key = "result trainingcxl-rm1" if chosen is questions.PAPERS else "card trainingcxl-rm1"
     assert [button.key for button in app.button if str(button.key).startswith("result")] or chosen is not questions.PAPERS
@@ -68,7 +68,7 @@ def test_a_question_leads_to_the_place_that_answers_it(place):
     ],
 )
 def test_numbers_are_read_as_people_write_them(written, read):
-    assert own_model.exact(written) == read
+    assert own_model.exact_numbers(written) == read
 
 
 def test_every_model_is_offered_under_its_paper_and_drawn():
@@ -76,7 +76,7 @@ def test_every_model_is_offered_under_its_paper_and_drawn():
     for name in preset_names():
         drawn = ElementTree.fromstring(picture.of_preset(name))
         bars = [float(bar.get("height")) for bar in drawn if bar.tag.endswith("rect")]
-        assert 1 <= len(bars) <= picture.MOST and bars == sorted(bars, reverse=True) and max(bars) <= picture.HEIGHT
+        assert 1 <= len(bars) <= picture.MAX_TABLES and bars == sorted(bars, reverse=True) and max(bars) <= picture.HEIGHT
 
 
 def test_ones_own_file_is_trained_on_by_its_digest_and_a_missing_one_is_refused(tmp_path, trusted):

@@ -44,15 +44,15 @@ def day(number):
 
 def shapes(path):
     """Return what a reader makes of an upload."""
-    found = formats.read(path)
+    found = formats.read_file(path)
     return found.format, found.samples, found.pooling
 
 
 def test_an_upload_is_kept_under_its_digest_whatever_its_name(folder):
-    one, other = (uploads.keep([("../train.txt", content)]) for content in (b"one", b"other"))
+    one, other = (uploads.keep_upload([("../train.txt", content)]) for content in (b"one", b"other"))
     assert (one.path.read_bytes(), other.path.read_bytes()) == (b"one", b"other")
     assert one.path.parent.parent == folder and one.path.name == "_train.txt"
-    assert uploads.keep([("../train.txt", b"one")]) == one and len(list(folder.iterdir())) == 2
+    assert uploads.keep_upload([("../train.txt", b"one")]) == one and len(list(folder.iterdir())) == 2
 
 
 @each(
@@ -74,13 +74,15 @@ def test_an_upload_is_kept_under_its_digest_whatever_its_name(folder):
 def test_a_mapping_says_what_its_file_means_however_both_are_called(data, mapping):
     table = gzip.compress(TABLE) if data.endswith("gz") else TABLE
     for files in ([(data, table), (mapping, MAPPING)], [(mapping, MAPPING), (data, table)]):
-        found = uploads.keep(files)
-        assert formats.read(found.path).samples == SAMPLES and formats.read(found.path).pooling == (1,), data
+        found = uploads.keep_upload(files)
+        assert formats.read_file(found.path).samples == SAMPLES and formats.read_file(found.path).pooling == (1,), data
 
 
 def test_files_that_belong_together_are_read_together():
-    assert shapes(uploads.keep(day(0)).path) == ("torchrec", SAMPLES, (1,))
-    assert uploads.keep(day(0)).digest == uploads.keep(reversed(day(0))).digest != uploads.keep(day(1)).digest
+    assert shapes(uploads.keep_upload(day(0)).path) == ("torchrec", SAMPLES, (1,))
+    assert (
+        uploads.keep_upload(day(0)).digest == uploads.keep_upload(reversed(day(0))).digest != uploads.keep_upload(day(1)).digest
+    )
 
 
 @each(
@@ -106,20 +108,20 @@ def test_files_that_belong_together_are_read_together():
 )
 def test_a_file_that_would_be_left_out_is_refused_by_name(files, words, folder):
     with pytest.raises(BadFile) as refused:
-        uploads.keep(files)
+        uploads.keep_upload(files)
     assert all(word in str(refused.value) for word in words)
     assert not folder.exists() or not list(folder.iterdir()), "nothing of it is kept"
 
 
 def test_one_file_that_was_given_twice_is_one():
-    assert uploads.keep([("own.csv", b"one"), ("own.csv", b"one")]).path.read_bytes() == b"one"
+    assert uploads.keep_upload([("own.csv", b"one"), ("own.csv", b"one")]).path.read_bytes() == b"one"
 
 
 def test_uploads_are_for_the_server_alone_whatever_an_older_one_left(folder):
     folder.mkdir(mode=0o755)
     files = [("own.csv", TABLE), ("own.toml", MAPPING)]
     for _ in range(2):
-        found = uploads.keep(files).path
+        found = uploads.keep_upload(files).path
         modes = {path: path.stat().st_mode & 0o777 for path in (folder, found.parent, *found.parent.iterdir())}
         assert set(modes.values()) == {0o700, 0o600} and all((mode == 0o700) == path.is_dir() for path, mode in modes.items())
         found.parent.chmod(0o755)
@@ -128,27 +130,27 @@ def test_uploads_are_for_the_server_alone_whatever_an_older_one_left(folder):
 
 @each("left", [b"", TABLE[:-1], TABLE.swapcase(), TABLE + b"1"])
 def test_what_a_crash_left_of_an_upload_is_not_taken_for_it(left, folder):
-    found = uploads.keep([("own.csv", TABLE)])
+    found = uploads.keep_upload([("own.csv", TABLE)])
     found.path.write_bytes(left)
-    assert uploads.keep([("own.csv", TABLE)]) == found and found.path.read_bytes() == TABLE
+    assert uploads.keep_upload([("own.csv", TABLE)]) == found and found.path.read_bytes() == TABLE
     assert [path.name for path in folder.iterdir()] == [found.path.parent.name]
 
 
 def test_a_disk_that_keeps_less_than_it_was_given_is_noticed(monkeypatch, folder):
     monkeypatch.setattr(uploads.os, "fsync", lambda number: os.ftruncate(number, 5))
     with pytest.raises(BadFile, match="not kept whole"):
-        uploads.keep([("own.csv", TABLE)])
+        uploads.keep_upload([("own.csv", TABLE)])
     assert not list(folder.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(folder):
     folder.write_text("a file where the folder should be")
     with pytest.raises(BadFile, match="cannot be kept on the server"):
-        uploads.keep([("own.csv", TABLE)])
+        uploads.keep_upload([("own.csv", TABLE)])
 
 
 def test_an_upload_is_its_sessions_own(monkeypatch):
-    found = uploads.keep([("own.csv", TABLE)])
+    found = uploads.keep_upload([("own.csv", TABLE)])
     state = {}
     monkeypatch.setattr(data_file.st, "session_state", state)
     assert not data_file.is_visible(found)

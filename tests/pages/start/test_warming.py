@@ -13,8 +13,8 @@ from tests import apps
 def compiling(monkeypatch):
     """Kernels that are being compiled until the test says that they are ready."""
     found = SimpleNamespace(done=12, total=48, ready=threading.Event())
-    monkeypatch.setattr(warming, "compiled", lambda: False)
-    monkeypatch.setattr(warming, "Compiling", lambda command: found)
+    monkeypatch.setattr(warming, "all_compiled", lambda: False)
+    monkeypatch.setattr(warming, "CompileProcess", lambda command: found)
     warming._compiler.clear()
     yield found
     warming._compiler.clear()
@@ -32,6 +32,6 @@ def test_knobs_and_a_word_come_before_the_estimate_and_the_page_as_soon_as_it_ca
 
 
 def test_a_start_without_anything_to_compile_begins_no_process(monkeypatch):
-    monkeypatch.setattr(warming, "Compiling", lambda command: pytest.fail("a process was begun"))
+    monkeypatch.setattr(warming, "CompileProcess", lambda command: pytest.fail("a process was begun"))
     warming._compiler.clear()
     assert not warming.kernels_missing()

@@ -43,7 +43,7 @@ def paste(app, here, written):
 @each("place", range(2))
 def test_tables_pasted_on_start_are_asked_about_with_one_press(place):
     app = start()
-    app.radio(key=questions.CHOSEN).set_value(place).run()
+    app.radio(key=questions.QUESTION_KEY).set_value(place).run()
     paste(app, "start", LIST)
     assert "2 tables, 5,200,000 rows, 1.33 GB with optimizer state: 1.28 GB 128 wide, 51.2 MB 64 wide" in text(app.markdown)
     app.button(key=APPLY.format("start")).click().run()

@@ -18,7 +18,7 @@ from engine.systems.row_kinds import row_bytes
 from engine.systems.traffic import activation_bytes, num_rows, table_bytes
 from engine.units import MiB
 from engine.workload.source import source
-from pages.ui.plain import plain
+from pages.ui.plain import escape_markdown
 from tests.cases import each
 
 ROWS = (50, 2_000, 30_000, 200_000)
@@ -131,7 +131,7 @@ def test_more_copies_than_a_gpu_has_room_for_are_refused():
     assert table_bytes(asked) / 16 < 40 * MiB
     assert "policy.replicated_rows=40.0 does not fit" in estimate(asked).outcome
     large = over(**{"policy.replicated_rows": 90_000.0, "model.num_embeddings": (10**9,), "machine.num_gpus": 64})
-    assert plain(estimate(large).outcome).startswith("Replicated rows 90000.0 MiB does not fit")
+    assert escape_markdown(estimate(large).outcome).startswith("Replicated rows 90000.0 MiB does not fit")
 
 
 @each(("knobs",), [{}, {"machine.network_bandwidth_GBps": 100.0}, {"data.popularity": "uniform"}, {"machine.num_gpus": 2}])

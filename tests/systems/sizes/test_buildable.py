@@ -3,18 +3,18 @@
 from engine.core import catalog
 from engine.core.figures import figure
 from engine.core.part_files import tables
-from engine.core.part_files.known import BETWEEN
+from engine.core.part_files.known import DIGEST_SEPARATOR
 from engine.hardware.devices.dram import DIMMS_GiB
 from engine.hardware.devices.expander_dram import EXPANDERS, card_lanes
-from engine.hardware.devices.pmem import BESIDE
-from engine.registry import names
+from engine.hardware.devices.pmem import HOST_LIST
+from engine.registry import variant_names
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import ready
+from engine.schedule.machine import ready_machine
 from engine.systems.buildable import does_not_fit, parts_of, states_of
 from engine.systems.buildable.contents import GENERIC, like_dimms
 from engine.systems.capacity import fit
-from engine.systems.sizing import dimms, most_dimms
+from engine.systems.sizing import dimms_GiB, max_dram_GiB
 from tests.cases import each
 from tests.parts.conftest import folder, shipped
 
@@ -221,7 +221,7 @@ def test_a_machine_fits_with_what_there_is_and_is_refused_with_one_part_more(sys
 
 def test_the_supplies_feed_gpus_at_their_limit_cpus_in_full_work_and_the_rest_at_rest():
     own = settled("all-hbm", **of("num_gpus", 2))
-    devices = ready(own.scenario).devices
+    devices = ready_machine(own.scenario).devices
     rest = sum(device.idle_watts for name, device in devices.items() if name not in ("gpu", "host"))
     need = 2 * 350 + 700 + rest
     assert said("all-hbm", of("num_gpus", 2), of("assume", (("chassis.supply-rating", need + 1e-6),))) == ()
@@ -256,11 +256,11 @@ def test_servers_cards_and_logic_stand_among_the_parts():
     assert behind[GENERIC] == 2 and behind["64 GiB ddr4-3200"] == 6
 
 
-@each("system", names("systems"))
+@each("system", variant_names("systems"))
 def test_each_device_that_is_paid_for_is_a_part_and_each_part_has_a_state(system):
     own = settled(system)
     found, states = parts_of(own), states_of(own)
-    priced = {name for name, device in ready(own.scenario).devices.items() if device.price} - {"cxl", "network"}
+    priced = {name for name, device in ready_machine(own.scenario).devices.items() if device.price} - {"cxl", "network"}
     assert len(found) - (GENERIC in found) == len(priced) and all(number > 0 for number in found.values())
     assert {label.rpartition(" ")[2] for label in found if label != GENERIC} == {*states}
     assert {*states.values()} <= {*tables.STATES}
@@ -291,14 +291,14 @@ def test_a_papers_machine_has_parts_whether_it_can_be_built_or_not(name):
 @each("channels", [2, 12, 16, 24])
 def test_like_dimms_are_those_of_which_automatic_sizes_are_made(channels):
     for gib in (1, 64, 500, 1536, 5000):
-        number, each_gib = like_dimms(channels, dimms(channels, gib * 2**30))
-        assert number * each_gib == dimms(channels, gib * 2**30) and number in (channels, 2 * channels)
-    assert like_dimms(channels, 2 * most_dimms(channels)) == (2 * channels, DIMMS_GiB[-1])
+        number, each_gib = like_dimms(channels, dimms_GiB(channels, gib * 2**30))
+        assert number * each_gib == dimms_GiB(channels, gib * 2**30) and number in (channels, 2 * channels)
+    assert like_dimms(channels, 2 * max_dram_GiB(channels)) == (2 * channels, DIMMS_GiB[-1])
 
 
 def test_hosts_of_media_are_hosts_of_the_catalogue():
-    for name in catalog.names("media"):
-        assert {*catalog.listed("media", name, BESIDE)} <= {*catalog.names("host")}
+    for name in catalog.part_names_of("media"):
+        assert {*catalog.list_words("media", name, HOST_LIST)} <= {*catalog.part_names_of("host")}
 
 
 def test_cards_take_the_lanes_of_their_files_or_eight():
@@ -317,4 +317,4 @@ def test_parts_of_ones_own_are_counted_by_their_own_numbers(folder):
     assert said("pmem", own, of("host", "server")) == ("6 modules of crystal need 6 DIMM slots beside abacus; server has 0.",)
     found = parts_of(settled("pmem", **own))
     assert {"wide": 1, "mine": 1, "crystal": 6, "abacus": 1}.items() <= found.items()
-    assert not any(BETWEEN in name for name in (*found, *states_of(settled("pmem", **own))))
+    assert not any(DIGEST_SEPARATOR in name for name in (*found, *states_of(settled("pmem", **own))))

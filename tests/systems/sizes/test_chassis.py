@@ -5,7 +5,7 @@ import pytest
 from engine.estimate import estimate
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import ready
+from engine.schedule.machine import ready_machine
 from engine.systems.capacity import fit
 from tests.cases import each
 
@@ -32,12 +32,12 @@ def node(gpus, system="all-hbm", **knobs):
     ],
 )
 def test_a_node_takes_the_smallest_chassis_with_places_for_its_gpus_and_several_of_the_largest(gpus, name, count):
-    device = ready(node(gpus)).devices["chassis"]
+    device = ready_machine(node(gpus)).devices["chassis"]
     assert device.copies == count and name in device.title
 
 
 def test_a_host_without_gpus_stands_in_two_sockets_however_many_ranks_share_it():
-    assert "two-socket" in ready(node(8, "cpu-only")).devices["chassis"].title
+    assert "two-socket" in ready_machine(node(8, "cpu-only")).devices["chassis"].title
 
 
 @each(("chassis", "places"), [("two-socket", 2), ("one-socket", 1), ("gpu-4-pcie", 4)])
@@ -51,6 +51,6 @@ def test_more_gpus_than_a_chosen_chassis_has_places_for_are_refused_and_the_reme
 
 def test_sixteen_gpus_pay_and_idle_in_two_chassis():
     one, two = (estimate(node(gpus, **{CHASSIS: "gpu-8-sxm", "machine.host_dram_GiB": 64.0})) for gpus in (8, 16))
-    of_gpus = 8 * ready(node(8)).devices["gpu"].price / 8
+    of_gpus = 8 * ready_machine(node(8)).devices["gpu"].price / 8
     more = two.results["Capital cost [USD]"] - one.results["Capital cost [USD]"]
     assert more == pytest.approx(of_gpus + 40_000)

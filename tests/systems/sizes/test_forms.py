@@ -8,7 +8,7 @@ import pytest
 from engine.core import catalog
 from engine.core.part_files.tables import FORMS
 from engine.errors import BadFile
-from engine.hardware.devices.chassis import CHASSIS, GPU_FORMS, PLACED, forms
+from engine.hardware.devices.chassis import CHASSIS, GPU_FORMS, PLACE_FORMS, gpu_forms
 from engine.hardware.devices.gpu import ACCELERATORS
 from engine.hardware.devices.network import FABRICS
 from tests.parts.conftest import folder, shipped
@@ -18,15 +18,15 @@ __all__ = ["folder"]
 
 @pytest.mark.parametrize("name", CHASSIS)
 def test_a_chassis_takes_forms_of_gpu_that_the_catalogue_has_and_no_superchip(name):
-    taken = forms(name)
-    assert catalog.listed("chassis", name, GPU_FORMS) == taken and {*taken} <= {*FORMS} - {"superchip"}
+    taken = gpu_forms(name)
+    assert catalog.list_words("chassis", name, GPU_FORMS) == taken and {*taken} <= {*FORMS} - {"superchip"}
     assert {catalog.form("gpu", one) for one in ACCELERATORS} & {*taken}
 
 
 def test_pcie_cards_go_into_pcie_servers_and_boards_into_the_eight_gpu_server():
-    taken = {name: forms(name) for name in CHASSIS}
+    taken = {name: gpu_forms(name) for name in CHASSIS}
     assert taken["two-socket"] == taken["gpu-4-pcie"] == taken["one-socket"] == ("PCIe",)
-    assert taken["gpu-8-sxm"] == ("SXM", "OAM") and taken["trainingcxl"] == PLACED
+    assert taken["gpu-8-sxm"] == ("SXM", "OAM") and taken["trainingcxl"] == PLACE_FORMS
     assert catalog.form("gpu", "h100-pcie") == "PCIe"
 
 
@@ -35,8 +35,8 @@ def test_a_chassis_of_ones_own_says_its_forms_or_takes_any(folder):
     folder.put("chassis/any", text.replace('GPU-forms = ["PCIe"]\n', ""))
     folder.put("chassis/both", text.replace('["PCIe"]', '["PCIe", "OAM"]'))
     folder.elsewhere(folder.path)
-    assert forms("any") == PLACED
-    assert forms("both") == ("PCIe", "OAM")
+    assert gpu_forms("any") == PLACE_FORMS
+    assert gpu_forms("both") == ("PCIe", "OAM")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.estimate import estimate
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.scenario import Scenario, with_values
 from engine.schedule.machine import sized_scenario
 from tests.cases import each
@@ -155,7 +155,7 @@ def test_tables_beyond_all_drives_or_modules_are_refused_with_a_sentence():
     assert refused.startswith("machine.pmem_capacity_GB=auto goes up to 1,280,000, but embedding tables and logs need 1.64 PB")
 
 
-@each("system", names("systems"))
+@each("system", variant_names("systems"))
 def test_sizes_that_are_said_are_kept_but_for_whole_modules(system):
     said = {HOST: 65.0, EXPANDER: 66.0, SERVER: 67.0, DRIVES: 5, CAPACITY: 200.0}
     machine = sized_scenario(with_values(Scenario(), {"system": system, **said})).machine
@@ -165,11 +165,11 @@ def test_sizes_that_are_said_are_kept_but_for_whole_modules(system):
     assert sized_scenario(again) == again
 
 
-@each("system", names("systems"))
+@each("system", variant_names("systems"))
 def test_every_machine_has_a_host_and_pays_for_its_dram(system):
     asked = with_values(Scenario(), {"system": system, "run.training": False})
     few, many = (estimate(with_values(asked, {HOST: size})).results["Capital cost [USD]"] for size in (64.0, 1024.0))
-    assert "host" in load("systems", system).devices
+    assert "host" in load_variant("systems", system).devices
     assert many - few == pytest.approx((1024 - 64) * GIB / GB * PAID, rel=1e-9)
 
 

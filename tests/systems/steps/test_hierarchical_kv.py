@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.amounts.expected import expected_amounts
-from engine.caches.batch_cache import by_hash
+from engine.caches.batch_cache import serve_by_hash
 from engine.estimate import estimate
 from engine.hardware.device import seconds
 from engine.scenario.presets import preset
@@ -14,7 +14,7 @@ from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
 from engine.systems.row_kinds import kind_bytes
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from tests.cases import each
 
 SMALL = {
@@ -62,12 +62,14 @@ def test_published_rates_of_finding_a_million_keys_on_an_a100(share, published):
 
 def test_one_table_over_two_memories_reads_and_writes_its_far_rows_once_a_batch():
     s = small(**HYBRID, **{"model.pooling": 7})
-    far, row, vector = 0.5 * expected(s).unique_rows, kind_bytes(s, "row"), kind_bytes(s, "vector")
+    far, row, vector = 0.5 * expected_accesses(s).unique_rows, kind_bytes(s, "row"), kind_bytes(s, "vector")
     _, links = planned(s)
     assert links["Find rows", "to GPU"] == pytest.approx(float(far @ vector), rel=1e-3)
     settled = settle(s)
     near = settled.system.graph(settled, expected_amounts(settled)).tasks[-1].demands[0].work.rows
-    assert float(near[0]) == pytest.approx(0.5 * expected(s).unique_rows.sum(), rel=1e-3), "rows in HBM alone are updated there"
+    assert float(near[0]) == pytest.approx(0.5 * expected_accesses(s).unique_rows.sum(), rel=1e-3), (
+        "rows in HBM alone are updated there"
+    )
     for lane in ("to GPU", "from GPU"):
         assert links["Embedding update", lane] == pytest.approx(float(far @ row), rel=1e-3)
     assert not any(name == "Missing rows to GPU" for name, _ in links)
@@ -122,7 +124,7 @@ def test_a_cache_must_hold_the_rows_of_a_batch_and_one_table_need_not():
 @each("share", [0.0, 0.3, 1.0])
 def test_a_share_of_all_rows_lies_in_hbm_and_the_same_ones_in_each_batch(share):
     every = np.arange(100_000)
-    moves = by_hash(share, np.concatenate([every, every]))
+    moves = serve_by_hash(share, np.concatenate([every, every]))
     assert moves.misses == moves.refused == moves.missed_lookups / 2 == pytest.approx(1e5 * (1 - share), rel=0.02)
-    parts = [by_hash(share, part) for part in np.array_split(np.random.default_rng(1).permutation(every), 3)]
+    parts = [serve_by_hash(share, part) for part in np.array_split(np.random.default_rng(1).permutation(every), 3)]
     assert sum(part.misses for part in parts) == moves.misses

@@ -5,14 +5,14 @@ import pytest
 
 from engine.amounts.expected import expected_amounts
 from engine.amounts.hot_rows import hot_set
-from engine.analysis.in_force import in_force
-from engine.campaign.simulate import terms_of
+from engine.analysis.in_force import find_automatic_value
+from engine.campaign.simulate import campaign_terms
 from engine.core.row_sizes import mean_bytes
 from engine.core.work import RowReads, RowUpdates
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import ready, settle
+from engine.schedule.machine import ready_machine, settle
 from engine.systems.exchange.replicas import vector_sent
 from engine.systems.row_kinds import kind_bytes, row_kinds
 from engine.systems.traffic import cached_rows, mlp_bytes, num_rows, rows_within, table_bytes
@@ -21,7 +21,7 @@ from engine.workload.caching.expected_cache import (
     expected_unique,
     hot_split,
     hot_unique,
-    hottest,
+    hottest_by_table,
     look_ahead_by_table,
     look_ahead_rows,
     unique_by_table,
@@ -86,7 +86,7 @@ def test_rows_that_change_over_batches_by_table_are_those_counted_from_ids(batch
 def test_check_n_run_copies_changed_rows_of_their_own_size():
     s = asked("pmem")
     for period in (None, 10.0):
-        plan = terms_of(s, "check-n-run", None, period)[0].plan
+        plan = campaign_terms(s, "check-n-run", None, period)[0].plan
         elements = np.array([16.0, 256.0] * 4)
         sent = unique_by_table(s, plan.every) @ (8 + 8 + elements / 2) + mlp_bytes(s)  # 4 bits an element
         assert plan.written["remote"] == pytest.approx(sent, rel=2e-3)
@@ -103,9 +103,9 @@ def test_cold_rows_are_what_popularity_leaves_outside_hbm(system):
     found = mean_bytes(expected_amounts(settled).sizes.far)
     assert found == pytest.approx(by_count, rel=0.02)
     assert by_count < 0.8 * float(unique @ kind_bytes(s, "row")) / unique.sum(), "hot rows are the wide ones"
-    kept = load("systems", system).places(s)
+    kept = load_variant("systems", system).places(s)
     assert kept["hbm"] + kept["dram"] == pytest.approx(table_bytes(s))
-    hottest_rows = hottest(s, cached_rows(s))[0]
+    hottest_rows = hottest_by_table(s, cached_rows(s))[0]
     assert kept["hbm"] == pytest.approx(float(hottest_rows @ kind_bytes(s, "row")), rel=0.02)
     assert kept["hbm"] > 2 * cached_rows(s) * float(num_rows(s) ** -1 * table_bytes(s)), "as many of all rows are narrower"
 
@@ -114,7 +114,7 @@ def test_hotline_gathers_rows_lookup_by_lookup():
     s = asked("hotline", **{"policy.hot_rows_MiB": 0.2})
     settled = settle(s)
     amounts = expected_amounts(settled)
-    tasks = {task.name: task.demands[0].work for task in load("systems", "hotline").plan(settled, amounts)}
+    tasks = {task.name: task.demands[0].work for task in load_variant("systems", "hotline").plan(settled, amounts)}
     pooling = np.array(BASE["model.pooling"])
     reads, writes = tasks["Gather other rows"], tasks["Write other rows"]
     assert isinstance(reads, RowReads) and isinstance(writes, RowUpdates)
@@ -127,10 +127,10 @@ def test_popular_samples_update_hot_rows(system):
     s = asked(system, **{"policy.hot_rows_MiB": 0.2, "machine.num_gpus": 2})
     settled = settle(s)
     amounts = expected_amounts(settled)
-    hot = hot_unique(s, load("systems", system).hot(s))
+    hot = hot_unique(s, load_variant("systems", system).hot(s))
     row = float(hot @ kind_bytes(s, "row")) / hot.sum()
     assert mean_bytes(amounts.sizes.hot.row) == pytest.approx(row)
-    tasks = {task.name: task.demands[0].work for task in load("systems", system).plan(settled, amounts)}
+    tasks = {task.name: task.demands[0].work for task in load_variant("systems", system).plan(settled, amounts)}
     assert mean_bytes(tasks["Hot update"].row_bytes) == pytest.approx(row)
     assert row > 1.05 * mean_bytes(amounts.row_bytes)
 
@@ -142,7 +142,7 @@ def test_replicated_rows_are_updated_on_each_gpu_by_their_own_size():
     copies = settled.placement.replicas
     assert copies.rows
     hot, nbytes = hot_unique(s, copies.rows), kind_bytes(s, "row")
-    tasks = {task.name: task.demands[0].work for task in load("systems", "all-hbm").plan(settled, amounts)}
+    tasks = {task.name: task.demands[0].work for task in load_variant("systems", "all-hbm").plan(settled, amounts)}
     update, unique = tasks["Embedding update"], unique_by_table(s)
     every = float((unique + 3 * hot) @ nbytes)
     assert float(update.rows[0]) * mean_bytes(update.row_bytes) == pytest.approx(every, rel=5e-3)
@@ -159,7 +159,7 @@ def test_a_row_has_a_gradient_however_many_features_share_its_table():
     sent = []
     for s in (with_values(like, fixed), with_values(shared, fixed)):
         settled = settle(s)
-        tasks = load("systems", "all-hbm").plan(settled, expected_amounts(settled))
+        tasks = load_variant("systems", "all-hbm").plan(settled, expected_amounts(settled))
         sent.append(next(task.demands[0].work.nbytes[0] for task in tasks if task.name == "Replicated all-reduce"))
     assert sent[0] == pytest.approx(sent[1])
 
@@ -168,7 +168,7 @@ def test_rows_that_look_ahead_holds_take_their_own_bytes():
     s = asked("bagpipe", **{"policy.look_ahead_batches": 8})
     rows = look_ahead_by_table(s)
     assert rows.sum() == pytest.approx(look_ahead_rows(s), rel=2e-3)
-    held = load("systems", "bagpipe").places(s)["hbm"]
+    held = load_variant("systems", "bagpipe").places(s)["hbm"]
     assert held == pytest.approx(s.machine.num_gpus * float(rows @ kind_bytes(s, "row")))
     last, held_rows, first = {}, np.zeros(TABLES), offsets(s.model)
     ids = [np.unique(source(s).ids(n)) for n in range(40)]
@@ -183,7 +183,7 @@ def test_rows_that_look_ahead_holds_take_their_own_bytes():
 
 @each("system", ["all-hbm", "hotline"])
 def test_a_budget_of_all_bytes_holds_all_rows(system):
-    s = ready(asked(system)).scenario
+    s = ready_machine(asked(system)).scenario
     assert rows_within(s, table_bytes(s)) == rows_within(s, 2 * table_bytes(s)) == num_rows(s)
 
 
@@ -192,6 +192,6 @@ def test_the_budget_in_force_gives_back_the_rows_that_it_stands_for():
     s = asked("all-hbm", **knobs)
     rows = settle(s).placement.replicas.rows
     assert rows, "these tables are worth copies"
-    shown = in_force(s, "policy.replicated_rows").value
+    shown = find_automatic_value(s, "policy.replicated_rows").value
     again = settle(with_values(s, {"policy.replicated_rows": shown})).placement.replicas.rows
     assert again == pytest.approx(rows, abs=1)

@@ -9,7 +9,7 @@ from engine.core.work import Pool
 from engine.estimate import estimate
 from engine.hardware.device import seconds
 from engine.hardware.framework import FRAMEWORKS
-from engine.registry import load
+from engine.registry import load_variant
 from engine.scenario.machine import MachineKnobs
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
@@ -39,7 +39,7 @@ def under(system, optimizer="adagrad", gpus=1, **knobs):
 
 
 def test_a_gpu_takes_so_long_for_each_table_and_nothing_where_there_is_nothing_to_update():
-    fused, apart = (load("devices", "gpu").build(MachineKnobs(framework=one)) for one in ("lean", "xla"))
+    fused, apart = (load_variant("devices", "gpu").build(MachineKnobs(framework=one)) for one in ("lean", "xla"))
     more = seconds(apart, Pool(1e6, tables=55)) - seconds(fused, Pool(1e6, tables=55))
     assert more == pytest.approx(55 * 335e-6) and seconds(apart, Pool(0.0, tables=55)) == 0
     assert seconds(apart, Pool(1e6)) == seconds(fused, Pool(1e6))
@@ -80,7 +80,7 @@ def test_a_full_run_takes_what_the_estimate_says():
 
 
 def test_only_a_framework_that_says_so_updates_tables_apart():
-    rates = {name: load("devices", "gpu").build(MachineKnobs(framework=name)).rates for name in FRAMEWORKS}
+    rates = {name: load_variant("devices", "gpu").build(MachineKnobs(framework=name)).rates for name in FRAMEWORKS}
     assert {name for name, one in rates.items() if one.table > 0} == {"xla"}
 
 

@@ -6,12 +6,12 @@ import pytest
 from engine.campaign.site import site
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import settle
 from engine.simulate import simulate
-from engine.systems.steps.stashing import PIECE, most_bytes, room_for_tables, stashed_bytes
+from engine.systems.steps.stashing import PIECE, peak_bytes, room_for_tables, stashed_bytes
 from engine.systems.traffic import activation_bytes, pooled_bytes, table_bytes
 from engine.units import GB, GiB
 from tests.cases import each
@@ -98,7 +98,7 @@ def test_room_for_tables_is_what_just_fits(stashing, room):
     if activation_bytes(s) > room:
         return
     tables = room_for_tables(s, room)
-    assert most_bytes(s, tables) == pytest.approx(room)
+    assert peak_bytes(s, tables) == pytest.approx(room)
     assert tables <= room - (PIECE + pooled_bytes(s) if stashing != "off" else activation_bytes(s)) + 1
     assert table_bytes(s) >= stashed_bytes(s)
 
@@ -114,9 +114,9 @@ def test_estimate_and_full_run_agree(gpus):
     assert simulate(s).results[STEP] == pytest.approx(step(s), rel=0.01)
 
 
-@each("system", sorted(set(names("systems")) - {"all-hbm"}))
+@each("system", sorted(set(variant_names("systems")) - {"all-hbm"}))
 def test_other_systems_refuse_it_with_a_sentence(system):
-    assert not load("systems", system).stashes
+    assert not load_variant("systems", system).stashes
     with pytest.raises(
         BadKnob, match=rf"policy.stashing=state is not possible: system={system} does not hold all .* choose system=all"
     ):

@@ -8,21 +8,21 @@ from engine.amounts.expected import expected_amounts
 from engine.core.row_sizes import mean_bytes
 from engine.errors import BadKnob
 from engine.estimate import estimate
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.schedule.machine import expected_line, machine_of, settle
+from engine.schedule.machine import expected_timeline, machine_of, settle
 from engine.simulate import simulate
 from engine.systems.capacity import place_and_size, with_sizes
-from engine.systems.kernels.in_force import mixed, title_of
-from engine.systems.kernels.mixed import CACHED, HBM, HOST, UVM, chosen_kernels, tiers
+from engine.systems.kernels.in_force import mixed_system, title_of
+from engine.systems.kernels.mixed import HBM, HOST, UVM, UVM_CACHE, chosen_kernels, tiers
 from engine.systems.row_kinds import kind_bytes
 from engine.systems.traffic import table_bytes
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from engine.workload.caching.expected_cache import expected_moves
 from tests.cases import each
 
-KERNELS = (HBM, UVM, CACHED, HOST)
+KERNELS = (HBM, UVM, UVM_CACHE, HOST)
 ABLE = ("all-hbm", "cpu-gpu", "torchrec-uvm")
 SMALL = {
     "model.num_embeddings": (3000,) * 26,
@@ -53,9 +53,9 @@ def test_a_table_of_the_systems_own_kernel_costs_what_the_system_costs(gpus, kno
     """The plan of mixed kernels, where no table has another, is all-hbm's or torchrec-uvm's own."""
     for name, cached in (("all-hbm", False), ("torchrec-uvm", True)):
         s = asked(name, **{**({} if name == "all-hbm" else knobs), "machine.num_gpus": gpus, "policy.replicated_rows": 0})
-        plain, system = settle(s), mixed(name, cached)
+        plain, system = settle(s), mixed_system(name, cached)
         as_mixed = with_sizes(s, system, *place_and_size(s, system))
-        steps = [np.diff(expected_line(machine_of(one), 60).batch_ends)[-20:].mean() for one in (plain, as_mixed)]
+        steps = [np.diff(expected_timeline(machine_of(one), 60).batch_ends)[-20:].mean() for one in (plain, as_mixed)]
         assert steps[1] == pytest.approx(steps[0], rel=0.01)
         held = [one.system.held(one.scenario) for one in (plain, as_mixed)]
         assert all(held[1][place] == pytest.approx(nbytes) for place, nbytes in held[0].items())
@@ -77,7 +77,7 @@ def test_mixed_kernels_are_the_same_machine_whatever_the_system_calls_itself(sys
 
 def test_auto_is_the_systems_own_kernel():
     for name in ABLE:
-        own = load("systems", name).kernel
+        own = load_variant("systems", name).kernel
         plain = estimate(asked(name))
         for kernel in (own, (own,) * 26, tuple(own if t % 2 else "auto" for t in range(26))):
             assert estimate(asked(name, **{"policy.kernel": kernel})).results == plain.results
@@ -89,7 +89,7 @@ def test_the_title_says_how_many_tables_have_which_kernel():
         assert title_of(asked(**{"policy.kernel": kernel})) == "All in HBM"
 
 
-@each("system", sorted(set(names("systems")) - set(ABLE)))
+@each("system", sorted(set(variant_names("systems")) - set(ABLE)))
 def test_other_systems_refuse_kernels_with_a_sentence(system):
     with pytest.raises(
         BadKnob, match=rf"system={system} says itself .* set policy.kernel=auto, or choose all-hbm or cpu-gpu or torch"
@@ -112,7 +112,7 @@ def test_each_kernel_moves_the_rows_of_its_own_tables():
     }
     s = asked(**knobs, **{"policy.kernel": MIX})
     found, amounts = works(s)
-    touched, kernel = expected(s), np.array(MIX)
+    touched, kernel = expected_accesses(s), np.array(MIX)
     row, vector, gradient = (kind_bytes(s, name) for name in ("row", "vector", "gradient"))
 
     def total(amount, *kernels):
@@ -127,17 +127,17 @@ def test_each_kernel_moves_the_rows_of_its_own_tables():
     assert float(host.nbytes) == pytest.approx(total(touched.lookups * vector, HOST))
     vectors = 512 * 4 * total(np.array(s.model.embedding_dim), HOST)
     assert found["Host vectors"]["pcie"].nbytes == found["Host gradients"]["pcie"].nbytes == pytest.approx(vectors)
-    cached = [t for t in range(26) if MIX[t] == CACHED]
+    cached = [t for t in range(26) if MIX[t] == UVM_CACHE]
     moves = expected_moves(s, "lru in sets", 0.2 * 3000 * len(cached), tables=cached)
     assert float(amounts.misses[0]) == pytest.approx(moves.misses) and float(amounts.missed[0]) == pytest.approx(
         moves.missed_lookups
     )
     come = float(found["Missing rows to GPU"]["pcie"].nbytes[0])
     assert come == pytest.approx((moves.misses - moves.refused) * mean_bytes(amounts.sizes.moved.row))
-    for title, kernel_ in (("HBM update", HBM), ("Cached update", CACHED)):
+    for title, kernel_ in (("HBM update", HBM), ("Cached update", UVM_CACHE)):
         update = found[title]["gpu"]
         assert float(update.rows[0]) * mean_bytes(update.row_bytes) == pytest.approx(total(touched.unique_rows * row, kernel_))
-    spread = total(touched.lookups * gradient, HBM, CACHED, UVM)
+    spread = total(touched.lookups * gradient, HBM, UVM_CACHE, UVM)
     assert float(np.max(found["Gradient spreading"]["gpu"].nbytes)) > spread
     tasks = set(found)
     for other in KERNELS:
@@ -172,7 +172,7 @@ def test_bytes_lie_where_the_kernel_looks_for_them():
     assert (kept["dram"] > 0).tolist() == (kernel != HBM).tolist()
     assert kept["dram"].sum() + nbytes[kernel == HBM].sum() == pytest.approx(table_bytes(s))
     assert (kept["hbm"][kernel == HBM] == nbytes[kernel == HBM]).all() and not kept["hbm"][np.isin(kernel, (UVM, HOST))].any()
-    assert (kept["hbm"][kernel == CACHED] > 0.2 * nbytes[kernel == CACHED]).all()
+    assert (kept["hbm"][kernel == UVM_CACHE] > 0.2 * nbytes[kernel == UVM_CACHE]).all()
     tight = {"machine.gpu": "a100-40", "model.num_embeddings": (10**7,) * 26}
     assert not estimate(with_values(s, {**tight, "policy.kernel": HBM})).ran
     assert estimate(with_values(s, {**tight, "policy.kernel": UVM, "machine.host_dram_GiB": 512})).ran
@@ -182,7 +182,7 @@ def test_groups_of_a_full_run_are_those_counted_from_ids():
     s = asked(**{"policy.kernel": MIX, "model.pooling": tuple(1 + t % 3 for t in range(26)), "data.bag_length_cv": (0.5,)})
     m = settle(s)
     counted, awaited = dict(counted_traffic(m).groups), dict(expected_amounts(m).groups)
-    assert list(counted) == list(awaited) == [HBM, CACHED, UVM, HOST, "gpu"]
+    assert list(counted) == list(awaited) == [HBM, UVM_CACHE, UVM, HOST, "gpu"]
     for name, part in awaited.items():
         assert np.mean(counted[name].lookups) == pytest.approx(float(part.lookups), rel=0.02)
         assert counted[name].rows.mean() == pytest.approx(float(part.rows[0]), rel=0.02)
@@ -191,8 +191,8 @@ def test_groups_of_a_full_run_are_those_counted_from_ids():
 
 def test_a_cache_that_two_batches_fill_costs_more_than_one_with_room():
     """The knee: beside the lookups of two batches' rows a larger cache gains little, and a smaller one is locked."""
-    knobs = {"policy.kernel": CACHED, "data.popularity": "uniform", "model.num_embeddings": 20_000, "data.batch_size": 4096}
-    unique = float(expected(asked(**knobs)).unique_rows.sum()) / (26 * 20_000)
+    knobs = {"policy.kernel": UVM_CACHE, "data.popularity": "uniform", "model.num_embeddings": 20_000, "data.batch_size": 4096}
+    unique = float(expected_accesses(asked(**knobs)).unique_rows.sum()) / (26 * 20_000)
     refused = []
     for times in (1.0, 1.5, 2.0, 3.0):
         settled = settle(asked(**knobs, **{"policy.cache_load_factor": times * unique}))

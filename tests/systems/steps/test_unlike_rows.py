@@ -9,28 +9,28 @@ import pytest
 from engine.amounts.counted import counted_traffic
 from engine.amounts.expected import expected_amounts
 from engine.amounts.hot_rows import hot_set, hot_shares
-from engine.core.row_sizes import RowMix, joined, mean_bytes, mixed
-from engine.core.work import HostRows, RowLog, RowReads, RowUpdates, TopPart, written
+from engine.core.row_sizes import RowMix, joined_row_mix, mean_bytes, row_mix
+from engine.core.work import HostRows, RowLog, RowReads, RowUpdates, TopPart, written_bytes
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.hardware.device import energy, seconds, stored_bytes
-from engine.hardware.layers import kernels, layers
+from engine.hardware.layers import count_kernels, layer_cost
 from engine.insight.data_movement import payload
-from engine.registry import load, names
+from engine.registry import load_variant, variant_names
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.scenario.storage import row_state
 from engine.scenario.storage import stored_bytes as vector_bytes
-from engine.schedule.machine import ready, settle
+from engine.schedule.machine import ready_machine, settle
 from engine.systems.balance import table_placement
 from engine.systems.exchange.replicas import replicas
 from engine.systems.parts import KINDS as PART_KINDS
 from engine.systems.parts import table_units
-from engine.systems.placement import levels, table_levels
+from engine.systems.placement import level_shares, table_levels
 from engine.systems.row_kinds import row_bytes, row_kinds
 from engine.systems.sharding import shares
 from engine.systems.traffic import cached_rows, hot_bytes, hot_rows, sort_nbytes, table_bytes, table_nbytes, vector_nbytes
-from engine.workload.accesses import expected
+from engine.workload.accesses import expected_accesses
 from engine.workload.bags import uneven_bags
 from engine.workload.batch import offsets
 from engine.workload.caching.expected_cache import expected_moves, missed_rows
@@ -75,17 +75,17 @@ def outcome(s):
 
 
 def test_a_mix_keeps_sums_and_is_a_number_where_all_are_alike():
-    assert mixed((64, 64), (3, 4)) == 64 and mixed((64, 32), (3, 0)) == 64
-    mix = mixed((96, 32, 32), (1, 2, 1))
+    assert row_mix((64, 64), (3, 4)) == 64 and row_mix((64, 32), (3, 0)) == 64
+    mix = row_mix((96, 32, 32), (1, 2, 1))
     assert mix == RowMix((32, 96), (0.75, 0.25)) and mean_bytes(mix) == 48.0
-    assert joined((mix, 32), (4, 4)) == RowMix((32, 96), (0.875, 0.125)) and joined((64, mix), (2, 0)) == 64
+    assert joined_row_mix((mix, 32), (4, 4)) == RowMix((32, 96), (0.875, 0.125)) and joined_row_mix((64, mix), (2, 0)) == 64
     with pytest.raises(TypeError):
         np.ones(2) * mix  # a mix is no number: whoever means the mean row says so
 
 
-@each("system", list(names("systems")))
+@each("system", list(variant_names("systems")))
 def test_a_list_of_like_tables_is_one_group_to_the_byte(system):
-    gpus = 1 if load("systems", system).memory == "pmem" else 4
+    gpus = 1 if load_variant("systems", system).memory == "pmem" else 4
     s = with_values(preset("dlrm-terabyte").scenario, {"system": system, "machine.num_gpus": gpus})
     lists = {path: (value,) * 26 for path, value in (("model.embedding_dim", 128), ("model.row_precision", "fp32"))}
     lists |= {"model.optimizer": (s.model.optimizer,) * 26, "model.features": (1,) * 26}
@@ -93,7 +93,7 @@ def test_a_list_of_like_tables_is_one_group_to_the_byte(system):
     assert outcome(with_values(s, lists)) == outcome(s)
 
 
-@each("system", list(names("systems")))
+@each("system", list(variant_names("systems")))
 def test_the_order_of_tables_makes_no_difference_to_a_step(system):
     s = asked(system)
     turned = {
@@ -121,33 +121,33 @@ PLAIN = ("pmem", "cxl-d", "cxl-b", "cxl", "dram", "pcie", "cpu-gpu", "cpu-only",
 def test_no_row_is_padded_in_time(system):
     """What tasks move for all tables is what they move for each group's tables alone, in the mean row and in whole lines."""
     s = asked(system, **{"policy.row_dedup": "memory"})
-    unique, sizes = expected(s).unique_rows, np.array(own_bytes(s))
-    m = ready(s)
+    unique, sizes = expected_accesses(s).unique_rows, np.array(own_bytes(s))
+    m = ready_machine(s)
     amounts = expected_amounts(m.settled)
     graph = m.system.graph(m.settled, amounts)
     assert mean_bytes(amounts.row_bytes) == pytest.approx(float(unique @ sizes / unique.sum()))
     logs = [d.work for task in graph.tasks for d in task.demands if isinstance(d.work, RowLog)]
     for log in logs:
-        assert float(np.max(written(log))) == pytest.approx(float(unique @ (sizes + 8)))
+        assert float(np.max(written_bytes(log))) == pytest.approx(float(unique @ (sizes + 8)))
     updates = [d.work for task in graph.tasks for d in task.demands if isinstance(d.work, RowUpdates)]
     if system in ("pmem", "cxl-d", "cxl-b", "cxl", "dram", "cpu-gpu", "cpu-only", "all-hbm"):
         assert any(float(np.max(payload(work)[1])) == pytest.approx(float(unique @ sizes), rel=1e-6) for work in updates)
     assert amounts.pooled_bytes == 4 * 256 * sum(LISTS["model.embedding_dim"])
-    assert float(np.max(amounts.lookup_bytes)) == pytest.approx(float(expected(s).lookups @ np.array(vectors(s))))
+    assert float(np.max(amounts.lookup_bytes)) == pytest.approx(float(expected_accesses(s).lookups @ np.array(vectors(s))))
 
 
 def test_rows_that_leave_two_memories_are_those_of_both():
     """What MTrainS evicts into PMEM came from PMEM and from drives; each has the bytes of its own tables."""
     knobs = {"policy.cache_load_factor": 0.02, "machine.host_dram_GiB": 16, "machine.pmem_capacity_GB": 128}
     rows = tuple(40_000_000 * (1 + 7 * t % 11) for t in range(TABLES))
-    m = ready(asked("mtrains", **knobs, **{"model.num_embeddings": rows, "data.batch_size": 4096}))
+    m = ready_machine(asked("mtrains", **knobs, **{"model.num_embeddings": rows, "data.batch_size": 4096}))
     amounts = expected_amounts(m.settled)
     (scm, drives), sizes = amounts.levels[0, 2:], amounts.sizes.levels
     assert scm > 0 and drives > 0 and sizes[2].row != sizes[3].row
     graph = m.system.graph(m.settled, amounts)
     evicted = next(d.work for task in graph.tasks if task.name == "Evict rows" for d in task.demands if d.device == "pmem")
     nbytes = scm * mean_bytes(sizes[2].row) + drives * mean_bytes(sizes[3].row)
-    assert float(np.max(written(evicted))) == pytest.approx(float(nbytes))
+    assert float(np.max(written_bytes(evicted))) == pytest.approx(float(nbytes))
 
 
 def vectors(s):
@@ -167,7 +167,7 @@ KINDS = {
 def test_a_mix_costs_what_its_rows_cost_apart(device):
     """So many rows that no latency shows: seconds, joules and stored bytes of a mix are the sums of its parts'."""
     system = {"dram": "cpu-gpu", "gpu": "all-hbm", "host": "cached-embedding", "gatherer": "hotline"}.get(device, "cxl")
-    machine = ready(asked(system, **{"policy.cache_load_factor": 0.2}))
+    machine = ready_machine(asked(system, **{"policy.cache_load_factor": 0.2}))
     built, sizes, shares_of = machine.devices[device], (36, 196, 512), (0.5, 0.25, 0.25)
     for work in KINDS[device]:
         entry = {"entry_bytes": 0} if isinstance(work, RowLog) else {}
@@ -231,10 +231,10 @@ def test_each_part_holds_and_sends_its_own_columns(sharding):
 def test_rows_by_memory_and_table_add_up_to_those_of_each_memory():
     knobs = {"policy.cache_load_factor": 0.02, "machine.host_dram_GiB": 16, "machine.pmem_capacity_GB": 128}
     rows = tuple(40_000_000 * (1 + 7 * t % 11) for t in range(TABLES))
-    s = ready(asked("mtrains", **knobs, **{"model.num_embeddings": rows, "data.batch_size": 4096})).scenario
-    caches, unique = load("systems", "mtrains").caches(s), expected(s).unique_rows
+    s = ready_machine(asked("mtrains", **knobs, **{"model.num_embeddings": rows, "data.batch_size": 4096})).scenario
+    caches, unique = load_variant("systems", "mtrains").caches(s), expected_accesses(s).unique_rows
     found = table_levels(s, *caches)
-    assert found.sum(axis=1) == pytest.approx(np.array(levels(s, *caches)) * unique.sum(), rel=0.02)
+    assert found.sum(axis=1) == pytest.approx(np.array(level_shares(s, *caches)) * unique.sum(), rel=0.02)
     assert (found >= 0).all() and (found.sum(axis=0) <= unique * (1 + 1e-9)).all()
     assert len(set(np.count_nonzero(found, axis=0).tolist())) > 1, "some tables lie in DRAM, others below"
 
@@ -283,15 +283,15 @@ def test_features_of_one_lookup_each_are_replicated_as_lookups_are():
 def test_uneven_bags_are_those_of_features():
     s = asked(**{"model.pooling": 4, "model.features": (3, 1) * 6, "data.bag_length_cv": (0.5, 0) * 6})
     assert uneven_bags(s) == 18
-    assert expected_amounts(ready(s).settled).length_bytes == 4 * 256 * 18
+    assert expected_amounts(ready_machine(s).settled).length_bytes == 4 * 256 * 18
 
 
 @each("united", ["memory", "gpu", "off"])
 def test_who_takes_rows_lookup_by_lookup_takes_those_of_lookups(united):
-    m = ready(asked("cxl", **{"policy.row_dedup": united, "policy.relaxed_lookup": False}))
+    m = ready_machine(asked("cxl", **{"policy.row_dedup": united, "policy.relaxed_lookup": False}))
     s, amounts = m.scenario, expected_amounts(m.settled)
     reads, writes = np.array(vectors(s)), np.array(own_bytes(s))
-    touched = expected(s)
+    touched = expected_accesses(s)
     graph = m.system.graph(m.settled, amounts)
     works = {task.name: task.demands[0].work for task in graph.tasks}
     of_read = touched.unique_rows if united == "memory" else touched.lookups
@@ -306,16 +306,16 @@ def test_who_takes_rows_lookup_by_lookup_takes_those_of_lookups(united):
 
 
 def test_projections_are_three_products_and_an_update_of_each_width():
-    gpu = ready(asked("all-hbm")).devices["gpu"]
+    gpu = ready_machine(asked("all-hbm")).devices["gpu"]
     plain = TopPart(4096.0, (100, 1), 1000)
     both = replace(plain, projections=((3, 5, 16, 64),))
     rates, samples = gpu.rates, 4096.0
     on = rates if hasattr(rates, "bandwidth") else rates[0]
     flop, weights = 2.0 * 5 * samples * 16 * 64, 3 * 16 * 64
-    assert layers(both, on).flop - layers(plain, on).flop == pytest.approx(3 * flop)
-    assert kernels(both) - kernels(plain) == 4
+    assert layer_cost(both, on).flop - layer_cost(plain, on).flop == pytest.approx(3 * flop)
+    assert count_kernels(both) - count_kernels(plain) == 4
     moved = 3 * on.word * (5 * samples * (16 + 64) + weights)
-    more = layers(both, on).nbytes - layers(plain, on).nbytes
+    more = layer_cost(both, on).nbytes - layer_cost(plain, on).nbytes
     assert moved < more < 1.02 * moved + 64 * weights
     assert float(seconds(gpu, both)) > float(seconds(gpu, plain)) + 4e-6
 

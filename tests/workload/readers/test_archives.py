@@ -16,7 +16,7 @@ from engine.errors import BadFile
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.workload.readers import array_table, samples, zipped
-from engine.workload.readers.formats import digest_of, read
+from engine.workload.readers.formats import digest_of, read_file
 from tests import ROOT
 from tests.cases import each
 from tests.machines import TINY
@@ -40,10 +40,10 @@ SAVE: dict[str, Callable[..., None]] = {"stored": np.savez, "compressed": np.sav
 @pytest.mark.parametrize("how", SAVE)
 @each("what", DLRM)
 def test_dlrms_own_files_are_read_as_it_reads_them(what: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(array_table, "AT_ONCE", 64)
+    monkeypatch.setattr(array_table, "BLOCK_ROWS", 64)
     path = tmp_path / "kaggleAdDisplayChallenge_processed.npz"
     SAVE[how](path, **DLRM[what])
-    found = read(path)
+    found = read_file(path)
     assert (found.format, found.hashed, found.pooling, found.digest) == ("dlrm", False, (1,) * 26, digest_of(path))
     assert [found.lookups(table, 0, COUNT).tolist() for table in range(26)] == IDS.T.tolist()
     assert found.labels.tolist() == LABELS.tolist()
@@ -72,7 +72,7 @@ def archive(path: Path, mapping: str = MAPPING, **changed: np.ndarray) -> Path:
 
 
 def test_any_arrays_of_one_length_are_read_by_a_mapping_over_their_names(tmp_path: Path) -> None:
-    found, order = read(archive(tmp_path / "own.npz")), np.argsort(FRAME["when"])
+    found, order = read_file(archive(tmp_path / "own.npz")), np.argsort(FRAME["when"])
     assert found.pooling == (1, 3) and found.labels.tolist() == (FRAME["stars"][order] >= 4).astype(float).tolist()
     assert found.lookups(0, 0, COUNT).tolist() == FRAME["user"][order].tolist()
     assert found.lookups(1, 0, COUNT).tolist() == SEEN[order].reshape(-1).tolist()
@@ -81,7 +81,7 @@ def test_any_arrays_of_one_length_are_read_by_a_mapping_over_their_names(tmp_pat
 
 def test_columns_of_an_array_are_tables_of_their_own_and_texts_are_ids(tmp_path: Path) -> None:
     mapping = 'label = "stars >= 4"\nids = ["seen.2", "colour", "seen.0"]\nrows = "first seen first"\n'
-    found = read(archive(tmp_path / "own.npz", mapping))
+    found = read_file(archive(tmp_path / "own.npz", mapping))
     for table, column in enumerate((SEEN[:, 2], TEXTS, SEEN[:, 0])):
         assert found.lookups(table, 0, COUNT).tolist() == pd.factorize(column)[0].tolist()
 
@@ -109,7 +109,7 @@ REFUSED = {
 def test_arrays_that_are_no_samples_are_refused(what: str, tmp_path: Path) -> None:
     changed, mapping, words = REFUSED[what]
     with pytest.raises(BadFile, match=words) as refused:
-        read(archive(tmp_path / "own.npz", mapping, **changed))
+        read_file(archive(tmp_path / "own.npz", mapping, **changed))
     assert len(refused.value.args[0]) <= 400
 
 
@@ -119,26 +119,26 @@ def test_arrays_that_are_no_samples_are_refused(what: str, tmp_path: Path) -> No
 def test_files_that_dlrm_keeps_beside_its_samples_are_named(names: tuple[str, ...], words: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "own.npz", **{name: np.arange(90).reshape(-1, 1) for name in names})
     with pytest.raises(BadFile, match=f"{words}.*give its processed or reordered file"):
-        read(tmp_path / "own.npz")
+        read_file(tmp_path / "own.npz")
 
 
 def test_multi_hot_ids_are_the_same_stored_and_compressed(tmp_path: Path) -> None:
     path = a_day(tmp_path, multi_hot=True)
-    plain = read(path)
+    plain = read_file(path)
     wanted = [np.array(field) for field in plain.tokens]
     with np.load(path) as arrays:
         np.savez_compressed(path, **arrays)
-    packed = read(path)
+    packed = read_file(path)
     assert all(map(np.array_equal, wanted, packed.tokens)) and packed.pooling == plain.pooling == (3, 2, 1, 12)
 
 
 def test_an_archive_of_zeros_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zipped, "temporary", lambda: pytest.fail("something is unpacked"))
+    monkeypatch.setattr(zipped, "temporary_file", lambda: pytest.fail("something is unpacked"))
     path, zeros = tmp_path / "own.npz", np.zeros((700_000, 13), np.int32)
     np.savez_compressed(path, X_int=zeros, X_cat=np.zeros((700_000, 26), np.int32), y=zeros[:, 0])
     tracemalloc.start()
     with pytest.raises(BadFile, match=r"own.npz says that its [\d,]+ bytes unpack to 112,000,\d+, more than 64 times as many"):
-        read(path)
+        read_file(path)
     assert tracemalloc.get_traced_memory()[1] < 5e6
     tracemalloc.stop()
 
@@ -154,20 +154,20 @@ def test_an_archive_that_lies_about_its_sizes_or_is_damaged_is_a_sentence(tmp_pa
         assert int.from_bytes(whole[place : place + 4], "little") == info.file_size
         path.write_bytes(whole[:place] + size.to_bytes(4, "little") + whole[place + 4 :])
         with pytest.raises(BadFile, match=r"own.npz"):
-            read(path)
+            read_file(path)
     for place in RANDOM.integers(0, len(whole), 40):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << int(place) % 8]) + whole[place + 1 :])
         try:
-            read(path)
+            read_file(path)
         except BadFile as refused:
             assert "own.npz" in str(refused)
 
 
 def test_room_for_unpacking_is_named_before_it_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez_compressed(tmp_path / "own.npz", **DLRM["processed"])
-    monkeypatch.setattr(zipped, "SPARE", 2**60)
+    monkeypatch.setattr(zipped, "SPARE_NBYTES", 2**60)
     with pytest.raises(BadFile, match=rf"KiB to unpack \w+\.npy in {tempfile.gettempdir()}.*TMPDIR"):
-        read(tmp_path / "own.npz")
+        read_file(tmp_path / "own.npz")
 
 
 LONG = """
@@ -190,7 +190,7 @@ def test_a_compressed_day_larger_than_its_bound_of_memory_is_counted_in_two_giga
         for name, array in arrays.items():
             with held.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array)
-    assert samples.most_nbytes() < ids.nbytes
+    assert samples.max_nbytes() < ids.nbytes
     said = subprocess.run([sys.executable, "-c", LONG, path], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     lookups, most = map(int, said.split())
     assert lookups == 26 * count and most < 2_048

@@ -49,7 +49,7 @@ def decode(name: str, raw: bytes) -> Recording:
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(raw)
-        return formats.read(path)
+        return formats.read_file(path)
 
 
 def _fnv(text: bytes) -> int:
@@ -82,7 +82,7 @@ def test_a_file_on_disk_reads_as_splitting_its_lines_reads_it(path: Path) -> Non
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     cells = [line.split("\t" if "\t" in lines[0] else ",") for line in lines]
     first = cells[0][0].lower()
-    file = formats.read(path)
+    file = formats.read_file(path)
     samples = [row[first == "id" :] for row in cells[first in ("id", "label") :]]
     _check(file, samples, slice(0, 500))
     _check(file, samples, slice(-500, None))
@@ -92,7 +92,7 @@ def test_a_file_on_disk_reads_as_splitting_its_lines_reads_it(path: Path) -> Non
 def test_the_digest_is_of_the_bytes_on_disk() -> None:
     packed = gzip.compress(CSV)
     assert decode("packed", packed).digest == sha256(packed).hexdigest()
-    assert formats.read(OWN).digest == sha256(OWN.read_bytes()).hexdigest()
+    assert formats.read_file(OWN).digest == sha256(OWN.read_bytes()).hexdigest()
 
 
 ODD_NUMBERS = st.sampled_from(["", "5.", ".5", "+3", "2.6e2", "1E-3"])
@@ -167,7 +167,7 @@ def test_no_damage_ends_in_anything_but_samples_or_a_sentence(at: int, inserted:
 @pytest.mark.parametrize("path", ["/nowhere/at/all", str(Path(__file__).parent), "a\0b"])
 def test_an_unreadable_path_is_refused_by_name(path: str) -> None:
     with pytest.raises(BadFile, match="cannot be read"):
-        formats.read(path)
+        formats.read_file(path)
 
 
 KAGGLE = with_values(preset("optane-kaggle").scenario, {"data.batch_size": 16})
@@ -227,10 +227,10 @@ def test_samples_beyond_a_bound_are_kept_on_the_disk_and_are_the_same(monkeypatc
     text = tsv(CELLS) * 200
     whole = decode("whole", text)
     made = []
-    real = samples.temporary
-    monkeypatch.setattr(samples, "temporary", lambda: made.append(real()) or made[-1])
+    real = samples.temporary_file
+    monkeypatch.setattr(samples, "temporary_file", lambda: made.append(real()) or made[-1])
     monkeypatch.setattr(samples, "IN_MEMORY", 1000)
-    monkeypatch.setattr(blocks, "READ", 1 << 18)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 18)
     parts = decode("parts", text)
     assert len(made) == 3 and all(file.closed for file in made)
     for name in ("dense", "tokens", "labels"):
@@ -239,9 +239,9 @@ def test_samples_beyond_a_bound_are_kept_on_the_disk_and_are_the_same(monkeypatc
 
 
 def test_samples_that_fit_nowhere_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "temporary", partial(open, "/dev/full", "wb"))
+    monkeypatch.setattr(samples, "temporary_file", partial(open, "/dev/full", "wb"))
     monkeypatch.setattr(samples, "IN_MEMORY", 1000)
-    monkeypatch.setattr(blocks, "READ", 1 << 18)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 18)
     with pytest.raises(BadFile, match=r"bad is too large.* TMPDIR"):
         decode("bad", tsv(CELLS) * 200)
 
@@ -286,7 +286,7 @@ def _socket(path: Path) -> None:
 def test_what_is_no_regular_file_is_refused_and_never_waited_for(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "data")
     with pytest.raises(BadFile, match=r"data cannot be read: .*; give a "):
-        formats.read(tmp_path / "data")
+        formats.read_file(tmp_path / "data")
 
 
 @pytest.mark.parametrize("change", (lambda path: path.write_bytes(GOOD * 2), lambda path: os.truncate(path, 9000)))
@@ -298,13 +298,13 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     parse = text_table._parsed
     monkeypatch.setattr(text_table, "_parsed", lambda *given: (parse(*given), change(path))[0])
     with pytest.raises(BadFile, match="data changed while it was read"):
-        formats.read(path)
+        formats.read_file(path)
 
 
 @pytest.mark.slow
 @each("size", (50, 7, 1000), few=1)
 def test_blocks_of_any_size_give_the_same_samples(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "READ", size)
+    monkeypatch.setattr(blocks, "READ_NBYTES", size)
     for form, raw in FORMS.items():
         _check(decode(form, raw), CELLS)
     with pytest.raises(BadFile, match=r"bad:4: the line has 1 columns"):

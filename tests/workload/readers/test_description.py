@@ -13,9 +13,9 @@ from pyarrow import parquet
 from engine.__main__ import main
 from engine.errors import BadFile
 from engine.insight.fitting import description
-from engine.insight.fitting.description import as_json, describe, look
+from engine.insight.fitting.description import as_json, describe, describe_first_block
 from engine.workload.readers import blocks
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from tests.workload.readers.made_up_criteo import rows, tsv
 from tests.workload.readers.test_formats import INDICES, LENGTHS, a_trace
 
@@ -62,7 +62,7 @@ NUMERIC = ("user_id", "item_id", "category", "price", "clicked")
 @pytest.mark.parametrize("block", [1 << 22, 1 << 13])
 @pytest.mark.parametrize("kind", WRITERS)
 def test_columns_are_counted_as_pandas_counts_them_and_the_mapping_reads_the_file(kind, block, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "READ", block)
+    monkeypatch.setattr(blocks, "READ_NBYTES", block)
     frame, path = FRAME if kind == "npz" else holed(FRAME), tmp_path / f"views.{kind}"
     WRITERS[kind](frame, path)
     found = describe(path)
@@ -78,7 +78,7 @@ def test_columns_are_counted_as_pandas_counts_them_and_the_mapping_reads_the_fil
         if kind != "npz":
             assert column.examples[0] == str(frame[name].dropna().iloc[0])
     Path(f"{path}.toml").write_text(found.mapping)
-    read_back = read(path)
+    read_back = read_file(path)
     labels = frame.sort_values("viewed_at", kind="stable")["clicked"] if kind != "npz" else frame["clicked"]
     assert read_back.samples == COUNT and read_back.labels.tolist() == labels.tolist()
     again = describe(path)
@@ -93,14 +93,14 @@ def roles(found: description.FileDescription) -> dict[str, str]:
 def test_a_look_shows_the_first_rows_at_once_and_counts_nothing(tmp_path):
     path = tmp_path / "views.csv"
     holed(FRAME).to_csv(path, index=False)
-    seen, whole = look(path), describe(path)
+    seen, whole = describe_first_block(path), describe(path)
     assert seen.rows == whole.rows and seen.mapping == whole.mapping and seen.records == 0
     assert [row[1] for row in seen.rows] == FRAME["item_id"].head(8).astype(str).tolist()
 
 
 @pytest.mark.parametrize("row", [0, 10, COUNT - 1])
 def test_a_stray_mark_makes_a_mapping_that_takes_marks_as_letters(row, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "READ", 1 << 13)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 13)
     frame = FRAME.assign(title=[f"film {n}" for n in range(COUNT)])
     frame.loc[row, "title"] = '"45 single'
     path = tmp_path / "views.tsv"
@@ -108,7 +108,7 @@ def test_a_stray_mark_makes_a_mapping_that_takes_marks_as_letters(row, tmp_path,
     found = describe(path)
     assert found.records == COUNT and 'quotes = "none"' in found.mapping
     Path(f"{path}.toml").write_text(found.mapping)
-    assert read(path).samples == COUNT
+    assert read_file(path).samples == COUNT
 
 
 @pytest.mark.parametrize("closing", [11, 30, COUNT - 1])
@@ -160,7 +160,7 @@ def test_what_is_no_table_is_refused_with_its_way(tmp_path):
 
 
 def test_a_description_can_be_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "READ", 1 << 13)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 13)
     FRAME.to_csv(tmp_path / "views.csv", index=False)
 
     def stop(share: float, text: str) -> None:
@@ -194,20 +194,20 @@ def test_days_that_could_be_months_get_a_format(tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     found = describe(tmp_path / "a.csv")
     (tmp_path / "a.csv.toml").write_text(found.mapping)
-    assert 'time_format = "%d/%m/%Y"' in found.mapping and read(tmp_path / "a.csv").samples == 60
+    assert 'time_format = "%d/%m/%Y"' in found.mapping and read_file(tmp_path / "a.csv").samples == 60
 
 
 @pytest.mark.parametrize("block", [1 << 22, 1 << 13])
 @pytest.mark.parametrize("first", [0, 1500])
 def test_cells_of_several_lines_are_described_as_such(first, block, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "READ", block)
+    monkeypatch.setattr(blocks, "READ_NBYTES", block)
     frame = FRAME.assign(title=[f"film {n}" if n < first else f"x\n{n},7,z" for n in range(COUNT)])
     frame.to_csv(tmp_path / "views.csv", index=False)
     found = describe(tmp_path / "views.csv")
     assert found.records == COUNT and 'quotes = "multiline"' in found.mapping
     (tmp_path / "views.csv.toml").write_text(found.mapping)
     frame.assign(**{"a\nnote": 5}).to_csv(tmp_path / "views.csv", index=False)
-    assert read(tmp_path / "views.csv").labels.sum() == FRAME["clicked"].sum()
+    assert read_file(tmp_path / "views.csv").labels.sum() == FRAME["clicked"].sum()
 
 
 def test_columns_of_a_file_that_has_a_header_are_refused(tmp_path):
@@ -215,4 +215,4 @@ def test_columns_of_a_file_that_has_a_header_are_refused(tmp_path):
     FRAME.to_csv(path, index=False)
     Path(f"{path}.toml").write_text(f"label = 'clicked'\nids = 'item_id'\ncolumns = {list(FRAME.columns)}\n")
     with pytest.raises(BadFile, match=r"views\.csv:1: the line has the columns' names"):
-        read(path)
+        read_file(path)

@@ -23,10 +23,10 @@ from engine.simulate import simulate
 from engine.workload import readers
 from engine.workload.batch import offsets, table_ends
 from engine.workload.readers import blocks, foreign, numbering
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from engine.workload.readers.numbering import IdIndex
 from engine.workload.readers.traces import torch_save, unpacking
-from engine.workload.source import ids_of, source
+from engine.workload.source import global_ids, source
 from tests.cases import each
 from tests.machines import TINY
 from tests.workload.readers.test_formats import INDICES, LENGTHS, a_day, a_trace, movielens, yambda
@@ -99,7 +99,7 @@ def test_a_foreign_file_hears_what_it_looks_like(what: str, tmp_path: Path) -> N
     content, words = FOREIGN[what]
     (tmp_path / "own").write_bytes(content)
     with pytest.raises(BadFile) as refused:
-        read(tmp_path / "own")
+        read_file(tmp_path / "own")
     sentence, _, remedy = str(refused.value).partition("\n")
     assert words in sentence and "own" in sentence and len(sentence) <= 300
     assert bool(remedy) == sentence.endswith(":")
@@ -114,7 +114,7 @@ def test_a_text_that_only_begins_like_another_format_is_read(tmp_path: Path) -> 
     frame = movielens().rename(columns={"userId": "ORC", "movieId": "Obj"})
     frame.to_csv(tmp_path / "o.csv", index=False)
     (tmp_path / "o.csv.toml").write_text('label = "rating >= 4"\nids = ["ORC", "Obj"]\n', encoding="utf-8")
-    assert read(tmp_path / "o.csv").samples == len(frame)
+    assert read_file(tmp_path / "o.csv").samples == len(frame)
 
 
 ODD = {
@@ -135,34 +135,34 @@ def test_what_is_missing_in_a_table_has_its_line(what: str, tmp_path: Path) -> N
     assert whole.count(old) == 1
     (tmp_path / "ratings.csv").write_bytes(whole.replace(old, new))
     with pytest.raises(BadFile, match=words):
-        read(tmp_path / "ratings.csv")
+        read_file(tmp_path / "ratings.csv")
     (tmp_path / "ratings.csv").write_bytes(whole + b"\r\n\n\n")
-    assert read(tmp_path / "ratings.csv").samples == len(frame)
+    assert read_file(tmp_path / "ratings.csv").samples == len(frame)
 
 
 def test_an_unknown_event_and_a_column_that_is_there_twice_are_refused(tmp_path: Path) -> None:
     lines = [f"{n},{n * 7},3,{'buy' if n % 3 else 'pv'},{1511500000 + n}\n" for n in LINES]
     (tmp_path / "u.csv").write_text("".join(lines).replace("21,147,3,pv", "21,147,3,view"), encoding="utf-8")
     with pytest.raises(BadFile, match=r"u.csv:22: behaviour='view' is not known; known are pv, cart"):
-        read(tmp_path / "u.csv")
+        read_file(tmp_path / "u.csv")
     twice = pyarrow.table([[0, 1], [1, 2], [3, 4]], names=["click", "user", "user"])
     parquet.write_table(twice, tmp_path / "t.parquet")
     (tmp_path / "t.parquet.toml").write_text('label = "click"\nids = "user"\n', encoding="utf-8")
     with pytest.raises(BadFile, match="has several columns 'user'"):
-        read(tmp_path / "t.parquet")
+        read_file(tmp_path / "t.parquet")
 
 
 def test_events_without_a_played_share_are_left_out_and_dates_are_times(tmp_path: Path) -> None:
     frame = yambda().assign(event_type=pd.Categorical(["listen"] * 299 + ["like"])).astype({"played_ratio_pct": "UInt16"})
     frame.iloc[:5, list(frame.columns).index("played_ratio_pct")] = pd.NA
     frame.to_parquet(tmp_path / "m.parquet", index=False)
-    assert read(tmp_path / "m.parquet").samples == 294
+    assert read_file(tmp_path / "m.parquet").samples == 294
     table = movielens()
     read_as_number = {}
     for name, times in (("n.csv", table["timestamp"]), ("d.csv", pd.to_datetime(table["timestamp"], unit="s"))):
         table.assign(timestamp=times).to_csv(tmp_path / name, index=False)
         (tmp_path / f"{name}.toml").write_text('label = "rating >= 4"\nids = "movieId"\ntime = "timestamp"\n', encoding="utf-8")
-        read_as_number[name] = read(tmp_path / name).tokens.tolist()
+        read_as_number[name] = read_file(tmp_path / name).tokens.tolist()
     assert read_as_number["n.csv"] == read_as_number["d.csv"]
 
 
@@ -171,12 +171,12 @@ def test_arrays_with_a_feature_that_is_no_number_or_of_other_computers_are_refus
     dense = np.load(tmp_path / "day_3_dense.npy")
     np.save(path, np.load(path).astype(">i4"))
     with pytest.raises(BadFile, match="byte order of other computers"):
-        read(path)
+        read_file(path)
     np.save(path, -np.load(path).astype(np.int32))
     dense[212, 4] = np.nan
     np.save(tmp_path / "day_3_dense.npy", dense)
     with pytest.raises(BadFile, match=r"day_3_dense.npy: sample 212 has a feature that is not finite"):
-        read(path)
+        read_file(path)
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
@@ -184,8 +184,8 @@ def test_negative_row_numbers_wrap_as_numpys_remainder_does(kind: type, tmp_path
     path = a_day(tmp_path)
     numbers = np.random.default_rng(3).integers(-(2**31), 2**31, (300, 26)).astype(kind)
     np.save(path, numbers)
-    found, first = read(path), offsets_of(26, 1009)
-    ours = ids_of(*found.some(np.arange(300)), first, found.hashed).reshape(26, 300) - first[:-1, None]
+    found, first = read_file(path), offsets_of(26, 1009)
+    ours = global_ids(*found.some(np.arange(300)), first, found.hashed).reshape(26, 300) - first[:-1, None]
     assert np.array_equal(ours, (numbers % 1009).T)
 
 
@@ -207,20 +207,20 @@ def test_a_trace_whose_pickle_says_odd_shapes_is_a_sentence(odd: str, tmp_path: 
         held.writestr("archive/data.pkl", b"\x80\x02(" + tensor * 3 + b"t.")
         held.writestr("archive/data/0", bytes(80))
     with pytest.raises(BadFile, match=r"o\.pt"):
-        torch_save.read(tmp_path / "o.pt")
+        torch_save.read_lookups(tmp_path / "o.pt")
 
 
 def test_a_trace_is_known_by_what_it_holds_and_never_waited_for(tmp_path: Path) -> None:
     a_trace(tmp_path / "t.pt", LENGTHS, INDICES)
     shutil.copy(tmp_path / "t.pt", tmp_path / "own")
-    assert torch_save.is_trace(tmp_path / "own") and torch_save.read(tmp_path / "own").tables == 3
+    assert torch_save.is_trace(tmp_path / "own") and torch_save.read_lookups(tmp_path / "own").tables == 3
     (tmp_path / "old.pt").write_bytes(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.")
     (tmp_path / "cut.pt").write_bytes((tmp_path / "t.pt").read_bytes()[:900])
     os.mkfifo(tmp_path / "pipe.pt")
     (tmp_path / "folder.pt").mkdir()
     for name, words in (("old.pt", "before 1.6"), ("cut.pt", "cut off"), ("pipe.pt", "a pipe"), ("folder.pt", "a directory")):
         with pytest.raises(BadFile, match=words):
-            torch_save.read(tmp_path / name)
+            torch_save.read_lookups(tmp_path / name)
 
 
 def test_room_for_a_trace_is_named_before_anything_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,15 +229,17 @@ def test_room_for_a_trace_is_named_before_anything_is_unpacked(tmp_path: Path, m
     path.write_bytes(gzip.compress((tmp_path / "t.pt").read_bytes()))
     monkeypatch.chdir(tmp_path)
     sizes = []
-    monkeypatch.setattr(unpacking, "_free_nbytes", lambda one: sizes.append(one) or unpacking.SPARE + 1)
+    monkeypatch.setattr(unpacking, "_free_nbytes", lambda one: sizes.append(one) or unpacking.SPARE_NBYTES + 1)
     needed = 8 * (INDICES.size + 2 * LENGTHS.size + 1)
     with pytest.raises(BadFile, match=rf"needs {figure(needed / 2**30, 'GiB')} to be unpacked"):
-        torch_save.read(path)
+        torch_save.read_lookups(path)
     assert not list((tmp_path / ".emberpool" / "unpacked").glob("*-*"))
-    monkeypatch.setattr(unpacking, "_free_nbytes", lambda one: unpacking.SPARE + needed + (1 if "emberpool-" in one.name else -1))
+    monkeypatch.setattr(
+        unpacking, "_free_nbytes", lambda one: unpacking.SPARE_NBYTES + needed + (1 if "emberpool-" in one.name else -1)
+    )
     monkeypatch.setattr(unpacking.tempfile, "gettempdir", lambda: str(tmp_path / "away"))
     (tmp_path / "away").mkdir()
-    assert torch_save.read(path).samples == LENGTHS.shape[1] and len(list((tmp_path / "away").iterdir())) == 1
+    assert torch_save.read_lookups(path).samples == LENGTHS.shape[1] and len(list((tmp_path / "away").iterdir())) == 1
 
 
 RANDOM = np.random.default_rng(31)
@@ -264,10 +266,10 @@ def mapped(path: Path, more: str) -> Path:
 def test_ids_are_numbered_as_they_are_first_seen_as_pandas_factorizes_them(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "READ", 500)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 500)
     path = tmp_path / f"own.{kind}"
     FRAME.to_csv(path, index=False) if kind == "csv" else FRAME.to_parquet(path, index=False)
-    found = read(mapped(path, 'ids = ["user", "word"]\nrows = "first seen first"'))
+    found = read_file(mapped(path, 'ids = ["user", "word"]\nrows = "first seen first"'))
     for table, column in enumerate(("user", "word")):
         assert found.lookups(table, 0, 900).tolist() == pd.factorize(FRAME[column])[0].tolist()
     assert not found.hashed
@@ -287,7 +289,7 @@ def test_first_seen_first_grows_and_has_a_bound(monkeypatch: pytest.MonkeyPatch)
 
 def test_ids_are_hashed_into_as_many_rows_as_are_named(tmp_path: Path) -> None:
     FRAME.to_parquet(tmp_path / "own.parquet", index=False)
-    found = read(mapped(tmp_path / "own.parquet", 'ids = "user"\nrows = "hashed into 97"'))
+    found = read_file(mapped(tmp_path / "own.parquet", 'ids = "user"\nrows = "hashed into 97"'))
     wanted = [splitmix((user + 0x9E3779B97F4A7C15) & MIXED) % 97 for user in FRAME["user"].tolist()]
     assert found.lookups(0, 0, 900).tolist() == wanted and not found.hashed
 
@@ -299,7 +301,7 @@ def test_a_cell_may_hold_a_bag_of_ids_that_is_trained_on(kind: str, tmp_path: Pa
         FRAME.assign(seen=[" ".join(map(str, row)) for row in LISTS]).to_csv(path, index=False)
     else:
         FRAME.assign(seen=LISTS.tolist()).to_parquet(path, index=False)
-    found = read(mapped(path, 'ids = ["user", "seen"]\nrows = "as they are"' + ('\nlists = " "' if kind == "csv" else "")))
+    found = read_file(mapped(path, 'ids = ["user", "seen"]\nrows = "as they are"' + ('\nlists = " "' if kind == "csv" else "")))
     assert found.pooling == (1, 3) and found.lookups(1, 0, 900).tolist() == LISTS.reshape(-1).tolist()
     shape = {"model.num_tables": 2, "model.pooling": (1, 3), "model.num_embeddings": (400, 50), "model.bottom_mlp": (1, 8, 4)}
     assert simulate(with_values(TINY, {**shape, "data.batch_size": 16, "run.batches": 5}), path).ran
@@ -325,10 +327,10 @@ def test_lists_of_uneven_length_keep_their_own_in_any_order_beyond_memory_too(
     lists = [RANDOM.integers(0, 50, size).tolist() for size in RANDOM.poisson(1.5, 900)]
     path = uneven(tmp_path / f"own.{kind}", lists, order)
     monkeypatch.setattr(readers.parquet, "ROWS", 128)  # blocks are small
-    monkeypatch.setattr(blocks, "READ", 2048)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 2048)
     if spilled:
-        monkeypatch.setattr(readers.samples, "most_nbytes", lambda: 3000)
-    found, rows = read(path), np.argsort(WHEN, kind="stable") if order else np.arange(900)
+        monkeypatch.setattr(readers.samples, "max_nbytes", lambda: 3000)
+    found, rows = read_file(path), np.argsort(WHEN, kind="stable") if order else np.arange(900)
     assert isinstance(found.tokens.base, np.memmap) == spilled or isinstance(found.tokens, np.memmap) == spilled
     assert found.bag_lengths(1).tolist() == [len(lists[row]) for row in rows] and found.bag_lengths(0).tolist() == [1] * 900
     for low, high in ((0, 900), (17, 18), (250, 700)):
@@ -341,7 +343,7 @@ def test_lists_of_uneven_length_keep_their_own_in_any_order_beyond_memory_too(
 
 def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) -> None:
     lists = [RANDOM.integers(0, 50, size).tolist() for size in RANDOM.geometric(0.4, 900) - 1]
-    file = read(uneven(tmp_path / "own.parquet", lists))
+    file = read_file(uneven(tmp_path / "own.parquet", lists))
     shape = {"model.num_tables": 4, "model.num_embeddings": (400, 60, 300, 70), "model.bottom_mlp": (1, 4)}
     with pytest.raises(BadInput, match=r"model.num_tables, .* must suit the data file: own.parquet has .* of uneven length, but"):
         source(with_values(TINY, {**shape, "model.pooling": file.pooling * 2}), file)
@@ -367,17 +369,17 @@ def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) 
     assert len(given.held_out().starts) == 4 * 90 + 1
     asked, even = with_values(asked, {"data.bag_length_cv": (1.0,), "model.pooling": (1, 3) * 2}), tmp_path / "even.parquet"
     with pytest.raises(BadInput, match=r"set --set 'data\.bag_length_cv='"):
-        source(asked, read(uneven(even, LISTS.tolist())))
+        source(asked, read_file(uneven(even, LISTS.tolist())))
 
 
 def test_bags_too_long_and_odd_numberings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "own.parquet"
     FRAME.assign(seen=[[1, 2]] * 700 + [[1] * 10_001] + [[1]] * 199).to_parquet(path, index=False)
     with pytest.raises(BadFile, match=r"own.parquet:701: seen has 10,001 ids; a sample has at most 10,000: cut them"):
-        read(mapped(path, 'ids = "seen"'))
+        read_file(mapped(path, 'ids = "seen"'))
     FRAME.assign(seen=[[1, 2]] * 700 + [[1, 7, -3]] + [[]] * 199).to_parquet(path, index=False)
     with pytest.raises(BadFile, match=r"own.parquet:701: seen=-3 is no row's number"):
-        read(mapped(path, 'ids = "seen"\nrows = "as they are"'))
+        read_file(mapped(path, 'ids = "seen"\nrows = "as they are"'))
     for more, words in (
         ('rows = "hashed into 0"', "or 'hashed into 100000'"),
         ('rows = "sorted"', "is not known; write 'hashed'"),
@@ -385,4 +387,4 @@ def test_bags_too_long_and_odd_numberings_are_refused(tmp_path: Path) -> None:
         ('lists = ","', "has no text in its columns of ids .*take lists away"),
     ):
         with pytest.raises(BadFile, match=words):
-            read(mapped(path, f'ids = "seen"\n{more}'))
+            read_file(mapped(path, f'ids = "seen"\n{more}'))

@@ -17,7 +17,7 @@ from engine.scenario.scenario import with_values
 from engine.simulate import simulate
 from engine.workload.batch import bag_layout, offsets
 from engine.workload.readers import blocks, formats, layouts
-from engine.workload.readers.formats import digest_of, read
+from engine.workload.readers.formats import digest_of, read_file
 from engine.workload.readers.traces import torch_save
 from engine.workload.source import source
 from tests.cases import each
@@ -100,7 +100,7 @@ def token(cell: object) -> int:
 @each("name", TABLES)
 def test_a_published_table_reads_as_pandas_reads_it_in_the_order_of_time(name: str, tmp_path: Path) -> None:
     layout, (frame, clicked) = formats.BY_NAME[name], TABLES[name]
-    found = read(written(tmp_path, name))
+    found = read_file(written(tmp_path, name))
     assert found.format == name and found.digest == digest_of(tmp_path / ("some.parquet" if name == "yambda" else "some.csv"))
     frame = frame.sort_values(layout.time, kind="stable") if layout.time else frame
     assert found.labels.tolist() == clicked(frame).astype(float).tolist()
@@ -114,11 +114,11 @@ def test_text_is_the_same_plain_gzipped_in_small_blocks_and_with_windows_line_en
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = written(tmp_path, "movielens").read_bytes()
-    plain = read(tmp_path / "some.csv")
-    monkeypatch.setattr(blocks, "READ", 97)
+    plain = read_file(tmp_path / "some.csv")
+    monkeypatch.setattr(blocks, "READ_NBYTES", 97)
     for name, other in (("z.gz", gzip.compress(text)), ("w", text.replace(b"\n", b"\r\n")), ("bom", b"\xef\xbb\xbf" + text)):
         (tmp_path / name).write_bytes(other)
-        found = read(tmp_path / name)
+        found = read_file(tmp_path / name)
         assert found.tokens.tolist() == plain.tokens.tolist() and found.labels.tolist() == plain.labels.tolist()
 
 
@@ -126,10 +126,10 @@ def test_events_of_yambda_that_are_no_listens_are_left_out(tmp_path: Path) -> No
     frame = yambda().assign(event_type=RANDOM.choice(["listen", "like", "dislike"], ROWS))
     frame["played_ratio_pct"] = frame["played_ratio_pct"].where(frame["event_type"] == "listen").astype("UInt16")
     frame.to_parquet(tmp_path / "multi_event.parquet", index=False)
-    assert len(read(tmp_path / "multi_event.parquet").labels) == (frame["event_type"] == "listen").sum()
+    assert len(read_file(tmp_path / "multi_event.parquet").labels) == (frame["event_type"] == "listen").sum()
     frame[["uid", "item_id", "timestamp", "is_organic"]].to_parquet(tmp_path / "likes.parquet", index=False)
     with pytest.raises(BadFile, match=r"listens.parquet or multi_event.parquet"):
-        read(tmp_path / "likes.parquet")
+        read_file(tmp_path / "likes.parquet")
 
 
 def a_day(folder: Path, multi_hot: bool = False) -> Path:
@@ -149,7 +149,7 @@ def a_day(folder: Path, multi_hot: bool = False) -> Path:
 @pytest.mark.parametrize("part", ["sparse_contig_freq", "dense", "labels"])
 def test_a_day_of_arrays_is_mapped_whichever_of_its_files_is_given(part: str, tmp_path: Path) -> None:
     ids = np.load(a_day(tmp_path))
-    found = read(tmp_path / f"day_3_{part}.npy")
+    found = read_file(tmp_path / f"day_3_{part}.npy")
     scenario = with_values(preset("optane-kaggle").scenario, {"data.digest": found.digest, "data.batch_size": 16})
     batch, first = source(scenario, found).batch(1), offsets(scenario.model)
     rows = np.arange(16, 32)
@@ -162,7 +162,7 @@ def test_a_day_of_arrays_is_mapped_whichever_of_its_files_is_given(part: str, tm
 
 def test_multi_hot_ids_are_mapped_inside_the_archive_and_keep_their_bags(tmp_path: Path) -> None:
     path = a_day(tmp_path, multi_hot=True)
-    found, inside = read(path), np.load(path)
+    found, inside = read_file(path), np.load(path)
     assert found.pooling == (3, 2, 1, 12) and found.format == "mlperf"
     shape = {"model.num_tables": 4, "model.pooling": found.pooling, "model.num_embeddings": (1000, 7, 10**6, 50)}
     scenario = with_values(TINY, {**shape, "model.bottom_mlp": (13, 8, 4), "data.digest": found.digest})
@@ -185,13 +185,13 @@ def test_a_mapping_beside_a_file_says_what_its_columns_mean(tmp_path: Path) -> N
     for name, more in (("own.csv", 'delimiter = "|"\n'), ("own.parquet", ""), ("bare.csv", f"columns = {[*frame]}\n")):
         before = digest_of(tmp_path / name)
         (tmp_path / f"{name}.toml").write_text(plain + more, encoding="utf-8")
-        found = read(tmp_path / name)
+        found = read_file(tmp_path / name)
         assert found.tokens[:, 0].tolist() == frame["movieId"].tolist() and not found.hashed
         assert found.labels.tolist() == (frame["rating"] >= 4).astype(float).tolist()
         assert found.dense[:, 0] == pytest.approx(np.log1p(frame["age"]), rel=1e-6)
         assert found.digest == digest_of(tmp_path / name) != before
     (tmp_path / "own.csv.toml").write_text('label = "rating > 4.5"\nids = "userId"\ntime = "timestamp"\ndelimiter = "|"\n')
-    found = read(tmp_path / "own.csv")
+    found = read_file(tmp_path / "own.csv")
     assert found.tokens[:, 0].tolist() == frame.sort_values("timestamp")["userId"].tolist()
 
 
@@ -218,9 +218,9 @@ def test_a_broken_table_is_refused_by_file_and_line(what: str, tmp_path: Path, m
     text = frame.astype({"userId": int, "movieId": int}).to_csv(index=False).encode()
     assert text.count(old) == 1
     (tmp_path / "ratings.csv").write_bytes(text.replace(old, new))
-    monkeypatch.setattr(blocks, "READ", 1000)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 1000)
     with pytest.raises(BadFile, match=words.format(line=214)) as refused:
-        read(tmp_path / "ratings.csv")
+        read_file(tmp_path / "ratings.csv")
     assert "ratings.csv" in str(refused.value) and len(refused.value.args[0]) <= 300
 
 
@@ -245,7 +245,7 @@ def test_a_mapping_that_cannot_be_is_refused(what: str, tmp_path: Path) -> None:
     path = written(tmp_path, "movielens")
     (tmp_path / "some.csv.toml").write_text(text, encoding="utf-8")
     with pytest.raises(BadFile, match=words) as refused:
-        read(path)
+        read_file(path)
     assert len(str(refused.value)) <= 300
 
 
@@ -280,7 +280,7 @@ def test_broken_arrays_are_refused(what: str, tmp_path: Path) -> None:
     path = a_day(tmp_path, multi_hot)
     broken(path)
     with pytest.raises(BadFile, match=words) as refused:
-        read(path)
+        read_file(path)
     assert len(str(refused.value)) <= 300
 
 
@@ -291,7 +291,7 @@ def test_a_parquet_file_of_a_few_values_again_and_again_is_refused_before_it_is_
     assert path.stat().st_size < 1e6
     tracemalloc.start()
     with pytest.raises(BadFile, match=r"3,000,000 rows, as no log of clicks does"):
-        read(path)
+        read_file(path)
     assert tracemalloc.get_traced_memory()[1] < 5e6
     tracemalloc.stop()
 
@@ -301,12 +301,12 @@ def test_a_damaged_parquet_file_is_a_sentence(tmp_path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[:1000])
     with pytest.raises(BadFile, match="Parquet file"):
-        read(path)
+        read_file(path)
     for _ in range(60):
         at = drawn.randrange(4, len(whole))
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << drawn.randrange(8)]) + whole[at + 1 :])
         try:
-            read(path)
+            read_file(path)
         except BadFile as refused:
             assert len(str(refused)) <= 300
 
@@ -352,12 +352,12 @@ def test_a_trace_is_mapped_table_by_table_also_gzipped(tmp_path: Path, monkeypat
     a_trace(tmp_path / "t.pt", LENGTHS, INDICES)
     (tmp_path / "z.pt.gz").write_bytes(gzip.compress((tmp_path / "t.pt").read_bytes()))
     for name in ("t.pt", "z.pt.gz", "z.pt.gz"):
-        found = torch_save.read(tmp_path / name)
+        found = torch_save.read_lookups(tmp_path / name)
         assert isinstance(found.indices, np.memmap) and found.tables == 3
         assert np.concatenate([found.lookups(t, 0, found.samples) for t in range(3)]).tolist() == INDICES.tolist()
         assert [len(found.lookups(t, 0, found.samples)) for t in range(3)] == LENGTHS.sum(axis=1).tolist()
     with pytest.raises(BadFile, match="workload fit"):
-        read(tmp_path / "t.pt")
+        read_file(tmp_path / "t.pt")
 
 
 @pytest.mark.slow
@@ -366,7 +366,7 @@ def test_a_trace_that_torch_wrote_is_what_torch_reads(tmp_path: Path) -> None:
     ends = np.concatenate(([0], np.cumsum(LENGTHS.reshape(-1))))
     given = (torch.from_numpy(INDICES), torch.from_numpy(ends), torch.from_numpy(LENGTHS))
     torch.save(given, tmp_path / "t.pt")
-    found = torch_save.read(tmp_path / "t.pt")
+    found = torch_save.read_lookups(tmp_path / "t.pt")
     for ours, theirs in zip((found.indices, found.offsets, found.lengths), torch.load(tmp_path / "t.pt"), strict=True):
         assert np.array_equal(ours, theirs.numpy())
     a_trace(tmp_path / "own.pt", LENGTHS, INDICES)
@@ -389,11 +389,11 @@ def test_nothing_but_tensors_is_ever_built_from_a_trace(tmp_path: Path, capsys: 
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("trace/data.pkl", content)
         with pytest.raises(BadFile, match=words):
-            torch_save.read(path)
+            torch_save.read_lookups(path)
     assert capsys.readouterr().out == ""
     path.write_bytes(pickle.dumps([1]))
     with pytest.raises(BadFile, match="nothing that torch saved"):
-        torch_save.read(path)
+        torch_save.read_lookups(path)
 
 
 @pytest.mark.parametrize("change", ["lengths", "negative", "cut"])
@@ -403,7 +403,7 @@ def test_a_trace_whose_parts_do_not_belong_together_is_refused(change: str, tmp_
     if change == "cut":
         path.write_bytes(path.read_bytes()[:-300])
     with pytest.raises(BadFile, match=r"t\.pt"):
-        torch_save.read(path)
+        torch_save.read_lookups(path)
 
 
 def test_any_bytes_are_a_sentence(tmp_path: Path) -> None:
@@ -414,7 +414,7 @@ def test_any_bytes_are_a_sentence(tmp_path: Path) -> None:
         for name in names:
             (tmp_path / name).write_bytes(head + drawn.randbytes(drawn.choice((0, 10, 3000))))
             with pytest.raises(BadFile) as refused:
-                read(tmp_path / name)
+                read_file(tmp_path / name)
             assert len(refused.value.args[0]) <= 300 and str(refused.value).replace("\n", "").isprintable(), refused.value
 
 

@@ -5,7 +5,7 @@ import tomllib
 import numpy as np
 import pytest
 
-from engine.workload.readers.guess import Guess, guesses
+from engine.workload.readers.guess import Guess, guess_columns
 from engine.workload.readers.mapping_text import as_toml
 
 N = 400
@@ -56,15 +56,15 @@ TABLES: dict[str, tuple[dict[str, list[str]], dict[str, str]]] = {
 @pytest.mark.parametrize("name", TABLES)
 def test_columns_are_what_a_person_would_say(name):
     columns, wanted = TABLES[name]
-    assert {one.name: one.role for one in guesses(columns)} == wanted
+    assert {one.name: one.role for one in guess_columns(columns)} == wanted
 
 
 def test_rules_and_separators_are_guessed_too():
-    found = {one.name: one for one in guesses({**TABLES["ratings"][0], **TABLES["lists"][0]}.copy())}
+    found = {one.name: one for one in guess_columns({**TABLES["ratings"][0], **TABLES["lists"][0]}.copy())}
     assert found["genres"].separator == "|" and found["history"].separator == ","
-    (stars,) = [one for one in guesses(TABLES["ratings"][0]) if one.role == "label"]
+    (stars,) = [one for one in guess_columns(TABLES["ratings"][0]) if one.role == "label"]
     assert stars.rule == ">= 4"
-    (event,) = [one for one in guesses(TABLES["events"][0]) if one.role == "label"]
+    (event,) = [one for one in guess_columns(TABLES["events"][0]) if one.role == "label"]
     assert event.rule == "== 'purchase'"
 
 

@@ -14,8 +14,8 @@ from pyarrow import parquet
 
 from engine.errors import BadFile
 from engine.workload.readers import blocks
-from engine.workload.readers.formats import read
-from engine.workload.readers.ids import MISSING, tokens
+from engine.workload.readers.formats import read_file
+from engine.workload.readers.ids import MISSING_TOKEN, id_tokens
 
 COUNT = 240
 SAME = ("12", "12 ", " 12", "12.0", "000012", "+12", "12.", "12.00", "0012.0 ")
@@ -41,43 +41,48 @@ def texts(*cells: str | None) -> pa.Array:
 
 
 def test_one_id_is_one_token_however_it_is_written():
-    assert set(tokens(texts(*SAME), str).tolist()) == {12}
-    assert len(set(tokens(texts(*APART), str).tolist())) == len(APART)
-    assert len(set(tokens(texts("", " ", None, "\t"), str).tolist())) == 1
-    assert len(set(tokens(texts("099999999999999999999", "99999999999999999999.0", "99999999999999999999"), str).tolist())) == 1
-    assert tokens(texts("-0", "0", "00", "-0.0"), str).tolist() == [0] * 4
+    assert set(id_tokens(texts(*SAME), str).tolist()) == {12}
+    assert len(set(id_tokens(texts(*APART), str).tolist())) == len(APART)
+    assert len(set(id_tokens(texts("", " ", None, "\t"), str).tolist())) == 1
+    assert (
+        len(set(id_tokens(texts("099999999999999999999", "99999999999999999999.0", "99999999999999999999"), str).tolist())) == 1
+    )
+    assert id_tokens(texts("-0", "0", "00", "-0.0"), str).tolist() == [0] * 4
 
 
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1, max_size=20))
 def test_a_whole_number_is_itself_in_every_column_that_can_hold_it(values):
     wanted = np.array(values, np.int64).view(np.uint64).tolist()
-    assert tokens(texts(*map(str, values)), str).tolist() == wanted
-    assert tokens(pa.array(values, "int64"), str).tolist() == wanted
-    assert tokens(texts(*map(str, values)).dictionary_encode(), str).tolist() == wanted
-    assert tokens(pa.array([Decimal(value) for value in values], pa.decimal128(38, 2)), str).tolist() == wanted
-    assert tokens(pa.array([str(value).encode() for value in values], "binary"), str).tolist() == wanted
+    assert id_tokens(texts(*map(str, values)), str).tolist() == wanted
+    assert id_tokens(pa.array(values, "int64"), str).tolist() == wanted
+    assert id_tokens(texts(*map(str, values)).dictionary_encode(), str).tolist() == wanted
+    assert id_tokens(pa.array([Decimal(value) for value in values], pa.decimal128(38, 2)), str).tolist() == wanted
+    assert id_tokens(pa.array([str(value).encode() for value in values], "binary"), str).tolist() == wanted
     small = [value % 2**24 for value in values]
-    assert tokens(pa.array(small, "float32"), str).tolist() == small == tokens(pa.array(small, "uint32"), str).tolist()
+    assert id_tokens(pa.array(small, "float32"), str).tolist() == small == id_tokens(pa.array(small, "uint32"), str).tolist()
 
 
 @pytest.mark.parametrize("kind", ["int8", "int64", "uint16", "uint64", "float32", "float64", "string", "large_string", "bool"])
 def test_what_is_missing_is_no_id_of_any_other_cell(kind):
     values = {"string": ["-1", "0", "1"], "large_string": ["-1", "0", "1"], "bool": [True, False]}.get(kind, [0, 1, 2])
     values = [-1, 0, 1] if kind in ("int8", "int64", "float32", "float64") else values
-    found = tokens(pa.array([*values, None], kind), str).tolist()
-    assert len(set(found)) == len(values) + 1 and found[-1] == int(MISSING)
+    found = id_tokens(pa.array([*values, None], kind), str).tolist()
+    assert len(set(found)) == len(values) + 1 and found[-1] == int(MISSING_TOKEN)
 
 
 def test_floats_are_their_number_or_their_shortest_text():
-    found = tokens(pa.array([1.0, 2.5, float("nan"), None, 1e300, -0.0, float("inf")], "float64"), str)
-    assert found[0] == 1 and found[5] == 0 and found[2] == found[3] == MISSING
-    assert found[1] == tokens(texts("2.5"), str)[0]
+    found = id_tokens(pa.array([1.0, 2.5, float("nan"), None, 1e300, -0.0, float("inf")], "float64"), str)
+    assert found[0] == 1 and found[5] == 0 and found[2] == found[3] == MISSING_TOKEN
+    assert found[1] == id_tokens(texts("2.5"), str)[0]
     assert len(set(found.tolist())) == 6
 
 
 def test_large_unsigned_numbers_are_not_the_negative_ones_of_a_text():
-    assert tokens(pa.array([2**64 - 1, 2**63], "uint64"), str).tolist() == tokens(texts(str(2**64 - 1), str(2**63)), str).tolist()
-    assert tokens(pa.array([2**64 - 1], "uint64"), str)[0] != tokens(texts("-1"), str)[0]
+    assert (
+        id_tokens(pa.array([2**64 - 1, 2**63], "uint64"), str).tolist()
+        == id_tokens(texts(str(2**64 - 1), str(2**63)), str).tolist()
+    )
+    assert id_tokens(pa.array([2**64 - 1], "uint64"), str)[0] != id_tokens(texts("-1"), str)[0]
 
 
 def mapped(path: Path, text: str) -> Path:
@@ -108,7 +113,7 @@ def test_blanks_and_ways_to_write_a_number_change_nothing_in_any_role(tmp_path, 
         lines = [delimiter.join((str(row % 2), cells[row], f"k{row % 9}")) for row in range(COUNT)]
         path = mapped(tmp_path / f"{name}.csv", f'{keys}\ndelimiter = "{mark}"\n')
         path.write_text("\n".join([delimiter.join(("click", "x", "key")), *lines]) + "\n")
-        found.append(read(path))
+        found.append(read_file(path))
     plain, odd = found
     assert odd.tokens.tolist() == plain.tokens.tolist() and odd.labels.tolist() == plain.labels.tolist()
     assert odd.dense.tolist() == plain.dense.tolist()
@@ -136,9 +141,9 @@ SYNTAX = {
 @pytest.mark.parametrize("syntax", SYNTAX)
 @pytest.mark.parametrize("block", [1 << 22, 300])
 def test_lists_in_cells_have_the_ids_that_were_written(tmp_path, monkeypatch, syntax, block):
-    monkeypatch.setattr(blocks, "READ", block)
+    monkeypatch.setattr(blocks, "READ_NBYTES", block)
     separator, write = SYNTAX[syntax]
-    found = read(lists(tmp_path / "tags.csv", [write(values) for values in LISTS], separator))
+    found = read_file(lists(tmp_path / "tags.csv", [write(values) for values in LISTS], separator))
     assert found.lookups(0, 0, COUNT).tolist() == [value for values in LISTS for value in values]
     assert found.bag_lengths(0).tolist() == list(map(len, LISTS)) and found.distinct == (
         len({value for values in LISTS for value in values}),
@@ -147,10 +152,10 @@ def test_lists_in_cells_have_the_ids_that_were_written(tmp_path, monkeypatch, sy
 
 @pytest.mark.parametrize("bare", [1, 2, 5, 300])
 def test_brackets_around_any_part_of_the_cells_are_syntax(bare, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "READ", 300)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 300)
     cells = [str(values) if n % bare else ", ".join(map(str, values)) for n, values in enumerate(LISTS)]
-    wanted = read(lists(tmp_path / "all.csv", [str(values) for values in LISTS], ","))
-    found = read(lists(tmp_path / "tags.csv", cells, ","))
+    wanted = read_file(lists(tmp_path / "all.csv", [str(values) for values in LISTS], ","))
+    found = read_file(lists(tmp_path / "tags.csv", cells, ","))
     assert found.tokens.tolist() == wanted.tokens.tolist() and found.pooling == wanted.pooling
 
 
@@ -171,7 +176,7 @@ def test_a_list_in_a_syntax_of_its_own_is_refused_by_its_line(cell, tmp_path):
     if cell == "[1; 2]":
         cells[70] = "[1; 2;]"
     with pytest.raises(BadFile, match=r"tags\.csv:72: tags="):
-        read(lists(tmp_path / "tags.csv", cells, OTHER_SYNTAX[cell]))
+        read_file(lists(tmp_path / "tags.csv", cells, OTHER_SYNTAX[cell]))
 
 
 def column(kind, values):
@@ -195,7 +200,7 @@ def test_bytes_that_are_no_text_are_ids_as_they_are(what, tmp_path):
     path = tmp_path / "own.parquet"
     column(kind, values)(path)
     Path(f"{path}.toml").write_text('label = "label"\nids = "id"\n')
-    assert read(path).distinct == (distinct,)
+    assert read_file(path).distinct == (distinct,)
 
 
 @pytest.mark.parametrize("blank", [" ", "\u00a0", "\u3000", '"', ' "', "\t "])
@@ -207,14 +212,14 @@ def test_blanks_and_quotation_marks_around_an_id_are_no_part_of_it(blank, quotes
     path.write_text(f"label,id\n{rows}")
     keys = f'quotes = "{quotes}"\n' if quotes else ""
     Path(f"{path}.toml").write_text(f'label = "label"\nids = "id"\n{keys}')
-    assert read(path).distinct == (20,)
+    assert read_file(path).distinct == (20,)
 
 
 def test_a_dense_column_that_is_also_an_id_or_a_label_keeps_each_letter(tmp_path):
     path = tmp_path / "own.csv"
     path.write_text("y,a\n" + "".join(f"{('1', '0', '01', '1.0')[n % 4]},{1700000000000000000 + n}\n" for n in range(100)))
     Path(f"{path}.toml").write_text('label = "y == \'1\'"\nids = ["a"]\ndense = ["a", "y"]\n')
-    found = read(path)
+    found = read_file(path)
     assert found.distinct == (100,) and found.labels.sum() == 25
 
 
@@ -233,7 +238,7 @@ def test_a_rule_of_a_text_is_kept_by_values_however_they_are_written(kind, tmp_p
     parquet.write_table(pa.table({"y": pa.array(values, of_arrow), "id": list(range(80))}), path)
     for text in texts:
         Path(f"{path}.toml").write_text(f"label = \"y == '{text}'\"\nids = 'id'\n")
-        assert read(path).labels.sum() == 20
+        assert read_file(path).labels.sum() == 20
 
 
 START = datetime(2021, 1, 25, 22, 0, tzinfo=UTC)
@@ -264,17 +269,17 @@ def clicks_at(path: Path, times: list[str], more: str = "") -> Path:
 @pytest.mark.parametrize("writing", TIMES)
 @pytest.mark.parametrize("block", [1 << 22, 2000])
 def test_times_order_samples_however_they_are_written(tmp_path, monkeypatch, writing, block):
-    monkeypatch.setattr(blocks, "READ", block)
-    found = read(clicks_at(tmp_path / "log.csv", [TIMES[writing](at) for at in INSTANTS]))
+    monkeypatch.setattr(blocks, "READ_NBYTES", block)
+    found = read_file(clicks_at(tmp_path / "log.csv", [TIMES[writing](at) for at in INSTANTS]))
     assert found.tokens[:, 0].tolist() == sorted(range(COUNT), key=INSTANTS.__getitem__)
 
 
 def test_a_day_that_could_be_a_month_is_refused_until_the_mapping_says_which(tmp_path):
     times = [f"{n % 12 + 1:02d}/{n // 12 % 12 + 1:02d}/2020" for n in range(144)]
     with pytest.raises(BadFile, match=r"may be %d/%m/%Y or %m/%d/%Y; say which in the mapping: time_format = \"%d/%m/%Y\""):
-        read(clicks_at(tmp_path / "log.csv", times))
+        read_file(clicks_at(tmp_path / "log.csv", times))
     for written in ("%d/%m/%Y", "%m/%d/%Y"):
-        found = read(clicks_at(tmp_path / "log.csv", times, f'time_format = "{written}"\n'))
+        found = read_file(clicks_at(tmp_path / "log.csv", times, f'time_format = "{written}"\n'))
         assert found.tokens[:, 0].tolist() == sorted(range(144), key=lambda n: datetime.strptime(times[n], written))
 
 
@@ -282,7 +287,7 @@ def test_a_day_that_could_be_a_month_is_refused_until_the_mapping_says_which(tmp
 def test_what_is_no_time_is_refused_by_its_line(tmp_path, bad):
     times = [TIMES["ISO"](at) for at in INSTANTS]
     with pytest.raises(BadFile, match=r"log\.csv:102: at="):
-        read(clicks_at(tmp_path / "log.csv", [*times[:100], bad, *times[101:]]))
+        read_file(clicks_at(tmp_path / "log.csv", [*times[:100], bad, *times[101:]]))
 
 
 ROLES = ("id", "dense", "label", "time")
@@ -320,7 +325,7 @@ def test_each_kind_of_parquet_column_is_read_right_or_refused_by_its_name(tmp_pa
     label, key, more = names.get(role, ("click", "user", 'time = "x"'))
     path = mapped(tmp_path / "log.parquet", f'label = "{label}"\nids = ["{key}"]\n{more}\n')
     try:
-        found = read(path)
+        found = read_file(path)
     except BadFile as refused:
         assert "x" in str(refused) and "damaged" not in str(refused), refused
         return
@@ -353,7 +358,7 @@ def test_keys_beside_a_format_lie_over_its_layout(tmp_path, key):
     )
     frame["timestamp"] = range(COUNT, 0, -1)
     frame.to_csv(tmp_path / "ratings.csv", index=False)
-    found = read(mapped(tmp_path / "ratings.csv", f'format = "movielens"\n{key}\n'))
+    found = read_file(mapped(tmp_path / "ratings.csv", f'format = "movielens"\n{key}\n'))
     name = key.split(" ")[0]
     assert (found.tables == 1) == (name == "ids") and (found.tokens[0, 0] == 0) == (name == "time")
     assert found.labels.mean() == pytest.approx(0.6 if name == "label" else 0.4) and found.where_they_fit == (name != "rows")
@@ -364,7 +369,7 @@ def test_keys_beside_a_format_lie_over_its_layout(tmp_path, key):
 def test_a_key_that_would_do_nothing_in_parquet_is_refused(tmp_path, key):
     parquet.write_table(pa.table({"click": [n % 2 for n in range(COUNT)], "user": range(COUNT)}), tmp_path / "log.parquet")
     with pytest.raises(BadFile, match=rf"{key.split(' ')[0]} does nothing"):
-        read(mapped(tmp_path / "log.parquet", f'label = "click"\nids = ["user"]\n{key}\n'))
+        read_file(mapped(tmp_path / "log.parquet", f'label = "click"\nids = ["user"]\n{key}\n'))
 
 
 def test_a_rule_that_matches_nothing_says_which_values_the_column_has(tmp_path):
@@ -372,19 +377,19 @@ def test_a_rule_that_matches_nothing_says_which_values_the_column_has(tmp_path):
     path = mapped(tmp_path / "log.csv", "label = \"event == 'purchase'\"\nids = ['user']\n")
     path.write_text("\n".join(["event,user", *lines]) + "\n")
     with pytest.raises(BadFile, match=r"the label's column has 'buy', 'view': mend the rule"):
-        read(path)
+        read_file(path)
 
 
 def test_a_mapping_with_a_byte_order_mark_is_read(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("\n".join(["click,user", *(f"{n % 2},{n}" for n in range(COUNT))]))
     Path(f"{path}.toml").write_bytes(b"\xef\xbb\xbf" + b'label = "click"\nids = ["user"]\n')
-    assert read(path).samples == COUNT
+    assert read_file(path).samples == COUNT
 
 
 def test_a_file_without_labels_is_fitted_and_not_trained_on(tmp_path):
     path = mapped(tmp_path / "trace.csv", 'ids = ["user"]\n')
     path.write_text("\n".join(["user", *(f"{n}" for n in range(COUNT))]))
     with pytest.raises(BadFile, match="names no label, without which a file can only be fitted and counted"):
-        read(path)
-    assert read(path, labels=False).tokens[:, 0].tolist() == list(range(COUNT))
+        read_file(path)
+    assert read_file(path, labels=False).tokens[:, 0].tolist() == list(range(COUNT))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.errors import BadFile
 from engine.workload.readers import blocks
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from engine.workload.readers.records import records
 
 COUNT = 900
@@ -39,7 +39,7 @@ def log(folder: Path, delimiter: str, place: int, titles: dict[int, str], more: 
 
 @pytest.fixture(params=[1 << 22, 1 << 10], ids=["one block", "many blocks"])
 def block_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "READ", request.param)
+    monkeypatch.setattr(blocks, "READ_NBYTES", request.param)
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t", "|"])
@@ -49,16 +49,16 @@ def test_a_quotation_mark_that_closes_in_another_record_is_refused_with_its_line
     titles = {10: '"45 single'} | ({closing: '12"'} if closing else {})
     path = log(tmp_path, delimiter, place, titles)
     with pytest.raises(BadFile, match=r"clicks\.csv:12: a quotation mark opens a field") as refused:
-        read(path)
+        read_file(path)
     assert 'quotes = "none" in clicks.csv.toml' in str(refused.value)
-    second = read(log(tmp_path, delimiter, place, titles, 'quotes = "none"\n'))
+    second = read_file(log(tmp_path, delimiter, place, titles, 'quotes = "none"\n'))
     assert second.samples == COUNT and second.labels.tolist() == [row % 2 for row in range(COUNT)]
 
 
 @pytest.mark.parametrize("title", MARKED)
 def test_marks_that_are_text_cost_no_record(tmp_path, block_size, title):
     for place in (0, 1, 2):
-        found = read(log(tmp_path, "\t", place, {3: title, 899: title, 450: title}, 'quotes = "none"\n'))
+        found = read_file(log(tmp_path, "\t", place, {3: title, 899: title, 450: title}, 'quotes = "none"\n'))
         assert found.samples == COUNT
 
 
@@ -80,21 +80,21 @@ def test_line_ends_in_quoted_cells_are_read_where_the_mapping_says_so_in_files_o
     first = next(row for row, title in enumerate(titles) if "\n" in title)
     line = 2 + sum(len(quoted([row]).splitlines()) for row in rows[:first])
     with pytest.raises(BadFile, match=rf"clicks\.csv:{line}: a quotation mark opens"):
-        read(tmp_path / "clicks.csv")
+        read_file(tmp_path / "clicks.csv")
     mapping.write_text('label = "click"\nids = ["user", "title"]\nquotes = "multiline"\n')
-    found = read(tmp_path / "clicks.csv")
+    found = read_file(tmp_path / "clicks.csv")
     assert found.samples == COUNT and found.labels.tolist() == [row % 2 for row in range(COUNT)]
     assert len(set(found.tokens[:, 1].tolist())) == len({title.strip() for title in titles})
 
 
 def test_a_quoted_cell_without_an_end_is_refused_where_cells_may_hold_line_ends(tmp_path, block_size):
     with pytest.raises(BadFile, match=r"clicks\.csv:402: a quotation mark"):
-        read(log(tmp_path, ",", 2, {400: '"open'}, 'quotes = "multiline"\n'))
+        read_file(log(tmp_path, ",", 2, {400: '"open'}, 'quotes = "multiline"\n'))
 
 
 def test_a_carriage_return_inside_a_line_is_no_record_of_its_own(tmp_path, block_size):
     with pytest.raises(BadFile, match=r"clicks\.csv:52: a carriage return stands in the middle"):
-        read(log(tmp_path, ",", 2, {50: "x\r1,u1,y"}))
+        read_file(log(tmp_path, ",", 2, {50: "x\r1,u1,y"}))
 
 
 @given(st.lists(st.lists(st.text('ab",\n ', max_size=6), min_size=2, max_size=2), min_size=1, max_size=8))

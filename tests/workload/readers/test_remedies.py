@@ -28,7 +28,7 @@ from engine.__main__ import main
 from engine.errors import BadFile
 from engine.insight.fitting.counting import Lookups
 from engine.insight.fitting.fit import lookups_of
-from engine.workload.readers.formats import digest_of, read
+from engine.workload.readers.formats import digest_of, read_file
 from engine.workload.readers.mapping_text import mapping_text
 from engine.workload.readers.sniffing import first_rows
 from tests.cases import each
@@ -50,7 +50,7 @@ def followed(path: Path, most: int = 4) -> tuple[Lookups, list[str]]:
     said: list[str] = []
     while len(said) < most:
         try:
-            return (lookups_of(path) if path.suffix == ".txt" else read(path)), said
+            return (lookups_of(path) if path.suffix == ".txt" else read_file(path)), said
         except BadFile as refused:
             sentence, _, remedy = str(refused).partition("\n")
             said.append(sentence)
@@ -218,7 +218,7 @@ NAMES = "x.csv", "x.parquet", "x.npz", "x.npy", "x.pt", "x.pt.gz", "x.oracleGene
 @each("name", NAMES)
 def test_a_pointer_of_git_lfs_is_named_under_any_name_before_all_else(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(POINTER)
-    for opened in (read, digest_of, lookups_of):
+    for opened in (read_file, digest_of, lookups_of):
         with pytest.raises(BadFile, match=r"a pointer of Git LFS, not the file itself; fetch it") as refused:
             opened(tmp_path / name)
         assert refused.value.remedy == f"git lfs pull --include {name}"
@@ -228,7 +228,7 @@ def test_a_pointer_beside_a_day_of_arrays_is_named_too(tmp_path: Path) -> None:
     path = a_day(tmp_path)
     (tmp_path / "day_3_labels.npy").write_bytes(POINTER)
     with pytest.raises(BadFile, match=r"day_3_labels.npy looks like a pointer of Git LFS"):
-        read(path)
+        read_file(path)
 
 
 def test_criteos_test_file_is_said_to_have_no_labels_with_a_mapping_that_needs_none(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_criteos_test_file_is_said_to_have_no_labels_with_a_mapping_that_needs_n
         with pytest.raises(
             BadFile, match=r"test.txt is a file of Criteo's without labels.* workload count` need none"
         ) as refused:
-            read(tmp_path / "test.txt")
+            read_file(tmp_path / "test.txt")
         mapping = tomllib.loads(refused.value.remedy)
         assert mapping["dense"] == [f"I{n}" for n in range(1, 14)] and mapping["ids"] == [f"C{n}" for n in range(1, 27)]
         assert "label" not in mapping and ("columns" in mapping) == ("\t" in content)
@@ -281,14 +281,14 @@ def test_a_foreign_table_with_a_label_or_a_tab_is_not_called_criteos(tmp_path: P
     for name in ("label first", "label first in tabs", "no header in tabs", "40 columns of no Criteo's", "ml-100k"):
         (tmp_path / "own").write_text(str(FILES[name][1]), encoding="utf-8")
         with pytest.raises(BadFile) as refused:
-            read(tmp_path / "own")
+            read_file(tmp_path / "own")
         assert "riteo" not in str(refused.value) and "cut the file" not in str(refused.value)
 
 
 def test_rows_that_are_mostly_criteos_are_read_as_such_and_the_odd_one_is_named_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "own").write_text(table([["0", "1", "2"], *CRITEO], "\t"), encoding="utf-8")
     with pytest.raises(BadFile, match=r"own:1: the line has 3 columns, but 40 are expected"):
-        read(tmp_path / "own")
+        read_file(tmp_path / "own")
 
 
 def test_the_command_prints_a_sentence_and_below_it_the_mapping_to_save(

@@ -10,8 +10,8 @@ from pyarrow import parquet
 
 from engine.__main__ import main
 from engine.errors import BadFile
-from engine.insight.fitting.description import describe, look
-from engine.workload.readers.formats import read
+from engine.insight.fitting.description import describe, describe_first_block
+from engine.workload.readers.formats import read_file
 from tests.cases import each
 
 COUNT = 60
@@ -23,8 +23,8 @@ DAYS = np.datetime64("2024-01-01") + np.arange(COUNT)
 def guess(path: Path) -> str:
     """Return the mapping that the refusal of a file shows, which its description must show too."""
     with pytest.raises(BadFile) as refused:
-        read(path)
-    assert describe(path).mapping.rstrip("\n") == look(path).mapping.rstrip("\n") == refused.value.remedy
+        read_file(path)
+    assert describe(path).mapping.rstrip("\n") == describe_first_block(path).mapping.rstrip("\n") == refused.value.remedy
     return refused.value.remedy
 
 
@@ -65,7 +65,7 @@ def test_arrays_are_guessed_alike_by_refusal_and_description(what: str, tmp_path
     np.savez(path, **arrays)
     assert guess(path) == wanted
     saved(path, wanted)
-    assert read(path, labels="label" in wanted).samples == len(next(iter(arrays.values())))
+    assert read_file(path, labels="label" in wanted).samples == len(next(iter(arrays.values())))
     assert describe(path).records == len(next(iter(arrays.values())))
 
 
@@ -75,7 +75,7 @@ def test_dates_of_any_unit_are_times(unit: str, tmp_path: Path) -> None:
     step = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}.get(unit, 1)  # a microsecond or more
     np.savez(path, y=CLICKS, a=np.arange(COUNT), t=(places * step).astype(f"M8[{unit}]"))
     assert 'time = "t"' in guess(path)
-    found = read(saved(path, 'label = "y"\nids = ["a"]\ntime = "t"\nrows = "as they are"\n'))
+    found = read_file(saved(path, 'label = "y"\nids = ["a"]\ntime = "t"\nrows = "as they are"\n'))
     assert found.lookups(0, 0, COUNT).tolist() == np.argsort(places).tolist()
     assert describe(path).records == COUNT
 
@@ -90,7 +90,7 @@ def test_a_whole_number_file_alone_becomes_one_that_is_counted(tmp_path: Path, c
 
 def test_no_usable_array_is_a_sentence(tmp_path: Path) -> None:
     np.savez(tmp_path / "own.npz", z=np.zeros((COUNT, 2, 2)), c=np.zeros(COUNT, complex))
-    for opened in (read, describe):
+    for opened in (read_file, describe):
         with pytest.raises(BadFile, match=r"samples are arrays of one length and of one or two axes"):
             opened(tmp_path / "own.npz")
 
@@ -103,7 +103,7 @@ def test_a_format_of_array_files_that_a_file_is_not_is_refused_without_lines_tha
     else:
         path.write_text("user,click\n1,0\n", encoding="utf-8")
     with pytest.raises(BadFile, match=rf"{name} is no such array file, .*{name}.toml.*take format away") as refused:
-        read(path)
+        read_file(path)
     assert not refused.value.remedy
 
 
@@ -144,17 +144,17 @@ def test_a_column_of_a_nested_type_is_text_and_no_mapping_names_it(what: str, tm
         'ids = ["user"]\ndense = ["x"]',
     ):
         with pytest.raises(BadFile, match=r"'x' is a column of .*; map one with a value a sample") as refused:
-            read(saved(path, mapping), labels=False)
+            read_file(saved(path, mapping), labels=False)
         assert "damaged" not in str(refused.value)
     saved(path, 'label = "click"\nids = ["x"]')
     if what == "a list of floats":
-        assert read(path).samples == COUNT
+        assert read_file(path).samples == COUNT
     else:
         with pytest.raises(BadFile, match=r"'x' is a column of .*, which has no ids"):
-            read(path)
+            read_file(path)
     Path(f"{path}.toml").unlink()
     parquet.write_table(pyarrow.table({"x": column, "only": column}), path)
-    for opened in (read, describe):
+    for opened in (read_file, describe):
         with pytest.raises(BadFile, match=r"has no column of ids"):
             opened(path)
 
@@ -163,7 +163,7 @@ def test_lists_are_no_labels(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"tags": LISTS, "user": USERS}), tmp_path / "own.parquet")
     for label in ("tags", "tags >= 4", "tags == 'a'"):
         with pytest.raises(BadFile, match=r"label 'tags' is a column of list<.*map one with a value a sample"):
-            read(saved(tmp_path / "own.parquet", f'label = "{label}"\nids = ["user"]\n'))
+            read_file(saved(tmp_path / "own.parquet", f'label = "{label}"\nids = ["user"]\n'))
 
 
 def test_a_structure_is_no_id_even_where_nothing_else_seems_to_be_one(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pyarrow import feather, ipc, orc, parquet
 
 from engine.errors import BadFile
 from engine.workload.readers import conversions
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from tests.cases import each
 
 LARGE = 2**53
@@ -34,7 +34,7 @@ BY_NAME = {name: [record[name] for record in RECORDS] for name in RECORDS[0]}
 
 def refusal(path: Path) -> BadFile:
     with pytest.raises(BadFile) as refused:
-        read(path)
+        read_file(path)
     return refused.value
 
 
@@ -193,7 +193,7 @@ def test_what_a_text_is_is_said_with_a_mapping_too(what: str, mapped: bool, tmp_
     if mapped:
         (tmp_path / "own.csv.toml").write_text(MAPPING, encoding="utf-8")
     with pytest.raises(BadFile, match=words):
-        read(tmp_path / "own.csv")
+        read_file(tmp_path / "own.csv")
 
 
 @pytest.mark.parametrize("early", [True, False])

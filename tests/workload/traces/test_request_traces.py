@@ -18,7 +18,7 @@ from engine.errors import BadFile
 from engine.insight.fitting.fit import fit_file, lookups_of
 from engine.insight.fitting.tally import tallies
 from engine.workload.readers import blocks, samples
-from engine.workload.readers.formats import read
+from engine.workload.readers.formats import read_file
 from engine.workload.readers.traces import kinds, requests
 from tests.cases import each
 
@@ -95,7 +95,7 @@ TEXTS = {
 
 @each("what", TEXTS)
 def test_a_text_of_requests_is_counted_as_numpy_counts_it(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "READ", 1 << 17)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 17)
     (tmp_path / "own").write_text(TEXTS[what], encoding="utf-8", newline="")
     (tmp_path / "own.gz").write_bytes(gzip.compress((tmp_path / "own").read_bytes(), 1))
     for name in ("own", "own.gz"):
@@ -104,8 +104,8 @@ def test_a_text_of_requests_is_counted_as_numpy_counts_it(what: str, tmp_path: P
 
 def test_a_text_beyond_a_bound_of_memory_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own.txt").write_text(TEXTS["ids"], encoding="utf-8")
-    monkeypatch.setattr(blocks, "READ", 1 << 15)
-    monkeypatch.setattr(samples, "most_nbytes", lambda: 50_000)
+    monkeypatch.setattr(blocks, "READ_NBYTES", 1 << 15)
+    monkeypatch.setattr(samples, "max_nbytes", lambda: 50_000)
     found = lookups_of(tmp_path / "own.txt")
     assert isinstance(found.ids.base, np.memmap)
     assert np.array_equal(pd.factorize(found.ids)[0], pd.factorize(IDS)[0])
@@ -175,7 +175,7 @@ def test_a_run_says_what_a_trace_is_for(tmp_path: Path) -> None:
     with pytest.raises(
         BadFile, match=r"1 table, without labels and of 40,000 requests: .*workload fit w.oracleGeneral` counts it"
     ):
-        read(tmp_path / "w.oracleGeneral")
+        read_file(tmp_path / "w.oracleGeneral")
 
 
 def test_a_fit_has_the_rows_and_the_cache_hits_of_the_trace(tmp_path: Path) -> None:

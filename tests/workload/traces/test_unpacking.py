@@ -14,7 +14,7 @@ import pytest
 
 from engine.errors import BadFile
 from engine.workload.readers.traces import torch_save, unpacking
-from engine.workload.readers.traces.torch_save import LookupTrace, read
+from engine.workload.readers.traces.torch_save import LookupTrace, read_lookups
 from tests.cases import each
 from tests.workload.readers.test_formats import a_trace
 
@@ -50,7 +50,7 @@ def kept(folder: Path) -> list[Path]:
 @each("how", ["moved over it", "in its place", "with the same time"])
 def test_another_file_under_a_traces_name_is_read_itself_whatever_its_time(how: str, folder: Path, tmp_path: Path) -> None:
     path, other = packed(tmp_path / "t.pt.gz", FIRST, 0), packed(tmp_path / "other.pt.gz", OTHER, 0)
-    assert told(read(path)) == FIRST.tolist()
+    assert told(read_lookups(path)) == FIRST.tolist()
     before = path.stat()
     if how == "moved over it":  # as mv, rsync -t and tar -x do: with the time that it had
         os.utime(other, (1_000_000_000, 1_000_000_000))
@@ -59,16 +59,16 @@ def test_another_file_under_a_traces_name_is_read_itself_whatever_its_time(how: 
         path.write_bytes(other.read_bytes())
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns if how == "with the same time" else 10**18))
         assert path.stat().st_size == before.st_size
-    assert told(read(path)) == OTHER.tolist()
+    assert told(read_lookups(path)) == OTHER.tolist()
     assert len(kept(folder)) == 2
 
 
 def test_a_trace_under_two_names_is_unpacked_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = packed(tmp_path / "t.pt.gz", FIRST)
-    read(path)
+    read_lookups(path)
     monkeypatch.setattr(unpacking, "_copy", None)  # whoever unpacks again fails
     shutil.copy(path, tmp_path / "copy.pt.gz")
-    assert told(read(path)) == told(read(tmp_path / "copy.pt.gz")) == FIRST.tolist()
+    assert told(read_lookups(path)) == told(read_lookups(tmp_path / "copy.pt.gz")) == FIRST.tolist()
 
 
 def test_a_kept_file_says_its_bytes_in_its_name_and_only_its_owner_can_get_at_it(folder: Path, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_kept_file_says_its_bytes_in_its_name_and_only_its_owner_can_get_at_it
     from hashlib import sha256
 
     path = packed(tmp_path / "t.pt.gz", FIRST)
-    read(path)
+    read_lookups(path)
     (plain,) = kept(folder)
     content = plain.read_bytes()
     assert content == gzip.decompress(path.read_bytes())
@@ -88,7 +88,7 @@ def test_a_kept_file_says_its_bytes_in_its_name_and_only_its_owner_can_get_at_it
 @each("how", ["a bit", "cut", "longer", "a link", "writable by others"])
 def test_what_was_altered_after_unpacking_is_unpacked_anew(how: str, folder: Path, tmp_path: Path) -> None:
     path = packed(tmp_path / "t.pt.gz", FIRST)
-    read(path)
+    read_lookups(path)
     (plain,) = kept(folder)
     times, content = plain.stat(), bytearray(plain.read_bytes())
     plain.chmod(0o600)
@@ -102,7 +102,7 @@ def test_what_was_altered_after_unpacking_is_unpacked_anew(how: str, folder: Pat
     else:
         plain.chmod(0o422 if how == "writable by others" else 0o400)
         os.utime(plain, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert told(read(path)) == FIRST.tolist()
+    assert told(read_lookups(path)) == FIRST.tolist()
     (again,) = kept(folder)
     assert again.read_bytes() == gzip.decompress(path.read_bytes())
     assert not again.is_symlink() and stat.S_IMODE(again.stat().st_mode) == 0o400
@@ -112,10 +112,10 @@ def test_a_folder_or_a_file_of_another_user_is_not_believed(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = packed(tmp_path / "t.pt.gz", FIRST)
-    read(path)
+    read_lookups(path)
     monkeypatch.setattr(unpacking, "_user", lambda: os.getuid() + 1)
     with pytest.raises(BadFile, match="this user can write to neither; make room, or name another folder as TMPDIR"):
-        read(path)
+        read_lookups(path)
     (plain,) = kept(folder)
     with plain.open("rb") as file:
         assert not unpacking._is_whole(file, plain.name, unpacking.unwatched)
@@ -125,14 +125,14 @@ def test_a_link_to_a_folder_is_no_folder_of_ones_own(folder: Path, tmp_path: Pat
     (tmp_path / "planted").mkdir()
     folder.parent.mkdir()
     folder.symlink_to(tmp_path / "planted")
-    assert told(read(packed(tmp_path / "t.pt.gz", FIRST))) == FIRST.tolist()
+    assert told(read_lookups(packed(tmp_path / "t.pt.gz", FIRST))) == FIRST.tolist()
     assert not list((tmp_path / "planted").iterdir()) and len(list((tmp_path / "away").iterdir())) == 1
 
 
 def test_a_folder_that_others_can_look_into_is_closed(folder: Path, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     folder.chmod(0o777)
-    read(packed(tmp_path / "t.pt.gz", FIRST))
+    read_lookups(packed(tmp_path / "t.pt.gz", FIRST))
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
@@ -145,7 +145,7 @@ def test_a_trailer_that_is_not_that_of_the_bytes_is_refused_and_nothing_is_kept(
     more = {"second member": gzip.compress(b"more")[:-3], "rubbish behind": b"rubbish"}.get(how, b"")
     path.write_bytes(content[:cut] + more)
     with pytest.raises(BadFile, match=r"t\.pt\.gz is damaged or cut off"):
-        read(path)
+        read_lookups(path)
     assert kept(folder) == []
 
 
@@ -157,7 +157,7 @@ def test_a_file_that_changes_while_it_is_unpacked_is_refused_and_nothing_is_kept
             path.write_bytes(other.read_bytes())
 
     with pytest.raises(BadFile, match=r"t\.pt\.gz changed while it was read"):
-        read(path, watch)
+        read_lookups(path, watch)
     assert kept(folder) == []
 
 
@@ -172,41 +172,43 @@ def test_what_a_killed_process_left_goes_and_what_another_unpacks_is_waited_for(
             begun.set()
             time.sleep(0.3)
 
-    other = threading.Thread(target=lambda: found.append(told(read(path, slowly))))
+    other = threading.Thread(target=lambda: found.append(told(read_lookups(path, slowly))))
     other.start()
     assert begun.wait(10.0)
     said: list[str] = []
-    found.append(told(read(path, lambda share, words: said.append(words))))
+    found.append(told(read_lookups(path, lambda share, words: said.append(words))))
     other.join()
     assert found == [FIRST.tolist()] * 2 and len(kept(folder)) == 1
     assert any("waiting" in words for words in said) and not any("unpacking " in words for words in said)
 
 
 def test_few_files_are_kept_and_the_one_used_longest_ago_goes_first(folder: Path, tmp_path: Path) -> None:
-    paths = [packed(tmp_path / f"{n}.pt.gz", FIRST + n) for n in range(unpacking.MOST_KEPT + 1)]
+    paths = [packed(tmp_path / f"{n}.pt.gz", FIRST + n) for n in range(unpacking.MAX_KEPT_FILES + 1)]
     for path in paths[:-1]:
-        read(path)
+        read_lookups(path)
     for age, path in enumerate(kept(folder)):
         os.utime(path, (10**9 + age, 10**9 + age))
     oldest, second, *_ = kept(folder)
     trace = next(path for path in paths if unpacking.sha256(path.read_bytes()).hexdigest() == oldest.name.split("-")[0])
-    held = read(trace)  # used now, and so no longer the oldest
-    read(paths[-1])
-    assert oldest.exists() and not second.exists() and len(kept(folder)) == unpacking.MOST_KEPT
+    held = read_lookups(trace)  # used now, and so no longer the oldest
+    read_lookups(paths[-1])
+    assert oldest.exists() and not second.exists() and len(kept(folder)) == unpacking.MAX_KEPT_FILES
     oldest.unlink()  # what is mapped stays, whatever becomes of the name
     assert told(held) == (FIRST + paths.index(trace)).tolist()
 
 
 def test_room_is_made_only_where_that_is_enough(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (packed(tmp_path / f"{n}.pt.gz", FIRST + n) for n in range(2))
-    read(first)
+    read_lookups(first)
     (plain,) = kept(folder)
-    monkeypatch.setattr(unpacking, "_free_nbytes", lambda place: unpacking.SPARE if plain.exists() else unpacking.SPARE + 10_000)
-    read(second)
+    monkeypatch.setattr(
+        unpacking, "_free_nbytes", lambda place: unpacking.SPARE_NBYTES if plain.exists() else unpacking.SPARE_NBYTES + 10_000
+    )
+    read_lookups(second)
     assert not plain.exists() and len(kept(folder)) == 1
     monkeypatch.setattr(unpacking, "_free_nbytes", lambda place: 0)
     with pytest.raises(BadFile, match=r"0\.pt\.gz needs [\d.]+ KiB to be unpacked"):
-        read(first)
+        read_lookups(first)
     assert len(kept(folder)) == 1
 
 
@@ -219,5 +221,5 @@ def test_a_disk_that_fails_while_it_is_written_is_a_sentence(
 
     monkeypatch.setattr(unpacking, "_write", fail)
     with pytest.raises(BadFile, match="needs more room" if number == errno.ENOSPC else "Input/output error"):
-        torch_save.read(packed(tmp_path / "t.pt.gz", FIRST))
+        torch_save.read_lookups(packed(tmp_path / "t.pt.gz", FIRST))
     assert kept(folder) == []

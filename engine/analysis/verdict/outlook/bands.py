@@ -11,17 +11,17 @@ from math import inf
 import numpy as np
 
 from ....estimates import design_points
-from ....faults.fault import generator
+from ....faults.fault import random_generator
 from ....scenario.scenario import with_values
-from ...uncertainty import QUANTILES, drawn, uncertain
+from ...uncertainty import QUANTILES, drawn_constant, uncertain_constants
 from ..aim import Aim
-from ..candidates import costs
-from ..decide import SAME, Row, Verdict, plainness
+from ..candidates import candidate_estimates
+from ..decide import TIE_FACTOR, SystemRow, Verdict, plainness_key
 from .shortlist import leaders
 
 SAMPLES, PURPOSE = 200, "draw of"
-NEAR = 1.5  # times the least: rows that are dearer win no draw
-SURE = 0.6  # share of draws; a verdict with a smaller share is a tie
+NEAR_FACTOR = 1.5  # times the least: rows that are dearer win no draw
+MIN_SURE_SHARE = 0.6  # share of draws; a verdict with a smaller share is a tie
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> Verdict
     """Return the bands of each family's best row, and of rows up to NEAR times the least."""
     meeting = [row for row in verdict.rows if row.meets]
     min_value = min((row.value for row in meeting), default=inf)
-    near_rows = (row for row in meeting if row.value <= NEAR * min_value)
+    near_rows = (row for row in meeting if row.value <= NEAR_FACTOR * min_value)
     rows = list({row.system: row for row in (*leaders(meeting), *near_rows)}.values())
     values = np.array([_values(row, aim, samples, verdict.question.base.data.seed) for row in rows]).reshape(len(rows), -1)
     wins = Counter(_winner(rows, column) for column in values.T.tolist())
@@ -60,21 +60,26 @@ def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> Verdict
     return VerdictBands(bands, samples)
 
 
-def _winner(rows: Sequence[Row], values: Sequence[float]) -> str:
+def _winner(rows: Sequence[SystemRow], values: Sequence[float]) -> str:
     """Return the system of the row that is the verdict where rows have these values."""
     min_value = min(values)
-    tied_rows = ((row, row_value) for row, row_value in zip(rows, values, strict=True) if row_value <= SAME * min_value)
-    return min(tied_rows, key=lambda row_and_value: plainness(row_and_value[0].system, row_and_value[0].nodes, row_and_value[1]))[
-        0
-    ].system
+    tied_rows = ((row, row_value) for row, row_value in zip(rows, values, strict=True) if row_value <= TIE_FACTOR * min_value)
+    return min(
+        tied_rows, key=lambda row_and_value: plainness_key(row_and_value[0].system, row_and_value[0].nodes, row_and_value[1])
+    )[0].system
 
 
-def _values(row: Row, aim: Aim, samples: int, seed: int) -> list[float]:
+def _values(row: SystemRow, aim: Aim, samples: int, seed: int) -> list[float]:
     """Return the objective of a row's machine in each draw, its sizes unchanged."""
     if row.sized is None:
         raise ValueError("a row that meets a requirement has a machine.")
-    ranges, assumptions = uncertain(row.sized), row.sized.machine.assume
-    directions = {name: generator(seed, f"{PURPOSE} {name}").uniform(-1, 1, samples).tolist() for name in ranges}
-    draws = ({name: drawn(constant, directions[name][number]) for name, constant in ranges.items()} for number in range(samples))
-    estimates = costs(design_points(with_values(row.sized, {"machine.assume": (*assumptions, *draw.items())}) for draw in draws))
+    ranges, assumptions = uncertain_constants(row.sized), row.sized.machine.assume
+    directions = {name: random_generator(seed, f"{PURPOSE} {name}").uniform(-1, 1, samples).tolist() for name in ranges}
+    draws = (
+        {name: drawn_constant(constant, directions[name][number]) for name, constant in ranges.items()}
+        for number in range(samples)
+    )
+    estimates = candidate_estimates(
+        design_points(with_values(row.sized, {"machine.assume": (*assumptions, *draw.items())}) for draw in draws)
+    )
     return [inf if candidate.problem else aim.value(candidate, row.protected) for candidate in estimates]

@@ -7,11 +7,11 @@ from functools import lru_cache
 from ..decide import SystemSearch, Verdict
 from .bands import VerdictBands, verdict_bands
 from .shortlist import Settings, shortlist
-from .territory import USUAL, Territory, further
+from .territory import DEFAULT_AXES, Territory, extend_territory
 from .tipping import TippingPoint, tipping_points
-from .variants import Varied, forks, what_if
+from .variants import VariedCase, popularity_cases, usual_cases
 
-Heard = Callable[[float, str], None]
+OutlookProgress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Outlook:
     """Bands, what-if cases, tipping points and a map, as far as they are known."""
 
     bands: VerdictBands | None = None
-    cases: tuple[Varied, ...] = ()
+    cases: tuple[VariedCase, ...] = ()
     tipping: tuple[TippingPoint, ...] = ()
     map: Territory | None = None
 
@@ -38,14 +38,14 @@ def bands_of(verdict: Verdict) -> VerdictBands:
     return verdict_bands(verdict, SystemSearch(verdict.question).aim)
 
 
-def forks_of(verdict: Verdict) -> tuple[Varied, ...]:
+def popularity_cases_of(verdict: Verdict) -> tuple[VariedCase, ...]:
     """Return the winners under other popularities of rows."""
-    return tuple(forks(verdict.question, shortlist_of(verdict)))
+    return tuple(popularity_cases(verdict.question, shortlist_of(verdict)))
 
 
-def cases_of(verdict: Verdict) -> tuple[Varied, ...]:
+def cases_of(verdict: Verdict) -> tuple[VariedCase, ...]:
     """Return the winners of the usual cases."""
-    return tuple(what_if(verdict.question, shortlist_of(verdict)))
+    return tuple(usual_cases(verdict.question, shortlist_of(verdict)))
 
 
 def tipping_of(verdict: Verdict) -> tuple[TippingPoint, ...]:
@@ -55,10 +55,10 @@ def tipping_of(verdict: Verdict) -> tuple[TippingPoint, ...]:
 
 def map_of(verdict: Verdict, column_axis: str, row_axis: str, territory: Territory | None = None) -> Territory:
     """Return a verdict's map with more cells answered than `territory` has."""
-    return further(verdict.question, shortlist_of(verdict), column_axis, row_axis, territory)
+    return extend_territory(verdict.question, shortlist_of(verdict), column_axis, row_axis, territory)
 
 
-def outlook(verdict: Verdict, mapped: bool, heard: Heard = lambda share, step_name: None) -> Outlook:
+def outlook(verdict: Verdict, mapped: bool, heard: OutlookProgress = lambda share, step_name: None) -> Outlook:
     """Return the outlook of a verdict that meets its requirement, with a map if `mapped`.
 
     `heard` is called with the share that is done, and the name of the next step.
@@ -68,6 +68,6 @@ def outlook(verdict: Verdict, mapped: bool, heard: Heard = lambda share, step_na
     heard(0.1, "tipping points")
     cases, points, territory = cases_of(verdict), tipping_of(verdict), None
     while mapped and not (territory and territory.whole):
-        territory = map_of(verdict, *USUAL, territory)
+        territory = map_of(verdict, *DEFAULT_AXES, territory)
         heard(0.4 + 0.6 * territory.share, "map")
     return Outlook(bands, cases, points, territory)

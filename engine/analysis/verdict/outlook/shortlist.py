@@ -12,15 +12,15 @@ from typing import Any
 from ....hardware.device import nodes
 from ..aim import CANNOT_RUN, MEETS, Rank
 from ..candidates import Setting
-from ..decide import SAME, Row, SystemSearch, VerdictQuestion, plainness
+from ..decide import TIE_FACTOR, SystemRow, SystemSearch, VerdictQuestion, plainness_key
 from ..families import family_of
-from ..protected import Protected
-from ..protection_search import FEW, best_protected
-from ..space import GPU, GPUS, HOT, SERVERS, SHARE
+from ..protected import CandidateProtection
+from ..protection_search import MAX_PROTECTED_QUICKLY, best_protected
+from ..space import CACHE_SHARE, GPU, GPUS, HOT_ROWS, SERVERS
 
-NEAR = 1.25  # times the least: systems up to there are on the shortlist even if others lead their family
-MOST = 8  # systems
-RESIZED = 2  # best settings whose caches are tried in every size
+NEAR_FACTOR = 1.25  # times the least: systems up to there are on the shortlist even if others lead their family
+MAX_SYSTEMS = 8  # systems
+NUM_RESIZED = 2  # best settings whose caches are tried in every size
 Settings = Mapping[str, tuple[Setting, ...]]  # by system
 
 
@@ -53,10 +53,10 @@ class Winner:
         return bool(self.rank) and self.rank[0] == MEETS
 
 
-NOBODY = Winner("", "", ())
+NO_WINNER = Winner("", "", ())
 
 
-def shortlist(question: VerdictQuestion, rows: Sequence[Row] = ()) -> Settings:
+def shortlist(question: VerdictQuestion, rows: Sequence[SystemRow] = ()) -> Settings:
     """Return the settings of a question's shortlist by system, searched near the settings of `rows`."""
     search = SystemSearch(question)
     for row in rows:
@@ -64,21 +64,27 @@ def shortlist(question: VerdictQuestion, rows: Sequence[Row] = ()) -> Settings:
             search.found[row.system] = row.setting
     quick_rows = [search.row(system, quickly=True) for system in search.space]
     min_value = min((row.value for row in quick_rows if row.meets), default=inf)
-    near_rows = [row for row in sorted(quick_rows, key=lambda row: row.rank) if row.meets and row.value <= NEAR * min_value]
-    shortlisted_rows = list({row.system: row for row in (*leaders(quick_rows), *near_rows)}.values())[:MOST]
+    near_rows = [
+        row for row in sorted(quick_rows, key=lambda row: row.rank) if row.meets and row.value <= NEAR_FACTOR * min_value
+    ]
+    shortlisted_rows = list({row.system: row for row in (*leaders(quick_rows), *near_rows)}.values())[:MAX_SYSTEMS]
     gpus = {row.scenario.machine.gpu for row in shortlisted_rows if row.scenario}
     return {row.system: _settings(search, row.system, gpus) for row in shortlisted_rows}
 
 
-def leaders(rows: Sequence[Row]) -> list[Row]:
+def leaders(rows: Sequence[SystemRow]) -> list[SystemRow]:
     """Return the best row of each family, of rows within 2 % the plainest; the best family first."""
-    families: dict[str, list[Row]] = {}
+    families: dict[str, list[SystemRow]] = {}
     for row in sorted(rows, key=lambda row: (row.rank, row.system)):
         families.setdefault(row.family, []).append(row)
     return [
         min(
-            (row for row in family_rows if row.rank[0] == family_rows[0].rank[0] and row.value <= SAME * family_rows[0].value),
-            key=lambda row: plainness(row.system, row.nodes, row.value),
+            (
+                row
+                for row in family_rows
+                if row.rank[0] == family_rows[0].rank[0] and row.value <= TIE_FACTOR * family_rows[0].value
+            ),
+            key=lambda row: plainness_key(row.system, row.nodes, row.value),
             default=family_rows[0],
         )
         for family_rows in families.values()
@@ -104,9 +110,11 @@ def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple
     contenders = [_best_machine(search, system, settings[system]) for system in settings]
     meeting = [contender for contender in contenders if contender.meets]
     min_value = min((contender.value for contender in meeting), default=0.0)
-    tied_contenders = [contender for contender in meeting if contender.value <= SAME * min_value]
+    tied_contenders = [contender for contender in meeting if contender.value <= TIE_FACTOR * min_value]
     return min(
-        tied_contenders, key=lambda contender: plainness(contender.system, contender.nodes, contender.value), default=NOBODY
+        tied_contenders,
+        key=lambda contender: plainness_key(contender.system, contender.nodes, contender.value),
+        default=NO_WINNER,
     )
 
 
@@ -115,14 +123,14 @@ def _best_machine(search: SystemSearch, system: str, settings: Sequence[Setting]
     setting = _resize_caches(search, system, settings)
     (candidate,) = candidates.estimated(system, [setting])
     if candidate.settled is None:
-        return replace(NOBODY, system=system)
-    guard = Protected()
+        return replace(NO_WINNER, system=system)
+    guard = CandidateProtection()
     if search.struck:
-        setting, guard = best_protected(candidates, aim, system, FEW)
+        setting, guard = best_protected(candidates, aim, system, MAX_PROTECTED_QUICKLY)
         (candidate,) = candidates.estimated(system, [setting])
     protected_candidate, settled = guard.added_to(candidate), candidate.settled
     if settled is None:
-        return replace(NOBODY, system=system)
+        return replace(NO_WINNER, system=system)
     throughput, cost = aim.batch_size / candidate.step, aim.cost(candidate, guard)
     return Winner(
         system,
@@ -150,7 +158,7 @@ def _resize_caches(search: SystemSearch, system: str, settings: Sequence[Setting
             key=lambda ranked_setting: ranked_setting[0],
         )
 
-    knob = next((size_knob for size_knob in (SHARE, HOT) if size_knob in search.space[system]), None)
+    knob = next((size_knob for size_knob in (CACHE_SHARE, HOT_ROWS) if size_knob in search.space[system]), None)
     ranked_settings = rank_settings(settings)
     if knob is None:
         return ranked_settings[0][1]
@@ -164,7 +172,7 @@ def _resize_caches(search: SystemSearch, system: str, settings: Sequence[Setting
         failing = [setting for setting in failing if _change_stop(setting, knob, sizes[0]) not in fitting]
     ranked_settings.sort(key=lambda ranked_setting: ranked_setting[0])
     ranked_settings += rank_settings(
-        [_change_stop(setting, knob, size) for _, setting in ranked_settings[:RESIZED] for size in sizes]
+        [_change_stop(setting, knob, size) for _, setting in ranked_settings[:NUM_RESIZED] for size in sizes]
     )
     return min(ranked_settings, key=lambda ranked_setting: ranked_setting[0])[1]
 

@@ -14,11 +14,11 @@ from ..candidates import Setting
 from ..decide import VerdictQuestion
 from ..space import KERNEL
 from .axes import AXES
-from .shortlist import NOBODY, Settings, Winner, winner
+from .shortlist import NO_WINNER, Settings, Winner, winner
 
 STRIDES = (4, 2, 1)
-AT_ONCE = 12  # cells that are answered in one go
-USUAL = ("size", "lookups")
+CELLS_AT_ONCE = 12  # cells that are answered in one go
+DEFAULT_AXES = ("size", "lookups")
 Place = tuple[int, int]  # column and row
 
 
@@ -70,13 +70,13 @@ class Territory:
         return len(self.cells) == columns * rows
 
 
-def further(
+def extend_territory(
     question: VerdictQuestion,
     settings: Settings,
     column_axis: str,
     row_axis: str,
     territory: Territory | None = None,
-    most: int = AT_ONCE,
+    most: int = CELLS_AT_ONCE,
 ) -> Territory:
     """Return a map with up to `most` more cells answered, and cells within one family filled."""
     start_map = territory or Territory(column_axis, row_axis, {})
@@ -89,13 +89,13 @@ def further(
             if neighbours and len({cell.winner.family for cell in neighbours}) == 1:
                 cells[place] = Cell(neighbours[0].winner, False)
             elif budget:
-                cells[place], budget = Cell(answered(question, settings, column_axis, row_axis, place), True), budget - 1
+                cells[place], budget = Cell(cell_winner(question, settings, column_axis, row_axis, place), True), budget - 1
             else:
                 return Territory(column_axis, row_axis, cells)
     return Territory(column_axis, row_axis, cells)
 
 
-def answered(question: VerdictQuestion, settings: Settings, column_axis: str, row_axis: str, place: Place) -> Winner:
+def cell_winner(question: VerdictQuestion, settings: Settings, column_axis: str, row_axis: str, place: Place) -> Winner:
     """Return the winner at a place of the map; NOBODY where no scenario is possible."""
     scenario = question.base
     scaled: tuple[tuple[str, float], ...] = ()
@@ -108,7 +108,7 @@ def answered(question: VerdictQuestion, settings: Settings, column_axis: str, ro
             scaled += axis_scaled
         return winner(replace(question, scenario=scenario), _fit_to_tables(settings, question.base, scenario), scaled)
     except EmberpoolError:
-        return NOBODY
+        return NO_WINNER
 
 
 def _fit_to_tables(settings: Settings, old_scenario: Scenario, new_scenario: Scenario) -> Settings:

@@ -6,7 +6,7 @@ from math import sqrt
 
 from ..decide import VerdictQuestion
 from .shortlist import Settings
-from .variants import QUANTITIES, Varied, VariedQuantity, varied
+from .variants import QUANTITIES, VariedCase, VariedQuantity, vary_question
 
 HALVINGS = 5  # of the ratio between a factor without and a factor with a change
 
@@ -21,7 +21,7 @@ class TippingPoint:
     quantity: str
     upwards: bool
     now: str
-    at: Varied | None
+    at: VariedCase | None
 
     @property
     def changes(self) -> bool:
@@ -35,16 +35,16 @@ def tipping_points(
     """Yield the tipping points of each quantity that applies, upwards and downwards."""
     for quantity in quantities:
         if quantity.applies(question.base):
-            base_case = varied(question, settings, quantity, 1.0)
+            base_case = vary_question(question, settings, quantity, 1.0)
             yield from (_tipping(question, settings, quantity, base_case, upwards) for upwards in (True, False))
 
 
 def _tipping(
-    question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, base_case: Varied, upwards: bool
+    question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, base_case: VariedCase, upwards: bool
 ) -> TippingPoint:
     same_factor, changed_case = 1.0, None
     for step in quantity.steps:
-        case = varied(question, settings, quantity, step if upwards else 1 / step)
+        case = vary_question(question, settings, quantity, step if upwards else 1 / step)
         if case.winner.family != base_case.winner.family:
             changed_case = case
             break
@@ -52,7 +52,7 @@ def _tipping(
     if changed_case is None:
         return TippingPoint(quantity.name, upwards, base_case.told, None)
     for _ in range(HALVINGS):
-        middle = varied(question, settings, quantity, sqrt(same_factor * changed_case.factor))
+        middle = vary_question(question, settings, quantity, sqrt(same_factor * changed_case.factor))
         if middle.winner.family == base_case.winner.family:
             same_factor = middle.factor
         else:

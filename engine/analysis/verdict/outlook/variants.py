@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ....campaign.fault_stream import struck_by
+from ....campaign.fault_stream import campaign_faults
 from ....core import figures
 from ....errors import EmberpoolError
-from ....faults.fault import mtbf
+from ....faults.fault import class_mtbf
 from ....scenario.scenario import KNOBS, Scenario, per_table, with_values
 from ....systems.traffic import table_bytes
 from ....units import GB, HOUR
 from ..decide import VerdictQuestion
 from .axes import scaled_lookups
-from .shortlist import NOBODY, Settings, Winner, winner
+from .shortlist import NO_WINNER, Settings, Winner, winner
 
-WIDE = (2.0, 8.0, 64.0)
+WIDE_STEPS = (2.0, 8.0, 64.0)
 Scaled = tuple[tuple[str, float], ...]  # constants by name, and how many times as large each is
 
 
@@ -51,7 +51,7 @@ def _batch(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
 
 def _faults(s: Scenario, factor: float) -> tuple[Mapping[str, Any], Scaled]:
     """Return the mean time between faults of each class with a rate, divided by the factor."""
-    mtbf_by_knob = {f"faults.{name.replace('-', '_')}_mtbf_hours": mtbf(s, name) for name in struck_by()}
+    mtbf_by_knob = {f"faults.{name.replace('-', '_')}_mtbf_hours": class_mtbf(s, name) for name in campaign_faults()}
     return {
         path: mtbf_seconds / HOUR / factor for path, mtbf_seconds in mtbf_by_knob.items() if mtbf_seconds and path in KNOBS
     }, ()
@@ -65,12 +65,12 @@ def _times_text(quantity_text: str) -> Callable[[Scenario, float], str]:
     return lambda s, factor: f"{figures.figure(factor)} times {quantity_text}"
 
 
-def tables_told(s: Scenario) -> str:
+def tables_text(s: Scenario) -> str:
     """Return the size of a scenario's tables in words."""
     return f"{figures.figure(table_bytes(s) / GB, 'GB')} of tables"
 
 
-def lookups_told(s: Scenario) -> str:
+def lookups_text(s: Scenario) -> str:
     """Return the lookups of a sample in words."""
     return f"{figures.count(sum(per_table(s.model, 'pooling')), 'lookup')} a sample"
 
@@ -81,8 +81,8 @@ def _describe_after(
     return lambda s, factor: describe(with_values(s, changes(s, factor)[0]))
 
 
-SIZE = VariedQuantity("model size", _rows, _describe_after(_rows, tables_told), steps=WIDE)
-LOOKUPS = VariedQuantity("lookups", _lookups, _describe_after(_lookups, lookups_told), steps=WIDE)
+SIZE = VariedQuantity("model size", _rows, _describe_after(_rows, tables_text), steps=WIDE_STEPS)
+LOOKUPS = VariedQuantity("lookups", _lookups, _describe_after(_lookups, lookups_text), steps=WIDE_STEPS)
 BATCH = VariedQuantity(
     "batch size", _batch, _describe_after(_batch, lambda s: f"{figures.count(s.data.batch_size, 'sample')} a batch")
 )
@@ -99,7 +99,7 @@ CASES = ((LINK, 0.5), (LINK, 2.0), (DRAM, 0.5), (DRAM, 2.0), (SIZE, 2.0), (SIZE,
 
 
 @dataclass(frozen=True)
-class Varied:
+class VariedCase:
     """A question at a factor of a quantity, in words, and its winner."""
 
     name: str
@@ -108,36 +108,36 @@ class Varied:
     winner: Winner
 
 
-def varied(question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, factor: float) -> Varied:
+def vary_question(question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, factor: float) -> VariedCase:
     """Return the winner of a shortlist at a factor of a quantity; NOBODY where no scenario has the factor."""
     s = question.base
     try:
         changes, scaled = quantity.changes(s, factor)
         varied_question = replace(question, scenario=with_values(question.scenario, changes))
-        return Varied(quantity.name, quantity.now(s, factor), factor, winner(varied_question, settings, scaled))
+        return VariedCase(quantity.name, quantity.now(s, factor), factor, winner(varied_question, settings, scaled))
     except EmberpoolError as error:
-        return Varied(quantity.name, str(error), factor, NOBODY)
+        return VariedCase(quantity.name, str(error), factor, NO_WINNER)
 
 
-def what_if(question: VerdictQuestion, settings: Settings) -> Iterator[Varied]:
+def usual_cases(question: VerdictQuestion, settings: Settings) -> Iterator[VariedCase]:
     """Yield the winner of each usual case that a question can have."""
     for quantity, factor in CASES:
         if quantity.applies(question.base):
-            yield varied(question, settings, quantity, factor)
-    yield from forks(question, settings)
+            yield vary_question(question, settings, quantity, factor)
+    yield from popularity_cases(question, settings)
 
 
-def forks(question: VerdictQuestion, settings: Settings) -> Iterator[Varied]:
+def popularity_cases(question: VerdictQuestion, settings: Settings) -> Iterator[VariedCase]:
     """Yield the winner under each other popularity of rows, which no range of a constant covers."""
     for name in POPULARITIES:
         if name != question.base.data.popularity:
             yield _vary_popularity(question, settings, name)
 
 
-def _vary_popularity(question: VerdictQuestion, settings: Settings, name: str) -> Varied:
+def _vary_popularity(question: VerdictQuestion, settings: Settings, name: str) -> VariedCase:
     """Return the winner under another popularity of rows."""
     try:
         varied_question = replace(question, scenario=with_values(question.scenario, {POPULARITY: name}))
-        return Varied("popularity", name, 1.0, winner(varied_question, settings))
+        return VariedCase("popularity", name, 1.0, winner(varied_question, settings))
     except EmberpoolError as error:
-        return Varied("popularity", str(error), 1.0, NOBODY)
+        return VariedCase("popularity", str(error), 1.0, NO_WINNER)

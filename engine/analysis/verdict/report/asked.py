@@ -1,36 +1,36 @@
 """A question as links and commands write it: requirement, loss, objective, parts and the year of prices."""
 
-from ....errors import BadInput, nearest
+from ....errors import BadInput, nearest_hint
 from ....scenario.machine import YEARS
 from ....scenario.scenario import Scenario, with_values
 from ....sweep import links
-from ....sweep.questions import Questions
+from ....sweep.questions import LinkQuestions
 from ..allowed import ON_SALE, AllowedParts
 from ..decide import PRICES, VerdictQuestion
-from ..requirement import OBJECTIVES, required
+from ..requirement import OBJECTIVES, read_requirement
 
 COST = OBJECTIVES[0]
 
 
-def question_of(scenario: Scenario, questions: Questions) -> VerdictQuestion:
+def read_question(scenario: Scenario, questions: LinkQuestions) -> VerdictQuestion:
     """Return the question of a link or command about a scenario; raises BadInput with a refusal."""
     objective = questions.objective or COST
     if objective not in OBJECTIVES:
-        raise BadInput(f"objective={objective[:60]!r} is not known; {nearest(objective, OBJECTIVES, 'objectives')}")
+        raise BadInput(f"objective={objective[:60]!r} is not known; {nearest_hint(objective, OBJECTIVES, 'objectives')}")
     if questions.prices:
         if questions.prices not in YEARS:
             raise BadInput(f"prices={questions.prices[:20]!r} is no year with prices; write one from {YEARS[0]} to {YEARS[-1]}.")
         scenario = with_values(scenario, {PRICES: questions.prices})
     known_objective = next(word for word in OBJECTIVES if word == objective)
     return VerdictQuestion(
-        scenario, required(questions.require, questions.lose), known_objective, AllowedParts(questions.parts or ON_SALE)
+        scenario, read_requirement(questions.require, questions.lose), known_objective, AllowedParts(questions.parts or ON_SALE)
     )
 
 
-def questions_of(question: VerdictQuestion) -> Questions:
+def questions_of(question: VerdictQuestion) -> LinkQuestions:
     """Return a question as links carry it, without defaults."""
     requirement, parts = question.requirement, ",".join(question.parts.words)
-    return Questions(
+    return LinkQuestions(
         require=requirement.texts,
         lose=requirement.lose,
         objective="" if question.objective == COST else question.objective,

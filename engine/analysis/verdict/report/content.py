@@ -8,18 +8,18 @@ from .... import version
 from ....scenario import knobs
 from ....scenario.scenario import KNOBS
 from ....sweep import links
-from ..decide import PRICES, Row, Verdict
+from ..decide import PRICES, SystemRow, Verdict
 from ..outlook.axes import AXES
 from ..outlook.outlook import NO_OUTLOOK, Outlook
 from ..outlook.shortlist import Winner
 from ..outlook.territory import Territory
 from ..outlook.tipping import TippingPoint
-from ..outlook.variants import Varied
+from ..outlook.variants import VariedCase
 from .asked import link_of
-from .sentences import headline, inputs, notes, why
+from .sentences import headline, inputs_sentence, notes, reason_sentence
 
 
-def content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
+def verdict_content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
     """Return a verdict as one object, its link as a difference from a preset."""
     question, requirement = verdict.question, verdict.question.requirement
     best_row = verdict.best
@@ -31,9 +31,9 @@ def content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[
         "parts": list(question.parts.words),
         "prices": question.base.machine.prices,
         "space": {system: _stops(stops) for system, stops in verdict.space.items()},
-        "inputs": inputs(question),
+        "inputs": inputs_sentence(question),
         "sentence": headline(verdict),
-        "why": why(verdict),
+        "why": reason_sentence(verdict),
         "notes": list(notes(verdict)),
         "verdict": None if best_row is None else row_content(best_row, base, outlook),
         "rows": [row_content(row, base, outlook) for row in verdict.rows],
@@ -43,7 +43,7 @@ def content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[
     }
 
 
-def _varied(case: Varied) -> dict[str, Any]:
+def _varied(case: VariedCase) -> dict[str, Any]:
     return {"what": case.name, "factor": case.factor, "case": case.told, **_winner(case.winner)}
 
 
@@ -57,7 +57,7 @@ def _winner(winner: Winner) -> dict[str, Any]:
     }
 
 
-def _tipping(point: TippingPoint, case: Varied) -> dict[str, Any]:
+def _tipping(point: TippingPoint, case: VariedCase) -> dict[str, Any]:
     """Return a tipping point: the quantity now, the case from which another family wins, and that family."""
     return {
         "what": point.quantity,
@@ -92,7 +92,7 @@ def _stops(stops: Mapping[str, tuple[Any, ...]]) -> dict[str, list[str]]:
     return {knob: [knobs.write(KNOBS[knob], stop) for stop in values] for knob, values in stops.items()}
 
 
-def row_content(row: Row, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
+def row_content(row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
     """Return a row as an object; values that the row does not have are null."""
     results, cost = row.result.results if row.result else {}, row.cost
     guard = row.protected
@@ -123,7 +123,7 @@ def row_content(row: Row, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str,
     }
 
 
-def table(verdict: Verdict, base: str) -> list[dict[str, Any]]:
+def verdict_table(verdict: Verdict, base: str) -> list[dict[str, Any]]:
     """Return the rows of a verdict with one value a column, for CSV."""
     flat_rows = []
     for row in verdict.rows:

@@ -4,22 +4,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
 from ....core import figures
-from ....insight.running_costs import dollars, price_note, running_dollars
-from ....registry import load
+from ....insight.running_costs import price_note, price_unit, running_cost_unit
+from ....registry import load_variant
 from ....scenario.machine import HOURS
 from ....scenario.scenario import per_table
 from ....systems.kernels.in_force import title_of
-from ..decide import SAME, Row, Verdict, VerdictQuestion
-from ..families import CACHED, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
-from ..outlook.bands import SURE, VerdictBands
+from ..decide import TIE_FACTOR, SystemRow, Verdict, VerdictQuestion
+from ..families import CACHED_DRAM, CXL, DRIVES, HBM, HOST, PERSISTENT, SERVERS
+from ..outlook.bands import MIN_SURE_SHARE, VerdictBands
 from ..outlook.tipping import TippingPoint
-from ..outlook.variants import POPULARITIES, QUANTITIES, Varied
-from ..protected import NONE
+from ..outlook.variants import POPULARITIES, QUANTITIES, VariedCase
+from ..protected import NO_PROTECTION
 from ..requirement import Requirement
 
-KEEP: Mapping[str, str] = {
+FAMILY_ADVICE: Mapping[str, str] = {
     HBM: "Keep the tables in HBM",
-    CACHED: "Keep the tables in DRAM and hot rows in HBM",
+    CACHED_DRAM: "Keep the tables in DRAM and hot rows in HBM",
     HOST: "Keep the tables in host DRAM",
     CXL: "Keep the tables in CXL memory",
     PERSISTENT: "Keep the tables in persistent memory",
@@ -27,11 +27,11 @@ KEEP: Mapping[str, str] = {
     SERVERS: "Keep the tables on embedding servers",
 }
 NO_MACHINE = "no machine that meets what is asked"
-SOME = 0.01  # share of draws; a smaller share is not reported
-LEAST_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energy a sample", "time": "time a sample"}
+MIN_DRAW_SHARE = 0.01  # share of draws; a smaller share is not reported
+OBJECTIVE_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energy a sample", "time": "time a sample"}
 
 
-def inputs(question: VerdictQuestion) -> str:
+def inputs_sentence(question: VerdictQuestion) -> str:
     """Return the inputs that a verdict is computed from, in words."""
     model, data_knobs = question.base.model, question.base.data
     rows_by_table, equal_rows = model.num_embeddings, len(model.num_embeddings) == 1
@@ -51,7 +51,7 @@ def inputs(question: VerdictQuestion) -> str:
 
 def requirements(requirement: Requirement) -> tuple[str, ...]:
     """Return each limit of a requirement in words: "at least 601,000 samples/s", "at most 50,000 USD"."""
-    title = load("systems", requirement.like).title if requirement.like else ""
+    title = load_variant("systems", requirement.like).title if requirement.like else ""
     batches, minutes = requirement.lost_batches, requirement.lost_minutes
     loss_text = "nothing" if batches == 0 else f"at most {figures.count(batches or 0, 'batch', 'batches')}"
     loss_text = loss_text if minutes is None else f"at most {figures.exact(minutes, 'min')}"
@@ -67,12 +67,12 @@ def requirements(requirement: Requirement) -> tuple[str, ...]:
     return tuple(phrase for limit, phrase in phrases if limit is not None)
 
 
-def row_title(row: Row) -> str:
+def row_title(row: SystemRow) -> str:
     """Return the title of a row's system, with the kernels of its tables where these differ."""
-    return title_of(row.scenario) if row.scenario else str(load("systems", row.system).title)
+    return title_of(row.scenario) if row.scenario else str(load_variant("systems", row.system).title)
 
 
-def machine_words(row: Row) -> str:
+def machine_words(row: SystemRow) -> str:
     """Return a row's machine in words: "16 × h100-sxm (2 × 8), 512 GiB of DRAM each, in 2 × gpu-8-sxm"."""
     if row.scenario is None or row.sized is None:
         return "no machine"
@@ -86,7 +86,7 @@ def machine_words(row: Row) -> str:
     return f"{', '.join((*part_texts, dram))}, in {figures.count(count)} × {chassis} with {machine.host} CPUs"
 
 
-def not_on_sale(row: Row) -> str:
+def unavailable_sentence(row: SystemRow) -> str:
     """Return a sentence on the parts of a row's machine that cannot be bought today, "" for none."""
     unavailable = [f"{name} is {state}" for name, state in row.states.items() if state not in ("on sale", "unknown")]
     return f"Cannot be bought: {', '.join(unavailable)}." if unavailable else ""
@@ -98,13 +98,13 @@ def _spread(number: int, name: str, nodes: int) -> str:
     return f"{figures.count(number)} × {name}{node_note}"
 
 
-def money(row: Row) -> str:
+def cost_words(row: SystemRow) -> str:
     """Return the price of a row's machine, and of a billion samples, with the year of the dollars."""
     if row.scenario is None or row.cost is None or row.capital is None:
         return "no published price"
     pace = row.result.results["Throughput [samples/s]"] if row.result else None
-    cost = f"{figures.figure(row.cost.total, running_dollars(row.scenario))} a billion samples"
-    return f"{figures.figure(pace or 0.0, 'samples/s')} for {figures.figure(row.capital, dollars(row.scenario))}, {cost}"
+    cost = f"{figures.figure(row.cost.total, running_cost_unit(row.scenario))} a billion samples"
+    return f"{figures.figure(pace or 0.0, 'samples/s')} for {figures.figure(row.capital, price_unit(row.scenario))}, {cost}"
 
 
 def headline(verdict: Verdict) -> str:
@@ -112,13 +112,14 @@ def headline(verdict: Verdict) -> str:
     best_row = verdict.best
     if best_row is None:
         return _no_machine_sentence(verdict)
-    return f"{KEEP[best_row.family]}: {row_title(best_row)} on {machine_words(best_row)}{guarded(best_row)}; {money(best_row)}."
+    machine = f"{machine_words(best_row)}{protection_words(best_row)}"
+    return f"{FAMILY_ADVICE[best_row.family]}: {row_title(best_row)} on {machine}; {cost_words(best_row)}."
 
 
-def guarded(row: Row) -> str:
+def protection_words(row: SystemRow) -> str:
     """Return the protection of a row's machine in words, "" where there is none."""
     name = row.protected.name
-    return "" if name == NONE else f", protected by {load('protections', name).title}"
+    return "" if name == NO_PROTECTION else f", protected by {load_variant('protections', name).title}"
 
 
 def unstruck_words(verdict: Verdict) -> str:
@@ -127,13 +128,13 @@ def unstruck_words(verdict: Verdict) -> str:
     return "" if struck else "No failure has a rate, so none is counted."
 
 
-def why(verdict: Verdict) -> str:
+def reason_sentence(verdict: Verdict) -> str:
     """Return why the verdict beats the next family, by price and speed, and the families level with it."""
     best_row = verdict.best
     if best_row is None:
         return ""
     other_rows = [row for row in verdict.families if row.family != best_row.family]
-    tied_rows = [row for row in other_rows if row.meets and row.value <= SAME * best_row.value]
+    tied_rows = [row for row in other_rows if row.meets and row.value <= TIE_FACTOR * best_row.value]
     next_row = next((row for row in other_rows if row not in tied_rows), None)
     tie_sentence = f"Level within 2 %: {', '.join(_family_and_machine(row) for row in tied_rows)}. " if tied_rows else ""
     if next_row is None:
@@ -141,7 +142,7 @@ def why(verdict: Verdict) -> str:
     if not next_row.meets:
         return f"{tie_sentence}No other family meets the requirement; the nearest is {next_row.family}: {next_row.reason}"
     ratio = next_row.value / best_row.value if best_row.value else inf
-    objective_word = LEAST_WORDS[verdict.question.objective]
+    objective_word = OBJECTIVE_WORDS[verdict.question.objective]
     sentence = f"{tie_sentence}{_family_and_machine(next_row)} has {figures.figure(ratio)} times the {objective_word}"
     price_ratio, speed_ratio = _ratio(next_row.capital, best_row.capital), best_row.step / next_row.step
     if verdict.question.objective == "cost" and price_ratio:
@@ -157,21 +158,25 @@ def _ratio_words(ratio: float, as_much: str, less: str) -> str:
     return f"{figures.figure(ratio)} times {as_much}" if ratio > 1 else f"{figures.figure(1 / ratio)} times {less}"
 
 
-def _family_and_machine(row: Row) -> str:
+def _family_and_machine(row: SystemRow) -> str:
     return f"{row.family} ({row_title(row)} on {machine_words(row)})"
 
 
-def sureness(verdict: Verdict, bands: VerdictBands) -> str:
+def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
     """Return sentences on the share of draws in which the verdict is the best; under 60 % it is a tie."""
     best_row = verdict.best
     if best_row is None:
         return ""
     share = bands.share(best_row.system)
     rivals = sorted(
-        ((band.share, system) for system, band in bands.rows.items() if system != best_row.system and band.share >= SOME),
+        (
+            (band.share, system)
+            for system, band in bands.rows.items()
+            if system != best_row.system and band.share >= MIN_DRAW_SHARE
+        ),
         reverse=True,
     )
-    rival_text = ", ".join(f"{load('systems', system).title} ({figures.percent(part)})" for part, system in rivals[:2])
+    rival_text = ", ".join(f"{load_variant('systems', system).title} ({figures.percent(part)})" for part, system in rivals[:2])
     sentence = f"Best in {figures.percent(share)} of {bands.samples} draws of constants and prices, for this popularity of rows"
     sentence += f"; else {rival_text}." if rival_text else "."
     best_band = bands.rows.get(best_row.system)
@@ -179,10 +184,10 @@ def sureness(verdict: Verdict, bands: VerdictBands) -> str:
         sentence += (
             f" A billion samples cost {figures.figure(best_band.low)} to {figures.figure(best_band.high, 'USD')} in 9 of 10."
         )
-    return f"A tie. {sentence} What decides it are prices and rates within their ranges." if share < SURE else sentence
+    return f"A tie. {sentence} What decides it are prices and rates within their ranges." if share < MIN_SURE_SHARE else sentence
 
 
-def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
+def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
     """Return a sentence on the cheapest machine under other popularities; "" without such cases."""
     best_row, own_popularity, cases = verdict.best, verdict.question.base.data.popularity, [*cases]
     met_cases = [case for case in cases if case.name == "popularity" and case.winner.meets]
@@ -191,7 +196,7 @@ def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
         return ""
     min_ratio, max_ratio = (end(case.winner.value / best_row.value for case in met_cases) for end in (min, max))
     times = f"{figures.figure(min_ratio)} to {figures.figure(max_ratio)} times"
-    spread = f"under the other popularities the cheapest machine has {times} the {LEAST_WORDS[verdict.question.objective]}"
+    spread = f"under the other popularities the cheapest machine has {times} the {OBJECTIVE_WORDS[verdict.question.objective]}"
     popularities_by_family: dict[str, list[str]] = {}
     for case in met_cases:
         if case.winner.family != best_row.family:
@@ -207,12 +212,12 @@ def popularity_words(verdict: Verdict, cases: Iterable[Varied]) -> str:
     return f"It holds however popular rows are: here as in {own_popularity}, {spread}."
 
 
-def left_out(verdict: Verdict) -> str:
+def unpriced_sentence(verdict: Verdict) -> str:
     """Return a sentence on the GPUs that were left out for lack of a price; "" for none."""
     return f"Left out, having no published price: {', '.join(verdict.unpriced)}." if verdict.unpriced else ""
 
 
-def popularity_changes(verdict: Verdict, cases: Iterable[Varied]) -> Iterator[str]:
+def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterator[str]:
     """Yield a sentence for the popularities of rows with another winner, by family."""
     popularities: dict[str, list[str]] = {}
     for case in cases:
@@ -242,38 +247,40 @@ def notes(verdict: Verdict) -> Iterator[str]:
     """Yield the notes on a verdict: ties, parts that cannot be bought or priced, dates of prices."""
     best_row = verdict.best
     if best_row is not None:
-        yield from filter(None, [ties(verdict)])
-        yield from filter(None, [not_on_sale(best_row), headline_only(best_row)])
+        yield from filter(None, [ties_sentence(verdict)])
+        yield from filter(None, [unavailable_sentence(best_row), headline_only_sentence(best_row)])
         if best_row.scenario is not None:
             yield from filter(None, [price_note(best_row.scenario)])
     if verdict.unpriced:
-        yield left_out(verdict)
+        yield unpriced_sentence(verdict)
     hours = verdict.question.base.machine.training_hours_a_month
     trains_always = hours >= HOURS
     hours_text = "all the time, which favours large machines" if trains_always else f"{figures.exact(hours)} hours a month"
     yield f"It is taken to train {hours_text}."
 
 
-def headline_only(row: Row) -> str:
+def headline_only_sentence(row: SystemRow) -> str:
     """Return a sentence that a system's inner workings are not published, "" where they are."""
-    system = load("systems", row.system)
+    system = load_variant("systems", row.system)
     if system.confidence == "source":
         return ""
     return f"{system.title} is known from its headline results alone: its inner workings are assumed."
 
 
-def ties(verdict: Verdict) -> str:
+def ties_sentence(verdict: Verdict) -> str:
     """Return a sentence on rows that are better by less than 2 %, and why they lose; "" for none."""
     best_row = verdict.best
     better = [row for row in verdict.rows if best_row and row.meets and row.value < best_row.value * (1 - 1e-9)]
     if best_row is None or not better:
         return ""
-    names = " and ".join(load("systems", row.system).title for row in better)
+    names = " and ".join(load_variant("systems", row.system).title for row in better)
     max_saving = max(1 - row.value / best_row.value for row in better)
     reason = (
-        "known from headlines alone" if load("systems", better[0].system).confidence != "source" else "of more kinds of parts"
+        "known from headlines alone"
+        if load_variant("systems", better[0].system).confidence != "source"
+        else "of more kinds of parts"
     )
-    objective_word = LEAST_WORDS[verdict.question.objective]
+    objective_word = OBJECTIVE_WORDS[verdict.question.objective]
     verb, saving = "have" if len(better) > 1 else "has", figures.percent(max_saving)
     return f"{names} {verb} up to {saving} less {objective_word}, a tie, but {reason}."
 

@@ -18,18 +18,18 @@ def is_trace(path: Path) -> bool:
     return torch_save.is_trace(path) or requests.is_trace(path)
 
 
-def read(path: Path, watch: Watch = unwatched) -> Trace:
+def read_trace(path: Path, watch: Watch = unwatched) -> Trace:
     """Return the trace of a file.
 
     Raises BadFile, also for a mapping, as a trace has no columns to map.
     """
-    mapping.refuse_idle(path, mapping.content(path), "a trace", mapping.KEYS)
-    return torch_save.read(path, watch) if torch_save.is_trace(path) else requests.read(path, watch)
+    mapping.refuse_idle(path, mapping.read_mapping(path), "a trace", mapping.KEYS)
+    return torch_save.read_lookups(path, watch) if torch_save.is_trace(path) else requests.read_requests(path, watch)
 
 
-def untrainable(path: Path, watch: Watch = unwatched) -> str:
+def untrainable_reason(path: Path, watch: Watch = unwatched) -> str:
     """Return the sentence why a run cannot train on a trace, and which command reads the trace."""
-    trace = read(path, watch)
+    trace = read_trace(path, watch)
     bags = "with bags of unlike sizes" if isinstance(trace, torch_save.LookupTrace) else f"of {count(trace.samples, 'request')}"
     return (
         f"{trace.name} is a trace of lookups in {trace.tables} table{'s' * (trace.tables > 1)}, without labels and {bags}: "

@@ -17,26 +17,26 @@ from ....core import figures
 from ....core.arrays import Flags, Ints, Words
 from ....errors import BadFile
 from .. import conversions
-from ..blocks import GZIP, Blocks, opened, shown
-from ..foreign import looks
-from ..mapped import mapped, touched
+from ..blocks import GZIP, Blocks, open_regular, short_path
+from ..foreign import foreign_refusal
+from ..mapped import count_touched, map_array
 from ..mapping import place
-from ..samples import Samples, Watch, too_large, unwatched
+from ..samples import Samples, Watch, too_large_refusal, unwatched
 from ..sniffing import FirstRows, first_rows
 
 REQUEST = np.dtype([("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")])
-NEVER = 2**62  # a next request from this number on, or of -1 or -2, means that the object is never requested again
-MOST = 2**44  # requests of a trace
+NO_NEXT_REQUEST = 2**62  # a next request from this number on, or of -1 or -2, means that the object is never requested again
+MAX_REQUESTS = 2**44  # requests of a trace
 HEAD = 1 << 16  # first bytes that recognition reads
-NAMED = re.compile(r"oracleGeneral(\.bin)?(\.gz)?$", re.IGNORECASE)
+TRACE_NAME = re.compile(r"oracleGeneral(\.bin)?(\.gz)?$", re.IGNORECASE)
 IDS = "obj_id", "object_id", "objid", "objectid", "obj", "object", "oid", "lbn", "lba", "key", "anonymized_key"
 TIMES = "time", "timestamp", "ts", "real_time", "clock_time", "vtime"
 SIZES = "size", "obj_size", "object_size", "objsize", "len", "length", "value_size", "key_size"
-OTHERS = (
+OTHER_COLUMNS = (
     "version op operation op_name type ttl next next_access next_access_vtime ns client client_id tenant tenant_id cost hit "
     "latency response_time host hostname disk volume"
 )
-KNOWN = {*IDS, *TIMES, *SIZES, *OTHERS.split()}  # a table with any other column is no trace of requests
+KNOWN_COLUMNS = {*IDS, *TIMES, *SIZES, *OTHER_COLUMNS.split()}  # a table with any other column is no trace of requests
 TOKEN = re.compile(r"[^\s\"'{}<>\[\]]{1,250}")
 SPACES = dict.fromkeys((*range(9, 14), 1))  # characters between cells and lines
 ROWS = 1 << 20  # requests that are checked together
@@ -62,7 +62,7 @@ class RequestTrace:
     def lookups(self, table: int, low: int, high: int) -> Words:
         """Return the ids of requests `low` to `high`."""
         request_ids: Words = np.ascontiguousarray(self.ids[low:high], dtype=np.uint64)
-        touched((high - low) * abs(self.ids.strides[0]))
+        count_touched((high - low) * abs(self.ids.strides[0]))
         return request_ids
 
     def bag_lengths(self, table: int) -> Ints | int:
@@ -70,7 +70,7 @@ class RequestTrace:
         return 1
 
 
-class Text(NamedTuple):
+class IdPlace(NamedTuple):
     """The ids' place in a text.
 
     column: number of the column of ids.
@@ -92,25 +92,25 @@ def is_trace(path: Path) -> bool:
 
     A text with a mapping is a table.
     """
-    if NAMED.search(path.name):
+    if TRACE_NAME.search(path.name):
         return True
     head, packed, size = _head(path)
-    return (not packed and is_oracle_general(head, size)) or (place(path) is None and text_of(head) is not None)
+    return (not packed and is_oracle_general(head, size)) or (place(path) is None and id_place(head) is not None)
 
 
-def read(path: Path, watch: Watch = unwatched) -> RequestTrace:
+def read_requests(path: Path, watch: Watch = unwatched) -> RequestTrace:
     """Return a trace of requests; raises BadFile."""
-    name = shown(path.name)
+    name = short_path(path.name)
     head, packed, size = _head(path)
-    if not (NAMED.search(path.name) or is_oracle_general(head, size)) and (text := text_of(head)):
+    if not (TRACE_NAME.search(path.name) or is_oracle_general(head, size)) and (text := id_place(head)):
         return RequestTrace(name, "libCacheSim's text", _ids_of_text(path, name, text, watch))
     if packed:
-        raise looks(name, "libCacheSim's oracleGeneral in gzip, which cannot be mapped", conversions.GUNZIP)
+        raise foreign_refusal(name, "libCacheSim's oracleGeneral in gzip, which cannot be mapped", conversions.GUNZIP)
     if not size or size % REQUEST.itemsize:
         raise BadFile(
             f"{name} has {figures.count(size, 'byte')}, but oracleGeneral has {REQUEST.itemsize} a request; copy it again."
         )
-    requests = mapped(path, REQUEST, 0, size // REQUEST.itemsize)
+    requests = map_array(path, REQUEST, 0, size // REQUEST.itemsize)
     _check(name, requests, watch)
     return RequestTrace(name, "libCacheSim's oracleGeneral", requests["id"])
 
@@ -120,7 +120,7 @@ def _head(path: Path) -> tuple[bytes, bool, int]:
 
     Raises BadFile.
     """
-    with opened(path) as file:
+    with open_regular(path) as file:
         head, size = file.read(HEAD), path.stat().st_size
     if not head.startswith(GZIP):
         return head, False, size
@@ -143,12 +143,12 @@ def is_oracle_general(head: bytes, size: int) -> bool:
 
 def _is_later(following: Any, start: int) -> Flags:
     """Return flags of next requests, from request `start` on, that are later or never come."""
-    is_later_request = (following > start + np.arange(len(following))) & (following < MOST)
+    is_later_request = (following > start + np.arange(len(following))) & (following < MAX_REQUESTS)
     return np.asarray(is_later_request | _is_last(following))
 
 
 def _is_last(following: Any) -> Flags:
-    return np.asarray((following == -1) | (following == -2) | (following >= NEVER))
+    return np.asarray((following == -1) | (following == -2) | (following >= NO_NEXT_REQUEST))
 
 
 def _is_proven(ids: Any, following: Ints) -> bool:
@@ -170,7 +170,7 @@ def _check(name: str, requests: Any, watch: Watch) -> None:
     for low in range(0, len(requests), ROWS):
         part = requests[low : low + ROWS]
         is_later = _is_later(part["next"], low)
-        touched(part.nbytes)
+        count_touched(part.nbytes)
         if not is_later.all():
             row = low + int(is_later.argmin())
             following = int(requests["next"][row])
@@ -180,7 +180,7 @@ def _check(name: str, requests: Any, watch: Watch) -> None:
         watch(low / len(requests), f"checking {name}")
 
 
-def text_of(head: bytes) -> Text | None:
+def id_place(head: bytes) -> IdPlace | None:
     """Return the ids' place in a text that begins with `head`, None for other texts."""
     try:
         text = head[: -3 if len(head) >= HEAD else None].decode("utf-8-sig")
@@ -193,7 +193,7 @@ def text_of(head: bytes) -> Text | None:
     if column is None or rows.even < 1:
         return None
     numbers = all(_is_number(row[column]) for row in rows.rows)
-    return Text(column, rows.width, rows.delimiter, bool(rows.header), numbers)
+    return IdPlace(column, rows.width, rows.delimiter, bool(rows.header), numbers)
 
 
 def _is_one_id(rows: FirstRows) -> bool:
@@ -221,7 +221,7 @@ def _column(rows: FirstRows) -> int | None:
     The header names a column of ids, a time and a size; without a header the numbers of next requests are proof.
     """
     names = [_plain_name(name) for name in rows.header]
-    if not {*names}.isdisjoint(TIMES) and not {*names}.isdisjoint(SIZES) and {*names} <= KNOWN:
+    if not {*names}.isdisjoint(TIMES) and not {*names}.isdisjoint(SIZES) and {*names} <= KNOWN_COLUMNS:
         return next((names.index(name) for name in IDS if name in names), None)
     return 1 if not names and rows.width == 4 and _is_converted(rows.rows) else None
 
@@ -235,13 +235,13 @@ def _is_converted(rows: Sequence[Sequence[str]]) -> bool:
     return ordered and is_later and _is_proven(np.array([row[1] for row in rows]), following)
 
 
-def _ids_of_text(path: Path, name: str, text: Text, watch: Watch) -> Any:
+def _ids_of_text(path: Path, name: str, text: IdPlace, watch: Watch) -> Any:
     """Return the ids of a text: whole numbers unchanged, other ids by their hash.
 
     The ids are in memory, or beyond a bound mapped.
     """
     samples = Samples([np.zeros(0, np.uint64)])
-    with opened(path) as file:
+    with open_regular(path) as file:
         blocks = Blocks(name, file, path.stat().st_size, watch=watch)
         try:
             for number, block in enumerate(blocks):
@@ -251,10 +251,10 @@ def _ids_of_text(path: Path, name: str, text: Text, watch: Watch) -> Any:
                     samples.add(_tokens(name, rows, blocks.line + skipped, text))
             return samples.whole(watch)[0]
         except MemoryError as error:
-            raise too_large(name) from error
+            raise too_large_refusal(name) from error
 
 
-def _tokens(name: str, rows: bytes, line: int, text: Text) -> Words:
+def _tokens(name: str, rows: bytes, line: int, text: IdPlace) -> Words:
     """Return the ids of a block of lines that begins at `line`.
 
     Raises BadFile with the line of a bad id.
@@ -262,7 +262,7 @@ def _tokens(name: str, rows: bytes, line: int, text: Text) -> Words:
     import pyarrow  # late: Arrow takes a third of a second
     from pyarrow import csv
 
-    from ..ids import tokens
+    from ..ids import id_tokens
 
     names = [str(column) for column in range(text.columns)]
     id_type = pyarrow.uint64() if text.numbers else pyarrow.string()
@@ -278,10 +278,10 @@ def _tokens(name: str, rows: bytes, line: int, text: Text) -> Words:
     except pyarrow.ArrowInvalid as error:
         raise _no_request(name, rows, line, text) from error
     column = table[0].combine_chunks()
-    return tokens(column, lambda row: f"{name}: request {row + 1}")
+    return id_tokens(column, lambda row: f"{name}: request {row + 1}")
 
 
-def _no_request(name: str, rows: bytes, line: int, text: Text) -> BadFile:
+def _no_request(name: str, rows: bytes, line: int, text: IdPlace) -> BadFile:
     """Return the refusal of the first line without an id, or with another number of columns."""
     for number, row in enumerate(rows.decode("utf-8", "replace").split("\n"), line):
         cells = row.rstrip("\r").split(text.delimiter) if text.columns > 1 else [row.strip()]

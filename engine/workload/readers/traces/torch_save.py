@@ -18,18 +18,18 @@ import numpy as np
 
 from ....core.arrays import Ints, Words
 from ....errors import BadFile
-from ..blocks import GZIP, opened, shown
-from ..mapped import mapped, touched
-from ..recording import words
+from ..blocks import GZIP, open_regular, short_path
+from ..mapped import count_touched, map_array
+from ..recording import token_words
 from ..samples import Watch, unwatched
 from ..zipped import LOCAL_HEADER
-from .unpacking import unpacked
+from .unpacking import open_unpacked
 
 KINDS = {"LongStorage": np.int64, "IntStorage": np.int32, "ShortStorage": np.int16, "ByteStorage": np.uint8}
 KINDS |= {"int64": np.int64, "int32": np.int32, "int16": np.int16, "uint8": np.uint8}
 LARGEST_PICKLE = 1 << 20
 PIECE = 1 << 22
-OLD = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # first bytes of torch's files before 1.6, which are no zip archives
+OLD_MAGIC = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # first bytes of torch's files before 1.6, which are no zip archives
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +61,8 @@ class LookupTrace:
     def lookups(self, table: int, low: int, high: int) -> Words:
         """Return a table's lookups of bags `low` to `high`, bag after bag."""
         first_bag = table * self.samples
-        bag_indices = words(self.indices[self.offsets[first_bag + low] : self.offsets[first_bag + high]])
-        touched(bag_indices.nbytes)
+        bag_indices = token_words(self.indices[self.offsets[first_bag + low] : self.offsets[first_bag + high]])
+        count_touched(bag_indices.nbytes)
         return bag_indices
 
     def bag_lengths(self, table: int) -> Ints:
@@ -70,7 +70,7 @@ class LookupTrace:
         return np.asarray(self.lengths[table], dtype=np.int64)
 
 
-class Stored(NamedTuple):
+class TensorStorage(NamedTuple):
     """A storage as the pickle names one: number type, name of its member, and count of numbers."""
 
     kind: Any
@@ -81,7 +81,7 @@ class Stored(NamedTuple):
 class Tensor(NamedTuple):
     """A tensor as the pickle describes one: its storage, first number, shape and strides."""
 
-    storage: Stored
+    storage: TensorStorage
     start: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -90,7 +90,7 @@ class Tensor(NamedTuple):
 def _tensor(storage: Any, start: Any, shape: Any, strides: Any, *_: Any) -> Tensor:
     """Return the tensor that a pickle describes; raises ValueError for other arguments."""
     numbers = (start, *shape, *strides)
-    if not (isinstance(storage, Stored) and all(type(number) is int and 0 <= number < 2**48 for number in numbers)):
+    if not (isinstance(storage, TensorStorage) and all(type(number) is int and 0 <= number < 2**48 for number in numbers)):
         raise ValueError("a tensor of odd numbers")
     return Tensor(storage, start, tuple(shape), tuple(strides))
 
@@ -108,13 +108,13 @@ class _Unpickler(pickle.Unpickler):
             return dict
         raise BadFile(f"it asks for {module}.{name}"[:100])
 
-    def persistent_load(self, pid: Any) -> Stored:
+    def persistent_load(self, pid: Any) -> TensorStorage:
         """Return the storage of a tensor's bytes, a member of the archive; raises BadFile."""
         if not (isinstance(pid, tuple) and len(pid) == 5 and pid[0] == "storage" and isinstance(pid[2], str)):
             raise BadFile("it has a storage of unknown form")
         if pid[1] not in KINDS.values() or type(pid[4]) is not int or not 0 <= pid[4] < 2**48:
             raise BadFile("it has a storage of unknown form")
-        return Stored(np.dtype(pid[1]), pid[2], pid[4])
+        return TensorStorage(np.dtype(pid[1]), pid[2], pid[4])
 
 
 def is_trace(path: Path) -> bool:
@@ -128,14 +128,14 @@ def is_trace(path: Path) -> bool:
     return False
 
 
-def read(path: Path, watch: Watch = unwatched) -> LookupTrace:
+def read_lookups(path: Path, watch: Watch = unwatched) -> LookupTrace:
     """Map a trace; raises BadFile."""
-    name = shown(path.name)
+    name = short_path(path.name)
     try:
         with ExitStack() as stack:
-            plain_file = stack.enter_context(opened(path))
+            plain_file = stack.enter_context(open_regular(path))
             if plain_file.read(len(GZIP)) == GZIP:
-                plain_file = stack.enter_context(unpacked(plain_file, name, _size, watch))
+                plain_file = stack.enter_context(open_unpacked(plain_file, name, _size, watch))
             if not zipfile.is_zipfile(plain_file):
                 raise BadFile(_no_zip(name, plain_file))
             with zipfile.ZipFile(plain_file) as archive:
@@ -150,7 +150,7 @@ def _no_zip(name: str, plain_file: BinaryIO) -> str:
     """Return the message for a file that is no zip archive."""
     plain_file.seek(0)
     head = plain_file.read(64)
-    if OLD in head:
+    if OLD_MAGIC in head:
         return f"{name} is saved as torch did before 1.6; save it again with a newer torch: torch.save(torch.load(FILE), FILE)."
     if head.startswith(b"PK"):
         return f"{name} is damaged or cut off: its zip archive has no end; copy it again."
@@ -205,7 +205,7 @@ def _array(plain_file: BinaryIO, archive: zipfile.ZipFile, tensor: Tensor) -> An
         + extra_nbytes
         + tensor.start * tensor.storage.kind.itemsize
     )
-    return mapped(plain_file, tensor.storage.kind, start, tensor.shape)
+    return map_array(plain_file, tensor.storage.kind, start, tensor.shape)
 
 
 def _check(name: str, indices: Any, offsets: Any, lengths: Any) -> None:
@@ -218,10 +218,10 @@ def _check(name: str, indices: Any, offsets: Any, lengths: Any) -> None:
     for low in range(0, len(flat), PIECE):
         part = flat[low : low + PIECE]
         is_consistent = is_consistent and (part >= 0).all() and np.array_equal(np.diff(offsets[low : low + len(part) + 1]), part)
-        touched(2 * part.nbytes)
+        count_touched(2 * part.nbytes)
     if not is_consistent:
         raise BadFile(f"{name} has offsets that do not follow from its lengths, or not end with its indices; copy it again.")
     for low in range(0, len(indices), PIECE):
         if int(indices[low : low + PIECE].min()) < 0:
             raise BadFile(f"{name} has negative indices; rows are numbered from 0.")
-        touched(PIECE * indices.itemsize)
+        count_touched(PIECE * indices.itemsize)

@@ -22,15 +22,15 @@ from typing import BinaryIO
 
 from ....core.figures import figure
 from ....errors import BadFile
-from ..blocks import changed, shown
+from ..blocks import changed_refusal, short_path
 from ..samples import Watch, unwatched
 
 FOLDER = Path(".emberpool/unpacked")
 HEAD, PIECE = 1 << 20, 1 << 22
 EXPANSION = 64  # most bytes unpacked over bytes packed: lengths and offsets shrink well
-FREE = 16 << 20  # bytes that a gzip file of any size may hold
-SPARE = 64 << 20  # bytes of a disk that stay free
-MOST_KEPT = 4  # files; the one that was used longest ago goes first
+FREE_NBYTES = 16 << 20  # bytes that a gzip file of any size may hold
+SPARE_NBYTES = 64 << 20  # bytes of a disk that stay free
+MAX_KEPT_FILES = 4  # files; the one that was used longest ago goes first
 PART, LOCK = "part-", "lock"
 RETRY_SECONDS = 0.1
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -49,7 +49,7 @@ class PackedReader:
         return piece
 
 
-def unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], watch: Watch = unwatched) -> BinaryIO:
+def open_unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], watch: Watch = unwatched) -> BinaryIO:
     """Open the plain file of a gzipped one, unpacked once where there is room.
 
     Raises BadFile, and the errors of gzip. `size` returns the unpacked bytes from the first ones, or 0 where they do not tell;
@@ -66,7 +66,7 @@ def unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], watch: W
                 return kept_file
             if locked and _has_room(folder, needed_nbytes):
                 return _unpack(packed, name, folder, digest, needed_nbytes, watch)
-    free_text = ", ".join(f"{figure(_free_nbytes(folder) / 2**30, 'GiB')} in {shown(folder, 60)}" for folder in folders)
+    free_text = ", ".join(f"{figure(_free_nbytes(folder) / 2**30, 'GiB')} in {short_path(folder, 60)}" for folder in folders)
     room_text = f"free and writable are at most {free_text}" if free_text else "this user can write to neither"
     raise BadFile(
         f"{name} needs {figure(needed_nbytes / 2**30, 'GiB')} to be unpacked in {FOLDER} or in the folder for temporary files, "
@@ -169,11 +169,11 @@ def _has_room(folder: Path, needed_nbytes: int) -> bool:
     Files are removed where there are too many, or where room is short.
     """
     kept_files = sorted((path for path in folder.iterdir() if path.name != LOCK), key=lambda path: path.stat().st_mtime_ns)
-    if _free_nbytes(folder) + sum(path.stat().st_size for path in kept_files) <= needed_nbytes + SPARE:
+    if _free_nbytes(folder) + sum(path.stat().st_size for path in kept_files) <= needed_nbytes + SPARE_NBYTES:
         return False
-    while kept_files and (len(kept_files) >= MOST_KEPT or _free_nbytes(folder) <= needed_nbytes + SPARE):
+    while kept_files and (len(kept_files) >= MAX_KEPT_FILES or _free_nbytes(folder) <= needed_nbytes + SPARE_NBYTES):
         kept_files.pop(0).unlink(missing_ok=True)
-    return _free_nbytes(folder) > needed_nbytes + SPARE
+    return _free_nbytes(folder) > needed_nbytes + SPARE_NBYTES
 
 
 def _free_nbytes(folder: Path) -> int:
@@ -191,14 +191,14 @@ def _unpack(packed: BinaryIO, name: str, folder: Path, digest: str, needed_nbyte
             reader = PackedReader(packed)
             checksum, size = _copy(reader, plain_file, name, folder, needed_nbytes, watch)
             if reader.hashed.hexdigest() != digest:
-                raise changed(name)
+                raise changed_refusal(name)
             os.fchmod(plain_file.fileno(), 0o400)
         os.replace(part, path := folder / f"{digest}-{checksum:08x}-{size:x}")
         return path.open("rb", buffering=0)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        raise BadFile(f"{name} needs more room than {shown(folder, 60)} has; name another folder as TMPDIR.") from error
+        raise BadFile(f"{name} needs more room than {short_path(folder, 60)} has; name another folder as TMPDIR.") from error
     finally:
         Path(part).unlink(missing_ok=True)
 
@@ -207,7 +207,7 @@ def _copy(
     reader: PackedReader, plain_file: BinaryIO, name: str, folder: Path, needed_nbytes: int, watch: Watch
 ) -> tuple[int, int]:
     """Unpack to the end of the last trailer, and return CRC-32 and size of the plain file."""
-    max_nbytes, checksum = max(EXPANSION * os.fstat(reader.file.fileno()).st_size, FREE), 0
+    max_nbytes, checksum = max(EXPANSION * os.fstat(reader.file.fileno()).st_size, FREE_NBYTES), 0
     reader.file.seek(0)
     gzip_file = gzip.GzipFile(fileobj=reader, mode="rb")  # type: ignore[call-overload]
     while piece := gzip_file.read(PIECE):
@@ -217,14 +217,14 @@ def _copy(
         checksum = zlib.crc32(piece, checksum)
         watch(
             min(plain_file.tell() / needed_nbytes, 1.0),
-            f"unpacking {figure(needed_nbytes / 2**30, 'GiB')} to {shown(folder, 60)}",
+            f"unpacking {figure(needed_nbytes / 2**30, 'GiB')} to {short_path(folder, 60)}",
         )
     return checksum, plain_file.tell()
 
 
 def _write(plain_file: BinaryIO, piece: bytes, folder: Path, needed_nbytes: int) -> None:
     """Write a piece whole; raises OSError where the disk has no more room."""
-    if plain_file.tell() > needed_nbytes and _free_nbytes(folder) < SPARE:
+    if plain_file.tell() > needed_nbytes and _free_nbytes(folder) < SPARE_NBYTES:
         raise OSError(errno.ENOSPC, "No space left on device")
     unwritten = memoryview(piece)
     while unwritten:
