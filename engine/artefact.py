@@ -2,6 +2,7 @@
 
 import json
 import platform
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
@@ -19,11 +20,12 @@ from .version import LINK, MODEL, release
 
 RESULT, ENVIRONMENT, LINK_FILE, TABLE = "result.json", "environment.json", "link.txt", "result.csv"
 PACKAGES = ("numpy", "numba", "scipy", "pandas")
-MADE = (1980, 1, 1, 0, 0, 0)  # of every member: equal runs make equal files
-MOST_BYTES = 64 * 2**20  # of a member that is read
-TRAINED = ("Loss", "AUC", "Accuracy")  # words that results of training begin with
-CLOSE = 1e-3  # how far these may be apart on another kind of processor
-TABLES = ("breakdown", "devices", "training", "events", "books")
+MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # of every member: equal runs make equal files
+MAX_BYTES = 64 * 2**20  # of a member that is read
+TRAINING_WORDS = ("Loss", "AUC", "Accuracy")  # names of training's results begin with one of these
+TRAINING_TOLERANCE = 1e-3  # absolute difference that they may have on another kind of processor
+TABLES = ("breakdown", "devices", "training", "events", "books", "timeline")
+NOT_AN_ARTEFACT = (BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, RecursionError, NotImplementedError)
 
 
 class Artefact(NamedTuple):
@@ -38,81 +40,93 @@ class Artefact(NamedTuple):
     environment: Mapping[str, str]
 
 
-def packed(result: Result, how: Fidelity) -> bytes:
+def pack_artefact(result: Result, fidelity: Fidelity) -> bytes:
     """Return a run's artefact as a zip; equal results on one machine give equal bytes."""
     content = result.as_json()
     members = {
         RESULT: json.dumps(content, indent=1),
         LINK_FILE: content["link"] + "\n",
-        TABLE: csv_text([result], how),
-        ENVIRONMENT: json.dumps(_environment(result, how), indent=1),
+        TABLE: csv_text([result], fidelity),
+        ENVIRONMENT: json.dumps(_environment(result, fidelity), indent=1),
         **{f"charts/{name}.vl.json": json.dumps(chart, indent=1) for name, chart in _charts(content)},
     }
-    whole = BytesIO()
-    with ZipFile(whole, "w", ZIP_DEFLATED) as archive:
+    zip_bytes = BytesIO()
+    with ZipFile(zip_bytes, "w", ZIP_DEFLATED) as archive:
         for name, text in members.items():
-            member = ZipInfo(name, MADE)
+            member = ZipInfo(name, MEMBER_TIME)
             member.compress_type = ZIP_DEFLATED
             archive.writestr(member, text)
-    return whole.getvalue()
+    return zip_bytes.getvalue()
 
 
-def unpacked(path: Path) -> Artefact:
+def read_artefact(path: Path) -> Artefact:
     """Read an artefact; raises BadFile where it is none."""
     try:
         with ZipFile(path) as archive:
             texts = {name: _member(archive, name) for name in (RESULT, ENVIRONMENT, LINK_FILE)}
         content, environment = (json.loads(texts[name]) for name in (RESULT, ENVIRONMENT))
-        how = environment["how"]
-        if how not in ("estimate", "full") or not isinstance(content["results"], dict):
-            raise ValueError(how)
+        fidelity = environment["how"]
+        if fidelity not in ("estimate", "full") or not _has_form(content):
+            raise ValueError(fidelity)
     except OSError as error:
         raise BadFile(f"{path} cannot be read ({error.strerror}); give the zip that run --artefact wrote.") from error
-    except (BadZipFile, KeyError, ValueError, TypeError, RecursionError, NotImplementedError, RuntimeError) as error:
+    except (*NOT_AN_ARTEFACT, RuntimeError) as error:  # zipfile raises that for a password
         raise BadFile(f"{path} is not an artefact; give the zip that run --artefact wrote.", kind="no artefact") from error
-    return Artefact(texts[LINK_FILE].strip(), how, content, {key: str(text) for key, text in environment.items()})
+    return Artefact(texts[LINK_FILE].strip(), fidelity, content, {key: str(text) for key, text in environment.items()})
 
 
-def differences(artefact: Artefact, again: Result) -> Iterator[str]:
-    """Yield a line for each number that is not what the artefact has: its name, then, and now.
+def _has_form(content: Mapping[str, Any]) -> bool:
+    """Return whether a result has a scenario, results, and tables of rows."""
+    tables = [content[table] for table in TABLES]
+    rows_are_objects = all(isinstance(table, list) and all(isinstance(row, dict) for row in table) for table in tables)
+    return rows_are_objects and all(isinstance(content[name], dict) for name in ("scenario", "results"))
 
-    Results of training may be CLOSE where the artefact was made with other kernels of arithmetic; all else has to be equal.
+
+def differences(artefact: Artefact, recomputed: Result) -> Iterator[str]:
+    """Yield a line for each knob and number that differs: its name, its stored value, and its value now.
+
+    Results of training may differ by TRAINING_TOLERANCE if other kernels of arithmetic made them; all else has to be equal.
     """
-    before, now = artefact.content, again.as_json()
-    same_kernels = before.get("arithmetic") == again.arithmetic
-    for name, then in before["results"].items():
-        if not _equal(name, then, now["results"].get(name), same_kernels):
-            yield f"{name}: {then!r} then, {now['results'].get(name)!r} now"
+    stored, now = artefact.content, json.loads(json.dumps(recomputed.as_json()))
+    same_kernels = stored.get("arithmetic") == recomputed.arithmetic
+    for section in ("scenario", "results"):
+        yield from _row_differences("", stored[section], now[section], same_kernels)
     for table in TABLES:
-        rows_then, rows_now = before.get(table, []), json.loads(json.dumps(now[table]))
-        if len(rows_then) != len(rows_now):
-            yield f"{table}: {len(rows_then)} rows then, {len(rows_now)} now"
+        stored_rows, rows = stored[table], now[table]
+        if len(stored_rows) != len(rows):
+            yield f"{table}: {len(stored_rows)} rows then, {len(rows)} now"
             continue
-        for number, (then, again_row) in enumerate(zip(rows_then, rows_now, strict=True)):
-            for name in then:
-                if not _equal(name, then[name], again_row.get(name), same_kernels):
-                    yield f"{table}, row {number + 1}, {name}: {then[name]!r} then, {again_row.get(name)!r} now"
+        for number, (stored_row, row) in enumerate(zip(stored_rows, rows, strict=True)):
+            yield from _row_differences(f"{table}, row {number + 1}, ", stored_row, row, same_kernels)
 
 
-def _equal(name: str, then: Any, now: Any, same_kernels: bool) -> bool:
-    if then == now:
+def _row_differences(place: str, stored: Mapping[str, Any], now: Mapping[str, Any], same_kernels: bool) -> Iterator[str]:
+    """Yield a line for each name whose values differ, or that only one side has."""
+    for name in dict.fromkeys((*stored, *now)):
+        old, new = stored.get(name, "nothing"), now.get(name, "nothing")
+        if not _equal(name, old, new, same_kernels):
+            yield f"{place}{name}: {old!r} then, {new!r} now"
+
+
+def _equal(name: str, old: Any, new: Any, same_kernels: bool) -> bool:
+    if old == new:
         return True
-    numbers = isinstance(then, float | int) and isinstance(now, float | int)
-    return numbers and not same_kernels and name.startswith(TRAINED) and isclose(then, now, abs_tol=CLOSE)
+    numbers = isinstance(old, float | int) and isinstance(new, float | int)
+    return numbers and not same_kernels and name.startswith(TRAINING_WORDS) and isclose(old, new, abs_tol=TRAINING_TOLERANCE)
 
 
 def _member(archive: ZipFile, name: str) -> str:
     """Return a member's text, read as far as it may be long; raises KeyError, ValueError."""
     with archive.open(name) as member:
-        text = member.read(MOST_BYTES + 1)
-    if len(text) > MOST_BYTES:
+        text = member.read(MAX_BYTES + 1)
+    if len(text) > MAX_BYTES:
         raise ValueError(name)
     return text.decode("utf-8")
 
 
-def _environment(result: Result, how: Fidelity) -> dict[str, str]:
+def _environment(result: Result, fidelity: Fidelity) -> dict[str, str]:
     return {
-        "how": how,
+        "how": fidelity,
         "emberpool": release(),
         "model_version": MODEL,
         "link_format": str(LINK),

@@ -10,7 +10,7 @@ from functools import partial
 from threadpoolctl import threadpool_limits
 
 from ..analysis.objective import number_text, short_name
-from ..artefact import packed
+from ..artefact import pack_artefact
 from ..core.figures import count, figure
 from ..embedding_tables.table_rows import table_rows
 from ..errors import BadInput
@@ -57,7 +57,7 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.trace:
         output.write(arguments.trace, chrome_trace(result))
     if arguments.artefact:
-        output.write(arguments.artefact, packed(result, fidelity))
+        output.write(arguments.artefact, pack_artefact(result, fidelity))
     output.write_for_people(summary(result), arguments.csv, arguments.json, arguments.trace, arguments.artefact)
     return 0 if result.ran else FAILED
 

@@ -76,6 +76,8 @@ def call(arguments: argparse.Namespace) -> int:
         return validate_here(arguments)
     if arguments.gpu is not None:
         raise BadInput("--gpu says which GPU models are trained with; add --here, or leave out --gpu.")
+    if arguments.drive is not None:
+        raise BadInput("--drive says where a checkpoint and a mapped file are tried; add --here, or leave out --drive.")
     for name in arguments.names:
         preset(name)  # raises for an unknown preset before any is run
     if arguments.gaps:  # facts about the estimate, which never fail the command

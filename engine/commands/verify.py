@@ -6,7 +6,7 @@ from functools import partial
 from threadpoolctl import threadpool_limits
 
 from ..analysis import linked
-from ..artefact import Artefact, differences, unpacked
+from ..artefact import Artefact, differences, read_artefact
 from ..core.figures import count
 from ..errors import BadFile
 from ..paths import user_path
@@ -17,7 +17,7 @@ from . import output, progress_bar
 from .parser import FAILED, Subparsers
 from .run import draw_progress, immediate_interrupt
 
-MOST_LINES = 20
+MAX_LINES = 20
 
 
 def add(commands: Subparsers) -> None:
@@ -30,7 +30,7 @@ def add(commands: Subparsers) -> None:
 
 def call(arguments: argparse.Namespace) -> int:
     """Compute the artefact's run again; returns 0 where all is equal, 3 where something differs."""
-    artefact = unpacked(arguments.artefact)
+    artefact = read_artefact(arguments.artefact)
     digest = artefact.environment.get("data_sha256", "")
     if digest and arguments.data is None:
         raise BadFile(f"The run was trained on a data file whose SHA-256 is {digest}; give it with --data FILE.")
@@ -38,18 +38,18 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadFile(f"{arguments.data} is not the run's data file, whose SHA-256 is {digest or 'none'}; give that file.")
     opened = linked.read_link(artefact.link)
     with progress_bar.visible_bar(), threadpool_limits(1), immediate_interrupt():
-        again = compute_point(opened.scenario, artefact.how, arguments.data, partial(draw_progress, progress_bar.PacedBar()))
-    lines = list(differences(artefact, again))
+        recomputed = compute_point(opened.scenario, artefact.how, arguments.data, partial(draw_progress, progress_bar.PacedBar()))
+    lines = list(differences(artefact, recomputed))
     output.write(output.STANDARD, "\n".join([*_about(artefact, opened.banner), *_verdict(artefact, lines)]) + "\n")
     return FAILED if lines else 0
 
 
 def _about(artefact: Artefact, banner: str) -> list[str]:
     """Return sentences on versions that have changed since."""
-    then = artefact.environment.get("model_version", "unknown")
+    made_with = artefact.environment.get("model_version", "unknown")
     sentences = [banner] if banner else []
-    if then != MODEL:
-        sentences.append(f"The artefact is of model version {then}, this is {MODEL}: CHANGELOG.md says what moved.")
+    if made_with != MODEL:
+        sentences.append(f"The artefact is of model version {made_with}, this is {MODEL}: CHANGELOG.md says what moved.")
     return sentences
 
 
@@ -57,5 +57,6 @@ def _verdict(artefact: Artefact, lines: list[str]) -> list[str]:
     numbers = count(sum(value is not None for value in artefact.content["results"].values()))
     if not lines:
         return [f"Equal: {numbers} results and all tables are as they were."]
-    more = [f"... and {count(len(lines) - MOST_LINES)} more"] if len(lines) > MOST_LINES else []
-    return [f"{count(len(lines))} numbers differ:", *lines[:MOST_LINES], *more]
+    more = [f"... and {count(len(lines) - MAX_LINES)} more"] if len(lines) > MAX_LINES else []
+    verb = "differs" if len(lines) == 1 else "differ"
+    return [f"{count(len(lines), 'number or knob', 'numbers or knobs')} {verb}:", *lines[:MAX_LINES], *more]

@@ -8,7 +8,7 @@ import pytest
 
 from engine import artefact
 from engine.__main__ import main
-from engine.artefact import differences, packed, unpacked
+from engine.artefact import differences, pack_artefact, read_artefact
 from engine.errors import BadFile
 from engine.estimate import estimate
 from engine.scenario.presets import preset
@@ -18,7 +18,7 @@ from engine.scenario.presets import preset
 def made(tmp_path):
     result = estimate(preset("tiny").scenario)
     path = tmp_path / "run.zip"
-    path.write_bytes(packed(result, "estimate"))
+    path.write_bytes(pack_artefact(result, "estimate"))
     return path, result
 
 
@@ -48,7 +48,7 @@ def test_an_estimate_and_a_full_run_come_back_equal(tmp_path, capsys):
 
 def test_equal_runs_make_equal_files(made):
     path, result = made
-    assert path.read_bytes() == packed(result, "estimate") and not list(differences(unpacked(path), result))
+    assert path.read_bytes() == pack_artefact(result, "estimate") and not list(differences(read_artefact(path), result))
 
 
 @pytest.mark.parametrize("table", ["results", "breakdown"])
@@ -66,13 +66,46 @@ def test_any_other_number_is_found(made, table, capsys):
     rewritten(path, "result.json", change)
     assert main(["verify", str(path)]) == 3
     said = capsys.readouterr().out
-    assert said.startswith("1 numbers differ:") and ("Step time [ms]: " in said or "breakdown, row 1, Busy [s]: " in said)
+    assert said.startswith("1 number or knob differs:") and ("Step time [ms]: " in said or "breakdown, row 1, Busy [s]: " in said)
+
+
+@pytest.mark.parametrize("change", ["knob", "results gone", "column gone"])
+def test_what_the_artefact_claims_is_checked_whole(made, change, capsys):
+    path, _ = made
+
+    def edit(content):
+        result = json.loads(content)
+        if change == "knob":
+            result["scenario"]["machine.num_gpus"] = 8
+        elif change == "results gone":
+            result["results"] = {"Step time [ms]": result["results"]["Step time [ms]"]}
+        else:
+            del result["breakdown"][0]["Busy [s]"]
+        return json.dumps(result).encode()
+
+    rewritten(path, "result.json", edit)
+    assert main(["verify", str(path)]) == 3
+    name = {
+        "knob": "machine.num_gpus: 8 then, 1 now",
+        "results gone": "'nothing' then",
+        "column gone": "Busy [s]: 'nothing' then",
+    }
+    assert name[change] in capsys.readouterr().out
+
+
+def test_a_damaged_member_is_refused(made, capsys):
+    path, _ = made
+    content = bytearray(path.read_bytes())
+    start = content.index(b"result.json") + 40
+    content[start : start + 200] = bytes(200)
+    path.write_bytes(content)
+    assert main(["verify", str(path)]) == 2 and "is not an artefact" in capsys.readouterr().err
 
 
 def test_training_may_be_close_on_another_kind_of_processor_alone(made):
     path, result = made
     content = json.loads(json.dumps(result.as_json()))
-    read = unpacked(path)
+    read = read_artefact(path)
 
     def found(**more):
         return list(differences(read._replace(content={**content, **more}), result))
@@ -91,13 +124,16 @@ def test_a_model_version_that_has_changed_is_said(made, capsys):
     assert main(["verify", str(path)]) == 0 and "The artefact is of model version 0.0" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("change", [lambda _: b"{}", lambda _: b"[" * 100_000, lambda _: b"\xff", lambda _: b'{"how": "else"}'])
+@pytest.mark.parametrize(
+    "change",
+    [lambda _: b"{}", lambda _: b"[" * 100_000, lambda _: b"\xff", lambda _: b'{"how": "else"}', lambda _: b'{"books": [1]}'],
+)
 @pytest.mark.parametrize("name", ["environment.json", "result.json"])
 def test_broken_members_are_refused(made, name, change):
     path, _ = made
     rewritten(path, name, change)
     with pytest.raises(BadFile, match="is not an artefact"):
-        unpacked(path)
+        read_artefact(path)
 
 
 def test_what_is_no_artefact_is_refused(tmp_path, monkeypatch, made, capsys):
@@ -106,9 +142,9 @@ def test_what_is_no_artefact_is_refused(tmp_path, monkeypatch, made, capsys):
     assert main(["verify", str(tmp_path / "none.zip")]) == 2 and "cannot be read" in capsys.readouterr().err
     assert main(["run", "--preset", "tiny", "--estimate", "--artefact", "-"]) == 2
     assert "name a file" in capsys.readouterr().err
-    monkeypatch.setattr(artefact, "MOST_BYTES", 10)
+    monkeypatch.setattr(artefact, "MAX_BYTES", 10)
     with pytest.raises(BadFile):
-        unpacked(made[0])
+        read_artefact(made[0])
 
 
 def test_a_run_on_a_file_asks_for_that_file(made, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.__main__ import main
 from engine.core import catalog
 from engine.hardware.devices.ssd import DRIVES
 from engine.measure import drive
@@ -85,3 +86,8 @@ def test_a_checkpoint_is_written_and_read_back_beside_its_prediction(measured, t
 def test_without_a_measured_drive_no_checkpoint_is_tried(measured, tmp_path):
     measured()
     assert checkpoint_trial(tmp_path, 2**20) is None
+
+
+def test_a_drive_or_a_gpu_without_here_is_refused(tmp_path, capsys):
+    for option in (["--drive", str(tmp_path)], ["--gpu", "0"]):
+        assert main(["validate", "tiny", *option]) == 2 and "add --here" in capsys.readouterr().err

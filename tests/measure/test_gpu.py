@@ -46,6 +46,7 @@ from tests.measure.made_up_gpu import (
     product_seconds,
 )
 
+pytestmark = pytest.mark.more  # `make slow` installs PyTorch, which most of these tests need
 SHAPE = ModelShape(6, 5000, 16, 4, 256, (13, 64, 16), (32, 1), "sgd")
 OWN = {"memory": MeasuredFigure(80.0, 80.0, 80.0, "as the device says")}
 
