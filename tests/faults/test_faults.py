@@ -493,9 +493,13 @@ def test_every_fault_knob_names_a_fault_or_a_knob_that_exists():
         assert not knob.needs or knob.needs in KNOBS or knob.needs in all_variants("faults"), knob.path
 
 
-def test_the_table_of_faults_in_the_docs_is_the_registrys():
-    text = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
-    for name, fault in all_variants("faults").items():
-        destroys = ", ".join(sorted(fault.destroys)) or "nothing"
-        assert f"| {fault.id} | `{name}` | {destroys} | {fault.summary} |" in text
+@each("name", all_variants("faults"), few=0)
+def test_the_table_of_faults_in_the_docs_has_a_row_for_each(name):
+    fault = all_variants("faults")[name]
+    destroys = ", ".join(sorted(fault.destroys)) or "nothing"
+    row = f"| {fault.id} | `{name}` | {destroys} | {fault.summary} |"
+    assert row in (ROOT / "docs" / "faults.md").read_text(encoding="utf-8"), f"Add to the table of docs/faults.md: {row}"
+
+
+def test_the_classes_of_faults_are_numbered_without_gaps():
     assert {fault.id for fault in all_variants("faults").values()} == {f"F{number}" for number in range(1, 15)}

@@ -12,14 +12,16 @@ from engine.results.ledger import ACCOUNTS, RECOVERY
 from engine.results.report import run_report
 from engine.run.run import follow_run
 from engine.run.shared_training import untrained_resolve
-from engine.scenario.scenario import with_values
+from engine.scenario.scenario import KNOBS, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
 from engine.training.loop import Scores
 from tests.cases import each, examples
 from tests.machines import LOGGING, STRICT, SYSTEMS, counted, ready, scenario
 
-NAMES = tuple(name.replace("-", "_") for name in all_variants("faults") if name not in ("fault-in-recovery", "late-detection"))
+NOT_LISTED = ("fault-in-recovery", "late-detection")
+WITH_KNOBS = [name for name in all_variants("faults") if f"faults.{name.replace('-', '_')}_at_seconds" in KNOBS]
+NAMES = tuple(name.replace("-", "_") for name in WITH_KNOBS if name not in NOT_LISTED)
 ENDS = ("memory-loss", "flush-failure")  # may end the run
 STOPS = tuple(
     name.replace("-", "_") for name, fault in all_variants("faults").items() if fault.kind == "fail-stop" and name not in ENDS
