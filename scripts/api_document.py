@@ -14,7 +14,7 @@ DOCUMENT = ROOT / "docs" / "api.md"
 HEAD = """# API
 
 The names of `import emberpool as ep`, from their docstrings (`python scripts/api_document.py` writes this page).
-[package.md](package.md) explains them by example.
+[package.md](package.md) explains them by example. Examples here leave `ep.` out, as after `from emberpool import *`.
 """
 
 
@@ -38,18 +38,16 @@ def _section(name: str, member: object, signature: bool) -> str:
     if signature:
         head += f"```python\nep.{name}{_signature(member)}\n```\n\n"
     text = inspect.getdoc(member) or ""
-    return (
-        head
-        + re.sub(r"((?:^>>> .*\n?(?:^(?!>>>|\n).+\n?)*)+)", r"```python\n\1\n```", text, flags=re.MULTILINE).replace(
-            "\n\n```\n", "\n```\n"
-        )
-        + "\n"
-    )
+    if not signature:  # fields of a class, a line each, become a list
+        text = re.sub(r"^([a-z]+): ", r"- `\1`: ", text, flags=re.MULTILINE)
+    examples = re.compile(r"((?:^>>> .*\n?(?:^(?!>>>|\n).+\n?)*)+)", re.MULTILINE)
+    text = examples.sub(r"\n```python\n\1\n```", text).replace("\n\n```\n", "\n```\n").replace("\n\n\n```python", "\n\n```python")
+    return head + text + "\n"
 
 
 def _signature(member: object) -> str:
     text = str(inspect.signature(member))  # type: ignore[arg-type]
-    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text.replace("<as before>", "..."))
+    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text.replace("= as before", "= ..."))
 
 
 if __name__ == "__main__":
