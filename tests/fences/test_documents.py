@@ -11,7 +11,7 @@ import pytest
 from tests import ROOT
 
 WORDS = {"README.md": 18.0, "CHANGELOG.md": 14.0, "CONTRIBUTING.md": 16.0}  # a sentence, in the mean; OTHERS elsewhere
-OTHERS, OF_MODEL = 22.0, 18.0  # the aim is 20 in all
+OTHERS, OF_MODEL = 20.5, 18.0  # the aim is 20 in all
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_CHARACTERS, OF_CHANGELOG = 2100, 3000  # under a heading, in the mean; the aim is 1,500
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)]*))?\)")
