@@ -39,7 +39,7 @@ def _section(name: str, member: object, signature: bool) -> str:
         head += f"```python\nep.{name}{_signature(member)}\n```\n\n"
     text = inspect.getdoc(member) or ""
     if not signature:  # fields of a class, a line each, become a list
-        text = re.sub(r"^([a-z]+): ", r"- `\1`: ", text, flags=re.MULTILINE)
+        text = re.sub(r"^([a-z_]+): ", r"- `\1`: ", text, flags=re.MULTILINE)
     examples = re.compile(r"((?:^>>> .*\n?(?:^(?!>>>|\n).+\n?)*)+)", re.MULTILINE)
     text = examples.sub(r"\n```python\n\1\n```", text).replace("\n\n```\n", "\n```\n").replace("\n\n\n```python", "\n\n```python")
     return head + text + "\n"
