@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ def aligned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -
     NumPy's own large arrays begin 16 or 32 bytes into a line, so that each row of 64 bytes touches two lines.
     """
     kind = np.dtype(dtype)
-    nbytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    nbytes = (prod(shape) if isinstance(shape, tuple) else shape) * kind.itemsize
     room = np.empty(nbytes + CACHE_LINE, np.uint8)
     start = -room.ctypes.data % CACHE_LINE
     return room[start : start + nbytes].view(kind).reshape(shape)
