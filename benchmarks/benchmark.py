@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 from time import process_time
-from typing import Any
+from typing import Any, Literal
 
 ROUNDS = 5
 
@@ -16,6 +16,7 @@ class Benchmark:
     """What a benchmark file exports: `run` returns our seconds, the peer's, and whether results were equal.
 
     `needs` is the peer's module; without it the benchmark is skipped with a sentence. Ratio = peer / ours.
+    `clock` is what the seconds are of: one process's "processor", or the "wall", where browsers and workers take part.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Benchmark:
     target: float
     stretch: float
     run: Callable[[], tuple[float, float, bool]]
+    clock: Literal["processor", "wall"] = "processor"
 
 
 @contextmanager

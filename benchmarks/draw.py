@@ -5,6 +5,8 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
+from engine.commands.bench import verdict
+
 DOCS = Path(__file__).parent.parent / "docs"
 KEPT, PAGE = DOCS / "performance.json", DOCS / "performance.md"
 HEAD = """# Performance: how fast, beside whom
@@ -17,14 +19,14 @@ Peers that are not installed (`benchmarks/requirements.txt`) stay empty.
 
 - Both sides do the same work in turns, in one process.
 - Results are compared before time counts. A row passes only if they are equal.
-- P10 also asks that a run that is followed takes at most half as long again.
+- Each row has three verdicts: results equal or not, target met or not, and "not measured: busy" if other processes computed.
 - Seconds are of the processor; those of P13 to P16 are of the clock; those of P18 contain Python's start and imports.
 - Seconds differ between computers, ratios less so.
 - On the scale, `|` is what must be reached and `●` what is. Each mark left or right is a quarter of a power of ten.
 
 ## Rows
 
-| # | what | beside | ours [s] | theirs [s] | ratio | must | stretch | scale | results |
+| # | what | beside | ours [s] | theirs [s] | ratio | must | stretch | scale | verdict |
 |---|---|---|---:|---:|---:|---:|---:|---|---|
 """
 FOOT = """
@@ -55,8 +57,7 @@ def _row(row: dict[str, Any]) -> str:
     if row["ratio"] is None:
         return f"| {' | '.join(told)} | | | | {row['target']:.3g} | {row['stretch']:.3g} | | not measured |\n"
     numbers = [f"{row[name]:.3g}" for name in ("ours", "peer", "ratio", "target", "stretch")]
-    verdict = ("equal" if row["equal_results"] else "DIFFERENT") + ("" if row["passed"] else ", must missed")
-    return f"| {' | '.join([*told, *numbers])} | `{_scale(row['ratio'] / row['target'])}` | {verdict} |\n"
+    return f"| {' | '.join([*told, *numbers])} | `{_scale(row['ratio'] / row['target'])}` | {verdict(row)} |\n"
 
 
 def _scale(share: float) -> str:

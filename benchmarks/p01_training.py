@@ -65,4 +65,4 @@ def run() -> tuple[float, float, bool]:
     return training("sgd")
 
 
-BENCHMARK = Benchmark("P1", "training step, SGD, five shapes, 1 thread", "PyTorch CPU", "torch", 1.6, 2.0, run)
+BENCHMARK = Benchmark("P1", "training step, SGD, five shapes, 1 thread", "PyTorch CPU", "torch", 1.9, 2.5, run)

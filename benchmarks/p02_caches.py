@@ -23,4 +23,4 @@ def beside(policy: str) -> tuple[float, float, bool]:
         return *interleaved(ours, peer, ROUNDS), equal
 
 
-BENCHMARK = Benchmark("P2-LRU", "LRU cache, 1e7 ids", "libCacheSim", "libcachesim", 5, 8, partial(beside, "lru"))
+BENCHMARK = Benchmark("P2-LRU", "LRU cache, 1e7 ids", "libCacheSim", "libcachesim", 5, 15, partial(beside, "lru"))

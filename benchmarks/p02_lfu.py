@@ -5,4 +5,4 @@ from functools import partial
 from benchmarks.benchmark import Benchmark
 from benchmarks.p02_caches import beside
 
-BENCHMARK = Benchmark("P2-LFU", "LFU cache, 1e7 ids", "libCacheSim", "libcachesim", 12, 20, partial(beside, "lfu"))
+BENCHMARK = Benchmark("P2-LFU", "LFU cache, 1e7 ids", "libCacheSim", "libcachesim", 5, 15, partial(beside, "lfu"))

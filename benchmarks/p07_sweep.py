@@ -92,4 +92,4 @@ def run() -> tuple[float, float, bool]:
     return found.ours, found.caches + found.schedules, found.equal
 
 
-BENCHMARK = Benchmark("P7", "sweep of 1,000 full runs", "libCacheSim and SimPy per point", "libcachesim", 1000, 1500, run)
+BENCHMARK = Benchmark("P7", "sweep of 1,000 full runs", "libCacheSim and SimPy per point", "libcachesim", 200, 1000, run)

@@ -10,4 +10,4 @@ POINTS = [
     for size in (64, 128, 256, 512)
     for n in range(5000)
 ]
-BENCHMARK = Benchmark("P14", "20,000 estimates on 2 workers", "ideal", "", 0.85, 0.92, efficiency(POINTS, "estimate"))
+BENCHMARK = Benchmark("P14", "20,000 estimates on 2 workers", "ideal", "", 0.85, 0.92, efficiency(POINTS, "estimate"), "wall")

@@ -22,7 +22,7 @@ from .schedule.machine import Machine, machine_of, settle
 from .workload.readers.file_tables import numbering_note
 from .workload.readers.formats import read_file
 from .workload.readers.recording import Recording
-from .workload.source import num_batches, repeats_warning, source
+from .workload.source import num_batches, repeats_warning, shared_source
 
 
 def simulate(
@@ -62,7 +62,7 @@ def _simulate(
     resume: StoppedRun | None,
 ) -> Result:
     settled, s = machine.settled, machine.scenario
-    batches, origin, training = num_batches(s, file), source(s, file), trains_itself(s, shelf)
+    batches, origin, training = num_batches(s, file), shared_source(s, file=file), trains_itself(s, shelf)
     meter = Meter(progress, batches)
     if resume and training:
         meter.resume(resume.rows, resume.done)  # the progress until training goes on

@@ -7,7 +7,6 @@ A cache of thousands of millions of rows fills in no run of bearable length. So 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from ..systems.table_placement import Weight, skew
 from ..systems.traffic import BY_BATCH, SKEWS, Traffic, traffic
 from ..workload.batch import RecentRows, offsets, recent, table_ends, tally_batch
 from ..workload.readers.recording import Recording
-from ..workload.source import Source, num_batches, source
+from ..workload.source import num_batches, shared_source
 from .expected import batch_row_sizes
 from .hot_rows import hot_set, hot_shares, popular_shares_counted
 from .kernel_groups import Groups, add_group_traffic, sum_by_group
@@ -41,7 +40,6 @@ from .repeats import counted_repeats
 OnProgress = Callable[[str, bool], None]  # gets a note, and whether the note finishes a batch; the function may raise Cancelled
 # From batch number, unique rows of each table, and ids, to the rows of each of LEVELS.
 Finder = Callable[[int, Ints, Ints], Floats]
-MAX_KEPT_LOOKUPS = 2_000_000  # lookups whose ids are kept for the next count
 MAX_KEPT_NUMBERS = 4_000_000  # kept numbers of each kind of count, 8 bytes each
 remember_amounts = memoised(MAX_KEPT_NUMBERS, lambda amounts: amounts.size)
 
@@ -99,23 +97,14 @@ def _in_groups(
     return add_group_traffic(settled, run_traffic, groups, rows, looked_up, _unique(s, file=file, on_progress=on_progress))
 
 
-@memoised(2)
-def _run_batches(s: Scenario, *, file: Recording | None) -> Source:
-    """Return the source of the run's batches; up to MOST_DRAWN lookups keep their ids in memory."""
-    origin, batches = source(s, file), num_batches(s, file)
-    if _lookups(s, batches) > MAX_KEPT_LOOKUPS:
-        return origin
-    return replace(origin, drawn=tuple(origin.ids(n) for n in range(batches)))
-
-
 def _ids(s: Scenario, file: Recording | None) -> Iterator[Ints]:
     """Yield the ids of each batch of the run."""
-    return map(_run_batches(s, file=file).ids, range(num_batches(s, file)))
+    return map(shared_source(s, file=file).ids, range(num_batches(s, file)))
 
 
 def _recent_rows(s: Scenario, file: Recording | None) -> RecentRows:
     """Return the hash sets that hold the rows of the latest two batches."""
-    return recent(s.model, s.data.batch_size, _run_batches(s, file=file).room)
+    return recent(s.model, s.data.batch_size, shared_source(s, file=file).room)
 
 
 def _lookups(s: Scenario, batches: int) -> int:
@@ -191,7 +180,7 @@ def _cache_moves(s: Scenario, cache: Cache, *, file: Recording | None, on_progre
     if by_distance and _lookups(s, batches) <= MAX_LOOKUPS:
         misses, evicted, missed = moved_rows(_distances(s, file=file), max(0, int(cache.rows(s))))
         return np.array([misses, evicted, missed, np.zeros_like(misses)])
-    batch_moves = cache_traffic(s, cache, _run_batches(s, file=file), batches)
+    batch_moves = cache_traffic(s, cache, shared_source(s, file=file), batches)
     amounts = ((move.misses, move.evicted, move.missed_lookups, move.refused) for move in batch_moves)
     return _collect_amounts(4, amounts, "followed the cache through", on_progress)
 
@@ -204,14 +193,14 @@ def _distances(s: Scenario, *, file: Recording | None) -> StackDistances:
 
 def _rows_by_memory(s: Scenario, cache_rows: tuple[float, float], file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (N, LEVELS) unique rows by the memory that holds them."""
-    recent_rows, find = _recent_rows(s, file), row_finder(s, cache_rows, bool(_run_batches(s, file=file).digest))
+    recent_rows, find = _recent_rows(s, file), row_finder(s, cache_rows, bool(shared_source(s, file=file).digest))
     rows_by_level = (find(n, tally_batch(recent_rows, ids)[0], ids) for n, ids in enumerate(_ids(s, file)))
     return _collect_amounts(LEVELS, rows_by_level, "found the rows of", on_progress).T
 
 
 def _popular(s: Scenario, rows: float, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (2, N) the share of samples with hot rows alone, and their share of lookups."""
-    batches = _run_batches(s, file=file)
+    batches = shared_source(s, file=file)
     hot = hot_set(s, rows, batches)
     shares = (popular_shares_counted(hot, ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))
     return _collect_amounts(2, shares, "counted popular samples of", on_progress)
@@ -220,7 +209,7 @@ def _popular(s: Scenario, rows: float, file: Recording | None, on_progress: OnPr
 @remember_amounts
 def _replicated(s: Scenario, rows: float, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (3, N) shares of lookups and pooled vectors on replicated rows, and those rows' number."""
-    batches = _run_batches(s, file=file)
+    batches = shared_source(s, file=file)
     hot = hot_set(s, rows, batches)
     shares = (hot_shares(hot, ids, batches.starts(n)) for n, ids in enumerate(_ids(s, file)))
     return _collect_amounts(3, shares, "counted replicated rows of", on_progress)
@@ -235,7 +224,7 @@ def _repeated_lookups(s: Scenario, room: float, *, file: Recording | None, on_pr
 @remember_amounts
 def _lines(s: Scenario, medium: LineCache, *, file: Recording | None, on_progress: OnProgress) -> Floats:
     """Return (3, N) lines that a medium's own cache fetches, returns and fetches again."""
-    line_counts = counted_lines(s, medium, _run_batches(s, file=file), num_batches(s, file))
+    line_counts = counted_lines(s, medium, shared_source(s, file=file), num_batches(s, file))
     return _collect_amounts(3, line_counts, "followed the medium's cache through", on_progress)
 
 

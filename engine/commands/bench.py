@@ -1,18 +1,28 @@
 """`bench`: Emberpool's speed beside that of installed peers, as ratios measured in one run."""
 
 import argparse
+import os
+import platform
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as package_version
 from importlib.util import find_spec
 from pkgutil import iter_modules
+from time import perf_counter, process_time
 from typing import Any
+
+from threadpoolctl import threadpool_info
 
 from ..errors import BadInput, nearest_hint
 from . import output
 from .parser import Subparsers
 
 Row = dict[str, Any]
-MEASURED_FIELDS = ("ours", "peer", "ratio", "passed", "equal_results")
+MEASURED_FIELDS = ("ours", "peer", "ratio", "passed", "equal_results", "busy", "environment")
+MIN_PROCESSOR_SHARE = 0.8  # below it, another process has taken the processor from a row: its seconds say little
+MAX_LOAD = 1.0  # processes that wait for a processor before the first row
+PACKAGES = ("numpy", "numba", "torch", "libcachesim", "simpy")
 
 
 def add(commands: Subparsers) -> None:
@@ -29,7 +39,8 @@ def call(arguments: argparse.Namespace) -> int:
     for name in arguments.names:
         if name not in known_benchmarks:
             raise BadInput(f"benchmark {name!r} is not known; {nearest_hint(name, tuple(known_benchmarks))}")
-    rows = [benchmark_row(known_benchmarks[name]) for name in arguments.names or known_benchmarks]
+    is_loaded = os.getloadavg()[0] > MAX_LOAD
+    rows = [benchmark_row(known_benchmarks[name], is_loaded) for name in arguments.names or known_benchmarks]
     output.write_json_or(arguments.json, rows, table(rows))
     return 0
 
@@ -39,29 +50,58 @@ def benchmarks() -> dict[str, Any]:
     if find_spec("benchmarks") is None:
         raise BadInput("The benchmarks live in a checkout's benchmarks folder; run this command at its top.")
     modules = (module.name for module in iter_modules(import_module("benchmarks").__path__) if module.name.startswith("p"))
-    declared = (import_module(f"benchmarks.{name}").BENCHMARK for name in sorted(modules))
+    files = [import_module(f"benchmarks.{name}") for name in sorted(modules)]
+    declared = [benchmark for file in files for benchmark in getattr(file, "BENCHMARKS", ()) or (file.BENCHMARK,)]
     return {benchmark.name: benchmark for benchmark in declared}
 
 
-def benchmark_row(benchmark: Any) -> Row:
-    """Return the row of one benchmark, which this runs; without its peer, measured fields are null."""
+def benchmark_row(benchmark: Any, is_loaded: bool = False) -> Row:
+    """Return the row of one benchmark, which this runs; without its peer, measured fields are null.
+
+    A row is `busy` if the computer was loaded before, or if other processes took much of the processor meanwhile.
+    """
     row = {field: getattr(benchmark, field) for field in ("name", "title", "peer_name", "target", "stretch")}
     if benchmark.needs and find_spec(benchmark.needs) is None:
         return row | dict.fromkeys(MEASURED_FIELDS)
+    wall, processor = perf_counter(), process_time()
     own_figure, peer_figure, equal = benchmark.run()
+    share = (process_time() - processor) / (perf_counter() - wall)
     ratio = peer_figure / own_figure
+    is_busy = is_loaded or (benchmark.clock == "processor" and share < MIN_PROCESSOR_SHARE)
+    passed = bool(equal and ratio >= benchmark.target)
     return row | dict(
-        zip(
-            MEASURED_FIELDS, (own_figure, peer_figure, ratio, bool(equal and ratio >= benchmark.target), bool(equal)), strict=True
-        )
+        zip(MEASURED_FIELDS, (own_figure, peer_figure, ratio, passed, bool(equal), bool(is_busy), environment()), strict=True)
     )
 
 
+def environment() -> str:
+    """Return Python, packages and the kernels of the loaded BLAS libraries, those of peers included."""
+    kernels = {f"{pool['prefix']} {pool.get('architecture', '')}".strip() for pool in threadpool_info()}
+    return ", ".join([f"Python {platform.python_version()}", *filter(None, map(_version, PACKAGES)), *sorted(kernels)])
+
+
+def _version(package: str) -> str:
+    try:
+        return f"{package} {package_version(package)}"
+    except PackageNotFoundError:
+        return ""
+
+
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows as a table for people."""
-    lines = [f"{'':8} {'benchmark':42} {'peer':20} {'ratio':>8} {'target':>8}  verdict"]
+    """Return the rows as a table for people, with three verdicts: results equal, target met, and whether others were busy."""
+    lines = [f"{'':11} {'benchmark':42} {'peer':20} {'ratio':>8} {'target':>8}  verdict"]
     for row in rows:
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}x"
-        verdict = {True: "pass", False: "FAIL", None: "peer not installed: benchmarks/requirements.txt"}[row["passed"]]
-        lines.append(f"{row['name']:8} {row['title']:42} {row['peer_name']:20} {ratio:>8} {row['target']:>7.3g}x  {verdict}")
-    return "\n".join(lines) + "\n"
+        lines.append(
+            f"{row['name']:11} {row['title']:42} {row['peer_name']:20} {ratio:>8} {row['target']:>7.3g}x  {verdict(row)}"
+        )
+    measured = [row["environment"] for row in rows if row["environment"]]
+    return "\n".join([*lines, *(f"Measured with {text}." for text in measured[-1:])]) + "\n"
+
+
+def verdict(row: Row) -> str:
+    """Return a row's verdicts as words."""
+    if row["passed"] is None:
+        return "peer not installed: benchmarks/requirements.txt"
+    equal, met = "equal" if row["equal_results"] else "DIFFERENT", "met" if row["ratio"] >= row["target"] else "missed"
+    return f"{equal}, {'not measured: busy' if row['busy'] else met}"

@@ -1,11 +1,12 @@
-"""Type names of arrays by their numbers, and `InColumns`: many design points as one object."""
+"""Type names of arrays by their numbers, arrays that begin on a cache line, and `InColumns`: many design points as one object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
@@ -19,6 +20,27 @@ Words = NDArray[np.uint64]
 Index = int | np.signedinteger[Any]
 Row = Mapping[str, Any]  # by column name, with its unit
 Number = Any  # of one design point; or an array of P points' numbers, on which the same formulas work
+
+CACHE_LINE = 64  # bytes
+
+
+def aligned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """Return an uninitialised array whose first byte begins a cache line.
+
+    NumPy's own large arrays begin 16 or 32 bytes into a line, so that each row of 64 bytes touches two lines.
+    """
+    kind = np.dtype(dtype)
+    nbytes = (prod(shape) if isinstance(shape, tuple) else shape) * kind.itemsize
+    room = np.empty(nbytes + CACHE_LINE, np.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    return room[start : start + nbytes].view(kind).reshape(shape)
+
+
+def aligned_copy(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous copy whose first byte begins a cache line."""
+    copy = aligned_empty(values.shape, values.dtype)
+    copy[...] = values
+    return copy
 
 
 @dataclass(frozen=True)

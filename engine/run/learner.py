@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.arrays import Bytes, Ints, Singles
+from ..core.arrays import Bytes, Ints, Singles, aligned_copy
 from ..errors import CannotRun
 from ..faults.fault import random_generator
 from ..persistence.protocol import Position
@@ -180,7 +180,7 @@ def rows_from(shape: Shape, template: Sequence[RowBlock], table_bytes: Bytes) ->
     """
     parts = zip(shape.spans, _by_block(shape, template, table_bytes), strict=True)
     rows = (unpack_rows(span.precision, span.dim, part) for span, part in parts)
-    return tuple(RowBlock(vectors, states.copy()) for vectors, states in rows)
+    return tuple(RowBlock(aligned_copy(vectors), aligned_copy(states)) for vectors, states in rows)
 
 
 def _by_block(shape: Shape, template: Sequence[RowBlock], table_bytes: Bytes) -> list[Bytes]:
@@ -271,4 +271,4 @@ def _start_state(learner: Learner, stretch: TrainedStretch, checkpoint_batch: in
 def _from_bytes(learner: Learner, table: Bytes, mlp: Bytes) -> Weights:
     template, flat = learner.weights, np.ascontiguousarray(mlp).view(np.float32)
     blocks, size = rows_from(learner.shape, template.blocks, table), template.mlp.size
-    return replace(template, blocks=blocks, mlp=flat[:size].copy(), mlp_state=flat[size:].copy())
+    return replace(template, blocks=blocks, mlp=aligned_copy(flat[:size]), mlp_state=aligned_copy(flat[size:]))

@@ -31,7 +31,7 @@ from ..training.loop import Evaluation, Scores, TrainingStopped
 from ..training.shape import scale_note
 from ..training.step import StepResult
 from ..workload.readers.recording import Recording
-from ..workload.source import Source, num_batches, source
+from ..workload.source import Source, num_batches, shared_source
 from .crash_recovery import recovered_batches
 from .learner import train_without_flips
 from .outage import Outage
@@ -253,7 +253,7 @@ def _trained(
     `ends` are the final end of each batch [s], for the progress.
     """
     class_scenario = training_class.scenario
-    batch_source, batches = source(class_scenario, file), num_batches(class_scenario, file)
+    batch_source, batches = shared_source(class_scenario, file=file), num_batches(class_scenario, file)
     scored_from_batch, predictions = last_pass_batch(class_scenario, batch_source, batches), dict[int, Prediction]()
 
     def on_batch(n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:

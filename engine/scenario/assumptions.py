@@ -18,7 +18,9 @@ class Assumptions:
     def __getattr__(self, name: str) -> float | None:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self.constants.get(name)
+        number = self.constants.get(name)
+        object.__setattr__(self, name, number)  # the next read finds it without this call
+        return number
 
 
 @lru_cache(maxsize=512)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core.arrays import Singles
+from ..core.arrays import Singles, aligned_empty
 from ..core.jit import entry_kernel
 from .products import LOSS_SCALE, operand
 from .shape import Shape, TableSpan, placed_spans
@@ -149,7 +149,7 @@ def interact(shape: Shape, vectors: Singles) -> Singles:
     """Return (B, top input) from (B, V) vectors, before a cross network if there is one."""
     if shape.interaction != "dot":
         return vectors if shape.stride == 1 else _averaged(vectors, shape.stride)
-    output = np.empty((len(vectors), shape.top_input), np.float32)
+    output = aligned_empty((len(vectors), shape.top_input))
     _products(vectors.reshape(len(vectors), -1, shape.bottom[-1]), output)
     return output
 
@@ -158,7 +158,7 @@ def interact_back(shape: Shape, vectors: Singles, gradient: Singles) -> Singles:
     """Return the gradient of (B, V) vectors from the gradient of the interaction's output."""
     if shape.interaction != "dot":
         return gradient if shape.stride == 1 else _averaged_back(gradient, vectors.shape[1], shape.stride)
-    output = np.empty_like(vectors)
+    output = aligned_empty(vectors.shape)
     cut = (len(vectors), -1, shape.bottom[-1])
     _products_back(vectors.reshape(cut), gradient, output.reshape(cut))
     return output

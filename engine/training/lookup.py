@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Ints, Places, Singles, Slots
+from ..core.arrays import Ints, Places, Singles, Slots, aligned_empty
 from ..core.jit import entry_kernel, inner_kernel
 from ..workload.batch import Batch
 from .prefetch import prefetch_row
@@ -116,7 +116,7 @@ def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, s
     """
     size = len(batch.labels)
     stop = size if stop is None else min(stop, size)
-    features = np.empty((stop - start, shape.features_width), np.float32)
+    features = aligned_empty((stop - start, shape.features_width))
     for block, (places, starts), place in zip(weights.blocks, batch.lookups, placed_spans(shape), strict=True):
         num_features = place.span.features
         if num_features == 1:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Singles
+from ..core.arrays import Singles, aligned_empty
 from .cross import CrossValues, backward_cross, forward_cross
 from .layers import backward, forward, interact, interact_back, loss_gradient, losses, project, project_back, through
 from .lookup import EarlyLookup, LocalBatch, look_up, row_uses_of
@@ -62,7 +62,7 @@ def step(
         outputs = forward_pass(shape, layers, batch.dense, features)
         logits = outputs.top[-1].ravel()
         loss = float(np.mean(losses(logits, batch.labels), dtype=np.float64))
-        mlp_gradient = np.empty_like(weights.mlp)
+        mlp_gradient = aligned_empty(weights.mlp.shape)
         slopes = dense_layers(shape, mlp_gradient)
         gradient = _backward_pass(shape, layers, slopes, features, outputs, loss_gradient(logits, batch.labels))
         update_rows(shape, weights, row_uses, gradient, next_lookup, number)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Ints, Places, Singles
+from ..core.arrays import Ints, Places, Singles, aligned_copy, aligned_empty
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry_kernel
 from ..core.work import cross_parameters
@@ -156,20 +156,25 @@ def initial_weights(shape: Shape, touched_rows: Ints, seed: int) -> Weights:
         raise CannotRun(f"The rows to train reach {reach}, but the tables hold rows 0 to {end - 1}.")
     rows = distinct_ids(fold(shape, touched_rows))
     mlp = first_mlp(shape, seed)
+    mlp_state = aligned_empty(mlp.size * shape.mlp_state)
+    mlp_state[:] = _first_state(shape, shape.dense_optimizer)
     return Weights(
         rows=rows,
         guide=row_index(rows),
         blocks=tuple(_first_block(shape, *part, seed) for part in zip(shape.spans, by_span(shape, rows), strict=True)),
         mlp=mlp,
-        mlp_state=np.full(mlp.size * shape.mlp_state, _first_state(shape, shape.dense_optimizer), np.float32),
+        mlp_state=mlp_state,
         seed=seed,
     )
 
 
 def _first_block(shape: Shape, span: TableSpan, rows: Ints, seed: int) -> RowBlock:
-    vectors, scale = round_to_nearest(first_values(shape, span.dim, rows, seed), span.precision)
-    state = np.full((len(rows), span.row_state - scale.shape[1]), _first_state(shape, span.optimizer), np.float32)
-    return RowBlock(vectors, np.hstack([state, scale]))
+    values = first_values(shape, span.dim, rows, seed)
+    vectors, scale = round_to_nearest(values, span.precision)
+    states = aligned_empty((len(rows), span.row_state))
+    states[:] = _first_state(shape, span.optimizer)
+    states[:, span.row_state - scale.shape[1] :] = scale
+    return RowBlock(vectors if vectors is values else aligned_copy(vectors), states)
 
 
 def _first_state(shape: Shape, optimizer: str) -> float:
@@ -183,7 +188,7 @@ def first_mlp(shape: Shape, seed: int) -> Singles:
     distribution of the same spread is uniform); for a cross network TorchRec, with biases of 0.
     """
     random = np.random.default_rng([seed, MLP_STREAM])
-    mlp = np.empty(dense_size(shape), np.float32)
+    mlp = aligned_empty(dense_size(shape))
     dense = dense_layers(shape, mlp)
     for weight, bias in (*dense.bottom, *dense.top):
         n, m = weight.shape
@@ -200,7 +205,7 @@ def first_mlp(shape: Shape, seed: int) -> Singles:
 
 def first_values(shape: Shape, dim: int, rows: Ints, seed: int) -> Singles:
     """Return (R, dim) initial vectors of sorted global `rows`: uniform in ±1/sqrt(rows of their table)."""
-    values = np.empty((len(rows), dim), np.float32)
+    values = aligned_empty((len(rows), dim))
     bounds = (1.0 / np.sqrt(np.array(shape.folded))).astype(np.float32)
     _draw(values, rows, offsets(shape), bounds, np.uint64(seed))
     return values
@@ -225,8 +230,8 @@ def _draw(values: Singles, rows: Ints, starts: Ints, bounds: Singles, seed: np.u
 
 def copy_weights(weights: Weights) -> Weights:
     """Return a copy of the weights that shares no array that a step changes."""
-    blocks = tuple(RowBlock(vectors.copy(), states.copy()) for vectors, states in weights.blocks)
-    return replace(weights, blocks=blocks, mlp=weights.mlp.copy(), mlp_state=weights.mlp_state.copy())
+    blocks = tuple(RowBlock(aligned_copy(vectors), aligned_copy(states)) for vectors, states in weights.blocks)
+    return replace(weights, blocks=blocks, mlp=aligned_copy(weights.mlp), mlp_state=aligned_copy(weights.mlp_state))
 
 
 def trained_arrays(weights: Weights) -> list[tuple[str, Singles]]:

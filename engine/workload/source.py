@@ -1,6 +1,8 @@
 """A source of batches: the generator or a recorded file, behind one interface."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from functools import cached_property
 from math import ceil
 from typing import Any
@@ -11,11 +13,12 @@ from ..core.arrays import Ints
 from ..core.figures import count, figure, percent
 from ..core.hashing import GOLDEN, mix
 from ..core.jit import entry_kernel, inner_kernel
+from ..core.memo import memoised
 from ..errors import BadInput
-from ..scenario.scenario import Scenario
+from ..scenario.scenario import Scenario, per_table
 from . import generator
 from .batch import Batch, offsets
-from .generator import HELD_OUT, clicks, hidden_model, logits, prepare
+from .generator import HELD_OUT, HiddenModel, Prepared, clicks, hidden_model, logits, prepare
 from .locality import LocalityStream
 from .readers.file_tables import check_fits, numbered_tables, sample_shape
 from .readers.numbering import fill_numbered_rows
@@ -23,6 +26,29 @@ from .readers.recording import Recording
 from .sampling import Recipe, recipe
 
 COARSE_PASSES = 10  # from here on passes are counted in whole ones
+MAX_KEPT_LOOKUPS = 16_000_000  # lookups whose ids are kept for the next pass over a run: 64 MiB of 4 bytes each
+
+
+@dataclass(frozen=True, eq=False)
+class KeptIds:
+    """Ids of batches, drawn once for all passes over a run.
+
+    lookups: the limit of lookups, those of the whole run.
+    by_batch: the ids by number of the batch, in 4 bytes each where they fit.
+    """
+
+    lookups: int
+    by_batch: dict[int, Any] = dataclass_field(default_factory=dict)
+
+    def ids(self, n: int, draw: Callable[[int], Ints]) -> Ints:
+        """Return the ids of batch n, drawn if they are not kept yet."""
+        kept = self.by_batch.get(n)
+        if kept is None:
+            ids = draw(n)
+            fits = ids.size == 0 or int(ids.max()) < 2**32
+            self.by_batch[n] = ids.astype(np.uint32) if fits else ids
+            return ids
+        return np.asarray(kept.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,27 +59,36 @@ class Generated:
     batch_size: samples of a batch.
     held_out_samples: samples that are never trained on.
     stream: ids with locality, None without locality.
-    drawn: ids of the first batches, where these are drawn already.
+    kept: ids that an earlier pass has drawn, None where they are drawn anew.
     """
 
     recipe: Recipe
     batch_size: int
     held_out_samples: int
     stream: LocalityStream | None
-    drawn: tuple[Ints, ...] = ()
+    kept: KeptIds | None = None
     training_samples = None  # the generator has no end
     digest = ""
     room = None
 
     def ids(self, n: int) -> Ints:
         """Return the ids of batch n."""
-        if n < len(self.drawn):
-            return self.drawn[n]
-        return self.stream.ids(n) if self.stream else generator.draw_ids(prepare(self.recipe), n, self.batch_size)
+        return self.kept.ids(n, self._draw) if self.kept else self._draw(n)
+
+    def _draw(self, n: int) -> Ints:
+        return self.stream.ids(n) if self.stream else generator.draw_ids(self._prepared, n, self.batch_size)
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        return prepare(self.recipe)
+
+    @cached_property
+    def _hidden(self) -> HiddenModel:
+        return hidden_model(self.recipe)
 
     def starts(self, n: int) -> Ints | None:
         """Return the positions where uneven bags of batch n begin in its ids, None for even bags."""
-        return generator.bag_starts(prepare(self.recipe), n, self.batch_size)
+        return generator.bag_starts(self._prepared, n, self.batch_size)
 
     def batch(self, n: int) -> Batch:
         """Return batch n."""
@@ -62,10 +97,10 @@ class Generated:
     def held_out(self) -> Batch:
         """Return samples that are never trained on, each independent of all others."""
         size = self.held_out_samples
-        return self._labelled(generator.draw_ids(prepare(self.recipe), HELD_OUT, size), HELD_OUT, size)
+        return self._labelled(generator.draw_ids(self._prepared, HELD_OUT, size), HELD_OUT, size)
 
     def _labelled(self, ids: Ints, n: int, samples: int) -> Batch:
-        prepared, hidden = prepare(self.recipe), hidden_model(self.recipe)
+        prepared, hidden = self._prepared, self._hidden
         dense, starts = generator.draw_dense(prepared, n, samples), generator.bag_starts(prepared, n, samples)
         scores = logits(hidden, dense, ids, prepared.bags, starts)
         return Batch(dense, ids, clicks(scores, generator.click_draws(prepared, n, samples)), starts)
@@ -78,14 +113,14 @@ class Recorded:
     file: samples of the file.
     first: (T+1,) tables' first rows; tables may be copies of the file's fields.
     batch_size: samples of a batch.
-    drawn: ids of the first batches, where these are read already.
+    kept: ids that an earlier pass has read, None where they are read anew.
     numbered: (T,) whether a table numbers its ids in the order first seen.
     """
 
     file: Recording
     first: Ints
     batch_size: int
-    drawn: tuple[Ints, ...] = ()
+    kept: KeptIds | None = None
     numbered: tuple[bool, ...] = ()
 
     @property
@@ -113,7 +148,10 @@ class Recorded:
 
     def ids(self, n: int) -> Ints:
         """Return the ids of batch n."""
-        return self.drawn[n] if n < len(self.drawn) else self._ids(self._rows(n))
+        return self.kept.ids(n, self._read) if self.kept else self._read(n)
+
+    def _read(self, n: int) -> Ints:
+        return self._ids(self._rows(n))
 
     def starts(self, n: int) -> Ints | None:
         """Return the positions where uneven bags of batch n begin in its ids, None for even bags."""
@@ -121,11 +159,13 @@ class Recorded:
 
     def batch(self, n: int) -> Batch:
         """Return batch n."""
-        return self._batch(self._rows(n))
+        rows = self._rows(n)
+        return self._batch(rows, self.ids(n))
 
     def held_out(self) -> Batch:
         """Return the samples that are never trained on."""
-        return self._batch(np.arange(self.training_samples, self.file.samples))
+        rows = np.arange(self.training_samples, self.file.samples)
+        return self._batch(rows, self._ids(rows))
 
     @property
     def _copies(self) -> int:
@@ -135,9 +175,9 @@ class Recorded:
         """Return the samples of batch n, wrapping over the end of a pass."""
         return (n * self.batch_size + np.arange(self.batch_size)) % self.training_samples
 
-    def _batch(self, rows: Ints) -> Batch:
+    def _batch(self, rows: Ints, ids: Ints) -> Batch:
         dense, labels = np.ascontiguousarray(self.file.dense[rows]), np.ascontiguousarray(self.file.labels[rows])
-        return Batch(dense, self._ids(rows), labels, self._starts(rows))
+        return Batch(dense, ids, labels, self._starts(rows))
 
     def _ids(self, rows: Ints) -> Ints:
         tokens, begins, lengths = self.file.some(rows)
@@ -177,6 +217,17 @@ def source(scenario: Scenario, file: Recording | None = None) -> Source:
     data_recipe = recipe(scenario)
     stream = LocalityStream(data_recipe, data_knobs.batch_size, data_knobs.locality) if data_knobs.locality > 0 else None
     return Generated(data_recipe, data_knobs.batch_size, data_knobs.held_out_samples, stream)
+
+
+@memoised(MAX_KEPT_LOOKUPS, lambda run_source: run_source.kept.lookups if run_source.kept else 1)
+def shared_source(scenario: Scenario, *, file: Recording | None) -> Source:
+    """Return the source of a run's batches, the same for all passes over the run: counts, rows to train, and training.
+
+    Up to MAX_KEPT_LOOKUPS lookups keep their ids in memory.
+    """
+    origin = source(scenario, file)
+    lookups = int(scenario.data.batch_size * sum(per_table(scenario.model, "pooling")) * num_batches(scenario, file))
+    return replace(origin, kept=KeptIds(lookups)) if lookups <= MAX_KEPT_LOOKUPS else origin
 
 
 def num_batches(scenario: Scenario, file: Recording | None = None) -> int:

@@ -5,13 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core.arrays import CACHE_LINE
 from engine.core.hashing import GOLDEN, mix
 from engine.errors import CannotRun
+from engine.run.learner import rows_from, stored_rows
 from engine.scenario.storage import OPTIMIZERS
 from engine.training.lookup import localise
 from engine.training.shape import distinct_ids, mlp_size
 from engine.training.step import step
-from engine.training.weights import copy_weights, initial_weights, layers, local_places, restore_mlp, restore_rows, rows_at
+from engine.training.weights import (
+    copy_weights,
+    initial_weights,
+    layers,
+    local_places,
+    restore_mlp,
+    restore_rows,
+    rows_at,
+    trained_arrays,
+)
 from tests.oracles.splitmix import mixed
 from tests.training.training_models import made_up_run, model, state_bytes, touched
 
@@ -102,3 +113,16 @@ def test_revert_takes_embeddings_and_mlps_back_separately(optimizer):
     assert dense == state_bytes(after)[-2:] != state_bytes(before)[-2:]
     restore_mlp(embeddings, before.mlp, before.mlp_state)
     assert state_bytes(embeddings) == state_bytes(before)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16", "int8"])
+@pytest.mark.parametrize("optimizer", ["sgd", "rowwise-adagrad", "adam"])
+def test_rows_and_layers_begin_on_a_cache_line_however_they_are_made(precision, optimizer):
+    shape = model(rows=(3000, 700), dim=16, bottom=(5, 6, 16), row_precision=precision, optimizer=optimizer)
+    weights = initial_weights(shape, np.arange(3700), 1)
+    recovered = rows_from(shape, weights.blocks, stored_rows(shape, weights.blocks))
+    made = [*trained_arrays(weights), *trained_arrays(copy_weights(weights))]
+    for array in [array for _, array in made] + [array for block in recovered for array in block]:
+        assert array.flags.c_contiguous and (array.size == 0 or array.ctypes.data % CACHE_LINE == 0)
+    for block, again in zip(weights.blocks, recovered, strict=True):
+        assert np.array_equal(block.vectors, again.vectors) and np.array_equal(block.states, again.states)

@@ -9,12 +9,13 @@ import pytest
 
 from engine.scenario.presets import preset
 from engine.scenario.scenario import Scenario, with_values
+from engine.simulate import simulate
 from engine.workload import generator
 from engine.workload import generator as teacher
 from engine.workload.batch import Batch, bag_layout, offsets
 from engine.workload.locality import pop_repeat, push_repeat
 from engine.workload.sampling import recipe
-from engine.workload.source import source
+from engine.workload.source import MAX_KEPT_LOOKUPS, Generated, KeptIds, shared_source, source
 from tests.cases import each
 
 ONE = {"model.num_tables": 1, "model.interaction": "concat"}
@@ -146,3 +147,30 @@ def test_dense_features_are_what_reading_counts_would_give() -> None:
     standard = (counts - counts.mean(axis=0)) / counts.std(axis=0)
     assert np.abs((standard**3).mean(axis=0)).max() < 0.15
     assert ((standard**4).mean(axis=0)) == pytest.approx(np.full(13, 3.0), abs=0.3)
+
+
+@pytest.mark.parametrize("changes", [{}, {"data.locality": 0.4}, {"data.bag_length_cv": (0.5,), "model.pooling": (4,)}])
+def test_a_run_draws_each_batch_once_for_counts_rows_and_training(
+    changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = with_values(preset("tiny").scenario, {"run.batches": 12, "data.seed": 4711, **changes})
+    drawn: list[int] = []
+    draw = Generated._draw
+    monkeypatch.setattr(Generated, "_draw", lambda self, n: (drawn.append(n), draw(self, n))[1])
+    result = simulate(s)
+    assert drawn == list(range(12)) and len(result.training) == 12
+    kept, anew = shared_source(s, file=None), source(s)
+    assert [_bytes(kept.batch(n)) for n in range(12)] == [_bytes(anew.batch(n)) for n in range(12)]
+
+
+def test_ids_beyond_four_bytes_are_kept_whole() -> None:
+    kept, ids = KeptIds(3), np.array([0, 2**32, 2**40])
+    for _ in range(2):
+        assert kept.ids(0, lambda n: ids).tolist() == ids.tolist()
+
+
+def test_a_run_of_too_many_lookups_keeps_no_ids() -> None:
+    s = preset("tiny").scenario
+    lookups = s.data.batch_size * int(offsets(s.model).size - 1)
+    assert shared_source(with_values(s, {"run.batches": 10}), file=None).kept
+    assert not shared_source(with_values(s, {"run.batches": 2 * MAX_KEPT_LOOKUPS // lookups}), file=None).kept
