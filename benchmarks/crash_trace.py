@@ -94,13 +94,13 @@ class Trace:
             self._check()
             self._payloads(draining)
             return
-        if any(write.address not in flags or write.data.size != LINE for write in draining):
+        if any(write.address not in flags or write.content.size != LINE for write in draining):
             self.problem = self.problem or f"operation {media.operations}: flags share an epoch with data"
             return
         peek = Peek(media.durable)
         for write in draining:
             slot = flags[write.address]
-            peek.flags[write.address] = write.data.tobytes()
+            peek.flags[write.address] = write.content.tobytes()
             found = records.read_record(_media(peek), slot)
             self.live.pop(slot, None)
             self.live |= {slot: found} if found else {}
@@ -113,7 +113,7 @@ class Trace:
         place = self.reference.layout
         count = len(draining)
         starts = np.fromiter((write.address for write in draining), np.int64, count)
-        sizes = np.fromiter((write.data.size for write in draining), np.int64, count)
+        sizes = np.fromiter((write.content.size for write in draining), np.int64, count)
         self.points += int(((starts + sizes - 1) // LINE - starts // LINE + 1).sum())
         home = starts < place.row_slots[0].header
         rows = (starts[home] - TABLE_START) // place.spans[0].stride
