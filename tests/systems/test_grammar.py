@@ -109,7 +109,7 @@ REFUSALS = {
     ),
     "a circle": (
         "dram",
-        changed("Top MLP", after=("Embedding update",)),
+        changed("Top MLP", predecessors=("Embedding update",)),
         "tasks wait for each other in a circle: ",
     ),
     "two tasks of one name": (
