@@ -37,8 +37,8 @@ def by_simpy(tasks: TaskGraph) -> np.ndarray:
     ends = np.zeros((BATCHES, TASKS))
 
     def work(n: int, k: int, task: Task) -> Any:
-        before = [done[n][tasks.index(name)] for name in task.after]
-        before += [done[n - 1][tasks.index(name)] for name in task.after_previous] if n else []
+        before = [done[n][tasks.index(name)] for name in task.predecessors]
+        before += [done[n - 1][tasks.index(name)] for name in task.previous_batch_predecessors] if n else []
         if before:
             yield world.all_of(before)
         with servers[task.server[0]].request() as turn:
@@ -57,7 +57,7 @@ def by_simpy(tasks: TaskGraph) -> np.ndarray:
 def schedule(line: Timeline) -> ScheduleState:
     """Schedule a timeline's machine once more; like the peer, without averaging what it did."""
     graph, state = line.template, initial_state(line.template)
-    _schedule(graph, state, line.kind, line.layout.accounts, line.taken)
+    _schedule(graph, state, line.kind, line.layout.accounts, line.demand_costs)
     return state
 
 

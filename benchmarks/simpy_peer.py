@@ -13,8 +13,8 @@ def ends(graph: TaskGraph, seconds: np.ndarray) -> np.ndarray:
 
     world, tasks = simpy.Environment(), graph.tasks
     servers = {task.server: simpy.Resource(world) for task in tasks}
-    after = [[graph.index(name) for name in task.after] for task in tasks]
-    previous = [[graph.index(name) for name in task.after_previous] for task in tasks]
+    after = [[graph.index(name) for name in task.predecessors] for task in tasks]
+    previous = [[graph.index(name) for name in task.previous_batch_predecessors] for task in tasks]
     done = [[world.event() for _ in tasks] for _ in seconds]
     found = np.zeros(seconds.shape)
 

@@ -43,14 +43,14 @@ class EmberpoolError(Exception):
     The middle of a too long message, and of too long words, is cut.
     """
 
-    most = SENTENCE
+    max_length = SENTENCE
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(self._short(argument) if isinstance(argument, str) else argument for argument in arguments))
+        super().__init__(*(self._shorten(argument) if isinstance(argument, str) else argument for argument in arguments))
 
-    def _short(self, sentence: str) -> str:
-        cut, half = LONG_WORD.sub(lambda word: f"{word[0][:60]}…{word[0][-60:]}", sentence), self.most // 2 - 3
-        return cut if len(cut) <= self.most else f"{cut[:half]} ... {cut[-half:]}"
+    def _shorten(self, sentence: str) -> str:
+        cut, half = LONG_WORD.sub(lambda word: f"{word[0][:60]}…{word[0][-60:]}", sentence), self.max_length // 2 - 3
+        return cut if len(cut) <= self.max_length else f"{cut[:half]} ... {cut[-half:]}"
 
 
 class BadInput(EmberpoolError):
@@ -74,7 +74,7 @@ class BadFile(BadInput):
     a mapping to save, or commands to run.
     """
 
-    most = WITH_PATHS
+    max_length = WITH_PATHS
 
     def __init__(self, *arguments: object, kind: str = "", remedy: str = "") -> None:
         super().__init__(*arguments)
@@ -117,7 +117,7 @@ class UnlikeModel(BadFile):
         super().__init__(f"{fact}; {way}." if way else fact)
         self.fact, self.changes = fact, dict(changes or {})
 
-    def _short(self, sentence: str) -> str:
+    def _shorten(self, sentence: str) -> str:
         return sentence
 
 

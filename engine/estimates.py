@@ -52,7 +52,7 @@ def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
 
 def averages_of_points(points: Sequence[DesignPoint], observed: Observations) -> list[Steady]:
     """Return the averages of points that were observed together, one for each point."""
-    return [observed.average.at(i) for i in range(len(points))]
+    return [observed.average.point(i) for i in range(len(points))]
 
 
 def step_seconds(scenarios: Iterable[Scenario]) -> list[float]:
@@ -62,20 +62,20 @@ def step_seconds(scenarios: Iterable[Scenario]) -> list[float]:
 
 
 def _results(points: Sequence[DesignPoint], observed: Observations) -> list[Result]:
-    if observed.whole is None:
+    if observed.uncut_runs is None:
         raise ValueError("whole runs have to be observed.")
     scenarios = [point.scenario for point in points]
     batches = np.array([scenario.run.batches for scenario in scenarios])
-    report = undisturbed_report(points, observed, observed.whole, batches)
+    report = undisturbed_report(points, observed, observed.uncut_runs, batches)
     models = {
         id(s.model): s for s in scenarios
     }  # few models: a check of 856 tables for each point would take a tenth of its time
     cautions = {key: sequence_notes(s) for key, s in models.items()}
     notes = [
         (*cautions[id(point.scenario.model)], *_notes(point, seconds))
-        for point, seconds in zip(points, observed.whole.elapsed.tolist(), strict=True)
+        for point, seconds in zip(points, observed.uncut_runs.elapsed.tolist(), strict=True)
     ]
-    return report_results(scenarios, report, ESTIMATED, notes, observed.whole.lines)
+    return report_results(scenarios, report, ESTIMATED, notes, observed.uncut_runs.timelines)
 
 
 def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:

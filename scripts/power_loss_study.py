@@ -50,7 +50,7 @@ def study(asked: Scenario, count: int, seed: int) -> str:
     same = sum(learned(result) == learned(quiet) for result in struck)
     again = np.mean([result.results["Lost batches"] for result in struck])
     ways = machine_of(fit(asked)).log_policy
-    promise = "to the bit" if ways.strict else f"MLP <= {ways.bound} batches old" if ways.log else "starts again"
+    promise = "to the bit" if ways.strict else f"MLP <= {ways.mlp_staleness_bound} batches old" if ways.log else "starts again"
     return f"{asked.system:8}{asked.model.optimizer:17}{promise:20}{count:9}{same:23}{again:19.2f}"
 
 

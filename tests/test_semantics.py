@@ -163,7 +163,9 @@ def test_a_commit_that_ends_in_the_instant_of_the_fault_is_durable_and_one_an_in
     at = float(whole.end[3, commit])
     on_time, too_late = cut(whole, at), cut(whole, float(np.nextafter(at, 0)))
     assert (on_time.committed, too_late.committed) == (3, 2)
-    flags = [[event.done for event in found.events if (event.op, event.batch) == ("commit", 3)] for found in (on_time, too_late)]
+    flags = [
+        [event.done_share for event in found.events if (event.op, event.batch) == ("commit", 3)] for found in (on_time, too_late)
+    ]
     assert flags[0] == [1.0] and flags[1][0] < 1.0
 
 

@@ -61,7 +61,7 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         amounts["lookups"] = float(tallies[3, 0])
     if system.cache:
         flow = _cache_moves(s, system.cache, file=file, on_progress=on_progress)
-        amounts |= dict(zip(("misses", "evicted", "missed", "refused"), flow, strict=True))
+        amounts |= dict(zip(("misses", "evicted", "missed_lookups", "refused"), flow, strict=True))
     if placement.plan:
         skews = _skews(s, *placement.plan, placement.weight, file=file, on_progress=on_progress)
         amounts |= dict(zip(SKEWS, skews, strict=True))
@@ -69,12 +69,12 @@ def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progr
         amounts["levels"] = _rows_by_memory(s, system.caches(s), file=file, on_progress=on_progress)
     room = scratchpad_rows(s, "near-data" in system.devices)
     if room is not None and room < tallies[0].max():
-        (amounts["again"],) = _repeated_lookups(s, room, file=file, on_progress=on_progress)
+        (amounts["repeated_reads"],) = _repeated_lookups(s, room, file=file, on_progress=on_progress)
     if medium.lines:
         lines = _lines(s, medium, file=file, on_progress=on_progress)
-        amounts |= dict(zip(("fetched", "returned", "refetched"), lines, strict=True))
+        amounts |= dict(zip(("missed_lines", "written_back_lines", "refetched_lines"), lines, strict=True))
     if medium.dirty:
-        amounts["clean"] = _lines(s, medium.written_last, file=file, on_progress=on_progress)[0]
+        amounts["clean_lines"] = _lines(s, medium.written_last, file=file, on_progress=on_progress)[0]
     if system.hot:
         shares = _popular(s, system.hot(s), file=file, on_progress=on_progress)
         amounts |= dict(zip(("popular", "popular_lookups"), shares, strict=True))
@@ -235,7 +235,7 @@ def row_finder(s: Scenario, cache_rows: tuple[float, float], recorded: bool) -> 
     empty at first.
     """
     dense = placement(s, cache_rows[0] * row_bytes(s))
-    first_rows, cached_tables, caches = offsets(s.model), tuple(sorted(dense.below)), no_rows(cache_rows)
+    first_rows, cached_tables, caches = offsets(s.model), tuple(sorted(dense.below_dram)), no_rows(cache_rows)
     guess_levels = (
         warm_guess(s, cached_tables, stay_lookups(s, cached_tables, cache_rows))
         if cached_tables and s.policy.warm_caches and not recorded

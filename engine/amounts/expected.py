@@ -45,7 +45,7 @@ def deal_batches(steady_batch: Traffic, samples: int, batches: int) -> Traffic:
         cold=np.where(is_first, run_traffic.rows, run_traffic.cold),
         popular=np.minimum(run_traffic.popular * popular_scale, 1.0),
         popular_lookups=np.minimum(run_traffic.popular_lookups * popular_scale, 1.0),
-        **{name: getattr(run_traffic, name) * miss_scale for name in ("misses", "evicted", "missed", "refused")},
+        **{name: getattr(run_traffic, name) * miss_scale for name in ("misses", "evicted", "missed_lookups", "refused")},
     )
 
 
@@ -98,7 +98,7 @@ def far_tables(s: Scenario, system: System) -> Any:
     Other systems have none: ().
     """
     if system.tiers:
-        far_rows = system.tiers(s).far
+        far_rows = system.tiers(s).far_rows
     elif system.hbm_rows:
         far_rows = np.maximum(expected_accesses(s).unique_rows - hot_unique(s, system.hbm_rows(s)), 0.0)[None]
     else:
@@ -131,7 +131,7 @@ def expected_amounts(settled: Settled) -> Traffic:
     if medium.lines:
         optional_amounts |= {name: np.array([lines]) for name, lines in expected_lines(s, medium)._asdict().items()}
     if medium.dirty:
-        optional_amounts["clean"] = np.array([expected_lines(s, medium.written_last).fetched])
+        optional_amounts["clean_lines"] = np.array([expected_lines(s, medium.written_last).missed_lines])
     batch_traffic = traffic(
         s,
         rows=rows,
@@ -140,9 +140,9 @@ def expected_amounts(settled: Settled) -> Traffic:
         cold=rows - accesses.shared_rows.sum(),
         popular=np.array([popular[0]]),
         popular_lookups=np.array([popular[1]]),
-        missed=np.array([cache_moves.missed_lookups]),
+        missed_lookups=np.array([cache_moves.missed_lookups]),
         refused=np.minimum(cache_moves.refused, rows),
-        again=np.array([repeated_lookups]),
+        repeated_reads=np.array([repeated_lookups]),
         tables=settled.placement.tables,
         sizes=batch_row_sizes(s, system, copies.rows),
         lookup_skew=np.array([skews.lookups]),

@@ -22,15 +22,15 @@ SAMPLED_SHARE = 0.05  # share of a file's batches that is counted to find its ho
 class HotSet:
     """The most popular rows of all tables.
 
-    last: (T,) end of each table's leading run of hot rows; a row number below it is hot.
-    others: sorted numbers of hot rows elsewhere.
+    run_ends: (T,) end of each table's leading run of hot rows; a row number below it is hot.
+    scattered_rows: sorted numbers of hot rows elsewhere.
     layout: (T+1,) positions in a batch's ids where tables start.
     samples: samples of a batch.
     features: features of each table, among which the lookups of an even bag are divided.
     """
 
-    last: Ints
-    others: Ints
+    run_ends: Ints
+    scattered_rows: Ints
     layout: Ints
     samples: int
     features: tuple[int, ...]
@@ -84,10 +84,10 @@ def _hot_lookups(hot: HotSet, ids: Ints, starts: Ints | None) -> Iterator[tuple[
     layout = hot.layout if starts is None else starts[:: hot.samples]
     for table, (low, high) in enumerate(pairwise(layout)):
         table_ids = ids[low:high]
-        is_hot = table_ids < hot.last[table]
-        if len(hot.others):
-            place = np.minimum(np.searchsorted(hot.others, table_ids), len(hot.others) - 1)
-            is_hot |= hot.others[place] == table_ids
+        is_hot = table_ids < hot.run_ends[table]
+        if len(hot.scattered_rows):
+            place = np.minimum(np.searchsorted(hot.scattered_rows, table_ids), len(hot.scattered_rows) - 1)
+            is_hot |= hot.scattered_rows[place] == table_ids
         if starts is None:
             hot_by_sample = is_hot.reshape(hot.samples, -1)
             bag_starts = np.arange(hot.features[table]) * hot_by_sample.shape[1] // hot.features[table]

@@ -227,7 +227,7 @@ def _fault(s: Scenario, path: str) -> AutomaticValue:
 
 
 def _replicated(s: Scenario) -> AutomaticValue:
-    if not system_in_force(s).replicates:
+    if not system_in_force(s).can_replicate:
         return AutomaticValue(
             None, f"system {s.system} replicates no rows{', with kernels by table' * bool(system_in_force(s).groups)}"
         )

@@ -97,7 +97,7 @@ def part_loads(scenario: Scenario) -> PartLoads | None:
     kind, number = _parts(scenario)
     if kind is None or number == 1:
         return None
-    way_in_force = PLAN if scenario.policy.plan else scenario.policy.sharding or kind.default
+    way_in_force = PLAN if scenario.policy.plan else scenario.policy.sharding or kind.default_sharding
     scenarios = {name: with_values(scenario, {SHARDING: name, PLAN: ""}) for name in variant_names("plans")}
     scenarios |= {way_in_force: scenario} if way_in_force not in scenarios else {}
     ways = tuple(
@@ -130,7 +130,7 @@ def _loads(settled: Settled, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
     vectors, indices = (np.maximum(out_bytes, in_bytes) for out_bytes, in_bytes in routes)
     exchange = (2 * vectors * rate).max(axis=0) + (indices * rate).max(axis=0)
     nbytes = (2 * vectors + indices).sum(axis=0) * (rate.sum() > 0)
-    seconds = np.array([work.lookups * units.lookup, work.rows * units.row + work.far.sum(axis=0) * units.far, exchange])
+    seconds = np.array([work.lookups * units.lookup, work.rows * units.row + work.far_rows.sum(axis=0) * units.far_row, exchange])
     even_vectors, even_indices = (
         even_crossing(balance.parts, s.model.num_tables * sent_bytes(s)),
         even_crossing(balance.parts, index_bytes(s) * float(expected_accesses(s).lookups.sum())),
@@ -140,7 +140,7 @@ def _loads(settled: Settled, kind: Kind) -> tuple[tuple[PartLoad, ...], float]:
         + 2 * _crossing_seconds(even_vectors, units)
         + _crossing_seconds(even_indices, units)
     )
-    part_rows = np.array([balance.lookups, balance.rows, balance.held, nbytes, *seconds]).T.tolist()
+    part_rows = np.array([balance.lookups, balance.rows, balance.table_bytes, nbytes, *seconds]).T.tolist()
     loads = (
         PartLoad(part, lookups, rows, table_bytes, exchange_bytes, (lookup_seconds, update_seconds, exchange_seconds))
         for part, (lookups, rows, table_bytes, exchange_bytes, lookup_seconds, update_seconds, exchange_seconds) in enumerate(

@@ -37,5 +37,5 @@ def parts(folder: str | os.PathLike[str] | None = AS_BEFORE, /) -> DataFrame:
     else:
         raise BadInput(f"{short_text(folder)} is no folder; give its path, or None for the catalogue's parts alone.")
     own_parts = sorted(catalog.own_folder().parts.values(), key=lambda part: (part.kind, part.name))
-    rows = [(part.kind, part.name, catalog.part_content(part.kind, part.name)["title"], part.where) for part in own_parts]
+    rows = [(part.kind, part.name, catalog.part_content(part.kind, part.name)["title"], part.place) for part in own_parts]
     return DataFrame(rows, columns=["kind", "name", "title", "file"])

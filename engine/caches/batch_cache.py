@@ -40,11 +40,11 @@ class CacheTraffic(NamedTuple):
 class HeldRows:
     """Rows that a cache holds, in rising order.
 
-    `used`: the number of the batch that used each row last.
+    `last_batch`: the number of the batch that used each row last.
     """
 
     rows: Ints
-    used: Ints
+    last_batch: Ints
 
 
 def most_popular_rows(rows: int) -> HeldRows:
@@ -61,7 +61,7 @@ def serve_by_frequency(shelf: HeldRows, capacity: float, ranks: Ints) -> tuple[H
     spare = np.delete(np.arange(len(shelf.rows)), hit_slots)
     excess = max(0, len(shelf.rows) + len(missing_rows) - int(capacity))
     evicted_slots = spare[max(0, len(spare) - excess) :]
-    remaining = HeldRows(np.delete(shelf.rows, evicted_slots), np.delete(shelf.used, evicted_slots))
+    remaining = HeldRows(np.delete(shelf.rows, evicted_slots), np.delete(shelf.last_batch, evicted_slots))
     return _with_rows(remaining, missing_rows[: len(missing_rows) - (excess - len(evicted_slots))], 0), CacheTraffic(
         missed, len(missing_rows), excess, unique
     )
@@ -72,10 +72,10 @@ def serve_looking_ahead(shelf: HeldRows, batches: int, turn: int, ids: Ints) -> 
 
     A row is still held if one of the last `batches` batches has used it.
     """
-    retained = shelf.used >= turn - batches
-    window = HeldRows(shelf.rows[retained], shelf.used[retained])
+    retained = shelf.last_batch >= turn - batches
+    window = HeldRows(shelf.rows[retained], shelf.last_batch[retained])
     hit_slots, missing_rows, missed, unique = _find(window, ids)
-    window.used[hit_slots] = turn
+    window.last_batch[hit_slots] = turn
     traffic = CacheTraffic(missed, len(missing_rows), len(retained) - int(retained.sum()), unique)
     return _with_rows(window, missing_rows, turn), traffic
 
@@ -103,7 +103,7 @@ def _find(shelf: HeldRows, ids: Ints) -> tuple[Ints, Ints, float, int]:
 def _with_rows(shelf: HeldRows, rows: Ints, turn: int) -> HeldRows:
     """Return the shelf with `rows` added, last used in batch `turn`."""
     place = np.searchsorted(shelf.rows, rows)
-    return HeldRows(np.insert(shelf.rows, place, rows), np.insert(shelf.used, place, turn))
+    return HeldRows(np.insert(shelf.rows, place, rows), np.insert(shelf.last_batch, place, turn))
 
 
 def ranks_by_popularity(s: Scenario) -> Relabel:

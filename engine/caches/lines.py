@@ -36,12 +36,12 @@ ODD, MORE_ODD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 class LineTraffic(NamedTuple):
     """Lines that a batch fetches, returns to their home, and fetches again.
 
-    A line is fetched again for the batch's log or its update; `returned` lines are changed ones that fetched lines evict.
+    A line is fetched again for the batch's log or its update; `written_back_lines` are changed lines that fetched ones evict.
     """
 
-    fetched: float
-    returned: float
-    refetched: float
+    missed_lines: float
+    written_back_lines: float
+    refetched_lines: float
 
 
 class Packing(NamedTuple):
@@ -50,13 +50,13 @@ class Packing(NamedTuple):
     rows: whole rows of each table in a line, (T,).
     pieces: pieces of each row that is larger than a line, (T,).
     lines: lines of a piece: all lines of a row where each table's rows have as many, else 1.
-    room: capacity of the cache in pieces.
+    capacity: capacity of the cache in pieces.
     """
 
     rows: Ints
     pieces: Ints
     lines: float
-    room: int
+    capacity: int
 
 
 def packing(s: Scenario, cache: LineCache) -> Packing:

@@ -35,7 +35,7 @@ POLICIES = {
 
 def policies_of(cache: Cache) -> tuple[str, ...]:
     """Return the names of the policies that a system's cache can have."""
-    return tuple(f"{name} in sets" if cache.in_sets else name for name in (cache.policy, *cache.others))
+    return tuple(f"{name} in sets" if cache.in_sets else name for name in (cache.policy, *cache.other_policies))
 
 
 def systems_with(policy: str) -> tuple[str, ...]:

@@ -33,14 +33,14 @@ PRELOADED = 0.7  # share of the cache filled by frequency before the first batch
 
 
 class IdsOfTables(NamedTuple):
-    """Batches of a source with the ids of the tables flagged in `mine`, (T,).
+    """Batches of a source with the ids of the tables flagged in `is_selected`, (T,).
 
-    Tables start at rows `first`, (T + 1,).
+    Tables start at rows `table_offsets`, (T + 1,).
     """
 
     source: Source
-    first: Ints
-    mine: Flags
+    table_offsets: Ints
+    is_selected: Flags
 
     @property
     def digest(self) -> str:
@@ -50,7 +50,7 @@ class IdsOfTables(NamedTuple):
     def ids(self, n: int) -> Ints:
         """Return the ids of batch n in these tables."""
         all_ids = self.source.ids(n)
-        table_ids: Ints = all_ids[np.repeat(self.mine, np.diff(table_ends(all_ids, self.first)))]
+        table_ids: Ints = all_ids[np.repeat(self.is_selected, np.diff(table_ends(all_ids, self.table_offsets)))]
         return table_ids
 
 

@@ -52,22 +52,22 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
     if not any(map(len, all_batches)):
         return HitCurve(0, np.zeros(1, dtype=np.int64))
     stack = stack_distances(all_batches)
-    depths = stack.now[len(stack.now) - num_counted :]
+    depths = stack.depths[len(stack.depths) - num_counted :]
     return HitCurve(num_counted, np.cumsum(np.bincount(depths[depths != NEVER_USED], minlength=int(stack.rows[-1]) + 1)))
 
 
 class StackDistances(NamedTuple):
     """Stack distances of each lookup, and where batches begin.
 
-    now: rows that a cache must hold so that the lookup hits.
-    begun: rows that a cache must hold so that the lookup, and all before it in the batch of the same row, hit.
-    first: `first[n]` is the first lookup of batch n.
+    depths: rows that a cache must hold so that the lookup hits.
+    batch_depths: rows that a cache must hold so that the lookup, and all before it in the batch of the same row, hit.
+    batch_starts: `batch_starts[n]` is the first lookup of batch n.
     rows: different rows used up to the end of each batch.
     """
 
-    now: NDArray[np.int32]
-    begun: NDArray[np.int32]
-    first: Ints
+    depths: NDArray[np.int32]
+    batch_depths: NDArray[np.int32]
+    batch_starts: Ints
     rows: Ints
 
 
@@ -95,8 +95,8 @@ def moved_rows(stack: StackDistances, capacity: int) -> Floats:
 
     No batch may be empty.
     """
-    misses = np.add.reduceat(stack.now > capacity, stack.first, dtype=np.int64)
-    missed_lookups = np.add.reduceat(stack.begun > capacity, stack.first, dtype=np.int64)
+    misses = np.add.reduceat(stack.depths > capacity, stack.batch_starts, dtype=np.int64)
+    missed_lookups = np.add.reduceat(stack.batch_depths > capacity, stack.batch_starts, dtype=np.int64)
     fetched = np.diff(np.minimum(stack.rows, capacity), prepend=0) if capacity else misses
     return np.array([misses, misses - fetched if capacity else misses, missed_lookups], dtype=np.float64)
 

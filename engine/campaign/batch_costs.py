@@ -30,12 +30,17 @@ def tasks_without_log(plan: tuple[Task, ...]) -> tuple[Task, ...]:
     tasks = {task.name: task for task in plan}
 
     def predecessors(names: tuple[str, ...]) -> tuple[str, ...]:
-        name_groups = (predecessors(tasks[name].after) if _is_log_task(tasks[name]) else (name,) for name in names)
+        name_groups = (predecessors(tasks[name].predecessors) if _is_log_task(tasks[name]) else (name,) for name in names)
         return tuple(dict.fromkeys(name for name_group in name_groups for name in name_group))
 
     training_tasks = (task for task in plan if not _is_log_task(task))
     return tuple(
-        replace(task, after=predecessors(task.after), after_previous=predecessors(task.after_previous), persists="")
+        replace(
+            task,
+            predecessors=predecessors(task.predecessors),
+            previous_batch_predecessors=predecessors(task.previous_batch_predecessors),
+            persists="",
+        )
         for task in training_tasks
     )
 
@@ -110,10 +115,10 @@ def _logged_pace(scenario: Scenario) -> Pace:
     work = RecoveryWork(rows, row_sizes(m.scenario).unique.row, logs, mlp_bytes(m.scenario))
     recovery = timeline(recover(m.settled, work), m.devices, 1)
     joules = float(work_done(recovery, recovery.makespan).joules.sum())
-    stale = int(line.state.stale.max(initial=0))
+    stale = int(line.state.staleness.max(initial=0))
     return replace(paced, stale=stale, restore=recovery.makespan, restore_joules=joules)
 
 
 def _pace(m: Machine) -> Pace:
     average = expected_timeline(m).steady
-    return Pace(average.step, average.energy, average.busy.get("network", 0.0), average.media_written)
+    return Pace(average.step, average.energy, average.busy.get("network", 0.0), average.media_bytes)

@@ -204,5 +204,5 @@ def pmem_endurance(site: Site) -> float:
     """Return the bytes that a site's persistent memory can store until worn out."""
     machine = site.scenario.machine
     capacity = (machine.pmem_capacity_GB or 0.0) * GB * site.nodes
-    lasts = MEDIA.aside(machine.pmem).get(ENDURANCE.name)
+    lasts = MEDIA.extra_constants(machine.pmem).get(ENDURANCE.name)
     return lasts.value * capacity if lasts else inf

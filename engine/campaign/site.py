@@ -32,7 +32,7 @@ def site(scenario: Scenario, log_pace: Pace | None, mtbf: float | None, period: 
     wire = 8 * 2 * assumed_part(machine, "network", FABRICS[machine.gpu]).energy.value * 1e-12 * _drawn_per_joule(m)
     drive = assumed_part(machine, "ssd", DRIVES[machine.ssd])
     drives, idle_watts = _drives(m, drive)
-    owned, on_drives = (machine.num_ssds or 1) if "ssd" in m.devices else 0, m.system.held(m.scenario).get("ssd", 0.0)
+    owned, on_drives = (machine.num_ssds or 1) if "ssd" in m.devices else 0, m.system.nbytes_by_memory(m.scenario).get("ssd", 0.0)
     remote, network = keepers * min(STORE.value * GB, card), keepers * card
     return Site(
         scenario=m.scenario,
@@ -47,7 +47,7 @@ def site(scenario: Scenario, log_pace: Pace | None, mtbf: float | None, period: 
         remote=StatePath(remote, remote, wire),
         ssd=drives,
         ssd_watts=0.0 if "ssd" in m.devices else idle_watts,
-        host_dram=_host_dram(scenario, m) * GiB * keepers - (stashed_bytes(m.scenario) if m.system.stashes else 0.0),
+        host_dram=_host_dram(scenario, m) * GiB * keepers - (stashed_bytes(m.scenario) if m.system.can_stash else 0.0),
         in_dram=m.system.memory == "dram",
         pmem="pmem" in m.devices,
         network=StatePath(network, network, wire),
@@ -82,7 +82,7 @@ def _drives(m: Machine, drive: Drive) -> tuple[StatePath, float]:
     """
     machine = m.scenario.machine
     count = (machine.num_ssds or 1) * nodes(machine)
-    write_rate, read_rate = count * drive.write.value * GB, count * drive.read.value * GB
+    write_rate, read_rate = count * drive.sequential_write_rate.value * GB, count * drive.sequential_read_rate.value * GB
     joules = _drawn_per_joule(m) * count * (drive.active.value - drive.idle.value) / write_rate
     return StatePath(write_rate, read_rate, joules), _drawn_per_joule(m) * count * drive.idle.value
 
@@ -99,7 +99,7 @@ def _home(m: Machine) -> StatePath:
 
     All memories work at once, so the slowest one sets the rate.
     """
-    placed_bytes = m.system.held(m.scenario)
+    placed_bytes = m.system.nbytes_by_memory(m.scenario)
     rates = {place: _rates(m, place) for place, nbytes in placed_bytes.items() if nbytes > 0}
     total = sum(placed_bytes[place] for place in rates)
     slowest = [max(placed_bytes[place] / rates[place][way] for place in rates) for way in (0, 1)]

@@ -97,7 +97,16 @@ def _devices() -> list[ListRow]:
 
 
 def _constants(parts: Mapping[str, Iterable[Constant]]) -> list[ListRow]:
-    return [{"part": part, **asdict(constant)} for part, constants in parts.items() for constant in constants]
+    return [
+        {"part": part, **asdict(constant, dict_factory=_constant_row)}
+        for part, constants in parts.items()
+        for constant in constants
+    ]
+
+
+def _constant_row(fields: list[tuple[str, Any]]) -> ListRow:
+    """Return the fields of a constant by their names in the listing, which are those of a part's file."""
+    return {"others" if name == "other_sources" else name: field for name, field in fields}
 
 
 def _part(kind: str, name: str) -> ListRow:

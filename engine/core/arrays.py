@@ -47,7 +47,7 @@ def aligned_copy(values: NDArray[Any]) -> NDArray[Any]:
 class InColumns:
     """Numbers of one design point, or of P: each is then an array (P,)."""
 
-    def at(self, i: int) -> Self:
+    def point(self, i: int) -> Self:
         """Return design point `i`."""
         return replace(self, **{name: _pick_point(numbers, i) for name, numbers in vars(self).items()})
 
@@ -59,4 +59,4 @@ def _pick_point(numbers: Any, i: int) -> Any:
         return {name: _pick_point(part, i) for name, part in numbers.items()}
     if isinstance(numbers, tuple):
         return tuple([_pick_point(part, i) for part in numbers])
-    return numbers.at(i) if isinstance(numbers, InColumns) else numbers
+    return numbers.point(i) if isinstance(numbers, InColumns) else numbers

@@ -62,9 +62,9 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
     kind: the kind, which is the folder's name.
     shape: the dataclass of a device that reads the constants.
-    of: kinds of parts that each name one part of this kind; the catalogue is then by their names.
+    used_by: kinds of parts that each name one part of this kind; the catalogue is then by their names.
     uses: the kinds of which each part here names one.
-    aside: constants that a file may have and that belong to no device.
+    extra_constants: constants that a file may have and that belong to no device.
     forms: the forms that a part can have as a piece of hardware; each file states one.
     lists: keys of lists that a file may have, with the allowed words of each; () allows any name.
     curve: True if a file may have a curve of its latency under load.
@@ -75,15 +75,15 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         kind: str,
         shape: type[Part],
         *,
-        of: tuple[str, ...] = (),
+        used_by: tuple[str, ...] = (),
         uses: tuple[str, ...] = (),
-        aside: tuple[Quantity, ...] = (),
+        extra_constants: tuple[Quantity, ...] = (),
         forms: tuple[str, ...] = (),
         lists: Mapping[str, tuple[str, ...]] = NO_LISTS,
         curve: bool = False,
     ) -> None:
         """Declare the kind; nothing is read yet."""
-        self.kind, self.shape, self.of, self.uses, self._aside = kind, shape, of, uses, aside
+        self.kind, self.shape, self.used_by, self.uses, self._extra_quantities = kind, shape, used_by, uses, extra_constants
         self._forms, self._lists, self._curve = forms, lists, curve
         declared = {field.name: field.metadata.get("quantity") for field in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: quantity for name, quantity in declared.items() if quantity}
@@ -92,15 +92,15 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
     def __getitem__(self, name: str) -> Part:
         """Return a part."""
-        return self._entry(name)[0]
+        return self._part_and_extras(name)[0]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names in the order of lists."""
-        return iter(part_names_of(*(self.of or (self.kind,))))
+        return iter(part_names_of(*(self.used_by or (self.kind,))))
 
     def __len__(self) -> int:
         """Return the number of parts."""
-        return len(part_names_of(*(self.of or (self.kind,))))
+        return len(part_names_of(*(self.used_by or (self.kind,))))
 
     def quantities(self) -> tuple[Quantity, ...]:
         """Return the constants of a device that a file of this kind has."""
@@ -108,19 +108,19 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
     def units(self) -> dict[str, str]:
         """Return the unit of each constant that a file of this kind may have, by its key."""
-        return {one.key: one.unit for one in (*self._fields.values(), *self._aside)}
+        return {quantity.key: quantity.unit for quantity in (*self._fields.values(), *self._extra_quantities)}
 
     def check(self, path: Path | str, content: Table) -> None:
         """Raise BadFile if a file's content is no valid part of this kind."""
         self._parsed(path, content)
 
-    def aside(self, name: str) -> Mapping[str, Constant]:
+    def extra_constants(self, name: str) -> Mapping[str, Constant]:
         """Return the constants of a part's file that its device does not read, by name."""
-        return self._entry(name)[1]
+        return self._part_and_extras(name)[1]
 
-    def _entry(self, name: str) -> tuple[Part, Mapping[str, Constant]]:
-        file = _file(self.of or (self.kind,), name)
-        if self.of:
+    def _part_and_extras(self, name: str) -> tuple[Part, Mapping[str, Constant]]:
+        file = _file(self.used_by or (self.kind,), name)
+        if self.used_by:
             file = _file((self.kind,), _used_part_name(file.path, file.content, self.kind))
         if file not in self._read:
             if len(self._read) >= MAX_PARTS_READ:
@@ -130,7 +130,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
     def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         part_quantities = {quantity.key: quantity for quantity in self._fields.values()}
-        quantities = {**part_quantities, **{quantity.key: quantity for quantity in self._aside}}
+        quantities = {**part_quantities, **{quantity.key: quantity for quantity in self._extra_quantities}}
         heads = ("title", "summary", AVAILABILITY, *[FORM] * bool(self._forms), *[CURVE] * self._curve, *self._lists, *self.uses)
         check_keys(path, "", content, (*heads, *quantities))
         for word in ("title", "summary"):
@@ -158,7 +158,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         part = self.shape(
             **{name: constants[quantity.key] for name, quantity in self._fields.items() if quantity.key in constants}
         )
-        return part, {quantity.name: constants[quantity.key] for quantity in self._aside if quantity.key in constants}
+        return part, {quantity.name: constants[quantity.key] for quantity in self._extra_quantities if quantity.key in constants}
 
 
 class PartNames:
@@ -171,17 +171,17 @@ class PartNames:
         """Return the names as lists show them."""
         return part_names_of(*self.kinds)
 
-    def settled(self, name: str) -> str | None:
+    def scenario_name(self, name: str) -> str | None:
         """Return the name of a part in a scenario: NAME, or NAME~DIGEST for an own part; None for an unknown name."""
         if name in _files(FOLDERS[0], self.kinds) or known.find_part(self.kinds, name):
             return name
         own_parts = (own_folder().parts.get((kind, name)) for kind in self.kinds) if FOLDERS[1:] else ()
         return next((part.reference for part in own_parts if part), None)
 
-    def shown(self, name: str) -> str:
+    def list_name(self, name: str) -> str:
         """Return the name of a part in lists: without the digest if that is the file's present one."""
         bare_name = name.partition(DIGEST_SEPARATOR)[0]
-        return bare_name if DIGEST_SEPARATOR in name and self.settled(bare_name) == name else name
+        return bare_name if DIGEST_SEPARATOR in name and self.scenario_name(bare_name) == name else name
 
     def refusal(self, name: str) -> str:
         """Return why a name cannot be used although it looks like a part's.
@@ -208,9 +208,9 @@ class AnyPart(PartNames):
         """Return each name once."""
         return (*dict.fromkeys(super().__call__()), *self.lone)
 
-    def settled(self, name: str) -> str | None:
+    def scenario_name(self, name: str) -> str | None:
         """Return the name that a scenario has for a part."""
-        return name if name in self.lone else super().settled(name)
+        return name if name in self.lone else super().scenario_name(name)
 
 
 def part_names(*kinds: str) -> PartNames:
@@ -324,12 +324,12 @@ class PartFile(NamedTuple):
     """The place of a part's content: a shipped file, or an own part of the user."""
 
     path: Path | str
-    own: OwnPart | None = None
+    own_part: OwnPart | None = None
 
     @property
     def content(self) -> Table:
         """The parsed content of the file; raises BadFile."""
-        return loads(self.own.text) if self.own else _content(cast(Path, self.path))
+        return loads(self.own_part.text) if self.own_part else _content(cast(Path, self.path))
 
 
 def _file(kinds: tuple[str, ...], name: str) -> PartFile:
@@ -342,7 +342,7 @@ def _file(kinds: tuple[str, ...], name: str) -> PartFile:
     folder = own_folder()
     for kind in kinds:
         if part := known.find_part((kind,), name) or folder.parts.get((kind, name)):
-            return PartFile(part.where, part)
+            return PartFile(part.place, part)
         if refused := folder.refused.get((kind, name)):
             raise refused
     raise KeyError(name)

@@ -27,7 +27,7 @@ class Constant:
     value, low, high: the number, and its plausible range.
     confidence, source, note: how sure the number is, where it comes from, and a remark.
     switch: the machine's knob that chooses among sources that contradict each other; they are never averaged.
-    others: the constants of the other sources by choice of `switch`; any other choice leaves the constant as it is.
+    other_sources: the constants of the other sources by choice of `switch`; any other choice leaves the constant as it is.
     zero: True if 0 is allowed and means that there is none.
     choice: True if the range is what vendors offer, not uncertainty: it can be assumed, but is never drawn.
     year: the year of a price, 0 for all other constants.
@@ -43,7 +43,7 @@ class Constant:
     source: str
     note: str = ""
     switch: str = ""
-    others: tuple[tuple[str, "Constant"], ...] = ()
+    other_sources: tuple[tuple[str, "Constant"], ...] = ()
     zero: bool = False
     choice: bool = False
     year: int = 0
@@ -54,15 +54,15 @@ class Constant:
         if not self.low <= self.value <= self.high:
             raise ValueError(f"{self.name}={self.value} {self.unit} lies outside its range {self.low} to {self.high}.")
 
-    def disputed(self, switch: str, **source_values: SourcedValue) -> "Constant":
+    def with_other_sources(self, switch: str, **source_values: SourcedValue) -> "Constant":
         """Return the constant with other sources' value, low, high, confidence and source by choice of `switch`."""
         constants = (
             (choice, Constant(self.name, source_value[0], self.unit, *source_value[1:]))
             for choice, source_value in source_values.items()
         )
-        return replace(self, switch=switch, others=tuple(constants))
+        return replace(self, switch=switch, other_sources=tuple(constants))
 
-    def assumed(self, assumption: float) -> "Constant":
+    def with_assumption(self, assumption: float) -> "Constant":
         """Return the constant with an assumed value and its range widened to it.
 
         Raises BadKnob for a divisor near 0.
@@ -73,10 +73,10 @@ class Constant:
             reason = "which are whole ones" if self.unit in COUNTS else "by which work is divided"
             raise BadKnob(f"{assumption_text}, {reason}; assume {minimum:g} or more.")
         low, high = min(self.low, assumption), max(self.high, assumption)
-        rest = self.confidence, self.source, self.note, self.switch, self.others, self.zero, self.choice
+        rest = self.confidence, self.source, self.note, self.switch, self.other_sources, self.zero, self.choice
         return Constant(self.name, assumption, self.unit, low, high, *rest)
 
-    def dated(self, years: dict[int, SourcedValue]) -> "Constant":
+    def with_years(self, years: dict[int, SourcedValue]) -> "Constant":
         """Return the price with its values of other years: value, low, high, confidence and source by year."""
         prices = (
             (year, Constant(self.name, source_value[0], self.unit, *source_value[1:], year=year))
@@ -92,9 +92,9 @@ class Constant:
         """
         return _in_year(self, year)
 
-    def according_to(self, choice: str) -> "Constant":
+    def from_source(self, choice: str) -> "Constant":
         """Return the constant of the chosen source."""
-        return next((constant for name, constant in self.others if name == choice), self)
+        return next((constant for name, constant in self.other_sources if name == choice), self)
 
 
 def lower_limit(unit: str) -> float:

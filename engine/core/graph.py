@@ -29,13 +29,13 @@ class Demand:
 
     device, work: the device's name, and the amounts of work.
     lane: a part of the device that works independently, such as one direction of a link.
-    beside: True for work that takes time but does not count as the device's busy time, such as a copy engine's.
+    excluded_from_busy: True for work that takes time but is no busy time of the device, such as a copy engine's.
     """
 
     device: str
     work: Work
     lane: str = ""
-    beside: bool = False
+    excluded_from_busy: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,26 +44,26 @@ class Task:
 
     name, stage: the task's name in the batch, and its stage in charts.
     demands: the work for each device.
-    after: names of predecessors in the same batch.
-    after_previous: names of predecessors in the batch before.
+    predecessors: names of predecessors in the same batch.
+    previous_batch_predecessors: names of predecessors in the batch before.
     background: True if the task yields to other tasks of its lane.
-    during: for a rolling log, the name of the task beside which the log is written; "" for all other tasks.
-    bound: for a rolling log, the number of batches by which the newest complete log may lag.
+    gate_task: for a rolling log, the name of the task beside which the log is written; "" for all other tasks.
+    staleness_bound: for a rolling log, the number of batches by which the newest complete log may lag.
     persists: the step of the log protocol that the task makes durable; "" if none.
 
-    A rolling log advances only while the task in `during` runs or while another task waits for the log. The log may span
-    batches. Batch n goes on once the newest complete log is of batch n - `bound` or later; one batch at a time may wait.
-    While a log is being written, the next one is put off, and skipped if the task in `during` has ended by then.
+    A rolling log advances only while the task in `gate_task` runs or while another task waits for the log. The log may span
+    batches. Batch n goes on once the newest complete log is of batch n - `staleness_bound` or later. One batch at a time waits.
+    While a log is being written, the next one is put off, and skipped if the task in `gate_task` has ended by then.
     """
 
     name: str
     stage: Stage
     demands: tuple[Demand, ...]
-    after: Names = ()
-    after_previous: Names = ()
+    predecessors: Names = ()
+    previous_batch_predecessors: Names = ()
     background: bool = False
-    during: str = ""
-    bound: int = 0
+    gate_task: str = ""
+    staleness_bound: int = 0
     persists: Persists = ""
 
     @property
@@ -102,11 +102,14 @@ def check_graph(graph: TaskGraph, devices: set[str] | frozenset[str], log: str =
 def _check_task(task: Task, task_names: set[str], devices: set[str] | frozenset[str]) -> None:
     if not task.demands:
         raise ValueError(f"{task.name} asks nothing of any device.")
-    for name in (*task.after, *task.after_previous, *([task.during] if task.during else [])):
+    for name in (*task.predecessors, *task.previous_batch_predecessors, *([task.gate_task] if task.gate_task else [])):
         if name not in task_names:
             raise ValueError(f"{task.name} waits for {name!r}, which is not a task of the batch.")
-    if not task.after and not task.after_previous:
-        raise ValueError(f"{task.name} waits for nothing: all batches would start it at once; give it after or after_previous.")
+    if not task.predecessors and not task.previous_batch_predecessors:
+        raise ValueError(
+            f"{task.name} waits for nothing: all batches would start it at once; "
+            "give it predecessors or previous_batch_predecessors."
+        )
     for demand in task.demands:
         if demand.device not in devices:
             raise ValueError(
@@ -119,8 +122,8 @@ def _check_task(task: Task, task_names: set[str], devices: set[str] | frozenset[
 
 
 def topological_order(graph: TaskGraph) -> tuple[int, ...]:
-    """Return task positions in an order that respects `after`; raises ValueError on a cycle."""
-    pending = {task.name: set(task.after) for task in graph.tasks}
+    """Return task positions in an order that respects their predecessors; raises ValueError on a cycle."""
+    pending = {task.name: set(task.predecessors) for task in graph.tasks}
     ordered: list[int] = []
     while pending:
         ready_names = [name for name, needs in pending.items() if not needs & set(pending)]
@@ -132,7 +135,7 @@ def topological_order(graph: TaskGraph) -> tuple[int, ...]:
 
 
 def _check_lanes(graph: TaskGraph) -> None:
-    rolling = [task for task in graph.tasks if task.during]
+    rolling = [task for task in graph.tasks if task.gate_task]
     if len(rolling) > 1:
         rolling_log, second_log = rolling[:2]
         raise ValueError(
@@ -140,7 +143,7 @@ def _check_lanes(graph: TaskGraph) -> None:
         )
     background_tasks: dict[tuple[str, str], str] = {}
     for task in graph.tasks:
-        if task.background and not task.during:
+        if task.background and not task.gate_task:
             if task.server in background_tasks:
                 lane_text = f"lane {task.server[1]!r} of {task.server[0]}" if task.server[1] else task.server[0]
                 raise ValueError(
@@ -195,10 +198,10 @@ def _check_order_of_log(graph: TaskGraph) -> None:
 
 def _predecessors(graph: TaskGraph, task: Task) -> set[str]:
     predecessors: set[str] = set()
-    todo = list(task.after)
+    todo = list(task.predecessors)
     while todo:
         name = todo.pop()
         if name not in predecessors:
             predecessors.add(name)
-            todo += graph.tasks[graph.index(name)].after
+            todo += graph.tasks[graph.index(name)].predecessors
     return predecessors

@@ -50,14 +50,14 @@ class Recorder:
         setattr(self, name, knob_value)
         return knob_value
 
-    def changed(self, changes: Mapping[str, Any]) -> "Recorder":
+    def with_changes(self, changes: Mapping[str, Any]) -> "Recorder":
         """Return the stand-in with some knobs, by dotted path, changed; they are no longer read."""
         changes_by_path = {self._path + path: knob_value for path, knob_value in changes.items()}
         return Recorder(self._knobs, self._notes, self._path, {**self._changes, **changes_by_path})
 
-    def whole(self) -> Any:
+    def real_knobs(self) -> Any:
         """Return the real scenario or group, all of whose knobs then count as read."""
-        real = self._knobs.whole() if isinstance(self._knobs, Recorder) else self._knobs
+        real = self._knobs.real_knobs() if isinstance(self._knobs, Recorder) else self._knobs
         if self._notes.open:
             self._notes.update({self._path[:-1]: real} if self._path else {knob.name: real for knob in fields(real)})
         local_changes = {
@@ -65,16 +65,16 @@ class Recorder:
         }
         changed_groups = {name.partition(".")[0] for name in local_changes if "." in name}
         parts = {
-            name: Recorder(getattr(real, name), Reads(), self._path + name + ".", self._changes).whole()
+            name: Recorder(getattr(real, name), Reads(), self._path + name + ".", self._changes).real_knobs()
             for name in changed_groups
         }
         return replace(real, **parts, **{name: knob_value for name, knob_value in local_changes.items() if "." not in name})
 
     def __hash__(self) -> int:
-        return hash(self.whole())
+        return hash(self.real_knobs())
 
     def __eq__(self, scenario: object) -> bool:
-        return bool(self.whole() == (scenario.whole() if isinstance(scenario, Recorder) else scenario))
+        return bool(self.real_knobs() == (scenario.real_knobs() if isinstance(scenario, Recorder) else scenario))
 
 
 def _is_group(candidate: Any) -> bool:
@@ -141,19 +141,19 @@ class Answers(dict[Any, Any]):
     Written under the lock alone.
     """
 
-    held = 0
+    total_size = 0
 
     def keep(self, values: Any, answer: Any, amount: int, max_size: int) -> None:
         """Keep an answer unless these values have one.
 
         First drop all others if their size has reached `max_size`.
         """
-        if self.held >= max_size:
+        if self.total_size >= max_size:
             self.clear()
-            self.held = 0
+            self.total_size = 0
         if values not in self:
             self[values] = answer
-            self.held += amount
+            self.total_size += amount
 
 
 PathMemos = tuple[tuple[tuple[str, ...], Callable[[Any], Any], Answers], ...]

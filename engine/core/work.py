@@ -32,16 +32,17 @@ class RowReads(Work):
 
     rows, row_bytes: the number of rows, and the bytes of each.
     raw_share: share of the lookups that read rows written just before (read after write).
-    by: the requester of the rows.
-    fetched, returned: in a memory with a cache, the lines that miss the cache, and the lines written back for them.
+    requester: the requester of the rows.
+    missed_lines: lines that miss the memory's cache.
+    written_back_lines: lines written back to make room for them.
     """
 
     rows: Amount
     row_bytes: RowBytes
     raw_share: Amount = 0.0
-    by: Requester = "host"
-    fetched: Amount = 0.0
-    returned: Amount = 0.0
+    requester: Requester = "host"
+    missed_lines: Amount = 0.0
+    written_back_lines: Amount = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,16 +50,16 @@ class RowUpdates(Work):
     """Read, modify and write embedding rows in place.
 
     rows, row_bytes: the number of rows, and the bytes of each.
-    by: the requester of the rows.
-    fetched: lines that miss the memory's cache.
-    clean: lines of the memory's cache that were not written lately.
+    requester: the requester of the rows.
+    missed_lines: lines that miss the memory's cache.
+    clean_lines: lines of the memory's cache that were not written lately.
     """
 
     rows: Amount
     row_bytes: RowBytes
-    by: Requester = "host"
-    fetched: Amount = 0.0
-    clean: Amount = 0.0
+    requester: Requester = "host"
+    missed_lines: Amount = 0.0
+    clean_lines: Amount = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,15 @@ class RowLog(Work):
     """Copy embedding rows to the log region of the same memory: read rows, append entries of row and number.
 
     rows, row_bytes, entry_bytes: the number of rows, the bytes of a row, and the bytes of a log entry.
-    by: the requester of the rows.
-    fetched: lines that miss the memory's cache.
+    requester: the requester of the rows.
+    missed_lines: lines that miss the memory's cache.
     """
 
     rows: Amount
     row_bytes: RowBytes
     entry_bytes: RowBytes
-    by: Requester = "host"
-    fetched: Amount = 0.0
+    requester: Requester = "host"
+    missed_lines: Amount = 0.0
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,11 @@ class Persist(Work):
 class Move(Work):
     """Carry `nbytes` line by line over a link that needs no software.
 
-    Each line waits for the memory `out_of` too.
+    Each line waits for `source_memory` too.
     """
 
     nbytes: Amount
-    out_of: str = ""
+    source_memory: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,12 +145,12 @@ class Fetch(Work):
 class Pool(Work):
     """Pass `nbytes` of rows through adders, to pool rows or to apply gradients.
 
-    beside: the memory whose controllers add, "" for a processor.
+    memory: the memory whose controllers add, "" for a processor.
     tables: the tables that software without fused kernels handles one by one.
     """
 
     nbytes: Amount
-    beside: str = ""
+    memory: str = ""
     tables: float = 0.0
 
 

@@ -71,7 +71,7 @@ def far_rows_problem(variant: Configuration, seed: int = 0, wrap: Wrap | None = 
     """
     rows, spans = ROWS if variant.near_data else MANY_ROWS, MIXED if variant.mixed else ((NUM_ROWS, FLOAT32),)
     layout = layout_for(NUM_ROWS, MIXED if variant.mixed else FLOAT32, 2 * FLOAT32, [rows], variant.checked)
-    rng, batches_ahead, first_batch = np.random.default_rng(seed), LOGS[variant.log].ahead, 2**32 - 1
+    rng, batches_ahead, first_batch = np.random.default_rng(seed), LOGS[variant.log].batches_ahead, 2**32 - 1
     sizes = np.array([nbytes for _, nbytes in spans])[np.digitize(rows, np.cumsum([count for count, _ in spans]))]
     values_after = rng.integers(1, 2**8, sizes.sum(), np.uint8)
     values_before, mlps = np.zeros_like(values_after), rng.integers(0, 256, (2, layout.mlp_bytes), np.uint8)
@@ -102,10 +102,10 @@ def _train(
     mlps: Bytes,
 ) -> None:
     log, (values_before, values_after) = LOGS[variant.log], values
-    pending = log.log_rows(media, place, first_batch, rows, values_after if log.ahead else values_before)
-    mlp = protocol.log_mlp(media, place, first_batch + log.ahead, mlps[log.ahead])
-    log.commit(media, place, pending, mlp, Stamp(first_batch + log.ahead, SEED, 0))
-    if not log.ahead:  # of a redo log, recovery itself brings the rows home
+    pending = log.log_rows(media, place, first_batch, rows, values_after if log.batches_ahead else values_before)
+    mlp = protocol.log_mlp(media, place, first_batch + log.batches_ahead, mlps[log.batches_ahead])
+    log.commit(media, place, pending, mlp, Stamp(first_batch + log.batches_ahead, SEED, 0))
+    if not log.batches_ahead:  # of a redo log, recovery itself brings the rows home
         log.rewrite(media, place, pending, mlp, rows, values_after)
 
 

@@ -192,7 +192,7 @@ class ReferenceRun:
     def values(self, batch: int, rows: Ints | slice = slice(None)) -> NDArray[Any]:
         """Return the values of rows at the start of a batch, in the protocol's format."""
         table = self.tables[batch][rows]
-        return table[self.filled[rows]] if self.layout.unlike else table
+        return table[self.filled[rows]] if self.layout.has_mixed_sizes else table
 
     def change(self, batch: int) -> BatchChange:
         """Return the changes of a batch."""
@@ -269,7 +269,7 @@ def train(reference: ReferenceRun, media: Media, first_batch: int, journal: Jour
 
     The first MLP log of a relaxed run is in one piece, so that the age of a recovered MLP never grows.
     """
-    log, place, batches_ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].ahead
+    log, place, batches_ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].batches_ahead
     first_number = reference.configuration.first
     table = checksums.table_digest(place, reference.values(first_batch))
     mlp_log: PendingRecord | None = None
@@ -277,12 +277,14 @@ def train(reference: ReferenceRun, media: Media, first_batch: int, journal: Jour
     late_change: BatchChange | None = None  # the change whose rows are not written home yet
     for batch in range(first_batch, min(first_batch + max_batches, reference.batches)):
         change = reference.change(batch)
-        rows = log.log_rows(media, place, first_number + batch, change.rows, change.after if batches_ahead else change.before)
+        rows = log.log_rows(
+            media, place, first_number + batch, change.rows, change.values_after if batches_ahead else change.values_before
+        )
         half = place.mlp_bytes // 2 if mlp_log is None and reference.bound and batch > first_batch else None
         captured = captured if mlp_log else batch + batches_ahead
         mlp_log = protocol.log_mlp(media, place, first_number + captured, reference.mlps[captured], half, mlp_log)
         complete_log, mlp_log = (mlp_log, None) if mlp_log.nbytes == place.mlp_bytes else (None, mlp_log)
-        digest_after = checksums.digest_after_change(place, table, change.rows, change.before, change.after)
+        digest_after = checksums.digest_after_change(place, table, change.rows, change.values_before, change.values_after)
         log.commit(
             media,
             place,
@@ -293,13 +295,13 @@ def train(reference: ReferenceRun, media: Media, first_batch: int, journal: Jour
         table = digest_after
         journal.acknowledged = batch + batches_ahead
         if not reference.configuration.late_home:
-            log.rewrite(media, place, rows, complete_log, change.rows, change.after)
+            log.rewrite(media, place, rows, complete_log, change.rows, change.values_after)
             continue
         if late_change:  # home writes of a batch end before the release of its log, so before the next batch's home writes
-            protocol.write_rows(media, place, late_change.rows, late_change.after)
+            protocol.write_rows(media, place, late_change.rows, late_change.values_after)
             media.fence()
         protocol.release(media, place, rows, complete_log)
         late_change = change
     if late_change:
-        protocol.write_rows(media, place, late_change.rows, late_change.after)
+        protocol.write_rows(media, place, late_change.rows, late_change.values_after)
     media.fence()

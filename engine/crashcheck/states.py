@@ -81,7 +81,7 @@ class Observer:
         """
         streams, durable = media.streams(), media.durable.copy()
         count_dirty_shutdown(durable, media.domain)
-        words = tuple(tuple((word.address, word.data.tobytes()) for word in queue) for queue in streams.values())
+        words = tuple(tuple((word.address, word.content.tobytes()) for word in queue) for queue in streams.values())
         snapshot = media.operations + later, durable.tobytes(), tuple(streams), words, self._journal.acknowledged
         self.points.append(CrashPoint(*snapshot, self.after_loss))
 

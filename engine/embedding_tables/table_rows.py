@@ -128,7 +128,7 @@ def _time_shares(settled: Settled) -> Floats:
         by_table = table_units(s, system, kind)
         seconds = table_seconds(accesses, by_table)
         if system.tiers:
-            seconds = seconds + system.tiers(s).far.sum(axis=0) * by_table.units.far * by_table.far
+            seconds = seconds + system.tiers(s).far_rows.sum(axis=0) * by_table.units.far_row * by_table.far_rows
     else:
         vectors = kind_bytes(s, "vector") + kind_bytes(s, "gradient")
         seconds = accesses.lookups * vectors + accesses.unique_rows * 2 * kind_bytes(s, "row")
@@ -142,7 +142,7 @@ def _memories(settled: Settled) -> list[str]:
     if system.groups:
         return [MEMORY_BY_KERNEL[kernel] for kernel in chosen_kernels(s)]
     memories = np.full(s.model.num_tables, MEMORIES.get(system.memory, system.memory), dtype=object)
-    for place, nbytes in system.tiers(s).kept.items() if system.tiers else ():
+    for place, nbytes in system.tiers(s).nbytes_by_memory.items() if system.tiers else ():
         memories[nbytes > 0] = MEMORIES[place]
     return [str(memory) for memory in memories]
 
@@ -161,7 +161,7 @@ def _hit_rates(settled: Settled) -> Floats:
         return hottest_by_table(s, hot(s))[1]
     rates: Floats = np.full(s.model.num_tables, np.nan)
     if system.caches and system.tiers and (near_rows := system.caches(s)[0]):
-        lower_tables = np.flatnonzero(sum(system.tiers(s).kept.values()) == 0)
+        lower_tables = np.flatnonzero(sum(system.tiers(s).nbytes_by_memory.values()) == 0)
         rates[lower_tables] = 1 - missed_shares(s, "lru", near_rows, tables=lower_tables.tolist())[lower_tables]
     return rates
 

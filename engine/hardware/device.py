@@ -24,8 +24,8 @@ Cost = Callable[[Any, Any], Any]  # (rates, work) -> seconds, joules or bytes
 NO_COSTS: Mapping[type, Cost] = MappingProxyType({})
 Part = TypeVar("Part")
 # Amounts that the copies of a device share evenly.
-DIVISIBLE_AMOUNTS = ("rows", "nbytes", "lookups", "flags", "fetched", "returned", "clean")
-TIMED_AMOUNTS = ("rows", "nbytes", "lookups", "samples", "clean")  # time grows with them
+DIVISIBLE_AMOUNTS = ("rows", "nbytes", "lookups", "flags", "missed_lines", "written_back_lines", "clean_lines")
+TIMED_AMOUNTS = ("rows", "nbytes", "lookups", "samples", "clean_lines")  # time grows with them
 
 
 class Slowdown(NamedTuple):
@@ -46,8 +46,8 @@ class Device:
     title: name for readers.
     seconds: by kind of work, a function of `rates` and the work of one copy to its duration [s].
     joules: by kind of work, the same to the energy of its amounts [J].
-    stored: by kind of work, the same to the bytes that wear a memory's media.
-    rates: a NamedTuple of numbers; floats may be columns of many devices (`columns.py`); all else decides what functions do.
+    stored_bytes: by kind of work, the same to the bytes that wear a memory's media.
+    rates: a NamedTuple; floats may be columns of many devices (`device_stacks.py`); all else decides what functions do.
     copies: number of equal devices.
     slowdown: speed while the device fails slowly.
     joule_factor: joules at the meter for each joule of the device.
@@ -66,7 +66,7 @@ class Device:
     seconds: Mapping[type, Cost]
     rates: Any = ()
     joules: Mapping[type, Cost] = field(default_factory=lambda: NO_COSTS)
-    stored: Mapping[type, Cost] = field(default_factory=lambda: NO_COSTS)
+    stored_bytes: Mapping[type, Cost] = field(default_factory=lambda: NO_COSTS)
     copies: int = 1
     slowdown: Slowdown = FULL_SPEED
     joule_factor: float = 1.0
@@ -80,7 +80,7 @@ class Device:
     helps: str = "a faster one would shorten it"
 
     @cached_property
-    def stated(self) -> Mapping[str, float]:
+    def constant_values(self) -> Mapping[str, float]:
         """Values of the constants, as in `pmem.read-rate [GB/s]`, and years of prices."""
         values: dict[str, float] = {}
         for constant in self.constants:
@@ -98,24 +98,24 @@ class DeviceKind:
     title: name for readers.
     build: builds one device for a machine.
     parts: constants by part.
-    reads: knobs of the machine that `build` reads, without `assume` and the knobs of other devices.
+    knob_names: knobs of the machine that `build` reads, without `assume` and the knobs of other devices.
     copies: number of such devices in a machine, which share all work evenly.
-    apart: True for a device in hosts of its own, part of the machine only if the system uses it.
+    in_own_hosts: True for a device in hosts of its own, part of the machine only if the system uses it.
     kinds: kinds of catalogue parts that the device can be.
     """
 
     title: str
     build: Callable[[MachineKnobs], Device]
     parts: Callable[[], Mapping[str, tuple[Constant, ...]]]
-    reads: tuple[str, ...] = ()
+    knob_names: tuple[str, ...] = ()
     copies: Callable[[MachineKnobs], int] = lambda machine: 1
-    apart: bool = False
+    in_own_hosts: bool = False
     kinds: tuple[str, ...] = ()
 
     @property
     def knobs(self) -> tuple[str, ...]:
         """The dotted paths of the knobs that `build` reads."""
-        return tuple(f"machine.{name}" for name in self.reads)
+        return tuple(f"machine.{name}" for name in self.knob_names)
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:
@@ -148,7 +148,7 @@ def energy(device: Device, work: Work) -> Any:
 
 def stored_bytes(device: Device, work: Work) -> Any:
     """Return the bytes of work that wear a memory's media."""
-    cost = device.stored.get(type(work))
+    cost = device.stored_bytes.get(type(work))
     return device.copies * cost(device.rates, _of_one_copy(device, work)) if cost else 0.0
 
 
@@ -281,10 +281,14 @@ def _stated(machine: MachineKnobs, device: str, constant: Constant, assumptions:
 
     An assumption beats every source; a price is of the year in `machine.prices`.
     """
-    stated = constant.according_to(getattr(machine, constant.switch)) if constant.switch else constant
+    stated = constant.from_source(getattr(machine, constant.switch)) if constant.switch else constant
     if stated.year and (year := machine.prices) != RECORDED:
         stated = stated.in_year(int(year))
-    return stated.assumed(assumptions[name]) if assumptions and (name := name_of(device, constant)) in assumptions else stated
+    return (
+        stated.with_assumption(assumptions[name])
+        if assumptions and (name := name_of(device, constant)) in assumptions
+        else stated
+    )
 
 
 def check_assumptions(machine: MachineKnobs, built: Iterable[Device], all_names: Callable[[], tuple[str, ...]]) -> None:

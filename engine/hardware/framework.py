@@ -25,7 +25,7 @@ class Framework:
     kernel: Constant = quantity("kernel call", "us", zero=True)
     collective: Constant = quantity("collective call", "ms", zero=True)
     table: Constant = quantity("table in Python", "us", zero=True)
-    value: Constant = quantity("input a value", "ns", zero=True)
+    input_value: Constant = quantity("input a value", "ns", zero=True)
     sparse_table: Constant = quantity("sparse update of a table", "us", zero=True, default=FUSED)
     sparse_lookup: Constant = quantity("sparse update of a lookup", "B", zero=True, default=FUSED)
     agreement: Constant = quantity(
@@ -43,14 +43,14 @@ class LoopRates(NamedTuple):
     kernel: a kernel call [us].
     collective: a collective call [ms].
     table: a table [us].
-    value: an input value [ns].
+    input_value: an input value [ns].
     """
 
     fixed: float
     kernel: float
     collective: float
     table: float
-    value: float
+    input_value: float
 
 
 def loop_rates(framework: Framework) -> LoopRates:
@@ -61,4 +61,4 @@ def loop_rates(framework: Framework) -> LoopRates:
 def driving_seconds(loop: LoopRates, work: DriveBatch) -> Any:
     """Return the seconds of a batch in the process that drives it."""
     calls = work.kernels * loop.kernel * US + work.collectives * loop.collective * MS
-    return loop.fixed * MS + calls + work.tables * loop.table * US + work.values * loop.value * NS
+    return loop.fixed * MS + calls + work.tables * loop.table * US + work.values * loop.input_value * NS

@@ -114,8 +114,8 @@ def _part(machine: MachineKnobs, name: str) -> str:
     """Return a device's title with the part that the machine's knobs choose."""
     kind: DeviceKind = load_variant("devices", name)
     parts = kind.parts()
-    choices = ((path, getattr(machine, path)) for path in kind.reads if path in PARTS and getattr(machine, path))
-    titles = (PARTS[path].shown(part) for path, part in choices if part in parts or {*PARTS[path].kinds} & {*kind.kinds})
+    choices = ((path, getattr(machine, path)) for path in kind.knob_names if path in PARTS and getattr(machine, path))
+    titles = (PARTS[path].list_name(part) for path, part in choices if part in parts or {*PARTS[path].kinds} & {*kind.kinds})
     return f"{kind.title} {next(titles, '')}".rstrip()
 
 

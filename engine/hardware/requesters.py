@@ -37,12 +37,12 @@ LOGIC = Catalogue("near-data", Logic)
 class InFlight(NamedTuple):
     """Accesses that a requester keeps in flight at each controller of a memory.
 
-    If not `whole`, they are 64 B lines of an access.
+    If not `whole_accesses`, they are 64 B lines of an access.
     """
 
     accesses: float
     controllers: float
-    whole: bool
+    whole_accesses: bool
 
 
 def in_flight(machine: MachineKnobs, memory: str, controllers: int) -> Mapping[Requester, InFlight]:
@@ -58,13 +58,13 @@ def in_flight(machine: MachineKnobs, memory: str, controllers: int) -> Mapping[R
 def _in_flight(machine: MachineKnobs, requester: Requester, memory: str, controllers: int) -> InFlight:
     """Return the accesses in flight of one requester."""
     if requester == "card":
-        return InFlight(inf, 1.0, whole=True)
+        return InFlight(inf, 1.0, whole_accesses=True)
     if requester == "near-data":
         accesses = machine.near_data_lanes * assumed_value(machine, "near-data", LOGIC[machine.near_data_logic].in_flight)
         max_accesses = max(1.0, accesses if machine.near_data_lanes_per == "controller" else accesses / controllers)
-        return InFlight(max_accesses, 1.0, whole=True)
+        return InFlight(max_accesses, 1.0, whole_accesses=True)
     lines = lines_in_flight(machine, memory) if requester == "host" else gpus_in_node(machine) * remote_lines(machine)
-    return InFlight(float(lines), float(controllers), whole=False)
+    return InFlight(float(lines), float(controllers), whole_accesses=False)
 
 
 def most_accesses(requester: InFlight, lines: Any) -> Any:
@@ -72,6 +72,6 @@ def most_accesses(requester: InFlight, lines: Any) -> Any:
 
     Each access has `lines` lines of 64 B.
     """
-    if requester.whole:
+    if requester.whole_accesses:
         return requester.accesses
     return np.maximum(1.0, requester.accesses / (requester.controllers * lines))

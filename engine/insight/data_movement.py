@@ -44,7 +44,7 @@ def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
         return ()
     line = expected_timeline(machine_of(settled))
     rows = []
-    for share, task in zip(line.ran.tolist(), line.graph.tasks, strict=True):
+    for share, task in zip(line.ran_shares.tolist(), line.graph.tasks, strict=True):
         for demand in task.demands:
             way, amount = payload(demand.work)
             nbytes = share * float(np.mean(amount))

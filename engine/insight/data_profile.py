@@ -122,9 +122,9 @@ def _profile(
     table_hits: Floats,
 ) -> Profile:
     tables = per_table(s.model, "num_embeddings")
-    mean, table_row_bytes = mean_kind(s, tables), kind_bytes(s, "row") - kind_bytes(s, "beside")
+    mean, table_row_bytes = mean_kind(s, tables), kind_bytes(s, "row") - kind_bytes(s, "state_and_checksum")
     hits = {LRU: lru, LRU_BY_TABLE: weight @ table_hits, HOTTEST_STAY: head}
-    row_bytes = mean_bytes(mean.row) - mean_bytes(mean.beside)
+    row_bytes = mean_bytes(mean.row) - mean_bytes(mean.state_and_checksum)
     return Profile(sum(tables), row_bytes, words, head, by_batch, hits, tables, table_row_bytes, weight, table_hits)
 
 

@@ -97,7 +97,7 @@ def _policy(setting_of: Callable[[LogPolicy], Any]) -> Callable[[Scenario], Any]
 
 def _sharding(s: Scenario) -> str:
     kind = kind_of(system_in_force(s))
-    return kind.default if kind else EVEN_SHARES
+    return kind.default_sharding if kind else EVEN_SHARES
 
 
 def _cache(s: Scenario) -> str | None:

@@ -127,10 +127,10 @@ def link_tasks(m: Machine, line: Timeline) -> tuple[LinkTask, ...]:
 def _carried_task(m: Machine, line: Timeline, k: int, task: Task) -> LinkTask:
     """Return a task's work on the link, exposed only if the link sets the task's pace."""
     mean = [(float(np.mean(seconds(m.devices[d.device], d.work))), d.device) for d in task.demands]
-    busy = float(line.ran[k]) * next(spent for spent, device in mean if device == "cxl")
+    busy = float(line.ran_shares[k]) * next(spent for spent, device in mean if device == "cxl")
     slowest = max(mean)[1]
     exposed = line.steady.exposed[k] if slowest == "cxl" else 0.0
-    hidden_by = f"beside {task.during}" if task.during else "beside other work"
+    hidden_by = f"beside {task.gate_task}" if task.gate_task else "beside other work"
     return LinkTask(
         task.name, busy, min(exposed, busy), hidden_by if slowest == "cxl" else f"at the pace of {_short_title(m, slowest)}"
     )

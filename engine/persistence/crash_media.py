@@ -125,7 +125,7 @@ class CrashMedia(FunctionalMedia):
         survivor_media._poisoned = set(self._poisoned)
         for stream, words in self.streams().items():
             for word in words[: choose(stream, len(words))]:
-                survivor_media.durable[word.address : word.stop] = word.data
+                survivor_media.durable[word.address : word.stop] = word.content
         count_dirty_shutdown(survivor_media.durable, self.domain)
         survivor_media.volatile[:] = survivor_media.durable
         return survivor_media
@@ -215,8 +215,8 @@ class CrashMedia(FunctionalMedia):
             self._persist(oldest)
 
     def _persist(self, write: Write) -> None:
-        self.durable[write.address : write.stop] = write.data
-        self._mend(write.address, write.data.size)
+        self.durable[write.address : write.stop] = write.content
+        self._mend(write.address, write.content.size)
 
     def _check(self, address: int, nbytes: int) -> None:
         if self._off:

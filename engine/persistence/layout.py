@@ -107,7 +107,7 @@ class MediumLayout:
             raise BadInput(f"persistence.row_bytes has sizes for {rows} rows, but the table has {self.num_rows}; give each one.")
 
     @property
-    def unlike(self) -> bool:
+    def has_mixed_sizes(self) -> bool:
         """True if rows differ in size.
 
         Their values then are flat bytes, row by row, instead of (rows, row_bytes).
@@ -139,7 +139,7 @@ class MediumLayout:
     @cached_property
     def row_slots(self) -> tuple[Slot, ...]:
         """The slots of the row log."""
-        capacity = self.max_log_bytes if self.unlike else self.max_log_rows * self.spans[0].entry_bytes
+        capacity = self.max_log_bytes if self.has_mixed_sizes else self.max_log_rows * self.spans[0].entry_bytes
         return _slots(_round(self.table_end, LINE), capacity, ROW_SLOTS)
 
     @cached_property
@@ -243,7 +243,7 @@ def layout_for(
 ) -> MediumLayout:
     """Return the layout whose row-log slots just hold the largest of these batches, given by their row numbers."""
     place = MediumLayout(num_rows, row_bytes, mlp_bytes, max([1, *map(len, batches)]), row_checksums)
-    return replace(place, max_log_bytes=max(map(place.log_bytes, batches), default=0)) if place.unlike else place
+    return replace(place, max_log_bytes=max(map(place.log_bytes, batches), default=0)) if place.has_mixed_sizes else place
 
 
 def _slots(start: int, capacity: int, count: int) -> tuple[Slot, ...]:

@@ -24,15 +24,15 @@ from .records import PendingRecord, RecordKind, Stamp
 class LogOrder:
     """One of the two logs: the `kind` of its row records.
 
-    They resume `ahead` batches after the logged batch (0 or 1).
+    They resume `batches_ahead` batches after the logged batch (0 or 1).
     """
 
     kind: RecordKind
-    ahead: int
+    batches_ahead: int
 
     def log_rows(self, media: Media, layout: MediumLayout, batch: int, rows: Ints, values: NDArray[Any]) -> PendingRecord:
         """Log the rows that the batch changes, with their values at its start (undo) or after it (redo)."""
-        return protocol.log_rows(media, layout, self.kind, batch + self.ahead, rows, values)
+        return protocol.log_rows(media, layout, self.kind, batch + self.batches_ahead, rows, values)
 
     def commit(self, media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None, stamp: Stamp) -> None:
         """Set both flags.
@@ -40,7 +40,7 @@ class LogOrder:
         `mlp` is None while the MLP log goes on. Undo then deletes the previous batch's checkpoint.
         """
         protocol.commit(media, layout, rows, mlp, stamp)
-        if not self.ahead:
+        if not self.batches_ahead:
             protocol.release(media, layout, rows, mlp)
 
     def rewrite(
@@ -56,7 +56,7 @@ class LogOrder:
 
         Redo first frees the previous log, whose home writes have ended.
         """
-        if self.ahead:
+        if self.batches_ahead:
             protocol.release(media, layout, log, mlp)
         protocol.write_rows(media, layout, rows, new_values)
 

@@ -131,13 +131,13 @@ class Write:
     """Bytes on their way into the durable image."""
 
     address: int
-    data: Bytes
+    content: Bytes
     device: bool = False
 
     @property
     def stop(self) -> int:
         """The first address after the bytes."""
-        return self.address + self.data.size
+        return self.address + self.content.size
 
     @property
     def lines(self) -> int:
@@ -147,7 +147,7 @@ class Write:
     def part(self, low: int, high: int) -> "Write":
         """Return the part of the write at addresses [low, high), perhaps without bytes."""
         start, stop = max(low - self.address, 0), max(high - self.address, 0)
-        return Write(self.address + start, self.data[start:stop], self.device)
+        return Write(self.address + start, self.content[start:stop], self.device)
 
     def words(self, granularity: int = WORD) -> Iterator["Write"]:
         """Yield the pieces that are written atomically, `granularity` bytes each."""
@@ -157,4 +157,4 @@ class Write:
 
 def non_empty(*writes: Write) -> list[Write]:
     """Return the writes that are not empty."""
-    return [write for write in writes if write.data.size]
+    return [write for write in writes if write.content.size]

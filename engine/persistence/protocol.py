@@ -168,7 +168,7 @@ def without_checksums(layout: MediumLayout, parts: Iterable[tuple[RowSpan, Bytes
     The values are (rows, row_bytes), or flat, row after row, if rows differ in size.
     """
     values = [stored_rows[:, : span.row_bytes] for span, stored_rows in parts]
-    return np.concatenate([NO_BYTES, *(rows.reshape(-1) for rows in values)]) if layout.unlike else values[0]
+    return np.concatenate([NO_BYTES, *(rows.reshape(-1) for rows in values)]) if layout.has_mixed_sizes else values[0]
 
 
 def damaged(span: RowSpan, stored_rows: Bytes) -> Ints:

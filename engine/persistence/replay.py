@@ -26,12 +26,12 @@ class PersistEvent:
 
     op: "embedding log", "mlp log", "commit", "embedding update" (undo) or "home write" (redo).
     batch: its batch; an MLP log has the parameters at the start of the batch (undo) or after the batch (redo).
-    done: 1 if the operation had ended, else the share that was done at the fault.
+    done_share: 1 if the operation had ended, else the share that was done at the fault.
     """
 
     op: str
     batch: int
-    done: float
+    done_share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class BatchChange:
     """The changes of one batch.
 
     rows: the numbers of the changed rows.
-    before, after: the rows' values, (rows, row_bytes) bytes, or flat, row after row, if rows differ in size.
+    values_before, values_after: the rows' values, (rows, row_bytes) bytes, or flat, row after row, if rows differ in size.
     mlp_before, mlp_after: the MLP's bytes.
     reader_before, reader_after: the reader's positions at the batch's start and end.
     """
 
     rows: Ints
-    before: NDArray[Any]
-    after: NDArray[Any]
+    values_before: NDArray[Any]
+    values_after: NDArray[Any]
     mlp_before: NDArray[Any]
     mlp_after: NDArray[Any]
     reader_before: int = 0
@@ -87,26 +87,30 @@ class LogWriter:
         place, steps, batch, change = (self.media, self.layout), self.steps, event.batch, self.changes[event.batch]
         match event.op:
             case "embedding log":
-                self.rows[batch] = steps.log_rows(*place, batch, change.rows, change.after if steps.ahead else change.before)
+                self.rows[batch] = steps.log_rows(
+                    *place, batch, change.rows, change.values_after if steps.batches_ahead else change.values_before
+                )
             case "mlp log":
-                pending = protocol.log_mlp(*place, batch + steps.ahead, change.mlp_after if steps.ahead else change.mlp_before)
-                self.mlp = pending if event.done >= 1 else self.mlp
+                pending = protocol.log_mlp(
+                    *place, batch + steps.batches_ahead, change.mlp_after if steps.batches_ahead else change.mlp_before
+                )
+                self.mlp = pending if event.done_share >= 1 else self.mlp
             case "commit":
                 steps.commit(*place, self.rows[batch], self.mlp, self._stamp(batch))
                 self.mlp, self.flagged_mlp = None, self.mlp
             case "embedding update" | "home write":
-                steps.rewrite(*place, self.rows[batch], self.flagged_mlp, change.rows, change.after)
+                steps.rewrite(*place, self.rows[batch], self.flagged_mlp, change.rows, change.values_after)
             case _:
                 raise BadInput(f"PersistEvent.op={event.op!r} is not known; {nearest_hint(event.op, get_args(Persists)[1:])}")
 
     def _stamp(self, batch: int) -> Stamp:
         """Return the stamp in the batch's flag: the state at its start (undo log) or at its end (redo log)."""
-        position, change, batches_ahead = self.start.position, self.changes[batch], self.steps.ahead
+        position, change, batches_ahead = self.start.position, self.changes[batch], self.steps.batches_ahead
         for n in range(position.batch + len(self.digests) - 1, batch + batches_ahead):
             batch_change = self.changes[n]
             self.digests.append(
                 checksums.digest_after_change(
-                    self.layout, self.digests[-1], batch_change.rows, batch_change.before, batch_change.after
+                    self.layout, self.digests[-1], batch_change.rows, batch_change.values_before, batch_change.values_after
                 )
             )
         reader = change.reader_after if batches_ahead else change.reader_before
@@ -125,7 +129,7 @@ def replay_events(
 ) -> CrashMedia:
     """Return the medium after a power loss under a persistence model, for `recover`.
 
-    Events come in the order of the protocol. An event under way keeps the first `done` share of its lines and a random word
+    Events come in the order of the protocol. An event under way keeps the first `done_share` of its lines and a random word
     prefix of the next line; each event is torn independently. An MLP log is flagged by the next commit after its end. Lines
     that a fence has left in the device's buffer keep a random prefix each; the start is durable. Nothing is torn within
     `granularity` bytes.
@@ -135,11 +139,11 @@ def replay_events(
     media.drain()
     writer = LogWriter(media, layout, log, start, changes)
     for event in events:
-        if event.done < 1:
+        if event.done_share < 1:
             media.hold()
         writer.carry_out(event)
-        if event.done >= 1:
+        if event.done_share >= 1:
             media.fence()
         else:
-            media.tear(max(event.done, 0.0), rng)
+            media.tear(max(event.done_share, 0.0), rng)
     return media.survivor(at_random(rng) if media.domain.buffered_lines else None)

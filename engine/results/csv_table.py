@@ -136,7 +136,7 @@ def constants_in_use(scenario: Scenario) -> dict[str, float]:
     """Return the value of every constant in use, by its name with its unit, as in `pmem.read-rate [GB/s]`."""
     constant_values: dict[str, float] = {}
     for device in powered_devices(scenario.system, scenario.machine).values():
-        constant_values |= device.stated
+        constant_values |= device.constant_values
     for label in _unread_columns(scenario.system, scenario.machine.host, scenario.machine.host_software):
         constant_values.pop(label, None)
     return constant_values

@@ -64,7 +64,7 @@ def report_results(
     for i, line in zip(range(len(scenarios)), lines, strict=False):
         if not line:
             return results
-        point_report = report.at(i) if isinstance(report.elapsed, np.ndarray) else report
+        point_report = report.point(i) if isinstance(report.elapsed, np.ndarray) else report
         results[i] = replace(
             results[i],
             breakdown=point_report.steady.rows,

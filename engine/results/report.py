@@ -72,7 +72,7 @@ class Report(InColumns):
 
     def at(self, i: int) -> "Report":
         """Return the report of one machine."""
-        return replace(super().at(i), machines=self.machines[i : i + 1])
+        return replace(super().point(i), machines=self.machines[i : i + 1])
 
 
 def run_report(run: Run, amounts: Traffic, scores: Scores) -> Report:
@@ -101,14 +101,17 @@ def undisturbed_report(
 ) -> Report:
     """Return the report of `batches` without a fault: as they were counted, or as an estimate scales them."""
     watts = sum(observed.idle_watts)
-    all_joules, logs = watts * whole_run.elapsed + sum(whole_run.work.joules), watts * whole_run.waits + whole_run.logs
+    all_joules, logs = (
+        watts * whole_run.elapsed + sum(whole_run.work.joules),
+        watts * whole_run.checkpoint_seconds + whole_run.checkpoint_joules,
+    )
     return Report(
         **_accounts([point.machine for point in points], whole_run.elapsed, observed.idle_watts, whole_run.work),
         amounts=points[0].plan.amounts,
         steady=observed.average,
-        stale=observed.stale,
+        stale=observed.staleness,
         batches=batches,
-        ledger=undisturbed_ledger(whole_run.elapsed, whole_run.waits, all_joules, logs),
+        ledger=undisturbed_ledger(whole_run.elapsed, whole_run.checkpoint_seconds, all_joules, logs),
     )
 
 
@@ -120,8 +123,8 @@ def _accounts(machines: Sequence[Machine], elapsed: Number, idle_watts: Iterable
         "static": {name: watts * elapsed for name, watts in zip(names, idle_watts, strict=True)},
         "dynamic": dict(zip(names, work.joules, strict=True)),
         "busy": dict(zip(names, work.busy, strict=True)),
-        "pmem_written": work.written,
-        "pmem_media_written": work.media,
+        "pmem_written": work.written_bytes,
+        "pmem_media_written": work.media_bytes,
     }
 
 
@@ -140,7 +143,7 @@ def _stale(run: Run) -> int:
     ages = [0]
     for segment in run.segments:
         commits = segment.cut.committed + 1 if segment.cut else segment.timeline.start.shape[0]
-        ages += [int(segment.timeline.state.stale[:commits].max(initial=0))]
+        ages += [int(segment.timeline.state.staleness[:commits].max(initial=0))]
     return max(ages)
 
 

@@ -62,7 +62,7 @@ def timeline_rows(line: TaskTimes) -> tuple[Row, ...]:
             "Batch": n,
             "Start [ms]": (start - low) / MS,
             "End [ms]": (end - low) / MS,
-            "Background": tasks[k].background or bool(tasks[k].during),
+            "Background": tasks[k].background or bool(tasks[k].gate_task),
         }
         for (n, k), task_start, task_end in zip(places, starts, stops, strict=True)
         for start, end in _pieces(line, k, task_start, task_end, low, high)
@@ -73,7 +73,7 @@ def _pieces(line: TaskTimes, k: int, start: float, end: float, low: float, high:
     """Return a task's spans within the window; a rolling log runs beside its gate task, or while a batch waits for it."""
     end = np.inf if isnan(end) else end
     pieces = [(start, end)]
-    if line.graph.tasks[k].during:
+    if line.graph.tasks[k].gate_task:
         gates = np.stack([line.start[:, line.template.gate], line.end[:, line.template.gate]], axis=1)
         gate_times = gates[(gates[:, 1] > start) & (gates[:, 0] < end)]
         pieces = [(max(start, float(a)), min(end, float(b))) for a, b in gate_times]

@@ -38,15 +38,15 @@ def undisturbed_results(
 
     `lengths` are the mean lookups a sample of each table in the points' data file.
     """
-    if observed.whole is None:
+    if observed.uncut_runs is None:
         raise ValueError("whole runs have to be observed.")
     scenarios, batches = [point.scenario for point in points], points[0].plan.amounts.batches
-    elapsed = observed.whole.elapsed.tolist()
-    report = undisturbed_report(points, observed, observed.whole, batches)
+    elapsed = observed.uncut_runs.elapsed.tolist()
+    report = undisturbed_report(points, observed, observed.uncut_runs, batches)
     point_notes = [
         (*notes, *run_warnings(point.scenario, point.machine, batches, seconds, lengths=lengths))
         for point, seconds in zip(points, elapsed, strict=True)
     ]
-    results = report_results(scenarios, report, UNDISTURBED, point_notes, observed.whole.lines)
+    results = report_results(scenarios, report, UNDISTURBED, point_notes, observed.uncut_runs.timelines)
     for point, seconds, result in zip(points, elapsed, results, strict=True):
         yield None if _first_strike(point.machine.scenario) < seconds else result

@@ -38,7 +38,7 @@ def surviving_events(m: Machine, segment: Segment, outage: Outage) -> tuple[Pers
     Persists under way finish if the fault spared all parts that they need.
     """
     lost_parts = outage.strikes[0].kind.destroys
-    return tuple(replace(e, done=1.0) if not lost_parts & _needs(m, e.op) else e for e in events(segment))
+    return tuple(replace(e, done_share=1.0) if not lost_parts & _needs(m, e.op) else e for e in events(segment))
 
 
 def _needs(m: Machine, op: str) -> frozenset[str]:

@@ -101,7 +101,7 @@ def _events(timeline: Timeline, cut_seconds: float, checkpoint_batch: int) -> tu
     ordered_events = []
     for k, task in enumerate(timeline.graph.tasks):
         start, end = timeline.start[:, k], timeline.end[:, k]
-        is_needed = ~(end <= flagged) if task.during else np.arange(len(start)) >= checkpoint_batch
+        is_needed = ~(end <= flagged) if task.gate_task else np.arange(len(start)) >= checkpoint_batch
         is_begun = is_needed & ((start < cut_seconds) | (end <= cut_seconds))
         for batch in np.flatnonzero(is_begun) if task.persists else ():
             is_ended = bool(end[batch] <= cut_seconds)

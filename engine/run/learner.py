@@ -230,8 +230,8 @@ def _change(learner: Learner, stretch: TrainedStretch, n: int, end_batch: int) -
     weights_after = stretch.kept[n + 1] if n + 1 < end_batch else stretch.weights
     return BatchChange(
         rows=_row_numbers(learner, rows),
-        before=stored_rows(shape, rows.before),
-        after=stored_rows(shape, rows.after),
+        values_before=stored_rows(shape, rows.before),
+        values_after=stored_rows(shape, rows.after),
         mlp_before=_mlp_bytes(stretch.kept[n].mlp, stretch.kept[n].mlp_state),
         mlp_after=_mlp_bytes(weights_after.mlp, weights_after.mlp_state),
     )

@@ -139,7 +139,7 @@ def offered_words(knob: Knob, scenario_word: Any) -> tuple[str, ...]:
     That word may name a part of another user.
     """
     parts = knob.choices if isinstance(knob.choices, PartNames) else None
-    words = tuple(parts.settled(word) or word for word in knob.allowed) if parts else knob.allowed
+    words = tuple(parts.scenario_name(word) or word for word in knob.allowed) if parts else knob.allowed
     return words if not parts or scenario_word in words else (*words, scenario_word)
 
 
@@ -256,7 +256,7 @@ def _choice(knob: Knob, setting: Any) -> str:
     is_integer = type(setting) is int or (isinstance(setting, float) and setting.is_integer())
     word = str(int(setting)) if is_integer and abs(setting) < 1e4 else setting
     parts = knob.choices if isinstance(knob.choices, PartNames) and isinstance(word, str) else None
-    word_in_force: str | None = parts.settled(word) if parts else word if word in knob.allowed else None
+    word_in_force: str | None = parts.scenario_name(word) if parts else word if word in knob.allowed else None
     if word_in_force is None:
         if parts and (refusal := parts.refusal(word)):
             raise BadKnob(f"{knob.path}={setting!r} {refusal}")
@@ -282,7 +282,7 @@ def _part_list(knob: Knob, parts: PartNames, text: str) -> str:
 
     Raises BadKnob for an unknown part.
     """
-    if unknown := next((name for name in part_names_in(text) if parts.settled(name) is None), None):
+    if unknown := next((name for name in part_names_in(text) if parts.scenario_name(name) is None), None):
         refusal = parts.refusal(unknown) or f"is not known; {nearest_hint(unknown, parts())}"
         raise BadKnob(f"{knob.path} names {unknown[:60]!r}, which {refusal}")
     return settled_list(parts, text)
@@ -290,7 +290,7 @@ def _part_list(knob: Knob, parts: PartNames, text: str) -> str:
 
 def settled_list(parts: PartNames, text: str) -> str:
     """Return a list of parts by their names in a scenario."""
-    return LISTING.join(sorted({parts.settled(name) or name for name in part_names_in(text)}))
+    return LISTING.join(sorted({parts.scenario_name(name) or name for name in part_names_in(text)}))
 
 
 def _assumption(knob: Knob, text: str) -> tuple[str, float]:

@@ -364,7 +364,7 @@ class MachineKnobs:
         if catalog.FOLDERS[1:]:
             for name, choices in PARTS.items():
                 if part_name := getattr(self, name):
-                    object.__setattr__(self, name, choices.settled(part_name) or part_name)
+                    object.__setattr__(self, name, choices.scenario_name(part_name) or part_name)
             object.__setattr__(self, "owned_parts", settled_list(OWNABLE, self.owned_parts))
 
     def __getstate__(self) -> tuple[dict[str, Any], tuple[OwnPart, ...]]:
@@ -393,7 +393,7 @@ def own_parts(machine: MachineKnobs) -> Iterator[OwnPart]:
     """Yield the user's own parts of a machine, each after the parts that it uses."""
     for name, choices in PARTS.items():
         if (part_name := getattr(machine, name)) and (part := known.find_part(choices.kinds, part_name)):
-            yield from part.whole
+            yield from part.with_used_parts
     for name in part_names_in(machine.owned_parts):
         if part := known.find_part(OWNABLE.kinds, name):
-            yield from part.whole
+            yield from part.with_used_parts

@@ -216,7 +216,7 @@ def with_checked_values(scenario: Scenario, checked: Mapping[str, Any]) -> Scena
     if isinstance(scenario, Recorder):
         if "machine.assume" in checked:
             raise RuntimeError("machine.assume cannot change within a stage, which reads what is `given` of the scenario itself.")
-        return cast(Scenario, scenario.changed(checked))
+        return cast(Scenario, scenario.with_changes(checked))
     grouped: dict[str, dict[str, Any]] = {}
     for path, setting in checked.items():
         group, _, name = path.rpartition(".")

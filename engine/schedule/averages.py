@@ -37,7 +37,7 @@ class Inputs(NamedTuple):
 
     kind: Ints
     accounts: Accounts
-    taken: DemandCosts
+    demand_costs: DemandCosts
     stretch: Stretch
 
 
@@ -84,13 +84,13 @@ def _observe(
     log_share: Floats,
 ) -> int:
     for p in machines:
-        reset_state(graph, state, inputs.kind, inputs.accounts, inputs.taken, p)
+        reset_state(graph, state, inputs.kind, inputs.accounts, inputs.demand_costs, p)
         failure = advance(graph, state)
         if failure:
             return int(failure)
         log_share[p] = _enter_window(graph, state, inputs.stretch, p, averages)
         if len(totals.makespan) > 0:
-            enter_run(graph, state, inputs.kind, inputs.accounts, inputs.taken, inputs.stretch, p, totals)
+            enter_run(graph, state, inputs.kind, inputs.accounts, inputs.demand_costs, inputs.stretch, p, totals)
     return 0
 
 
@@ -99,7 +99,7 @@ def reset_state(graph: Template, state: ScheduleState, kind: Ints, accounts: Acc
     """Reset the state to the start of a run, as far as it is read before it is written."""
     width = len(graph.tasks)
     for n in range(len(kind)):
-        state.stale[n] = 0
+        state.staleness[n] = 0
         is_repeat, first_task = n > 0 and kind[n] == kind[n - 1], n * width
         for k in range(width):
             run, task = state.tasks[first_task + k], graph.tasks[k]
@@ -112,10 +112,10 @@ def reset_state(graph: Template, state: ScheduleState, kind: Ints, accounts: Acc
             state.log_seconds[n] = state.tasks[first_task + graph.roll].left
     for server in range(graph.servers):
         state.servers[server].running, state.servers[server].last = -1, -1
-        state.queued[2 * server], state.queued[2 * server + 1] = 0, 0
+        state.queue_lengths[2 * server], state.queue_lengths[2 * server + 1] = 0, 0
     for slot in range(len(state.roll)):
         state.roll[slot] = -1
-    state.roll[NEWEST], state.roll[GATE_ON], state.roll[OVERFLOW] = 0 if graph.bound > 0 else -1, 0, 0
+    state.roll[NEWEST], state.roll[GATE_ON], state.roll[OVERFLOW] = 0 if graph.staleness_bound > 0 else -1, 0, 0
 
 
 @inner_kernel
@@ -124,9 +124,9 @@ def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: in
 
     Return the share of them in which a rolling log ran.
     """
-    batches, width, stale, log_batches = len(state.stale), len(graph.tasks), 0, 0.0
+    batches, width, stale, log_batches = len(state.staleness), len(graph.tasks), 0, 0.0
     window_batches = batches - 2 if batches > 2 else batches
-    averaged = window_batches + stretch.times * (stretch.last - stretch.first)
+    averaged = window_batches + stretch.repeats * (stretch.last_batch - stretch.first_batch)
     last_task = _last_task(graph, state, batches - 1)
     end_seconds, begin_seconds = (
         state.tasks[last_task].end,
@@ -134,25 +134,25 @@ def _enter_window(graph: Template, state: ScheduleState, stretch: Stretch, p: in
     )
     averages.step[p] = (end_seconds - begin_seconds) / averaged
     last_repeated, repeated_from = (
-        _last_task(graph, state, stretch.last),
-        state.tasks[_last_task(graph, state, stretch.first)].end,
+        _last_task(graph, state, stretch.last_batch),
+        state.tasks[_last_task(graph, state, stretch.first_batch)].end,
     )
     repeated_until = state.tasks[last_repeated].end
-    if stretch.times > 0.0:
-        averages.step[p] += stretch.times * (repeated_until - repeated_from) / averaged
+    if stretch.repeats > 0.0:
+        averages.step[p] += stretch.repeats * (repeated_until - repeated_from) / averaged
         add_critical_path(graph, state, last_repeated, repeated_from, averages.exposed[p])
         for k in range(width):
-            averages.exposed[p, k] *= stretch.times
+            averages.exposed[p, k] *= stretch.repeats
     add_critical_path(graph, state, last_task, begin_seconds, averages.exposed[p])
     for k in range(width):
         averages.exposed[p, k] /= averaged
     for n in range(batches):
-        stale = max(stale, state.stale[n])
+        stale = max(stale, state.staleness[n])
         if graph.roll >= 0:
             log_batches += n >= batches - window_batches and not np.isnan(state.tasks[n * width + graph.roll].end)
-        if graph.roll >= 0 and stretch.times > 0.0:
-            log_batches += stretch.times * logged_share(graph, state, n, repeated_from, repeated_until, end_seconds)
-    averages.stale[p] = stale
+        if graph.roll >= 0 and stretch.repeats > 0.0:
+            log_batches += stretch.repeats * logged_share(graph, state, n, repeated_from, repeated_until, end_seconds)
+    averages.staleness[p] = stale
     return log_batches / averaged
 
 

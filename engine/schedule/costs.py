@@ -12,8 +12,8 @@ import numpy as np
 
 from ..core.arrays import Floats, Ints
 from ..core.work import Work
-from ..hardware.columns import by_kind_rows, cost_columns, stack_devices
 from ..hardware.device import Device, duration, energy, slowest_share, stored_bytes
+from ..hardware.device_stacks import by_kind_rows, cost_columns, stack_devices
 from .kernels.template import ENERGY, SECONDS, STORED_BYTES
 
 

@@ -58,30 +58,30 @@ class UncutRuns(NamedTuple):
 
     elapsed: seconds of each run.
     work: the work done, by device.
-    waits, logs: the seconds that checkpoints expose, and the joules that they take.
-    lines: the timelines if the caller asked for them, else None each.
+    checkpoint_seconds, checkpoint_joules: the seconds that checkpoints expose, and the joules that they take.
+    timelines: the timelines if the caller asked for them, else None each.
     """
 
     elapsed: Floats
     work: WorkDone
-    waits: Number
-    logs: Number
-    lines: Iterable[TaskTimes | None] = repeat(None)
+    checkpoint_seconds: Number
+    checkpoint_joules: Number
+    timelines: Iterable[TaskTimes | None] = repeat(None)
 
 
 class Observations(NamedTuple):
     """Observations of P points, in columns.
 
     average: averages over the windows.
-    stale: the age of the oldest log at a commit [batches].
+    staleness: the age of the oldest log at a commit [batches].
     idle_watts: idle power by device, (V, P).
-    whole: the uncut runs if the caller asked for them.
+    uncut_runs: the uncut runs if the caller asked for them.
     """
 
     average: Steady
-    stale: Ints
+    staleness: Ints
     idle_watts: Floats
-    whole: UncutRuns | None
+    uncut_runs: UncutRuns | None
 
 
 Rendered = TypeVar("Rendered")
@@ -147,14 +147,14 @@ def _observed(
 
     Machines with the very same devices are scheduled once.
     """
-    demand_costs, machine_index = layout.taken(machines)
+    demand_costs, machine_index = layout.demand_costs(machines)
     queued = layout.log_queues_at(demand_costs)
     for demand in np.unique(queued):
         representatives, members = np.flatnonzero(queued == demand), np.flatnonzero(queued[machine_index] == demand)
         shape = len(layout.kind), len(layout.graph.tasks)
-        graph, template = layout.queued_at(int(demand))
+        graph, template = layout.graph_queued_at(int(demand))
         room = empty_totals(len(representatives) if detail else 0, shape, len(layout.cells), detail == TIMELINES)
-        part = demand_costs if len(representatives) == len(queued) else demand_costs.of(representatives)
+        part = demand_costs if len(representatives) == len(queued) else demand_costs.of_machines(representatives)
         member_index: Any = np.searchsorted(representatives, machine_index[members])
         member_index = slice(None) if np.array_equal(member_index, np.arange(len(representatives))) else member_index
         averages = Averages._make(
@@ -162,10 +162,10 @@ def _observed(
         )
         uncut_runs = None
         if detail:
-            room = room.of(member_index)
+            room = room.of_machines(member_index)
             uncut_runs = _uncut_runs(layout, averages, room, map(partial(TaskTimes, graph, template), room.start, room.end))
         average = steady_of(averages, layout.devices, layout.cells)
-        yield members.tolist(), Observations(average, averages.stale, part.idle_watts[:, member_index], uncut_runs)
+        yield members.tolist(), Observations(average, averages.staleness, part.idle_watts[:, member_index], uncut_runs)
 
 
 def _uncut_runs(layout: PlanLayout, averages: Averages, room: Totals, lines: Iterable[TaskTimes]) -> UncutRuns:
@@ -176,7 +176,7 @@ def _uncut_runs(layout: PlanLayout, averages: Averages, room: Totals, lines: Ite
         busy[layout.devices.index(name)] += room.cells[:, c, 0]
         joules[layout.devices.index(name)] += room.cells[:, c, 1]
         log_joules += room.cells[:, c, 1] if stage == "Checkpoint" else 0.0
-    work = WorkDone(busy, joules, room.written, room.media)
+    work = WorkDone(busy, joules, room.written_bytes, room.media_bytes)
     return UncutRuns(room.makespan, work, _waits(layout, averages, room), log_joules, lines if len(room.start) else repeat(None))
 
 
@@ -186,8 +186,10 @@ def _waits(layout: PlanLayout, averages: Averages, room: Totals) -> Floats:
     if not logs:
         return np.zeros(len(room.makespan))
     exposed, ends = averages.cells[:, logs, EXPOSED].sum(axis=1), np.array(room.ends.T, order="C")
-    ends[:, -1] = room.makespan - layout.stretch.times * (ends[:, layout.stretch.last] - ends[:, layout.stretch.first])
+    ends[:, -1] = room.makespan - layout.stretch.repeats * (
+        ends[:, layout.stretch.last_batch] - ends[:, layout.stretch.first_batch]
+    )
     often = np.ones(len(layout.kind))
-    often[layout.stretch.first + 1 : layout.stretch.last + 1] += layout.stretch.times
+    often[layout.stretch.first_batch + 1 : layout.stretch.last_batch + 1] += layout.stretch.repeats
     waits: Floats = (np.minimum(exposed[:, None], np.diff(ends, prepend=0.0, axis=1)) * often).sum(axis=1)
     return waits

@@ -31,10 +31,10 @@ class PlanLayout:
     accounts: the accounts of the demands.
     cells: (stage, device) of the breakdown's rows.
     demands_of: the demands of each device, by number.
-    written: bytes stored into persistent memory, (R, D).
+    written_bytes: bytes stored into persistent memory, (R, D).
     stretch: the batches that the represented run repeats.
     costs: a memo of the costs of devices, by identity.
-    queued: a memo of the graph and its arrays, by the demand in whose lane the rolling log waits.
+    graphs_by_log_queue: a memo of the graph and its arrays, by the demand in whose lane the rolling log waits.
     """
 
     graph: TaskGraph
@@ -45,12 +45,12 @@ class PlanLayout:
     accounts: Accounts
     cells: tuple[tuple[str, str], ...]
     demands_of: Mapping[str, Ints]
-    written: Floats
+    written_bytes: Floats
     stretch: Stretch = NO_REPEAT
     costs: dict[tuple[int, ...], tuple[Sequence[Device], Costs]] = field(default_factory=dict)
-    queued: dict[int, tuple[TaskGraph, Template]] = field(default_factory=dict)
+    graphs_by_log_queue: dict[int, tuple[TaskGraph, Template]] = field(default_factory=dict)
 
-    def taken(self, machines: Sequence[Mapping[str, Device]]) -> tuple[DemandCosts, Ints]:
+    def demand_costs(self, machines: Sequence[Mapping[str, Device]]) -> tuple[DemandCosts, Ints]:
         """Return the costs of the distinct machines, and the index of each machine among them.
 
         Machines with the very same devices are one. The costs of a device that several machines have are computed once.
@@ -64,12 +64,12 @@ class PlanLayout:
             swing = [[*map(attrgetter(watts_of), devices)] for watts_of in ("busy_watts", "idle_watts")]
             watts[:, v] = np.array(swing, dtype=np.float64)[:, column_of]
             if len(self.demands_of[name]) > 0:
-                costs = self._taken_by(name, devices)
+                costs = self._device_costs(name, devices)
                 column[:, self.demands_of[name]] = costs.column[:, :, column_of] + width
                 tables += costs.tables
                 width += costs.width
         return DemandCosts(
-            column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written, *watts
+            column, np.concatenate(tables, axis=1, out=np.empty((self.kinds, width))), self.written_bytes, *watts
         ), machine
 
     def log_queues_at(self, demand_costs: DemandCosts) -> Ints:
@@ -77,7 +77,7 @@ class PlanLayout:
 
         So the log never uses more of a slow medium than there is.
         """
-        logs = [k for k, task in enumerate(self.graph.tasks) if task.during]
+        logs = [k for k, task in enumerate(self.graph.tasks) if task.gate_task]
         if not logs:
             return np.zeros(demand_costs.column.shape[2], dtype=np.int64)
         columns, column = np.unique(demand_costs.column[SECONDS, self.accounts.task == logs[0]], return_inverse=True)
@@ -86,14 +86,14 @@ class PlanLayout:
         slowest: Ints = np.argmax(totals[column].reshape(-1, demand_costs.column.shape[2]), axis=0)
         return slowest
 
-    def queued_at(self, demand: int) -> tuple[TaskGraph, Template]:
+    def graph_queued_at(self, demand: int) -> tuple[TaskGraph, Template]:
         """Return the graph with its log waiting in the lane of a demand, by number, and its arrays."""
-        if demand not in self.queued:
+        if demand not in self.graphs_by_log_queue:
             graph = with_log_queued_at(self.graph, demand)
-            self.queued[demand] = graph, template_of(graph, len(self.kind))
-        return self.queued[demand]
+            self.graphs_by_log_queue[demand] = graph, template_of(graph, len(self.kind))
+        return self.graphs_by_log_queue[demand]
 
-    def _taken_by(self, name: str, devices: Sequence[Device]) -> Costs:
+    def _device_costs(self, name: str, devices: Sequence[Device]) -> Costs:
         """Return the costs of devices, each demand's side by side.
 
         Costs of few devices are remembered.
@@ -130,14 +130,16 @@ def lay_out_plan(graph: TaskGraph, devices: tuple[str, ...], batches: int, stret
         accounts=accounts,
         cells=cells,
         demands_of={name: np.flatnonzero(accounts.device == v) for v, name in enumerate(devices)},
-        written=np.stack([np.broadcast_to(amount, len(example)) for amount in stores], axis=1).copy(),
+        written_bytes=np.stack([np.broadcast_to(amount, len(example)) for amount in stores], axis=1).copy(),
         stretch=stretch,
     )
 
 
 def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Accounts, tuple[tuple[str, str], ...]]:
     """Return the accounts of all demands, and (stage, device) of each cell in the order of the breakdown's rows."""
-    entries = [(k, task.stage, demand.device, demand.beside) for k, task in enumerate(tasks) for demand in task.demands]
+    entries = [
+        (k, task.stage, demand.device, demand.excluded_from_busy) for k, task in enumerate(tasks) for demand in task.demands
+    ]
     pairs = {(stage, device) for _, stage, device, _ in entries} | {("Other", device) for device in devices}
     cells = tuple(sorted(pairs, key=lambda pair: (STAGES.index(pair[0]), devices.index(pair[1]))))
     rows = [(k, devices.index(device), cells.index((stage, device)), is_parallel) for k, stage, device, is_parallel in entries]
@@ -202,22 +204,24 @@ def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
             task, demands=(log_demand, *(other_demand for other_demand in task.demands if other_demand is not log_demand))
         )
 
-    return TaskGraph(tuple(queued(task) if task.during else task for task in graph.tasks))
+    return TaskGraph(tuple(queued(task) if task.gate_task else task for task in graph.tasks))
 
 
 def template_of(graph: TaskGraph, batches: int) -> Template:
     """Return a graph as the arrays of the event loop, for `batches` batches."""
     tasks = graph.tasks
     servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
-    rolls = [k for k, task in enumerate(tasks) if task.during]
+    rolls = [k for k, task in enumerate(tasks) if task.gate_task]
     if len(rolls) > 1:
         raise ValueError("a graph can have one rolling log.")
     rows: list[tuple[int, ...]] = []
     followers: list[int] = []
-    for task, same_batch, next_batch in zip(tasks, _followers(graph, "after"), _followers(graph, "after_previous"), strict=True):
-        first_follower, needs, is_apart = len(followers), len(set(task.after)), _is_apart(task, tasks)
+    for task, same_batch, next_batch in zip(
+        tasks, _followers(graph, "predecessors"), _followers(graph, "previous_batch_predecessors"), strict=True
+    ):
+        first_follower, needs, is_apart = len(followers), len(set(task.predecessors)), _is_apart(task, tasks)
         followers += same_batch + next_batch
-        waits = needs, needs + len(set(task.after_previous))
+        waits = needs, needs + len(set(task.previous_batch_predecessors))
         rows.append(
             (
                 servers[task.server],
@@ -234,20 +238,20 @@ def template_of(graph: TaskGraph, batches: int) -> Template:
         tasks=np.array(rows, TASK),
         followers=np.array(followers, dtype=np.int64),
         roll=rolls[0] if rolls else -1,
-        gate=graph.index(tasks[rolls[0]].during) if rolls else -1,
-        bound=tasks[rolls[0]].bound if rolls else 0,
+        gate=graph.index(tasks[rolls[0]].gate_task) if rolls else -1,
+        staleness_bound=tasks[rolls[0]].staleness_bound if rolls else 0,
         servers=len(servers),
     )
 
 
 def _is_apart(task: Task, tasks: tuple[Task, ...]) -> bool:
     """Return whether a task may run far ahead: it waits only for itself, no other task waits for it or shares its server."""
-    if (task.after, task.after_previous, task.background) != ((), (task.name,), False):
+    if (task.predecessors, task.previous_batch_predecessors, task.background) != ((), (task.name,), False):
         return False
     related_names = [
         other_task.name
         for other_task in tasks
-        if other_task.server == task.server or task.name in (*other_task.after, *other_task.after_previous)
+        if other_task.server == task.server or task.name in (*other_task.predecessors, *other_task.previous_batch_predecessors)
     ]
     return related_names == [task.name]
 

@@ -17,7 +17,7 @@ class Steady(InColumns):
     exposed: exposed seconds by task.
     busy: busy seconds by device.
     dynamic, static: joules by device, of amounts and power swing, and of static power.
-    written, media_written: bytes stored into persistent memory, and bytes that its media store for them.
+    written_bytes, media_bytes: bytes stored into persistent memory, and bytes that its media store for them.
     cells: the rows of the breakdown: stage, device, busy seconds, exposed seconds, joules.
     """
 
@@ -26,8 +26,8 @@ class Steady(InColumns):
     busy: Mapping[str, Number]
     dynamic: Mapping[str, Number]
     static: Mapping[str, Number]
-    written: Number
-    media_written: Number
+    written_bytes: Number
+    media_bytes: Number
     cells: tuple[Cell, ...]
 
     @property
@@ -54,4 +54,6 @@ def steady_of(averages: Averages, devices: Sequence[str], cells: Sequence[tuple[
         dict(zip(devices, column.T, strict=True)) for column in (averages.busy, averages.dynamic, averages.static)
     )
     rows = tuple([(*cell, *column.T) for cell, column in zip(cells, averages.cells.swapaxes(0, 1), strict=True)])
-    return Steady(averages.step, tuple(averages.exposed.T), busy, dynamic, static, averages.written, averages.media, rows)
+    return Steady(
+        averages.step, tuple(averages.exposed.T), busy, dynamic, static, averages.written_bytes, averages.media_bytes, rows
+    )

@@ -47,14 +47,14 @@ class TaskTimes:
         return float(self.end[:, self._not_rolling].max())
 
     @property
-    def ran(self) -> Floats:
+    def ran_shares(self) -> Floats:
         """The share of the batches after the first two in which each task ran, (K,): 1, less for logs that span batches."""
         shares: Floats = np.mean(~np.isnan(self.end[2 if len(self.end) > 2 else 0 :]), axis=0)
         return shares
 
     @property
     def _not_rolling(self) -> Flags:
-        return np.array([not task.during for task in self.graph.tasks])
+        return np.array([not task.gate_task for task in self.graph.tasks])
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ class Timeline(TaskTimes):
     """A line with its costs, on one machine.
 
     layout: the arrays of the plan.
-    taken: the costs of the demands.
-    kind: the row of `taken` for each batch, (N,).
+    demand_costs: the costs of the demands.
+    kind: the row of `demand_costs` for each batch, (N,).
     durations: seconds that each task takes alone, (N, K).
     log_queue: the demand, by number, in whose lane a rolling log waits.
     state, averages: the state of the event loop at the end, and the averages.
     """
 
     layout: PlanLayout
-    taken: DemandCosts
+    demand_costs: DemandCosts
     kind: Ints
     durations: Floats
     log_queue: int
@@ -80,19 +80,19 @@ class Timeline(TaskTimes):
     @cached_property
     def steady(self) -> Steady:
         """The averages over the batches after the first two."""
-        return steady_of(self.averages, self.layout.devices, self.layout.cells).at(0)
+        return steady_of(self.averages, self.layout.devices, self.layout.cells).point(0)
 
     @cached_property
     def busy(self) -> Floats:
         """Busy seconds of each demand by kind of batch, (D, R): 0 for work that does not count as busy time."""
-        spent: Floats = np.where(self.layout.accounts.beside[:, None], 0.0, by_demand(self.taken, SECONDS))
+        spent: Floats = np.where(self.layout.accounts.excluded_from_busy[:, None], 0.0, by_demand(self.demand_costs, SECONDS))
         return spent
 
     @cached_property
     def joules(self) -> Floats:
         """Joules of each demand beyond static power, by kind of batch, (D, R)."""
-        watts = self.taken.busy_watts[self.layout.accounts.device, 0]
-        joules: Floats = by_demand(self.taken, ENERGY) + self.busy * watts[:, None]
+        watts = self.demand_costs.busy_watts[self.layout.accounts.device, 0]
+        joules: Floats = by_demand(self.demand_costs, ENERGY) + self.busy * watts[:, None]
         return joules
 
 
@@ -101,8 +101,8 @@ class WorkDone(NamedTuple):
 
     busy: Number
     joules: Number
-    written: Number
-    media: Number
+    written_bytes: Number
+    media_bytes: Number
 
 
 class SlowBatches(NamedTuple):
@@ -126,15 +126,15 @@ def timeline(
     averages the batches of `stretch` are repeated.
     """
     layout = lay_out_plan(graph, tuple(devices), batches, stretch)
-    (demand_costs, _), kind = layout.taken([devices]), layout.kind
+    (demand_costs, _), kind = layout.demand_costs([devices]), layout.kind
     queue = reference.log_queue if reference else int(layout.log_queues_at(demand_costs)[0])
     if slow:
-        slow_costs, _ = layout.taken([{**devices, **slow.devices}])
+        slow_costs, _ = layout.demand_costs([{**devices, **slow.devices}])
         costs, bytes_written = (
             np.concatenate([getattr(device_costs, name) for device_costs in (demand_costs, slow_costs)])
-            for name in ("costs", "written")
+            for name in ("costs", "written_bytes")
         )
-        demand_costs, kind = demand_costs._replace(costs=costs, written=bytes_written), kind + layout.kinds * slow.batches
+        demand_costs, kind = demand_costs._replace(costs=costs, written_bytes=bytes_written), kind + layout.kinds * slow.batches
     lasting = np.zeros((len(graph.tasks), len(demand_costs.costs)))
     np.maximum.at(lasting, layout.accounts.task, by_demand(demand_costs, SECONDS))
     graph = with_log_queued_at(layout.graph, queue)
@@ -152,7 +152,7 @@ def by_demand(demand_costs: DemandCosts, quantity: int) -> Floats:
 def work_done(line: Timeline, end_seconds: EndSeconds) -> WorkDone:
     """Return the work done in the first `end_seconds`."""
     accounts = line.layout.accounts
-    share = np.zeros((len(line.taken.costs), len(line.graph.tasks)))
+    share = np.zeros((len(line.demand_costs.costs), len(line.graph.tasks)))
     np.add.at(share, line.kind, fraction_done(line, end_seconds))
     done_share = share.T[accounts.task]
     busy, joules = np.zeros((2, len(line.layout.devices)))
@@ -161,8 +161,8 @@ def work_done(line: Timeline, end_seconds: EndSeconds) -> WorkDone:
     return WorkDone(
         busy,
         joules,
-        float((done_share * np.ascontiguousarray(line.taken.written.T)).sum()),
-        float((done_share * by_demand(line.taken, STORED_BYTES)).sum()),
+        float((done_share * np.ascontiguousarray(line.demand_costs.written_bytes.T)).sum()),
+        float((done_share * by_demand(line.demand_costs, STORED_BYTES)).sum()),
     )
 
 

@@ -44,9 +44,9 @@ def table_placement(s: Scenario, system: System) -> TablePlacement:
     skews = Skews(skew(balance.work.lookups), skew(balance.work.rows)) if balance else Skews()
     far_skews = _far_skews(balance) if balance and system.tiers else FarSkews()
     links = _links(s, balance) if balance and "cxl" in system.devices else Links()
-    pooled, indices_sent = _crossings(s, system, balance) if system.scales else (NO_CROSSING, NO_CROSSING)
-    fullest = table_bytes(s) / s.machine.num_gpus * (skew(balance.held) if balance else 1.0)
-    replicas = choose_replicas(s, pooled, fullest) if system.replicates else NO_REPLICAS
+    pooled, indices_sent = _crossings(s, system, balance) if system.can_use_many_gpus else (NO_CROSSING, NO_CROSSING)
+    fullest = table_bytes(s) / s.machine.num_gpus * (skew(balance.table_bytes) if balance else 1.0)
+    replicas = choose_replicas(s, pooled, fullest) if system.can_replicate else NO_REPLICAS
     tables = _most_pieces(balance.pieces, balance.parts.number, _updated_alone(s)) if balance else s.model.num_tables
     return TablePlacement(balance, skews, far_skews, links, pooled, indices_sent, replicas, float(tables))
 
@@ -69,7 +69,7 @@ def _most_pieces(pieces: Pieces, parts: int, counted_tables: Flags) -> int:
 def _balance_in_force(s: Scenario, system: System) -> Balance | None:
     """Return the plan in force with each part's load; None for equal loads."""
     kind = kind_of(system)
-    way = s.policy.sharding or (kind.default if kind else EVEN_SHARES)
+    way = s.policy.sharding or (kind.default_sharding if kind else EVEN_SHARES)
     if kind is None or (way == EVEN_SHARES and not s.policy.plan):  # equal loads on any kind of part
         return None
     parts = kind.parts(s, system)
@@ -87,14 +87,14 @@ def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces, by_
     lookups, rows, index = loaded(spreads(s), pieces, number)
     tiers_in_force = tiers(s) if tiers else Tiers({}, np.zeros((2, s.model.num_tables)))
     far_rows, nbytes_by_place = (
-        spread_amounts(pieces, tiers_in_force.far, number),
-        spread_amounts(pieces, np.array([table_nbytes(s), *tiers_in_force.kept.values()]), number),
+        spread_amounts(pieces, tiers_in_force.far_rows, number),
+        spread_amounts(pieces, np.array([table_nbytes(s), *tiers_in_force.nbytes_by_memory.values()]), number),
     )
     work, weight = PartWork(lookups, rows, far_rows), None
     if len(row_kinds(s)[0]) > 1:
         weighted = loaded(spreads(s), pieces, number, np.array([by_table.lookups, by_table.rows]))
         weight = tuple(by_table.lookups.tolist()), tuple(by_table.rows.tolist())
-        work = PartWork(weighted[0], weighted[1], spread_amounts(pieces, tiers_in_force.far * by_table.far, number))
+        work = PartWork(weighted[0], weighted[1], spread_amounts(pieces, tiers_in_force.far_rows * by_table.far_rows, number))
     return Balance(
         parts,
         pieces,
@@ -103,7 +103,7 @@ def _part_balance(s: Scenario, system: System, parts: Parts, pieces: Pieces, by_
         index,
         nbytes_by_place[0],
         far_rows,
-        dict(zip(tiers_in_force.kept, nbytes_by_place[1:], strict=True)),
+        dict(zip(tiers_in_force.nbytes_by_memory, nbytes_by_place[1:], strict=True)),
         work,
         weight,
     )
@@ -123,8 +123,8 @@ def _plan_request(s: Scenario, system: System, parts: Parts, by_table: TableUnit
     far_rows = np.zeros((0, s.model.num_tables))
     if system.tiers:
         table_nbytes_by_place, far_rows = system.tiers(s)
-        far_rows = far_rows * by_table.far
-        single_part_seconds = single_part_seconds + far_rows.sum(axis=0) * units.far
+        far_rows = far_rows * by_table.far_rows
+        single_part_seconds = single_part_seconds + far_rows.sum(axis=0) * units.far_row
     nbytes = np.array([table_nbytes_by_place[place] for place, _, _, _ in places]).reshape(len(places), -1)
     rooms, sharing = tuple(capacity for _, _, capacity, _ in places), tuple(size for _, _, _, size in places)
     even_seconds, batch = float(single_part_seconds.sum()) / parts.number, spreads(s)
@@ -144,7 +144,7 @@ def _plan_request(s: Scenario, system: System, parts: Parts, by_table: TableUnit
         exchange_seconds += _crossing(units, index_crossing(parts, index_nbytes * index))
         piece_seconds = units.piece * _most_pieces(pieces, parts.number, by_table.pieces) if units.piece else 0.0
         return (
-            float(lookups.max() * units.lookup + rows.max() * units.row + outside_rows.max() * units.far)
+            float(lookups.max() * units.lookup + rows.max() * units.row + outside_rows.max() * units.far_row)
             + piece_seconds
             + exchange_seconds
         )
@@ -172,7 +172,7 @@ def _crossings(s: Scenario, system: System, balance: Balance | None) -> tuple[Cr
             even_crossing(parts, s.model.num_tables * sent_bytes(s)),
             even_crossing(parts, index * float(expected_accesses(s).lookups.sum())),
         )
-    cards, hosts = (kind.cards(s), kind.hosts) if kind else (1, False)
+    cards, hosts = (kind.network_cards(s), kind.hosts) if kind else (1, False)
     pooled, indices_sent = (crossing._replace(network=crossing.network / cards, hosts=hosts) for crossing in crossings)
     return pooled, indices_sent
 
@@ -182,9 +182,9 @@ def _far_skews(balance: Balance) -> FarSkews:
 
     Caches hold an even share of all parts' rows.
     """
-    rows, group = balance.work.far.sum(axis=0), balance.parts.group
+    rows, group = balance.work.far_rows.sum(axis=0), balance.parts.group
     return FarSkews(
-        skew(rows), *(skew(np.bincount(group, amounts).astype(np.float64)) for amounts in (rows, balance.work.far[1]))
+        skew(rows), *(skew(np.bincount(group, amounts).astype(np.float64)) for amounts in (rows, balance.work.far_rows[1]))
     )
 
 

@@ -43,7 +43,7 @@ def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, si
 
 def _refuse_stashing(s: Scenario, system: System) -> None:
     """Raise BadKnob for stashing under a system that does not hold all tables in HBM."""
-    if s.policy.stashing == "off" or system.stashes:
+    if s.policy.stashing == "off" or system.can_stash:
         return
     kernels = " with kernels by table" if system.groups else ""
     raise BadKnob(
@@ -62,7 +62,7 @@ def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, 
     for place, need in _needs(s, system).items():
         capacity, sentence = checks[place](s, need)
         problems += [sentence] if need > capacity else []
-    problems += [_replicas(s, system, placement), _stash(s) if system.stashes else ""]
+    problems += [_replicas(s, system, placement), _stash(s) if system.can_stash else ""]
     problems += [_cache(s) if system.memory == "ssd" else "", _gpu(s, system), _window(s, system)]
     problems += [_expanders(s, system.memory)] if "cxl" in system.devices else []
     gpu_bytes = _gpu_bytes(s, system, placement.balance) + hottest_bytes(s, placement.replicas.rows)
@@ -92,13 +92,13 @@ def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
 def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, plan_setting: str) -> str:
     """Return a sentence about the fullest part if only an even division would fit."""
     for place, need, capacity, size in memories(s, system):
-        part_bytes = balance.kept[place] if balance.kept else balance.held * need / table_bytes(s)
+        part_bytes = balance.nbytes_by_memory[place] if balance.nbytes_by_memory else balance.table_bytes * need / table_bytes(s)
         room_bytes = filled(part_bytes, size)
         fullest = int(room_bytes.argmax())
         if room_bytes[fullest] > capacity >= need / len(room_bytes):
             owner = f"{kind.title} {fullest}" if size == 1 else f"node {fullest}"
             alternative = "give it fewer tables" if s.policy.plan else "choose policy.sharding=planner or row-wise"
-            size_knob = kind.more or (HOST if place == "dram" else EXPANDER if place == "expander-dram" else CAPACITY)
+            size_knob = kind.room_knob or (HOST if place == "dram" else EXPANDER if place == "expander-dram" else CAPACITY)
             asks = plan_setting if s.policy.plan or s.policy.sharding else "policy.sharding=auto"
             return (
                 f"{asks} puts {_gb(room_bytes[fullest])} on {owner}, whose {place} has {_gb(capacity)} left for tables; "
@@ -118,7 +118,7 @@ def _needs(s: Scenario, system: System) -> dict[str, float]:
     A memory without a check always fits.
     """
     logs = log_bytes(s) if system.memory in ("pmem", "ssd") and not system.places else 0.0
-    return {place: need + logs for place, need in system.held(s).items() if place in CHECKS}
+    return {place: need + logs for place, need in system.nbytes_by_memory(s).items() if place in CHECKS}
 
 
 def _gpu_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
@@ -131,13 +131,13 @@ def _gpu_bytes(s: Scenario, system: System, balance: Balance | None) -> float:
 
 def _fullest_tables(s: Scenario, system: System, balance: Balance | None) -> float:
     """Return the bytes of tables or cache that the fullest GPU holds."""
-    uneven = balance if system.shards in ("gpus", "tiers", "kernels") else None
-    return (skew(uneven.kept.get("hbm", uneven.held)) if uneven else 1.0) * _even_tables(s, system)
+    uneven = balance if system.parts_kind in ("gpus", "tiers", "kernels") else None
+    return (skew(uneven.nbytes_by_memory.get("hbm", uneven.table_bytes)) if uneven else 1.0) * _even_tables(s, system)
 
 
 def _even_tables(s: Scenario, system: System) -> float:
     """Return the bytes of an even share of tables or cache in HBM."""
-    return system.held(s).get("hbm", 0.0) / s.machine.num_gpus
+    return system.nbytes_by_memory(s).get("hbm", 0.0) / s.machine.num_gpus
 
 
 def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
@@ -155,7 +155,7 @@ def _replicas(s: Scenario, system: System, placement: TablePlacement) -> str:
 
 def _one_gpu(s: Scenario, system: System) -> str:
     """Return a refusal of several GPUs under a system for one, else ""."""
-    if system.scales or (s.machine.num_gpus == 1 and s.machine.target_throughput is None):
+    if system.can_use_many_gpus or (s.machine.num_gpus == 1 and s.machine.target_throughput is None):
         return ""
     if s.machine.num_gpus == 1:
         return f"machine.target_throughput is not possible: system={s.system} trains on one GPU; set it to auto."
@@ -350,7 +350,7 @@ def _gpu(s: Scenario, system: System) -> str:
     need, capacity = 2 * mlp_bytes(s) + peak_bytes(s, tables), memory_bytes(s.machine)
     if need <= capacity:
         return ""
-    hbm_bytes = system.held(s).get("hbm", 0.0)
+    hbm_bytes = system.nbytes_by_memory(s).get("hbm", 0.0)
     if not hbm_bytes:
         return (
             f"machine.gpu={s.machine.gpu} has {_gib(capacity)}, but MLPs, gradients and activations need {_gib(need)}; "
@@ -358,9 +358,11 @@ def _gpu(s: Scenario, system: System) -> str:
         )
     room = room_for_tables(s, capacity - 2 * mlp_bytes(s))
     less = "lower policy.cache_load_factor" if system.cache else "lower policy.hot_rows_MiB" if system.hot else "use a cache"
-    if system.stashes and s.policy.stashing != "both" and room_for_tables(_all_stashed(s), capacity - 2 * mlp_bytes(s)) >= tables:
+    can_stash_more = system.can_stash and s.policy.stashing != "both"
+    if can_stash_more and room_for_tables(_all_stashed(s), capacity - 2 * mlp_bytes(s)) >= tables:
         less = "stash with policy.stashing=both, use a cache"
-    gpu_remedy = f"raise machine.num_gpus to {ceil(hbm_bytes / room)}, " if room > 0 and system.scales and not system.hot else ""
+    can_add_gpus = room > 0 and system.can_use_many_gpus and not system.hot
+    gpu_remedy = f"raise machine.num_gpus to {ceil(hbm_bytes / room)}, " if can_add_gpus else ""
     return (
         f"machine.num_gpus={s.machine.num_gpus} of {s.machine.gpu} hold {_gib(capacity)} each, but tables or cache, MLPs and "
         f"activations need {_gib(need)}; {gpu_remedy}{less}, or choose a larger GPU."

@@ -18,12 +18,12 @@ class Rooms(NamedTuple):
 
     room: index of each memory's room that a part has, (M, P).
     parts: number of parts that have each room.
-    left: free bytes of each room.
+    free_bytes: free bytes of each room.
     """
 
     room: Ints
     parts: Ints
-    left: Floats
+    free_bytes: Floats
 
 
 @entry_kernel
@@ -85,7 +85,7 @@ def _freest(rooms: Rooms, nbytes: Floats, table: Index, count: Index, busy: Floa
         if best_index == ALL_PARTS or _sooner(busy, part, queue[best_index]):
             fits = True
             for memory in range(len(nbytes)):
-                fits &= rooms.left[memory, rooms.room[memory, part]] >= nbytes[memory, table] / count
+                fits &= rooms.free_bytes[memory, rooms.room[memory, part]] >= nbytes[memory, table] / count
             best_index = queue_index if fits else best_index
         if best_index == 0:
             break
@@ -141,7 +141,7 @@ def _take(
     """Give a share of a piece to a part; with -1 `times`, take the share back."""
     busy[part] += times * seconds[table] / count
     for memory in range(len(nbytes)):
-        rooms.left[memory, rooms.room[memory, part]] -= times * nbytes[memory, table] / count
+        rooms.free_bytes[memory, rooms.room[memory, part]] -= times * nbytes[memory, table] / count
 
 
 @inner_kernel
@@ -159,5 +159,5 @@ def _take_all(rooms: Rooms, nbytes: Floats, seconds: Floats, table: Index, busy:
     for part in range(len(busy)):
         busy[part] += seconds[table] / len(busy)
     for memory in range(len(nbytes)):
-        for room in range(rooms.left.shape[1]):
-            rooms.left[memory, room] -= rooms.parts[memory, room] * nbytes[memory, table] / len(busy)
+        for room in range(rooms.free_bytes.shape[1]):
+            rooms.free_bytes[memory, room] -= rooms.parts[memory, room] * nbytes[memory, table] / len(busy)

@@ -21,12 +21,12 @@ from ..workload.bags import uneven_bags
 NAME, LANE = "Training loop", "training loop"
 
 
-def training_loop(predecessors: Names = (), after_previous: Names = (NAME,), lane: str = LANE) -> Task:
+def training_loop(predecessors: Names = (), previous_batch_predecessors: Names = (NAME,), lane: str = LANE) -> Task:
     """Return the task of the host's own software for a batch; `driven` counts its work.
 
     The loop may run ahead of the GPUs, but not of itself.
     """
-    return Task(NAME, "Other", (Demand("host", DriveBatch(), lane),), predecessors, after_previous)
+    return Task(NAME, "Other", (Demand("host", DriveBatch(), lane),), predecessors, previous_batch_predecessors)
 
 
 def with_training_loop(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:

@@ -44,7 +44,7 @@ from .system import System, cache_policy
 from .traffic import INDEX_BYTES, keeps_state, log_bytes, mlp_bytes, sort_nbytes, table_states
 
 EVEN_SHARES = "interleaved"
-RATIO_FIELDS = ("lookup", "row", "far")  # fields of `Units` that differ with a table's rows
+RATIO_FIELDS = ("lookup", "row", "far_row")  # fields of `Units` that differ with a table's rows
 
 
 class Units(NamedTuple):
@@ -53,7 +53,7 @@ class Units(NamedTuple):
     lookup: a lookup.
     row: a unique row.
     fabric, network: a byte over the fabric and over the network.
-    far: additional seconds of a row outside HBM.
+    far_row: additional seconds of a row outside HBM.
     piece: additional seconds of each piece of a table, of any size.
     """
 
@@ -61,7 +61,7 @@ class Units(NamedTuple):
     row: float
     fabric: float
     network: float
-    far: float = 0.0
+    far_row: float = 0.0
     piece: float = 0.0
 
 
@@ -69,14 +69,14 @@ class TableUnits(NamedTuple):
     """Seconds of one part by table.
 
     units: seconds of the first table's rows.
-    lookups, rows, far: ratios to them of each table's lookups, unique rows, and rows outside HBM, (T,).
+    lookups, rows, far_rows: ratios to them of each table's lookups, unique rows, and rows outside HBM, (T,).
     pieces: True for tables that are updated one by one.
     """
 
     units: Units
     lookups: Floats
     rows: Floats
-    far: Floats
+    far_rows: Floats
     pieces: Flags
 
 
@@ -85,19 +85,19 @@ class Kind(NamedTuple):
 
     title: name for readers.
     parts: number and groups of the parts of a scenario.
-    default: automatic way of sharding.
+    default_sharding: automatic way of sharding.
     units: seconds of one part by kind of row.
-    cards: network cards that share the traffic of one part.
-    more: knob to raise for more room, if not a memory's own capacity.
+    network_cards: network cards that share the traffic of one part.
+    room_knob: knob to raise for more room, if not a memory's own capacity.
     hosts: True if the parts are hosts, which exchange for their GPUs.
     """
 
     title: str
     parts: Callable[[Scenario, System], Parts]
-    default: str
+    default_sharding: str
     units: Callable[[Scenario, System, RowKind], Units]
-    cards: Callable[[Scenario], int] = lambda s: 1
-    more: str = ""
+    network_cards: Callable[[Scenario], int] = lambda s: 1
+    room_knob: str = ""
     hosts: bool = False
 
 
@@ -169,13 +169,15 @@ def _missed(s: Scenario, system: System) -> float:
 
 def _tiered_units(s: Scenario, system: System, kind: RowKind) -> Units:
     """Return the units of a GPU whose rows outside HBM cross its own link both ways."""
-    return _gpu_units(s, system, kind)._replace(far=2 * mean_bytes(kind.row) * _marginal_seconds(_build_device(s, "pcie"), Copy))
+    return _gpu_units(s, system, kind)._replace(
+        far_row=2 * mean_bytes(kind.row) * _marginal_seconds(_build_device(s, "pcie"), Copy)
+    )
 
 
 def _kernel_units(s: Scenario, system: System, kind: RowKind) -> Units:
     """Return the units of a GPU whose threads access rows outside HBM over its link."""
     gpu_units = _gpu_units(s, replace(system, cache=None), kind)
-    return gpu_units._replace(far=2 * mean_bytes(kind.row) * _marginal_seconds(_build_device(s, "pcie"), Direct))
+    return gpu_units._replace(far_row=2 * mean_bytes(kind.row) * _marginal_seconds(_build_device(s, "pcie"), Direct))
 
 
 def _host_units(s: Scenario, system: System, kind: RowKind) -> Units:
@@ -208,7 +210,7 @@ def _module_units(s: Scenario, system: System, kind: RowKind) -> Units:
     memory, row = _build_device(s, name), kind.row
     requester: Requester = "near-data" if is_near_data else "host"
     read_seconds, update_seconds = (
-        _marginal_seconds(memory, lambda n: RowReads(n, row, by=requester)),
+        _marginal_seconds(memory, lambda n: RowReads(n, row, requester=requester)),
         _marginal_seconds(memory, lambda n: RowUpdates(n, row, requester)),
     )
     log_seconds = (
@@ -238,11 +240,11 @@ GPUS = Kind(
     lambda s, system: Parts(s.machine.num_gpus, s.machine.gpus_per_node),
     "planner",
     _gpu_units,
-    more="machine.num_gpus",
+    room_knob="machine.num_gpus",
 )
 KINDS: Mapping[str, Kind] = {
     "gpus": GPUS,
-    "tiers": GPUS._replace(default=EVEN_SHARES, units=_tiered_units),
+    "tiers": GPUS._replace(default_sharding=EVEN_SHARES, units=_tiered_units),
     "kernels": GPUS._replace(units=_kernel_units),
     "nodes": Kind(
         "node",
@@ -258,7 +260,7 @@ KINDS: Mapping[str, Kind] = {
         lambda s, system: Parts(s.machine.embedding_servers, 1),
         EVEN_SHARES,
         _server_units,
-        more="machine.embedding_servers",
+        room_knob="machine.embedding_servers",
     ),
     "modules": Kind("module", _modules, EVEN_SHARES, _module_units),
 }
@@ -266,7 +268,7 @@ KINDS: Mapping[str, Kind] = {
 
 def kind_of(system: System) -> Kind | None:
     """Return the kind of a system's parts; None if the system shares all its work evenly."""
-    return KINDS[system.shards] if system.shards else None
+    return KINDS[system.parts_kind] if system.parts_kind else None
 
 
 def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]:
@@ -276,12 +278,12 @@ def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]
     """
     machine, dram = s.machine, (s.machine.host_dram_GiB or 0.0) * GiB
     rooms: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": ((machine.server_dram_GiB or 0.0) * GiB, 1)}
-    if system.shards in ("gpus", "tiers", "kernels"):
+    if system.parts_kind in ("gpus", "tiers", "kernels"):
         dram -= system.caches(s)[0] * row_bytes(s) / nodes(machine) if system.caches else 0.0
         hbm = room_for_tables(s, memory_bytes(machine) - 2 * mlp_bytes(s))
         rooms = {"dram": (dram, gpus_in_node(machine)), "hbm": (hbm, 1)}
-    if system.shards == "modules":
+    if system.parts_kind == "modules":
         count = _modules(s, system).number
         channel_bytes = (machine.expander_dram_GiB or 0.0) * GiB / count
         rooms = {"expander-dram": (channel_bytes, 1), "pmem": (module_bytes(machine) - log_bytes(s) / count, 1)}
-    return [(place, need, *rooms[place]) for place, need in system.held(s).items() if place in rooms]
+    return [(place, need, *rooms[place]) for place, need in system.nbytes_by_memory(s).items() if place in rooms]

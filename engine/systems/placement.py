@@ -27,24 +27,24 @@ Tables = tuple[int, ...]
 
 
 class Placement(NamedTuple):
-    """The tables in each memory, by number; `below` is the memory below DRAM."""
+    """The tables in each memory, by number; `below_dram` is the memory below DRAM."""
 
     hbm: Tables
     dram: Tables
-    below: Tables
+    below_dram: Tables
 
 
 class Levels(NamedTuple):
     """A batch's unique rows, or shares of them, by memory outside HBM.
 
     dram: rows of tables in DRAM.
-    cached: rows of lower tables in DRAM's cache.
+    dram_cache: rows of lower tables in DRAM's cache.
     scm: rows in storage-class memory.
     drives: rows on drives.
     """
 
     dram: Amount
-    cached: Amount
+    dram_cache: Amount
     scm: Amount
     drives: Amount
 
@@ -52,12 +52,12 @@ class Levels(NamedTuple):
 class Tiers(NamedTuple):
     """Bytes and rows of each table by memory.
 
-    kept: bytes of each table in each memory, (T,).
-    far: unique rows of a batch outside HBM, in DRAM and below it, (2, T).
+    nbytes_by_memory: bytes of each table in each memory, (T,).
+    far_rows: unique rows of a batch outside HBM, in DRAM and below it, (2, T).
     """
 
-    kept: Mapping[str, Floats]
-    far: Floats
+    nbytes_by_memory: Mapping[str, Floats]
+    far_rows: Floats
 
 
 @memoised()
@@ -124,8 +124,8 @@ def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats
     """Return the unique rows of a batch by memory outside HBM and by table, (LEVELS, T)."""
     dense, unique = placement(s, dram_cache_rows * row_bytes(s)), expected_accesses(s).unique_rows
     cache_sizes = (dram_cache_rows, max(dram_cache_rows, scm_rows))
-    dram_misses, scm_misses = (missed_rows(s, "lru", rows, tables=dense.below) for rows in cache_sizes)
-    tier_masks = [np.isin(np.arange(len(unique)), tables) for tables in (dense.dram, dense.below)]
+    dram_misses, scm_misses = (missed_rows(s, "lru", rows, tables=dense.below_dram) for rows in cache_sizes)
+    tier_masks = [np.isin(np.arange(len(unique)), tables) for tables in (dense.dram, dense.below_dram)]
     fetched = np.minimum(dram_misses, tier_masks[1] * unique)
     missed = np.minimum(scm_misses, fetched)
     return np.array([tier_masks[0] * unique, tier_masks[1] * unique - fetched, fetched - missed, missed])
@@ -143,9 +143,11 @@ def level_shares(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels
     Each cache also holds all rows of the smaller one above it.
     """
     dense = placement(s, dram_cache_rows * row_bytes(s))
-    unique_rows, below_share = float(expected_accesses(s).unique_rows.sum()), share_of_rows(s, dense.below)
+    unique_rows, below_share = float(expected_accesses(s).unique_rows.sum()), share_of_rows(s, dense.below_dram)
     cache_sizes = (dram_cache_rows, max(dram_cache_rows, scm_rows))
-    dram_misses, scm_misses = (expected_moves(s, "lru", rows, tables=dense.below).misses / unique_rows for rows in cache_sizes)
+    dram_misses, scm_misses = (
+        expected_moves(s, "lru", rows, tables=dense.below_dram).misses / unique_rows for rows in cache_sizes
+    )
     fetched = min(dram_misses, below_share)
     missed = min(scm_misses, fetched)
     return Levels(share_of_rows(s, dense.dram), below_share - fetched, fetched - missed, missed)

@@ -23,15 +23,15 @@ class RowKind(NamedTuple):
     row: the row with its optimizer state and checksum.
     vector: bytes that a lookup reads of the row.
     gradient: its gradient in fp32.
-    wider: additional bytes of its vector in fp32, in which vectors are added up.
-    beside: state and checksum beside its vector.
+    fp32_extra: additional bytes of its vector in fp32, in which vectors are added up.
+    state_and_checksum: state and checksum beside its vector.
     """
 
     row: RowBytes
     vector: RowBytes
     gradient: RowBytes
-    wider: RowBytes
-    beside: RowBytes
+    fp32_extra: RowBytes
+    state_and_checksum: RowBytes
 
 
 class RowSizes(NamedTuple):
@@ -39,17 +39,17 @@ class RowSizes(NamedTuple):
 
     unique: unique rows.
     by_lookup: a row for each lookup.
-    moved: rows that a cache moves.
+    moved_row: rows that a cache moves.
     levels: rows in each memory outside HBM.
-    far: rows in all these memories.
+    far_row: rows in all these memories.
     hot: rows that the system treats as popular.
     """
 
     unique: RowKind
     by_lookup: RowKind
-    moved: RowKind
+    moved_row: RowKind
     levels: tuple[RowKind, ...]
-    far: RowBytes
+    far_row: RowBytes
     hot: RowKind
 
 

@@ -24,15 +24,15 @@ class Parts(NamedTuple):
     """The number of parts, and the size of each group except perhaps the last."""
 
     number: int
-    inside: int
+    group_size: int
 
     @property
     def group(self) -> Ints:
         """Return the group of each part, (P,)."""
-        return np.arange(self.number) // self.inside
+        return np.arange(self.number) // self.group_size
 
     @property
-    def beside(self) -> Ints:
+    def group_sizes(self) -> Ints:
         """Return the size of each part's group, (P,)."""
         group = self.group
         return np.bincount(group)[group].astype(np.int64)
@@ -40,7 +40,7 @@ class Parts(NamedTuple):
     @property
     def groups(self) -> int:
         """The number of groups."""
-        return ceil(self.number / self.inside)
+        return ceil(self.number / self.group_size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,13 +127,13 @@ class Shares(NamedTuple):
     """Owners of pieces at some places, (N,).
 
     owner: the owner of each share; a share is one of those over which a piece's rows are spread.
-    first: index of a piece's first share.
-    many: number of a piece's shares.
+    first_share: index of a piece's first share.
+    share_count: number of a piece's shares.
     """
 
     owner: Ints
-    first: Ints
-    many: Ints
+    first_share: Ints
+    share_count: Ints
 
 
 def shares(place: Ints, runs: Sequence[Sequence[int]], parts: int) -> Shares:
@@ -161,8 +161,10 @@ def spread_amounts(pieces: Pieces, amounts: Floats, parts: int) -> Floats:
 def _spread(table: Ints, width: Floats, piece_shares: Shares, amounts: Floats, part_amounts: Floats) -> None:
     for piece in range(len(table)):
         for row in range(len(amounts)):
-            share_amount = amounts[row, table[piece]] * width[piece] / piece_shares.many[piece]
-            for share in range(piece_shares.first[piece], piece_shares.first[piece] + piece_shares.many[piece]):
+            share_amount = amounts[row, table[piece]] * width[piece] / piece_shares.share_count[piece]
+            for share in range(
+                piece_shares.first_share[piece], piece_shares.first_share[piece] + piece_shares.share_count[piece]
+            ):
                 part_amounts[row, piece_shares.owner[share]] += share_amount
 
 
@@ -257,9 +259,9 @@ def loaded(batch: Spreads, pieces: Pieces, parts: int, weight: Floats | None = N
     """
     weight = np.ones((2, batch.tables.shape[1])) if weight is None else weight
     piece_shares, part_loads = shares(pieces.place, pieces.runs, parts), np.zeros((3, parts))
-    offsets, spread_loads, length = np.zeros_like(piece_shares.first), [np.zeros(0)], 0
+    offsets, spread_loads, length = np.zeros_like(piece_shares.first_share), [np.zeros(0)], 0
     for count in sorted({len(run) for run in pieces.runs}):
-        in_run = piece_shares.many == count
+        in_run = piece_shares.share_count == count
         spread_loads.append(batch.over(count, pieces.table[in_run]).reshape(-1))
         offsets[in_run] = length + pieces.table[in_run] * 2 * count
         length += len(spread_loads[-1])
@@ -280,7 +282,7 @@ def _load(
     part_loads: Floats,
 ) -> None:
     for piece in range(len(table)):
-        first_share, share_count = piece_shares.first[piece], piece_shares.many[piece]
+        first_share, share_count = piece_shares.first_share[piece], piece_shares.share_count[piece]
         for share in range(share_count):
             lookups, rows = tables[0, table[piece]], tables[1, table[piece]]
             if share_count > 1:

@@ -158,12 +158,12 @@ def least_host_dram(s: Scenario, system: System) -> float:
 def _in_host(s: Scenario, system: System) -> float:
     """Return the bytes of tables and caches in the DRAM of one host."""
     cache = cached_rows(s) * row_bytes(s) if system.memory == "ssd" and not system.places else 0.0
-    return (_held_bytes(s, system, "dram") + cache + (stashed_bytes(s) if system.stashes else 0.0)) / nodes(s.machine)
+    return (_held_bytes(s, system, "dram") + cache + (stashed_bytes(s) if system.can_stash else 0.0)) / nodes(s.machine)
 
 
 def _held_bytes(s: Scenario, system: System, place: str) -> float:
     """Return the bytes that a system keeps in a memory."""
-    return system.held(s).get(place, 0.0)
+    return system.nbytes_by_memory(s).get(place, 0.0)
 
 
 def _capacity(s: Scenario, system: System) -> float:

@@ -42,7 +42,7 @@ class LogPolicy:
         return self.log != "" and self.mlp_staleness_bound == 0 and not self.relaxed_lookup
 
     @property
-    def loses(self) -> str:
+    def loss_clause(self) -> str:
         """The loss of a power failure, as text: everything, the batch, or MLP batches too."""
         if not self.log:
             return "starts again"
@@ -75,7 +75,7 @@ class Cache:
 
     policy: the default cache policy.
     rows: capacity in rows, over all tables.
-    others: the other policies that can be chosen.
+    other_policies: the other policies that can be chosen.
     at_once: batches that are fetched together, on their union.
     window: batches whose rows must be held together; with 0, rows that do not fit are used without being kept.
     in_sets: True if a row may only stand in one set of 32.
@@ -84,7 +84,7 @@ class Cache:
 
     policy: str
     rows: Callable[[Scenario], float]
-    others: tuple[str, ...] = ()
+    other_policies: tuple[str, ...] = ()
     at_once: Callable[[Scenario], int] = lambda s: 1
     window: Callable[[Scenario], int] = lambda s: 0
     in_sets: bool = False
@@ -101,10 +101,10 @@ class System:
     plan: makes the tasks of a batch.
     log_policy: its own log policy.
     family, baseline: systems shown together, and the one they are compared with.
-    relaxes: True if staleness and relaxed lookup can be chosen.
-    shards: the kind of its parts (`systems.parts.KINDS`), "" if all share all work evenly.
-    replicates: True if its GPUs can all hold the most popular rows.
-    stashes: True if its tables can leave HBM while the dense layers train.
+    can_relax: True if staleness and relaxed lookup can be chosen.
+    parts_kind: the kind of its parts (`systems.parts.KINDS`), "" if all share all work evenly.
+    can_replicate: True if its GPUs can all hold the most popular rows.
+    can_stash: True if its tables can leave HBM while the dense layers train.
     cache: its row cache, None without one.
     caches: rows in its caches in DRAM and in SCM, of a system that places tables over several memories.
     tiers: each table's bytes and rows by memory, of such a system.
@@ -128,10 +128,10 @@ class System:
     log_policy: LogPolicy = LogPolicy()
     family: str = "TrainingCXL"
     baseline: str = "pmem"
-    relaxes: bool = False
-    shards: str = ""
-    replicates: bool = False
-    stashes: bool = False
+    can_relax: bool = False
+    parts_kind: str = ""
+    can_replicate: bool = False
+    can_stash: bool = False
     cache: Cache | None = None
     caches: Callable[[Scenario], tuple[float, float]] | None = None
     tiers: Callable[[Scenario], Tiers] | None = None
@@ -147,7 +147,7 @@ class System:
     recover: Callable[[Scenario, RecoveryWork], tuple[Task, ...]] | None = None
 
     @property
-    def scales(self) -> bool:
+    def can_use_many_gpus(self) -> bool:
         """Whether the system can use several GPUs, which needs a network."""
         return "network" in self.devices
 
@@ -155,7 +155,7 @@ class System:
         """Return the tasks of a batch with the training loop that drives it."""
         return TaskGraph(with_training_loop(settled.scenario, self.plan(settled, t)))
 
-    def held(self, s: Scenario) -> Mapping[str, float]:
+    def nbytes_by_memory(self, s: Scenario) -> Mapping[str, float]:
         """Return the bytes that the system keeps in each memory."""
         return self.places(s) if self.places else {self.memory: table_bytes(s)}
 
@@ -208,7 +208,7 @@ def system_of(settled: Settled) -> System:
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:
     """Return the cache policy in force; raises BadKnob for one that the system cannot have."""
-    policy_name, allowed = scenario.policy.cache_policy or cache.policy, (cache.policy, *cache.others)
+    policy_name, allowed = scenario.policy.cache_policy or cache.policy, (cache.policy, *cache.other_policies)
     if policy_name not in allowed:
         raise BadKnob(
             f"policy.cache_policy={policy_name} is not possible: system={scenario.system} keeps rows by {' or '.join(allowed)}; "
@@ -243,13 +243,13 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
         system_policy.mlp_staleness_bound if policy.mlp_staleness_bound_batches is None else policy.mlp_staleness_bound_batches
     )
     relaxed = system_policy.relaxed_lookup if policy.relaxed_lookup is None else policy.relaxed_lookup
-    if not system.relaxes and bound != system_policy.mlp_staleness_bound:
+    if not system.can_relax and bound != system_policy.mlp_staleness_bound:
         raise BadKnob(
             f"policy.mlp_staleness_bound_batches={bound} is not possible: system={scenario.system} "
             f"{'logs the MLP with every batch' if system_policy.log else LOG_CLAUSES['']}; "
             "set it to auto or 0, or choose system=cxl."
         )
-    if not system.relaxes and relaxed:
+    if not system.can_relax and relaxed:
         raise BadKnob(
             f"policy.relaxed_lookup=on is not possible: system={scenario.system} looks rows up after the update; "
             "set it to auto or off, or choose system=cxl."
@@ -309,14 +309,14 @@ def _around_host(system: System) -> tuple[str, ...]:
 def _bench(system: System) -> tuple[str, ...]:
     """Return the devices of a machine on which every system of one family can run.
 
-    Devices in hosts of their own (`apart`) are no part of it.
+    Devices in hosts of their own are no part of it.
     """
     family = (relative for relative in all_variants("systems").values() if relative.family == system.family)
     family_devices = {device for relative in family for device in (*relative.devices, *_around_host(relative))}
     return tuple(
         name
         for name, kind in all_variants("devices").items()
-        if name == "wall" or name in system.devices or (name in family_devices and not kind.apart)
+        if name == "wall" or name in system.devices or (name in family_devices and not kind.in_own_hosts)
     )
 
 

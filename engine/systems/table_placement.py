@@ -23,9 +23,9 @@ class Balance:
     parts, pieces: the parts and the plan.
     lookups, rows, indices: lookups, unique rows and indices; a range of a table's columns counts as that share of a lookup or
         row.
-    held: bytes of tables.
-    far: unique rows outside HBM, in DRAM and below it, (2, P), of a system with several memories.
-    kept: bytes in each memory, of such a system.
+    table_bytes: bytes of tables.
+    far_rows: unique rows outside HBM, in DRAM and below it, (2, P), of a system with several memories.
+    nbytes_by_memory: bytes in each memory, of such a system.
     work: cost of lookups and rows.
     weight: cost of each table's lookups and rows, (2, T), of unlike rows.
     """
@@ -35,9 +35,9 @@ class Balance:
     lookups: Floats
     rows: Floats
     indices: Floats
-    held: Floats
-    far: Floats
-    kept: Mapping[str, Floats]
+    table_bytes: Floats
+    far_rows: Floats
+    nbytes_by_memory: Mapping[str, Floats]
     work: "PartWork"
     weight: Weight
 
@@ -51,18 +51,18 @@ class PartWork(NamedTuple):
 
     lookups: Floats
     rows: Floats
-    far: Floats
+    far_rows: Floats
 
 
 class FarSkews(NamedTuple):
-    """Skews of unique rows outside HBM: over GPUs, over nodes, and `below` DRAM.
+    """Skews of unique rows outside HBM: over GPUs, over nodes, and `below_dram` DRAM.
 
     The last is over nodes. A skew is the largest part's amount over the mean.
     """
 
     gpu: float = 1.0
     node: float = 1.0
-    below: float = 1.0
+    below_dram: float = 1.0
 
 
 class Links(NamedTuple):
@@ -86,7 +86,7 @@ class TablePlacement:
     """The plan of tables in force and its effects on a batch.
 
     balance: None if all parts have an even share.
-    skews, far, links: imbalance of parts, memories and links.
+    skews, far_skews, links: imbalance of parts, memories and links.
     pooled, indices: bytes that cross between parts, one way, without replicated rows.
     replicas: the replicated rows.
     tables: pieces of tables on the part with most of them.
@@ -95,7 +95,7 @@ class TablePlacement:
 
     balance: Balance | None = None
     skews: Skews = field(default_factory=Skews)
-    far: FarSkews = field(default_factory=FarSkews)
+    far_skews: FarSkews = field(default_factory=FarSkews)
     links: Links = field(default_factory=Links)
     pooled: Crossing = NO_CROSSING
     indices: Crossing = NO_CROSSING

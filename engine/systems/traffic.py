@@ -36,12 +36,12 @@ class Traffic:
 
     rows, raw_share: unique rows; share of lookups whose row the batch before has written.
     misses, evicted: rows that the system's cache fetches, and sends home.
-    missed, refused: lookups of rows absent when the batch began; misses without a place, used where they live.
+    missed_lookups, refused: lookups of rows absent when the batch began; misses without a place, used where they live.
     cold: unique rows that the batch before has not touched.
     popular, popular_lookups: share of samples with hot lookups only, and their share of lookups.
-    again: lookups that return to a row without a place in near-data logic (`systems.steps.repeated`).
-    fetched, returned: lines that a medium's cache lacks when the batch begins; changed lines that these evict.
-    refetched, clean: own lines evicted before their log or update; lines not among those written last.
+    repeated_reads: lookups that return to a row without a place in near-data logic (`systems.steps.repeated`).
+    missed_lines, written_back_lines: lines that a medium's cache lacks when the batch begins; changed lines that these evict.
+    refetched_lines, clean_lines: own lines evicted before their log or update; lines not among those written last.
     lookup_skew, row_skew: lookups and unique rows of the fullest part over the mean (`systems.balance`).
     levels: rows by memory outside HBM, (N, 4), of a system with several memories (`systems.placement.levels`).
     replicated_lookups, replicated_vectors: shares that use only rows on every GPU. replicated_rows: such unique rows.
@@ -59,13 +59,13 @@ class Traffic:
     popular: Floats
     popular_lookups: Floats
     evicted: Floats
-    missed: Floats
+    missed_lookups: Floats
     refused: Floats
-    again: Floats
-    fetched: Floats
-    returned: Floats
-    refetched: Floats
-    clean: Floats
+    repeated_reads: Floats
+    missed_lines: Floats
+    written_back_lines: Floats
+    refetched_lines: Floats
+    clean_lines: Floats
     lookup_skew: Floats
     row_skew: Floats
     levels: Floats
@@ -102,17 +102,17 @@ class Traffic:
     @property
     def moved_bytes(self) -> RowBytes:
         """Bytes of the rows that a cache, or a server, sends and receives."""
-        return self.sizes.moved.row
+        return self.sizes.moved_row.row
 
     @property
     def moved_nbytes(self) -> Any:
         """Mean bytes of such a row."""
-        return mean_bytes(self.sizes.moved.row)
+        return mean_bytes(self.sizes.moved_row.row)
 
     @property
-    def wider(self) -> Any:
+    def fp32_extra_bytes(self) -> Any:
         """Mean additional bytes of a looked-up vector in fp32, in which vectors are added up."""
-        return mean_bytes(self.sizes.by_lookup.wider)
+        return mean_bytes(self.sizes.by_lookup.fp32_extra)
 
     @property
     def lookup_bytes(self) -> Amount:
@@ -148,10 +148,10 @@ class Traffic:
     def hit_rate(self) -> float:
         """Share of cached tables' lookups whose row the cache held when the batch began."""
         looked_up = next((part.lookups for name, part in self.groups if name == "uvm-cache"), self.lookups)
-        return 1 - float(self.missed.mean()) / float(np.mean(looked_up))
+        return 1 - float(self.missed_lookups.mean()) / float(np.mean(looked_up))
 
     @property
-    def far(self) -> Floats:
+    def far_rows(self) -> Floats:
         """Unique rows outside HBM, of a system with several memories."""
         rows: Floats = self.levels.sum(axis=1)
         return rows
@@ -189,7 +189,7 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
     tables = min(amounts.pop("tables", np.inf), tables_apart(s))
     sizes = amounts.pop("sizes", None) or row_sizes(s)
     return Traffic(
-        **{**defaults, "tables": tables, "evicted": come, "missed": come, **amounts},
+        **{**defaults, "tables": tables, "evicted": come, "missed_lookups": come, **amounts},
         length_bytes=float(samples * uneven_bags(s) * LENGTH_BYTES),
         sizes=sizes,
         pooled_bytes=pooled_bytes(s),

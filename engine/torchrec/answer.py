@@ -272,8 +272,8 @@ def _price_plan(
 
 def _bytes_by_memory(settled: Settled) -> dict[str, tuple[float, ...]]:
     """Return the bytes of tables or cache that we count on each rank, (P,), by memory."""
-    needs, balance = settled.system.held(settled.scenario), settled.placement.balance
+    needs, balance = settled.system.nbytes_by_memory(settled.scenario), settled.placement.balance
     if not balance:
         return {place: (need,) for place, need in needs.items()} if settled.scenario.machine.num_gpus == 1 else {}
-    shares = balance.held / balance.held.sum()
-    return {place: tuple(balance.kept.get(place, shares * need).tolist()) for place, need in needs.items() if need}
+    shares = balance.table_bytes / balance.table_bytes.sum()
+    return {place: tuple(balance.nbytes_by_memory.get(place, shares * need).tolist()) for place, need in needs.items() if need}

@@ -75,7 +75,7 @@ def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
     if memories is None:
         raise BadKnob(f"system={s.system} has no plan that TorchRec can run; choose {system_names()}.")
     if system.tiers:
-        bytes_by_memory = system.tiers(s).kept
+        bytes_by_memory = system.tiers(s).nbytes_by_memory
         lowest = [*memories.values()][-1]
         place = [np.asarray(bytes_by_memory[memory]) > 0 for memory in memories if memory in bytes_by_memory]
         names = [kernel for memory, kernel in memories.items() if memory in bytes_by_memory]

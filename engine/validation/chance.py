@@ -26,7 +26,7 @@ from ..systems.traffic import SKEWS, Traffic
 METRICS = ("Step time [ms]", "Energy per batch [J]")
 DEVIATIONS = 3.0
 FORM = 2.5  # %; the formulas of caches and popular samples err by at most 2.1 over all presets, systems, lengths
-MISSED = ("misses", "evicted", "missed", "refused")
+MISSED = ("misses", "evicted", "missed_lookups", "refused")
 POPULAR = ("popular", "popular_lookups")
 
 
@@ -58,8 +58,8 @@ def _chance_variants(traffic: Traffic, samples: int, batches: int) -> Iterator[T
     for names, mean, spread in (
         (("rows", "cold"), traffic.rows, 1.0),
         (MISSED, traffic.misses, 1.0),
-        (("fetched", "returned"), traffic.fetched, 1.0),
-        (("clean",), traffic.clean, 1.0),
+        (("missed_lines", "written_back_lines"), traffic.missed_lines, 1.0),
+        (("clean_lines",), traffic.clean_lines, 1.0),
         (("levels",), traffic.levels, 1.0),
         (POPULAR, traffic.popular * samples, np.sqrt(1 - traffic.popular)),
     ):

@@ -39,7 +39,7 @@ def strip_knobs() -> tuple[str, ...]:
     These are main knobs, relaxed lookup if the system has this choice, and added knobs.
     """
     # The answer next to the strips switches relaxed lookup too.
-    relaxed = [RELAXED] * load_variant("systems", session.scenario().system).relaxes
+    relaxed = [RELAXED] * load_variant("systems", session.scenario().system).can_relax
     main = [*(knob.path for knob in knob_widgets.MAIN_KNOBS if knob.path not in knob_widgets.BAR_KNOBS), *relaxed]
     return (*main, *(path for path in st.session_state.get(STRIPS_ADDED, ()) if path in KNOBS and path not in main))
 

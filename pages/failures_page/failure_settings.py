@@ -328,7 +328,7 @@ def _set(pressed: Mapping[str, Any]) -> None:
 
 def _offers(shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Scenario] | None) -> None:
     """Draw a button for each system that can have the machine that this system was refused."""
-    if not refused or NODES not in refused[0] or load_variant("systems", shown_scenario.system).scales:
+    if not refused or NODES not in refused[0] or load_variant("systems", shown_scenario.system).can_use_many_gpus:
         return
     try:
         row = _written_row()

@@ -45,7 +45,7 @@ def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
             row[name] = result.results.get(name)
             if compared:
                 row[f"{label(name)}, change"] = change(result.results.get(name), base_results.get(name))
-        rows.append(row | {POLICY: policies(result.scenario).loses, KNOWN_BY: palette.known_by(system)})
+        rows.append(row | {POLICY: policies(result.scenario).loss_clause, KNOWN_BY: palette.known_by(system)})
     frame = pd.DataFrame(rows)
     return frame.drop(columns=[name for name in frame if not _is_shown(name, frame[name])])
 

@@ -28,7 +28,7 @@ TITLES = {
 
 def draw(scenario: Scenario, systems: Sequence[str]) -> None:
     """Draw the switch, and behind it the chart; nothing where no throughput is asked for."""
-    able = tuple(name for name in systems if load_variant("systems", name).scales)
+    able = tuple(name for name in systems if load_variant("systems", name).can_use_many_gpus)
     if scenario.machine.target_throughput is None or not able:
         return
     help_ = "Searches the fewest whole nodes for a quarter to eight times the throughput asked for; some seconds."

@@ -73,7 +73,7 @@ def _draw_choice(knob: Knob) -> None:
     callback = session.to_model if knob.path == "model.name" else None
     options, key = (AUTO, *words) if knob.optional else words, session.prepare_widget(knob.path)
     widget_value = st.session_state[key]
-    if isinstance(knob.choices, PartNames) and widget_value not in options and knob.choices.settled(widget_value):
+    if isinstance(knob.choices, PartNames) and widget_value not in options and knob.choices.scenario_name(widget_value):
         options = (*options, widget_value)  # a part that a link has brought
     st.selectbox(
         knob.title,

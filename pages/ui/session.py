@@ -85,7 +85,7 @@ def widget_content(knob: Knob, knob_value: Any) -> str | bool:
     That is a switch's bool, a part as lists name it, or the text of links.
     """
     if isinstance(knob.choices, PartNames) and knob_value is not None:
-        return knob.choices.shown(knob_value)
+        return knob.choices.list_name(knob_value)
     return knob_value if isinstance(knob_value, bool) and not knob.optional else knobs.write(knob, knob_value)
 
 

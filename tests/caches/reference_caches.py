@@ -118,7 +118,7 @@ def lru_in_sets(batches: Iterable[Ints], rows: int, ways: int) -> list[list[int]
     for n, ids in enumerate(batches):
         counts = np.zeros(COUNTS, dtype=np.int64)
         cache = set_associative.serve_batch(cache, n, ids, counts)
-        held = int((cache.held != set_associative.EMPTY).sum())
+        held = int((cache.way_rows != set_associative.EMPTY).sum())
         found.append([*counts[MOVED].tolist(), held, int(counts[REFUSED])])
     return found
 

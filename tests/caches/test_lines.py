@@ -104,10 +104,12 @@ def test_expected_lines_are_those_of_a_run_that_begins_warm_from_its_first_batch
     s = asked(law, **{"data.locality": locality})
     cache = LineCache(int(share * LINES), 4096.0)
     drawn, expected = moves(s, cache.lines), expected_lines(s, cache)
-    apart = 0.03 * expected.fetched + 4 * np.sqrt(expected.fetched / 6) + 1
-    assert drawn[:, 0].mean() == pytest.approx(expected.fetched, abs=apart)
-    assert drawn[0, 0] == pytest.approx(expected.fetched, abs=0.03 * expected.fetched + 5 * np.sqrt(expected.fetched) + 1)
-    assert (drawn[:, 1] == drawn[:, 0]).all() and expected.returned == expected.fetched
+    apart = 0.03 * expected.missed_lines + 4 * np.sqrt(expected.missed_lines / 6) + 1
+    assert drawn[:, 0].mean() == pytest.approx(expected.missed_lines, abs=apart)
+    assert drawn[0, 0] == pytest.approx(
+        expected.missed_lines, abs=0.03 * expected.missed_lines + 5 * np.sqrt(expected.missed_lines) + 1
+    )
+    assert (drawn[:, 1] == drawn[:, 0]).all() and expected.written_back_lines == expected.missed_lines
 
 
 def test_expected_lines_fall_as_the_cache_grows_and_are_none_where_it_holds_all():
@@ -146,5 +148,5 @@ def test_a_row_of_several_lines_takes_them_where_others_share_one(pooling, lines
         batches.append(np.unique(np.concatenate((narrow, wide))))
     assert (moves(s, lines, 40) == np.array(moved_by_hand(batches, lines))).all()
     warm = moves(with_values(s, {"policy.warm_caches": True}), lines, 40)
-    fetched = expected_lines(s, LineCache(lines, 4096.0)).fetched
+    fetched = expected_lines(s, LineCache(lines, 4096.0)).missed_lines
     assert warm[:, 0].mean() == pytest.approx(fetched, abs=0.02 * fetched + 4 * np.sqrt(3 * fetched / 40) + 1)

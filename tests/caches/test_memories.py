@@ -96,7 +96,7 @@ def test_rows_of_placed_tables_are_counted_one_by_one_and_the_rest_through_the_c
         unique = [len(np.unique(ids[layout[t] : layout[t + 1]])) for t in range(8)]
         found = find(n, tally_batch(near, ids)[0], ids)
         assert found[0] == sum(unique[t] for t in dense.dram)
-        assert found[1:].sum() == sum(unique[t] for t in dense.below)
+        assert found[1:].sum() == sum(unique[t] for t in dense.below_dram)
 
 
 @pytest.mark.slow

@@ -116,7 +116,7 @@ def test_estimate_and_full_run_agree_on_counts_in_sets_that_had_time(popularity,
 
 def test_rows_that_are_refused_cross_the_link_for_their_lookups_and_updates_alone():
     asked = small(system="torchrec-uvm", **{"policy.cache_policy": "lfu"})
-    moves = {"misses": 100.0, "evicted": 90.0, "refused": 80.0, "missed": 150.0}
+    moves = {"misses": 100.0, "evicted": 90.0, "refused": 80.0, "missed_lookups": 150.0}
     t = replace(flow(asked, 4), **{name: np.full(4, amount) for name, amount in moves.items()})
     tasks = {task.name: task.demands for task in load_variant("systems", "torchrec-uvm").plan(settle(asked), t)}
     moved = {

@@ -62,7 +62,7 @@ def test_mixed_rows_have_every_size_in_the_reach_of_batches_one_no_multiple_of_w
     for batch, rows in enumerate(tale.rows):
         change = tale.change(batch)
         before, after = (b"".join(bytes(state[row, : sizes[row]]) for row in rows) for state in tale.tables[batch : batch + 2])
-        assert (change.before.tobytes(), change.after.tobytes()) == (before, after)
+        assert (change.values_before.tobytes(), change.values_after.tobytes()) == (before, after)
         assert all(a != b for a, b in zip(before, after, strict=True))
     largest = max(sum(8 + int(nbytes) for nbytes in sizes[rows]) for rows in tale.rows)
     assert tale.layout.row_slots[0].capacity == largest and len(tale.images[0][0]) == sizes.sum()

@@ -139,8 +139,8 @@ def finished(system, name, *tasks, **knobs):
     segment, strike = follow_segment(SegmentSchedule(m, amounts, schedule(m, amounts), 0, 0.0, False), ahead)
     assert strike == Strike(at, name, 0, 0.001)
     down = outage_after(m, amounts, segment, strike, ahead, 0)
-    torn = {event.op for event in segment.cut.events if event.done < 1}
-    return torn - {event.op for event in surviving_events(m, segment, down) if event.done < 1}, torn
+    torn = {event.op for event in segment.cut.events if event.done_share < 1}
+    return torn - {event.op for event in surviving_events(m, segment, down) if event.done_share < 1}, torn
 
 
 SLOW = {"machine.cxl_bandwidth_GBps": 0.1}

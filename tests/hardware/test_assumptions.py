@@ -18,7 +18,7 @@ from tests.cases import each
 BASE = preset("trainingcxl-rm1").scenario
 NAMES = sorted({name_of(d, one) for d, kind in all_variants("devices").items() for part in kind.parts().values() for one in part})
 
-MANY = {name for name in registry_names("systems") if load_variant("systems", name).scales}
+MANY = {name for name in registry_names("systems") if load_variant("systems", name).can_use_many_gpus}
 
 
 def changed(name, value):

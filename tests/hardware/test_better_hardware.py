@@ -57,7 +57,7 @@ def training_time(asked, spread):
     amounts = flow(asked, BATCHES)
     line = schedule(ready(asked), uneven(amounts) if spread else amounts)
     roll = line.template.roll
-    relaxed = roll >= 0 and line.template.bound > 0
+    relaxed = roll >= 0 and line.template.staleness_bound > 0
     return line.makespan, float(line.durations[:, roll].max()) if relaxed else 0.0
 
 

@@ -28,7 +28,7 @@ from engine.sweep.links import link, open_link
 BUILT_IN = catalog.FOLDERS[0]
 FILES = sorted(path.relative_to(BUILT_IN).with_suffix("").as_posix() for path in BUILT_IN.glob("*/*.toml"))
 TEXT = {name: (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8") for name in FILES}
-ASIDE = {one.key for kind in catalog.KINDS.values() for one in kind._aside}  # which belong to no device
+ASIDE = {one.key for kind in catalog.KINDS.values() for one in kind._extra_quantities}  # which belong to no device
 KNOB = {"gpu": "machine.gpu", "media": "machine.pmem", "drive": "machine.ssd", "host": "machine.host"}
 MODEL = {"gpu": "gpu/h100-sxm", "media": "media/optane-100", "drive": "drive/pm9a3", "host": "host/server"}
 
@@ -159,8 +159,8 @@ def test_a_strangers_medium_wears_as_its_file_says_and_one_that_says_nothing_nev
     whole = TEXT["media/optane-100"]
     shelf("media/brittle", whole.replace("value = 1.4e6\nunit", "value = 6e5\nunit"))
     shelf("media/eternal", whole[: whole.index("[endurance]")])
-    assert MEDIA.aside("brittle")["endurance"].value == 6e5
-    assert MEDIA.aside("eternal") == {}
+    assert MEDIA.extra_constants("brittle")["endurance"].value == 6e5
+    assert MEDIA.extra_constants("eternal") == {}
     site = type("Site", (), {"nodes": 1, "scenario": with_values(preset("optane-rm1").scenario, {"machine.pmem": "eternal"})})
     assert pmem_endurance(site) == float("inf")
 
@@ -250,7 +250,7 @@ def test_a_file_of_which_any_line_is_lost_or_garbled_is_read_or_refused_but_neve
             (folder / "media" / "x.toml").write_text("\n".join((*lines[:number], instead, *lines[number + 1 :])))
             monkeypatch.setattr(catalog, "FOLDERS", (BUILT_IN, folder))
             try:
-                outcomes.append(MEDIA["x"].read.value)
+                outcomes.append(MEDIA["x"].read_rate.value)
             except BadFile as refused:
                 outcomes.append(str(refused)[-1])
     assert {2, "."} <= set(outcomes) <= {2, ".", "?"} and outcomes.count(".") > outcomes.count(2)

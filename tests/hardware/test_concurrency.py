@@ -116,7 +116,7 @@ def test_latency_under_load_solves_littles_law_and_never_falls_with_load():
 
 def rows_per_second(device, **knobs):
     machine = MachineKnobs(pmem_capacity_GB=128.0, **knobs)
-    work = RowReads(1e6, 256, by="near-data" if "near_data_lanes" in knobs else "host")
+    work = RowReads(1e6, 256, requester="near-data" if "near_data_lanes" in knobs else "host")
     return 1e6 / float(seconds(load_variant("devices", device).build(machine), work))
 
 

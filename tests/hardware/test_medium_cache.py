@@ -95,14 +95,14 @@ def written(size):
     )
     t, pmem = expected_amounts(settled), machine_of(settled).devices["pmem"]
     rows = float(t.rows[0])
-    slow, full = (seconds(pmem, RowUpdates(rows, 64, "near-data", clean=one)) for one in (float(t.clean[0]), 0.0))
-    return 1 + float(slow - full) / rows / (64 / (CMMH.stream.value * GB))
+    slow, full = (seconds(pmem, RowUpdates(rows, 64, "near-data", clean_lines=one)) for one in (float(t.clean_lines[0]), 0.0))
+    return 1 + float(slow - full) / rows / (64 / (CMMH.stream_rate.value * GB))
 
 
 def test_64_byte_writes_keep_their_rate_up_to_a_set_of_2_gb_and_take_twice_as_long_at_8():
     assert [written(size) for size in (0.5, 1, 1.9)] == [1, 1, 1]
     assert written(8) == pytest.approx(2, rel=0.01)
-    assert 1 < written(3) < written(4) < written(8) < written(40) < 1 + CMMH.beyond.value
+    assert 1 < written(3) < written(4) < written(8) < written(40) < 1 + CMMH.extra_writes.value
 
 
 @each("system", ["cxl", "cxl-b", "cxl-d"])
@@ -128,10 +128,10 @@ def pmem(**knobs):
 
 
 def test_a_miss_takes_its_time_and_many_take_those_in_flight_at_a_time():
-    device, hit = pmem(), float(seconds(pmem(), RowReads(1.0, 64, by="near-data")))
-    one = float(seconds(device, RowReads(1.0, 64, by="near-data", fetched=1.0)))
+    device, hit = pmem(), float(seconds(pmem(), RowReads(1.0, 64, requester="near-data")))
+    one = float(seconds(device, RowReads(1.0, 64, requester="near-data", missed_lines=1.0)))
     assert hit == pytest.approx(CMMH.latency.value * 1e-9, rel=0.01) and one - hit == pytest.approx(CMMH.miss.value * 1e-6)
-    many = RowReads(1e6, 64, by="near-data", fetched=1e6, returned=5e5)
+    many = RowReads(1e6, 64, requester="near-data", missed_lines=1e6, written_back_lines=5e5)
     slots = CMMH.misses.value
     assert float(seconds(device, many)) == pytest.approx(1e6 * (CMMH.miss.value + CMMH.flush.value / 2) * 1e-6 / slots, rel=0.01)
     waiting = RowUpdates(1e6, 64, "near-data", 1e6)
@@ -141,10 +141,10 @@ def test_a_miss_takes_its_time_and_many_take_those_in_flight_at_a_time():
 def test_flash_is_worn_and_paid_by_the_line_and_a_hit_by_its_bytes():
     device = pmem()
     assert stored(device, RowUpdates(100.0, 128)) == 0
-    assert stored(device, RowReads(100.0, 128, returned=3.0)) == 3 * 4096
+    assert stored(device, RowReads(100.0, 128, written_back_lines=3.0)) == 3 * 4096
     hits = float(joules(device, RowReads(100.0, 128)))
     assert hits == pytest.approx(100 * 128 * CMMH.cached_energy.value * 1e-9)
-    missed = float(joules(device, RowReads(100.0, 128, fetched=3.0, returned=2.0))) - hits
+    missed = float(joules(device, RowReads(100.0, 128, missed_lines=3.0, written_back_lines=2.0))) - hits
     assert missed == pytest.approx(4096 * (3 * CMMH.read_energy.value + 2 * CMMH.write_energy.value) * 1e-9)
 
 
@@ -155,7 +155,7 @@ def test_a_cache_can_be_assumed_of_any_medium():
         > 2 * estimate(large(96, medium="optane-100")).results[STEP]
     )
     assert "pmem.cache-capacity [GB]" not in " ".join(
-        load_variant("devices", "pmem").build(settle(large(9, medium="optane-100")).scenario.machine).stated
+        load_variant("devices", "pmem").build(settle(large(9, medium="optane-100")).scenario.machine).constant_values
     )
 
 
@@ -187,15 +187,15 @@ def test_machines_of_one_medium_are_estimated_together_as_each_alone():
 def test_no_row_is_written_slower_than_each_of_its_writes(row_bytes):
     pmem, rows = machine_of(settle(large(9))).devices["pmem"], 1e5
     lines = rows * np.ceil(row_bytes / 4096)
-    slow, full = (float(seconds(pmem, RowUpdates(rows, row_bytes, "near-data", clean=one))) for one in (lines, 0.0))
-    assert slow / full == pytest.approx(1 + CMMH.beyond.value / 2, rel=0.01)  # half of an update is its write
+    slow, full = (float(seconds(pmem, RowUpdates(rows, row_bytes, "near-data", clean_lines=one))) for one in (lines, 0.0))
+    assert slow / full == pytest.approx(1 + CMMH.extra_writes.value / 2, rel=0.01)  # half of an update is its write
 
 
 def test_a_slowed_card_writes_beyond_its_dirty_set_slower_too():
     pmem = machine_of(settle(large(9))).devices["pmem"]
     half = replace(pmem, slowdown=Slowdown(bandwidth=0.5))
     for clean in (0.0, 1e5):
-        work = RowUpdates(1e6, 64, "near-data", clean=clean)
+        work = RowUpdates(1e6, 64, "near-data", clean_lines=clean)
         assert float(seconds(half, work)) == pytest.approx(2 * float(seconds(pmem, work)), rel=1e-3)
 
 

@@ -35,7 +35,7 @@ def device(name, **knobs):
 
 @each("switch", SWITCHES)
 def test_a_switch_offers_just_the_sources_that_some_constant_knows_and_the_parts_own(switch):
-    said = set(chain.from_iterable(dict(one.others) for *_, one in DISPUTED if one.switch == switch))
+    said = set(chain.from_iterable(dict(one.other_sources) for *_, one in DISPUTED if one.switch == switch))
     knob = KNOBS[f"machine.{switch}"]
     assert set(knob.allowed) - said == {knob.default}
 
@@ -43,7 +43,7 @@ def test_a_switch_offers_just_the_sources_that_some_constant_knows_and_the_parts
 @each(("name", "part", "one"), DISPUTED)
 def test_a_device_takes_what_the_chosen_source_says_and_an_assumption_beats_it(name, part, one):
     knobs = {"pmem": {"pmem": part}, "gpu": {"gpu": part}, "ssd": {"ssd": part}}.get(name, {})
-    for choice, other in one.others:
+    for choice, other in one.other_sources:
         chosen = device(name, **knobs, **{one.switch: choice})
         assert other in chosen.constants and (other == one or one not in chosen.constants)
         doubted = device(name, **knobs, **{one.switch: choice}, assume=((f"{name}.{one.name.replace(' ', '-')}", 321.0),))
@@ -103,6 +103,6 @@ def test_the_list_of_devices_shows_what_each_source_says():
     found = LISTS["devices"][0]()
     text = _catalogue(found)
     for *_, one in DISPUTED:
-        for choice, other in one.others:
+        for choice, other in one.other_sources:
             assert f"machine.{one.switch}={choice}" in text and other.source in text
     assert json.loads(json.dumps(found)) is not None

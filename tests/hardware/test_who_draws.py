@@ -37,7 +37,7 @@ def free_work(asked):
     for task in line.graph.tasks:
         for demand in task.demands:
             device = machine.devices[demand.device]
-            watts = 0.0 if demand.beside else device.busy_watts
+            watts = 0.0 if demand.excluded_from_busy else device.busy_watts
             if watts == 0 and not np.any(joules(device, demand.work) > 0):
                 part = f" {asked.machine.gpu}" if demand.device == "gpu" else ""
                 empty = " without bytes" if not np.any(getattr(demand.work, "nbytes", 1)) else ""

@@ -135,7 +135,7 @@ def gate_left(base, medium):
     m, s = ready(base), base
     rows, r = expected_accesses(s).unique_rows.sum(), 4 * s.model.embedding_dim
     top = seconds(m.devices["gpu"], TopPart(s.data.batch_size, top_widths(s), (s.model.num_tables + 1) * s.model.embedding_dim))
-    log, read, flags = RowLog(rows, r, r + 8, "near-data"), RowReads(rows, r, by="near-data"), Persist(4)
+    log, read, flags = RowLog(rows, r, r + 8, "near-data"), RowReads(rows, r, requester="near-data"), Persist(4)
     pooled = seconds(m.devices["near-data"], Pool(expected_accesses(s).lookups.sum() * r, "pmem"))
     looked_up = max(seconds(m.devices["pmem"], read), pooled)
     return float(top - looked_up - sum(seconds(m.devices["pmem"], work) for work in (log, flags)) if medium == "pmem" else top)

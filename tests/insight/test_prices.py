@@ -39,7 +39,7 @@ from tests.insight.test_bills import OPTANE, bill, on_sale
 
 __all__ = ["shelf"]
 PRICE = Constant("price", 10, "USD/GB", 8, 16, "stated", "a list", year=2022)
-DATED = PRICE.dated({2026: (14, 12, 30, "secondary", "a shop")})
+DATED = PRICE.with_years({2026: (14, 12, 30, "secondary", "a shop")})
 KAGGLE = with_values(preset("optane-kaggle").scenario, {"machine.prices": "2026"})
 
 

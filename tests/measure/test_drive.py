@@ -27,7 +27,7 @@ def test_constants_are_those_of_the_accesses(measured, tmp_path):
     assert values["accesses-in-flight"] == pytest.approx(98 / 6.25)
     (path,) = [path for path in measured(drive=found) if path.parent.name == "drive"]
     catalog.check_part("drive", path, catalog.part_content("drive", "measured"))
-    assert DRIVES["measured"].write.value == pytest.approx(1.04858) and DRIVES["measured"].idle.value > 0
+    assert DRIVES["measured"].sequential_write_rate.value == pytest.approx(1.04858) and DRIVES["measured"].idle.value > 0
 
 
 def test_a_small_file_is_measured_or_the_reason_is_said_and_nothing_is_left(tmp_path):

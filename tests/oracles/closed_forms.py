@@ -103,13 +103,13 @@ class Parts:
     def lookup(self) -> float:
         """EL beside the media; a line written just before stalls the read."""
         stalled = 1 + self.raw * self.media("raw") / self.media("latency")
-        first = (self.media("latency") * 1e-9 - self.one("read")) * stalled
-        return max(first + self.at("read") * stalled, self.adders(self.modules))
+        first = (self.media("latency") * 1e-9 - self.one("read_rate")) * stalled
+        return max(first + self.at("read_rate") * stalled, self.adders(self.modules))
 
     @property
     def update(self) -> float:
         """EU beside the media."""
-        return max(self.changed("update"), self.adders(self.modules, self.rows))
+        return max(self.changed("update_rate"), self.adders(self.modules, self.rows))
 
     def changed(self, rate: str) -> float:
         """Return the seconds in which rows are read and written at a rate of the media, from the first one's latency on."""
@@ -118,7 +118,7 @@ class Parts:
     @property
     def row_log(self) -> float:
         """Seconds in which rows are read and entries of row and number appended, from the first row's latency on."""
-        apart = self.vector / self.media("read") + (self.vector + 8) / self.media("stream")
+        apart = self.vector / self.media("read_rate") + (self.vector + 8) / self.media("stream_rate")
         each = apart / self.media("mix") * 1e-9 / self.modules
         accesses = self.vector / self.media("access")
         return (self.media("latency") + self.media("persist")) * 1e-9 - each * self.modules / accesses + self.rows * each
@@ -135,8 +135,8 @@ class Parts:
     def on_ssd(self) -> tuple[float, float, float]:
         """EL, EU and C on a drive where every row misses the cache; eight accesses overlap their software."""
         drive = DRIVES["trainingcxl"]
-        latency, write = drive.latency.value * 1e-6, drive.write.value * 1e9
-        block = max(1 / drive.read_iops.value, 4096 / (drive.read.value * 1e9), 5e-6 / 8)
+        latency, write = drive.latency.value * 1e-6, drive.sequential_write_rate.value * 1e9
+        block = max(1 / drive.read_iops.value, 4096 / (drive.sequential_read_rate.value * 1e9), 5e-6 / 8)
         blocks, first = self.rows * block, latency + 5e-6 - block
         logs = latency + self.rows * (self.vector + 8) / write
         mlp = max(latency + self.mlp / write, self.over_pcie(self.mlp, 0))
@@ -167,7 +167,7 @@ class Parts:
 
     def checkpoint(self, mlp_log: float) -> float:
         """Return C in PMEM: row log, MLP log of `mlp_log` seconds over its link, flags."""
-        stream = self.mlp / (self.media("stream") * 1e9 * self.modules)
+        stream = self.mlp / (self.media("stream_rate") * 1e9 * self.modules)
         return self.row_log + max(mlp_log, stream) + FLAGS * self.media("persist") * 1e-9
 
     @property

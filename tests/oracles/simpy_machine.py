@@ -71,12 +71,12 @@ class Floor:
         self.stale = np.zeros(len(times), dtype=np.int64)
         self.lanes = {task.server: Lane() for task in graph.tasks}
         self.done = [[self.env.event() for _ in graph.tasks] for _ in times]
-        self.roll = next((k for k, task in enumerate(graph.tasks) if task.during), None)
+        self.roll = next((k for k, task in enumerate(graph.tasks) if task.gate_task), None)
         self.log: Job | None = None
         self.ready, self.waiting = -1, None
         self.newest = -1
         if self.roll is not None:
-            self.gate, self.bound = graph.index(graph.tasks[self.roll].during), graph.tasks[self.roll].bound
+            self.gate, self.bound = graph.index(graph.tasks[self.roll].gate_task), graph.tasks[self.roll].staleness_bound
             self.newest = 0 if self.bound else -1
         self.choosing = False
 
@@ -93,8 +93,8 @@ class Floor:
 
     def _task(self, n: int, k: int):
         task = self.graph.tasks[k]
-        needs = [self.done[n][self.graph.index(name)] for name in task.after]
-        needs += [self.done[n - 1][self.graph.index(name)] for name in task.after_previous if n]
+        needs = [self.done[n][self.graph.index(name)] for name in task.predecessors]
+        needs += [self.done[n - 1][self.graph.index(name)] for name in task.previous_batch_predecessors if n]
         yield self.env.all_of(needs)
         job = Job(n, k, float(self.times[n, k]), self.env.now)
         if k == self.roll:

@@ -44,7 +44,7 @@ def table(kind):
     for quantity in one._fields.values():
         default = f"{quantity.default.value:g}" if quantity.default else "no money" if quantity.optional else "needed"
         rows.append(f"| `{quantity.key}` | {quantity.unit}{', 0 possible' if quantity.zero else ''} | {default} |")
-    rows += [f"| `{quantity.key}` | {quantity.unit} | none |" for quantity in one._aside]
+    rows += [f"| `{quantity.key}` | {quantity.unit} | none |" for quantity in one._extra_quantities]
     return "\n".join((f"### {kind}", "", "| key | unit | |", "|---|---|---|", *rows, ""))
 
 

@@ -69,7 +69,7 @@ def test_rows_of_unlike_sizes_are_recovered_from_a_power_loss_at_every_line_with
             at.add(verdict.batch)
             continue
         break
-    assert cut == media.line_writes and at == set(range(tale.batches + (log == "redo"))) and tale.layout.unlike
+    assert cut == media.line_writes and at == set(range(tale.batches + (log == "redo"))) and tale.layout.has_mixed_sizes
 
 
 def test_no_other_kind_of_log_and_no_other_layout_is_ever_taken_for_a_checkpoint():
@@ -115,20 +115,20 @@ def test_a_log_that_finds_no_free_slot_is_refused_and_never_overwrites_a_live_on
     tale = story("redo")
     media, kept = formatted(tale), []
     for batch in range(2):
-        rows = LOGS["redo"].log_rows(media, tale.layout, batch, tale.rows[batch], tale.change(batch).after)
+        rows = LOGS["redo"].log_rows(media, tale.layout, batch, tale.rows[batch], tale.change(batch).values_after)
         mlp = log_mlp(media, tale.layout, batch + 1, tale.mlps[batch + 1])
         LOGS["redo"].commit(media, tale.layout, rows, mlp, Stamp((batch + 1) * 128, SEED, 0))
         kept.append(media.survivor().durable)
         if batch == 0:
-            LOGS["redo"].rewrite(media, tale.layout, rows, mlp, tale.rows[batch], tale.change(batch).after)
+            LOGS["redo"].rewrite(media, tale.layout, rows, mlp, tale.rows[batch], tale.change(batch).values_after)
     with pytest.raises(CannotRun, match="batch 3 finds all 2 log slots in use"):
-        LOGS["redo"].log_rows(media, tale.layout, 2, tale.rows[2], tale.change(2).after)
+        LOGS["redo"].log_rows(media, tale.layout, 2, tale.rows[2], tale.change(2).values_after)
     assert np.array_equal(media.survivor().durable, kept[-1])
 
 
 def test_an_unfinished_mlp_log_cannot_be_committed():
     tale = story()
     media = formatted(tale)
-    rows = LOGS["undo"].log_rows(media, tale.layout, 0, tale.rows[0], tale.change(0).before)
+    rows = LOGS["undo"].log_rows(media, tale.layout, 0, tale.rows[0], tale.change(0).values_before)
     with pytest.raises(CannotRun, match="holds 40 of 88 bytes"):
         LOGS["undo"].commit(media, tale.layout, rows, log_mlp(media, tale.layout, 0, tale.mlps[0], 40), Stamp(0, SEED, 0))

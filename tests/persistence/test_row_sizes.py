@@ -74,8 +74,8 @@ def test_rows_of_one_size_leave_the_very_bytes_that_they_left_before_there_were_
     for batch in range(3):
         touched = np.array([batch, batch + 2, rows - 1])
         after, mlp = bytes_of(3 * row_bytes, 10 + batch).reshape(3, row_bytes), bytes_of(40, 20 + batch)
-        row_log = order.log_rows(media, place, batch, touched, after if order.ahead else table[touched])
-        mlp_log = log_mlp(media, place, batch + order.ahead, mlp)
+        row_log = order.log_rows(media, place, batch, touched, after if order.batches_ahead else table[touched])
+        mlp_log = log_mlp(media, place, batch + order.batches_ahead, mlp)
         order.commit(media, place, row_log, mlp_log, Stamp(batch, (5, 6), 7))
         total.update(media.durable.tobytes())
         order.rewrite(media, place, row_log, mlp_log, touched, after)

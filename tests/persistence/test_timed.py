@@ -51,7 +51,7 @@ def protocol_batches(machine, amounts, batches=3):
         media.fence()
         before = costs(media)
         row_log = log.log_rows(media, place, batch, rows, values)
-        mlp_log = log_mlp(media, place, batch + log.ahead, mlp)
+        mlp_log = log_mlp(media, place, batch + log.batches_ahead, mlp)
         log.commit(media, place, row_log, mlp_log, Stamp(0, (0, 0), 0))
         log.rewrite(media, place, row_log, mlp_log, rows, values)
     media.fence()

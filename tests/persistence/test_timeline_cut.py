@@ -35,7 +35,7 @@ def test_what_survives_a_cut_timeline_recovers_to_its_last_commit(cut, done, see
     start = StartState(tale.values(0), tale.mlps[0], Position(0, 0, 0, SEED), tale.layout.row_bytes)
     media = replay_events(tale.layout, start, events, changes, log, np.random.default_rng(seed))
     ahead = 1 if log == "redo" else 0
-    committed = [event.batch + ahead for event in events if event.op == "commit" and event.done == 1]
+    committed = [event.batch + ahead for event in events if event.op == "commit" and event.done_share == 1]
     image, acknowledged = media.durable.tobytes(), max(committed, default=0)
     assert judge(tale, image, acknowledged).problem == judge_resumed(tale, image, acknowledged).problem == ""
 

@@ -36,7 +36,7 @@ def with_a_barrier(rng):
     last = tuple(other for other in names if rng.random() < 0.4) or (names[-1],)
     if rng.random() < 0.7:
         gate = str(rng.choice([task.name for task in tasks if not task.background]))
-        tasks.append(Task("log", "Checkpoint", (demand("abc"[rng.integers(3)]),), (str(rng.choice(names)),), during=gate))
+        tasks.append(Task("log", "Checkpoint", (demand("abc"[rng.integers(3)]),), (str(rng.choice(names)),), gate_task=gate))
         last += ("log",)
     tasks.append(Task("last", "Other", (demand("abc"[rng.integers(3)]),), last))
     return TaskGraph(tuple(tasks[k] for k in rng.permutation(len(tasks))))

@@ -12,7 +12,7 @@ def kinds_of(amounts):
     """Return the kind of each batch, and the kinds' amounts, of tasks that move `amounts` (K, N) one after the other."""
     tasks = [Task("t0", "Other", (Demand("d", Move(amounts[0])),))]
     for k, row in enumerate(amounts[1:], 1):
-        tasks.append(Task(f"t{k}", "Other", (Demand("d", Move(row)),), after=(f"t{k - 1}",)))
+        tasks.append(Task(f"t{k}", "Other", (Demand("d", Move(row)),), predecessors=(f"t{k - 1}",)))
     layout = lay_out_plan(TaskGraph(tuple(tasks)), ("d",), amounts.shape[1])
     return layout.kind, np.array([np.broadcast_to(demand.work.nbytes, layout.kinds) for demand in layout.demands])
 

@@ -33,7 +33,7 @@ def agree(line, oracle):
     """Hold every start and end against the oracle's, and the ages of the log."""
     np.testing.assert_allclose(line.start, oracle.start, rtol=1e-9, atol=0)
     np.testing.assert_allclose(line.end, oracle.end, rtol=1e-9, atol=0)
-    np.testing.assert_array_equal(line.state.stale, oracle.stale)
+    np.testing.assert_array_equal(line.state.staleness, oracle.stale)
 
 
 @every
@@ -47,8 +47,8 @@ def test_every_start_and_end_is_the_independent_models(name):
 def test_among_these_machines_are_logs_that_span_batches_and_logs_that_are_waited_for():
     lines = {name: schedule(*plan(name)) for name in MACHINES if " cxl " in name}
     assert any(np.isnan(line.end[2:-2, line.template.roll]).any() for line in lines.values())
-    assert {1, 3} <= {int(line.state.stale.max()) for line in lines.values()}
-    assert any(line.state.stale.max() > 3 for line in lines.values())
+    assert {1, 3} <= {int(line.state.staleness.max()) for line in lines.values()}
+    assert any(line.state.staleness.max() > 3 for line in lines.values())
 
 
 seconds = st.sampled_from([0.0, 0.0, 1.0, 2.0]) | st.floats(1e-3, 3)
@@ -59,7 +59,7 @@ def random_graphs(draw):
     """Draw a graph in which batch n + 1 begins after `last`, and tasks wait for random earlier ones."""
     names = [f"task {k}" for k in range(draw(st.integers(1, 6)))]
     lanes = st.sampled_from(["a", "b", "c"])
-    tasks = [Task("entry", "Other", (demand(draw(lanes)),), after_previous=("last",))]
+    tasks = [Task("entry", "Other", (demand(draw(lanes)),), previous_batch_predecessors=("last",))]
     for k, name in enumerate(names):
         after = {"entry", *draw(st.lists(st.sampled_from(["entry", *names[:k]]), max_size=3))}
         previous = tuple(draw(st.lists(st.sampled_from(["entry", *names, "last"]), max_size=2)))
@@ -68,7 +68,7 @@ def random_graphs(draw):
     log = draw(st.booleans())
     if log:
         gate, bound = draw(st.sampled_from(foreground)), draw(st.integers(0, 3))
-        tasks.append(Task("log", "Checkpoint", (demand(draw(lanes)),), ("entry",), during=gate, bound=bound))
+        tasks.append(Task("log", "Checkpoint", (demand(draw(lanes)),), ("entry",), gate_task=gate, staleness_bound=bound))
     after = tuple(draw(st.lists(st.sampled_from(["entry", *names]), min_size=1, max_size=3))) + (("log",) if log else ())
     tasks.append(Task("last", "Other", (demand(draw(lanes)),), after))
     if draw(st.booleans()):
@@ -88,7 +88,7 @@ def lasting(graph, times):
 def _no_photo_finish(graph, times):
     """Keep a log from ending in the very instant its gate task ends: no sentence says which of the two is first."""
     for task in graph.tasks:
-        for name, odd in ((task.name, np.sqrt(2)), (task.during, np.sqrt(3))) if task.during else ():
+        for name, odd in ((task.name, np.sqrt(2)), (task.gate_task, np.sqrt(3))) if task.gate_task else ():
             times[:, graph.index(name)] += 1e-4 * odd * np.arange(1, len(times) + 1)
 
 
@@ -114,7 +114,7 @@ def test_graphs_whose_batches_overlap_run_as_in_the_independent_model(drawn):
 @every
 def test_the_exposed_seconds_of_all_tasks_sum_to_the_step_time(name):
     line = schedule(*plan(name))
-    ends = np.nanmax(np.where([t.background or bool(t.during) for t in line.graph.tasks], np.nan, line.end), axis=1)
+    ends = np.nanmax(np.where([t.background or bool(t.gate_task) for t in line.graph.tasks], np.nan, line.end), axis=1)
     step = (ends[-1] - ends[1]) / (BATCHES - 2)
     exposed = line.averages.exposed[0]
     assert (exposed >= 0).all()

@@ -128,7 +128,7 @@ def test_no_plan_loses_or_doubles_a_lookup_a_row_or_a_byte_of_tables(sharding):
     if found:
         assert found.lookups.sum() == pytest.approx(every.lookups.sum())
         assert found.rows.sum() == pytest.approx(every.unique_rows.sum())
-        assert found.held.sum() == pytest.approx(sum(ROWS) * DIM * 4)
+        assert found.table_bytes.sum() == pytest.approx(sum(ROWS) * DIM * 4)
 
 
 def test_the_hottest_row_is_where_its_hash_says_and_makes_that_part_the_slowest():
@@ -415,7 +415,7 @@ def test_a_plan_that_cannot_be_is_refused_with_a_sentence(knobs, sentence):
 def test_the_planner_spreads_what_no_part_could_hold_alone():
     tight = made_up(**{"machine.assume": (("gpu.memory", 0.011),)})
     assert estimate(tight).ran
-    assert 40_000 * DIM * 4 > ROOM * 1e9 > settle(tight).placement.balance.held.max()
+    assert 40_000 * DIM * 4 > ROOM * 1e9 > settle(tight).placement.balance.table_bytes.max()
 
 
 def test_hosts_of_several_nodes_exchange_what_each_lacks():
@@ -481,7 +481,7 @@ def test_rows_outside_hbm_cross_the_link_of_the_gpu_whose_tables_they_are_and_le
     s = made_up(**SPILLED, **{"system": "dram-hbm-nodes", "policy.plan": "0;1;2;2"})
     one, three = (rows * (1 - (1 - 1 / rows) ** (BATCH * bag)) for rows, bag in zip(ROWS[1::2], POOLING[1::2], strict=True))
     tasks, t = tasks_of(s)
-    assert t.far == pytest.approx(one + three)
+    assert t.far_rows == pytest.approx(one + three)
     for device, groups in (("gpu", 3), ("pcie", 3), ("dram", 2)):
         assert tasks["Read rows from DRAM"][device].skew == pytest.approx(one / ((one + three) / groups))
         assert device == "gpu" or tasks["Embedding update"][device].skew == pytest.approx(one / ((one + three) / groups))

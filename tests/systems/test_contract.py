@@ -34,7 +34,7 @@ def short(system, **knobs):
     """Return a short run on preset tiny of a system that holds its log back for nobody."""
     strict = (
         {"policy.relaxed_lookup": False, "policy.mlp_staleness_bound_batches": 0}
-        if load_variant("systems", system).relaxes
+        if load_variant("systems", system).can_relax
         else {}
     )
     fixed = {"system": system, "policy.cache_load_factor": 1.0, "run.batches": BATCHES, **QUICK, **strict}

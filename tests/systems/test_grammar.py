@@ -42,7 +42,7 @@ def planned(system, change):
 
 
 SECOND = Task("Scrub", "Other", IDLE, ("Commit",), background=True)
-ROLLING = Task("Copy of MLP", "Checkpoint", IDLE, ("Commit",), during="Top MLP")
+ROLLING = Task("Copy of MLP", "Checkpoint", IDLE, ("Commit",), gate_task="Top MLP")
 MARKED = Task("Update twice", "Embedding", IDLE, ("Commit",), persists="embedding update")
 REFUSALS = {
     "a second background task in a lane": (
@@ -79,12 +79,12 @@ REFUSALS = {
     ),
     "a flag before its log": (
         "pmem",
-        changed("Commit", after=("Embedding log",)),
+        changed("Commit", predecessors=("Embedding log",)),
         "Commit on pmem persists 'commit' before 'mlp log' is durable; let it wait for that.",
     ),
     "an update before the flag": (
         "cxl-b",
-        changed("Embedding update", after=("Top MLP",)),
+        changed("Embedding update", predecessors=("Top MLP",)),
         "Embedding update on pmem persists 'embedding update' before 'commit' is durable; let it wait for that.",
     ),
     "a device that the system does not have": (
@@ -95,11 +95,11 @@ REFUSALS = {
     "a task that waits for nothing": (
         "dram",
         more(Task("Count beads", "Other", (Demand("dram", Stream(1.0)),))),
-        "Count beads waits for nothing: all batches would start it at once; give it after or after_previous.",
+        "Count beads waits for nothing: all batches would start it at once; give it predecessors or previous_batch_predecessors.",
     ),
     "a task that waits for one that is not there": (
         "cxl-b",
-        changed("Commit", after=("Embedding log", "MLP log", "Beads")),
+        changed("Commit", predecessors=("Embedding log", "MLP log", "Beads")),
         "Commit waits for 'Beads', which is not a task of the batch.",
     ),
     "a negative amount": (
@@ -109,7 +109,7 @@ REFUSALS = {
     ),
     "a circle": (
         "dram",
-        changed("Top MLP", after=("Embedding update",)),
+        changed("Top MLP", predecessors=("Embedding update",)),
         "tasks wait for each other in a circle: ",
     ),
     "two tasks of one name": (

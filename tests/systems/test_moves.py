@@ -165,7 +165,7 @@ def test_a_power_loss_loses_in_a_run_what_the_policies_say(system):
         scenario("tiny", system, **{"run.training": False, "run.batches": 60, "faults.power_loss_at_seconds": (half,)})
     )
     fault, recovered = lost.events
-    says = ready(asked).log_policy.loses
+    says = ready(asked).log_policy.loss_clause
     assert (recovered["Batch"] == 0) == (says == "starts again") and fault["Batch"] > 2
     if says != "starts again":
         assert fault["Batch"] - 1 <= recovered["Batch"] <= fault["Batch"] + 1

@@ -64,16 +64,16 @@ def works(task, kind):
 def test_the_small_machine_holds_the_model_and_uses_every_memory_it_has(system):
     settled = settle(small(system))
     assert settled.problems == ()
-    places = load_variant("systems", system).held(settled.scenario)
+    places = load_variant("systems", system).nbytes_by_memory(settled.scenario)
     assert all(nbytes > 0 for nbytes in places.values())
     assert sum(places.values()) >= 0.999 * table_bytes(settled.scenario)
 
 
 def test_tables_with_more_lookups_for_a_row_lie_nearer():
     dense = placement(small("mtrains"))
-    assert dense.hbm and dense.dram and dense.below
-    assert sorted(dense.hbm + dense.dram + dense.below) == list(range(8))
-    assert max(dense.hbm) < min(dense.dram) < min(dense.below)
+    assert dense.hbm and dense.dram and dense.below_dram
+    assert sorted(dense.hbm + dense.dram + dense.below_dram) == list(range(8))
+    assert max(dense.hbm) < min(dense.dram) < min(dense.below_dram)
     assert nbytes_of_tables(small("mtrains"), dense.dram) <= dram_room(small("mtrains"))
 
 

@@ -17,7 +17,7 @@ from engine.systems.row_kinds import row_bytes
 from engine.systems.system import Settled
 from engine.systems.traffic import mlp_bytes
 
-DIVIDED = [name for name in variant_names("systems") if load_variant("systems", name).shards]
+DIVIDED = [name for name in variant_names("systems") if load_variant("systems", name).parts_kind]
 # Systems with steps between parts, here; all batches of fae are hot, and ask its hosts nothing.
 CROSSING = {
     "cxl",
@@ -38,10 +38,10 @@ LINK = "machine.cxl_bandwidth_GBps"
 def settled_by_hand(system: str, plan: str) -> Settled:
     """Return a model of three tables, each on the part that the plan says, of four parts in two groups."""
     machine = {"machine.num_gpus": 4, "machine.gpus_per_node": 2, "machine.embedding_servers": 4}
-    if load_variant("systems", system).shards == "modules":
+    if load_variant("systems", system).parts_kind == "modules":
         machine = {"machine.num_expanders": 2, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0}
         machine["machine.expander_dram_channels"] = 4
-    if load_variant("systems", system).shards == "nodes":
+    if load_variant("systems", system).parts_kind == "nodes":
         machine["machine.gpus_per_node"] = 1
     model = {"model.num_tables": 3, "model.num_embeddings": (1000, 40_000, 300), "model.pooling": (2, 1, 7)}
     knobs = {"system": system, "policy.plan": plan, "data.batch_size": 64, "run.batches": 3, "run.training": False}

@@ -37,7 +37,7 @@ def plan(settled, t):
 
 def recover(s, recovery):
     work = Demand("abacus", Pool(recovery.mlp_bytes))
-    return (Task("Count again", "Other", (work,), after_previous=("Count again",)),)
+    return (Task("Count again", "Other", (work,), previous_batch_predecessors=("Count again",)),)
 
 
 SYSTEM = System("Bead frame", "Counts beads.", ("host", "gpu", "abacus"), "dram", plan, LogPolicy("", 0, False), recover=recover)

@@ -85,8 +85,8 @@ def test_the_plan_is_the_engines_own_where_torchrec_can_have_it() -> None:
     assert asked.scenario.policy.replicated_rows == 0
     balance = settled.placement.balance
     assert balance is not None
-    np.testing.assert_allclose(plan.memory["hbm"], balance.held)
-    assert sum(table_nbytes(asked)) == pytest.approx(balance.held.sum())
+    np.testing.assert_allclose(plan.memory["hbm"], balance.table_bytes)
+    assert sum(table_nbytes(asked)) == pytest.approx(balance.table_bytes.sum())
 
 
 def test_a_cut_by_columns_and_rows_at_once_is_replaced_and_said() -> None:

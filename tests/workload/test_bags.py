@@ -135,7 +135,7 @@ def test_a_sample_is_popular_by_its_own_lookups_and_an_empty_one_always():
     for bag, (low, high) in enumerate(pairwise(starts)):
         table, sample = divmod(bag, 16)
         for row in ids[low:high].tolist():
-            told[sample] &= row < hot.last[table] or row in hot.others
+            told[sample] &= row < hot.run_ends[table] or row in hot.scattered_rows
             lengths[sample] += 1
     assert 0 < told.sum() < 16
     assert popular_shares_counted(hot, ids, starts) == (told.mean(), lengths[told].sum() / len(ids))

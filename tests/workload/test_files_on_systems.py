@@ -56,7 +56,7 @@ def plainly_trained(other_shape):
 @each("system", variant_names("systems"), few=7)
 def test_every_system_trains_a_file_to_the_same_losses(system, other_shape, plainly_trained):
     asked = with_values(preset("optane-kaggle").scenario, {**BATCH, "system": system})
-    if load_variant("systems", system).relaxes:
+    if load_variant("systems", system).can_relax:
         asked = with_values(asked, {"policy.relaxed_lookup": False})
     for file, plain in zip(files(other_shape), plainly_trained, strict=True):
         found = simulate(asked, file)
@@ -75,7 +75,7 @@ def test_every_preset_of_the_other_systems_runs_a_file_or_says_what_does_not_sui
     asked = with_values(
         asked, {"data.batch_size": min(asked.data.batch_size, 4096), "machine.num_gpus": max(16, asked.machine.num_gpus)}
     )
-    if not load_variant("systems", asked.system).scales:
+    if not load_variant("systems", asked.system).can_use_many_gpus:
         asked = with_values(asked, {"machine.num_gpus": 1})
     fits = (
         len(set(asked.model.pooling)) == 1
@@ -121,7 +121,7 @@ def made_for(path, system, **knobs):
 def test_every_system_trains_uneven_lists_to_the_same_losses_and_is_asked_for_their_lookups(system, uneven_lists):
     asked = made_for(uneven_lists, system)
     assert asked.model.pooling == (1, 2) and asked.data.bag_length_cv[0] == 0 < 1.3 < asked.data.bag_length_cv[1]
-    if load_variant("systems", system).relaxes:
+    if load_variant("systems", system).can_relax:
         asked = with_values(asked, {"policy.relaxed_lookup": False})
     found, plain = (simulate(one, uneven_lists) for one in (asked, with_values(asked, {"system": "dram"})))
     assert found.ran and found.results["Step time [ms]"] > 0, found.outcome

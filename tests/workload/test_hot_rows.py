@@ -56,7 +56,9 @@ def test_a_sample_is_popular_when_every_one_of_its_lookups_is_among_the_most_fre
 
 
 def test_hot_rows_are_each_tables_first_ones_and_the_others_named() -> None:
-    hot = HotSet(last=np.array([2, 10]), others=np.array([12, 14]), layout=np.array([0, 4, 8]), samples=4, features=(1, 1))
+    hot = HotSet(
+        run_ends=np.array([2, 10]), scattered_rows=np.array([12, 14]), layout=np.array([0, 4, 8]), samples=4, features=(1, 1)
+    )
     assert popular_shares_counted(hot, np.array([0, 1, 2, 1, 12, 13, 14, 10])) == (1 / 4, 1 / 4)
     assert popular_shares_counted(hot, np.array([1, 1, 0, 1, 14, 12, 14, 12])) == (1, 1)
 
@@ -90,10 +92,10 @@ def test_a_files_hot_rows_are_the_ones_that_a_twentieth_of_its_batches_touches_m
     batches = np.random.default_rng(3).integers(0, 1250, (100, 96))
     batches[:, :48] = np.arange(48)
     given: Any = SimpleNamespace(ids=lambda n: batches[n], training_samples=1600, digest="made up")
-    assert set(hot_set(asked, 48, given).others.tolist()) == set(range(48))
-    seen = hot_set(asked, 1000, given).others
+    assert set(hot_set(asked, 48, given).scattered_rows.tolist()) == set(range(48))
+    seen = hot_set(asked, 1000, given).scattered_rows
     assert 48 < len(seen) < 48 + 5 * 48 + 1
-    assert hot_set(asked, 1000, given).others.tolist() == seen.tolist()
+    assert hot_set(asked, 1000, given).scattered_rows.tolist() == seen.tolist()
 
 
 @pytest.mark.skipif(not REAL, reason="EMBERPOOL_CRITEO names no file of real samples")

@@ -98,7 +98,7 @@ def _fill_cache(s: Scenario) -> Scenario | None:
         return s
     system, gpus = system_in_force(s), s.machine.num_gpus
     room = gpus * room_for_tables(s, memory_bytes(s.machine) - 2 * mlp_bytes(s))
-    empty_bytes, full_bytes = (system.held(with_values(s, {CACHE_SHARE: share}))["hbm"] for share in (0.0, 1.0))
+    empty_bytes, full_bytes = (system.nbytes_by_memory(with_values(s, {CACHE_SHARE: share}))["hbm"] for share in (0.0, 1.0))
     share = floor(min(1.0, (room - empty_bytes) / (full_bytes - empty_bytes)) * DIGITS) / DIGITS
     return with_values(s, {CACHE_SHARE: share}) if share > 0 else None
 

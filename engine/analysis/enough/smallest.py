@@ -127,7 +127,7 @@ def changes_of(question: TargetQuestion, modules: int | None, gbps: float | None
 def choices_of(question: TargetQuestion) -> list[Choice]:
     """Return every choice of the switches that the system has."""
     system = load_variant("systems", question.scenario.system)
-    paths = [NEAR_DATA] * ("near-data" in system.devices) + [RELAXED] * system.relaxes
+    paths = [NEAR_DATA] * ("near-data" in system.devices) + [RELAXED] * system.can_relax
     return [tuple(zip(paths, values, strict=True)) for values in product((True, False), repeat=len(paths))]
 
 
@@ -253,7 +253,7 @@ def _slower_from(explorer: Explorer, gbps: float | None, choice: Choice, flip: C
 
 def _staleness(explorer: Explorer, machine: Candidate, choice: Choice) -> dict[int, Candidate]:
     scenario = explorer.question.scenario
-    if not load_variant("systems", scenario.system).relaxes:
+    if not load_variant("systems", scenario.system).can_relax:
         return {}
     bounds = sorted({*BOUNDS, resolved_value(scenario, BOUND)} - {None})
     candidates = explorer.at([(machine.modules, machine.gbps, (*choice, (BOUND, bound))) for bound in bounds])

@@ -45,7 +45,7 @@ class AllowedParts:
             )
             if name == PROTOTYPE:
                 raise BadInput(f"parts={word[:60]} is of TrainingCXL's prototype, which is not for sale; leave it out.")
-            if name not in known_words and not any(PARTS[kind].settled(name) for kind in kinds):
+            if name not in known_words and not any(PARTS[kind].scenario_name(name) for kind in kinds):
                 raise BadInput(
                     f"parts={word[:60]!r} is no part that a machine can be built of; {nearest_hint(name, known_words)}"
                 )
@@ -59,10 +59,10 @@ class AllowedParts:
     def of(self, knob: str) -> tuple[str, ...]:
         """Return the parts that a knob of the machine may choose, in the order of lists."""
         parts = PARTS[knob]
-        sole_parts = {parts.settled(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
+        sole_parts = {parts.scenario_name(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
         if sole_parts:
             return tuple(name for name in parts() if name in sole_parts)
-        named_parts = {settled for word in self.words if word not in STATES and (settled := parts.settled(word))}
+        named_parts = {settled for word in self.words if word not in STATES and (settled := parts.scenario_name(word))}
         states = self.states if self.states or named_parts else STATES[ON_SALE]
         return tuple(name for name in parts() if name != PROTOTYPE and (name in named_parts or _state(knob, name) in states))
 

@@ -28,7 +28,7 @@ FAMILY_BY_MEMORY: Mapping[str, str] = {
 
 def lowest_memory(settled: Settled) -> str:
     """Return the lowest memory that holds rows of a machine, as its system places them."""
-    bytes_by_memory = settled.system.held(settled.scenario)
+    bytes_by_memory = settled.system.nbytes_by_memory(settled.scenario)
     total = sum(bytes_by_memory.values())
     return next(
         (place for place in FAMILY_BY_MEMORY if bytes_by_memory.get(place, 0.0) > MIN_ROW_SHARE * total), settled.system.memory
@@ -38,7 +38,7 @@ def lowest_memory(settled: Settled) -> str:
 def family_of(settled: Settled) -> str:
     """Return the family of a machine; host DRAM with rows in HBM is a family of its own."""
     place = lowest_memory(settled)
-    has_hbm_rows = settled.system.held(settled.scenario).get("hbm", 0.0) > 0 or settled.system.cache is not None
+    has_hbm_rows = settled.system.nbytes_by_memory(settled.scenario).get("hbm", 0.0) > 0 or settled.system.cache is not None
     return CACHED_DRAM if place == "dram" and has_hbm_rows else FAMILY_BY_MEMORY[place]
 
 

@@ -125,7 +125,7 @@ def _reads_knob(knob: str) -> Callable[[System, frozenset[str]], bool]:
 
 
 def _scales(system: System, reads: frozenset[str]) -> bool:
-    return system.scales
+    return system.can_use_many_gpus
 
 
 def _capacities(system: System, allowed: AllowedParts) -> tuple[float | None, ...]:
@@ -139,7 +139,7 @@ def _logs(system: System, allowed: AllowedParts) -> tuple[str | None, ...]:
 
 
 def _policies(system: System, allowed: AllowedParts) -> tuple[str | None, ...]:
-    return (None, *system.cache.others) if system.cache else (None,)
+    return (None, *system.cache.other_policies) if system.cache else (None,)
 
 
 def _counts(system: System, allowed: AllowedParts) -> tuple[int, ...]:
@@ -175,12 +175,15 @@ KNOBS: Mapping[str, tuple[Callable[[System, frozenset[str]], bool], Callable[[Sy
     NEAR_DATA: (_has_device("near-data"), _fixed_stops(False, True)),
     LOGIC: (_has_device("near-data"), _parts("near_data_logic")),
     DEDUP: (_has_device("near-data"), _fixed_stops("memory", "off", "gpu")),
-    RELAXED: (lambda system, reads: system.relaxes, _fixed_stops(True, False)),
-    BOUND: (lambda system, reads: system.relaxes, _fixed_stops(0, 1, 10, 100)),
+    RELAXED: (lambda system, reads: system.can_relax, _fixed_stops(True, False)),
+    BOUND: (lambda system, reads: system.can_relax, _fixed_stops(0, 1, 10, 100)),
     LOG: (lambda system, reads: bool(system.logs), _logs),
     CACHE_SHARE: (_reads_knob(CACHE_SHARE), _fixed_stops(0.1, 0.001, 0.01, 0.03, 0.2, 0.4, 0.7)),
-    CACHE_POLICY: (lambda system, reads: bool(system.cache and system.cache.others), _policies),
+    CACHE_POLICY: (lambda system, reads: bool(system.cache and system.cache.other_policies), _policies),
     HOT_ROWS: (_reads_knob(HOT_ROWS), _fixed_stops(1024.0, 64.0, 256.0, 4096.0, 16384.0)),
-    STASHING: (lambda system, reads: system.stashes, _fixed_stops("off", "state", "both")),
-    SHARDING: (lambda system, reads: bool(system.shards), _fixed_stops(None, "planner", "row-wise", "column-wise", "table-wise")),
+    STASHING: (lambda system, reads: system.can_stash, _fixed_stops("off", "state", "both")),
+    SHARDING: (
+        lambda system, reads: bool(system.parts_kind),
+        _fixed_stops(None, "planner", "row-wise", "column-wise", "table-wise"),
+    ),
 }

@@ -25,18 +25,18 @@ def shape(rows: int, ways: int = WAYS) -> tuple[int, int]:
 class Sets(NamedTuple):
     """State of a set-associative cache.
 
-    held: row + 1 of each way, EMPTY at first: memory that is not used is not taken.
-    used: clock of the last use of each way.
+    way_rows: row + 1 of each way, EMPTY at first: memory that is not used is not taken.
+    last_uses: clock of the last use of each way.
     clock: uses so far.
     batch: number of the last batch.
-    began: clock when the last batch and the one before it began.
+    batch_starts: clock when the last batch and the one before it began.
     """
 
-    held: Ints
-    used: Ints
+    way_rows: Ints
+    last_uses: Ints
     clock: int = 0
     batch: int = NO_SLOT
-    began: tuple[int, int] = (0, 0)
+    batch_starts: tuple[int, int] = (0, 0)
 
 
 def no_rows(rows: int, ways: int = WAYS) -> Sets:
@@ -51,9 +51,9 @@ def serve_batch(cache: Sets, batch: int, ids: Ints, counts: Ints) -> Sets:
     Rows used since the batch before began may not be evicted.
     """
     missing_rows, row_set = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NO_SLOT)
-    began = cache.began if batch == cache.batch else (cache.clock, cache.began[0])
-    clock = _serve(cache.held, cache.used, cache.clock, began[1], batch, ids, counts, missing_rows, row_set)
-    return cache._replace(clock=clock, batch=batch, began=began)
+    began = cache.batch_starts if batch == cache.batch else (cache.clock, cache.batch_starts[0])
+    clock = _serve(cache.way_rows, cache.last_uses, cache.clock, began[1], batch, ids, counts, missing_rows, row_set)
+    return cache._replace(clock=clock, batch=batch, batch_starts=began)
 
 
 @entry_kernel

@@ -20,13 +20,13 @@ UNBOUNDED_ROWS = 2**62  # more rows than any table has: all rows have a count
 
 
 class CountedSets(NamedTuple):
-    """State of the cache: the slot in `known` of each way of each set.
+    """State of the cache: the slot in `row_index` of each way of each set.
 
-    A slot is NONE if the way is empty. `known` has each row's COUNT and the WAY that holds the row.
+    A slot is NONE if the way is empty. `row_index` has each row's COUNT and the WAY that holds the row.
     """
 
     ways: Ints
-    known: RowIndex
+    row_index: RowIndex
 
 
 def no_rows(rows: int, ways: int = WAYS) -> CountedSets:
@@ -36,11 +36,11 @@ def no_rows(rows: int, ways: int = WAYS) -> CountedSets:
 
 def serve_batch(cache: CountedSets, ids: Ints, counts: Ints) -> CountedSets:
     """Serve one batch, set its counts and return the cache, grown if needed."""
-    cache = cache._replace(known=index.ensure_slots(cache.known, len(ids)))
+    cache = cache._replace(row_index=index.ensure_slots(cache.row_index, len(ids)))
     missing_slots = np.empty(len(ids), dtype=np.int64)
-    waiting = missing_slots[: _count(*cache.known, ids, counts, missing_slots)]
-    most_used = waiting[np.argsort(-cache.known.cell[waiting, COUNT], kind="stable")]
-    _take_in(cache.ways, cache.known.cell, most_used, np.zeros(cache.ways.shape, dtype=np.bool_), counts)
+    waiting = missing_slots[: _count(*cache.row_index, ids, counts, missing_slots)]
+    most_used = waiting[np.argsort(-cache.row_index.cell[waiting, COUNT], kind="stable")]
+    _take_in(cache.ways, cache.row_index.cell, most_used, np.zeros(cache.ways.shape, dtype=np.bool_), counts)
     return cache
 
 

@@ -105,9 +105,9 @@ def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
     machine = scenario.machine
     system, max_gpus = load_variant("systems", scenario.system), KNOBS["machine.num_gpus"].high or 0.0
     fits_replicas = row.gpus == scenario_row.gpus and not row.nodes % nodes(machine)
-    if fits_replicas and (scenario.faults.machines > 1 or not system.scales):
+    if fits_replicas and (scenario.faults.machines > 1 or not system.can_use_many_gpus):
         return with_values(scenario, {"faults.machines": row.nodes // nodes(machine)})
-    if not system.scales:
+    if not system.can_use_many_gpus:
         raise BadKnob(
             f"{system.title} has one GPU a node: {_shape(row)} are not possible. Take a system below that can have them, or "
             "write 1 GPU."
@@ -156,7 +156,7 @@ def system_offers(scenario: Scenario, row: FailureRow) -> tuple[SystemOffer, ...
     rated_offers = []
     for name in variant_names("systems"):
         system = load_variant("systems", name)
-        if system.scales and system.confidence != "headline only" and name != scenario.system:
+        if system.can_use_many_gpus and system.confidence != "headline only" and name != scenario.system:
             knobs = {"system": name, "policy.kernel": "auto", **sharded_knobs(row)}
             rated_offers += [(rate, SystemOffer(name, system.title, knobs)) for rate in _rates(scenario, knobs)]
     return tuple(offer for _, offer in sorted(rated_offers, key=lambda pair: -pair[0])[:MOST_OFFERS])

@@ -55,7 +55,7 @@ def _quantised_bytes(kind: RowKind) -> float:
 
     They are its scale, and BITS for each element and word of state.
     """
-    words = (mean_bytes(kind.beside) + mean_bytes(kind.gradient)) / FLOAT32
+    words = (mean_bytes(kind.state_and_checksum) + mean_bytes(kind.gradient)) / FLOAT32
     return SCALE_BYTES + float(words * BITS.value / 8)
 
 

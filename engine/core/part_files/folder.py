@@ -29,13 +29,13 @@ class ShippedParts:
     """The parts that the package ships.
 
     kinds: the kinds of parts.
-    together: the kinds that the same knob chooses among, by any of these kinds.
+    kinds_of_same_knob: the kinds that the same knob chooses among, by any of these kinds.
     files: the file of each part by name, of all kinds that share the knob of a kind.
     check: raises BadFile if a content is no part of a kind; the path is for the sentence.
     """
 
     kinds: tuple[str, ...]
-    together: Callable[[str], tuple[str, ...]]
+    kinds_of_same_knob: Callable[[str], tuple[str, ...]]
     files: Callable[[str], Mapping[str, Path]]
     check: Callable[[str, Path, Table], None]
 
@@ -134,18 +134,18 @@ class _Reading:
         if key not in self.parts and key not in self.refused:
             self.open.append(key)
             try:
-                self.parts[key] = self._read(*key)
+                self.parts[key] = self._read_part(*key)
                 known.add_parts((self.parts[key],))
             except BadFile as error:
                 self.refused[key] = error
             self.open.pop()
         return self.parts.get(key)
 
-    def _read(self, kind: str, name: str) -> OwnPart:
+    def _read_part(self, kind: str, name: str) -> OwnPart:
         path = self.files[kind, name]
         if not NAME.fullmatch(name):
             raise BadFile(f"{path} cannot name a part; a name is of at most 40 small letters, digits, '.' and '-'.")
-        knob_kinds = self.shelf.together(kind)
+        knob_kinds = self.shelf.kinds_of_same_knob(kind)
         twins = [self.files[knob_kind, name] for knob_kind in knob_kinds if knob_kind != kind and (knob_kind, name) in self.files]
         if shipped_path := self.shelf.files(kind).get(name, *twins[:1]):
             raise BadFile(f"{path} has the name of a part in {shipped_path}; give the file another name.")
@@ -159,7 +159,7 @@ class _Reading:
                         f"write the name alone, without what follows {DIGEST_SEPARATOR}."
                     )
                 if (used_kind, used_name) in self.files:
-                    uses.append(self._used(path, (used_kind, used_name)))
+                    uses.append(self._used_part(path, (used_kind, used_name)))
                     content[used_kind] = uses[-1].reference
         self.shelf.check(kind, path, content)
         text = canonical(content)
@@ -167,7 +167,7 @@ class _Reading:
             raise BadFile(f"{path} is longer than {count(MAX_TEXT_LENGTH)} bytes; a part takes a few thousand.")
         return OwnPart(kind, name, digest(text), text, str(path), tuple(uses))
 
-    def _used(self, path: Path, key: Key) -> OwnPart:
+    def _used_part(self, path: Path, key: Key) -> OwnPart:
         if key in self.open:
             raise BadFile(f"{path} names the {key[0]} {key[1]!r}, which names it in turn; leave one of them out.")
         if (part := self._part(key)) is None:

@@ -21,7 +21,7 @@ class OwnPart:
 
     kind, name, digest: its kind and name, and the digest of its text.
     text: the canonical text.
-    where: the place of the text, for sentences.
+    place: the place of the text, for sentences.
     uses: the own parts that this part names.
     """
 
@@ -29,7 +29,7 @@ class OwnPart:
     name: str
     digest: str
     text: str
-    where: str = field(compare=False)
+    place: str = field(compare=False)
     uses: tuple["OwnPart", ...] = ()
 
     @property
@@ -38,9 +38,9 @@ class OwnPart:
         return f"{self.name}{DIGEST_SEPARATOR}{self.digest}"
 
     @property
-    def whole(self) -> tuple["OwnPart", ...]:
+    def with_used_parts(self) -> tuple["OwnPart", ...]:
         """All parts that this part uses, in order of use, and the part itself last."""
-        return (*(part for used_part in self.uses for part in used_part.whole), self)
+        return (*(part for used_part in self.uses for part in used_part.with_used_parts), self)
 
 
 _parts_by_key: OrderedDict[tuple[str, str], OwnPart] = OrderedDict()
@@ -50,7 +50,7 @@ _write_lock = Lock()  # readers need no lock: a known part stays in its place or
 def add_parts(parts: Iterable[OwnPart]) -> None:
     """Make parts known, or known for longer.
 
-    Beyond MOST_KNOWN the parts added longest ago are dropped.
+    Beyond MAX_KNOWN_PARTS the parts added longest ago are dropped.
     """
     with _write_lock:
         for part in parts:

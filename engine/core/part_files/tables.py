@@ -148,7 +148,7 @@ def read_constant(path: Path | str, quantity: Quantity, table: Any) -> Constant:
     other_tables = table.get("others", {})
     check_keys(path, f"{quantity.key}.others", other_tables, quantity.choices)
     source_values = {choice: _source_value(path, quantity, choice, table) for choice in other_tables}
-    return main_constant.disputed(quantity.switch, **source_values) if source_values else main_constant
+    return main_constant.with_other_sources(quantity.switch, **source_values) if source_values else main_constant
 
 
 def _dated(path: Path | str, quantity: Quantity, price: Constant, table: Table) -> Constant:
@@ -167,7 +167,7 @@ def _dated(path: Path | str, quantity: Quantity, price: Constant, table: Table) 
     if str(table["year"]) in year_tables:
         refuse(path, f"gives {quantity.key} of {table['year']} twice; keep one.")
     prices = {years[year]: _source_value(path, quantity, year, table, "years") for year in year_tables}
-    return replace(price, year=table["year"]).dated(prices)
+    return replace(price, year=table["year"]).with_years(prices)
 
 
 def _source_value(path: Path | str, quantity: Quantity, choice: str, tables: Any, group: str = "others") -> SourcedValue:

@@ -42,9 +42,9 @@ def changed_part_notes(parts: Iterable[OwnPart]) -> Iterator[str]:
     """Yield a sentence for each part whose file has changed since it was read."""
     for part in parts:
         folder_part = catalog.own_folder().parts.get((part.kind, part.name))
-        if folder_part and folder_part.where == part.where and folder_part.digest != part.digest:
+        if folder_part and folder_part.place == part.place and folder_part.digest != part.digest:
             yield (
-                f"This scenario has the {part.kind} {part.name} as it was when it was chosen; {part.where} has changed since. "
+                f"This scenario has the {part.kind} {part.name} as it was when it was chosen; {part.place} has changed since. "
                 f"Choose {part.name} again to take the file as it is now."
             )
 
@@ -77,7 +77,7 @@ def accept_parts(texts: Iterable[str], limit: int = MAX_CARRIED_PARTS) -> tuple[
             raise BadInput(f"More than {limit} parts are carried (part=); leave some out.")
         part, content = carried.read_part(text, catalog.kinds())
         try:
-            catalog.check_part(part.kind, part.where, content)
+            catalog.check_part(part.kind, part.place, content)
         except BadFile as error:
             raise BadInput(str(error)) from None
         known.add_parts((part,))
@@ -87,5 +87,5 @@ def accept_parts(texts: Iterable[str], limit: int = MAX_CARRIED_PARTS) -> tuple[
 
 def part_texts(parts: Iterable[OwnPart]) -> list[str]:
     """Return parts as texts, each after the parts that it uses, none twice."""
-    ordered_parts = dict.fromkeys(carried_part for part in parts for carried_part in part.whole)
+    ordered_parts = dict.fromkeys(carried_part for part in parts for carried_part in part.with_used_parts)
     return [carried.part_text(part) for part in ordered_parts]

@@ -30,7 +30,7 @@ class Chassis:
     card: power of a network card [W].
     drives: power of the boot drives [W].
     fans: share of the node's power that fans draw with air cooling.
-    tenth, fifth, half, whole: efficiency of the supplies at 10, 20, 50 and 100 % of their rating.
+    efficiency_10, efficiency_20, efficiency_50, efficiency_100: efficiency of the supplies at so many percent of their rating.
     rating: rated power of the supplies [W].
     sockets, slots, gpus: places for CPUs, DIMMs and GPUs.
     lanes: free PCIe lanes beside those of GPUs and network cards.
@@ -44,10 +44,10 @@ class Chassis:
     card: Constant = quantity("network card power", "W", zero=True)
     drives: Constant = quantity("boot drive power", "W", zero=True)
     fans: Constant = quantity("fan share", "of the node", zero=True)
-    tenth: Constant = quantity("efficiency at a tenth", "of input")
-    fifth: Constant = quantity("efficiency at a fifth", "of input")
-    half: Constant = quantity("efficiency at half load", "of input")
-    whole: Constant = quantity("efficiency at full load", "of input")
+    efficiency_10: Constant = quantity("efficiency at a tenth", "of input")
+    efficiency_20: Constant = quantity("efficiency at a fifth", "of input")
+    efficiency_50: Constant = quantity("efficiency at half load", "of input")
+    efficiency_100: Constant = quantity("efficiency at full load", "of input")
     rating: Constant = quantity("supply rating", "W")
     sockets: Constant = quantity("sockets", "sockets", choice=True)
     slots: Constant = quantity("DIMM slots", "slots", choice=True)
@@ -82,7 +82,7 @@ def chassis(machine: MachineKnobs) -> Chassis:
 
 def _efficiencies(part: Chassis) -> tuple[Constant, ...]:
     """Return the efficiencies of the supplies at `LOADS`."""
-    return part.tenth, part.fifth, part.half, part.whole
+    return part.efficiency_10, part.efficiency_20, part.efficiency_50, part.efficiency_100
 
 
 def fan_share(machine: MachineKnobs) -> float:
@@ -137,7 +137,7 @@ DEVICE = DeviceKind(
     "Chassis",
     build,
     lambda: {name: fields_of(part) for name, part in CHASSIS.items()},
-    reads=("chassis", "prices"),
+    knob_names=("chassis", "prices"),
     copies=lambda machine: nodes(machine) * chassis_in_node(machine),
     kinds=("chassis",),
 )

@@ -124,8 +124,8 @@ class LinkRates(NamedTuple):
 
 def move_seconds(links: LinkRates, work: Move) -> Any:
     """Return the seconds of lines over one link, whose tags limit the lines in flight."""
-    lines, idle = work.nbytes / LINE / links.links, np.maximum(links.answer[work.out_of], 1e-3)
-    answer = loaded_latency(idle, links.service / NS, lines, links.tags, links.curves[work.out_of]) + links.way
+    lines, idle = work.nbytes / LINE / links.links, np.maximum(links.answer[work.source_memory], 1e-3)
+    answer = loaded_latency(idle, links.service / NS, lines, links.tags, links.curves[work.source_memory]) + links.way
     return access_seconds(lines, links.service, answer * NS, links.tags)
 
 
@@ -170,7 +170,7 @@ DEVICE = DeviceKind(
     "CXL link",
     build,
     lambda: {name.replace("-", " "): fields_of(link) for name, link in LINKS.items()},
-    reads=(
+    knob_names=(
         "cxl_bandwidth_GBps",
         "cxl_generation",
         "cxl_lanes",

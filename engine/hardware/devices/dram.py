@@ -39,7 +39,7 @@ class Memory:
 
 
 MEMORY = Catalogue("dram", Memory, curve=True)
-HOST_MEMORY = Catalogue("dram", Memory, of=("host",), curve=True)  # by the host whose file names the grade
+HOST_MEMORY = Catalogue("dram", Memory, used_by=("host",), curve=True)  # by the host whose file names the grade
 DIMMS_GiB = (16, 32, 64, 96, 128, 256)
 
 
@@ -84,7 +84,7 @@ def _random(memory: DramRates, work: Any, times: int) -> Any:
 
     The channel's rate holds if enough lines are in flight.
     """
-    accesses, max_accesses = _line_bytes(work) / LINE / memory.channels, most_accesses(memory.requesters[work.by], 1)
+    accesses, max_accesses = _line_bytes(work) / LINE / memory.channels, most_accesses(memory.requesters[work.requester], 1)
     latency = loaded_latency(memory.latency, times * memory.service / NS, accesses, max_accesses, memory.curve) * NS
     return access_seconds(accesses, times * memory.service, latency, max_accesses)
 
@@ -148,7 +148,7 @@ DEVICE = DeviceKind(
     "Host DRAM",
     build,
     lambda: {name: fields_of(memory) for name, memory in MEMORY.items()},
-    reads=("host", "host_dram", "host_dram_GiB", "host_dram_channels", "dram_static_power_source", "prices"),
+    knob_names=("host", "host_dram", "host_dram_GiB", "host_dram_channels", "dram_static_power_source", "prices"),
     copies=nodes,
     kinds=("dram",),
 )

@@ -36,7 +36,7 @@ class ExpanderCard:
 
 LINK_LANES = Quantity("link lanes", "lanes")  # host lanes of a card; USUAL_LANES if its file does not say
 USUAL_LANES = 8
-EXPANDERS = Catalogue("expander", ExpanderCard, aside=(LINK_LANES,), curve=True)
+EXPANDERS = Catalogue("expander", ExpanderCard, extra_constants=(LINK_LANES,), curve=True)
 
 
 def card(machine: MachineKnobs) -> ExpanderCard | None:
@@ -46,7 +46,7 @@ def card(machine: MachineKnobs) -> ExpanderCard | None:
 
 def card_lanes(name: str) -> int:
     """Return the host lanes of a card by its name."""
-    stated_lanes = EXPANDERS.aside(name).get(LINK_LANES.name)
+    stated_lanes = EXPANDERS.extra_constants(name).get(LINK_LANES.name)
     return round(stated_lanes.value) if stated_lanes else USUAL_LANES
 
 
@@ -74,7 +74,7 @@ def build(machine: MachineKnobs) -> Device:
     if chosen_card:
         channel_rate = max(MIN_DIVISOR, chosen_card.rate.value / chosen_card.channels.value / memory.efficiency.value)
         memory = replace(
-            memory, latency=chosen_card.latency, channel=memory.channel.assumed(channel_rate), price=chosen_card.price
+            memory, latency=chosen_card.latency, channel=memory.channel.with_assumption(channel_rate), price=chosen_card.price
         )
     rates = rates_of(machine, memory, channels, latency_points("dram", machine.expander_dram))
     static = chosen_card.power.value / chosen_card.capacity.value if chosen_card else memory.background.value
@@ -102,7 +102,7 @@ DEVICE = DeviceKind(
     "Expander DRAM",
     build,
     lambda: {name: fields_of(part) for parts in (MEMORY, EXPANDERS) for name, part in parts.items()},
-    reads=(
+    knob_names=(
         "expander",
         "expander_dram",
         "num_expanders",

@@ -72,7 +72,7 @@ DEVICE = DeviceKind(
     "Gather card",
     build,
     lambda: {"": fields_of(CARDS[CARD_NAME])},
-    reads=("pcie_bandwidth_GBps", "prices"),
+    knob_names=("pcie_bandwidth_GBps", "prices"),
     copies=nodes,
     kinds=(KIND,),
 )

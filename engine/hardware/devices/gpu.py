@@ -153,7 +153,7 @@ def _captured(gpu: Accelerator) -> Accelerator:
     """
     sooner = max(0.0, gpu.launch.value - gpu.graph.value)
     fixed = max(gpu.fixed.value - sooner, gpu.graph.value)
-    return replace(gpu, launch=gpu.graph, fixed=gpu.fixed.assumed(fixed))
+    return replace(gpu, launch=gpu.graph, fixed=gpu.fixed.with_assumption(fixed))
 
 
 def _move_seconds(gpu: Arithmetic, work: Pool | Stream | RowReads | RowUpdates) -> Any:
@@ -326,7 +326,7 @@ DEVICE = DeviceKind(
     "GPU",
     build,
     parts,
-    reads=("gpu", "framework", "step_jitter", "matrix_precision", "gpu_memory_energy_source", "prices"),
+    knob_names=("gpu", "framework", "step_jitter", "matrix_precision", "gpu_memory_energy_source", "prices"),
     copies=lambda machine: machine.num_gpus,
     kinds=("gpu", "gpu-replay"),
 )

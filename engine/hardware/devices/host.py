@@ -44,13 +44,13 @@ class UpdateRates(NamedTuple):
     call: a table [us].
     lookup: a lookup [ns].
     byte: a byte [ns].
-    new: a new line [ns].
+    new_line: a new line [ns].
     """
 
     call: float
     lookup: float
     byte: float
-    new: float
+    new_line: float
 
 
 class HostRates(NamedTuple):
@@ -59,30 +59,31 @@ class HostRates(NamedTuple):
     fixed: software of a batch's embedding work [us].
     per_lookup: software of a lookup [ns].
     gather: EmbeddingBag rate with all cores [GB/s].
-    take, put: gather and scatter of a row [ns].
+    row_gather_ns, row_scatter_ns: gather and scatter of a row [ns].
     cache: software cache, a batch [ms].
     working: share of the cores that work; rates are those of these cores.
     core: power of a working core [W].
     busy: cores that work in layers and embeddings.
     loop: times of the process that drives the GPUs.
     layers: arithmetic of the working cores.
-    looking, plain, state: additional times of lookups, of plain updates, and of updates with optimizer state.
+    lookup_times, plain_update_times: additional times of lookups, and of updates without optimizer state.
+    stateful_update_times: additional times of updates with optimizer state.
     """
 
     fixed: float
     per_lookup: float
     gather: float
-    take: float
-    put: float
+    row_gather_ns: float
+    row_scatter_ns: float
     cache: float
     working: float
     core: float
     busy: float
     loop: LoopRates
     layers: Arithmetic
-    looking: UpdateRates
-    plain: UpdateRates
-    state: UpdateRates
+    lookup_times: UpdateRates
+    plain_update_times: UpdateRates
+    stateful_update_times: UpdateRates
 
 
 def embedding_seconds(host: HostRates, work: HostEmbedding) -> Any:
@@ -94,20 +95,24 @@ def embedding_seconds(host: HostRates, work: HostEmbedding) -> Any:
 
 def _table_by_table(host: HostRates, work: HostEmbedding) -> Any:
     """Return the additional seconds of a library that is not fused for a batch's tables."""
-    costs = ((host.plain, 1 - work.stateful), (host.state, work.stateful)) if work.updates else ((host.looking, 1.0),)
+    costs = (
+        ((host.plain_update_times, 1 - work.stateful), (host.stateful_update_times, work.stateful))
+        if work.updates
+        else ((host.lookup_times, 1.0),)
+    )
     return sum(share * _of_tables(host, work, rates) for rates, share in costs)
 
 
 def _of_tables(host: HostRates, work: HostEmbedding, rates: UpdateRates) -> Any:
     """Return the additional seconds of a batch's tables at these rates."""
-    nanoseconds = work.lookups * rates.lookup + work.nbytes * rates.byte + work.new_lines * rates.new
+    nanoseconds = work.lookups * rates.lookup + work.nbytes * rates.byte + work.new_lines * rates.new_line
     return work.tables * rates.call * US + nanoseconds * NS / host.working
 
 
 def row_seconds(host: HostRates, work: HostRows) -> Any:
     """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
     accesses = mean_over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
-    return work.rows * (host.put if work.scatter else host.take) * NS * accesses
+    return work.rows * (host.row_scatter_ns if work.scatter else host.row_gather_ns) * NS * accesses
 
 
 def layer_seconds(host: HostRates, work: BottomMLP | TopPart) -> Any:
@@ -142,16 +147,18 @@ def build(machine: MachineKnobs) -> Device:
     loop = assumed_part(machine, "host", FRAMEWORKS[machine.framework])
     busy = float(min(threads(machine), host.cores.value))
     rates = HostRates(
-        **{name: getattr(host, name).value for name in ("fixed", "per_lookup", "take", "put", "cache")},
+        **{name: getattr(host, name).value for name in ("fixed", "per_lookup", "cache")},
+        row_gather_ns=host.row_gather.value,
+        row_scatter_ns=host.row_scatter.value,
         gather=host.gather.value * library.bags.value,
         working=busy / host.cores.value,  # rates are measured with all cores
         core=(host.active.value - host.idle.value) / host.cores.value,
         busy=busy,
         loop=loop_rates(loop),
         layers=_arithmetic(machine, host, library, busy),
-        looking=UpdateRates(library.lookup_call.value, 0.0, 0.0, library.lookup_new.value),
-        plain=UpdateRates(*(getattr(library, f"plain_{name}").value for name in UpdateRates._fields)),
-        state=UpdateRates(*(getattr(library, f"state_{name}").value for name in UpdateRates._fields)),
+        lookup_times=UpdateRates(library.lookup_call.value, 0.0, 0.0, library.lookup_new_line.value),
+        plain_update_times=UpdateRates(*(getattr(library, f"plain_{name}").value for name in UpdateRates._fields)),
+        stateful_update_times=UpdateRates(*(getattr(library, f"state_{name}").value for name in UpdateRates._fields)),
     )
     return Device(
         name="host",
@@ -222,7 +229,7 @@ DEVICE = DeviceKind(
     "Host",
     build,
     parts,
-    reads=("host", "host_threads", "host_software", "matrix_precision", "framework", "prices"),
+    knob_names=("host", "host_threads", "host_software", "matrix_precision", "framework", "prices"),
     copies=nodes,
     kinds=("host",),
 )

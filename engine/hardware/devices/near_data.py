@@ -23,10 +23,10 @@ def controllers(machine: MachineKnobs, memory: str) -> int:
 class LogicRates(NamedTuple):
     """Bytes a second that pass through the adders beside each memory's controllers."""
 
-    beside: Mapping[str, float]
+    rate_by_memory: Mapping[str, float]
 
 
-SECONDS: Mapping[type, Cost] = {Pool: lambda logic, work: work.nbytes / logic.beside[work.beside]}
+SECONDS: Mapping[type, Cost] = {Pool: lambda logic, work: work.nbytes / logic.rate_by_memory[work.memory]}
 
 
 def build(machine: MachineKnobs) -> Device:
@@ -56,7 +56,7 @@ DEVICE = DeviceKind(
     "Near-data logic",
     build,
     lambda: {name: fields_of(logic) for name, logic in LOGIC.items()},
-    reads=(
+    knob_names=(
         "near_data_compute",
         "near_data_logic",
         "near_data_lanes",

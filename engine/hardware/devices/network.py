@@ -36,7 +36,7 @@ class Fabric:
     """The links of one node's GPUs, and the share of peak that DLRM's collectives sustain."""
 
     link: Constant = quantity("fabric bandwidth", "GB/s")
-    inside: Constant = quantity("fabric utilisation", "of peak")
+    utilisation: Constant = quantity("fabric utilisation", "of peak")
     start: Constant = quantity("fabric latency", "us")
     energy: Constant = quantity("link energy", "pJ/bit")
 
@@ -45,21 +45,21 @@ class Fabric:
 class Network:
     """Constants of the network between nodes.
 
-    outside: share of a card's rate that large messages sustain.
+    utilisation: share of a card's rate that large messages sustain.
     hop: latency [us].
     message: overhead of a message [us].
     card: power of each GPU's network card [W].
     price: USD of a card, None if unpublished.
     """
 
-    outside: Constant = quantity("network utilisation", "of sustained")
+    utilisation: Constant = quantity("network utilisation", "of sustained")
     hop: Constant = quantity("network latency", "us")
     message: Constant = quantity("message overhead", "us", zero=True)
     card: Constant = quantity("network card power", "W")
     price: Constant | None = optional_price("USD", "network card price")
 
 
-FABRICS = Catalogue("fabric", Fabric, of=("gpu", "gpu-replay"))
+FABRICS = Catalogue("fabric", Fabric, used_by=("gpu", "gpu-replay"))
 NETWORKS = Catalogue("network", Network)
 
 
@@ -138,9 +138,9 @@ def build(machine: MachineKnobs) -> Device:
         assumed_part(machine, "network", NETWORKS[machine.network]),
     )
     gpus, node_gpus, count = machine.num_gpus, gpus_in_node(machine), nodes(machine)
-    link = fabric.inside.value * fabric.link.value * GB
+    link = fabric.utilisation.value * fabric.link.value * GB
     card = machine.network_bandwidth_GBps * GB
-    net = network.outside.value * card
+    net = network.utilisation.value * card
     agreed = assumed_value(machine, "host", FRAMEWORKS[machine.framework].agreement) * MS
     latency = (fabric.start.value + (network.hop.value if count > 1 else 0.0)) * US + agreed
     by_node = machine.exchange_route == "by node"
@@ -178,5 +178,5 @@ DEVICE = DeviceKind(
     "Network",
     build,
     lambda: {name: fields_of(part) for kind in (FABRICS, NETWORKS) for name, part in kind.items()},
-    reads=("gpu", "network", "exchange_route", "network_bandwidth_GBps", "prices"),
+    knob_names=("gpu", "network", "exchange_route", "network_bandwidth_GBps", "prices"),
 )

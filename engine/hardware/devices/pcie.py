@@ -25,7 +25,7 @@ class CopyPath:
 
 
 PINNED = Quantity("pinned copy rate", "GB/s")  # of a measured path, for machine.pcie_bandwidth_GBps, which is what counts
-PATHS = Catalogue("copy-path", CopyPath, of=("host",), aside=(PINNED,))
+PATHS = Catalogue("copy-path", CopyPath, used_by=("host",), extra_constants=(PINNED,))
 
 
 class CopyRates(NamedTuple):
@@ -61,7 +61,7 @@ JOULES: Mapping[type, Cost] = {Copy: link_joules, Direct: link_joules}
 
 def measured_rate(host: str) -> float | None:
     """Return the GB/s of pinned copies that the copy path of a host has been measured with, None where none is said."""
-    said = PATHS.aside(host).get(PINNED.name)
+    said = PATHS.extra_constants(host).get(PINNED.name)
     return said.value if said else None
 
 
@@ -92,6 +92,6 @@ DEVICE = DeviceKind(
     "PCIe link",
     build,
     lambda: {name: fields_of(path) for name, path in PATHS.items()},
-    reads=("host", "pcie_bandwidth_GBps"),
+    knob_names=("host", "pcie_bandwidth_GBps"),
     copies=lambda machine: machine.num_gpus,
 )

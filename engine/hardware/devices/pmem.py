@@ -41,9 +41,9 @@ class ModuleConstants:
     module: Constant = quantity("module capacity", "GB", choice=True)
     line: Constant = quantity("media line", "B")
     access: Constant = _rate("timed access", "B")
-    read: Constant = _rate("read rate")
-    update: Constant = _rate("in-place update rate")
-    stream: Constant = _rate("sequential write rate")
+    read_rate: Constant = _rate("read rate")
+    update_rate: Constant = _rate("in-place update rate")
+    stream_rate: Constant = _rate("sequential write rate")
     mix: Constant = _rate("read-write mix", "of the rate")
     latency: Constant = quantity("random read latency", "ns")
     persist: Constant = quantity("64 B persist", "ns", switch="pmem_write_latency_source", choices=("media", "visible"))
@@ -93,7 +93,7 @@ class ModuleConstants:
         zero=True,
         default=Constant("", 0, "", 0, 0, "stated", "a part that says nothing writes all at one rate"),
     )
-    beyond: Constant = quantity(
+    extra_writes: Constant = quantity(
         "write beyond the dirty set", "writes more", zero=True, default=Constant("", 0, "", 0, 2, "unsourced", "as any write")
     )
     cached_energy: Constant = quantity(
@@ -102,10 +102,10 @@ class ModuleConstants:
 
 
 OF_LINKS = ("lanes", "generation")
-OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "dirty_set", "beyond", "cached_energy")
+OF_CACHES = ("cache", "cache_line", "miss", "misses", "flush", "dirty_set", "extra_writes", "cached_energy")
 ENDURANCE = Quantity("endurance", "full writes")  # full writes until worn out; a medium without wear has none
 HOST_LIST = "hosts"  # the only hosts that take a medium's modules; all, if its file does not say
-MEDIA = Catalogue("media", ModuleConstants, aside=(ENDURANCE,), lists={HOST_LIST: ()}, curve=True)
+MEDIA = Catalogue("media", ModuleConstants, extra_constants=(ENDURANCE,), lists={HOST_LIST: ()}, curve=True)
 
 
 def module_bytes(machine: MachineKnobs) -> float:
@@ -135,7 +135,7 @@ def interleave_set(machine: MachineKnobs) -> int:
 
 def module_rate(machine: MachineKnobs) -> float:
     """Return the bytes per second that one module reads."""
-    return assumed_value(machine, "pmem", MEDIA[machine.pmem].read) * GB
+    return assumed_value(machine, "pmem", MEDIA[machine.pmem].read_rate) * GB
 
 
 def own_link(machine: MachineKnobs) -> tuple[int, int, float] | None:
@@ -159,7 +159,7 @@ class CacheRates(NamedTuple):
 
     line, energy: bytes of a line, nJ/B.
     miss, flush, misses: time of a miss and of a write-back [us], lines in flight.
-    beyond: additional writes of a write to a line outside the dirty set.
+    extra_writes: additional writes of a write to a line outside the dirty set.
     """
 
     line: float
@@ -167,14 +167,14 @@ class CacheRates(NamedTuple):
     flush: float
     misses: float
     energy: float
-    beyond: float
+    extra_writes: float
 
 
 class MediaRates(NamedTuple):
     """Numbers of a node's modules.
 
     line, access: bytes of a media line and of a timed access.
-    read, update, stream: rate of a module by kind of access [B/s].
+    read_rate, update_rate, stream_rate: rate of a module by kind of access [B/s].
     mix: share of both rates that is left where reads and writes alternate.
     latency, persist, stall: random read, 64 B persist, read just after a write [ns].
     read_energy, write_energy: energy [nJ/B]. share: share of its write rate that a module keeps.
@@ -186,9 +186,9 @@ class MediaRates(NamedTuple):
     modules: float
     line: float
     access: float
-    read: float
-    update: float
-    stream: float
+    read_rate: float
+    update_rate: float
+    stream_rate: float
     mix: float
     latency: float
     persist: float
@@ -213,7 +213,7 @@ def _rounded_bytes(size: Any, work: Any) -> Any:
     return work.rows * size * _pieces(work, size)
 
 
-def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, stall: Any = 1.0, returned: Any = 0.0) -> Any:
+def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, stall: Any = 1.0, write_backs: Any = 0.0) -> Any:
     """Return the seconds of accesses at one module: `service` each, if enough are in flight.
 
     A stall delays each access. An access that misses the cache also waits for its line, and before it for the dirty line that is
@@ -223,12 +223,12 @@ def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, 
     lines = mean_over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, media.access) / LINE))
     max_accesses = inf
     if media.queued:
-        max_accesses = np.minimum(most_accesses(media.requesters[work.by], lines), media.queue)
+        max_accesses = np.minimum(most_accesses(media.requesters[work.requester], lines), media.queue)
         latency = loaded_latency(latency, service / NS, accesses, max_accesses, media.curve)
     if media.cache is None:
         return access_seconds(accesses, service * stall, latency * NS * stall, max_accesses)
-    filling = (work.fetched * media.cache.miss + returned * media.cache.flush) * US / media.modules
-    miss_seconds = np.minimum(work.fetched / media.modules, 1) * media.cache.miss * US
+    filling = (work.missed_lines * media.cache.miss + write_backs * media.cache.flush) * US / media.modules
+    miss_seconds = np.minimum(work.missed_lines / media.modules, 1) * media.cache.miss * US
     access_time = access_seconds(
         accesses, service * stall, latency * NS * stall + filling / np.maximum(accesses, 1), max_accesses
     )
@@ -243,7 +243,7 @@ def read_seconds(media: MediaRates, work: RowReads) -> Any:
     A read just after a write stalls.
     """
     stall = 1 + work.raw_share * media.stall / np.maximum(media.latency, MIN_LATENCY_NS)
-    return _accesses_seconds(media, media.access / media.read, media.latency, work, stall, returned=work.returned)
+    return _accesses_seconds(media, media.access / media.read_rate, media.latency, work, stall, work.written_back_lines)
 
 
 def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
@@ -251,12 +251,12 @@ def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
 
     A write to a line outside the dirty set is slow.
     """
-    service = media.access / (media.update * media.share)
+    service = media.access / (media.update_rate * media.share)
     if (cache := media.cache) is not None:
         accesses = np.maximum(work.rows * _pieces(work, media.access), 1)
         of_line = mean_over_rows(work.row_bytes, lambda size: np.ceil(np.minimum(size, cache.line) / media.access))
-        slow = np.minimum(work.clean * of_line, accesses)
-        service = service + cache.beyond * slow / accesses * media.access / (media.stream * media.share)
+        slow = np.minimum(work.clean_lines * of_line, accesses)
+        service = service + cache.extra_writes * slow / accesses * media.access / (media.stream_rate * media.share)
     return _accesses_seconds(media, service, media.latency + media.persist, work)
 
 
@@ -265,19 +265,19 @@ def log_seconds(media: MediaRates, work: RowLog) -> Any:
 
     Rows are read in whole accesses and appended in sequence, in mixed traffic.
     """
-    append = mean_bytes(work.entry_bytes) / _pieces(work, media.access) / (media.stream * media.share)
-    service = (media.access / media.read + append) / media.mix
+    append = mean_bytes(work.entry_bytes) / _pieces(work, media.access) / (media.stream_rate * media.share)
+    service = (media.access / media.read_rate + append) / media.mix
     return _accesses_seconds(media, service, media.latency + media.persist, work)
 
 
 def home_seconds(media: MediaRates, work: HomeWrites) -> Any:
     """Return the seconds of home writes, in sequence."""
-    return _rounded_bytes(media.access, work) / (media.stream * media.modules) / media.share
+    return _rounded_bytes(media.access, work) / (media.stream_rate * media.modules) / media.share
 
 
 def stream_seconds(media: MediaRates, work: Stream) -> Any:
     """Return the seconds of bytes in sequence."""
-    rate = media.stream if work.write else media.read
+    rate = media.stream_rate if work.write else media.read_rate
     seconds = work.nbytes / (rate * media.modules)
     return seconds / media.share if work.write else seconds
 
@@ -298,7 +298,7 @@ STORED_BYTES: Mapping[type, Cost] = {
     Stream: lambda media, work: work.nbytes / media.share if work.write else 0.0 * work.nbytes,
     Persist: lambda media, work: work.flags * media.line,
 }
-STORED_BYTES_BEHIND_CACHE: Mapping[type, Cost] = {RowReads: lambda media, work: work.returned * media.cache.line}
+STORED_BYTES_BEHIND_CACHE: Mapping[type, Cost] = {RowReads: lambda media, work: work.written_back_lines * media.cache.line}
 
 
 def _energy(media: MediaRates, read_bytes: Any, work: Any) -> Any:
@@ -307,8 +307,8 @@ def _energy(media: MediaRates, read_bytes: Any, work: Any) -> Any:
     write_bytes = written_bytes(media, work) if written_bytes else 0.0
     if media.cache:
         cache_joules, line = (read_bytes + write_bytes) * media.cache.energy, media.cache.line
-        fetched, returned = (line * getattr(work, name, 0.0) for name in ("fetched", "returned"))
-        return (cache_joules + fetched * media.read_energy + returned * media.write_energy) * 1e-9
+        missed_bytes, written_back_bytes = (line * getattr(work, name, 0.0) for name in ("missed_lines", "written_back_lines"))
+        return (cache_joules + missed_bytes * media.read_energy + written_back_bytes * media.write_energy) * 1e-9
     return (read_bytes * media.read_energy + write_bytes * media.write_energy) * 1e-9
 
 
@@ -334,9 +334,9 @@ def build(machine: MachineKnobs) -> Device:
         rates=_rates(machine, media, count),
         seconds=SECONDS,
         joules=JOULES,
-        stored=STORED_BYTES_BEHIND_CACHE if media.cache.value else STORED_BYTES,
+        stored_bytes=STORED_BYTES_BEHIND_CACHE if media.cache.value else STORED_BYTES,
         idle_watts=count * media.idle.value,
-        full_watts=count * (media.idle.value + media.read.value * media.read_energy.value),
+        full_watts=count * (media.idle.value + media.read_rate.value * media.read_energy.value),
         modules=count,
         price=amount_price(media.price, count * module_bytes(machine) / GB),
         constants=_constants(media),
@@ -345,13 +345,13 @@ def build(machine: MachineKnobs) -> Device:
 
 def _rates(machine: MachineKnobs, media: ModuleConstants, count: int) -> MediaRates:
     """Return the numbers of so many modules."""
-    cache_constants = (media.cache_line, media.miss, media.flush, media.misses, media.cached_energy, media.beyond)
+    cache_constants = (media.cache_line, media.miss, media.flush, media.misses, media.cached_energy, media.extra_writes)
     cache = CacheRates(*(constant.value for constant in cache_constants))
     return MediaRates(
         modules=float(count),
         line=media.line.value,
         access=media.access.value,
-        **{name: getattr(media, name).value * GB for name in ("read", "update", "stream")},
+        **{name: getattr(media, name).value * GB for name in ("read_rate", "update_rate", "stream_rate")},
         mix=media.mix.value,
         latency=media.latency.value,
         persist=media.persist.value,
@@ -386,7 +386,7 @@ DEVICE = DeviceKind(
     "Persistent memory",
     build,
     lambda: {name: _constants(media) for name, media in MEDIA.items()},
-    reads=(
+    knob_names=(
         "pmem",
         "pmem_capacity_GB",
         "pmem_module_GB",

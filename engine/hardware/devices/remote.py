@@ -21,8 +21,8 @@ class Server:
     """Constants of one server: a call, a row, its network card, power and price."""
 
     call: Constant = quantity("remote call", "us")
-    take: Constant = quantity("row gather", "ns")
-    put: Constant = quantity("row scatter", "ns")
+    row_gather: Constant = quantity("row gather", "ns")
+    row_scatter: Constant = quantity("row scatter", "ns")
     card: Constant = quantity("network card", "GB/s")
     idle: Constant = quantity("idle power", "W")
     active: Constant = quantity("active power", "W")
@@ -38,14 +38,18 @@ class ServerRates(NamedTuple):
     """Numbers of one server: call [us], row gather and scatter [ns], network card [B/s]."""
 
     call: float
-    take: float
-    put: float
+    row_gather_ns: float
+    row_scatter_ns: float
     card: float
 
 
 def row_seconds(server: ServerRates, work: HostRows) -> Any:
     """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
-    row = (server.put if work.scatter else server.take) * NS * mean_over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
+    row = (
+        (server.row_scatter_ns if work.scatter else server.row_gather_ns)
+        * NS
+        * mean_over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
+    )
     return is_positive(work.rows) * work.calls * server.call * US + work.rows * row
 
 
@@ -61,7 +65,7 @@ def build(machine: MachineKnobs) -> Device:
         name="remote",
         title="Embedding servers",
         helps="more machine.embedding_servers, or a cache, would shorten it",
-        rates=ServerRates(server.call.value, server.take.value, server.put.value, server.card.value * GB),
+        rates=ServerRates(server.call.value, server.row_gather.value, server.row_scatter.value, server.card.value * GB),
         seconds=SECONDS,
         idle_watts=server.idle.value,
         busy_watts=server.active.value - server.idle.value,
@@ -74,8 +78,8 @@ DEVICE = DeviceKind(
     "Embedding servers",
     build,
     lambda: {"": fields_of(SERVERS[SERVER_NAME])},
-    reads=("embedding_servers", "server_dram_GiB", "prices"),
+    knob_names=("embedding_servers", "server_dram_GiB", "prices"),
     copies=lambda machine: machine.embedding_servers,
-    apart=True,
+    in_own_hosts=True,
     kinds=(KIND,),
 )

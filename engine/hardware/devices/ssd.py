@@ -25,8 +25,8 @@ class Drive:
     latency: Constant = quantity("read latency", "us")
     read_iops: Constant = quantity("4 KiB read rate", "1/s")
     write_iops: Constant = quantity("4 KiB write rate", "1/s")
-    read: Constant = quantity("sequential read", "GB/s")
-    write: Constant = quantity("sequential write", "GB/s")
+    sequential_read_rate: Constant = quantity("sequential read", "GB/s")
+    sequential_write_rate: Constant = quantity("sequential write", "GB/s")
     idle: Constant = quantity("idle power", "W")
     active: Constant = quantity("active power", "W")
     capacity: Constant = quantity("capacity", "GB", choice=True)
@@ -52,27 +52,27 @@ def drive_bytes(machine: MachineKnobs) -> float:
 class DriveRates(NamedTuple):
     """Numbers of striped drives.
 
-    reading, writing: seconds of a block.
+    block_read_seconds, block_write_seconds: seconds of a block.
     latency: latency of a drive [us].
     answer: latency of a drive with its software [us].
     in_flight: reads in flight.
-    read, write: sequential rates [B/s].
+    sequential_read_rate, sequential_write_rate: sequential rates [B/s].
     swing: active minus idle power [W].
     """
 
-    reading: float
-    writing: float
+    block_read_seconds: float
+    block_write_seconds: float
     latency: float
     answer: float
     in_flight: float
-    read: float
-    write: float
+    sequential_read_rate: float
+    sequential_write_rate: float
     swing: float
 
 
 def _read_seconds(drives: DriveRates, rows: Any) -> Any:
     """Return the seconds of blocks read at random."""
-    return access_seconds(rows, drives.reading, drives.answer * US, drives.in_flight)
+    return access_seconds(rows, drives.block_read_seconds, drives.answer * US, drives.in_flight)
 
 
 def _stream_seconds(drives: DriveRates, nbytes: Any, rate: Any) -> Any:
@@ -82,15 +82,17 @@ def _stream_seconds(drives: DriveRates, nbytes: Any, rate: Any) -> Any:
 
 def home_seconds(drives: DriveRates, work: HomeWrites | RowUpdates) -> Any:
     """Return the seconds of blocks written at random."""
-    return work.rows * drives.writing
+    return work.rows * drives.block_write_seconds
 
 
 SECONDS: Mapping[type, Cost] = {
     RowReads: lambda drives, work: _read_seconds(drives, work.rows),
     RowUpdates: lambda drives, work: _read_seconds(drives, work.rows) + home_seconds(drives, work),
-    RowLog: lambda drives, work: _stream_seconds(drives, work.rows * mean_bytes(work.entry_bytes), drives.write),
+    RowLog: lambda drives, work: _stream_seconds(drives, work.rows * mean_bytes(work.entry_bytes), drives.sequential_write_rate),
     HomeWrites: home_seconds,
-    Stream: lambda drives, work: _stream_seconds(drives, work.nbytes, drives.write if work.write else drives.read),
+    Stream: lambda drives, work: _stream_seconds(
+        drives, work.nbytes, drives.sequential_write_rate if work.write else drives.sequential_read_rate
+    ),
     Persist: lambda drives, work: work.flags * drives.answer * US,
 }
 JOULES: Mapping[type, Cost] = {HomeWrites: lambda drives, work: drives.swing * home_seconds(drives, work)}
@@ -109,13 +111,13 @@ def build(machine: MachineKnobs) -> Device:
 
     swing = count * (drive.active.value - drive.idle.value)
     rates = DriveRates(
-        reading=pace(drive.read_iops, drive.read),
-        writing=pace(drive.write_iops, drive.write),
+        block_read_seconds=pace(drive.read_iops, drive.sequential_read_rate),
+        block_write_seconds=pace(drive.write_iops, drive.sequential_write_rate),
         latency=drive.latency.value,
         answer=drive.latency.value + drive.software.value,
         in_flight=_in_flight(drive, machine),
-        read=drive.read.value * GB * count,
-        write=drive.write.value * GB * count,
+        sequential_read_rate=drive.sequential_read_rate.value * GB * count,
+        sequential_write_rate=drive.sequential_write_rate.value * GB * count,
         swing=swing,
     )
     return Device(
@@ -146,7 +148,7 @@ DEVICE = DeviceKind(
     "SSD",
     build,
     lambda: {name: fields_of(drive) for name, drive in DRIVES.items()},
-    reads=("ssd", "num_ssds", "ssd_software", "prices"),
+    knob_names=("ssd", "num_ssds", "ssd_software", "prices"),
     copies=nodes,
     kinds=("drive",),
 )

@@ -59,5 +59,5 @@ DEVICE = DeviceKind(
     "Fans, supplies and cooling",
     build,
     lambda: {"": fields_of(ROOMS[ROOM_NAME])},
-    reads=("energy_level", "chassis", "cooling", "gpu", "host"),
+    knob_names=("energy_level", "chassis", "cooling", "gpu", "host"),
 )

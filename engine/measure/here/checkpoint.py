@@ -67,7 +67,7 @@ def checkpoint_trial(folder: Path, nbytes: int = int(STATE)) -> CheckpointTrial 
     if NAME not in catalog.part_names_of("drive") or file_system.f_bavail * file_system.f_frsize < LEAST_FREE:
         return None
     drive = DRIVES[NAME]
-    predicted = nbytes / (drive.write.value * GB), nbytes / (drive.read.value * GB)
+    predicted = nbytes / (drive.sequential_write_rate.value * GB), nbytes / (drive.sequential_read_rate.value * GB)
     state = np.random.default_rng(1).integers(0, 2**63, nbytes // 8, dtype=np.int64)
     path = folder / ".emberpool-checkpoint"
     try:

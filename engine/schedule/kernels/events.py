@@ -29,13 +29,13 @@ BITS = 62  # servers with a bit of their own in ASKED; with more servers some ar
 
 @inner_kernel
 def _push(state: ScheduleState, line: int, flat: int) -> None:
-    size = state.queued[line]
+    size = state.queue_lengths[line]
     state.roll[TO_DISPATCH] |= 1 << line // 2 % BITS
     if size == state.queue.shape[1]:
         state.roll[OVERFLOW] = 1
         return
     state.queue[line, size] = flat
-    state.queued[line] = size + 1
+    state.queue_lengths[line] = size + 1
 
 
 @inner_kernel
@@ -45,14 +45,14 @@ def _pop(state: ScheduleState, line: int) -> Any:
     Ties go to the earlier batch, then to the earlier position.
     """
     earliest = 0
-    for i in range(1, state.queued[line]):
+    for i in range(1, state.queue_lengths[line]):
         a, b = state.queue[line, i], state.queue[line, earliest]
         ready_a, ready_b = state.tasks[a].ready, state.tasks[b].ready
         if ready_a < ready_b or (ready_a == ready_b and a < b):
             earliest = i
     flat = state.queue[line, earliest]
-    state.queued[line] -= 1
-    state.queue[line, earliest] = state.queue[line, state.queued[line]]
+    state.queue_lengths[line] -= 1
+    state.queue[line, earliest] = state.queue[line, state.queue_lengths[line]]
     return flat
 
 
@@ -63,7 +63,7 @@ def _release(graph: Template, state: ScheduleState, batch: int, k: int, cause: i
     `cause` is the flat index of the task after which they start.
     """
     task = graph.tasks[k]
-    for i in range(task.same, task.stop if batch + 1 < len(state.stale) else task.next):
+    for i in range(task.same, task.stop if batch + 1 < len(state.staleness) else task.next):
         follower_batch, follower = batch + (i >= task.next), graph.followers[i]
         run = state.tasks[follower_batch * len(graph.tasks) + follower]
         run.waits -= 1
@@ -87,10 +87,10 @@ def _make_ready(graph: Template, state: ScheduleState, batch: int, k: int, cause
 def _let_waiting_go(graph: Template, state: ScheduleState, clock: float) -> bool:
     """Release the batch that waits for the rolling log if the newest complete log is recent enough; return if it did."""
     batch, newest, width = state.roll[WAITING], state.roll[NEWEST], len(graph.tasks)
-    if batch < 0 or newest < batch - graph.bound:
+    if batch < 0 or newest < batch - graph.staleness_bound:
         return False
     state.roll[WAITING] = -1
-    state.stale[batch] = batch - newest
+    state.staleness[batch] = batch - newest
     run = state.tasks[batch * width + graph.roll]
     _release(graph, state, batch, graph.roll, newest * width + graph.roll if run.ready < clock else run.cause, clock)
     return True
@@ -130,7 +130,7 @@ def _start_task(graph: Template, state: ScheduleState, server: int, flat: int, c
 def _dispatch(graph: Template, state: ScheduleState, server: int, clock: float) -> None:
     """Select the server's next task, and suspend a background task that must yield."""
     width, flat = len(graph.tasks), state.servers[server].running
-    num_waiting = state.queued[server * 2] + (state.queued[server * 2 + 1] if flat < 0 else 0)
+    num_waiting = state.queue_lengths[server * 2] + (state.queue_lengths[server * 2 + 1] if flat < 0 else 0)
     if num_waiting == 0 and (graph.roll < 0 or graph.tasks[graph.roll].server != server):
         return  # no task that may run waits for the server
     rolling = flat >= 0 and flat % width == graph.roll
@@ -138,7 +138,7 @@ def _dispatch(graph: Template, state: ScheduleState, server: int, clock: float) 
         return
     line: Any = NO_CAUSE
     for queue in (server * 2 + 1, server * 2):
-        if state.queued[queue] > 0 and (flat < 0 or rolling or queue == server * 2):
+        if state.queue_lengths[queue] > 0 and (flat < 0 or rolling or queue == server * 2):
             line = queue
     goes_on = graph.roll >= 0 and graph.tasks[graph.roll].server == server and state.roll[ACTIVE] >= 0
     goes_on = goes_on and (state.roll[GATE_ON] == 1 or state.roll[WAITING] >= 0)
@@ -194,7 +194,7 @@ def _next_completion(state: ScheduleState) -> float:
 @shared_kernel
 def _open(graph: Template, state: ScheduleState) -> None:
     for k in range(len(graph.tasks)):
-        if graph.tasks[k].apart:
+        if graph.tasks[k].runs_ahead:
             _run_apart(graph, state, k)
         elif graph.tasks[k].first_needs == 0:
             _make_ready(graph, state, FIRST_BATCH, k, NO_CAUSE, 0.0)
@@ -217,9 +217,9 @@ def advance(graph: Template, state: ScheduleState) -> int:
 
     Returns 0, 1 for a deadlock or 2 for too many ready tasks.
     """
-    batches, counted_tasks = len(state.stale), len(graph.tasks) - (graph.roll >= 0)
+    batches, counted_tasks = len(state.staleness), len(graph.tasks) - (graph.roll >= 0)
     for k in range(len(graph.tasks)):
-        counted_tasks -= graph.tasks[k].apart
+        counted_tasks -= graph.tasks[k].runs_ahead
     unfinished, clock = batches * counted_tasks, 0.0
     _open(graph, state)
     while True:

@@ -20,9 +20,9 @@ def dtype(fields: str) -> np.dtype[np.void]:
     return np.dtype([(name, kind) for name, kind in (field.split() for field in fields.split(", "))], align=True)
 
 
-# A task of every batch: server, background or `apart` (runs ahead alone), numbers of predecessors in the first and other batches.
+# A task of every batch: server, background or `runs_ahead` (far, alone), numbers of predecessors in the first and other batches.
 # Its followers of the same batch are `followers[same:next]`, those of the next batch `followers[next:stop]`.
-TASK = dtype("server i8, background ?, apart ?, first_needs i8, needs i8, same i8, next i8, stop i8")
+TASK = dtype("server i8, background ?, runs_ahead ?, first_needs i8, needs i8, same i8, next i8, stop i8")
 # A task of one batch: its seconds, the flat index (batch * K + task) of its cause, and its open predecessors.
 RUN = dtype("start f8, end f8, ready f8, left f8, cause i4, waits i4")
 SERVER = dtype("running i8, last i8, finish f8, since f8")  # the first two are flat indices
@@ -34,7 +34,8 @@ class Template(NamedTuple):
     batches: the number of batches.
     tasks: (K,) of dtype TASK.
     followers: the tasks that wait for each task, in the ranges that TASK names.
-    roll, gate, bound: the rolling log's task, its gate task, and its bound in batches; -1, -1 and 0 without a rolling log.
+    roll, gate: the rolling log's task, and its gate task; -1 without a rolling log.
+    staleness_bound: the number of batches by which the rolling log may lag; 0 without one.
     servers: the number of servers.
     """
 
@@ -43,16 +44,16 @@ class Template(NamedTuple):
     followers: Ints
     roll: int
     gate: int
-    bound: int
+    staleness_bound: int
     servers: int
 
 
 class Stretch(NamedTuple):
-    """The batches after number `first` up to `last`, which the represented run repeats `times` more."""
+    """The batches after number `first_batch` up to `last_batch`, which the represented run repeats `repeats` more."""
 
-    first: int
-    last: int
-    times: float
+    first_batch: int
+    last_batch: int
+    repeats: float
 
 
 NO_REPEAT = Stretch(0, 0, 0.0)
@@ -63,18 +64,18 @@ class ScheduleState(NamedTuple):
 
     tasks: (N * K,) of dtype RUN.
     servers: (S,) of dtype SERVER.
-    stale: the log's age at the commit of each batch [batches], (N,).
+    staleness: the log's age at the commit of each batch [batches], (N,).
     log_seconds: the seconds of each batch's rolling log, (N,).
-    queue, queued: the flat indices in two queues a server, foreground and background, and the length of each queue.
+    queue, queue_lengths: the flat indices in two queues a server, foreground and background, and the length of each queue.
     roll: the slots of the rolling log, see above.
     """
 
     tasks: Records
     servers: Records
-    stale: Ints
+    staleness: Ints
     log_seconds: Floats
     queue: Ints
-    queued: Ints
+    queue_lengths: Ints
     roll: Ints
 
 
@@ -82,16 +83,16 @@ class Accounts(NamedTuple):
     """The accounts of D demands.
 
     task, device, cell: the task, the device and the breakdown's cell of each demand, (D,).
-    beside: True for work that does not count as its device's busy time, (D,).
-    other: the cell of each device's idle power, (V,).
+    excluded_from_busy: True for work that does not count as its device's busy time, (D,).
+    idle_cell: the cell of each device's idle power, (V,).
     cells: the number of cells.
     """
 
     task: Ints
     device: Ints
     cell: Ints
-    beside: Flags
-    other: Ints
+    excluded_from_busy: Flags
+    idle_cell: Ints
     cells: int
 
 
@@ -100,23 +101,23 @@ class DemandCosts(NamedTuple):
 
     column: the column in `costs` of each cost, (3, D, P): seconds, joules by amounts, bytes stored by persistent memory's media.
     costs: (R, C), by kind of batch.
-    written: the bytes that training stores, (R, D).
+    written_bytes: the bytes that training stores, (R, D).
     busy_watts, idle_watts: power by device, (V, P).
     """
 
     column: Ints
     costs: Floats
-    written: Floats
+    written_bytes: Floats
     busy_watts: Floats
     idle_watts: Floats
 
-    def of(self, machines: Ints) -> "DemandCosts":
+    def of_machines(self, machines: Ints) -> "DemandCosts":
         """Return the costs on some of the machines.
 
         `take` keeps the layout that kernels are compiled for.
         """
         column, watts = self.column.take(machines, axis=2), (device_watts.take(machines, axis=1) for device_watts in self[3:])
-        return DemandCosts(column, self.costs, self.written, *watts)
+        return DemandCosts(column, self.costs, self.written_bytes, *watts)
 
 
 class Averages(NamedTuple):
@@ -126,8 +127,8 @@ class Averages(NamedTuple):
     exposed: exposed seconds of each task, (P, K).
     busy, dynamic, static: busy seconds, dynamic joules and static joules by device, (P, V).
     cells: busy seconds, exposed seconds and joules of each cell, (P, C, 3).
-    written, media: bytes stored into persistent memory, and by its media, (P,).
-    stale: the age of the oldest log at a commit [batches], (P,).
+    written_bytes, media_bytes: bytes stored into persistent memory, and by its media, (P,).
+    staleness: the age of the oldest log at a commit [batches], (P,).
     """
 
     step: Floats
@@ -136,9 +137,9 @@ class Averages(NamedTuple):
     dynamic: Floats
     static: Floats
     cells: Floats
-    written: Floats
-    media: Floats
-    stale: Ints
+    written_bytes: Floats
+    media_bytes: Floats
+    staleness: Ints
 
 
 def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Averages:

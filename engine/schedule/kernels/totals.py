@@ -35,11 +35,11 @@ class Sums(NamedTuple):
 def sums_of(demand_costs: DemandCosts, kind: Ints, with_totals: bool, stretch: Stretch) -> Sums:
     """Return mean costs over the batches after the first two and, if `with_totals`, total costs over all batches."""
     averaged, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(demand_costs.costs)
-    repeated = stretch.times * np.bincount(kind[stretch.first + 1 : stretch.last + 1], minlength=kinds)
+    repeated = stretch.repeats * np.bincount(kind[stretch.first_batch + 1 : stretch.last_batch + 1], minlength=kinds)
     weight = (np.bincount(kind[len(kind) - averaged :], minlength=kinds) + repeated) / (averaged + repeated.sum())
-    sums = Sums(*np.zeros((2, demand_costs.costs.shape[1])), *np.zeros((2, demand_costs.written.shape[1])))
+    sums = Sums(*np.zeros((2, demand_costs.costs.shape[1])), *np.zeros((2, demand_costs.written_bytes.shape[1])))
     _sum(demand_costs.costs, weight, kind, with_totals, repeated, sums.mean, sums.total)
-    _sum(demand_costs.written, weight, kind, with_totals, repeated, sums.mean_written, sums.total_written)
+    _sum(demand_costs.written_bytes, weight, kind, with_totals, repeated, sums.mean_written, sums.total_written)
     return sums
 
 
@@ -78,7 +78,7 @@ def enter_averages(
         for p in machines:
             for v in range(averages.static.shape[1]):
                 averages.static[p, v] = demand_costs.idle_watts[v, p] * averages.step[p]
-                averages.cells[p, accounts.other[v], JOULES] += averages.static[p, v]
+                averages.cells[p, accounts.idle_cell[v], JOULES] += averages.static[p, v]
 
 
 @inner_kernel
@@ -96,15 +96,15 @@ def _average_task(
     pace, pacing = -1.0, 0
     for d in range(first_demand, stop):
         v, cell = accounts.device[d], accounts.cell[d]
-        busy = 0.0 if accounts.beside[d] else sums.mean[demand_costs.column[SECONDS, d, p]]
+        busy = 0.0 if accounts.excluded_from_busy[d] else sums.mean[demand_costs.column[SECONDS, d, p]]
         seconds = busy * share
         joules = sums.mean[demand_costs.column[ENERGY, d, p]] * share + seconds * demand_costs.busy_watts[v, p]
         averages.busy[p, v] += seconds
         averages.dynamic[p, v] += joules
         averages.cells[p, cell, BUSY] += seconds
         averages.cells[p, cell, JOULES] += joules
-        averages.written[p] += share * sums.mean_written[d]
-        averages.media[p] += share * sums.mean[demand_costs.column[STORED_BYTES, d, p]]
+        averages.written_bytes[p] += share * sums.mean_written[d]
+        averages.media_bytes[p] += share * sums.mean[demand_costs.column[STORED_BYTES, d, p]]
         if busy > pace:
             pace, pacing = busy, cell
     averages.cells[p, pacing, EXPOSED] += averages.exposed[p, accounts.task[first_demand]]
@@ -116,19 +116,19 @@ class Totals(NamedTuple):
     makespan: when all tasks had ended [s], (P,).
     ends: when each batch had ended [s], (N, P).
     cells: busy seconds, and joules by amounts and watts, (P, C, 2).
-    written, media: bytes stored into persistent memory, and by its media, (P,).
+    written_bytes, media_bytes: bytes stored into persistent memory, and by its media, (P,).
     start, end: start and end of each task [s], (P, N, K); (0, N, K) if they are not wanted.
     """
 
     makespan: Floats
     ends: Floats
     cells: Floats
-    written: Floats
-    media: Floats
+    written_bytes: Floats
+    media_bytes: Floats
     start: Floats
     end: Floats
 
-    def of(self, machines: Ints) -> "Totals":
+    def of_machines(self, machines: Ints) -> "Totals":
         """Return the totals of some of the machines."""
         return Totals(
             self.makespan[machines], self.ends[:, machines], *[column[machines] if len(column) else column for column in self[2:]]
@@ -167,7 +167,7 @@ def enter_run(
     for d in range(len(accounts.task)):
         if accounts.task[d] == graph.roll:
             _enter_log(graph, state, kind, accounts, demand_costs, stretch, p, d, totals)
-    totals.makespan[p] += stretch.times * (totals.ends[stretch.last, p] - totals.ends[stretch.first, p])
+    totals.makespan[p] += stretch.repeats * (totals.ends[stretch.last_batch, p] - totals.ends[stretch.first_batch, p])
 
 
 @entry_kernel
@@ -176,12 +176,12 @@ def enter_demands(accounts: Accounts, demand_costs: DemandCosts, sums: Sums, tot
     for d in range(len(accounts.task)):
         cell, v = accounts.cell[d], accounts.device[d]
         for p in range(0 if accounts.task[d] == roll else len(totals.makespan)):
-            busy = 0.0 if accounts.beside[d] else sums.total[demand_costs.column[SECONDS, d, p]]
+            busy = 0.0 if accounts.excluded_from_busy[d] else sums.total[demand_costs.column[SECONDS, d, p]]
             joules = sums.total[demand_costs.column[ENERGY, d, p]]
             totals.cells[p, cell, 0] += busy
             totals.cells[p, cell, 1] += joules + busy * demand_costs.busy_watts[v, p]
-            totals.written[p] += sums.total_written[d]
-            totals.media[p] += sums.total[demand_costs.column[STORED_BYTES, d, p]]
+            totals.written_bytes[p] += sums.total_written[d]
+            totals.media_bytes[p] += sums.total[demand_costs.column[STORED_BYTES, d, p]]
 
 
 @inner_kernel
@@ -199,13 +199,13 @@ def _enter_log(
     busy, joules, column = 0.0, 0.0, demand_costs.column[:, d, p]
     for n in range(len(kind)):
         r, share = kind[n], _done_share(graph, state, n, totals.makespan[p])
-        if stretch.times > 0.0:
-            low, high = totals.ends[stretch.first, p], totals.ends[stretch.last, p]
-            share += stretch.times * logged_share(graph, state, n, low, high, totals.makespan[p])
-        busy += 0.0 if accounts.beside[d] else share * demand_costs.costs[r, column[SECONDS]]
+        if stretch.repeats > 0.0:
+            low, high = totals.ends[stretch.first_batch, p], totals.ends[stretch.last_batch, p]
+            share += stretch.repeats * logged_share(graph, state, n, low, high, totals.makespan[p])
+        busy += 0.0 if accounts.excluded_from_busy[d] else share * demand_costs.costs[r, column[SECONDS]]
         joules += share * demand_costs.costs[r, column[ENERGY]]
-        totals.written[p] += share * demand_costs.written[r, d]
-        totals.media[p] += share * demand_costs.costs[r, column[STORED_BYTES]]
+        totals.written_bytes[p] += share * demand_costs.written_bytes[r, d]
+        totals.media_bytes[p] += share * demand_costs.costs[r, column[STORED_BYTES]]
     totals.cells[p, accounts.cell[d], 0] += busy
     totals.cells[p, accounts.cell[d], 1] += joules + busy * demand_costs.busy_watts[accounts.device[d], p]
 

@@ -41,7 +41,7 @@ class Node(NamedTuple):
     machine: its machine knobs.
     devices: devices that the system powers.
     chassis: the chassis.
-    called: its name in sentences.
+    chassis_name: its name in sentences.
     dimms, modules, drives: numbers of DIMMs, modules and drives.
     link: lanes of each module's own link, 0 without such links.
     """
@@ -50,19 +50,19 @@ class Node(NamedTuple):
     machine: MachineKnobs
     devices: tuple[str, ...]
     chassis: Chassis
-    called: str
+    chassis_name: str
     dimms: int
     modules: int
     drives: int
     link: int
 
     @property
-    def slotted(self) -> int:
+    def slotted_modules(self) -> int:
         """The modules of persistent memory in DIMM slots: those without a link of their own."""
         return 0 if self.link else self.modules
 
     @property
-    def behind(self) -> tuple[LaneUsers, ...]:
+    def expander_bay_parts(self) -> tuple[LaneUsers, ...]:
         """The parts in expander bays: modules with links of their own, and cards of DRAM."""
         card, machine = self.machine.expander, self.machine
         linked = (LaneUsers(self.modules, short(machine.pmem), self.link),) if self.link and self.modules else ()
@@ -99,13 +99,13 @@ def _gpus(node: Node) -> Iterator[str]:
     if gpus > MOST_PLACES:
         yield f"{gpus} GPUs of a node need {gpus} places of one chassis; the largest has {MOST_PLACES}."
     elif gpus > room:
-        yield f"{gpus} GPU{'s' * (gpus > 1)} of a node {_need(gpus, 'place')}; {node.called} has {room}."
+        yield f"{gpus} GPU{'s' * (gpus > 1)} of a node {_need(gpus, 'place')}; {node.chassis_name} has {room}."
     form = catalog.form("gpu", node.machine.gpu) if node.machine.gpu in ACCELERATORS else ""
     if form == SUPERCHIP:
-        yield f"{gpus} {name} {_need(gpus, 'place')} for superchips, with boards of their own; {node.called} has 0."
+        yield f"{gpus} {name} {_need(gpus, 'place')} for superchips, with boards of their own; {node.chassis_name} has 0."
     elif form and form not in gpu_forms(node.machine.chassis or DEFAULT_CHASSIS):
         allowed_forms = " or ".join(gpu_forms(node.machine.chassis or DEFAULT_CHASSIS))
-        yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.called} has 0, and {room} for {allowed_forms}."
+        yield f"{gpus} {name} {_need(gpus, 'place')} for {form}; {node.chassis_name} has 0, and {room} for {allowed_forms}."
 
 
 def _host(node: Node) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _host(node: Node) -> Iterator[str]:
     host = HOSTS[machine.host]
     need, sockets = _sockets(machine), round(node.chassis.sockets.value)
     if need > sockets:
-        yield f"{short(machine.host)} {_need(need, 'socket', 1)}; {node.called} has {sockets}."
+        yield f"{short(machine.host)} {_need(need, 'socket', 1)}; {node.chassis_name} has {sockets}."
     channels, max_channels = host_channels(machine), round(assumed_value(machine, "host", host.channels))
     if channels > max_channels:
         yield f"Host DRAM {_need(channels, 'channel', 1)}; {short(machine.host)} has {max_channels}."
@@ -128,19 +128,19 @@ def _dimms(node: Node) -> Iterator[str]:
 
     A socket has slots for eight such modules.
     """
-    count, name = node.slotted, short(node.machine.pmem)
+    count, name = node.slotted_modules, short(node.machine.pmem)
     sockets, slots = _sockets(node.machine), round(node.chassis.slots.value)
     if count > MODULES_A_SOCKET * sockets:
         socket_limit = f"{WORDS.get(sockets, f'{sockets} sockets have')} {MODULES_A_SOCKET * sockets}"
         yield f"{count} modules of {name} {_need(count, 'DIMM slot')} beside DRAM; {socket_limit}."
     if node.dimms + count > slots:
         module_clause = f" and {_module_count(count, name)}" * bool(count)
-        yield f"{node.dimms} DIMMs of DRAM{module_clause} need {node.dimms + count} DIMM slots; {node.called} has {slots}."
+        yield f"{node.dimms} DIMMs of DRAM{module_clause} need {node.dimms + count} DIMM slots; {node.chassis_name} has {slots}."
 
 
 def _host_generations(node: Node) -> Iterator[str]:
     """Yield a sentence if modules only work with processors of another generation."""
-    if not node.slotted:
+    if not node.slotted_modules:
         return
     hosts, host_name, name = (
         catalog.list_words("media", node.machine.pmem, HOST_LIST),
@@ -148,7 +148,7 @@ def _host_generations(node: Node) -> Iterator[str]:
         short(node.machine.pmem),
     )
     if hosts and host_name not in hosts:
-        modules_need = f"{_module_count(node.slotted, name)} {_need(node.slotted, 'DIMM slot')}"
+        modules_need = f"{_module_count(node.slotted_modules, name)} {_need(node.slotted_modules, 'DIMM slot')}"
         yield f"{modules_need} beside {' or '.join(hosts)}; {host_name} has 0."
 
 
@@ -167,19 +167,19 @@ def _products(node: Node) -> Iterator[str]:
 
 def _bays(node: Node) -> Iterator[str]:
     """Yield sentences if expander bays or drive bays run out."""
-    bays_needed, bays = sum(card.number for card in node.behind), round(node.chassis.expanders.value)
+    bays_needed, bays = sum(card.number for card in node.expander_bay_parts), round(node.chassis.expanders.value)
     if bays_needed > bays:
-        yield f"{_count_sentence(node.behind)} {_need(bays_needed, 'expander bay')}; {node.called} has {bays}."
+        yield f"{_count_sentence(node.expander_bay_parts)} {_need(bays_needed, 'expander bay')}; {node.chassis_name} has {bays}."
     drives, room = node.drives, round(node.chassis.bays.value)
     if drives > room:
-        yield f"{drives} {short(node.machine.ssd)} {_need(drives, 'drive bay')}; {node.called} has {room}."
+        yield f"{drives} {short(node.machine.ssd)} {_need(drives, 'drive bay')}; {node.chassis_name} has {room}."
 
 
 def _lanes(node: Node) -> Iterator[str]:
     """Yield a sentence if the parts in bays and slots exceed the free lanes."""
     machine = node.machine
     lane_users = (
-        *node.behind,
+        *node.expander_bay_parts,
         LaneUsers(node.drives, short(machine.ssd), DRIVE_LANES),
         LaneUsers(expanders(machine) * ("near-data" in node.devices), f"{short(machine.near_data_logic)} near data", CARD_LANES),
         LaneUsers(int("gatherer" in node.devices), "gather card", CARD_LANES),
@@ -188,7 +188,7 @@ def _lanes(node: Node) -> Iterator[str]:
     need, free_lanes = sum(user.number * user.lanes for user in wants), round(node.chassis.lanes.value)
     if need > free_lanes:
         parts_need = f"{_count_sentence(wants)} {_need(need, 'PCIe lane', sum(user.number for user in wants))}"
-        yield f"{parts_need}; {node.called} has {free_lanes} free."
+        yield f"{parts_need}; {node.chassis_name} has {free_lanes} free."
 
 
 def _supplies(node: Node) -> Iterator[str]:
@@ -203,7 +203,7 @@ def _supplies(node: Node) -> Iterator[str]:
     watts, rating = rest + gpus + assumed_value(machine, "host", HOSTS[machine.host].active), node.chassis.rating.value
     if watts > rating:
         need = f"GPUs, CPUs and all else of a node need {figures.figure(watts, 'W')}"
-        yield f"{need}; the supplies of {node.called} give {figures.figure(rating, 'W')}."
+        yield f"{need}; the supplies of {node.chassis_name} give {figures.figure(rating, 'W')}."
 
 
 def _servers(node: Node) -> Iterator[str]:

@@ -41,7 +41,7 @@ def even_crossing(parts: Parts, nbytes: float) -> Crossing:
 
     A part's share for itself does not cross.
     """
-    part_bytes, group_sizes = nbytes / parts.number, parts.beside
+    part_bytes, group_sizes = nbytes / parts.number, parts.group_sizes
     fabric_share, network_share = (group_sizes - 1) / parts.number, (parts.number - group_sizes) / parts.number
     return Crossing(
         part_bytes * float((fabric_share + network_share).sum()),
@@ -83,7 +83,7 @@ def vector_routes(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> tuple
     widths, place = distinct_pieces(pieces)
     piece_shares = shares(place, [sorted(set(run)) for run in pieces.runs], parts.number)
     owns, members = np.zeros(parts.number, dtype=np.bool_), np.zeros(parts.groups, dtype=np.int64)
-    _cross(widths * nbytes, piece_shares, parts.group, parts.beside, owns, members, sent_bytes, received)
+    _cross(widths * nbytes, piece_shares, parts.group, parts.group_sizes, owns, members, sent_bytes, received)
     return sent_bytes, received
 
 
@@ -105,7 +105,9 @@ def _cross(
     parts = len(group)
     for piece in range(len(nbytes)):
         sample_bytes, groups = nbytes[piece] / parts, 0
-        owners = piece_shares.owner[piece_shares.first[piece] : piece_shares.first[piece] + piece_shares.many[piece]]
+        owners = piece_shares.owner[
+            piece_shares.first_share[piece] : piece_shares.first_share[piece] + piece_shares.share_count[piece]
+        ]
         for part in owners:
             owns[part] = True
             groups += members[group[part]] == 0
@@ -130,7 +132,7 @@ def index_routes(parts: Parts, index_nbytes: Floats) -> tuple[Floats, Floats]:
 
     The rows are fabric and network.
     """
-    part_bytes, group_sizes, group = index_nbytes / parts.number, parts.beside, parts.group
+    part_bytes, group_sizes, group = index_nbytes / parts.number, parts.group_sizes, parts.group
     group_bytes = np.bincount(group, weights=part_bytes)[group]
     sent_bytes = np.array([group_bytes - part_bytes, part_bytes.sum() - group_bytes])
     return sent_bytes, np.array([(group_sizes - 1) * part_bytes, (parts.number - group_sizes) * part_bytes])

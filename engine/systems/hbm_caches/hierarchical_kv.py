@@ -53,7 +53,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 def _find(s: Scenario, t: Traffic, arrived: Names) -> tuple[tuple[Task, ...], Names]:
     """Return the tasks that bring a batch's unique rows into HBM, and the last ones."""
     row = mean_bytes(t.vector_bytes)
-    host_bytes = t.refused * mean_bytes(t.sizes.moved.vector) if _hashed(s) else np.zeros_like(t.rows)
+    host_bytes = t.refused * mean_bytes(t.sizes.moved_row.vector) if _hashed(s) else np.zeros_like(t.rows)
     unique = Task(
         "Unique ids", "Embedding", (Demand("gpu", Pool(t.sort_bytes, skew=t.lookup_skew)),), arrived, ("Embedding update",)
     )
@@ -98,7 +98,7 @@ SYSTEM = System(
     plan=plan,
     family="Caches in HBM",
     baseline="all-hbm",
-    shards="gpus",
+    parts_kind="gpus",
     cache=Cache("lru", cached_rows, ("lfu", HASH), window=lambda s: 0 if _hashed(s) else 1),
     places=places,
     cites=("NVIDIA-Merlin/HierarchicalKV; NVIDIA/recsys-examples",),

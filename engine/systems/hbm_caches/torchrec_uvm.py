@@ -57,7 +57,7 @@ SYSTEM = System(
     plan=plan,
     family="Caches in HBM",
     baseline="all-hbm",
-    shards="gpus",
+    parts_kind="gpus",
     kernel="uvm-cache",
     cache=Cache("lru", cached_rows, ("lfu",), in_sets=True),
     places=places,

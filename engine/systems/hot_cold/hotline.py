@@ -19,7 +19,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     popular_traffic, other_traffic = gpu.by_popularity(t, t.popular, t.popular_lookups)
     gpus, gathered = s.machine.num_gpus, (1 - t.popular) * other_traffic.lookups
     row, hot = t.sizes.by_lookup, t.sizes.hot
-    reads = Demand("gatherer", RowReads(gathered, row.vector)), Demand("dram", RowReads(gathered, row.vector, by="card"))
+    reads = Demand("gatherer", RowReads(gathered, row.vector)), Demand("dram", RowReads(gathered, row.vector, requester="card"))
     writes = Demand("gatherer", RowUpdates(gathered, row.row)), Demand("dram", RowUpdates(gathered, row.row, "card"))
     popular = gpu.micro_batch(s, popular_traffic, "Popular", t.popular, ("Sparse features",), ("Hot update",), t.tables)
     unpopular = gpu.micro_batch(s, other_traffic, "Other", 1 - t.popular, ("Gather other rows", popular[-1].name))

@@ -158,7 +158,7 @@ def tiers(s: Scenario) -> Tiers:
 
 def places(s: Scenario) -> dict[str, float]:
     """Return the bytes in HBM and in host memory."""
-    return {place: float(nbytes.sum()) for place, nbytes in tiers(s).kept.items()}
+    return {place: float(nbytes.sum()) for place, nbytes in tiers(s).nbytes_by_memory.items()}
 
 
 CACHE = Cache("lru", capacity_rows, ("lfu",), in_sets=True, tables=lambda s: tables_with(s, UVM_CACHE))
@@ -169,7 +169,7 @@ MIXED = System(
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,
-    shards="kernels",
+    parts_kind="kernels",
     cache=CACHE,
     tiers=tiers,
     places=places,

@@ -28,12 +28,15 @@ def _with_stash(settled: Settled, batch: tuple[Task, ...]) -> tuple[Task, ...]:
     The stash goes out after the lookup and returns before the update.
     """
     nbytes, balance = stashed_bytes(settled.scenario), settled.placement.balance
-    uneven = skew(balance.held) if balance else 1.0
+    uneven = skew(balance.table_bytes) if balance else 1.0
 
     def copy(name: str, lane: str, predecessor: str) -> Task:
         return Task(name, "Transfer", (Demand("pcie", Copy(nbytes, handoffs=1, skew=uneven), lane),), (predecessor,))
 
-    waiting = (replace(task, after=(*task.after, STASH_BACK)) if task.name == "Embedding update" else task for task in batch)
+    waiting = (
+        replace(task, predecessors=(*task.predecessors, STASH_BACK)) if task.name == "Embedding update" else task
+        for task in batch
+    )
     return (*waiting, copy(STASH_OUT, gpu.FROM_GPU, "Embedding lookup"), copy(STASH_BACK, gpu.TO_GPU, STASH_OUT))
 
 
@@ -45,9 +48,9 @@ SYSTEM = System(
     plan=plan,
     family="Caches in HBM",
     baseline="all-hbm",
-    shards="gpus",
+    parts_kind="gpus",
     kernel="hbm",
-    replicates=True,
-    stashes=True,
+    can_replicate=True,
+    can_stash=True,
     cites=("facebookresearch/dlrm; pytorch/torchrec",),
 )

@@ -19,7 +19,7 @@ SYSTEM = System(
     plan=plan,
     family="Hot and cold rows",
     baseline="cpu-gpu",
-    shards="nodes",
+    parts_kind="nodes",
     kernel="host",
     cites=("facebookresearch/dlrm, its hybrid mode",),
 )

@@ -22,7 +22,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Top MLP",))
     summed, reduced = gpu.exchange("All-reduce", _ring(s), ("Bottom MLP backward",))
     return (
-        training_loop(after_previous=("Embedding update",), lane=host.CPU),
+        training_loop(previous_batch_predecessors=("Embedding update",), lane=host.CPU),
         *indices,
         host.lookup(t, predecessors=arrived),
         *pooled,
@@ -45,7 +45,7 @@ def _ring(s: Scenario) -> Crossing:
 def recover(s: Scenario, recovery: RecoveryWork) -> tuple[Task, ...]:
     """Return the tasks of a new start: the first parameters are read again."""
     load = (Demand("dram", Stream(recovery.mlp_bytes, write=False)),)
-    return (Task("Load MLP", "Other", load, after_previous=("Load MLP",)),)
+    return (Task("Load MLP", "Other", load, previous_batch_predecessors=("Load MLP",)),)
 
 
 SYSTEM = System(
@@ -57,6 +57,6 @@ SYSTEM = System(
     recover=recover,
     family="Hot and cold rows",
     baseline="cpu-gpu",
-    shards="nodes",
+    parts_kind="nodes",
     cites=("facebookresearch/dlrm on CPUs",),
 )

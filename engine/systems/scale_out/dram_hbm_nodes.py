@@ -9,7 +9,7 @@ from ..traffic import Traffic
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Return the tasks of a batch, which reads its rows in DRAM when it needs them."""
-    return far_memory.step_in_the_open(settled, t, "Read rows from DRAM", t.far)
+    return far_memory.step_in_the_open(settled, t, "Read rows from DRAM", t.far_rows)
 
 
 SYSTEM = System(
@@ -20,7 +20,7 @@ SYSTEM = System(
     plan=plan,
     family="Scale-out",
     baseline="dram-hbm-nodes",
-    shards="tiers",
+    parts_kind="tiers",
     places=hbm_dram_bytes,
     tiers=table_tiers,
     caches=lambda s: (0.0, 0.0),

@@ -29,28 +29,28 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
     They are not fetched during the update, which must not see the cache change.
     """
-    s, evict = settled.scenario, _evict(settled.placement.far, t)
+    s, evict = settled.scenario, _evict(settled.placement.far_skews, t)
     if s.policy.prefetch:
-        fetch = _fetch(settled.placement.far, t, ("Embedding lookup",), (), prefetch=True)
-        return (fetch, evict, *far_memory.step(settled, t, t.far, updated_after=(fetch.name,)))
-    fetch = _fetch(settled.placement.far, t, gpu.index_exchange(settled)[1], far_memory.end_of_batch(s), prefetch=False)
-    return (fetch, evict, *far_memory.step(settled, t, t.far, (fetch.name,)))
+        fetch = _fetch(settled.placement.far_skews, t, ("Embedding lookup",), (), prefetch=True)
+        return (fetch, evict, *far_memory.step(settled, t, t.far_rows, updated_after=(fetch.name,)))
+    fetch = _fetch(settled.placement.far_skews, t, gpu.index_exchange(settled)[1], far_memory.end_of_batch(s), prefetch=False)
+    return (fetch, evict, *far_memory.step(settled, t, t.far_rows, (fetch.name,)))
 
 
-def _fetch(uneven: FarSkews, t: Traffic, predecessors: Names, after_previous: Names, prefetch: bool) -> Task:
+def _fetch(uneven: FarSkews, t: Traffic, predecessors: Names, previous_batch_predecessors: Names, prefetch: bool) -> Task:
     """Return the task that reads rows from all memories outside HBM.
 
     A missing row's whole block is read, and the row enters both caches.
     """
     level = Levels(*(far_memory.next_batch(rows) if prefetch else rows for rows in t.levels.T))
-    (_, _, in_scm, on_drives), row = t.sizes.levels, t.sizes.far
+    (_, _, in_scm, on_drives), row = t.sizes.levels, t.sizes.far_row
     demands = (
-        Demand("ssd", RowReads(level.drives, on_drives.row, skew=uneven.below)),
-        Demand("pmem", RowReads(level.scm, in_scm.row, skew=uneven.below)),
+        Demand("ssd", RowReads(level.drives, on_drives.row, skew=uneven.below_dram)),
+        Demand("pmem", RowReads(level.scm, in_scm.row, skew=uneven.below_dram)),
         Demand("dram", RowReads(sum(level) + level.scm + level.drives, row, skew=uneven.node)),
         Demand("pcie", Copy(sum(level) * mean_bytes(row), skew=uneven.gpu), gpu.TO_GPU),
     )
-    return Task("Prefetch" if prefetch else "Fetch rows", "Embedding", demands, predecessors, after_previous)
+    return Task("Prefetch" if prefetch else "Fetch rows", "Embedding", demands, predecessors, previous_batch_predecessors)
 
 
 def _evict(uneven: FarSkews, t: Traffic) -> Task:
@@ -61,11 +61,11 @@ def _evict(uneven: FarSkews, t: Traffic) -> Task:
     level, (_, _, in_scm, on_drives) = Levels(*t.levels.T), t.sizes.levels
     written_bytes = level.drives * mean_bytes(on_drives.row) * COMPACTION.value
     lower_row = joined_row_mix((in_scm.row, on_drives.row), (float(np.sum(level.scm)), float(np.sum(level.drives))))
-    lower = RowUpdates(level.scm + level.drives, lower_row, skew=uneven.below)
+    lower = RowUpdates(level.scm + level.drives, lower_row, skew=uneven.below_dram)
     return Task(
         "Evict rows",
         "Embedding",
-        (Demand("ssd", Stream(written_bytes, skew=uneven.below)), Demand("pmem", lower)),
+        (Demand("ssd", Stream(written_bytes, skew=uneven.below_dram)), Demand("pmem", lower)),
         ("Embedding update",),
     )
 
@@ -78,7 +78,7 @@ def places(s: Scenario) -> dict[str, float]:
     cache = cached_rows(s) * row_bytes(s)
     dense = placement(s, cache)
     dram = (nbytes_of_tables(s, dense.dram) + cache) / USABLE.value
-    return {"hbm": nbytes_of_tables(s, dense.hbm), "dram": dram, "ssd": nbytes_of_tables(s, dense.below)}
+    return {"hbm": nbytes_of_tables(s, dense.hbm), "dram": dram, "ssd": nbytes_of_tables(s, dense.below_dram)}
 
 
 SYSTEM = System(
@@ -89,7 +89,7 @@ SYSTEM = System(
     plan=plan,
     family="Scale-out",
     baseline="dram-hbm-nodes",
-    shards="tiers",
+    parts_kind="tiers",
     places=places,
     tiers=lambda s: table_tiers(s, cached_rows(s) * row_bytes(s)),
     caches=lambda s: (cached_rows(s), scm_rows(s)),

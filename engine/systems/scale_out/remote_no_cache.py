@@ -34,6 +34,6 @@ SYSTEM = System(
     plan=plan,
     family="Look-ahead",
     baseline="remote-no-cache",
-    shards="servers",
+    parts_kind="servers",
     cites=("the baseline of Agarwal et al., arXiv 2202.12429, as their published code has it",),
 )

@@ -32,20 +32,20 @@ def read_far_rows(
     name: str,
     rows: Amount,
     predecessors: Names = (),
-    after_previous: Names = (),
+    previous_batch_predecessors: Names = (),
     background: bool = False,
 ) -> Task:
     """Return the task that gathers `rows` rows with their state from DRAM through PCIe.
 
     In the background, GPUs do so only while they are idle.
     """
-    skews, row = settled.placement.far, t.sizes.far
+    skews, row = settled.placement.far_skews, t.sizes.far_row
     demands = (
         Demand("gpu", Pool(rows * mean_bytes(row), skew=skews.gpu)),
-        Demand("dram", RowReads(rows, row, by="gpu", skew=skews.node)),
+        Demand("dram", RowReads(rows, row, requester="gpu", skew=skews.node)),
         Demand("pcie", Copy(rows * mean_bytes(row), skew=skews.gpu), gpu.TO_GPU),
     )
-    return Task(name, "Embedding", demands, predecessors, after_previous, background)
+    return Task(name, "Embedding", demands, predecessors, previous_batch_predecessors, background)
 
 
 def step_in_the_open(settled: Settled, t: Traffic, name: str, far_rows: Amount) -> tuple[Task, ...]:
@@ -64,10 +64,10 @@ def step(
 
     The update's kernel writes each row where it lives, at the pace of the slowest memory or link.
     """
-    batch_end, skews = end_of_batch(settled.scenario), settled.placement.far
+    batch_end, skews = end_of_batch(settled.scenario), settled.placement.far_skews
     *earlier_tasks, update = gpu.step_over_all(settled, t, batch_end, batch_end, looked_up_after, updated_after)
     write = (
-        Demand("dram", RowUpdates(far_rows, t.sizes.far, "gpu", skew=skews.node)),
-        Demand("pcie", Copy(far_rows * mean_bytes(t.sizes.far), skew=skews.gpu), gpu.FROM_GPU),
+        Demand("dram", RowUpdates(far_rows, t.sizes.far_row, "gpu", skew=skews.node)),
+        Demand("pcie", Copy(far_rows * mean_bytes(t.sizes.far_row), skew=skews.gpu), gpu.FROM_GPU),
     )
     return (*earlier_tasks, replace(update, demands=(*update.demands, *write)))

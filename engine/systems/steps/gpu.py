@@ -27,16 +27,20 @@ def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
     It waits until the batch before has used its own.
     """
     work = (Demand("pcie", Copy(share * t.feature_bytes), TO_GPU),)
-    return Task("Sparse features", "Transfer", work, after_previous=(used_by,))
+    return Task("Sparse features", "Transfer", work, previous_batch_predecessors=(used_by,))
 
 
-def lookup(t: Traffic, predecessors: Names, after_previous: Names = (), skew: Amount = 1.0) -> Task:
+def lookup(t: Traffic, predecessors: Names, previous_batch_predecessors: Names = (), skew: Amount = 1.0) -> Task:
     """Return the task that reads and pools the batch's lookups from GPU memory.
 
     `skew`: the largest GPU's lookups over the mean.
     """
     return Task(
-        "Embedding lookup", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes, skew=skew)),), predecessors, after_previous
+        "Embedding lookup",
+        "Embedding",
+        (Demand("gpu", Pool(t.gpu_lookup_bytes, skew=skew)),),
+        predecessors,
+        previous_batch_predecessors,
     )
 
 
@@ -44,7 +48,7 @@ def update(
     t: Traffic,
     rows: Amount,
     predecessors: Names,
-    after_previous: Names = (),
+    previous_batch_predecessors: Names = (),
     skew: Amount = 1.0,
     row_skew: Amount = 1.0,
     updated_after: Names = (),
@@ -58,7 +62,7 @@ def update(
     spread = Pool(share * t.gpu_spread_bytes, tables=t.tables, skew=skew)
     rewrite = RowUpdates(rows, t.row_bytes if row_bytes is None else row_bytes, skew=row_skew)
     return (
-        Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), predecessors, after_previous),
+        Task("Gradient spreading", "Embedding", (Demand("gpu", spread),), predecessors, previous_batch_predecessors),
         Task("Embedding update", "Embedding", (Demand("gpu", rewrite),), ("Gradient spreading", *updated_after)),
     )
 
@@ -68,25 +72,24 @@ def train_step(
     t: Traffic,
     rows: Amount,
     predecessors: Names,
-    after_previous: Names = (),
+    previous_batch_predecessors: Names = (),
     reduced: bool = False,
     spread_after: Names = (),
     updated_after: Names = (),
 ) -> tuple[Task, ...]:
     """Return the tasks that train a batch on rows in HBM, kernel by kernel.
 
-    `rows` rows are updated. Lookup waits for `predecessors` and, of the batch before, `after_previous`; with `reduced` the GPUs
-    sum their MLPs' gradients; gradients are spread after `spread_after` of the batch before, and rows updated after
-    `updated_after`.
+    `rows` rows are updated. Lookup waits for `predecessors` and `previous_batch_predecessors`; with `reduced` the GPUs sum their
+    MLPs' gradients; gradients are spread after `spread_after` of the batch before, and rows updated after `updated_after`.
     """
     summed = all_reduce(s, t) if reduced else ()
     return (
-        lookup(t, predecessors, after_previous),
+        lookup(t, predecessors, previous_batch_predecessors),
         shared.bottom_forward(s, ("Bottom MLP backward", *(task.name for task in summed))),
         shared.top(s, ("Bottom MLP forward", "Embedding lookup")),
         shared.bottom_backward(s, ("Top MLP",)),
         *summed,
-        *update(t, rows, ("Top MLP",), after_previous=spread_after, updated_after=updated_after),
+        *update(t, rows, ("Top MLP",), previous_batch_predecessors=spread_after, updated_after=updated_after),
     )
 
 
@@ -97,7 +100,7 @@ def wait_tasks(task_name: str, batches: int) -> tuple[Task, ...]:
     """
     names = [task_name, *(f"{n} behind" for n in range(1, batches + 1))]
     idle = (Demand("gpu", Pool(0.0), "order"),)
-    return tuple(Task(name, "Other", idle, after_previous=(predecessor,)) for predecessor, name in pairwise(names))
+    return tuple(Task(name, "Other", idle, previous_batch_predecessors=(predecessor,)) for predecessor, name in pairwise(names))
 
 
 def exchange(name: str, crossing: Crossing, predecessors: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
@@ -213,7 +216,13 @@ def by_popularity(amounts: Traffic, samples: Floats, lookups: Floats) -> tuple[T
 
 
 def micro_batch(
-    s: Scenario, t: Traffic, name: str, share: Amount, predecessors: Names, after_previous: Names = (), tables: float = 0.0
+    s: Scenario,
+    t: Traffic,
+    name: str,
+    share: Amount,
+    predecessors: Names,
+    previous_batch_predecessors: Names = (),
+    tables: float = 0.0,
 ) -> tuple[Task, ...]:
     """Return the tasks of a `share` of the batch's samples, one step after the other.
 
@@ -230,5 +239,7 @@ def micro_batch(
     tasks: list[Task] = []
     for step, stage, work in steps:
         step_predecessors = (tasks[-1].name,) if tasks else predecessors
-        tasks.append(Task(f"{name} {step}", stage, (Demand("gpu", work),), step_predecessors, () if tasks else after_previous))
+        tasks.append(
+            Task(f"{name} {step}", stage, (Demand("gpu", work),), step_predecessors, () if tasks else previous_batch_predecessors)
+        )
     return tuple(tasks)

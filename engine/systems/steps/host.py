@@ -55,7 +55,7 @@ def hybrid(
     pooled, forward = gpu.vector_exchange(settled, "Pooled all-to-all", ("Embedding lookup",), share)
     gradients, backward = gpu.vector_exchange(settled, "Gradient all-to-all", ("Gradients to host",), share)
     return (
-        training_loop(after_previous=batch_end, lane=CPU),
+        training_loop(previous_batch_predecessors=batch_end, lane=CPU),
         *indices,
         lookup(t, share, arrived),
         *pooled,

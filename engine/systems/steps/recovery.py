@@ -21,7 +21,7 @@ def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:
         tasks = _restore(system.memory, "cxl" if behind_cxl else "pcie", recovery)
     else:
         load = (Demand("pcie", Copy(recovery.mlp_bytes, handoffs=1)),)
-        tasks = (Task("Load MLP", "Other", load, after_previous=("Load MLP",)),)
+        tasks = (Task("Load MLP", "Other", load, previous_batch_predecessors=("Load MLP",)),)
     graph = TaskGraph(tasks)
     check_graph(graph, frozenset(system.devices))
     return graph
@@ -37,7 +37,12 @@ def _restore(memory: str, link: str, recovery: RecoveryWork) -> tuple[Task, ...]
     carry = Move(recovery.mlp_bytes) if link == "cxl" else Copy(recovery.mlp_bytes, handoffs=1)
     load = (Demand(memory, Stream(recovery.mlp_bytes, write=False)), Demand(link, carry, FROM_MEMORY))
     return (
-        Task("Read log", "Other", (Demand(memory, Stream(recovery.log_bytes, write=False)),), after_previous=previous_end),
+        Task(
+            "Read log",
+            "Other",
+            (Demand(memory, Stream(recovery.log_bytes, write=False)),),
+            previous_batch_predecessors=previous_end,
+        ),
         Task("Put rows back", "Other", (Demand(memory, rows),), ("Read log",)),
         Task("Verify tables", "Other", (Demand(memory, Stream(recovery.scan_bytes, write=False)),), ("Put rows back",)),
         Task("Load MLP", "Other", load, ("Verify tables",)),
@@ -52,6 +57,6 @@ def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> tuple[Task, ...
     carry = Move(mlp_bytes) if link == "cxl" else Copy(mlp_bytes, handoffs=1)
     store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, TO_MEMORY))
     return (
-        Task("Write MLPs", "Checkpoint", store, after_previous=("Set flags",)),
+        Task("Write MLPs", "Checkpoint", store, previous_batch_predecessors=("Set flags",)),
         Task("Set flags", "Checkpoint", (Demand(memory, Persist(FLAGS)),), ("Write MLPs",)),
     )

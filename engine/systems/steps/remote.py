@@ -13,7 +13,7 @@ from . import gpu
 FROM_SERVERS, TO_SERVERS = "from servers", "to servers"
 
 
-def fetch(t: Traffic, rows: Amount, after_previous: Names) -> tuple[Task, ...]:
+def fetch(t: Traffic, rows: Amount, previous_batch_predecessors: Names) -> tuple[Task, ...]:
     """Return the tasks that bring `rows` rows from servers; the last is `Rows to GPU`.
 
     Servers gather and send them, and every node copies its own rows to its GPU. The GPU updates rows, so their optimizer state
@@ -23,7 +23,7 @@ def fetch(t: Traffic, rows: Amount, after_previous: Names) -> tuple[Task, ...]:
     transfer = (Demand("network", Fetch(nbytes), FROM_SERVERS), Demand("remote", Stream(nbytes, write=False, skew=t.row_skew)))
     take = (Demand("remote", HostRows(rows, t.moved_bytes, skew=t.row_skew)),)
     return (
-        Task("Gather remote rows", "Embedding", take, after_previous=after_previous),
+        Task("Gather remote rows", "Embedding", take, previous_batch_predecessors=previous_batch_predecessors),
         Task("Rows over network", "Transfer", transfer, ("Gather remote rows",)),
         Task("Rows to GPU", "Transfer", (Demand("pcie", Copy(rows * t.moved_nbytes), gpu.TO_GPU),), ("Rows over network",)),
     )

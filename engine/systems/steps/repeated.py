@@ -35,7 +35,7 @@ def accessed_rows(s: Scenario, t: Traffic) -> Amount:
     """
     if s.policy.row_dedup != "memory":
         return t.lookups
-    return t.rows + t.again if s.machine.near_data_compute else t.rows
+    return t.rows + t.repeated_reads if s.machine.near_data_compute else t.rows
 
 
 def accessed_row(s: Scenario, t: Traffic) -> RowKind:
@@ -112,7 +112,7 @@ def updated_rows(s: Scenario, t: Traffic) -> Amount:
     """
     if s.policy.row_dedup == "off":
         return np.sign(t.rows) * t.lookups
-    return t.rows if spread_by_gpu(s) else t.rows + t.again
+    return t.rows if spread_by_gpu(s) else t.rows + t.repeated_reads
 
 
 def spread_by_gpu(s: Scenario) -> bool:

@@ -50,10 +50,12 @@ BACKWARD_DONE = ("Bottom MLP backward", "Embedding update")
 TO_MEMORY, FROM_MEMORY, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
 
 
-def bottom_forward(scenario: Scenario, after_previous: Names) -> Task:
+def bottom_forward(scenario: Scenario, previous_batch_predecessors: Names) -> Task:
     """Return the task of the bottom MLP, forward."""
     work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "forward")
-    return Task("Bottom MLP forward", "Bottom MLP", (Demand("gpu", work),), after_previous=after_previous)
+    return Task(
+        "Bottom MLP forward", "Bottom MLP", (Demand("gpu", work),), previous_batch_predecessors=previous_batch_predecessors
+    )
 
 
 def bottom_backward(scenario: Scenario, predecessors: Names) -> Task:
@@ -73,10 +75,10 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
     return TopPart(samples, top_widths(scenario), vectors, state, ranks, pairs, projection_layers(scenario), interacting_vectors)
 
 
-def top(scenario: Scenario, predecessors: Names, after_previous: Names = ()) -> Task:
+def top(scenario: Scenario, predecessors: Names, previous_batch_predecessors: Names = ()) -> Task:
     """Return the task of feature interaction and top MLP, forward and backward."""
     work = top_part(scenario, scenario.data.batch_size)
-    return Task("Top MLP", "Top MLP", (Demand("gpu", work),), predecessors, after_previous)
+    return Task("Top MLP", "Top MLP", (Demand("gpu", work),), predecessors, previous_batch_predecessors)
 
 
 def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
@@ -86,11 +88,13 @@ def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
     """
     times, skew = settled.placement.links.indices
     work = Move(times * t.feature_bytes, skew=skew) if link == "cxl" else Copy(t.feature_bytes)
-    return Task("Sparse features", "Transfer", (Demand(link, work, TO_MEMORY),), after_previous=("Embedding lookup",))
+    return Task(
+        "Sparse features", "Transfer", (Demand(link, work, TO_MEMORY),), previous_batch_predecessors=("Embedding lookup",)
+    )
 
 
 def near_lookup(
-    settled: Settled, t: Traffic, memory: str, link: str, name: str, predecessors: Names, after_previous: Names = ()
+    settled: Settled, t: Traffic, memory: str, link: str, name: str, predecessors: Names, previous_batch_predecessors: Names = ()
 ) -> Task:
     """Return the task that looks rows up and pools beside the memory.
 
@@ -100,14 +104,16 @@ def near_lookup(
     s, has_rows = settled.scenario, np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
     if s.machine.near_data_compute:
-        flow += (Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.wider), memory, skew=t.lookup_skew)),)
+        flow += (
+            Demand("near-data", Pool(has_rows * (t.lookup_bytes + t.lookups * t.fp32_extra_bytes), memory, skew=t.lookup_skew)),
+        )
     if link == "cxl":
         flow += (Demand("cxl", lookup_transfer(settled, t, memory, has_rows), FROM_MEMORY),)
     requester: Requester = "near-data" if s.machine.near_data_compute or link != "cxl" else "card"
-    lines = has_rows * t.fetched, has_rows * t.returned
+    lines = has_rows * t.missed_lines, has_rows * t.written_back_lines
     rows = has_rows * accessed_rows(s, t)
     reads = RowReads(rows, accessed_row(s, t).vector, t.raw_share, requester, *lines, skew=read_skew(s, t))
-    return Task(name, "Embedding", (Demand(memory, reads), *flow), predecessors, after_previous)
+    return Task(name, "Embedding", (Demand(memory, reads), *flow), predecessors, previous_batch_predecessors)
 
 
 def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecessors: Names, persists: Persists = "") -> Task:
@@ -118,7 +124,10 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecesso
     """
     s, rows, flow = settled.scenario, updated_row(settled.scenario, t), tuple[Demand, ...]()
     if s.machine.near_data_compute:
-        added_bytes, updated_bytes = accumulated_bytes(s, t), updated_rows(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.wider))
+        added_bytes, updated_bytes = (
+            accumulated_bytes(s, t),
+            updated_rows(s, t) * (mean_bytes(rows.row) + mean_bytes(rows.fp32_extra)),
+        )
         max_part_bytes = added_bytes * t.lookup_skew + updated_bytes * update_skew(s, t)  # assumes that one part has most of both
         flow += (
             Demand(
@@ -128,7 +137,7 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecesso
         )
     if link == "cxl":
         flow += (Demand("cxl", update_transfer(settled, t), TO_MEMORY),)
-    update = RowUpdates(updated_rows(s, t), rows.row, "near-data", t.refetched, t.clean, skew=update_skew(s, t))
+    update = RowUpdates(updated_rows(s, t), rows.row, "near-data", t.refetched_lines, t.clean_lines, skew=update_skew(s, t))
     return Task("Embedding update", "Embedding", (Demand(memory, update), *flow), predecessors, persists=persists)
 
 
@@ -147,14 +156,14 @@ class GpuSide:
     trained: Names
 
 
-def gpu_side(s: Scenario, t: Traffic, looked_up: Names, after_previous: Names = ()) -> GpuSide:
+def gpu_side(s: Scenario, t: Traffic, looked_up: Names, previous_batch_predecessors: Names = ()) -> GpuSide:
     """Return the GPU's share of embedding work, after the tasks `looked_up`."""
     spread = (Demand("gpu", Pool(t.gpu_spread_bytes, tables=t.tables)),)
     spreading = (Task("Gradient spreading", "Embedding", spread, ("Top MLP",)),) if spread_by_gpu(s) else ()
     trained = tuple(task.name for task in spreading) or ("Top MLP",)
     if s.machine.near_data_compute:
         return GpuSide((), spreading, looked_up[-1], trained)
-    pooling = Task("Pooling", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes)),), looked_up, after_previous)
+    pooling = Task("Pooling", "Embedding", (Demand("gpu", Pool(t.gpu_lookup_bytes)),), looked_up, previous_batch_predecessors)
     return GpuSide((pooling,), spreading, pooling.name, trained)
 
 
@@ -168,7 +177,7 @@ def host_embedding(
     name: str,
     memory: tuple[Demand, ...],
     predecessors: Names = (),
-    after_previous: Names = (),
+    previous_batch_predecessors: Names = (),
     share: Amount = 1.0,
     skew: Amount = 1.0,
     updates: bool = False,
@@ -179,7 +188,7 @@ def host_embedding(
     """
     new_lines = t.rows * (1 + mean_bytes(t.vector_bytes) / LINE)  # rows are not aligned to lines
     work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, t.whole_tables, updates, t.stateful, new_lines, skew=skew)
-    return Task(name, "Embedding", (Demand("host", work), *memory), predecessors, after_previous)
+    return Task(name, "Embedding", (Demand("host", work), *memory), predecessors, previous_batch_predecessors)
 
 
 def redo_checkpoint(
@@ -191,8 +200,8 @@ def redo_checkpoint(
     """
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, TO_MEMORY))
-    home = Demand(memory, HomeWrites(t.rows, t.row_bytes, skew=t.row_skew), DRAIN, beside=True)
-    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, requester, t.refetched, skew=t.row_skew)),)
+    home = Demand(memory, HomeWrites(t.rows, t.row_bytes, skew=t.row_skew), DRAIN, excluded_from_busy=True)
+    row_log = (Demand(memory, RowLog(t.rows, t.row_bytes, t.entry_bytes, requester, t.refetched_lines, skew=t.row_skew)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, predecessors, ("Home write",), persists="embedding log"),
         Task("MLP log", "Checkpoint", mlp, ("Embedding log",), persists="mlp log"),
@@ -207,10 +216,10 @@ def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
     It logs old values; both flags are set before any update in place.
     """
     mlp = (Demand("cxl", Move(t.mlp_bytes), TO_MEMORY), Demand("pmem", Stream(t.mlp_bytes)))
-    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched, skew=t.row_skew)),)
+    row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched_lines, skew=t.row_skew)),)
     return (
         Task("Embedding log", "Checkpoint", row_log, FORWARD_DONE, background=True, persists="embedding log"),
-        Task("MLP log", "Checkpoint", mlp, ("Embedding log",), during="Top MLP", bound=bound, persists="mlp log"),
+        Task("MLP log", "Checkpoint", mlp, ("Embedding log",), gate_task="Top MLP", staleness_bound=bound, persists="mlp log"),
         Task("Commit", "Checkpoint", (Demand("pmem", Persist(FLAGS)),), ("Embedding log", "MLP log"), persists="commit"),
     )
 
@@ -243,7 +252,7 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
     """
     return (
         bottom_forward(s, ("Commit",)),
-        host_embedding(t, "Embedding lookup", fetch, after_previous=("Commit",)),
+        host_embedding(t, "Embedding lookup", fetch, previous_batch_predecessors=("Commit",)),
         handoff("Forward hand-off", t.lookup_bytes, FORWARD_DONE),
         top(s, ("Forward hand-off",)),
         handoff("Backward hand-off", t.spread_bytes, ("Top MLP",)),
@@ -262,7 +271,7 @@ def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     s, bound = settled.scenario, settled.log_policy.mlp_staleness_bound
     batch_traffic, early_tasks = (t, ()) if not settled.log_policy.relaxed_lookup else _split(settled, t)
     gpu = gpu_side(s, t, FORWARD_DONE, tuple(task.name for task in early_tasks[:1]))
-    copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, beside=True),)  # read by a log that spans batches
+    copy = (Demand("gpu", Stream(t.mlp_bytes), COPY_ENGINE, excluded_from_busy=True),)  # read by a log that spans batches
     shadow = (Task("Shadow copy", "Checkpoint", copy, FORWARD_DONE, background=True),) if bound > 0 else ()
     before_update = (*gpu.trained, "Commit", *(task.name for task in early_tasks[:1]))
     return (
@@ -287,10 +296,12 @@ def _split(settled: Settled, t: Traffic) -> tuple[Traffic, tuple[Task, Task]]:
     """
     first_batch = np.zeros_like(t.rows)
     first_batch[0] = t.rows[0]
-    later: dict[str, Any] = {name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "again", "fetched", "returned")}
+    later: dict[str, Any] = {
+        name: np.append(getattr(t, name)[1:], 0.0) for name in ("rows", "repeated_reads", "missed_lines", "written_back_lines")
+    }
     later |= {name: np.append(getattr(t, name)[1:], 1.0) for name in SKEWS}
     early_traffic, following = replace(t, **later, raw_share=np.zeros_like(t.rows)), later["rows"]
-    corrected = np.append(t.raw_share[1:], 0.0) * (t.lookup_bytes + t.lookups * t.wider)
+    corrected = np.append(t.raw_share[1:], 0.0) * (t.lookup_bytes + t.lookups * t.fp32_extra_bytes)
     lookup = near_lookup(settled, early_traffic, "pmem", "cxl", "Early lookup", FORWARD_DONE)
     device = "near-data" if settled.scenario.machine.near_data_compute else "gpu"
     flow = (

@@ -24,7 +24,7 @@ def _of_rows(s: Scenario) -> Floats:
 
     They are the optimizer's state with any checksum, the weights, or all.
     """
-    rows, beside_bytes = kind_bytes(s, "row"), kind_bytes(s, "beside")
+    rows, beside_bytes = kind_bytes(s, "row"), kind_bytes(s, "state_and_checksum")
     return {"both": rows, "weights": rows - beside_bytes, "state": beside_bytes}[s.policy.stashing]
 
 

@@ -59,9 +59,9 @@ def with_refused(lookup: Task, update: Task, t: Traffic, skew: Amount) -> tuple[
     A row that the cache refused is read for each lookup, and once for its update.
     """
     lookups_per_row = np.divide(
-        t.missed, t.misses, out=np.ones_like(t.misses), where=t.misses > 0
+        t.missed_lookups, t.misses, out=np.ones_like(t.misses), where=t.misses > 0
     )  # lookups of a row that it misses
-    read_bytes = t.refused * lookups_per_row * mean_bytes(t.sizes.moved.vector)
+    read_bytes = t.refused * lookups_per_row * mean_bytes(t.sizes.moved_row.vector)
     return with_host_reads(lookup, read_bytes, skew), with_host_writes(update, t.refused * t.moved_nbytes, skew)
 
 

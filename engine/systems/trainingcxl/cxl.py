@@ -10,5 +10,5 @@ SYSTEM = replace(
     title="CXL",
     summary="TrainingCXL: undo log in the background, lookup a batch early, MLP log relaxed over batches.",
     log_policy=LogPolicy("undo", 100, True),
-    relaxes=True,
+    can_relax=True,
 )

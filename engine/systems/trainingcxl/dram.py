@@ -16,7 +16,7 @@ SYSTEM = System(
     summary="The ideal: all tables in DRAM behind CXL, no checkpoint; a power loss starts training again.",
     devices=("host", "gpu", "cxl", "near-data", "expander-dram"),
     memory="expander-dram",
-    shards="modules",
+    parts_kind="modules",
     plan=plan,
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

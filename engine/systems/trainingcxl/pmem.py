@@ -9,9 +9,11 @@ from ..traffic import Traffic
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Return the tasks of a batch: rows are read and updated where they live."""
-    lines = t.fetched, t.returned
+    lines = t.missed_lines, t.written_back_lines
     reads = Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share, "host", *lines, skew=t.row_skew))
-    updates = Demand("pmem", RowUpdates(t.rows, t.row_bytes, fetched=t.refetched, clean=t.clean, skew=t.row_skew))
+    updates = Demand(
+        "pmem", RowUpdates(t.rows, t.row_bytes, missed_lines=t.refetched_lines, clean_lines=t.clean_lines, skew=t.row_skew)
+    )
     return host_plan(settled.scenario, t, "pmem", (reads,), (updates,))
 
 
@@ -21,7 +23,7 @@ SYSTEM = System(
     devices=("host", "gpu", "pcie", "pmem"),
     memory="pmem",
     plan=plan,
-    shards="modules",
+    parts_kind="modules",
     log_policy=LogPolicy("redo"),
     cites=("Kwon et al., IEEE Micro 43(2), 2023",),
 )

@@ -12,7 +12,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
     Each read evicts a row that must be written back.
     """
-    fetch = (Demand("ssd", RowReads(t.misses, t.sizes.moved.vector)), Demand("dram", RowReads(t.rows, t.vector_bytes)))
+    fetch = (Demand("ssd", RowReads(t.misses, t.sizes.moved_row.vector)), Demand("dram", RowReads(t.rows, t.vector_bytes)))
     evict = (Demand("ssd", RowUpdates(t.misses, t.moved_bytes)), Demand("dram", RowUpdates(t.rows, t.row_bytes)))
     return host_plan(settled.scenario, t, "ssd", fetch, evict)
 

@@ -62,7 +62,7 @@ def test_replicated_rows_are_counted_as_a_brute_force_over_every_bag_counts_them
     given, counted = source(s), counted_traffic(settle(s))
     hot = hot_set(s, MiB // row_bytes(s), given)
     first = np.concatenate(([0], np.cumsum(ROWS)))
-    rows = {row for table in range(4) for row in range(first[table], hot.last[table])} | set(hot.others.tolist())
+    rows = {row for table in range(4) for row in range(first[table], hot.run_ends[table])} | set(hot.scattered_rows.tolist())
     assert len(rows) == MiB // row_bytes(s)
     for n in range(4):
         ids, starts = given.ids(n), given.starts(n)
@@ -103,7 +103,7 @@ def test_a_vector_stays_at_home_where_all_its_lookups_are_replicated_and_gradien
     assert isinstance(summed, AllReduce) and isinstance(updated, RowUpdates)
     np.testing.assert_allclose(summed.nbytes, t.replicated_rows * 64 * 4)
     np.testing.assert_allclose(updated.rows, t.rows + 15 * t.replicated_rows)
-    assert set(tasks["Embedding update"].after) == {"Gradient spreading", "Replicated all-reduce"}
+    assert set(tasks["Embedding update"].predecessors) == {"Gradient spreading", "Replicated all-reduce"}
     looked_up = work(tasks, "Embedding lookup")
     np.testing.assert_allclose(looked_up.skew, t.replicated_lookups + (1 - t.replicated_lookups) * t.lookup_skew)
     assert (looked_up.skew < t.lookup_skew).all()

@@ -106,7 +106,7 @@ def test_memory_of_rows_and_index(optimizer, hybrid):
     """Rows begin at multiples of 16 bytes; each slot has key, score and digest in HBM, and each 128 a count of 4 bytes."""
     s = small(**{"model.optimizer": optimizer, **(HYBRID if hybrid else {})})
     settled = settle(s)
-    held, rows = settled.system.held(s), 26 * 3000
+    held, rows = settled.system.nbytes_by_memory(s), 26 * 3000
     each_row = ceil(float(kind_bytes(s, "row")[0]) / 16) * 16
     slots = ceil(rows / 128) * 128 + (0 if hybrid else ceil(rows / 2 / 128) * 128)
     assert held["hbm"] == pytest.approx(rows / 2 * each_row + slots * (8 + 8 + 1 + 4 / 128))

@@ -61,7 +61,7 @@ def by_hand(s, capacity, batches=20):
     for n in range(batches):
         rows = np.unique(given.ids(n))
         table = np.searchsorted(first, rows, side="right") - 1
-        is_hot = (rows < hot.last[table]) | np.isin(rows, hot.others)
+        is_hot = (rows < hot.run_ends[table]) | np.isin(rows, hot.scattered_rows)
         found.append((by_table(s, rows[is_hot]), by_table(s, rows)))
     return np.mean(found, axis=0)
 
@@ -100,7 +100,7 @@ def test_cold_rows_are_what_popularity_leaves_outside_hbm(system):
     cold = unique - hot
     by_count = float(cold @ kind_bytes(s, "row")) / cold.sum()
     settled = settle(s)
-    found = mean_bytes(expected_amounts(settled).sizes.far)
+    found = mean_bytes(expected_amounts(settled).sizes.far_row)
     assert found == pytest.approx(by_count, rel=0.02)
     assert by_count < 0.8 * float(unique @ kind_bytes(s, "row")) / unique.sum(), "hot rows are the wide ones"
     kept = load_variant("systems", system).places(s)

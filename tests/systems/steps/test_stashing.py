@@ -79,7 +79,7 @@ def test_it_frees_hbm_for_activations_and_takes_host_memory():
     plain, stashed = settle(asked(**large)), settle(asked("state", **large))
     assert any("activations" in one and "stash with policy.stashing=both" in one for one in plain.problems)
     assert not stashed.problems
-    assert set(stashed.system.held(stashed.scenario)) == {"hbm"}, "rows live in HBM"
+    assert set(stashed.system.nbytes_by_memory(stashed.scenario)) == {"hbm"}, "rows live in HBM"
     assert stashed.scenario.machine.host_dram_GiB * GiB >= stashed_bytes(stashed.scenario)
     few = settle(asked("state", **large, **{"machine.host_dram_GiB": 16.0}))
     assert any("machine.host_dram_GiB=16 cannot hold a stash of" in one for one in few.problems)
@@ -116,7 +116,7 @@ def test_estimate_and_full_run_agree(gpus):
 
 @each("system", sorted(set(variant_names("systems")) - {"all-hbm"}))
 def test_other_systems_refuse_it_with_a_sentence(system):
-    assert not load_variant("systems", system).stashes
+    assert not load_variant("systems", system).can_stash
     with pytest.raises(
         BadKnob, match=rf"policy.stashing=state is not possible: system={system} does not hold all .* choose system=all"
     ):

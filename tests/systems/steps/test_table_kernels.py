@@ -57,7 +57,7 @@ def test_a_table_of_the_systems_own_kernel_costs_what_the_system_costs(gpus, kno
         as_mixed = with_sizes(s, system, *place_and_size(s, system))
         steps = [np.diff(expected_timeline(machine_of(one), 60).batch_ends)[-20:].mean() for one in (plain, as_mixed)]
         assert steps[1] == pytest.approx(steps[0], rel=0.01)
-        held = [one.system.held(one.scenario) for one in (plain, as_mixed)]
+        held = [one.system.nbytes_by_memory(one.scenario) for one in (plain, as_mixed)]
         assert all(held[1][place] == pytest.approx(nbytes) for place, nbytes in held[0].items())
 
 
@@ -129,11 +129,11 @@ def test_each_kernel_moves_the_rows_of_its_own_tables():
     assert found["Host vectors"]["pcie"].nbytes == found["Host gradients"]["pcie"].nbytes == pytest.approx(vectors)
     cached = [t for t in range(26) if MIX[t] == UVM_CACHE]
     moves = expected_moves(s, "lru in sets", 0.2 * 3000 * len(cached), tables=cached)
-    assert float(amounts.misses[0]) == pytest.approx(moves.misses) and float(amounts.missed[0]) == pytest.approx(
+    assert float(amounts.misses[0]) == pytest.approx(moves.misses) and float(amounts.missed_lookups[0]) == pytest.approx(
         moves.missed_lookups
     )
     come = float(found["Missing rows to GPU"]["pcie"].nbytes[0])
-    assert come == pytest.approx((moves.misses - moves.refused) * mean_bytes(amounts.sizes.moved.row))
+    assert come == pytest.approx((moves.misses - moves.refused) * mean_bytes(amounts.sizes.moved_row.row))
     for title, kernel_ in (("HBM update", HBM), ("Cached update", UVM_CACHE)):
         update = found[title]["gpu"]
         assert float(update.rows[0]) * mean_bytes(update.row_bytes) == pytest.approx(total(touched.unique_rows * row, kernel_))
@@ -167,7 +167,7 @@ def test_each_kernel_is_as_uneven_as_its_own_tables():
 
 def test_bytes_lie_where_the_kernel_looks_for_them():
     s = asked(**{"policy.kernel": MIX})
-    kept, nbytes = tiers(s).kept, 3000 * kind_bytes(s, "row")
+    kept, nbytes = tiers(s).nbytes_by_memory, 3000 * kind_bytes(s, "row")
     kernel = np.array(chosen_kernels(s))
     assert (kept["dram"] > 0).tolist() == (kernel != HBM).tolist()
     assert kept["dram"].sum() + nbytes[kernel == HBM].sum() == pytest.approx(table_bytes(s))

@@ -155,7 +155,7 @@ def vectors(s):
 
 
 KINDS = {
-    "pmem": [RowReads(1e9, 0, by="near-data"), RowUpdates(1e9, 0, "near-data"), RowLog(1e9, 0, 0, "near-data")],
+    "pmem": [RowReads(1e9, 0, requester="near-data"), RowUpdates(1e9, 0, "near-data"), RowLog(1e9, 0, 0, "near-data")],
     "dram": [RowReads(1e9, 0), RowUpdates(1e9, 0)],
     "gpu": [RowUpdates(1e9, 0)],
     "host": [HostRows(1e9, 0), HostRows(1e9, 0, scatter=True)],
@@ -218,12 +218,12 @@ def test_each_part_holds_and_sends_its_own_columns(sharding):
     held = np.zeros(4)
     of = shares(balance.pieces.place, balance.pieces.runs, 4)
     for n, (table, width) in enumerate(zip(balance.pieces.table, balance.pieces.width, strict=True)):
-        owners = of.owner[of.first[n] : of.first[n] + of.many[n]]
+        owners = of.owner[of.first_share[n] : of.first_share[n] + of.share_count[n]]
         for part in owners:
             held[part] += width * table_nbytes(s)[table] / len(owners)
         if sharding == "column-wise":
             assert width >= 32 / LISTS["model.embedding_dim"][table] or width == 1.0
-    assert balance.held == pytest.approx(held) and held.sum() == pytest.approx(table_bytes(s))
+    assert balance.table_bytes == pytest.approx(held) and held.sum() == pytest.approx(table_bytes(s))
     if sharding == "table-wise":  # whole tables: each sends three quarters of its vectors, of its own width
         assert found.pooled.nbytes == pytest.approx(0.75 * float(sent.sum()))
 
@@ -296,7 +296,7 @@ def test_who_takes_rows_lookup_by_lookup_takes_those_of_lookups(united):
     works = {task.name: task.demands[0].work for task in graph.tasks}
     of_read = touched.unique_rows if united == "memory" else touched.lookups
     of_update = touched.lookups if united == "off" else touched.unique_rows
-    again = amounts.again if united == "memory" else 0.0
+    again = amounts.repeated_reads if united == "memory" else 0.0
     assert float(np.max(payload(works["Embedding lookup"])[1])) == pytest.approx(
         float(of_read @ reads), rel=0.001 + np.max(again)
     )

@@ -46,7 +46,7 @@ def stack_devices(devices: Sequence[Device]) -> DeviceStacks:
 
 def _form(device: Device) -> Any:
     """Return all properties of a device that decide its costs, except numbers."""
-    costs = id(device.seconds), id(device.joules), id(device.stored)
+    costs = id(device.seconds), id(device.joules), id(device.stored_bytes)
     return costs, device.copies, device.slowdown, device.joule_factor, _choices(device.rates)
 
 

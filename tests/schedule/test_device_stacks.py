@@ -7,8 +7,8 @@ import pytest
 
 from engine.core.work import Copy
 from engine.estimate import estimate
-from engine.hardware.columns import by_kind_rows, cost_columns, stack_devices
 from engine.hardware.device import Device, duration, energy, stored_bytes
+from engine.hardware.device_stacks import by_kind_rows, cost_columns, stack_devices
 from engine.registry import all_variants, variant_names
 from engine.results.undisturbed import planned_batches
 from engine.scenario.scenario import KNOBS, Scenario, with_values
