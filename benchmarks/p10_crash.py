@@ -14,7 +14,7 @@ from engine.persistence.media import FunctionalMedia
 from engine.persistence.recovery import recover
 
 # Rows of dlrm-terabyte's length, and an MLP about as large as dlrm-kaggle's.
-SIZE = Size(num_rows=10_000, dim=128, mlp_bytes=2 * 1024 * 1024, batches=6, touched=1000)
+SIZE = Size(num_rows=10_000, dim=128, mlp_bytes=2 * 1024 * 1024, batches=6, touched_rows=1000)
 ROUNDS, SAMPLES = 5, 12
 
 

@@ -162,7 +162,7 @@ def test_a_commit_that_ends_in_the_instant_of_the_fault_is_durable_and_one_an_in
     (commit,) = [k for k, task in enumerate(whole.graph.tasks) if task.persists == "commit"]
     at = float(whole.end[3, commit])
     on_time, too_late = cut(whole, at), cut(whole, float(np.nextafter(at, 0)))
-    assert (on_time.committed, too_late.committed) == (3, 2)
+    assert (on_time.committed_batch, too_late.committed_batch) == (3, 2)
     flags = [[event.done for event in found.events if (event.op, event.batch) == ("commit", 3)] for found in (on_time, too_late)]
     assert flags[0] == [1.0] and flags[1][0] < 1.0
 
@@ -180,8 +180,8 @@ def test_a_batch_of_which_anything_was_persisted_is_trained_before_the_fault_str
     m, segment, down = struck("tiny")
     pupil = initial_state(m, source(m.scenario, None), 8, Meter(None, 8)).learner
     assert segment.cut
-    ahead = segment.first + segment.cut.started  # the first batch that had not begun
-    events = (*segment.cut.events, PersistEvent("embedding log", segment.cut.started, 0.5))
+    ahead = segment.first_batch + segment.cut.batches_begun  # the first batch that had not begun
+    events = (*segment.cut.events, PersistEvent("embedding log", segment.cut.batches_begun, 0.5))
     _, found, trained = crash_and_recover(
         pupil, m, replace(segment, cut=replace(segment.cut, events=events)), down, lambda *_: None
     )
@@ -244,7 +244,7 @@ def test_a_media_error_anywhere_strikes_tables_row_log_and_mlp_log_by_their_byte
     rows = num_rows(asked)
     down = Outage((), (), RecoveryWork(rows, 16, 0.0, 16 * rows / 3), line(asked, 2), 0.0)
     strikes = (Strike(float(second), "media-error", 0, 0.0, 0.0) for second in range(1000))
-    where = [damage_of(asked, strike, down).where for strike in strikes]
+    where = [damage_of(asked, strike, down).place for strike in strikes]
     assert where.count("row log") == pytest.approx(600, abs=60)
     assert where.count("mlp log") == pytest.approx(200, abs=50)
     assert where.count("logged row") == pytest.approx(200, abs=50)  # a batch that touches every row

@@ -105,7 +105,7 @@ def _run_batches(s: Scenario, *, file: Recording | None) -> Source:
     origin, batches = source(s, file), num_batches(s, file)
     if _lookups(s, batches) > MAX_KEPT_LOOKUPS:
         return origin
-    return replace(origin, drawn=tuple(origin.ids(n) for n in range(batches)))
+    return replace(origin, first_ids=tuple(origin.ids(n) for n in range(batches)))
 
 
 def _ids(s: Scenario, file: Recording | None) -> Iterator[Ints]:
@@ -115,7 +115,7 @@ def _ids(s: Scenario, file: Recording | None) -> Iterator[Ints]:
 
 def _recent_rows(s: Scenario, file: Recording | None) -> RecentRows:
     """Return the hash sets that hold the rows of the latest two batches."""
-    return recent(s.model, s.data.batch_size, _run_batches(s, file=file).room)
+    return recent(s.model, s.data.batch_size, _run_batches(s, file=file).max_lookups)
 
 
 def _lookups(s: Scenario, batches: int) -> int:

@@ -29,14 +29,14 @@ DamagePlace = Literal["logged row", "other row", "row log", "mlp log"]
 class Damage:
     """The place of a lost line or a flipped bit, the same at any size of the table.
 
-    where: the region of the medium.
-    turn: for a log's line, a number that selects the log slot.
+    place: the region of the medium.
+    slot_number: for a log's line, a number that selects the log slot.
     seed, stream: the random stream that selects one of several equal rows.
     flip: True if a bit of a row flips, False if a line is lost.
     """
 
-    where: DamagePlace
-    turn: int
+    place: DamagePlace
+    slot_number: int
     seed: int
     stream: str
     flip: bool = False
@@ -53,7 +53,7 @@ def damage_of(scenario: Scenario, strike: Strike, outage: Outage) -> Damage:
     The place "anywhere" is drawn by the sizes of the full tables and logs. A flipped bit that a row's checksum has noticed is
     in the table.
     """
-    recovery, stream = outage.recovery, f"place of {strike.fault} at {strike.at!r}"
+    recovery, stream = outage.recovery, f"place of {strike.fault} at {strike.seconds!r}"
     rng = random_generator(scenario.faults.seed, stream)
     sizes = {
         "table": float(table_bytes(scenario)),
@@ -76,11 +76,11 @@ def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints
 
     In a logged row the line lies wholly in the row, if any logged row holds a whole line.
     """
-    if damage.where == "row log":
-        return media.poison(layout.row_slots[damage.turn % len(layout.row_slots)].payload)
-    if damage.where == "mlp log":
-        return media.poison(layout.mlp_slots[damage.turn % len(layout.mlp_slots)].payload)
-    rows = logged if damage.where == "logged row" else np.setdiff1d(np.arange(layout.num_rows), logged)
+    if damage.place == "row log":
+        return media.poison(layout.row_slots[damage.slot_number % len(layout.row_slots)].payload)
+    if damage.place == "mlp log":
+        return media.poison(layout.mlp_slots[damage.slot_number % len(layout.mlp_slots)].payload)
+    rows = logged if damage.place == "logged row" else np.setdiff1d(np.arange(layout.num_rows), logged)
     if damage.flip:
         return _flip(media, layout.row(int(damage.rng.choice(rows if len(rows) else [layout.num_rows - 1]))), 1)
     addresses, nbytes = layout.places(rows)
@@ -100,7 +100,7 @@ def flip_log(media: CrashMedia, layout: MediumLayout, log: str, flip: Flip, seed
         if record.payload
     ]
     if records:
-        newest, rng = records[-1], random_generator(seed, f"bit of {flip.at!r}")
+        newest, rng = records[-1], random_generator(seed, f"bit of {flip.seconds!r}")
         address = newest.slot.payload + int(rng.integers(len(newest.payload)))
         _flip(media, address, 1 << int(rng.integers(8)))
 

@@ -29,7 +29,7 @@ NO_ROWS = np.empty(0, np.int64)
 def events(segment: Segment) -> tuple[PersistEvent, ...]:
     """Return the cut segment's persists with batches counted from the start of the run."""
     cut_events = segment.cut.events if segment.cut else ()
-    return tuple(replace(event, batch=segment.first + event.batch) for event in cut_events)
+    return tuple(replace(event, batch=segment.first_batch + event.batch) for event in cut_events)
 
 
 def surviving_events(m: Machine, segment: Segment, outage: Outage) -> tuple[PersistEvent, ...]:
@@ -82,7 +82,7 @@ def recovered_state(
     written_table = with_flipped_bits(layout, trained_start.table, flipped)
     position = replace(trained_start.position, reader=trained_start.position.batch * size, seed=seeds)
     start = StartState(written_table, trained_start.mlp, position, row_bytes)
-    rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
+    rng = np.random.default_rng([seeds[1], PURPOSE, segment.first_batch, segment.cut.batches_begun if segment.cut else 0])
     granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, outage.strikes[0])
     media = replay_events(
         layout, start, surviving_events(m, segment, outage), numbered, m.log_policy.log, rng, model, granularity
@@ -90,7 +90,7 @@ def recovered_state(
     keep_flipped(media, layout, written_table, trained_start.table, flipped)
     _damage(m, segment, outage, media, layout, changes)
     scan = _scan(m, outage)
-    for share in outage.interrupted[:MAX_REPLAYED]:
+    for share in outage.interrupted_restore_shares[:MAX_REPLAYED]:
         media = _interrupted(m, media, layout, share, rng, scan)
     return recover(media, layout, m.log_policy.log, m.log_policy.mlp_staleness_bound, scan)
 
@@ -105,9 +105,9 @@ def _damage(
     m: Machine, segment: Segment, outage: Outage, media: CrashMedia, layout: MediumLayout, changes: Mapping[int, BatchChange]
 ) -> None:
     """Flip bits of the newest log, if they flipped since it was written, and poison the lines of media errors."""
-    committed = segment.first + (segment.cut.committed if segment.cut else -1)
+    committed = segment.first_batch + (segment.cut.committed_batch if segment.cut else -1)
     for flip in segment.flips if m.scenario.faults.silent_corruption_where == "log" else ():
-        if flip.committed == committed >= segment.first:
+        if flip.committed_batch == committed >= segment.first_batch:
             flip_log(media, layout, m.log_policy.log, flip, m.scenario.faults.seed)
     logged = changes[committed].rows if committed in changes else NO_ROWS
     for strike in outage.strikes:
@@ -139,9 +139,9 @@ def recovered_batches(m: Machine, segment: Segment, outage: Outage) -> tuple[int
     rows = np.zeros((count + 1, row_bytes), np.uint8)
     mlp = np.zeros(int(np.clip(outage.recovery.mlp_bytes, 8, max(fenced, 8))), np.uint8)
     change = BatchChange(np.arange(count), rows[1:], rows[1:], mlp, mlp)
-    checkpoint_batch, mlp_batch = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
-    flipped = ((count, 0, 1),) if segment.flipped and m.scenario.faults.silent_corruption_where == "table" else ()
-    trained_start = StartState(rows, mlp, Position(segment.first + checkpoint_batch, segment.first + mlp_batch))
+    checkpoint_batch, mlp_batch = (segment.cut.checkpoint_batch, segment.cut.checkpoint_mlp_batch) if segment.cut else (0, 0)
+    flipped = ((count, 0, 1),) if segment.num_flipped and m.scenario.faults.silent_corruption_where == "table" else ()
+    trained_start = StartState(rows, mlp, Position(segment.first_batch + checkpoint_batch, segment.first_batch + mlp_batch))
     restored_state = recovered_state(
         m, segment, outage, trained_start, {event.batch: change for event in events(segment)}, flipped
     )

@@ -15,21 +15,21 @@ ALMOST_DONE = 1 - 2**-20
 class Cut:
     """The state of a timeline at a power loss; batches count from the timeline's first.
 
-    at: the time of the power loss in the timeline [s].
-    started: the number of batches that had begun, without features sent ahead and the loop that launches work.
-    finished: the number of batches that had ended.
-    committed: the newest committed batch, or -1.
-    since: a batch at whose start a checkpoint was complete.
-    since_mlp: the batch of the newest MLP log that was flagged at the start of batch `since`.
-    events: the persists from batch `since` on, in the order of the protocol.
+    seconds: the time of the power loss in the timeline [s].
+    batches_begun: the number of batches that had begun, without features sent ahead and the loop that launches work.
+    batches_ended: the number of batches that had ended.
+    committed_batch: the newest committed batch, or -1.
+    checkpoint_batch: a batch at whose start a checkpoint was complete.
+    checkpoint_mlp_batch: the batch of the newest MLP log that was flagged at the start of batch `checkpoint_batch`.
+    events: the persists from batch `checkpoint_batch` on, in the order of the protocol.
     """
 
-    at: float
-    started: int
-    finished: int
-    committed: int
-    since: int
-    since_mlp: int
+    seconds: float
+    batches_begun: int
+    batches_ended: int
+    committed_batch: int
+    checkpoint_batch: int
+    checkpoint_mlp_batch: int
     events: tuple[PersistEvent, ...]
 
 
@@ -41,12 +41,12 @@ def cut(timeline: Timeline, cut_seconds: float) -> Cut:
     committed = newest_commit(timeline, cut_seconds)
     checkpoint_batch = max(committed - 1, 0)
     return Cut(
-        at=cut_seconds,
-        started=num_begun_before(timeline, cut_seconds),
-        finished=int(np.searchsorted(timeline.batch_ends, cut_seconds, side="right")),
-        committed=committed,
-        since=checkpoint_batch,
-        since_mlp=_flagged_mlp(timeline, checkpoint_batch),
+        seconds=cut_seconds,
+        batches_begun=num_begun_before(timeline, cut_seconds),
+        batches_ended=int(np.searchsorted(timeline.batch_ends, cut_seconds, side="right")),
+        committed_batch=committed,
+        checkpoint_batch=checkpoint_batch,
+        checkpoint_mlp_batch=_flagged_mlp(timeline, checkpoint_batch),
         events=_events(timeline, cut_seconds, checkpoint_batch),
     )
 

@@ -23,39 +23,44 @@ SPARE_BATCHES = 16  # batches scheduled beyond the expected ones
 
 @dataclass(frozen=True)
 class Flip:
-    """A bit that flipped at `at` seconds: `batch` is the next batch to begin, `committed` the newest committed batch."""
+    """A bit that flipped.
 
-    at: float
+    seconds: the time of the flip in the run [s].
+    batch: the next batch to begin.
+    committed_batch: the newest committed batch.
+    """
+
+    seconds: float
     batch: int
-    committed: int
+    committed_batch: int
 
 
 @dataclass(frozen=True)
 class Segment:
     """Training between two faults that stop the job.
 
-    first: the first batch.
-    begin, length: the start in the run, and the duration [s].
+    first_batch: the first batch.
+    begin_seconds, length_seconds: the start in the run, and the duration [s].
     timeline: the timeline of the segment's batches.
     cut: the cut by a fault, None without one.
     flips: the bits that flipped in the segment, or in the outage before.
     pause: the timeline of a full checkpoint after the last batch, because the log was full.
-    flipped: the number of bits that have flipped in the run until the segment's end.
+    num_flipped: the number of bits that have flipped in the run until the segment's end.
     """
 
-    first: int
-    begin: float
-    length: float
+    first_batch: int
+    begin_seconds: float
+    length_seconds: float
     timeline: Timeline
     cut: Cut | None
     flips: tuple[Flip, ...] = ()
     pause: Timeline | None = None
-    flipped: int = 0
+    num_flipped: int = 0
 
     @property
-    def last(self) -> int:
+    def end_batch(self) -> int:
         """The batch after the last one of a segment that was not cut."""
-        return self.first + len(self.timeline.batch_ends)
+        return self.first_batch + len(self.timeline.batch_ends)
 
 
 class SegmentSchedule:
@@ -64,57 +69,63 @@ class SegmentSchedule:
     def __init__(
         self, m: Machine, traffic: Traffic, fault_free: Timeline, first_batch: int, begin_seconds: float, slow: bool
     ) -> None:
-        self.m, self.traffic, self.planned, self.first, self.begin = m, traffic, fault_free, first_batch, begin_seconds
+        self.m, self.traffic, self.fault_free_timeline, self.first_batch, self.begin_seconds = (
+            m,
+            traffic,
+            fault_free,
+            first_batch,
+            begin_seconds,
+        )
         self.batches = traffic.batches - first_batch
         self.slow = np.full(self.batches, slow)
         self.pause: Timeline | None = None
-        self.line: Timeline | None = None if first_batch or slow else fault_free
-        self.count = self.batches if self.line else 0
+        self.timeline: Timeline | None = None if first_batch or slow else fault_free
+        self.count = self.batches if self.timeline else 0
 
-    def reach(self, seconds: float) -> Timeline:
+    def timeline_to(self, seconds: float) -> Timeline:
         """Return a timeline that is right up to `seconds` of the run."""
-        segment_seconds = seconds - self.begin
-        line = self.line
+        segment_seconds = seconds - self.begin_seconds
+        line = self.timeline
         # No later batch can change what happened before the last one began.
         while line is None or (self.count < self.batches and segment_seconds >= np.nanmin(line.start[-1])):
-            pace = self.planned.makespan / self.planned.start.shape[0]
+            pace = self.fault_free_timeline.makespan / self.fault_free_timeline.start.shape[0]
             expected = SPARE_BATCHES + (
                 self.batches if np.isinf(segment_seconds) else int(min(1.1 * segment_seconds / pace, self.batches))
             )
             self.count = min(max(2 * self.count, expected), self.batches)
             slow = SlowBatches(self.slow[: self.count], slow_devices(self.m)) if self.slow[: self.count].any() else None
-            amounts = batch_range(self.traffic, self.first, self.first + self.count)
-            self.line = line = schedule(self.m, amounts, self.planned, slow)
+            amounts = batch_range(self.traffic, self.first_batch, self.first_batch + self.count)
+            self.timeline = line = schedule(self.m, amounts, self.fault_free_timeline, slow)
         return line
 
-    def begun(self, seconds: float) -> int:
+    def batches_begun(self, seconds: float) -> int:
         """Return the number of batches that have begun before `seconds`."""
-        return num_begun_before(self.reach(seconds), seconds - self.begin)
+        return num_begun_before(self.timeline_to(seconds), seconds - self.begin_seconds)
 
     def switch(self, seconds: float, slow: bool) -> None:
         """Make the batches that begin from `seconds` on slow, or fast again."""
-        num_begun = self.begun(seconds)
+        num_begun = self.batches_begun(seconds)
         if num_begun < self.batches and self.slow[num_begun] != slow:
             self.slow[num_begun:] = slow
-            self.line, self.count = None, max(self.count // 2, num_begun)
+            self.timeline, self.count = None, max(self.count // 2, num_begun)
 
-    def fill(self, seconds: float) -> None:
+    def checkpoint_full_log(self, seconds: float) -> None:
         """Let the batches under way finish, then take a full checkpoint.
 
         Do nothing if they are the last ones.
         """
-        num_begun = max(self.begun(seconds), 1)
+        num_begun = max(self.batches_begun(seconds), 1)
         if num_begun < self.batches and self.pause is None:
             self.batches, self.slow = num_begun, self.slow[:num_begun]
-            self.line, self.count = None, 0
+            self.timeline, self.count = None, 0
             link = "cxl" if "cxl" in self.m.system.devices else "pcie"
             graph = TaskGraph(full_checkpoint(self.m.system.memory, link, self.traffic.mlp_bytes))
             self.pause = timeline(graph, self.m.devices, 1)
 
-    def over(self, seconds: float) -> bool:
+    def has_ended(self, seconds: float) -> bool:
         """Return whether the segment has ended by `seconds`."""
-        line = self.reach(seconds)
-        return self.count == self.batches and seconds - self.begin >= line.makespan + self._paused
+        line = self.timeline_to(seconds)
+        return self.count == self.batches and seconds - self.begin_seconds >= line.makespan + self._paused
 
     @property
     def _paused(self) -> float:
@@ -122,17 +133,21 @@ class SegmentSchedule:
 
     def flip(self, seconds: float) -> Flip:
         """Return a bit that flips at `seconds`, with the batches then under way."""
-        line = self.reach(seconds)
-        return Flip(seconds, self.first + self.begun(seconds), self.first + newest_commit(line, seconds - self.begin))
+        line = self.timeline_to(seconds)
+        return Flip(
+            seconds,
+            self.first_batch + self.batches_begun(seconds),
+            self.first_batch + newest_commit(line, seconds - self.begin_seconds),
+        )
 
     def segment(self, seconds: float = np.inf) -> Segment:
         """Return the segment up to its end, or cut at `seconds`."""
-        line = self.reach(seconds)
+        line = self.timeline_to(seconds)
         if np.isinf(seconds):
-            return Segment(self.first, self.begin, line.makespan + self._paused, line, None, pause=self.pause)
-        length = seconds - self.begin
+            return Segment(self.first_batch, self.begin_seconds, line.makespan + self._paused, line, None, pause=self.pause)
+        length = seconds - self.begin_seconds
         pause = self.pause if length > line.makespan else None
-        return Segment(self.first, self.begin, length, line, cut(line, length), pause=pause)
+        return Segment(self.first_batch, self.begin_seconds, length, line, cut(line, length), pause=pause)
 
 
 def follow_segment(course: SegmentSchedule, upcoming_faults: UpcomingFaults) -> tuple[Segment, Strike | None]:
@@ -140,15 +155,18 @@ def follow_segment(course: SegmentSchedule, upcoming_faults: UpcomingFaults) -> 
 
     Bits that flipped in the outage before belong to the segment.
     """
-    flipping, upcoming_faults.flipped = [Flip(course.begin, course.first, course.first - 1)] * upcoming_faults.flipped, 0
-    while (strike := upcoming_faults.next) is not None and not course.over(strike.at):
+    flipping, upcoming_faults.outage_flips = (
+        [Flip(course.begin_seconds, course.first_batch, course.first_batch - 1)] * upcoming_faults.outage_flips,
+        0,
+    )
+    while (strike := upcoming_faults.next_strike) is not None and not course.has_ended(strike.seconds):
         upcoming_faults.take(strike)
-        if upcoming_faults.stops(strike):
-            return replace(course.segment(strike.at), flips=tuple(flipping), flipped=upcoming_faults.all_flipped), strike
+        if upcoming_faults.stops_job(strike):
+            return replace(course.segment(strike.seconds), flips=tuple(flipping), num_flipped=upcoming_faults.num_flipped), strike
         if slows_device(strike) or strike.fault == FULL_SPEED:
-            course.switch(strike.at, upcoming_faults.slow > 0)
+            course.switch(strike.seconds, upcoming_faults.num_slow_downs > 0)
         elif flips_bit(strike):
-            flipping.append(course.flip(strike.at))
+            flipping.append(course.flip(strike.seconds))
         elif strike.fault == "log-full" and course.m.log_policy.log:
-            course.fill(strike.at)
-    return replace(course.segment(), flips=tuple(flipping), flipped=upcoming_faults.all_flipped), None
+            course.checkpoint_full_log(strike.seconds)
+    return replace(course.segment(), flips=tuple(flipping), num_flipped=upcoming_faults.num_flipped), None

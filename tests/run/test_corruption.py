@@ -137,7 +137,7 @@ def recovery(system, share, flipped, **knobs):
     """Return what is recovered after a power loss, and the batch from which recovery could start, with a bit flipped or not."""
     tables, mlps, changes = trained()
     m, segment, down = struck(system, share, **knobs)
-    since, flagged = segment.first + segment.cut.since, segment.first + segment.cut.since_mlp
+    since, flagged = segment.first_batch + segment.cut.checkpoint_batch, segment.first_batch + segment.cut.checkpoint_mlp_batch
     now = tables[since].copy()
     now[-1] ^= 16 * flipped  # in the last row, which no batch writes
     before = StartState(now, mlps[flagged], Position(since, flagged), RUN)

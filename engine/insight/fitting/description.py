@@ -212,7 +212,7 @@ def _guess_by_layout(layout: Layout, guess: Guess) -> Guess:
     roles = {layout.time: "time"} | dict.fromkeys(layout.dense, "number")
     roles |= dict.fromkeys(layout.ids, "list" if layout.lists else "id") | {layout.label: "label"}
     role = roles.get(guess.name, "text")
-    rule = f"{layout.rule} {layout.value}" if role == "label" and layout.rule else ""
+    rule = f"{layout.rule} {layout.label_value}" if role == "label" and layout.rule else ""
     return Guess(guess.name, role, layout.lists if role == "list" else "", rule)  # type: ignore[arg-type]
 
 

@@ -59,7 +59,7 @@ def _open_arrays(
     path: Path, name: str, layout: Layout, headers: Mapping[str, Header], watch: Watch
 ) -> tuple[Mapping[str, Any], Mapping[str, tuple[str, int | None]], Layout]:
     """Return a layout's arrays, the place of each column, and the layout with all columns."""
-    places = {column: _place(name, layout, headers, column) for column in layout.wanted}
+    places = {column: _place(name, layout, headers, column) for column in layout.read_columns}
     lengths = {array: headers[array].shape[0] for array, _ in places.values()}
     if len(set(lengths.values())) > 1:
         lengths_text = ", ".join(f"{array} {count(length)}" for array, length in list(lengths.items())[:6])
@@ -68,7 +68,7 @@ def _open_arrays(
         raise BadFile(f"{name} has 0 samples; give arrays that have some.")
     arrays = {array: zipped.archive_array(path, array, watch) for array in lengths}
     layout = _spread(layout, headers, places)
-    return arrays, {column: _place(name, layout, headers, column) for column in layout.wanted}, layout
+    return arrays, {column: _place(name, layout, headers, column) for column in layout.read_columns}, layout
 
 
 def is_dlrm(path: Path) -> bool:

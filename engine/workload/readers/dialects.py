@@ -95,7 +95,7 @@ def _archive(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:
     """Return the dialect of an archive of arrays."""
     if mapping_content:
         layout = mapping.layout(path, mapping_content)
-        return Dialect(ARRAYS, layout, layout.wanted)
+        return Dialect(ARRAYS, layout, layout.read_columns)
     return Dialect(ARRAYS, None, array_table.archive_columns(path, name))
 
 
