@@ -14,14 +14,12 @@ from engine.hardware.device import Device, seconds
 from engine.hardware.devices import host
 from engine.persistence.replay import PersistEvent, StartState
 from engine.registry import load_variant
-from engine.run.corruption import damage_of
-from engine.run.crash_recovery import recovered_batches
-from engine.run.cut import cut
+from engine.run.crash_recovery import damage_of, recovered_batches
 from engine.run.learner import crash_and_recover
 from engine.run.outage import Outage
 from engine.run.progress import Meter
 from engine.run.run import Resumption, follow_run
-from engine.run.segment import Segment
+from engine.run.segment import Segment, cut
 from engine.run.shared_training import untrained_resolve
 from engine.run.training_curve import initial_state
 from engine.scenario.keys import key

@@ -8,8 +8,8 @@ import numpy as np
 from ..core.arrays import Row
 from ..core.figures import figure
 from ..faults.fault import Strike
-from ..run.cut import batch_begins
 from ..run.run import Crash, Run
+from ..run.segment import batch_begins
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.fail_slow import slow_devices
 from ..schedule.timeline import TaskTimes

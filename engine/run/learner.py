@@ -18,8 +18,7 @@ from ..training.shape import Shape
 from ..training.weights import RowBlock, Weights, first_places
 from ..workload.batch import Batch
 from ..workload.source import Source
-from .corruption import Bit
-from .crash_recovery import events, recovered_state
+from .crash_recovery import Bit, events, recovered_state
 from .outage import Outage
 from .run import Resumption
 from .segment import Flip, Segment

@@ -17,7 +17,7 @@ from ..training.shape import scale_note, scaled_shape
 from ..training.step import StepResult
 from ..training.weights import Weights, initial_weights, rows_of, trained_arrays
 from ..workload.source import Source
-from .corruption import Bit
+from .crash_recovery import Bit
 from .learner import Learner, advance, crash_and_recover
 from .outage import Outage
 from .progress import Meter

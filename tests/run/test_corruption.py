@@ -11,8 +11,7 @@ from engine.persistence.layout import TABLE_START, MediumLayout, layout_for
 from engine.persistence.media import LINE
 from engine.persistence.protocol import Position, format_media
 from engine.persistence.replay import BatchChange, StartState
-from engine.run.corruption import Damage, keep_flipped, poison, with_flipped_bits
-from engine.run.crash_recovery import recovered_batches, recovered_state
+from engine.run.crash_recovery import Damage, keep_flipped, poison, recovered_batches, recovered_state, with_flipped_bits
 from engine.run.run import follow_run
 from engine.run.shared_training import untrained_resolve
 from engine.scenario.scenario import with_values
