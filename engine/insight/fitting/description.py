@@ -14,7 +14,6 @@ from ...errors import BadFile
 from ...workload.readers import mapping
 from ...workload.readers.blocks import short_path
 from ...workload.readers.cells import missing_cells
-from ...workload.readers.columns import Rows, check_block
 from ...workload.readers.dialects import ARRAYS, Dialect, dialect_of, is_of_arrays, quotes_meaning, read_blocks
 from ...workload.readers.first_cells import guesses_of, is_mappable, texts_of
 from ...workload.readers.guess import Guess
@@ -26,6 +25,7 @@ from ...workload.readers.numbering import IdIndex, drop_largest
 from ...workload.readers.recording import Recording
 from ...workload.readers.records import StrayMark
 from ...workload.readers.samples import Watch, unwatched
+from ...workload.readers.samples_from_columns import Rows, check_block
 from .fit import lookups_of
 from .tally import tallies
 

@@ -15,7 +15,6 @@ import pyarrow
 from ...core.figures import count
 from ...errors import BadFile, UndescribedTable
 from . import conversions, zipped
-from .columns import Rows, read_samples
 from .first_cells import mapping_of_types
 from .foreign import foreign_refusal
 from .layouts import Layout
@@ -24,6 +23,7 @@ from .numbering import AS_THEY_ARE
 from .recognition import unmapped_arrays_refusal
 from .recording import Recording
 from .samples import Watch, unwatched
+from .samples_from_columns import Rows, read_samples
 from .zipped import Header
 
 DLRM = {"X_int", "X_cat", "y"}

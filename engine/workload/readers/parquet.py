@@ -12,13 +12,13 @@ from pyarrow import parquet
 from ...core.figures import count, figure
 from ...errors import BadFile
 from .blocks import EXPANSION, FREE_TEXT
-from .columns import Rows, read_samples
 from .first_cells import is_mappable
 from .foreign import column_list
 from .layouts import Layout
 from .lists import is_list
 from .recording import Recording
 from .samples import Watch, unwatched
+from .samples_from_columns import Rows, read_samples
 
 ROWS = 1 << 16
 MOST_GROUP_NBYTES = 1 << 30  # bytes of one row group, which is unpacked as a whole

@@ -19,11 +19,11 @@ from ...core.figures import count
 from ...errors import BadFile
 from . import foreign
 from .blocks import LONGEST_LINE, MARK, Blocks
-from .columns import Rows, read_samples
 from .layouts import Layout
 from .recording import Recording
 from .records import LITERAL, MULTILINE, QUOTED, records, stray_mark
 from .samples import unwatched
+from .samples_from_columns import Rows, read_samples
 
 
 def text_recording(blocks: Blocks, layout: Layout) -> Recording:
