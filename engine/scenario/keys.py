@@ -42,14 +42,14 @@ class _Writer:
         self.paths = tuple(path for path in KNOBS if path.rpartition(".")[0] == group)
         names = (path.rpartition(".")[2] for path in self.paths)
         self.values: Callable[[Any], Any] = attrgetter(*names, "__class__")  # a second name, so that the getter returns a tuple
-        self.last = KnobTexts(None, (_NO_VALUE,) * len(self.paths), {}, ("",) * len(self.paths), "")
+        self.last_texts = KnobTexts(None, (_NO_VALUE,) * len(self.paths), {}, ("",) * len(self.paths), "")
 
     def write_group(self, scenario: Scenario) -> KnobTexts:
         """Return the group as text.
 
         The last texts may be from another thread, but are always complete.
         """
-        group, previous = getattr(scenario, self.group) if self.group else scenario, self.last
+        group, previous = getattr(scenario, self.group) if self.group else scenario, self.last_texts
         if group is previous.group:
             return previous
         values, texts, rows = self.values(group), dict(previous.texts), list(previous.rows)
@@ -57,8 +57,8 @@ class _Writer:
             path = self.paths[number]
             texts[path] = text = knobs.write(KNOBS[path], knobs.check(KNOBS[path], values[number]))
             rows[number] = "" if KNOBS[path].added_later and values[number] == KNOBS[path].default else f"{path}={text}"
-        self.last = KnobTexts(group, values, texts, tuple(rows), "\n".join(filter(None, rows)))
-        return self.last
+        self.last_texts = KnobTexts(group, values, texts, tuple(rows), "\n".join(filter(None, rows)))
+        return self.last_texts
 
 
 _NO_VALUE = object()

@@ -147,7 +147,13 @@ class Recorded:
             if index is not None and self.is_numbered[table]:
                 part = ids[ends[table] : ends[table + 1]]
                 fill_numbered_rows(
-                    tokens, begins[:, table], lengths[:, table], index.known, index.slots, int(self.first_rows[table]), part
+                    tokens,
+                    begins[:, table],
+                    lengths[:, table],
+                    index.known_tokens,
+                    index.slots,
+                    int(self.first_rows[table]),
+                    part,
                 )
         return ids
 

@@ -185,7 +185,9 @@ def test_a_file_is_copied_onto_more_tables_only_where_the_model_says_so(tmp_path
 @given(st.lists(st.lists(st.integers(0, 400), max_size=300), max_size=12), st.integers(0, 1))
 def test_the_index_numbers_tokens_as_pandas_does(parts, grown):
     index = IdIndex()
-    index.known, index.slots = (index.known[:64].copy(), index.slots[:128].copy()) if grown else (index.known, index.slots)
+    index.known_tokens, index.slots = (
+        (index.known_tokens[:64].copy(), index.slots[:128].copy()) if grown else (index.known_tokens, index.slots)
+    )
     for part in parts:
         index.add(np.array(part, dtype=np.uint64))
     every = np.array([token for part in parts for token in part], dtype=np.uint64)

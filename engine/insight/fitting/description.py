@@ -114,7 +114,7 @@ class ColumnCounts:
     @property
     def distinct(self) -> int | None:
         """The number of distinct values without missing cells; None beyond the room of an index."""
-        return None if self.index.full else self.index.count
+        return None if self.index.is_full else self.index.count
 
 
 def describe(path: Path, watch: Watch = unwatched) -> FileDescription:

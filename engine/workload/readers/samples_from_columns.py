@@ -96,7 +96,7 @@ def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch
     check_samples(name, labels, columns.records, tuple(columns.values) if layout.rule else (), bool(layout.label))
     properties: dict[str, Any] = {"hashed": layout.rows in (HASHED, WHERE_THEY_FIT), "format": layout.name, "order": layout.order}
     properties["where_they_fit"] = layout.rows == WHERE_THEY_FIT
-    properties["indexes"] = tuple(None if index.full else index for index in columns.indexes.values())
+    properties["indexes"] = tuple(None if index.is_full else index for index in columns.indexes.values())
     properties["labelled"], properties["fields"] = bool(layout.label), layout.ids
     if not has_lists:
         return Recording(name, dense, rows, labels, (1,) * len(layout.ids), **properties)
