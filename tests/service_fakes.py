@@ -30,6 +30,7 @@ from engine.service.pool import LocalPool
 from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk, ChunkAnswer, compute_chunk
 from engine.store import requests
+from engine.store.columns import UNFINISHED, Columns
 from engine.store.database import open_store
 from engine.store.kept import stored_results
 from tests import ROOT
@@ -174,3 +175,8 @@ def lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def num_finished(columns: Columns) -> int:
+    """Return the number of points that are finished, with or without a result."""
+    return int(np.count_nonzero(columns.state != UNFINISHED))

@@ -20,7 +20,7 @@ def knob_values(knob: Knob) -> st.SearchStrategy[Any]:
     real = st.floats(low, high, allow_nan=False)
     by_kind: dict[str, st.SearchStrategy[Any]] = {
         "float": real,
-        "int": st.sampled_from(knob.only) if knob.only else whole,
+        "int": st.sampled_from(knob.allowed_numbers) if knob.allowed_numbers else whole,
         "floats": st.lists(real, max_size=4).map(tuple),
         "ints": st.lists(whole, min_size=1, max_size=4).map(tuple),
         "widths": st.lists(whole, min_size=1, max_size=4).map(tuple),

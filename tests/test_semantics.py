@@ -14,14 +14,12 @@ from engine.hardware.device import Device, seconds
 from engine.hardware.devices import host
 from engine.persistence.replay import PersistEvent, StartState
 from engine.registry import load_variant
-from engine.run.corruption import damage_of
-from engine.run.crash_recovery import recovered_batches
-from engine.run.cut import cut
+from engine.run.crash_recovery import damage_of, recovered_batches
 from engine.run.learner import crash_and_recover
 from engine.run.outage import Outage
 from engine.run.progress import Meter
 from engine.run.run import Resumption, follow_run
-from engine.run.segment import Segment
+from engine.run.segment import Segment, cut
 from engine.run.shared_training import untrained_resolve
 from engine.run.training_curve import initial_state
 from engine.scenario.keys import key
@@ -162,7 +160,7 @@ def test_a_commit_that_ends_in_the_instant_of_the_fault_is_durable_and_one_an_in
     (commit,) = [k for k, task in enumerate(whole.graph.tasks) if task.persists == "commit"]
     at = float(whole.end[3, commit])
     on_time, too_late = cut(whole, at), cut(whole, float(np.nextafter(at, 0)))
-    assert (on_time.committed, too_late.committed) == (3, 2)
+    assert (on_time.committed_batch, too_late.committed_batch) == (3, 2)
     flags = [
         [event.done_share for event in found.events if (event.op, event.batch) == ("commit", 3)] for found in (on_time, too_late)
     ]
@@ -182,8 +180,8 @@ def test_a_batch_of_which_anything_was_persisted_is_trained_before_the_fault_str
     m, segment, down = struck("tiny")
     pupil = initial_state(m, source(m.scenario, None), 8, Meter(None, 8)).learner
     assert segment.cut
-    ahead = segment.first + segment.cut.started  # the first batch that had not begun
-    events = (*segment.cut.events, PersistEvent("embedding log", segment.cut.started, 0.5))
+    ahead = segment.first_batch + segment.cut.batches_begun  # the first batch that had not begun
+    events = (*segment.cut.events, PersistEvent("embedding log", segment.cut.batches_begun, 0.5))
     _, found, trained = crash_and_recover(
         pupil, m, replace(segment, cut=replace(segment.cut, events=events)), down, lambda *_: None
     )
@@ -246,7 +244,7 @@ def test_a_media_error_anywhere_strikes_tables_row_log_and_mlp_log_by_their_byte
     rows = num_rows(asked)
     down = Outage((), (), RecoveryWork(rows, 16, 0.0, 16 * rows / 3), line(asked, 2), 0.0)
     strikes = (Strike(float(second), "media-error", 0, 0.0, 0.0) for second in range(1000))
-    where = [damage_of(asked, strike, down).where for strike in strikes]
+    where = [damage_of(asked, strike, down).place for strike in strikes]
     assert where.count("row log") == pytest.approx(600, abs=60)
     assert where.count("mlp log") == pytest.approx(200, abs=50)
     assert where.count("logged row") == pytest.approx(200, abs=50)  # a batch that touches every row

@@ -104,7 +104,7 @@ def _ids(s: Scenario, file: Recording | None) -> Iterator[Ints]:
 
 def _recent_rows(s: Scenario, file: Recording | None) -> RecentRows:
     """Return the hash sets that hold the rows of the latest two batches."""
-    return recent(s.model, s.data.batch_size, shared_source(s, file=file).room)
+    return recent(s.model, s.data.batch_size, shared_source(s, file=file).max_lookups)
 
 
 def _lookups(s: Scenario, batches: int) -> int:

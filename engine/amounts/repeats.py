@@ -21,7 +21,7 @@ def expected_repeats(s: Scenario, room: float) -> float:
     kinds = table_kinds(s)
     tables, lookups = table_spectra(kinds.laws), s.data.batch_size * np.array(kinds.pooling, dtype=np.float64)
     classes = np.diff(tables.start, append=len(tables.p))
-    mean, rows = np.repeat(lookups, classes) * tables.p, np.repeat(kinds.tables, classes) * tables.rows
+    mean, rows = np.repeat(lookups, classes) * tables.p, np.repeat(kinds.table_counts, classes) * tables.rows
     chance, rows_by_uses = np.exp(-mean), np.zeros(MAX_USES + 1)
     used_rows, uses = rows @ -np.expm1(-mean), float(rows @ mean)
     for times in range(1, MAX_USES):

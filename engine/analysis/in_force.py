@@ -213,7 +213,7 @@ def _period(s: Scenario) -> AutomaticValue:
         if mean
         else "customary, since no fault strikes at random"
     )
-    return AutomaticValue(plan.every * plan.step / MINUTE, reason)
+    return AutomaticValue(plan.checkpoint_interval * plan.step / MINUTE, reason)
 
 
 def _fault(s: Scenario, path: str) -> AutomaticValue:

@@ -28,7 +28,7 @@ def check_link(opened_link: links.OpenedLink) -> links.OpenedLink:
     for questions in chain((opened_link.questions,), compared):
         if questions.pareto:
             read_objectives(questions.pareto)
-        for bound in questions.where:
+        for bound in questions.bounds:
             read_constraint(bound)
         if questions.metric:
             _check_metric(questions.metric)

@@ -118,7 +118,7 @@ def _suggest_position(trial: Any, axis: Axis) -> float:
         return float(trial.suggest_categorical(axis.path, list(range(len(axis.values)))))
     if axis.span is None:
         return float(trial.suggest_int(axis.path, 0, len(axis.values) - 1))
-    if axis.levels:
+    if axis.has_levels:
         return float(trial.suggest_int(axis.path, int(axis.span.low), int(axis.span.high), log=axis.span.log))
     return float(trial.suggest_float(axis.path, axis.span.low, axis.span.high, log=axis.span.log))
 
@@ -128,7 +128,7 @@ def _estimate_places(
 ) -> dict[AxisPositions, Result | RefusedPlace]:
     """Estimate the places together; two that round to one scenario are one estimate."""
     values_by_place = {
-        place: {axis.path: axis.value(position) for axis, position in zip(axes, place, strict=True)} for place in places
+        place: {axis.path: axis.setting(position) for axis, position in zip(axes, place, strict=True)} for place in places
     }
     points = {place: scenario_at(base, values, settings) for place, values in values_by_place.items()}
     scenarios = list(dict.fromkeys(point for point in points.values() if isinstance(point, Scenario)))

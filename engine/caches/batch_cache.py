@@ -115,11 +115,11 @@ def ranks_by_popularity(s: Scenario) -> Relabel:
     cell_starts, row_sizes, lookup_rates = [], [], []
     for popularity, offset, pooling in zip(popularities(s), offsets(s.model), per_table(s.model, "pooling"), strict=False):
         table_cells = rank_cells(popularity)
-        row_counts = np.clip(popularity.rows - table_cells.first, 0, table_cells.width)
+        row_counts = np.clip(popularity.rows - table_cells.first_ranks, 0, table_cells.widths)
         occupied = row_counts > 0
-        cell_starts.append(offset + table_cells.first[occupied])
+        cell_starts.append(offset + table_cells.first_ranks[occupied])
         row_sizes.append(row_counts[occupied])
-        lookup_rates.append(pooling * table_cells.mass[occupied] / table_cells.width[occupied])
+        lookup_rates.append(pooling * table_cells.mass[occupied] / table_cells.widths[occupied])
     edges, order = np.concatenate(cell_starts), np.argsort(-np.concatenate(lookup_rates), kind="stable")
     sizes = np.concatenate(row_sizes)[order]
     rank = np.empty_like(edges)

@@ -126,7 +126,9 @@ def _expected_used(s: Scenario, rows: Ints, pieces: Ints) -> Callable[[float], f
     """Return a function from lookups over all tables to expected used lines or pieces."""
     table_groups, total = table_kinds(s), sum(per_table(s.model, "pooling"))
     kinds = Counter[tuple[int, int]]()
-    for key, piece_count in zip(zip(table_groups.kind.tolist(), rows.tolist(), strict=True), pieces.tolist(), strict=True):
+    for key, piece_count in zip(
+        zip(table_groups.kind_of_table.tolist(), rows.tolist(), strict=True), pieces.tolist(), strict=True
+    ):
         kinds[key] += piece_count
 
     def of_tables_like(law: Popularity, share: float, in_line: int, time: float) -> float:

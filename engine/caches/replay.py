@@ -99,7 +99,7 @@ def _warmed(s: Scenario, cache: Cache, serve: Server, at_once: int) -> Server:
     if cache.in_sets:
         lookups_per_step = at_once * float(table_lookups(s)[list(table_indices)].sum())
         state = locked_sets(id_space(s, table_indices), lookups_per_step, float(int(cache.rows(s))), s.data.locality)
-        times, admitted = (state.stays,), state.admitted
+        times, admitted = (state.stay_lookups,), state.admitted
     guess = warm_guess(s, table_indices, times, at_once, admitted)
 
     def serve_warm(n: int, ids: Ints) -> CacheTraffic:

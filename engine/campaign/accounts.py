@@ -14,14 +14,14 @@ class CampaignLedger:
     """The bookings of a campaign.
 
     seconds, joules: the bookings by bucket.
-    written: the bytes that the protection wrote, by medium.
-    trained: the bytes that training stored, by medium.
+    protection_bytes: the bytes that the protection wrote, by medium.
+    training_bytes: the bytes that training stored, by medium.
     """
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in BUCKETS})
     joules: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in BUCKETS})
-    written: dict[str, list[float]] = field(default_factory=dict)
-    trained: dict[str, list[float]] = field(default_factory=dict)
+    protection_bytes: dict[str, list[float]] = field(default_factory=dict)
+    training_bytes: dict[str, list[float]] = field(default_factory=dict)
 
     def book(self, bucket: str, seconds: float, joules: float) -> None:
         """Add seconds and joules to a bucket."""
@@ -29,10 +29,10 @@ class CampaignLedger:
             self.seconds[bucket].append(seconds)
             self.joules[bucket].append(joules)
 
-    def carry(self, way: str, amounts: Mapping[str, float], times: float) -> None:
-        """Add `times` the bytes by medium; `way` is the field `written` or `trained`."""
+    def book_bytes(self, side: str, amounts: Mapping[str, float], times: float) -> None:
+        """Add `times` the bytes by medium; `side` is the field `protection_bytes` or `training_bytes`."""
         for medium, nbytes in amounts.items() if times else ():
-            getattr(self, way).setdefault(medium, []).append(nbytes * times)
+            getattr(self, side).setdefault(medium, []).append(nbytes * times)
 
 
 def exact_sums(parts: Mapping[str, list[float]]) -> Mapping[str, float]:

@@ -19,12 +19,12 @@ LEAST_SHARE = 1e-5  # of the MLPs' training; a smaller share is only told as sma
 class AccuracyEffect:
     """The differences of a recovered run to a run without a fault.
 
-    exact: whether recovery restores the exact state, so that there is no difference.
+    is_exact: whether recovery restores the exact state, so that there is no difference.
     sentence: the measured variant that stands for this recovery, and a note if the recovery goes back further.
     effects: the differences right after a recovery and at the study's end; empty without a measurement.
     """
 
-    exact: bool
+    is_exact: bool
     sentence: str
     effects: tuple[Finding, ...] = ()
 
@@ -35,12 +35,12 @@ def accuracy_effect(protection: str, plan: ProtectionPlan | None = None) -> Accu
     With a plan, the measured variant nearest to the plan's recovery stands for it.
     """
     definition: Protection = load_variant("protections", protection)
-    if "lossy" not in definition.keeps.values():
+    if "lossy" not in definition.fidelity_by_loss.values():
         return AccuracyEffect(True, "What comes back is exact, so one recovery changes no later result.")
     if protection in ("relaxed", "relaxed-backup"):
-        return _stale_effect(plan.stale if plan else 100)
+        return _stale_effect(plan.mlp_age if plan else 100)
     if protection == "cpr":
-        return _nearest_effect("cpr", float(plan.every) / 2 if plan else 500.0, "batches")
+        return _nearest_effect("cpr", float(plan.checkpoint_interval) / 2 if plan else 500.0, "batches")
     return _nearest_effect("bits", 4.0, "bits")
 
 

@@ -116,7 +116,7 @@ def _logged_pace(scenario: Scenario) -> Pace:
     recovery = timeline(recover(m.settled, work), m.devices, 1)
     joules = float(work_done(recovery, recovery.makespan).joules.sum())
     stale = int(line.state.staleness.max(initial=0))
-    return replace(paced, stale=stale, restore=recovery.makespan, restore_joules=joules)
+    return replace(paced, mlp_age=stale, restore=recovery.makespan, restore_joules=joules)
 
 
 def _pace(m: Machine) -> Pace:

@@ -45,11 +45,11 @@ def effective(plan: ProtectionPlan, useful: float, mtbf: float, downtime: float)
     exp(-(C + w) / M) / (1 - exp(-C / M)) durable checkpoints and M seconds, and costs M (exp(D / M) - 1) more, D the downtime.
     """
     if mtbf == inf:
-        return useful * plan.every / plan.cycle if plan.every else useful / plan.step
-    if not plan.every:
+        return useful * plan.checkpoint_interval / plan.cycle if plan.checkpoint_interval else useful / plan.step
+    if not plan.checkpoint_interval:
         return 0.0
     durable_checkpoints = exp(-(plan.cycle + plan.drain + downtime) / mtbf) / -expm1(-plan.cycle / mtbf)
-    return plan.every * useful / mtbf * durable_checkpoints
+    return plan.checkpoint_interval * useful / mtbf * durable_checkpoints
 
 
 def kept_share(rate: float, cycle: float, wait: float, downtime: float, seconds: float) -> float:
@@ -114,38 +114,46 @@ class StretchProgress:
     """The progress of a stretch of training without a fault.
 
     batches: batches trained, with their fraction.
-    stood: seconds of pauses for checkpoints.
-    durable: the batch of the newest checkpoint that counts, from the first batch of the stretch.
-    written: checkpoints written, the unfinished one by its share.
+    pause_seconds: seconds of pauses for checkpoints.
+    durable_batch: the batch of the newest checkpoint that counts, from the first batch of the stretch.
+    checkpoints_written: checkpoints written, the unfinished one by its share.
     """
 
     batches: float
-    stood: float
-    durable: int
-    written: float
+    pause_seconds: float
+    durable_batch: int
+    checkpoints_written: float
 
     @property
-    def whole(self) -> int:
+    def completed_batches(self) -> int:
         """The completed batches."""
         return floor(self.batches + ROUNDING)
 
-    def less(self, start: "StretchProgress") -> "StretchProgress":
+    def progress_since(self, start: "StretchProgress") -> "StretchProgress":
         """Return the progress since an earlier moment of the stretch."""
-        return StretchProgress(self.batches - start.batches, self.stood - start.stood, 0, self.written - start.written)
+        return StretchProgress(
+            self.batches - start.batches,
+            self.pause_seconds - start.pause_seconds,
+            0,
+            self.checkpoints_written - start.checkpoints_written,
+        )
 
 
 def progress_after(plan: ProtectionPlan, seconds: float) -> StretchProgress:
     """Return the progress of `seconds` of training under a plan, from a restored checkpoint on."""
-    if not plan.every:
+    if not plan.checkpoint_interval:
         return StretchProgress(seconds / plan.step, 0.0, 0, 0.0)
     cycles = floor(seconds / plan.cycle + ROUNDING)
     rest = max(seconds - cycles * plan.cycle, 0.0)
-    trained = min(rest, plan.every * plan.step)
+    trained = min(rest, plan.checkpoint_interval * plan.step)
     counts = max(floor((seconds - plan.drain) / plan.cycle + ROUNDING), 0)
     lasts, copy_seconds = plan.pause + plan.drain, seconds - (counts + 1) * plan.cycle + plan.pause
     under_way = min(max(copy_seconds / lasts, 0.0), 1.0) if lasts else 0.0
     return StretchProgress(
-        cycles * plan.every + trained / plan.step, cycles * plan.pause + rest - trained, counts * plan.every, counts + under_way
+        cycles * plan.checkpoint_interval + trained / plan.step,
+        cycles * plan.pause + rest - trained,
+        counts * plan.checkpoint_interval,
+        counts + under_way,
     )
 
 
@@ -154,10 +162,10 @@ def completed_seconds(plan: ProtectionPlan, stretch: StretchProgress, seconds: f
 
     That part has to start again.
     """
-    pauses = floor(stretch.stood / plan.pause + ROUNDING) if plan.pause else 0
-    return min(stretch.whole * plan.step + pauses * plan.pause, seconds)
+    pauses = floor(stretch.pause_seconds / plan.pause + ROUNDING) if plan.pause else 0
+    return min(stretch.completed_batches * plan.step + pauses * plan.pause, seconds)
 
 
 def seconds_for(plan: ProtectionPlan, batches: float) -> float:
     """Return the seconds of training of some batches, with the pauses between them."""
-    return batches * plan.step + (floor(batches / plan.every) * plan.pause if plan.every else 0.0)
+    return batches * plan.step + (floor(batches / plan.checkpoint_interval) * plan.pause if plan.checkpoint_interval else 0.0)

@@ -115,8 +115,10 @@ def _bytes(runs: Sequence[Campaign]) -> Row:
     """
     days = runs[0].elapsed / (24 * HOUR)
     media = ("pmem", "ssd", "remote", "network")
-    daily = {f"Written to {name} [GB/day]": fmean(run.written.get(name, 0.0) for run in runs) / GB / days for name in media}
-    worn = fmean((run.written.get("pmem", 0.0) + run.trained_written) / pmem_endurance(run.site) for run in runs)
+    daily = {
+        f"Written to {name} [GB/day]": fmean(run.protection_bytes.get(name, 0.0) for run in runs) / GB / days for name in media
+    }
+    worn = fmean((run.protection_bytes.get("pmem", 0.0) + run.training_bytes) / pmem_endurance(run.site) for run in runs)
     return {**daily, "PMEM wear [% of endurance a year]": 100 * worn * 365 / days if runs[0].site.pmem else None}
 
 
@@ -167,8 +169,8 @@ class PeriodCurve:
     """
 
     points: tuple[PeriodPoint, ...]
-    young: float | None
-    daly: float | None
+    young_period: float | None
+    daly_period: float | None
 
 
 def period_curve(
@@ -184,7 +186,9 @@ def period_curve(
     for period in periods:
         terms, site = campaign_terms(scenario, protection, mtbf, period)
         share = run_campaign_under(terms, site, arrivals, end).ettr
-        points.append(PeriodPoint(terms.plan.every * terms.plan.step, share, closed_form(scenario, terms, hazards, end)))
+        points.append(
+            PeriodPoint(terms.plan.checkpoint_interval * terms.plan.step, share, closed_form(scenario, terms, hazards, end))
+        )
     pause = terms.plan.pause
     return PeriodCurve(tuple(points), young_period(pause, mtbf) if mtbf else None, daly_period(pause, mtbf) if mtbf else None)
 

@@ -81,7 +81,7 @@ def expectation_of(
     """Return the expectation of a campaign of some seconds with known terms."""
     plan, estimated = terms.plan, batch_costs.estimated_costs(scenario)
     useful = useful_time(scenario, terms, hazards, seconds)
-    share = useful * estimated.step / terms.useful
+    share = useful * estimated.step / terms.useful_seconds
     worst_class = worst_fault(terms, hazards, seconds)
     watts = _watts(terms, site) - estimated.energy / estimated.step
     lost_minutes = seconds_for(plan, worst_class.batches) / MINUTE
@@ -93,13 +93,13 @@ def useful_time(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, 
     check_exponential(hazards)
     plan, faults, rates = terms.plan, scenario.faults, _rates(terms, hazards)
     downtime, backup_restore = terms.detect + terms.restart, max(plan.restore, plan.backup_drain)
-    share = effective(plan, terms.useful, inf, 0.0)
+    share = effective(plan, terms.useful_seconds, inf, 0.0)
     share *= kept_share(rates[ROLLBACK], plan.cycle, plan.drain, downtime + plan.restore, seconds)
     share *= exp(-rates[PARTIAL] * (downtime + plan.restore))
     share *= kept_share(
-        rates[RARE_COPY], seconds_for(plan, plan.backup_every), plan.backup_drain, downtime + backup_restore, seconds
+        rates[RARE_COPY], seconds_for(plan, plan.backup_interval), plan.backup_drain, downtime + backup_restore, seconds
     )
-    share *= restarted_share(rates[RESTART], downtime + terms.fresh, seconds)
+    share *= restarted_share(rates[RESTART], downtime + terms.initial_seconds, seconds)
     slow = sum(
         1 / hazard.mtbf for name, hazard in hazards.items() if hazard.mtbf and load_variant("faults", name).kind == "fail-slow"
     )
@@ -110,7 +110,7 @@ def check_exponential(hazards: Mapping[str, Hazard]) -> None:
     """Raise BadKnob for faults without a closed form: listed instants, non-exponential intervals."""
     fault_stream.check_hazards(hazards)
     for name, hazard in hazards.items():
-        if hazard.at:
+        if hazard.listed_seconds:
             raise BadKnob(
                 f"Listed instants of {name} have no closed form; clear faults.{name.replace('-', '_')}_at_seconds and "
                 "faults.trace, or simulate the campaign."
@@ -135,13 +135,13 @@ def worst_fault(terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: fl
 
 def _most_lost(terms: CampaignTerms, destroyed: frozenset[str], seconds: float) -> float:
     """Return the completed batches lost just before the next checkpoint counts."""
-    plan, fidelity = terms.plan, terms.protection.gives_back(destroyed)
+    plan, fidelity = terms.plan, terms.protection.fidelity_after(destroyed)
     if _fault_group(terms.protection, plan, destroyed) == RESTART:
-        return float(progress_after(plan, seconds).whole)
+        return float(progress_after(plan, seconds).completed_batches)
     if fidelity == "older":
-        return plan.backup_every + ceil(plan.backup_drain / plan.step - ROUNDING) - 1.0
+        return plan.backup_interval + ceil(plan.backup_drain / plan.step - ROUNDING) - 1.0
     drain_batches = ceil(plan.drain / plan.step - ROUNDING) - 1 if plan.drain or not plan.pause else 0
-    return float(plan.every + drain_batches + (plan.stale if fidelity == "lossy" else 0))
+    return float(plan.checkpoint_interval + drain_batches + (plan.mlp_age if fidelity == "lossy" else 0))
 
 
 def _rates(terms: CampaignTerms, hazards: Mapping[str, Hazard]) -> Mapping[str, float]:
@@ -155,16 +155,16 @@ def _rates(terms: CampaignTerms, hazards: Mapping[str, Hazard]) -> Mapping[str, 
 
 def _fault_group(protection: Protection, plan: ProtectionPlan, destroyed: frozenset[str]) -> str:
     """Return the group of a fault under a protection: one of GROUPS."""
-    fidelity = protection.gives_back(destroyed)
+    fidelity = protection.fidelity_after(destroyed)
     if fidelity == "lossy" and plan.partial:
         return PARTIAL
-    copies = {"lost": 0, "older": plan.backup_every}.get(fidelity, plan.every)
+    copies = {"lost": 0, "older": plan.backup_interval}.get(fidelity, plan.checkpoint_interval)
     return RESTART if not copies else RARE_COPY if fidelity == "older" else ROLLBACK
 
 
 def _watts(terms: CampaignTerms, site: Site) -> float:
     """Return the mean power of a campaign without faults."""
     plan = terms.plan
-    cycle, batches = (plan.cycle, plan.every) if plan.every else (plan.step, 1)
-    joules = batches * plan.joules + plan.pause * terms.watts + (plan.checkpoint_joules if plan.every else 0.0)
+    cycle, batches = (plan.cycle, plan.checkpoint_interval) if plan.checkpoint_interval else (plan.step, 1)
+    joules = batches * plan.joules + plan.pause * terms.watts + (plan.checkpoint_joules if plan.checkpoint_interval else 0.0)
     return joules / cycle + terms.protection.watts(site, plan)

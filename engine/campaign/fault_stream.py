@@ -34,7 +34,7 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
             "or lengthen the mean time between faults."
         )
     streams = (_stream(scenario, name, hazards[name], seed) for name in sorted(hazards))
-    return list(takewhile(lambda arrival: arrival.at < seconds, merge(*streams)))
+    return list(takewhile(lambda arrival: arrival.seconds < seconds, merge(*streams)))
 
 
 def destroyed_parts(name: str) -> frozenset[str]:
@@ -64,7 +64,7 @@ def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
         knob_name, count, unit_mtbf = name.replace("-", "_"), unit_count(scenario, name), class_mtbf(scenario, name)
         fault_seconds = (
             *getattr(faults, f"{knob_name}_at_seconds", ()),
-            *(listed_fault.at for listed_fault in read_trace(faults.trace) if listed_fault.fault == name),
+            *(listed_fault.seconds for listed_fault in read_trace(faults.trace) if listed_fault.fault == name),
         )
         if unit_mtbf or fault_seconds:
             hazards[name] = Hazard(
@@ -76,7 +76,7 @@ def hazards_of(scenario: Scenario) -> dict[str, Hazard]:
             1 / flush_hazard.mtbf if (flush_hazard := hazards.get(FLUSH_FAILURE)) and flush_hazard.mtbf else 0.0
         )
         hazards[FLUSH_FAILURE] = Hazard(1 / rate, losses.shape)
-        hazards[POWER_LOSS] = Hazard(losses.mtbf / (1 - share) if share < 1 else None, losses.shape, losses.at)
+        hazards[POWER_LOSS] = Hazard(losses.mtbf / (1 - share) if share < 1 else None, losses.shape, losses.listed_seconds)
     return hazards
 
 

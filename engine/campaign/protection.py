@@ -41,8 +41,8 @@ class Pace:
     step: seconds of the batch.
     joules: joules of the batch, static power included.
     network: seconds in which the network is busy.
-    written: bytes that the media of PMEM store.
-    stale: the age of the oldest MLP log [batches].
+    pmem_bytes: bytes that the media of PMEM store.
+    mlp_age: the age of the oldest MLP log [batches].
     restore: seconds of the system's own recovery.
     restore_joules: joules of that recovery without static power.
     """
@@ -50,8 +50,8 @@ class Pace:
     step: float
     joules: float
     network: float
-    written: float
-    stale: int = 0
+    pmem_bytes: float
+    mlp_age: int = 0
     restore: float = 0.0
     restore_joules: float = 0.0
 
@@ -63,8 +63,8 @@ class StatePath:
     It has bytes per second each way, and joules per byte.
     """
 
-    write: float
-    read: float
+    write_rate: float
+    read_rate: float
     joules: float = 0.0
 
 
@@ -88,7 +88,7 @@ class Site:
 
     Rates and bytes are those of all its nodes together.
     scenario: the scenario with its settled knobs.
-    bare: a batch without any log.
+    unlogged_pace: a batch without any log.
     pace: a batch under the protection's log, if it keeps one.
     watts: power of idle devices.
     tables, mlp: bytes of the tables and of the MLP, optimizer state included.
@@ -108,7 +108,7 @@ class Site:
     """
 
     scenario: Scenario
-    bare: Pace
+    unlogged_pace: Pace
     pace: Pace
     watts: float
     tables: float
@@ -142,40 +142,40 @@ class ProtectionPlan:
     """The costs of a protection on one machine, in seconds, joules and bytes.
 
     step, joules: seconds and joules of a batch.
-    every: batches between checkpoints; 0 for none.
+    checkpoint_interval: batches between checkpoints; 0 for none.
     pause: seconds that training stands still for a checkpoint.
     drain: seconds beside training until the checkpoint counts.
     checkpoint_joules: joules of a checkpoint.
-    written: bytes of a checkpoint by medium.
-    batch_written: bytes of a batch by medium.
+    checkpoint_bytes: bytes of a checkpoint by medium.
+    batch_bytes: bytes of a batch by medium.
     restore, restore_joules: seconds and joules of a recovery.
-    stale: the age of the MLP after a recovery [batches].
+    mlp_age: the age of the MLP after a recovery [batches].
     partial: whether a recovery restores one part's rows and training goes on without replay.
     watts: constant power of the devices that the protection adds.
-    backup_every: batches between rarer copies, whose cost is in the batches; 0 for none.
+    backup_interval: batches between rarer copies, whose cost is in the batches; 0 for none.
     backup_drain: seconds until a rarer copy counts.
     """
 
     step: float
     joules: float
-    every: int = 0
+    checkpoint_interval: int = 0
     pause: float = 0.0
     drain: float = 0.0
     checkpoint_joules: float = 0.0
-    written: Mapping[str, float] = field(default_factory=dict)
-    batch_written: Mapping[str, float] = field(default_factory=dict)
+    checkpoint_bytes: Mapping[str, float] = field(default_factory=dict)
+    batch_bytes: Mapping[str, float] = field(default_factory=dict)
     restore: float = 0.0
     restore_joules: float = 0.0
-    stale: int = 0
+    mlp_age: int = 0
     partial: bool = False
     watts: float = 0.0
-    backup_every: int = 0
+    backup_interval: int = 0
     backup_drain: float = 0.0
 
     @cached_property
     def cycle(self) -> float:
         """Seconds from one checkpoint's end to the next one's; 0 without checkpoints."""
-        return self.every * self.step + self.pause
+        return self.checkpoint_interval * self.step + self.pause
 
 
 @dataclass(frozen=True)
@@ -183,33 +183,33 @@ class Protection:
     """The definition of a protection, as its file exports it.
 
     title, summary: its name and a sentence for users.
-    keeps: the fidelity of the restored state by loss.
+    fidelity_by_loss: the fidelity of the restored state by loss.
     plan: returns its costs at a site.
     log: returns the knobs for the log that it needs, or raises BadKnob with the remedy; None to train without a log.
     periodic: whether it has a checkpoint period.
     constants: the numbers that the plan depends on, beside those of the machine.
     cites: its sources.
-    takes: returns its storage: "drives" more in each node, bytes of "dram" in each node's host, bytes in the "store" for all
-        nodes.
+    storage_needs: returns its storage: "drives" more in each node, bytes of "dram" in each node's host, bytes in the "store" for
+        all nodes.
     """
 
     title: str
     summary: str
-    keeps: Mapping[str, Fidelity]
+    fidelity_by_loss: Mapping[str, Fidelity]
     plan: Callable[[Site], ProtectionPlan]
     log: Callable[[Scenario], Mapping[str, Any]] | None = None
     periodic: bool = False
     constants: tuple[Constant, ...] = ()
     cites: tuple[str, ...] = ()
-    takes: Callable[[Site], Mapping[str, float]] = lambda site: {}
+    storage_needs: Callable[[Site], Mapping[str, float]] = lambda site: {}
 
-    def gives_back(self, destroyed: frozenset[str]) -> Fidelity:
+    def fidelity_after(self, destroyed: frozenset[str]) -> Fidelity:
         """Return the fidelity after the loss of all these parts: the worst one.
 
         "site" replaces the parts of one node.
         """
         parts = destroyed - NODE_LOSSES if "site" in destroyed else destroyed
-        return max((self.keeps[loss] for loss in parts), key=FIDELITIES.index, default="exact")
+        return max((self.fidelity_by_loss[loss] for loss in parts), key=FIDELITIES.index, default="exact")
 
     def price(self, site: Site) -> float | None:
         """Return the USD of the storage that the protection needs.
@@ -222,7 +222,7 @@ class Protection:
             "store": (site.prices.store, 1),
         }
         total = 0.0
-        for kind, amount in self.takes(site).items():
+        for kind, amount in self.storage_needs(site).items():
             usd, places = unit_prices[kind]
             if amount and usd is None:
                 return None
@@ -234,5 +234,5 @@ class Protection:
 
         They are those of the plan, or of all drives for the copies.
         """
-        drives = self.takes(site).get("drives", 0.0) * nodes(site.scenario.machine)
+        drives = self.storage_needs(site).get("drives", 0.0) * nodes(site.scenario.machine)
         return max(plan.watts, drives * site.drive_watts)

@@ -65,15 +65,15 @@ RESTART = Constant("restart", 120, "s", 20, 600, "unsourced", "until processes r
 class Prediction:
     """The predicted share of useful time from Llama 3's public numbers.
 
-    usual: the share at the usual times to detect and restart.
-    best, worst: the shares at the ends of their ranges.
+    usual_share: the share at the usual times to detect and restart.
+    best_share, worst_share: the shares at the ends of their ranges.
     pause: seconds of a checkpoint.
     period: seconds between checkpoints.
     """
 
-    usual: float
-    best: float
-    worst: float
+    usual_share: float
+    best_share: float
+    worst_share: float
     pause: float
     period: float
 
@@ -83,8 +83,8 @@ class Prediction:
         return (
             f"Llama 3's one interruption in {figures.figure(LLAMA_MTBF, 's')}, with {figures.figure(LLAMA_STATE, 'B')} of state "
             f"written at {figures.exact(LLAMA_STORE / 1e12)} TB/s every {figures.figure(self.period, 's')}, gives "
-            f"{figures.percent(self.usual)} of the time useful if faults take {figures.exact(DETECT.value)} s to notice and "
-            f"{figures.exact(RESTART.value)} s to restart, and {figures.percent(self.worst)} if "
+            f"{figures.percent(self.usual_share)} of the time useful if faults take {figures.exact(DETECT.value)} s to notice "
+            f"and {figures.exact(RESTART.value)} s to restart, and {figures.percent(self.worst_share)} if "
             f"{figures.exact(DETECT.high)} and {figures.exact(RESTART.high)} s; "
             "more than 90 % is published."
         )
@@ -104,7 +104,7 @@ def protection_figures() -> Iterator[Figure]:
     """Yield the figures of protections with their published ranges."""
     meta = preset("meta-856").scenario
     plans = [_plan(meta, name, None) for name in ("periodic-full", "check-n-run")]
-    full_bytes, changed_bytes = (plan.written["remote"] for plan in plans)
+    full_bytes, changed_bytes = (plan.checkpoint_bytes["remote"] for plan in plans)
     yield _range_figure("Check-N-Run on Meta's 856 tables", "times fewer bytes [x]", full_bytes / changed_bytes, CHECK_N_RUN)
     name, knobs = "CPR on 8 GPUs, where full checkpoints take 8.35 %", (("machine.num_gpus", MORE_PARTS),)
     cpr_percent, more_parts_percent = (_cpr_overhead(gpus) for gpus in (8, MORE_PARTS))
@@ -147,7 +147,7 @@ def _plan(scenario: Scenario, protection: str, mtbf: float | None) -> Protection
 
 def overhead_percent(plan: ProtectionPlan) -> float:
     """Return the seconds of a checkpoint's pause in percent of the training between two."""
-    return 100 * plan.pause / (plan.every * plan.step)
+    return 100 * plan.pause / (plan.checkpoint_interval * plan.step)
 
 
 def mtbf_where_full_costs(scenario: Scenario, percent: float) -> float:

@@ -28,8 +28,8 @@ class Campaign:
     elapsed: seconds of the campaign.
     batches: batches that count at the end.
     seconds, joules: sums by bucket (see `accounts.BUCKETS`).
-    written: bytes that the protection wrote, by medium.
-    trained_written: bytes that training itself stored in persistent memory, also in batches that were lost.
+    protection_bytes: bytes that the protection wrote, by medium.
+    training_bytes: bytes that training itself stored in persistent memory, also in batches that were lost.
     recoveries: the recoveries in order.
     faults: the number of faults.
     """
@@ -40,8 +40,8 @@ class Campaign:
     batches: float
     seconds: Mapping[str, float]
     joules: Mapping[str, float]
-    written: Mapping[str, float]
-    trained_written: float
+    protection_bytes: Mapping[str, float]
+    training_bytes: float
     recoveries: tuple[CampaignRecovery, ...]
     faults: int
 
@@ -64,7 +64,7 @@ class Campaign:
     @property
     def unrecoverable(self) -> int:
         """The number of recoveries that restored no state, so that training started again."""
-        return sum(recovery.keeps == "lost" for recovery in self.recoveries)
+        return sum(recovery.fidelity == "lost" for recovery in self.recoveries)
 
     @property
     def energy(self) -> float:
@@ -98,12 +98,12 @@ def run_campaign_under(terms: CampaignTerms, campaign_site: Site, arrivals: list
     return Campaign(
         plan=terms.plan,
         site=campaign_site,
-        elapsed=state.now,
+        elapsed=state.seconds,
         batches=batches,
         seconds=exact_sums(ledger.seconds),
         joules=exact_sums(ledger.joules),
-        written=exact_sums(ledger.written),
-        trained_written=exact_sums(ledger.trained).get("pmem", 0.0),
+        protection_bytes=exact_sums(ledger.protection_bytes),
+        training_bytes=exact_sums(ledger.training_bytes).get("pmem", 0.0),
         recoveries=tuple(state.recoveries),
         faults=len(arrivals),
     )
@@ -125,15 +125,15 @@ def campaign_terms(
     logged = batch_costs.logged_costs(scenario, definition.log(scenario)) if definition.log else None
     campaign_site = site(scenario, logged, mtbf, period)
     plan = definition.plan(campaign_site)
-    useful, joules = min(campaign_site.bare.step, plan.step), min(campaign_site.bare.joules, plan.joules)
+    useful, joules = min(campaign_site.unlogged_pace.step, plan.step), min(campaign_site.unlogged_pace.joules, plan.joules)
     faults, initial_seconds = (
         scenario.faults,
-        max(plan.restore, plan.backup_drain, campaign_site.state / campaign_site.home.write),
+        max(plan.restore, plan.backup_drain, campaign_site.state / campaign_site.home.write_rate),
     )
     late_seconds = faults.late_detection_share * faults.late_detection_seconds
     detect_seconds = faults.detect_seconds * exp(faults.detect_sigma**2 / 2) + late_seconds
     restart_seconds = faults.repair_median_seconds * exp(faults.repair_sigma**2 / 2) + faults.restart_seconds
-    stored_bytes = {"pmem": campaign_site.bare.written}
+    stored_bytes = {"pmem": campaign_site.unlogged_pace.pmem_bytes}
     return CampaignTerms(
         definition, plan, useful, joules, campaign_site.watts, detect_seconds, restart_seconds, initial_seconds, stored_bytes
     ), campaign_site

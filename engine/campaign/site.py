@@ -36,7 +36,7 @@ def site(scenario: Scenario, log_pace: Pace | None, mtbf: float | None, period: 
     remote, network = keepers * min(STORE.value * GB, card), keepers * card
     return Site(
         scenario=m.scenario,
-        bare=bare,
+        unlogged_pace=bare,
         pace=log_pace or bare,
         watts=sum(device.idle_watts for device in m.devices.values()),
         tables=table_bytes(m.scenario),

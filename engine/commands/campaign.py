@@ -11,7 +11,7 @@ from typing import Any
 from .. import version
 from ..campaign import fault_stream
 from ..campaign.compare import compare_protections
-from ..campaign.reference_points import YARDSTICKS, llama_prediction
+from ..campaign.reference_points import YARDSTICKS, Prediction, llama_prediction
 from ..errors import BadInput, nearest_hint
 from ..faults.fault import Hazard
 from ..insight.running_costs import price_unit
@@ -79,10 +79,13 @@ def call(arguments: argparse.Namespace) -> int:
             "days": days,
             "seeds": arguments.seeds,
             "usd_of": price_unit(scenario),
-            "hazards": {name: asdict(hazard) for name, hazard in hazards.items()},
+            "hazards": {
+                name: {"mtbf": hazard.mtbf, "shape": hazard.shape, "at": hazard.listed_seconds}
+                for name, hazard in hazards.items()
+            },
             "rows": rows,
             "yardsticks": [asdict(yardstick) for yardstick in YARDSTICKS],
-            "llama3": {**asdict(llama_prediction()), "sentence": llama_prediction().sentence},
+            "llama3": _prediction_json(llama_prediction()),
         }
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     output.write_for_people(table(rows), arguments.json)
@@ -107,3 +110,15 @@ def _hazard(text: str) -> tuple[str, Hazard]:
     if not 0 < number(hours) < inf:
         raise BadInput(f"--mtbf {text!r} is not a fault with its hours; write FAULT=HOURS, such as gpu-crash=24.")
     return name, Hazard(number(hours) * HOUR)
+
+
+def _prediction_json(prediction: Prediction) -> dict[str, Any]:
+    """Return a prediction under its outward keys."""
+    return {
+        "usual": prediction.usual_share,
+        "best": prediction.best_share,
+        "worst": prediction.worst_share,
+        "pause": prediction.pause,
+        "period": prediction.period,
+        "sentence": prediction.sentence,
+    }

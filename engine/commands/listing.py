@@ -128,7 +128,11 @@ def _parts() -> list[ListRow]:
 def _protections() -> list[ListRow]:
     """Return each protection with the state that it keeps after each loss, and the constants of its plan."""
     return [
-        {**_variant("protections", name), "keeps": dict(protection.keeps), "constants": _constants({"": protection.constants})}
+        {
+            **_variant("protections", name),
+            "keeps": dict(protection.fidelity_by_loss),
+            "constants": _constants({"": protection.constants}),
+        }
         for name, protection in registry.all_variants("protections").items()
     ]
 

@@ -65,7 +65,10 @@ def call(arguments: argparse.Namespace) -> int:
 def draw_progress(draw: progress_bar.PacedBar, progress: Progress) -> bool:
     """Draw how far a run is; return False, as nothing stops it."""
     reads = progress.note.startswith(("reading", "sorting"))
-    draw(progress.share, progress.note if reads else f"batch {count(progress.done)} of {count(progress.total)} {progress.note}")
+    draw(
+        progress.share,
+        progress.note if reads else f"batch {count(progress.batches_done)} of {count(progress.total)} {progress.note}",
+    )
     return False
 
 

@@ -61,7 +61,7 @@ def call(arguments: argparse.Namespace) -> int:
     if lacking := _lacking(selection.scenario, objectives):
         name = lacking[0].name
         raise BadInput(f"No estimate has {name}; search by what estimates have, and bound it with --where and --confirm K.")
-    constraints = [read_constraint(text) for text in (*questions.where, *arguments.where)]
+    constraints = [read_constraint(text) for text in (*questions.bounds, *arguments.where)]
     full_run_bounds = _lacking(selection.scenario, constraints)
     bounds = [bound for bound in constraints if bound not in full_run_bounds]
     if full_run_bounds and not arguments.confirm:

@@ -80,7 +80,7 @@ def call(arguments: argparse.Namespace) -> int:
         points, fidelity, sweep_end.outcomes, order.tolist(), lambda place: questions.row(columns, int(rank[place]), place)
     )
     output.write(arguments.csv, csv_table.csv_lines(sweep_end.survey.header, (row for row, _ in rows)))
-    sweep_arguments.print_answers(questions, points, columns, rank, points.fine)
+    sweep_arguments.print_answers(questions, points, columns, rank, points.is_possible)
     output.note(points.sequence_note)
     if note := arithmetic.mixed_kernels_note(sweep_end.survey.kernels):
         print(note, file=sys.stderr)
@@ -192,6 +192,6 @@ def _exit_status(sweep_end: SweepEnd, points: Sweep) -> int:
     """Return 0 if every point has a result and any could run; the table says for each point how it ended."""
     sentences = [*(refusal.sentence for refusal in points.refused), *sweep_end.failed]
     if sentences:
-        print(f"{len(sentences)} of {len(points.fine)} points failed; the first: {sentences[0]}", file=sys.stderr)
+        print(f"{len(sentences)} of {len(points.is_possible)} points failed; the first: {sentences[0]}", file=sys.stderr)
         return BUG if sweep_end.bug else BAD_INPUT
     return 0 if sweep_end.survey.ran else FAILED

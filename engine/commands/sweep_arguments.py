@@ -109,7 +109,7 @@ def axes(arguments: argparse.Namespace, selection: ScenarioSelection) -> tuple[A
 
     Raises BadInput, also for a link that keeps words (only=), which the page filters by.
     """
-    if kept_words := selection.start.questions.only:
+    if kept_words := selection.start.questions.allowed_words:
         raise BadInput(
             f"The link keeps the points with {kept_words[0][:80]} (only=); leave that out and give --axis these values."
         )
@@ -121,7 +121,7 @@ def axes(arguments: argparse.Namespace, selection: ScenarioSelection) -> tuple[A
 
 def questions(arguments: argparse.Namespace, link: LinkQuestions) -> tuple[SweepQuestions, Sampling]:
     """Return the questions and the sampling asked for, a link's first; raises BadInput."""
-    bounds = tuple(read_constraint(text) for text in (*link.where, *arguments.where))
+    bounds = tuple(read_constraint(text) for text in (*link.bounds, *arguments.where))
     pareto = arguments.pareto if arguments.pareto is not None else link.pareto
     if arguments.top and not (arguments.by or pareto):
         raise BadInput(f"--top {arguments.top} needs an order; give --by RESULT or --pareto.")

@@ -36,7 +36,7 @@ class Survey:
 
 def survey(points: Sweep, fidelity: Fidelity, outcomes: Outcomes, questions: SweepQuestions) -> Survey:
     """Return the survey of every point; raises LookupError if one has no outcome."""
-    size = len(points.fine)
+    size = len(points.is_possible)
     columns = {name: np.full(size, np.nan) for name in questions.names}
     run_count, kernels = 0, set()
 
@@ -64,11 +64,11 @@ def rows(
     answers: Callable[[int], Mapping[str, csv_table.Cell]],
 ) -> Iterator[tuple[csv_table.Row, Result | None]]:
     """Yield the rows at the places `order` of the box, and their results; raises LookupError where a point has no outcome."""
-    index = np.cumsum(points.fine) - 1
-    results = outcomes(points[int(index[place])] for place in order if points.fine[place])
+    index = np.cumsum(points.is_possible) - 1
+    results = outcomes(points[int(index[place])] for place in order if points.is_possible[place])
     base = texts(points.base)
     for place in order:
-        if points.fine[place]:
+        if points.is_possible[place]:
             result = next(results)
             if result is None:
                 raise LookupError(place)

@@ -43,12 +43,12 @@ class OperationBudget:
     """The remaining number of operations of a run or recovery."""
 
     def __init__(self, limit: int) -> None:
-        self.left = limit
+        self.remaining = limit
 
     def spend(self) -> None:
         """Count an operation; raises NoEnd."""
-        self.left -= 1
-        if self.left < 0:
+        self.remaining -= 1
+        if self.remaining < 0:
             raise NoEnd(f"{ENDLESS}; it was stopped after too many operations of the medium.")
 
 

@@ -32,14 +32,14 @@ class BrokenProtocol:
     name: the bug's name.
     install: a context manager that installs the bug.
     wrap: a function that wraps the medium.
-    on: the configurations in which the bug should show.
+    configurations: the configurations in which the bug should show.
     evidence: the invariant that fails, or another name of `report` for the failure; "" for any failure.
     """
 
     name: str
     install: Callable[[], AbstractContextManager[None]] = nullcontext
     wrap: Wrap | None = None
-    on: tuple[Configuration, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
     evidence: str = ""
 
 
@@ -89,10 +89,10 @@ def hunt(
             *map(with_counter_overflow, simple_first),
             *(replace(variant, size="tiny") for variant in simple_first[:4]),
         )
-        if variant not in bug.on
+        if variant not in bug.configurations
     ]
     tries = [
-        *product(steps, bug.on),
+        *product(steps, bug.configurations),
         *product(steps[:1], other_variants),
         *product([ROUGH_EFFORT], SCALED_CONFIGURATIONS),
         *product(steps[1:], other_variants),

@@ -62,7 +62,7 @@ def explore(
             break
     search.report.seconds = perf_counter() - started
     search.report.configurations.add(reference.configuration.name)
-    search.report.unique_states += len(search.seen)
+    search.report.unique_states += len(search.verdicts)
     return search.report
 
 
@@ -85,7 +85,7 @@ def _explore_far(variant: Configuration, wrap: Wrap | None, seed: int, bug: str)
 
 
 def _explore(search: Search, model: str) -> None:
-    effort, room = search.effort, len(search.seen) + search.effort.states
+    effort, room = search.effort, len(search.verdicts) + search.effort.states
     try:
         points, problem = crash_points(search.reference, model, effort.granularity, search.wrap)
     except NoVerdict as limit:
@@ -102,7 +102,7 @@ def _explore(search: Search, model: str) -> None:
         refused_before = search.report.refused
         if visit(search, model, point, counts, f"{point.operation}:{point.name(counts)}"):
             (recovered_states if search.report.refused == refused_before else refused_states).append((point, counts))
-        if len(search.seen) >= room or search.failed:
+        if len(search.verdicts) >= room or search.failed:
             search.report.cut_short.add(model)
             break
     kinds = (
@@ -129,7 +129,7 @@ def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int
             break
         yield from ((point, counts) for point in points for counts in states.deviating_counts(point.sizes, num_deviating))
     else:
-        if lines is None and sum(point.every for point in points) <= 1000 * limit:
+        if lines is None and sum(point.num_combinations for point in points) <= 1000 * limit:
             yield from ((point, counts) for point in points for counts in states.all_prefixes(point.sizes))
             return
     if (lines is None or lines > 1) and (busy := [point for point in points if len(point.sizes) > 1]):

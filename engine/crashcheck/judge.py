@@ -75,7 +75,7 @@ def judge(
         return CrashVerdict(None, "" if lossy else f"I1: unrecoverable: {refusal}", True)
     except BREAKS as error:
         return CrashVerdict(None, f"I1: recovery ended in {type(error).__name__}: {error}")
-    batch = restored_state.embedding_batch - reference.configuration.first
+    batch = restored_state.embedding_batch - reference.configuration.first_batch
     if announced and not restored_state.dirty:
         return CrashVerdict(batch, "I5: a dirty shutdown was not reported")
     if restored_state.dirty and not announced and not lossy:
@@ -92,7 +92,7 @@ def attach_counted(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> 
 
 def mismatch(reference: ReferenceRun, restored_state: RestoredState, acknowledged: int) -> str:
     """Return a sentence if the recovered state differs from the state of its batches (I2, I4); else ""."""
-    first_batch = reference.configuration.first
+    first_batch = reference.configuration.first_batch
     b, m = restored_state.embedding_batch - first_batch, restored_state.mlp_batch - first_batch
     tables, mlps = reference.images
     if not acknowledged <= b <= reference.batches:
@@ -129,10 +129,12 @@ def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledge
     try:
         counted_media = attach_counted(reference, media, wrap)
         restored_state = recover(counted_media, reference.layout, reference.log, reference.bound)
-        batch = restored_state.embedding_batch - reference.configuration.first
+        batch = restored_state.embedding_batch - reference.configuration.first_batch
         if problem := mismatch(reference, restored_state, acknowledged):
             return CrashVerdict(batch, problem)
-        train(reference, counted_media, restored_state.reader_position // BATCH_SIZE - reference.configuration.first, journal)
+        train(
+            reference, counted_media, restored_state.reader_position // BATCH_SIZE - reference.configuration.first_batch, journal
+        )
         if protocol.read_table(media, reference.layout).tobytes() != reference.images[0][-1]:
             return CrashVerdict(batch, "I3: the resumed run ends with other embeddings than the fault-free one")
     except BREAKS as error:
@@ -177,5 +179,6 @@ def judge_damaged(
         return CrashVerdict(None, f"I5: recovery of a damaged medium ended in {type(error).__name__}: {error}")
     problem = mismatch(reference, restored_state, 0 if restored_state.damaged or restored_state.dirty else acknowledged)
     return CrashVerdict(
-        restored_state.embedding_batch - reference.configuration.first, problem and f"I5: a damage passed in silence: {problem}"
+        restored_state.embedding_batch - reference.configuration.first_batch,
+        problem and f"I5: a damage passed in silence: {problem}",
     )

@@ -34,14 +34,14 @@ class Size:
     num_rows, dim: rows of the table, and elements of a row.
     mlp_bytes: bytes of the MLP.
     batches: number of batches.
-    touched, reach: rows that a batch touches, among the last `reach` rows; 0 means all rows.
+    touched_rows, reach: rows that a batch touches, among the last `reach` rows; 0 means all rows.
     """
 
     num_rows: int
     dim: int
     mlp_bytes: int
     batches: int
-    touched: int
+    touched_rows: int
     reach: int = 0
 
 
@@ -91,7 +91,7 @@ class Configuration:
         return "-".join([self.log, *parts, *past, *([self.size] if self.size != "small" else [])])
 
     @property
-    def first(self) -> int:
+    def first_batch(self) -> int:
         """The number of the first batch."""
         return 2**self.past - 2 if self.past else 0
 
@@ -184,7 +184,7 @@ class ReferenceRun:
         return tables, tuple(mlp.tobytes() for mlp in self.mlps)
 
     @cached_property
-    def filled(self) -> Flags:
+    def row_byte_flags(self) -> Flags:
         """True for the bytes of the tables that rows have, if rows differ in size, (num_rows, bytes)."""
         sizes = np.repeat([nbytes for _, nbytes in self.layout.sizes], [rows for rows, _ in self.layout.sizes])
         return np.asarray(np.arange(self.tables[0].shape[1]) < sizes[:, None])
@@ -192,7 +192,7 @@ class ReferenceRun:
     def values(self, batch: int, rows: Ints | slice = slice(None)) -> NDArray[Any]:
         """Return the values of rows at the start of a batch, in the protocol's format."""
         table = self.tables[batch][rows]
-        return table[self.filled[rows]] if self.layout.has_mixed_sizes else table
+        return table[self.row_byte_flags[rows]] if self.layout.has_mixed_sizes else table
 
     def change(self, batch: int) -> BatchChange:
         """Return the changes of a batch."""
@@ -202,7 +202,7 @@ class ReferenceRun:
 
     def reader(self, batch: int) -> int:
         """Return the reader's position at the start of a batch."""
-        return (self.configuration.first + batch) * BATCH_SIZE
+        return (self.configuration.first_batch + batch) * BATCH_SIZE
 
 
 def reference_run(variant: Configuration = Configuration(), seed: int = 0, size: Size | None = None) -> ReferenceRun:
@@ -222,10 +222,10 @@ def reference_run(variant: Configuration = Configuration(), seed: int = 0, size:
 
     tables = [random_rows(size.num_rows)]
     mlps = [rng.integers(0, 256, size.mlp_bytes * words, np.uint8) for _ in range(size.batches + 1)]
-    rows = [size.num_rows - reach + np.sort(rng.choice(reach, size.touched, replace=False)) for _ in range(size.batches)]
+    rows = [size.num_rows - reach + np.sort(rng.choice(reach, size.touched_rows, replace=False)) for _ in range(size.batches)]
     for touched_rows in rows:
         tables.append(tables[-1].copy())
-        tables[-1][touched_rows] += random_rows(size.touched)
+        tables[-1][touched_rows] += random_rows(size.touched_rows)
     place = layout_for(size.num_rows, row_bytes, mlps[0].size, rows, variant.checked)
     return ReferenceRun(variant, place, tuple(tables), tuple(mlps), tuple(rows))
 
@@ -246,8 +246,8 @@ def write_start(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
 
     The medium's counter of dirty shutdowns begins at the first batch number.
     """
-    store_and_flush(media, HEALTH, flat_bytes(np.array([reference.configuration.first], "<u8")))
-    number = reference.configuration.first + batch
+    store_and_flush(media, HEALTH, flat_bytes(np.array([reference.configuration.first_batch], "<u8")))
+    number = reference.configuration.first_batch + batch
     position = Position(number, number, reference.reader(batch), SEED)
     protocol.format_media(media, reference.layout, reference.values(batch), reference.mlps[batch], position)
 
@@ -270,7 +270,7 @@ def train(reference: ReferenceRun, media: Media, first_batch: int, journal: Jour
     The first MLP log of a relaxed run is in one piece, so that the age of a recovered MLP never grows.
     """
     log, place, batches_ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].batches_ahead
-    first_number = reference.configuration.first
+    first_number = reference.configuration.first_batch
     table = checksums.table_digest(place, reference.values(first_batch))
     mlp_log: PendingRecord | None = None
     captured = first_batch  # the batch at whose start the MLP log's values were taken

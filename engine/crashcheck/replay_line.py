@@ -47,7 +47,7 @@ class ReplayedState:
     """A parsed replay line.
 
     configuration, seed: the reference run.
-    model, again: the persistence models of the first and the second power loss.
+    model, second_model: the persistence models of the first and the second power loss.
     granularity: the atomic write in bytes.
     bug: the name of a seeded bug, or "".
     operations: the operations of the medium at which power was lost, one or two.
@@ -56,7 +56,7 @@ class ReplayedState:
 
     configuration: Configuration
     model: str
-    again: str
+    second_model: str
     granularity: int
     bug: str
     seed: int
@@ -110,10 +110,10 @@ def _replay(state: ReplayedState, wrap: Wrap | None) -> CrashVerdict:
     point, counts = chosen_state(points, state.operations[0], state.choices[0])
     if len(state.operations) == 2:
         recovery_points = second_crash.after_recovery(
-            reference, (state.model, state.again), point, counts, state.granularity, wrap
+            reference, (state.model, state.second_model), point, counts, state.granularity, wrap
         )
         point, counts = chosen_state(recovery_points, state.operations[1], state.choices[1])
-    last_choice, image, announced = state.choices[-1], point.image(counts), domain(state.again).announced
+    last_choice, image, announced = state.choices[-1], point.image(counts), domain(state.second_model).announced
     if last_choice.resume:
         return judge.judge_resumed(reference, image, point.acknowledged, wrap)
     if last_choice.poisons or last_choice.flips:

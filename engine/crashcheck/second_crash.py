@@ -36,10 +36,10 @@ def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Cou
         except NoVerdict as limit:
             search.note(model_names, f"{point.operation}:{point.name(counts)},resume", CrashVerdict(None, no_verdict=str(limit)))
             return
-        rng, room = Random(point.operation), len(search.seen) + max(search.effort.states // search.effort.recoveries, 20)
+        rng, room = Random(point.operation), len(search.verdicts) + max(search.effort.states // search.effort.recoveries, 20)
         turns = zip_longest(*(_simple(second, rng) for second in points))
         for second, second_counts in (second_state for turn in turns for second_state in turn if second_state):
-            if len(search.seen) < room and not search.failed:
+            if len(search.verdicts) < room and not search.failed:
                 location = f"{point.operation}/{second.operation}:{point.name(counts)}/{second.name(second_counts)}"
                 visit(search, second_model, second, second_counts, location, model_names)
 
@@ -61,7 +61,7 @@ def after_recovery(
     try:
         counted_media = judge.attach_counted(reference, observer.media, wrap)
         restored_state = recover(counted_media, reference.layout, reference.log, reference.bound)
-        journal.acknowledged = restored_state.embedding_batch - reference.configuration.first
+        journal.acknowledged = restored_state.embedding_batch - reference.configuration.first_batch
         observer.after_loss = is_lossy and domain(second_model).announced
         train(reference, counted_media, journal.acknowledged, journal, BATCHES_AFTER_RECOVERY)
     except CannotRun:

@@ -42,7 +42,7 @@ class CrashPoint:
         return tuple(map(len, self.words))
 
     @property
-    def every(self) -> int:
+    def num_combinations(self) -> int:
         """The number of combinations of prefixes."""
         return prod(size + 1 for size in self.sizes)
 

@@ -49,7 +49,7 @@ class Search:
     effort: the effort of the exploration.
     bug, evidence: the seeded bug's name and evidence, or "".
     report: the report so far.
-    seen: the verdicts on images so far.
+    verdicts: the verdicts on images so far.
     """
 
     reference: ReferenceRun
@@ -59,7 +59,7 @@ class Search:
     bug: str
     evidence: str = ""
     report: CrashReport = field(default_factory=CrashReport)
-    seen: dict[tuple[bytes, bool, bool], CrashVerdict] = field(default_factory=dict)
+    verdicts: dict[tuple[bytes, bool, bool], CrashVerdict] = field(default_factory=dict)
 
     def note(self, model: str, location: str, verdict: CrashVerdict) -> None:
         """Note the problem of a state, or that there is no verdict, with the state's replay line."""
@@ -116,11 +116,11 @@ def visit(search: Search, model: str, point: CrashPoint, counts: Counts, locatio
     announced = domain(model).announced
     lossy = point.after_loss or (announced and counts != point.sizes)
     key = blake2b(image, digest_size=16).digest(), announced, lossy
-    verdict = search.seen.get(key)
+    verdict = search.verdicts.get(key)
     search.report.raw_states += 1
     if verdict is None:
         verdict = judge.judge(search.reference, image, point.acknowledged, search.wrap, announced, lossy)
-        search.seen[key] = verdict
+        search.verdicts[key] = verdict
         search.report.refused += verdict.refused
         if verdict.problem or verdict.no_verdict:
             search.note(model_name or model, location, verdict)

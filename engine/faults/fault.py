@@ -36,13 +36,13 @@ Loss = Literal["gpu", "host", "device", "fenced", "media", "line", "bits", "link
 class Hazard:
     """The strikes of a fault at one node: random instants and listed ones.
 
-    `mtbf` is the mean seconds between strikes, None for never; `at` are listed instants in seconds. Intervals
+    `mtbf` is the mean seconds between strikes, None for never; `listed_seconds` are listed instants in seconds. Intervals
     follow Weibull's distribution of this `shape` and of mean `mtbf`: 1 is exponential, less has infant mortality.
     """
 
     mtbf: float | None = None
     shape: float = 1.0
-    at: tuple[float, ...] = ()
+    listed_seconds: tuple[float, ...] = ()
 
 
 def random_generator(seed: int, stream: str, node: int = 0) -> np.random.Generator:
@@ -53,7 +53,7 @@ def random_generator(seed: int, stream: str, node: int = 0) -> np.random.Generat
 
 def instants(hazard: Hazard, seed: int, stream: str, node: int = 0) -> Iterator[float]:
     """Yield a hazard's instants in seconds, in rising order: listed instants, and random ones without end."""
-    return merge(sorted(hazard.at), _renewals(hazard, random_generator(seed, stream, node)))
+    return merge(sorted(hazard.listed_seconds), _renewals(hazard, random_generator(seed, stream, node)))
 
 
 def _renewals(hazard: Hazard, rng: np.random.Generator) -> Iterator[float]:
@@ -108,7 +108,7 @@ def published_mtbfs(name: str) -> dict[str, float]:
 class Strike:
     """One strike of a fault.
 
-    at: time in the run [s].
+    seconds: time in the run [s].
     fault: name of the fault.
     node: number of the node.
     detect: time from the strike to its detection [s].
@@ -116,7 +116,7 @@ class Strike:
     nodes: nodes that the strike hits.
     """
 
-    at: float
+    seconds: float
     fault: str
     node: int = 0
     detect: float = 0.0
@@ -159,7 +159,7 @@ class Fault:
         return self.title if self.title[1].isupper() else self.title[0].lower() + self.title[1:]
 
     @property
-    def stops(self) -> bool:
+    def stops_job(self) -> bool:
         """Whether the fault ends the job, which has to recover.
 
         Poison ends the job too, as its reader gets an error.
@@ -208,7 +208,7 @@ def strikes_by_knobs(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[
     mean = _by_node(scenario, every_unit, fault.unit) if every_unit else []
     traced = [strike for strike in read_trace(faults.trace) if strike.fault == name]
     seconds_by_node = {
-        node: tuple(strike.at for strike in traced if strike.node == node) for node in {strike.node for strike in traced}
+        node: tuple(strike.seconds for strike in traced if strike.node == node) for node in {strike.node for strike in traced}
     }
     seconds_by_node[0] = (*seconds_by_node.get(0, ()), *listed_seconds)
     streams = []

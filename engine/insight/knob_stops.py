@@ -37,8 +37,8 @@ def useful_values(settled: Scenario, knob: Knob) -> Sequence[Any]:
     """
     if knob.kind in WORD_KINDS:
         return (False, True) if knob.kind == "switch" else offered_words(knob, resolved_value(settled, knob.path))
-    if knob.only:
-        return knob.only
+    if knob.allowed_numbers:
+        return knob.allowed_numbers
     value_in_force, low, high = resolved_value(settled, knob.path), knob.low or 0.0, knob.high or FARTHEST_FACTOR
     middle = value_in_force or low or 1.0
     if knob.path == CAPACITY:

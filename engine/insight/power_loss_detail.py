@@ -47,29 +47,31 @@ def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail
     struck_run, _ = follow_run(m, amounts, None, untrained_resolve(m))
     segment_before, segment_after = struck_run.segments[:2]
     crash, gap = struck_run.crashes[0], 1.2 * step
-    rows = (*_segment(segment_before, crash, False, -segment_before.length), *_segment(segment_after, crash, True, gap))
+    rows = (*_segment(segment_before, crash, False, -segment_before.length_seconds), *_segment(segment_after, crash, True, gap))
     return PowerLossDetail(rows, crash)
 
 
 def _segment(segment: Segment, crash: Crash, is_resumed: bool, shift: float) -> Iterator[Row]:
     """Yield the batches and persists of one segment, its seconds shifted by `shift`; persists that the fault cut are torn."""
     line = segment.timeline
-    low = 0.0 if is_resumed else _batch_end(segment, crash.begun - 1 - BATCHES_BEFORE)
+    low = 0.0 if is_resumed else _batch_end(segment, crash.batches_begun - 1 - BATCHES_BEFORE)
     high = (
-        min(_batch_end(segment, crash.resumption.embedding_batch + BATCHES_AFTER - 1), segment.length)
+        min(_batch_end(segment, crash.resumption.embedding_batch + BATCHES_AFTER - 1), segment.length_seconds)
         if is_resumed
-        else segment.length
+        else segment.length_seconds
     )
     for n in range(len(line.batch_ends)):
-        batch = segment.first + n
-        is_kept, is_first_run = batch < crash.resumption.embedding_batch, batch >= crash.begun
+        batch = segment.first_batch + n
+        is_kept, is_first_run = batch < crash.resumption.embedding_batch, batch >= crash.batches_begun
         fate = ("counts" if is_first_run else "run again") if is_resumed else ("counts" if is_kept else "lost")
         spans = [("Batch", _batch_end(segment, batch - 1), float(line.batch_ends[n]), fate)]
         for k, task in enumerate(line.graph.tasks):
             start, end = float(line.start[n, k]), float(line.end[n, k])
             if task.persists and not isnan(start):
-                cut = not is_resumed and (isnan(end) or end > segment.length)
-                spans.append((LANES[task.persists], start, segment.length if isnan(end) else end, "torn" if cut else fate))
+                cut = not is_resumed and (isnan(end) or end > segment.length_seconds)
+                spans.append(
+                    (LANES[task.persists], start, segment.length_seconds if isnan(end) else end, "torn" if cut else fate)
+                )
         for lane, start, end, span_fate in spans:
             if max(start, low) < min(end, high):
                 times = {"Start [ms]": (max(start, low) + shift) / MS, "End [ms]": (min(end, high) + shift) / MS}
@@ -78,5 +80,5 @@ def _segment(segment: Segment, crash: Crash, is_resumed: bool, shift: float) -> 
 
 def _batch_end(segment: Segment, batch: int) -> float:
     """Return the end of a batch in the segment's seconds; 0 for a batch before the segment."""
-    n, ends = batch - segment.first, segment.timeline.batch_ends
+    n, ends = batch - segment.first_batch, segment.timeline.batch_ends
     return 0.0 if n < 0 else float(ends[min(n, len(ends) - 1)])

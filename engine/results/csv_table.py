@@ -31,12 +31,12 @@ Header = tuple[dict[str, None], ...]
 
 
 class SectionText(NamedTuple):
-    """A section of the row written last: `of` is the section, `waits` its cells' names and their joined texts."""
+    """A section of the row written last: `section` is the section, `joined_cells` its cells' names and their joined texts."""
 
-    of: Mapping[str, Cell]
+    section: Mapping[str, Cell]
     values: Sequence[object]
     cells: Sequence[str]
-    waits: SectionCells
+    joined_cells: SectionCells
 
 
 def csv_text(results: Iterable[Result], fidelity: Fidelity) -> str:
@@ -79,16 +79,16 @@ def _texts(rows: Iterable[Row]) -> Iterator[list[SectionCells]]:
     section_texts = [SectionText({}, (), (), ((), ""))] * SECTIONS
     for row in rows:
         section_texts = [
-            previous if section is previous.of else _text(section, previous)
+            previous if section is previous.section else _text(section, previous)
             for section, previous in zip(row, section_texts, strict=True)
         ]
-        yield [section.waits for section in section_texts]
+        yield [section.joined_cells for section in section_texts]
 
 
 def _text(section: Mapping[str, Cell], previous: SectionText) -> SectionText:
     """Return a section's text; often most of its cells, or all, are those of the row before."""
     names, values = tuple(section), tuple(section.values())
-    if names != previous.waits[0]:
+    if names != previous.joined_cells[0]:
         previous = SectionText(section, (UNKNOWN,) * len(names), names, (names, ""))
     elif all(map(is_, values, previous.values)):
         return previous
@@ -97,7 +97,7 @@ def _text(section: Mapping[str, Cell], previous: SectionText) -> SectionText:
         cell if cell_value is previous_value else repr(cell_value) if type(cell_value) is float else _cell(cell_value)
         for cell_value, previous_value, cell in cell_triples
     ]
-    return SectionText(section, values, cells, (previous.waits[0], CELL_SEPARATOR.join(cells)))
+    return SectionText(section, values, cells, (previous.joined_cells[0], CELL_SEPARATOR.join(cells)))
 
 
 def _in_columns(waits: SectionCells, columns: tuple[str, ...]) -> str:

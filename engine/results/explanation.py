@@ -43,7 +43,7 @@ def run_result(
 ) -> Result:
     """Return the result of a full run of the scenario before settling; `lengths` as in `warnings`."""
     all_notes = (*notes, *run_warnings(scenario, report.machine, report.batches, report.elapsed, run.completed, lengths))
-    (result,) = report_results([scenario], report, run.outcome, [all_notes], [run.planned])
+    (result,) = report_results([scenario], report, run.outcome, [all_notes], [run.fault_free_timeline])
     curve = tables.thin_rows(list(learned.rows))
     return replace(result, ran=run.completed, training=curve, events=tables.event_rows(run), arithmetic=learned.arithmetic)
 
@@ -168,9 +168,9 @@ def too_late_notes(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
     for strike in _first_strikes(scenario):
         if strike is None:
             return ()
-        if strike.at >= end:
+        if strike.seconds >= end:
             break
-        end += (2 * (strike.detect + strike.repair + scenario.faults.restart_seconds) + elapsed) * strike.kind.stops
+        end += (2 * (strike.detect + strike.repair + scenario.faults.restart_seconds) + elapsed) * strike.kind.stops_job
     late_instants = {
         path: [instant for instant in instants if instant >= end]
         for path, instants in zip(INSTANT_KNOBS, fault_instants(scenario), strict=True)

@@ -45,9 +45,9 @@ def undisturbed_ledger(elapsed: Number, checkpoint: Number, joules: Number, chec
 def run_ledger(run: Run) -> RunLedger:
     """Return the ledger of a run."""
     seconds, dynamic = dict.fromkeys(ACCOUNTS, 0.0), dict.fromkeys(ACCOUNTS, 0.0)
-    planned_joules, _ = _joules(run.planned, run.planned.makespan)
-    intervals = _intervals(run.planned, run.planned.makespan)
-    plan = _Plan(intervals, np.minimum(run.planned.steady.stage("Checkpoint"), intervals), planned_joules)
+    planned_joules, _ = _joules(run.fault_free_timeline, run.fault_free_timeline.makespan)
+    intervals = _intervals(run.fault_free_timeline, run.fault_free_timeline.makespan)
+    plan = _Plan(intervals, np.minimum(run.fault_free_timeline.steady.stage("Checkpoint"), intervals), planned_joules)
     for segment, fate in _fates(run):
         for name, (time, joules) in _entries(segment, fate, plan).items():
             seconds[name] += time
@@ -56,7 +56,9 @@ def run_ledger(run: Run) -> RunLedger:
         for attempt in crash.outage.attempts:
             for name in ("detect", "repair", "restart", "restore"):
                 seconds[name] += getattr(attempt, name)
-        dynamic["restore"] += float(work_done(crash.outage.restoring, crash.outage.restored).joules.sum())
+        dynamic["restore"] += float(
+            work_done(crash.outage.restore_timeline, crash.outage.restore_seconds_by_attempt).joules.sum()
+        )
     watts = sum(device.idle_watts for device in run.machine.devices.values())
     return RunLedger(seconds, {name: watts * seconds[name] + dynamic[name] for name in ACCOUNTS})
 
@@ -75,15 +77,15 @@ def _fates(run: Run) -> list[tuple[Segment, Ints]]:
 
     The first execution of a batch is useful, later ones are replay; batches that the run's result lacks are lost.
     """
-    total = len(run.planned.batch_ends)
+    total = len(run.fault_free_timeline.batch_ends)
     final = total if run.completed else run.crashes[-1].resumption.embedding_batch
     has_run, fates = np.zeros(total, np.bool_), list[tuple[Segment, Ints]]()
     crashes = iter(run.crashes)
     for segment in run.segments:
-        resumed = next(crashes).resumption.embedding_batch if segment.cut else segment.last
-        finished = segment.cut.finished if segment.cut else segment.last - segment.first
-        batch_count = max(finished, resumed - segment.first)
-        batches = np.arange(segment.first, segment.first + batch_count)
+        resumed = next(crashes).resumption.embedding_batch if segment.cut else segment.end_batch
+        finished = segment.cut.batches_ended if segment.cut else segment.end_batch - segment.first_batch
+        batch_count = max(finished, resumed - segment.first_batch)
+        batches = np.arange(segment.first_batch, segment.first_batch + batch_count)
         fates.append((segment, np.where(batches >= final, LOST_FATE, np.where(has_run[batches], REPLAY_FATE, USEFUL_FATE))))
         has_run[batches] = True
     return fates
@@ -95,16 +97,16 @@ def _entries(segment: Segment, fate: Ints, plan: _Plan) -> dict[str, tuple[float
     Usual and stalled time are divided over the sum of all its batches, so a log may fall on other batches than planned.
     """
     line, count = segment.timeline, len(fate)
-    worked = min(segment.length, line.makespan)
-    spent, (stage_joules, checkpoint) = _intervals(line, worked)[:count], _joules(line, segment.length)
-    is_useful, part = fate == USEFUL_FATE, slice(segment.first, segment.first + count)
+    worked = min(segment.length_seconds, line.makespan)
+    spent, (stage_joules, checkpoint) = _intervals(line, worked)[:count], _joules(line, segment.length_seconds)
+    is_useful, part = fate == USEFUL_FATE, slice(segment.first_batch, segment.first_batch + count)
     planned_seconds = _sum(plan.seconds[part], is_useful)
     usual = min(_sum(spent, is_useful), planned_seconds)
     logs = _sum(plan.checkpoint[part], is_useful) * usual / max(planned_seconds, TINY)
     usual_joules = min(_sum(stage_joules[:count], is_useful), _sum(plan.joules[part], is_useful))
     return {
         "useful": (usual - logs, usual_joules),
-        "checkpoint": (logs + segment.length - worked, _sum(checkpoint[:count], is_useful) + _paused(segment)),
+        "checkpoint": (logs + segment.length_seconds - worked, _sum(checkpoint[:count], is_useful) + _paused(segment)),
         "stalled": (_sum(spent, is_useful) - usual, _sum(stage_joules[:count], is_useful) - usual_joules),
         "replay": (_sum(spent, fate == REPLAY_FATE), _sum((stage_joules + checkpoint)[:count], fate == REPLAY_FATE)),
         "lost": (
@@ -122,7 +124,7 @@ def _sum(values: Floats, mask: NDArray[np.bool_]) -> float:
 def _paused(segment: Segment) -> float:
     if segment.pause is None:
         return 0.0
-    return float(work_done(segment.pause, segment.length - segment.timeline.makespan).joules.sum())
+    return float(work_done(segment.pause, segment.length_seconds - segment.timeline.makespan).joules.sum())
 
 
 def _intervals(line: Timeline, end_seconds: float) -> Floats:

@@ -23,7 +23,7 @@ class Metric:
     title, unit: the metric's name, and its unit, "" for none.
     better: the direction in which the metric is better.
     help: a sentence about the metric.
-    of: returns a report's number in `unit`, or None where the metric does not apply; for a report of many machines a
+    compute: returns a report's number in `unit`, or None where the metric does not apply; for a report of many machines a
         column, or a list with a number or None for each machine.
     """
 
@@ -31,7 +31,7 @@ class Metric:
     unit: str
     better: Literal["lower", "higher", "neither"]
     help: str
-    of: Callable[[Report], Number]
+    compute: Callable[[Report], Number]
 
     @cached_property
     def name(self) -> str:
@@ -103,20 +103,21 @@ METRICS: Mapping[str, Metric] = {
         lambda r: _share(r.batches * r.machine.scenario.data.batch_size, r.elapsed)),
     "faults": Metric("Faults", "", "lower", "Faults that struck, in recoveries too.", lambda r: float(r.strikes)),
     "lost-batches": Metric("Lost batches", "", "lower",
-        "Batches that had begun and were run again after a fault.", lambda r: float(sum(crash.lost for crash in r.crashes))),
+        "Batches that had begun and were run again after a fault.",
+        lambda r: float(sum(crash.batches_lost for crash in r.crashes))),
     "lost-work": Metric("Lost work", "s", "lower",
         "Training time that faults undid: thrown away, or spent a second time.",
         lambda r: r.ledger.seconds["lost"] + r.ledger.seconds["replay"]),
     "rpo-embeddings": Metric("RPO embeddings", "batches", "lower",
         "Most batches of embedding updates that one fault undid.",
-        lambda r: max((float(crash.begun - crash.resumption.embedding_batch) for crash in r.crashes), default=None)),
+        lambda r: max((float(crash.batches_begun - crash.resumption.embedding_batch) for crash in r.crashes), default=None)),
     "rpo-mlp": Metric("RPO MLP", "batches", "lower",
         "Most batches of MLP updates that one fault undid.",
-        lambda r: max((float(crash.begun - crash.resumption.mlp_batch) for crash in r.crashes), default=None)),
+        lambda r: max((float(crash.batches_begun - crash.resumption.mlp_batch) for crash in r.crashes), default=None)),
     "unrecoverable": Metric("Unrecoverable", "", "lower",
         "1 if the run ended without its result, else 0.", lambda r: float(r.unrecoverable)),
     "undetected-corruptions": Metric("Undetected corruptions", "", "lower",
-        "Bits that flipped where no checksum covers them: in tables and MLPs.", lambda r: float(r.unnoticed)),
+        "Bits that flipped where no checksum covers them: in tables and MLPs.", lambda r: float(r.undetected_flips)),
     "recovery-time": Metric("Recovery time", "s", "lower",
         "Detection, repair, restart and restore, mean over faults; replay excluded.",
         _mean_of_faults("detect", "repair", "restart", "restore")),
@@ -188,7 +189,7 @@ def error_of(name: str, results: Mapping[str, float | None]) -> float | None:
 
 def metric_rows(report: Report) -> Iterator[dict[str, float | None]]:
     """Yield every metric by name for each machine of a report."""
-    metric_numbers = ((metric.name, metric.of(report)) for metric in all_metrics())
+    metric_numbers = ((metric.name, metric.compute(report)) for metric in all_metrics())
     columns = {
         name: column.tolist() if isinstance(column, np.ndarray | np.generic) else column for name, column in metric_numbers
     }

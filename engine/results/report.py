@@ -37,7 +37,7 @@ class Report(InColumns):
     ledger: seconds and joules by account.
     crashes: the faults that stopped the run, with their recoveries.
     strikes: the number of faults that struck.
-    unnoticed: bits that flipped and that no checksum saw.
+    undetected_flips: bits that flipped and that no checksum saw.
     unrecoverable: whether the run ended without its result.
     scores: loss, AUC and accuracy of training.
     """
@@ -56,7 +56,7 @@ class Report(InColumns):
     ledger: RunLedger
     crashes: tuple[Crash, ...] = ()
     strikes: int = 0
-    unnoticed: int = 0
+    undetected_flips: int = 0
     unrecoverable: bool = False
     scores: Scores = field(default_factory=Scores)
 
@@ -83,14 +83,14 @@ def run_report(run: Run, amounts: Traffic, scores: Scores) -> Report:
     return Report(
         **_accounts([run.machine], run.elapsed, [device.idle_watts for device in run.machine.devices.values()], work),
         amounts=amounts,
-        steady=run.planned.steady,
+        steady=run.fault_free_timeline.steady,
         stale=_stale(run),
         batches=batches,
         ledger=run_ledger(run),
         crashes=run.crashes,
         strikes=sum(len(crash.outage.strikes) for crash in run.crashes)
-        + sum(strike.fault != FULL_SPEED for strike in run.strikes),
-        unnoticed=undetected_flips(run),
+        + sum(strike.fault != FULL_SPEED for strike in run.passed_strikes),
+        undetected_flips=undetected_flips(run),
         unrecoverable=not run.completed,
         scores=scores,
     )
@@ -131,18 +131,18 @@ def _accounts(machines: Sequence[Machine], elapsed: Number, idle_watts: Iterable
 def _worked(run: Run) -> Iterator[tuple[Timeline, EndSeconds]]:
     """Yield every timeline that ran, recoveries too, with the seconds that were run of it."""
     for segment in run.segments:
-        yield segment.timeline, segment.length
+        yield segment.timeline, segment.length_seconds
         if segment.pause:
-            yield segment.pause, segment.length - segment.timeline.makespan
+            yield segment.pause, segment.length_seconds - segment.timeline.makespan
     for crash in run.crashes:
-        yield crash.outage.restoring, crash.outage.restored
+        yield crash.outage.restore_timeline, crash.outage.restore_seconds_by_attempt
 
 
 def _stale(run: Run) -> int:
     """Return the largest age of the MLP log at any commit that happened, in batches."""
     ages = [0]
     for segment in run.segments:
-        commits = segment.cut.committed + 1 if segment.cut else segment.timeline.start.shape[0]
+        commits = segment.cut.committed_batch + 1 if segment.cut else segment.timeline.start.shape[0]
         ages += [int(segment.timeline.state.staleness[:commits].max(initial=0))]
     return max(ages)
 
@@ -159,4 +159,4 @@ def undetected_flips(run: Run) -> int:
     )
     if corrupted_part == "log" or (corrupted_part == "table" and DIGEST_FAILURE in fatal):
         return 0
-    return run.segments[-1].flipped
+    return run.segments[-1].num_flipped

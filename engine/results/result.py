@@ -70,10 +70,10 @@ class Result:
         """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
         return {
             "scenario": {path: _json_value(knob_value) for path, knob_value in values(self.scenario).items()},
-            **self.beside_scenario(),
+            **self.without_knobs(),
         }
 
-    def beside_scenario(self) -> dict[str, Any]:
+    def without_knobs(self) -> dict[str, Any]:
         """Return the JSON-ready object without the scenario's knobs."""
         tables = {OUTWARD_NAMES.get(key, key): table for key, table in vars(self).items() if key != "scenario"}
         return {

@@ -8,8 +8,8 @@ import numpy as np
 from ..core.arrays import Row
 from ..core.figures import figure
 from ..faults.fault import Strike
-from ..run.cut import batch_begins
 from ..run.run import Crash, Run
+from ..run.segment import batch_begins
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.fail_slow import slow_devices
 from ..schedule.timeline import TaskTimes
@@ -91,18 +91,23 @@ def event_rows(run: Run) -> tuple[Row, ...]:
 
 def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
     strict, resumption = run.machine.log_policy.strict or not run.machine.log_policy.log, crash.resumption
-    repeat_text = f" ({crash.outage.again} more during the recovery)" if crash.outage.again else ""
+    repeat_text = f" ({crash.outage.num_further_strikes} more during the recovery)" if crash.outage.num_further_strikes else ""
     sentence = f"{_strike_text(crash.outage.strikes[0])} in batch {crash.batch}{repeat_text}"
-    yield {"Elapsed [s]": crash.outage.at, "Kind": "fault", "Batch": crash.batch, "What": sentence}
+    yield {"Elapsed [s]": crash.outage.stop_seconds, "Kind": "fault", "Batch": crash.batch, "What": sentence}
     for strike in crash.outage.strikes[1 : MOST_AGAIN + 1]:
         yield {
-            "Elapsed [s]": strike.at,
+            "Elapsed [s]": strike.seconds,
             "Kind": STRUCK_AGAIN,
             "Batch": crash.batch,
             "What": f"{_strike_text(strike)}; recovery starts over",
         }
     if resumption.fatal:
-        yield {"Elapsed [s]": crash.outage.resumed, "Kind": "unrecoverable", "Batch": crash.batch, "What": resumption.fatal}
+        yield {
+            "Elapsed [s]": crash.outage.resume_seconds,
+            "Kind": "unrecoverable",
+            "Batch": crash.batch,
+            "What": resumption.fatal,
+        }
         return
     state = (
         f"embeddings and MLP at the start of batch {resumption.embedding_batch}"
@@ -110,9 +115,9 @@ def _crash_rows(run: Run, crash: Crash) -> Iterable[Row]:
         else f"embeddings at the start of batch {resumption.embedding_batch}, MLP of batch {resumption.mlp_batch}, "
         f"{resumption.embedding_batch - resumption.mlp_batch} batches older"
     )
-    repeat_text = f"{crash.lost} {'batch is' if crash.lost == 1 else 'batches are'} run again"
-    sentence = f"recovered to {state}; {repeat_text}, restore took {figure(crash.outage.restore / MS, 'ms')}"
-    yield {"Elapsed [s]": crash.outage.resumed, "Kind": "recovered", "Batch": resumption.embedding_batch, "What": sentence}
+    repeat_text = f"{crash.batches_lost} {'batch is' if crash.batches_lost == 1 else 'batches are'} run again"
+    sentence = f"recovered to {state}; {repeat_text}, restore took {figure(crash.outage.restore_seconds / MS, 'ms')}"
+    yield {"Elapsed [s]": crash.outage.resume_seconds, "Kind": "recovered", "Batch": resumption.embedding_batch, "What": sentence}
 
 
 def _strike_text(strike: Strike) -> str:
@@ -122,15 +127,15 @@ def _strike_text(strike: Strike) -> str:
 
 def _passing_rows(run: Run) -> Iterable[Row]:
     """Yield the strikes that did not stop the job, each with the batch that had begun last."""
-    instants = np.array([strike.at for strike in run.strikes])
-    segment_numbers = np.searchsorted([segment.begin for segment in run.segments], instants, side="right") - 1
+    instants = np.array([strike.seconds for strike in run.passed_strikes])
+    segment_numbers = np.searchsorted([segment.begin_seconds for segment in run.segments], instants, side="right") - 1
     for number in np.unique(segment_numbers):
         segment, strike_numbers = run.segments[number], np.flatnonzero(segment_numbers == number)
-        segment_seconds = np.minimum(instants[strike_numbers] - segment.begin, segment.length)
-        batches = segment.first + np.maximum(np.searchsorted(batch_begins(segment.timeline), segment_seconds) - 1, 0)
-        for strike, batch in zip((run.strikes[index] for index in strike_numbers), batches.tolist(), strict=True):
+        segment_seconds = np.minimum(instants[strike_numbers] - segment.begin_seconds, segment.length_seconds)
+        batches = segment.first_batch + np.maximum(np.searchsorted(batch_begins(segment.timeline), segment_seconds) - 1, 0)
+        for strike, batch in zip((run.passed_strikes[index] for index in strike_numbers), batches.tolist(), strict=True):
             kind = FULL_SPEED if strike.fault == FULL_SPEED else PASSING_KINDS[strike.kind.kind]
-            yield {"Elapsed [s]": strike.at, "Kind": kind, "Batch": batch, "What": _passing(run, strike, batch)}
+            yield {"Elapsed [s]": strike.seconds, "Kind": kind, "Batch": batch, "What": _passing(run, strike, batch)}
 
 
 def _passing(run: Run, strike: Strike, batch: int) -> str:

@@ -18,8 +18,8 @@ from .result import Result
 
 @memoised()
 def _first_strike(s: Scenario) -> float:
-    strike = UpcomingFaults(s).next
-    return strike.at if strike else inf
+    strike = UpcomingFaults(s).next_strike
+    return strike.seconds if strike else inf
 
 
 @memoised(most=16, by=system_of)

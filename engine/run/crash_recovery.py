@@ -1,25 +1,38 @@
-"""Crash recovery: a segment's cut played through the log protocol, and the state that recovery restores from it."""
+"""Crash recovery: a segment's cut played through the log protocol, damaged as the fault did, and the state that is restored.
 
-from collections.abc import Mapping
+A media error poisons a line of the medium, and a silent corruption flips a bit; both lie at the same place at any size of the
+table.
+"""
+
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
+from ..core.arrays import Bytes, Ints
 from ..core.row_sizes import mean_bytes
 from ..errors import CannotRun
+from ..faults.fault import Strike, random_generator
 from ..persistence.crash_media import CrashMedia
 from ..persistence.layout import MediumLayout, layout_for
-from ..persistence.media import LINE, PowerLost
+from ..persistence.logs import LOGS
+from ..persistence.media import LINE, WORD, PowerLost
 from ..persistence.models import at_random, domain
 from ..persistence.protocol import Position
-from ..persistence.recovery import RestoredState, Scan, recover
+from ..persistence.records import read_record
+from ..persistence.recovery import RestoredState, Scan, intact_records, recover
 from ..persistence.replay import BatchChange, PersistEvent, StartState, replay_events
+from ..scenario.scenario import Scenario
 from ..schedule.machine import Machine
-from .corruption import Bit, damage_of, flip_log, keep_flipped, poison, with_flipped_bits
+from ..systems.traffic import INDEX_BYTES, table_bytes
 from .outage import Outage, persistence_model
-from .segment import Segment
+from .segment import Flip, Segment
 
+Bit = tuple[int, int, int]  # of a table: row, byte, and the byte's bit as a number from 1 to 128
+DamagePlace = Literal["logged row", "other row", "row log", "mlp log"]
 PURPOSE = 102
 MAX_REPLAYED = 10  # interrupted recoveries that are played to the byte; each starts from the medium of the one before
 MAX_FENCED_BYTES = 2**16  # bytes; a buffer without end loses as much of a small recovery as one of this size
@@ -29,7 +42,7 @@ NO_ROWS = np.empty(0, np.int64)
 def events(segment: Segment) -> tuple[PersistEvent, ...]:
     """Return the cut segment's persists with batches counted from the start of the run."""
     cut_events = segment.cut.events if segment.cut else ()
-    return tuple(replace(event, batch=segment.first + event.batch) for event in cut_events)
+    return tuple(replace(event, batch=segment.first_batch + event.batch) for event in cut_events)
 
 
 def surviving_events(m: Machine, segment: Segment, outage: Outage) -> tuple[PersistEvent, ...]:
@@ -82,7 +95,7 @@ def recovered_state(
     written_table = with_flipped_bits(layout, trained_start.table, flipped)
     position = replace(trained_start.position, reader=trained_start.position.batch * size, seed=seeds)
     start = StartState(written_table, trained_start.mlp, position, row_bytes)
-    rng = np.random.default_rng([seeds[1], PURPOSE, segment.first, segment.cut.started if segment.cut else 0])
+    rng = np.random.default_rng([seeds[1], PURPOSE, segment.first_batch, segment.cut.batches_begun if segment.cut else 0])
     granularity, model = m.scenario.faults.torn_write_bytes, persistence_model(m.scenario, outage.strikes[0])
     media = replay_events(
         layout, start, surviving_events(m, segment, outage), numbered, m.log_policy.log, rng, model, granularity
@@ -90,7 +103,7 @@ def recovered_state(
     keep_flipped(media, layout, written_table, trained_start.table, flipped)
     _damage(m, segment, outage, media, layout, changes)
     scan = _scan(m, outage)
-    for share in outage.interrupted[:MAX_REPLAYED]:
+    for share in outage.interrupted_restore_shares[:MAX_REPLAYED]:
         media = _interrupted(m, media, layout, share, rng, scan)
     return recover(media, layout, m.log_policy.log, m.log_policy.mlp_staleness_bound, scan)
 
@@ -105,9 +118,9 @@ def _damage(
     m: Machine, segment: Segment, outage: Outage, media: CrashMedia, layout: MediumLayout, changes: Mapping[int, BatchChange]
 ) -> None:
     """Flip bits of the newest log, if they flipped since it was written, and poison the lines of media errors."""
-    committed = segment.first + (segment.cut.committed if segment.cut else -1)
+    committed = segment.first_batch + (segment.cut.committed_batch if segment.cut else -1)
     for flip in segment.flips if m.scenario.faults.silent_corruption_where == "log" else ():
-        if flip.committed == committed >= segment.first:
+        if flip.committed_batch == committed >= segment.first_batch:
             flip_log(media, layout, m.log_policy.log, flip, m.scenario.faults.seed)
     logged = changes[committed].rows if committed in changes else NO_ROWS
     for strike in outage.strikes:
@@ -139,10 +152,114 @@ def recovered_batches(m: Machine, segment: Segment, outage: Outage) -> tuple[int
     rows = np.zeros((count + 1, row_bytes), np.uint8)
     mlp = np.zeros(int(np.clip(outage.recovery.mlp_bytes, 8, max(fenced, 8))), np.uint8)
     change = BatchChange(np.arange(count), rows[1:], rows[1:], mlp, mlp)
-    checkpoint_batch, mlp_batch = (segment.cut.since, segment.cut.since_mlp) if segment.cut else (0, 0)
-    flipped = ((count, 0, 1),) if segment.flipped and m.scenario.faults.silent_corruption_where == "table" else ()
-    trained_start = StartState(rows, mlp, Position(segment.first + checkpoint_batch, segment.first + mlp_batch))
+    checkpoint_batch, mlp_batch = (segment.cut.checkpoint_batch, segment.cut.checkpoint_mlp_batch) if segment.cut else (0, 0)
+    flipped = ((count, 0, 1),) if segment.num_flipped and m.scenario.faults.silent_corruption_where == "table" else ()
+    trained_start = StartState(rows, mlp, Position(segment.first_batch + checkpoint_batch, segment.first_batch + mlp_batch))
     restored_state = recovered_state(
         m, segment, outage, trained_start, {event.batch: change for event in events(segment)}, flipped
     )
     return restored_state.embedding_batch, restored_state.mlp_batch
+
+
+@dataclass(frozen=True)
+class Damage:
+    """The place of a lost line or a flipped bit, the same at any size of the table.
+
+    place: the region of the medium.
+    slot_number: for a log's line, a number that selects the log slot.
+    seed, stream: the random stream that selects one of several equal rows.
+    flip: True if a bit of a row flips, False if a line is lost.
+    """
+
+    place: DamagePlace
+    slot_number: int
+    seed: int
+    stream: str
+    flip: bool = False
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The random generator that selects one of several equal rows."""
+        return random_generator(self.seed, self.stream)
+
+
+def damage_of(scenario: Scenario, strike: Strike, outage: Outage) -> Damage:
+    """Return the line that a media error takes, at the place that the knob names.
+
+    The place "anywhere" is drawn by the sizes of the full tables and logs. A flipped bit that a row's checksum has noticed is
+    in the table.
+    """
+    recovery, stream = outage.recovery, f"place of {strike.fault} at {strike.seconds!r}"
+    rng = random_generator(scenario.faults.seed, stream)
+    sizes = {
+        "table": float(table_bytes(scenario)),
+        "row log": 2 * recovery.rows * (mean_bytes(recovery.row_bytes) + INDEX_BYTES),
+        "mlp log": 3.0 * recovery.mlp_bytes,
+    }
+    shares = np.array(list(sizes.values())) / sum(sizes.values())
+    drawn_place = list(sizes)[int(np.searchsorted(np.cumsum(shares)[:-1], rng.random(), side="right"))]
+    knob_place = scenario.faults.media_error_where if "line" in strike.kind.destroys else "table"
+    place = drawn_place if knob_place == "anywhere" else knob_place
+    if place == "table":
+        place = "logged row" if rng.random() < recovery.rows * mean_bytes(recovery.row_bytes) / sizes["table"] else "other row"
+    if place == "logged row" and not recovery.rows:
+        place = "other row"
+    return Damage(place, int(rng.integers(6)), scenario.faults.seed, stream, "bits" in strike.kind.destroys)  # type: ignore[arg-type]
+
+
+def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints) -> None:
+    """Lose the line.
+
+    In a logged row the line lies wholly in the row, if any logged row holds a whole line.
+    """
+    if damage.place == "row log":
+        return media.poison(layout.row_slots[damage.slot_number % len(layout.row_slots)].payload)
+    if damage.place == "mlp log":
+        return media.poison(layout.mlp_slots[damage.slot_number % len(layout.mlp_slots)].payload)
+    rows = logged if damage.place == "logged row" else np.setdiff1d(np.arange(layout.num_rows), logged)
+    if damage.flip:
+        return _flip(media, layout.row(int(damage.rng.choice(rows if len(rows) else [layout.num_rows - 1]))), 1)
+    addresses, nbytes = layout.places(rows)
+    ends = addresses + nbytes - WORD * layout.row_checksums  # of values
+    rows_with_line = rows[-(-addresses // LINE) * LINE + LINE <= ends]
+    address = layout.row(
+        int(damage.rng.choice(rows_with_line if len(rows_with_line) else rows if len(rows) else [layout.num_rows - 1]))
+    )
+    media.poison(-(-address // LINE) * LINE if len(rows_with_line) else address)
+
+
+def flip_log(media: CrashMedia, layout: MediumLayout, log: str, flip: Flip, seed: int) -> None:
+    """Flip a bit in the newest row log that holds rows, if there is one."""
+    records = [
+        record
+        for record in intact_records(map(partial(read_record, media), layout.row_slots), (LOGS[log].kind,))
+        if record.payload
+    ]
+    if records:
+        newest, rng = records[-1], random_generator(seed, f"bit of {flip.seconds!r}")
+        address = newest.slot.payload + int(rng.integers(len(newest.payload)))
+        _flip(media, address, 1 << int(rng.integers(8)))
+
+
+def _flip(media: CrashMedia, address: int, bit: int) -> None:
+    media.durable[address] ^= np.uint8(bit)
+    media.volatile[address] ^= np.uint8(bit)
+
+
+def with_flipped_bits(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -> Bytes:
+    """Return the table with these bits inverted: the table as written, if the bits have flipped."""
+    flipped_table = table.copy() if bits else table
+    for row, byte, bit in bits:
+        flipped_table.reshape(-1)[layout.value_slice(row)][byte] ^= np.uint8(bit)
+    return flipped_table
+
+
+def keep_flipped(
+    media: CrashMedia, layout: MediumLayout, written_table: Bytes, flipped_table: Bytes, bits: Iterable[Bit]
+) -> None:
+    """Give rows that were not written since the flip their flipped bits, without a change of the table's digest."""
+    for row in {row for row, _, _ in bits}:
+        values, address = layout.value_slice(row), layout.row(row)
+        home = slice(address, address + values.stop - values.start)
+        if np.array_equal(media.durable[home], written_table.reshape(-1)[values]):
+            media.durable[home] = media.volatile[home] = flipped_table.reshape(-1)[values]

@@ -18,8 +18,7 @@ from ..training.shape import Shape
 from ..training.weights import RowBlock, Weights, first_places
 from ..workload.batch import Batch
 from ..workload.source import Source
-from .corruption import Bit
-from .crash_recovery import events, recovered_state
+from .crash_recovery import Bit, events, recovered_state
 from .outage import Outage
 from .run import Resumption
 from .segment import Flip, Segment
@@ -36,24 +35,24 @@ class Learner:
     shape: the shapes of the trained model.
     source: the source of the training batches.
     held_out: the samples on which the model is evaluated.
-    weights, first: the present weights, and the weights before any training.
+    weights, initial_weights: the present weights, and the weights before any training.
     evaluations: the numbers of trained batches after which the model is evaluated.
-    relaxed: True for a relaxed lookup, which reads rows before the last update and is corrected after it.
+    relaxed_lookup: True for a relaxed lookup, which reads rows before the last update and is corrected after it.
     batch: the next batch to train.
-    flipped: the bits of the table that have flipped so far.
-    resume: the part of a segment that a cancelled run had trained.
+    flipped_bits: the bits of the table that have flipped so far.
+    stopped_stretch: the part of a segment that a cancelled run had trained.
     """
 
     shape: Shape
     source: Source
     held_out: Batch
     weights: Weights
-    first: Weights
+    initial_weights: Weights
     evaluations: BatchNumbers
-    relaxed: bool
+    relaxed_lookup: bool
     batch: int = 0
-    flipped: tuple[Bit, ...] = ()
-    resume: TrainedStretch | None = None
+    flipped_bits: tuple[Bit, ...] = ()
+    stopped_stretch: TrainedStretch | None = None
 
 
 def advance(
@@ -64,7 +63,7 @@ def advance(
     Return the learner there and the trained stretch.
     """
     stretch = _train(learner, m, end_batch, on_batch, flips)
-    return replace(with_noted_flips(learner, m, flips), weights=stretch.weights, batch=end_batch, resume=None), stretch
+    return replace(with_noted_flips(learner, m, flips), weights=stretch.weights, batch=end_batch, stopped_stretch=None), stretch
 
 
 def train_without_flips(
@@ -84,8 +83,8 @@ def train_without_flips(
         record=record,
         held_out=learner.held_out,
         evaluations=learner.evaluations,
-        relaxed=learner.relaxed,
-        resume=learner.resume,
+        relaxed=learner.relaxed_lookup,
+        resume=learner.stopped_stretch,
         on_batch=on_batch,
     )
 
@@ -111,10 +110,10 @@ def _train(
         except TrainingStopped as stop:
             raise TrainingStopped(str(stop), stop.batch, join_stretches([*parts, stop.trained])) from stop
         except CannotRun as error:
-            blame = BLAME if parts or len(flips_ahead) < len(flips) or learner.flipped else ""
+            blame = BLAME if parts or len(flips_ahead) < len(flips) or learner.flipped_bits else ""
             raise CannotRun(f"{error}{blame}") from error
         weights = with_flipped_bit(learner.shape, part.weights, corruption_place, flip, faults.seed) if flip else part.weights
-        trained_learner = replace(trained_learner, weights=weights, batch=stop_batch, resume=None)
+        trained_learner = replace(trained_learner, weights=weights, batch=stop_batch, stopped_stretch=None)
         parts.append(part)
     return join_stretches(parts)
 
@@ -124,7 +123,7 @@ def _flipped_bit(shape: Shape, blocks: Sequence[RowBlock], flip: Flip, seed: int
 
     All elements of all rows are equally likely.
     """
-    rng, ends = random_generator(seed, f"bit of {flip.at!r}"), np.cumsum([block.vectors.size for block in blocks])
+    rng, ends = random_generator(seed, f"bit of {flip.seconds!r}"), np.cumsum([block.vectors.size for block in blocks])
     element_index = int(rng.integers(ends[-1]))
     k = int(np.searchsorted(ends, element_index, side="right"))
     nbytes = ELEMENT_BYTES[shape.spans[k].precision]
@@ -136,7 +135,7 @@ def _flipped_bit(shape: Shape, blocks: Sequence[RowBlock], flip: Flip, seed: int
 def with_flipped_bit(shape: Shape, weights: Weights, corruption_place: str, flip: Flip, seed: int) -> Weights:
     """Return a copy of the weights in which one random bit of the rows' vectors or of the MLPs is inverted."""
     if corruption_place != "table":
-        mlp, rng = weights.mlp.copy(), random_generator(seed, f"bit of {flip.at!r}")
+        mlp, rng = weights.mlp.copy(), random_generator(seed, f"bit of {flip.seconds!r}")
         word, index = int(rng.integers(mlp.size)), int(rng.integers(32))
         mlp.view(np.uint32)[word] ^= np.uint32(1 << index)
         return replace(weights, mlp=mlp)
@@ -155,7 +154,7 @@ def with_noted_flips(learner: Learner, m: Machine, flips: tuple[Flip, ...]) -> L
     shape, blocks, first_rows = learner.shape, learner.weights.blocks, first_places(learner.weights.blocks)
     struck_bits = (_flipped_bit(shape, blocks, flip, m.scenario.faults.seed) for flip in flips)
     return replace(
-        learner, flipped=(*learner.flipped, *((first_rows[k] + row, byte, bit) for k, (row, byte, bit) in struck_bits))
+        learner, flipped_bits=(*learner.flipped_bits, *((first_rows[k] + row, byte, bit) for k, (row, byte, bit) in struck_bits))
     )
 
 
@@ -199,26 +198,34 @@ def crash_and_recover(
     """
     cut = segment.cut
     if cut is None or m.log_policy.log == "":
-        end_batch = segment.first + (cut.started if cut else 0)
+        end_batch = segment.first_batch + (cut.batches_begun if cut else 0)
         _, stretch = advance(learner, m, end_batch, on_batch, segment.flips)
-        return replace(learner, weights=learner.first, batch=0, flipped=(), resume=None), Resumption(0, 0), stretch
-    checkpoint_batch = segment.first + cut.since
+        return (
+            replace(learner, weights=learner.initial_weights, batch=0, flipped_bits=(), stopped_stretch=None),
+            Resumption(0, 0),
+            stretch,
+        )
+    checkpoint_batch = segment.first_batch + cut.checkpoint_batch
     cut_events = events(segment)
-    end_batch = max([segment.first + cut.started, checkpoint_batch, *(event.batch + 1 for event in cut_events)])
-    mlps = frozenset({segment.first + cut.since_mlp, *(event.batch for event in cut_events)})
+    end_batch = max([segment.first_batch + cut.batches_begun, checkpoint_batch, *(event.batch + 1 for event in cut_events)])
+    mlps = frozenset({segment.first_batch + cut.checkpoint_mlp_batch, *(event.batch for event in cut_events)})
     recorded = frozenset(range(checkpoint_batch, end_batch))
     stretch = _train(learner, m, end_batch, on_batch, segment.flips, recorded | mlps, recorded)
     changes = {n: _change(learner, stretch, n, end_batch) for n in range(checkpoint_batch, end_batch)}
     changes |= {n: _mlp_only(stretch, n, learner) for n in mlps if n < checkpoint_batch}
     learner = with_noted_flips(learner, m, segment.flips)
-    start = _start_state(learner, stretch, checkpoint_batch, segment.first + cut.since_mlp)
+    start = _start_state(learner, stretch, checkpoint_batch, segment.first_batch + cut.checkpoint_mlp_batch)
     try:
-        restored_state = recovered_state(m, segment, outage, start, changes, learner.flipped)
+        restored_state = recovered_state(m, segment, outage, start, changes, learner.flipped_bits)
     except CannotRun as error:
-        return replace(learner, weights=stretch.weights, resume=None), Resumption(0, 0, str(error)), stretch
+        return replace(learner, weights=stretch.weights, stopped_stretch=None), Resumption(0, 0, str(error)), stretch
     weights = _from_bytes(learner, restored_state.table, restored_state.mlp)
     batch = restored_state.embedding_batch
-    return replace(learner, weights=weights, batch=batch, resume=None), Resumption(batch, restored_state.mlp_batch), stretch
+    return (
+        replace(learner, weights=weights, batch=batch, stopped_stretch=None),
+        Resumption(batch, restored_state.mlp_batch),
+        stretch,
+    )
 
 
 def _mlp_bytes(mlp: Singles, state: Singles) -> Bytes:

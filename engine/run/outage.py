@@ -41,43 +41,43 @@ class Outage:
     strikes: the strike that stopped the job, then the strikes that each ended an attempt.
     attempts: the attempts at recovery, of which only the last is complete.
     recovery: the amounts that the recovery reads and writes.
-    restoring: the timeline of an undisturbed restore.
-    resumed: when the job goes on [s of the run].
+    restore_timeline: the timeline of an undisturbed restore.
+    resume_seconds: when the job goes on [s of the run].
     """
 
     strikes: tuple[Strike, ...]
     attempts: tuple[Attempt, ...]
     recovery: RecoveryWork
-    restoring: Timeline
-    resumed: float
+    restore_timeline: Timeline
+    resume_seconds: float
 
     @property
-    def at(self) -> float:
+    def stop_seconds(self) -> float:
         """The second of the run at which the job stopped."""
-        return self.strikes[0].at
+        return self.strikes[0].seconds
 
     @property
-    def restore(self) -> float:
+    def restore_seconds(self) -> float:
         """Seconds of an undisturbed restore."""
-        return self.restoring.makespan
+        return self.restore_timeline.makespan
 
     @property
-    def restored(self) -> Floats:
+    def restore_seconds_by_attempt(self) -> Floats:
         """Seconds of restore in each attempt."""
         return np.array([attempt.restore for attempt in self.attempts])
 
     @property
-    def again(self) -> int:
+    def num_further_strikes(self) -> int:
         """The number of further faults during the recovery."""
         return len(self.attempts) - 1
 
     @property
-    def interrupted(self) -> tuple[float, ...]:
+    def interrupted_restore_shares(self) -> tuple[float, ...]:
         """The share of the restore that each interrupted attempt had done.
 
         Attempts before the restore are left out.
         """
-        return tuple(attempt.restore / self.restore for attempt in self.attempts[:-1] if attempt.restore)
+        return tuple(attempt.restore / self.restore_seconds for attempt in self.attempts[:-1] if attempt.restore)
 
 
 def outage_after(
@@ -90,15 +90,15 @@ def outage_after(
     recovery = _recovery(m, traffic, segment, strike)
     restoring = timeline(recover(m.settled, recovery), m.devices, 1)
     faults, strikes, attempts = m.scenario.faults, [strike], list[Attempt]()
-    recovery_faults = _RecoveryFaults(m.scenario, strike.at, number)
+    recovery_faults = _RecoveryFaults(m.scenario, strike.seconds, number)
     while True:
         phases = (strike.detect, strike.repair, faults.restart_seconds, restoring.makespan)
-        ends = tuple(accumulate(phases, initial=strike.at))
-        further_strike = recovery_faults.interruption(strike.at, ends[-1], upcoming_faults)
+        ends = tuple(accumulate(phases, initial=strike.seconds))
+        further_strike = recovery_faults.interruption(strike.seconds, ends[-1], upcoming_faults)
         if further_strike is None or len(attempts) >= MAX_ATTEMPTS:
             return Outage(tuple(strikes), (*attempts, Attempt(*phases)), recovery, restoring, ends[-1])
-        attempts.append(Attempt(*(max(min(end, further_strike.at) - start, 0.0) for start, end in pairwise(ends))))
-        remaining_repair = max(ends[2] - further_strike.at - further_strike.detect, 0.0)
+        attempts.append(Attempt(*(max(min(end, further_strike.seconds) - start, 0.0) for start, end in pairwise(ends))))
+        remaining_repair = max(ends[2] - further_strike.seconds - further_strike.detect, 0.0)
         strike = replace(further_strike, repair=max(further_strike.repair, remaining_repair))
         strikes.append(strike)
 
@@ -137,10 +137,10 @@ def _recovery(m: Machine, traffic: Traffic, segment: Segment, strike: Strike) ->
     Without a log no rows are read.
     The tables are verified if the policy always does so, or if the device counts a dirty shutdown.
     """
-    committed = segment.cut.committed if segment.cut else -1
+    committed = segment.cut.committed_batch if segment.cut else -1
     scans = m.scenario.policy.recovery_scan == "always" or domain(persistence_model(m.scenario, strike)).announced
     scan = table_bytes(m.scenario) if m.log_policy.log and scans else 0.0
     if not m.log_policy.log or committed < 0:
         return RecoveryWork(0.0, traffic.row_bytes, 0.0, traffic.mlp_bytes, scan)
-    rows = float(traffic.rows[segment.first + committed])
+    rows = float(traffic.rows[segment.first_batch + committed])
     return RecoveryWork(rows, traffic.row_bytes, rows * mean_bytes(traffic.entry_bytes), traffic.mlp_bytes, scan)

@@ -13,13 +13,13 @@ from ..errors import Cancelled
 class Progress:
     """The progress of a run, which can be stored and drawn.
 
-    done, total: the batches done, and all batches.
+    batches_done, total: the batches done, and all batches.
     training: the training curve so far, thinned.
     elapsed_simulated: the simulated seconds.
     note: the present step in words.
     """
 
-    done: int
+    batches_done: int
     total: int
     training: tuple[Row, ...] = ()
     elapsed_simulated: float = 0.0
@@ -28,11 +28,12 @@ class Progress:
     @property
     def share(self) -> float:
         """The share that is done, from 0 to 1."""
-        return min(self.done / self.total, 1.0) if self.total > 0 else 0.0
+        return min(self.batches_done / self.total, 1.0) if self.total > 0 else 0.0
 
     def as_json(self) -> dict[str, Any]:
         """Return one JSON-ready object."""
-        return asdict(self)
+        fields = asdict(self)
+        return {"done": fields.pop("batches_done"), **fields}
 
 
 # A function that receives the progress; if it returns True, the run stops and raises Cancelled.
@@ -41,7 +42,8 @@ Watcher = Callable[[Progress], bool]
 
 def from_json(content: Mapping[str, Any]) -> Progress:
     """Rebuild a snapshot from `as_json`'s object."""
-    return Progress(**{**content, "training": tuple(content["training"])})
+    fields = dict(content)
+    return Progress(fields.pop("done"), training=tuple(fields.pop("training")), **fields)
 
 
 INTERVAL = 0.3
@@ -56,18 +58,18 @@ class Meter:
     """
 
     def __init__(self, watcher: Watcher | None, total: int) -> None:
-        self.watcher, self.total, self.done = watcher, max(total, 1), 0
+        self.watcher, self.total, self.batches_done = watcher, max(total, 1), 0
         self.rows: list[Row] = []
-        self.next = monotonic() + INTERVAL
+        self.next_seconds = monotonic() + INTERVAL
 
     def resume(self, rows: Sequence[Row], batches_done: int) -> None:
         """Begin with the curve and the count of a run that was cancelled."""
-        self.rows, self.done = list(rows), batches_done
+        self.rows, self.batches_done = list(rows), batches_done
 
     def step(self, note: str, counts: bool = True) -> None:
         """Note one step; raises Cancelled when the watcher asks to stop."""
-        self.done += counts
-        if self.watcher is None or monotonic() < self.next:
+        self.batches_done += counts
+        if self.watcher is None or monotonic() < self.next_seconds:
             return
         elapsed = float(self.rows[-1]["Elapsed [s]"]) if self.rows else 0.0
         stride = max(1, len(self.rows) // MAX_CURVE_ROWS)
@@ -75,10 +77,10 @@ class Meter:
         thinned_rows = tuple(
             row for i, row in enumerate(self.rows) if i % stride == 0 or i == last_index or row["AUC"] is not None
         )
-        total = max(self.total, self.done)
-        if self.watcher(Progress(self.done, total, thinned_rows, elapsed, note)):
+        total = max(self.total, self.batches_done)
+        if self.watcher(Progress(self.batches_done, total, thinned_rows, elapsed, note)):
             raise Cancelled(f"The run was stopped: {note}.")
-        self.next = monotonic() + INTERVAL
+        self.next_seconds = monotonic() + INTERVAL
 
 
 def reading_watcher(watcher: Watcher | None) -> Callable[[float, str], None]:
@@ -89,7 +91,7 @@ def reading_watcher(watcher: Watcher | None) -> Callable[[float, str], None]:
     meter = Meter(watcher, READING_PARTS)
 
     def watch(share: float, words: str) -> None:
-        meter.done = round(share * READING_PARTS)
+        meter.batches_done = round(share * READING_PARTS)
         meter.step(words, counts=False)
 
     return watch

@@ -32,18 +32,18 @@ class Resumption:
 class Crash:
     """A fault that stopped the job in batch `batch`, its outage and its resumption.
 
-    `begun` is the number of batches that had begun; the `lost` batches after the recovered one are run again.
+    `batches_begun` is the number of batches that had begun; the `batches_lost` batches after the recovered one are run again.
     """
 
     outage: Outage
     resumption: Resumption
     batch: int
-    begun: int
+    batches_begun: int
 
     @property
-    def lost(self) -> int:
+    def batches_lost(self) -> int:
         """The number of batches that had begun and are run again."""
-        return self.begun - self.resumption.embedding_batch
+        return self.batches_begun - self.resumption.embedding_batch
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Run:
     """A run of all batches through its faults.
 
     machine: the machine.
-    planned: the timeline without a fault.
+    fault_free_timeline: the timeline without a fault.
     segments, crashes: the segments, and the crashes that cut them.
-    strikes: the strikes that did not stop the job.
+    passed_strikes: the strikes that did not stop the job.
     elapsed: the simulated seconds.
     completed: False if the run was given up.
     outcome: the end of the run as a sentence.
@@ -62,10 +62,10 @@ class Run:
     """
 
     machine: Machine
-    planned: Timeline
+    fault_free_timeline: Timeline
     segments: tuple[Segment, ...]
     crashes: tuple[Crash, ...]
-    strikes: tuple[Strike, ...]
+    passed_strikes: tuple[Strike, ...]
     elapsed: float
     completed: bool
     outcome: str
@@ -86,23 +86,24 @@ def follow_run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[Stat
     first_batch, begin_seconds = 0, 0.0
     while first_batch < traffic.batches and not _hopeless(crashes):
         segment, strike = follow_segment(
-            SegmentSchedule(m, traffic, fault_free, first_batch, begin_seconds, upcoming_faults.slow > 0), upcoming_faults
+            SegmentSchedule(m, traffic, fault_free, first_batch, begin_seconds, upcoming_faults.num_slow_downs > 0),
+            upcoming_faults,
         )
         segments.append(segment)
         interruption = outage_after(m, traffic, segment, strike, upcoming_faults, len(crashes)) if strike else None
         resumption, state = resolve(segment, interruption, state)
         if interruption:
-            batches_begun = segment.first + (segment.cut.started if segment.cut else 0)
-            crashes.append(Crash(interruption, resumption, max(batches_begun - 1, segment.first), batches_begun))
+            batches_begun = segment.first_batch + (segment.cut.batches_begun if segment.cut else 0)
+            crashes.append(Crash(interruption, resumption, max(batches_begun - 1, segment.first_batch), batches_begun))
         first_batch, begin_seconds = (
             resumption.embedding_batch,
-            interruption.resumed if interruption else begin_seconds + segment.length,
+            interruption.resume_seconds if interruption else begin_seconds + segment.length_seconds,
         )
     completed = not _hopeless(crashes)
-    passed = [strike for strike in upcoming_faults.passed if strike.fault != FULL_SPEED]
+    passed = [strike for strike in upcoming_faults.passed_strikes if strike.fault != FULL_SPEED]
     outcome = _completed(crashes, passed) if completed else _gave_up(crashes)
     return Run(
-        m, fault_free, tuple(segments), tuple(crashes), tuple(upcoming_faults.passed), begin_seconds, completed, outcome
+        m, fault_free, tuple(segments), tuple(crashes), tuple(upcoming_faults.passed_strikes), begin_seconds, completed, outcome
     ), state
 
 
@@ -112,7 +113,7 @@ def _hopeless(crashes: list[Crash]) -> bool:
         return False
     recent_crashes = crashes[-STUCK_CRASHES:]
     is_stuck = len(recent_crashes) == STUCK_CRASHES and len({crash.resumption.embedding_batch for crash in recent_crashes}) == 1
-    is_endless = len(crashes) + recent_crashes[-1].outage.again >= MAX_CRASHES
+    is_endless = len(crashes) + recent_crashes[-1].outage.num_further_strikes >= MAX_CRASHES
     return is_stuck or is_endless or bool(recent_crashes[-1].resumption.fatal)
 
 
@@ -129,7 +130,7 @@ def _completed(crashes: list[Crash], passed: list[Strike]) -> str:
     strikes = [*(strike for crash in crashes for strike in crash.outage.strikes), *passed]
     if not strikes:
         return UNDISTURBED
-    batches_lost = sum(crash.lost for crash in crashes)
+    batches_lost = sum(crash.batches_lost for crash in crashes)
     rerun_text = (
         f"; {'1 batch was' if batches_lost == 1 else f'{batches_lost} batches were'} run again" if crashes else ", without a stop"
     )
@@ -140,9 +141,9 @@ def _gave_up(crashes: list[Crash]) -> str:
     last_crash, strikes = crashes[-1], [strike for crash in crashes for strike in crash.outage.strikes]
     if last_crash.resumption.fatal:
         return f"unrecoverable: {last_crash.resumption.fatal}"
-    if last_crash.outage.again >= MAX_ATTEMPTS:
+    if last_crash.outage.num_further_strikes >= MAX_ATTEMPTS:
         return (
-            f"unrecoverable: {last_crash.outage.again} faults struck during one recovery; make faults rarer, "
+            f"unrecoverable: {last_crash.outage.num_further_strikes} faults struck during one recovery; make faults rarer, "
             "or shorten faults.detect_seconds, faults.repair_median_seconds and faults.restart_seconds."
         )
     return (

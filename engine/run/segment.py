@@ -1,61 +1,175 @@
-"""A segment: training between two faults that stop the job, scheduled only as far as the run follows it.
+"""A segment: training between two faults that stop the job, scheduled only as far as the run follows it, and its cut.
 
 The timeline up to an instant does not depend on later batches, so a segment is scheduled in windows that grow. A degradation
-slows the batches that begin during it; the segment goes on without a cut.
+slows the batches that begin during it; the segment goes on without a cut. A fault that stops the job cuts the timeline: persists
+have ended or are under way, and batches have begun.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..core.arrays import Floats
 from ..core.graph import TaskGraph
 from ..faults.fault import Strike
+from ..persistence.replay import PersistEvent
 from ..schedule.fail_slow import slow_devices
 from ..schedule.machine import Machine, schedule
 from ..schedule.timeline import SlowBatches, Timeline, timeline
 from ..systems.steps.recovery import full_checkpoint
 from ..systems.traffic import Traffic, batch_range
-from .cut import Cut, cut, newest_commit, num_begun_before
 from .upcoming_faults import FULL_SPEED, UpcomingFaults, flips_bit, slows_device
 
 SPARE_BATCHES = 16  # batches scheduled beyond the expected ones
+ALMOST_DONE = 1 - 2**-20  # the largest share of a task under way
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The state of a timeline at a power loss; batches count from the timeline's first.
+
+    seconds: the time of the power loss in the timeline [s].
+    batches_begun: the number of batches that had begun, without features sent ahead and the loop that launches work.
+    batches_ended: the number of batches that had ended.
+    committed_batch: the newest committed batch, or -1.
+    checkpoint_batch: a batch at whose start a checkpoint was complete.
+    checkpoint_mlp_batch: the batch of the newest MLP log that was flagged at the start of batch `checkpoint_batch`.
+    events: the persists from batch `checkpoint_batch` on, in the order of the protocol.
+    """
+
+    seconds: float
+    batches_begun: int
+    batches_ended: int
+    committed_batch: int
+    checkpoint_batch: int
+    checkpoint_mlp_batch: int
+    events: tuple[PersistEvent, ...]
+
+
+def cut(timeline: Timeline, cut_seconds: float) -> Cut:
+    """Return the cut of a timeline at `cut_seconds`.
+
+    A task that ends exactly then has ended.
+    """
+    committed = newest_commit(timeline, cut_seconds)
+    checkpoint_batch = max(committed - 1, 0)
+    return Cut(
+        seconds=cut_seconds,
+        batches_begun=num_begun_before(timeline, cut_seconds),
+        batches_ended=int(np.searchsorted(timeline.batch_ends, cut_seconds, side="right")),
+        committed_batch=committed,
+        checkpoint_batch=checkpoint_batch,
+        checkpoint_mlp_batch=_flagged_mlp(timeline, checkpoint_batch),
+        events=_events(timeline, cut_seconds, checkpoint_batch),
+    )
+
+
+def num_begun_before(timeline: Timeline, seconds: float) -> int:
+    """Return the number of batches that have begun before `seconds`."""
+    return int(np.searchsorted(batch_begins(timeline), seconds, side="left"))
+
+
+def batch_begins(timeline: Timeline) -> Floats:
+    """Return when each batch begins [s], (N,): the first start of a task that takes time.
+
+    Transfers do not count, nor does the host's training loop, which may run any number of batches ahead of the GPU.
+    """
+    is_preparation = np.array([task.stage in ("Transfer", "Other") for task in timeline.graph.tasks])
+    counts = ~is_preparation & (timeline.durations > 0)
+    begin_seconds: Floats = np.nanmin(np.where(counts, timeline.start, np.inf), axis=1)
+    return begin_seconds
+
+
+def _task(timeline: Timeline, persists: str) -> int | None:
+    return next((k for k, task in enumerate(timeline.graph.tasks) if task.persists == persists), None)
+
+
+def newest_commit(timeline: Timeline, seconds: float) -> int:
+    """Return the newest batch committed by `seconds`, -1 before the first commit."""
+    commit = _task(timeline, "commit")
+    return -1 if commit is None else int(np.searchsorted(timeline.end[:, commit], seconds, side="right")) - 1
+
+
+def _flagged_mlp(timeline: Timeline, checkpoint_batch: int) -> int:
+    """Return the newest MLP log that a commit before `checkpoint_batch` has flagged.
+
+    0 is the first checkpoint's log.
+    """
+    commit, log = _task(timeline, "commit"), _task(timeline, "mlp log")
+    if commit is None or log is None or checkpoint_batch == 0:
+        return 0
+    flagged_logs = np.flatnonzero(timeline.end[:checkpoint_batch, log] <= timeline.start[checkpoint_batch - 1, commit])
+    return int(flagged_logs[-1]) if len(flagged_logs) else 0
+
+
+def _events(timeline: Timeline, cut_seconds: float, checkpoint_batch: int) -> tuple[PersistEvent, ...]:
+    """Return ended persists by their end, then persists under way by their start, from `checkpoint_batch` on.
+
+    An MLP log that spans batches counts by its end, so the log of an earlier batch may be among them.
+    """
+    commit = _task(timeline, "commit")
+    if commit is None:
+        return ()
+    flagged = timeline.start[checkpoint_batch - 1, commit] if checkpoint_batch else 0.0
+    ordered_events = []
+    for k, task in enumerate(timeline.graph.tasks):
+        start, end = timeline.start[:, k], timeline.end[:, k]
+        is_needed = ~(end <= flagged) if task.gate_task else np.arange(len(start)) >= checkpoint_batch
+        is_begun = is_needed & ((start < cut_seconds) | (end <= cut_seconds))
+        for batch in np.flatnonzero(is_begun) if task.persists else ():
+            is_ended = bool(end[batch] <= cut_seconds)
+            done_share = 1.0 if is_ended else _share(timeline, int(batch), k, cut_seconds)
+            order = (not is_ended, end[batch] if is_ended else start[batch], batch, k)
+            ordered_events.append((order, PersistEvent(task.persists, int(batch), done_share)))
+    return tuple(event for _, event in sorted(ordered_events, key=lambda ordered_event: ordered_event[0]))
+
+
+def _share(timeline: Timeline, batch: int, k: int, cut_seconds: float) -> float:
+    """Return the share of a task under way that is done, always less than 1."""
+    spent = cut_seconds - float(timeline.start[batch, k])
+    return min(spent / max(float(timeline.durations[batch, k]), spent), ALMOST_DONE)
 
 
 @dataclass(frozen=True)
 class Flip:
-    """A bit that flipped at `at` seconds: `batch` is the next batch to begin, `committed` the newest committed batch."""
+    """A bit that flipped.
 
-    at: float
+    seconds: the time of the flip in the run [s].
+    batch: the next batch to begin.
+    committed_batch: the newest committed batch.
+    """
+
+    seconds: float
     batch: int
-    committed: int
+    committed_batch: int
 
 
 @dataclass(frozen=True)
 class Segment:
     """Training between two faults that stop the job.
 
-    first: the first batch.
-    begin, length: the start in the run, and the duration [s].
+    first_batch: the first batch.
+    begin_seconds, length_seconds: the start in the run, and the duration [s].
     timeline: the timeline of the segment's batches.
     cut: the cut by a fault, None without one.
     flips: the bits that flipped in the segment, or in the outage before.
     pause: the timeline of a full checkpoint after the last batch, because the log was full.
-    flipped: the number of bits that have flipped in the run until the segment's end.
+    num_flipped: the number of bits that have flipped in the run until the segment's end.
     """
 
-    first: int
-    begin: float
-    length: float
+    first_batch: int
+    begin_seconds: float
+    length_seconds: float
     timeline: Timeline
     cut: Cut | None
     flips: tuple[Flip, ...] = ()
     pause: Timeline | None = None
-    flipped: int = 0
+    num_flipped: int = 0
 
     @property
-    def last(self) -> int:
+    def end_batch(self) -> int:
         """The batch after the last one of a segment that was not cut."""
-        return self.first + len(self.timeline.batch_ends)
+        return self.first_batch + len(self.timeline.batch_ends)
 
 
 class SegmentSchedule:
@@ -64,57 +178,63 @@ class SegmentSchedule:
     def __init__(
         self, m: Machine, traffic: Traffic, fault_free: Timeline, first_batch: int, begin_seconds: float, slow: bool
     ) -> None:
-        self.m, self.traffic, self.planned, self.first, self.begin = m, traffic, fault_free, first_batch, begin_seconds
+        self.m, self.traffic, self.fault_free_timeline, self.first_batch, self.begin_seconds = (
+            m,
+            traffic,
+            fault_free,
+            first_batch,
+            begin_seconds,
+        )
         self.batches = traffic.batches - first_batch
         self.slow = np.full(self.batches, slow)
         self.pause: Timeline | None = None
-        self.line: Timeline | None = None if first_batch or slow else fault_free
-        self.count = self.batches if self.line else 0
+        self.timeline: Timeline | None = None if first_batch or slow else fault_free
+        self.count = self.batches if self.timeline else 0
 
-    def reach(self, seconds: float) -> Timeline:
+    def timeline_to(self, seconds: float) -> Timeline:
         """Return a timeline that is right up to `seconds` of the run."""
-        segment_seconds = seconds - self.begin
-        line = self.line
+        segment_seconds = seconds - self.begin_seconds
+        line = self.timeline
         # No later batch can change what happened before the last one began.
         while line is None or (self.count < self.batches and segment_seconds >= np.nanmin(line.start[-1])):
-            pace = self.planned.makespan / self.planned.start.shape[0]
+            pace = self.fault_free_timeline.makespan / self.fault_free_timeline.start.shape[0]
             expected = SPARE_BATCHES + (
                 self.batches if np.isinf(segment_seconds) else int(min(1.1 * segment_seconds / pace, self.batches))
             )
             self.count = min(max(2 * self.count, expected), self.batches)
             slow = SlowBatches(self.slow[: self.count], slow_devices(self.m)) if self.slow[: self.count].any() else None
-            amounts = batch_range(self.traffic, self.first, self.first + self.count)
-            self.line = line = schedule(self.m, amounts, self.planned, slow)
+            amounts = batch_range(self.traffic, self.first_batch, self.first_batch + self.count)
+            self.timeline = line = schedule(self.m, amounts, self.fault_free_timeline, slow)
         return line
 
-    def begun(self, seconds: float) -> int:
+    def batches_begun(self, seconds: float) -> int:
         """Return the number of batches that have begun before `seconds`."""
-        return num_begun_before(self.reach(seconds), seconds - self.begin)
+        return num_begun_before(self.timeline_to(seconds), seconds - self.begin_seconds)
 
     def switch(self, seconds: float, slow: bool) -> None:
         """Make the batches that begin from `seconds` on slow, or fast again."""
-        num_begun = self.begun(seconds)
+        num_begun = self.batches_begun(seconds)
         if num_begun < self.batches and self.slow[num_begun] != slow:
             self.slow[num_begun:] = slow
-            self.line, self.count = None, max(self.count // 2, num_begun)
+            self.timeline, self.count = None, max(self.count // 2, num_begun)
 
-    def fill(self, seconds: float) -> None:
+    def checkpoint_full_log(self, seconds: float) -> None:
         """Let the batches under way finish, then take a full checkpoint.
 
         Do nothing if they are the last ones.
         """
-        num_begun = max(self.begun(seconds), 1)
+        num_begun = max(self.batches_begun(seconds), 1)
         if num_begun < self.batches and self.pause is None:
             self.batches, self.slow = num_begun, self.slow[:num_begun]
-            self.line, self.count = None, 0
+            self.timeline, self.count = None, 0
             link = "cxl" if "cxl" in self.m.system.devices else "pcie"
             graph = TaskGraph(full_checkpoint(self.m.system.memory, link, self.traffic.mlp_bytes))
             self.pause = timeline(graph, self.m.devices, 1)
 
-    def over(self, seconds: float) -> bool:
+    def has_ended(self, seconds: float) -> bool:
         """Return whether the segment has ended by `seconds`."""
-        line = self.reach(seconds)
-        return self.count == self.batches and seconds - self.begin >= line.makespan + self._paused
+        line = self.timeline_to(seconds)
+        return self.count == self.batches and seconds - self.begin_seconds >= line.makespan + self._paused
 
     @property
     def _paused(self) -> float:
@@ -122,17 +242,21 @@ class SegmentSchedule:
 
     def flip(self, seconds: float) -> Flip:
         """Return a bit that flips at `seconds`, with the batches then under way."""
-        line = self.reach(seconds)
-        return Flip(seconds, self.first + self.begun(seconds), self.first + newest_commit(line, seconds - self.begin))
+        line = self.timeline_to(seconds)
+        return Flip(
+            seconds,
+            self.first_batch + self.batches_begun(seconds),
+            self.first_batch + newest_commit(line, seconds - self.begin_seconds),
+        )
 
     def segment(self, seconds: float = np.inf) -> Segment:
         """Return the segment up to its end, or cut at `seconds`."""
-        line = self.reach(seconds)
+        line = self.timeline_to(seconds)
         if np.isinf(seconds):
-            return Segment(self.first, self.begin, line.makespan + self._paused, line, None, pause=self.pause)
-        length = seconds - self.begin
+            return Segment(self.first_batch, self.begin_seconds, line.makespan + self._paused, line, None, pause=self.pause)
+        length = seconds - self.begin_seconds
         pause = self.pause if length > line.makespan else None
-        return Segment(self.first, self.begin, length, line, cut(line, length), pause=pause)
+        return Segment(self.first_batch, self.begin_seconds, length, line, cut(line, length), pause=pause)
 
 
 def follow_segment(course: SegmentSchedule, upcoming_faults: UpcomingFaults) -> tuple[Segment, Strike | None]:
@@ -140,15 +264,18 @@ def follow_segment(course: SegmentSchedule, upcoming_faults: UpcomingFaults) -> 
 
     Bits that flipped in the outage before belong to the segment.
     """
-    flipping, upcoming_faults.flipped = [Flip(course.begin, course.first, course.first - 1)] * upcoming_faults.flipped, 0
-    while (strike := upcoming_faults.next) is not None and not course.over(strike.at):
+    flipping, upcoming_faults.outage_flips = (
+        [Flip(course.begin_seconds, course.first_batch, course.first_batch - 1)] * upcoming_faults.outage_flips,
+        0,
+    )
+    while (strike := upcoming_faults.next_strike) is not None and not course.has_ended(strike.seconds):
         upcoming_faults.take(strike)
-        if upcoming_faults.stops(strike):
-            return replace(course.segment(strike.at), flips=tuple(flipping), flipped=upcoming_faults.all_flipped), strike
+        if upcoming_faults.stops_job(strike):
+            return replace(course.segment(strike.seconds), flips=tuple(flipping), num_flipped=upcoming_faults.num_flipped), strike
         if slows_device(strike) or strike.fault == FULL_SPEED:
-            course.switch(strike.at, upcoming_faults.slow > 0)
+            course.switch(strike.seconds, upcoming_faults.num_slow_downs > 0)
         elif flips_bit(strike):
-            flipping.append(course.flip(strike.at))
+            flipping.append(course.flip(strike.seconds))
         elif strike.fault == "log-full" and course.m.log_policy.log:
-            course.fill(strike.at)
-    return replace(course.segment(), flips=tuple(flipping), flipped=upcoming_faults.all_flipped), None
+            course.checkpoint_full_log(strike.seconds)
+    return replace(course.segment(), flips=tuple(flipping), num_flipped=upcoming_faults.num_flipped), None

@@ -92,7 +92,7 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
         policy = log_policy(scenario, load_variant("systems", scenario.system))
     except BadKnob:
         return None  # the run itself will say so
-    if strikes_matter(scenario, policy) and next(strikes(scenario)).at < LONG_RUN_SECONDS:
+    if strikes_matter(scenario, policy) and next(strikes(scenario)).seconds < LONG_RUN_SECONDS:
         return None
     precision = scenario.machine.matrix_precision
     return FunctionalClass(scenario.model, scenario.data, scenario.run, policy.relaxed_lookup, precision)
@@ -186,7 +186,7 @@ def _untrained_to_its_end(m: Machine, traffic: Traffic) -> Run | None:
         untrained_run, _ = follow_run(m, traffic, None, untrained_resolve(m))
     except CannotRun:
         return None  # training may fail before
-    may_change = (untrained_run.crashes or untrained_run.strikes) and strikes_matter(m.scenario, m.log_policy)
+    may_change = (untrained_run.crashes or untrained_run.passed_strikes) and strikes_matter(m.scenario, m.log_policy)
     return untrained_run if untrained_run.completed and not may_change else None
 
 
@@ -198,7 +198,7 @@ def untrained_resolve(m: Machine) -> Resolve[None]:
 
     def resolve(segment: Segment, outage: Outage | None, state: None) -> tuple[Resumption, None]:
         if outage is None:
-            return Resumption(segment.last, segment.last), None
+            return Resumption(segment.end_batch, segment.end_batch), None
         try:
             return Resumption(*recovered_batches(m, segment, outage)) if m.log_policy.log else Resumption(0, 0), None
         except CannotRun as error:
@@ -240,9 +240,9 @@ def _ends(finished_run: Run) -> Iterator[tuple[int, float]]:
         ends = segment.timeline.batch_ends
         count = len(ends)
         if segment.cut:
-            count = max(segment.cut.finished, next(crashes).resumption.embedding_batch - segment.first)
+            count = max(segment.cut.batches_ended, next(crashes).resumption.embedding_batch - segment.first_batch)
         for index in range(count):
-            yield segment.first + index, segment.begin + min(float(ends[index]), segment.length)
+            yield segment.first_batch + index, segment.begin_seconds + min(float(ends[index]), segment.length_seconds)
 
 
 def _trained(
@@ -265,10 +265,10 @@ def _trained(
     try:
         start = scaled_learner(class_scenario, batch_source, batches, meter, training_class.relaxed_lookup)
         start = resumed_learner(start, resume, meter, is_shared=True)
-        predictions.update(resume.predictions if resume and start.resume else {})
+        predictions.update(resume.predictions if resume and start.stopped_stretch else {})
         stretch = train_without_flips(start, batches, on_batch)
     except TrainingStopped as stop:
-        stopped = StoppedRun(stop.batch, meter.done, stop.trained, tuple(meter.rows), predictions, shared=True)
+        stopped = StoppedRun(stop.batch, meter.batches_done, stop.trained, tuple(meter.rows), predictions, is_shared=True)
         raise RunStopped(str(stop), stopped) from stop
     except CannotRun as error:
         return Training(refusal=str(error))

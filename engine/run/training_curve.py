@@ -17,7 +17,7 @@ from ..training.shape import scale_note, scaled_shape
 from ..training.step import StepResult
 from ..training.weights import Weights, initial_weights, rows_of, trained_arrays
 from ..workload.source import Source
-from .corruption import Bit
+from .crash_recovery import Bit
 from .learner import Learner, advance, crash_and_recover
 from .outage import Outage
 from .progress import Meter
@@ -43,24 +43,24 @@ class StoppedRun:
     """A run that was cancelled while it trained: all that it needs to end with the bytes of an uninterrupted run.
 
     batch: the next batch to train.
-    done: the number of trained batches, batches that were run again included.
-    trained: the part of the segment under way, with the weights at the start of `batch`.
+    batches_done: the number of trained batches, batches that were run again included.
+    stretch: the part of the segment under way, with the weights at the start of `batch`.
     rows, predictions: the training curve, and the predictions of the last pass by batch.
     unfinished: rows and predictions of batches that had not ended before the next fault.
     resumptions: the recoveries and ends of the segments before.
-    flipped: the bits of the table that have flipped in the segments before.
-    shared: True for the training of a functional class, which no fault touches.
+    flipped_bits: the bits of the table that have flipped in the segments before.
+    is_shared: True for the training of a functional class, which no fault touches.
     """
 
     batch: int
-    done: int
-    trained: TrainedStretch
+    batches_done: int
+    stretch: TrainedStretch
     rows: tuple[Row, ...]
     predictions: dict[int, Prediction]
     unfinished: tuple[tuple[Row, Prediction], ...] = ()
     resumptions: tuple[Resumption, ...] = ()
-    flipped: tuple[Bit, ...] = ()
-    shared: bool = False
+    flipped_bits: tuple[Bit, ...] = ()
+    is_shared: bool = False
 
 
 class RunStopped(Cancelled):
@@ -106,22 +106,22 @@ def initial_state(
     learner = scaled_learner(m.scenario, batch_source, batches, meter, m.log_policy.relaxed_lookup)
     state = TrainingState(m, learner, meter, last_pass_batch(m.scenario, batch_source, batches))
     learner = resumed_learner(learner, resume, meter, is_shared=False)
-    if resume is None or learner.resume is None:
+    if resume is None or learner.stopped_stretch is None:
         return state
     return replace(state, learner=learner, rows=resume.rows, predictions=resume.predictions, resume=resume)
 
 
 def resumed_learner(learner: Learner, run: StoppedRun | None, meter: Meter, is_shared: bool) -> Learner:
     """Return an untrained learner with the weights of a cancelled run, or unchanged if the run does not fit."""
-    if run is None or run.shared != is_shared or _sizes(run.trained.weights) != _sizes(learner.weights):
+    if run is None or run.is_shared != is_shared or _sizes(run.stretch.weights) != _sizes(learner.weights):
         meter.resume((), 0)
         return learner
-    meter.resume(run.rows, run.done)
-    stopped_weights = run.trained.weights
+    meter.resume(run.rows, run.batches_done)
+    stopped_weights = run.stretch.weights
     weights = replace(
         learner.weights, blocks=stopped_weights.blocks, mlp=stopped_weights.mlp, mlp_state=stopped_weights.mlp_state
     )
-    return replace(learner, weights=weights, batch=run.batch, flipped=run.flipped, resume=run.trained)
+    return replace(learner, weights=weights, batch=run.batch, flipped_bits=run.flipped_bits, stopped_stretch=run.stretch)
 
 
 def _sizes(weights: Weights) -> list[tuple[int, ...]]:
@@ -165,8 +165,8 @@ def train_segment(segment: Segment, outage: Outage | None, state: TrainingState)
     record = _SegmentRecord(state, segment)
     try:
         if outage is None:
-            learner, _ = advance(state.learner, state.machine, segment.last, record.on_batch, segment.flips)
-            resumption = Resumption(segment.last, segment.last)
+            learner, _ = advance(state.learner, state.machine, segment.end_batch, record.on_batch, segment.flips)
+            resumption = Resumption(segment.end_batch, segment.end_batch)
         else:
             learner, resumption, _ = crash_and_recover(state.learner, state.machine, segment, outage, record.on_batch)
     except TrainingStopped as stop:
@@ -199,18 +199,18 @@ class _SegmentRecord:
     def __init__(self, state: TrainingState, segment: Segment) -> None:
         self.state, self.segment = state, segment
         self.ends = segment.timeline.batch_ends
-        self.finished = segment.cut.finished if segment.cut else len(self.ends)
+        self.batches_ended = segment.cut.batches_ended if segment.cut else len(self.ends)
         self.rows: list[Row] = list(state.rows)
         self.predictions = dict(state.predictions)
         self.unfinished: list[tuple[Row, Prediction]] = list(state.resume.unfinished) if state.resume else []
 
     def on_batch(self, n: int, step: StepResult, batch: LocalBatch, evaluation: Evaluation | None) -> None:
         """Note one trained batch, or keep it apart if it had not ended before the cut; an OnBatch of training."""
-        index = n - self.segment.first
-        elapsed = self.segment.begin + min(float(self.ends[index]), self.segment.length)
+        index = n - self.segment.first_batch
+        elapsed = self.segment.begin_seconds + min(float(self.ends[index]), self.segment.length_seconds)
         row = curve_row(n, elapsed, step.loss, evaluation.auc_with_error if evaluation else None)
         row_and_prediction = row, (step.loss, batch.labels, step.logits)
-        if index < self.finished:
+        if index < self.batches_ended:
             self._note(*row_and_prediction)
         else:
             self.unfinished.append(row_and_prediction)
@@ -226,13 +226,13 @@ class _SegmentRecord:
         """Return the cancelled run, with the part of this segment that was trained."""
         return StoppedRun(
             stop.batch,
-            self.state.meter.done,
+            self.state.meter.batches_done,
             stop.trained,
             tuple(self.rows),
             self.predictions,
             tuple(self.unfinished),
             self.state.resumptions,
-            self.state.learner.flipped,
+            self.state.learner.flipped_bits,
         )
 
     def state_after(self, learner: Learner, resumption: Resumption) -> TrainingState:

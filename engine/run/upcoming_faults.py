@@ -13,52 +13,54 @@ FULL_SPEED = "full speed"  # no fault: the end of a slow-down
 
 
 class UpcomingFaults:
-    """The upcoming strikes, of which `next` is the first, None if there is none.
+    """The upcoming strikes.
 
-    `slow` counts the slow-downs under way, `flipped` the bits that flipped in outages; `passed` are the strikes so far that did
-    not stop the job.
+    next_strike: the first of them, None if there is none.
+    num_slow_downs: the number of slow-downs under way.
+    outage_flips: the number of bits that flipped in outages.
+    passed_strikes: the strikes so far that did not stop the job.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         self._coming = _timed(scenario)
         self._checked = scenario.policy.row_checksums and scenario.faults.silent_corruption_where == "table"
-        self.next = next(self._coming, None)
-        self.slow = self.flipped = self._switched = 0
-        self.passed: list[Strike] = []
+        self.next_strike = next(self._coming, None)
+        self.num_slow_downs = self.outage_flips = self._switched = 0
+        self.passed_strikes: list[Strike] = []
 
     def take(self, strike: Strike) -> None:
         """Take the next `strike`, and count its slow-down or flip."""
-        self.next = next(self._coming, None)
-        self.slow += slows_device(strike) - (strike.fault == FULL_SPEED)
-        self.passed += [] if self.stops(strike) else [strike]
+        self.next_strike = next(self._coming, None)
+        self.num_slow_downs += slows_device(strike) - (strike.fault == FULL_SPEED)
+        self.passed_strikes += [] if self.stops_job(strike) else [strike]
         self._switched += slows_device(strike)
-        if len(self.passed) > MAX_PASSED or self._switched > MAX_SLOW_DOWNS:
+        if len(self.passed_strikes) > MAX_PASSED or self._switched > MAX_SLOW_DOWNS:
             raise CannotRun(
                 f"Faults that do not stop the run, such as {strike.fault}, have "
-                f"struck {count(len(self.passed))} times by {figure(strike.at, 's')}, more than can be followed; "
+                f"struck {count(len(self.passed_strikes))} times by {figure(strike.seconds, 's')}, more than can be followed; "
                 "make faults rarer, or "
                 "shorten faults.detect_seconds and faults.restart_seconds."
             )
 
-    def stops(self, strike: Strike) -> bool:
+    def stops_job(self, strike: Strike) -> bool:
         """Return whether the strike stops the job.
 
         A flipped bit does so only if rows have checksums.
         """
-        return (strike.fault != FULL_SPEED and strike.kind.stops) or (self._checked and flips_bit(strike))
+        return (strike.fault != FULL_SPEED and strike.kind.stops_job) or (self._checked and flips_bit(strike))
 
     @property
-    def all_flipped(self) -> int:
+    def num_flipped(self) -> int:
         """The number of bits that have flipped so far."""
-        return sum(flips_bit(strike) for strike in self.passed)
+        return sum(flips_bit(strike) for strike in self.passed_strikes)
 
     def stop_before(self, end: float) -> Strike | None:
         """Take all strikes before `end` seconds up to one that stops the job, and return that one, or None."""
-        while (strike := self.next) is not None and strike.at < end:
+        while (strike := self.next_strike) is not None and strike.seconds < end:
             self.take(strike)
-            if self.stops(strike):
+            if self.stops_job(strike):
                 return strike
-            self.flipped += flips_bit(strike)
+            self.outage_flips += flips_bit(strike)
         return None
 
 
@@ -76,10 +78,10 @@ def _timed(scenario: Scenario) -> Iterator[Strike]:
     """Yield the strikes and the ends of slow-downs, in order of time."""
     ends: list[float] = []
     for strike in strikes(scenario):
-        while ends and ends[0] <= strike.at:
+        while ends and ends[0] <= strike.seconds:
             yield Strike(heappop(ends), FULL_SPEED)
         if slows_device(strike):
-            heappush(ends, strike.at + scenario.faults.fail_slow_seconds)
+            heappush(ends, strike.seconds + scenario.faults.fail_slow_seconds)
         yield strike
     while ends:
         yield Strike(heappop(ends), FULL_SPEED)

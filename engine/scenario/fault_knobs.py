@@ -72,7 +72,7 @@ class Faults:
         unit="B",
         low=8,
         high=256,
-        only=(8, 64, 256),
+        allowed_numbers=(8, 64, 256),
         acts="outages",
     )
     silent_corruption_at_seconds: tuple[float, ...] = _instants("Silent corruption")
@@ -165,7 +165,7 @@ class Faults:
 class TraceEvent(NamedTuple):
     """An event of a trace: seconds, the fault's name, the node's number."""
 
-    at: float
+    seconds: float
     fault: str
     node: int
 

@@ -43,7 +43,7 @@ class Model:
         low=1,
         high=1000,
         by_table=True,
-        later=True,
+        added_later=True,
     )
     field_copies: int = knob(
         1,
@@ -75,7 +75,7 @@ class Model:
         "So many neighbours of the concatenated features are averaged into one before the top MLP, under interaction=concat.",
         low=1,
         high=1000,
-        later=True,
+        added_later=True,
     )
     projection_dim: int | None = knob(
         None,
@@ -84,7 +84,7 @@ class Model:
         "auto: the widest table's.",
         low=1,
         high=4096,
-        later=True,
+        added_later=True,
     )
     cross_layers: int = knob(3, "Cross layers", "Layers of the cross network.", low=1, high=64)
     cross_rank: int | None = knob(
@@ -104,7 +104,7 @@ class Model:
         "The optimizer of the dense layers, which know row-wise Adagrad as Adagrad; auto: the tables', or the first table's "
         "where they have several.",
         choices=OPTIMIZERS,
-        later=True,
+        added_later=True,
     )
     row_precision: str | tuple[str, ...] = knob(
         "fp32",
@@ -185,7 +185,7 @@ class Policy:
         "per table.",
         choices=("auto", "hbm", "uvm", "uvm-cache", "host"),
         by_table=True,
-        later=True,
+        added_later=True,
     )
     stashing: str = knob(
         "off",

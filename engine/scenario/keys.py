@@ -20,14 +20,14 @@ Fidelity = Literal["full", "estimate"]
 class KnobTexts(NamedTuple):
     """A group as it was written last.
 
-    of: the group itself.
+    group: the group itself.
     values: its values.
     texts: their texts by path.
     rows: a line for each knob; the line of a knob marked `later` is empty at its default.
     lines: all lines that are not empty.
     """
 
-    of: Any
+    group: Any
     values: tuple[Any, ...]
     texts: Mapping[str, str]
     rows: tuple[str, ...]
@@ -42,23 +42,23 @@ class _Writer:
         self.paths = tuple(path for path in KNOBS if path.rpartition(".")[0] == group)
         names = (path.rpartition(".")[2] for path in self.paths)
         self.values: Callable[[Any], Any] = attrgetter(*names, "__class__")  # a second name, so that the getter returns a tuple
-        self.last = KnobTexts(None, (_NO_VALUE,) * len(self.paths), {}, ("",) * len(self.paths), "")
+        self.last_texts = KnobTexts(None, (_NO_VALUE,) * len(self.paths), {}, ("",) * len(self.paths), "")
 
-    def written(self, scenario: Scenario) -> KnobTexts:
+    def write_group(self, scenario: Scenario) -> KnobTexts:
         """Return the group as text.
 
         The last texts may be from another thread, but are always complete.
         """
-        group, previous = getattr(scenario, self.group) if self.group else scenario, self.last
-        if group is previous.of:
+        group, previous = getattr(scenario, self.group) if self.group else scenario, self.last_texts
+        if group is previous.group:
             return previous
         values, texts, rows = self.values(group), dict(previous.texts), list(previous.rows)
         for number in compress(range(len(rows)), map(is_not, values, previous.values)):
             path = self.paths[number]
             texts[path] = text = knobs.write(KNOBS[path], knobs.check(KNOBS[path], values[number]))
-            rows[number] = "" if KNOBS[path].later and values[number] == KNOBS[path].default else f"{path}={text}"
-        self.last = KnobTexts(group, values, texts, tuple(rows), "\n".join(filter(None, rows)))
-        return self.last
+            rows[number] = "" if KNOBS[path].added_later and values[number] == KNOBS[path].default else f"{path}={text}"
+        self.last_texts = KnobTexts(group, values, texts, tuple(rows), "\n".join(filter(None, rows)))
+        return self.last_texts
 
 
 _NO_VALUE = object()
@@ -67,7 +67,7 @@ _WRITERS = tuple(_Writer(group) for group in ("", *GROUPS))
 
 def group_texts(scenario: Scenario) -> tuple[KnobTexts, ...]:
     """Return the scenario's groups as texts, for its key and for differences."""
-    return tuple(writer.written(scenario) for writer in _WRITERS)
+    return tuple(writer.write_group(scenario) for writer in _WRITERS)
 
 
 def texts(scenario: Scenario) -> dict[str, str]:

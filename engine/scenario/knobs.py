@@ -53,12 +53,12 @@ class Knob:
     label, help, unit: texts for the reader.
     low, high: inclusive range; `high` of a text is its length.
     choices: allowed words, or a function that returns them.
-    only: the allowed whole numbers, if not all of the range.
+    allowed_numbers: the allowed whole numbers, if not all of the range.
     log: True for a logarithmic slider.
     main: True for one of the main knobs.
     acts: the run in which the knob matters.
     learned: the generator draws by the knob, so training learns it, whether the estimate shows it or not.
-    later: added without moving results: keys leave the knob out at its default.
+    added_later: added without moving results: keys leave the knob out at its default.
     by_table: a value for all tables, or a tuple with one for each.
     parts: parts that a text may list, ';' between their names.
     needs: the fault or the knob without which the knob has no effect.
@@ -74,12 +74,12 @@ class Knob:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
-    only: tuple[int, ...] = ()
+    allowed_numbers: tuple[int, ...] = ()
     log: bool = False
     main: bool = False
     acts: Acts = "always"
     learned: bool = False
-    later: bool = False
+    added_later: bool = False
     by_table: bool = False
     parts: PartNames | None = None
     needs: str = ""
@@ -370,8 +370,8 @@ def _in_range(knob: Knob, number: Any) -> float | int:
     if (low is not None and number < low) or (high is not None and number > high):
         unit = f" {knob.unit}" if knob.unit else ""
         raise BadKnob(f"{knob.path}={number}{unit} is out of range; choose a number{_range(knob)}.")
-    if knob.only and number not in knob.only:
-        *smaller, largest = knob.only
+    if knob.allowed_numbers and number not in knob.allowed_numbers:
+        *smaller, largest = knob.allowed_numbers
         raise BadKnob(f"{knob.path}={number} does not exist; choose {', '.join(map(str, smaller))} or {largest}.")
     return _whole_number(number, knob, number) if _integral(knob) else float(number)
 

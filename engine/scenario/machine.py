@@ -192,7 +192,7 @@ class MachineKnobs:
         5, "CXL generation", "PCIe generation of the lanes under an automatic CXL bandwidth.", low=4, high=6
     )
     cxl_lanes: int = knob(
-        16, "CXL lanes", "Lanes under an automatic CXL bandwidth.", unit="lanes", low=1, high=16, only=(1, 2, 4, 8, 16)
+        16, "CXL lanes", "Lanes under an automatic CXL bandwidth.", unit="lanes", low=1, high=16, allowed_numbers=(1, 2, 4, 8, 16)
     )
     cxl_latency_ns: float | None = knob(
         None,
@@ -346,7 +346,7 @@ class MachineKnobs:
         unit="h",
         low=1,
         high=HOURS,
-        later=True,
+        added_later=True,
         acts="running costs",
     )
     owned_parts: str = knob(
@@ -356,7 +356,7 @@ class MachineKnobs:
         "expander card, chassis, near-data logic, embedding-server, gather-card.",
         high=4000,
         parts=OWNABLE,
-        later=True,
+        added_later=True,
     )
 
     def __post_init__(self) -> None:

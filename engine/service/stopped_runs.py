@@ -163,9 +163,9 @@ def _restored_content(content: Any, archive: Any) -> Any:
 
 
 def _run_content(run: StoppedRun) -> list[Any]:
-    trained, w = run.trained, run.trained.weights
+    trained, w = run.stretch, run.stretch.weights
     return [
-        run.done,
+        run.batches_done,
         trained.losses,
         [
             [n, evaluation.loss, evaluation.auc, evaluation.accuracy, evaluation.auc_error]
@@ -180,8 +180,8 @@ def _run_content(run: StoppedRun) -> list[Any]:
         [row for row, _ in run.unfinished],
         _joined_predictions([(0, *prediction) for _, prediction in run.unfinished]),
         [[r.embedding_batch, r.mlp_batch, r.fatal] for r in run.resumptions],
-        run.flipped,
-        run.shared,
+        run.flipped_bits,
+        run.is_shared,
     ]
 
 

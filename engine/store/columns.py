@@ -67,11 +67,6 @@ class Columns:
     last: int = 0
     kernels: frozenset[str] = frozenset()
 
-    @property
-    def finished(self) -> int:
-        """The number of points that are finished, with or without a result."""
-        return int(np.count_nonzero(self.state != UNFINISHED))
-
 
 def columns_of_keys(path: Path, keys: Sequence[str]) -> Columns:
     """Return the columns of any points by their keys, of one request or of several.

@@ -47,7 +47,7 @@ def result_text(result: Result) -> str:
 def row_text(result: Result) -> str:
     """Return a result as its row's text, without knobs at their defaults."""
     differs = {path: json_setting for path, _, json_setting in changed_knobs(_defaults()[0], group_texts(result.scenario))}
-    return _line({"scenario": differs, **result.beside_scenario()})
+    return _line({"scenario": differs, **result.without_knobs()})
 
 
 def complete_text(text: str) -> str:

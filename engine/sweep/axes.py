@@ -58,11 +58,11 @@ class Axis:
         return f"{self.path}:{values_text}"
 
     @property
-    def levels(self) -> bool:
+    def has_levels(self) -> bool:
         """Whether the axis has separate values, listed ones or whole numbers, rather than a continuum."""
         return self.span is None or declaration(self.path).kind in WHOLE_KINDS
 
-    def numbers(self, shares: Array) -> Array:
+    def axis_numbers(self, shares: Array) -> Array:
         """Return the axis numbers for shares from 0 to 1.
 
         They are numbers of the range, or indices of listed values.
@@ -71,12 +71,12 @@ class Axis:
             index: Array = np.minimum(np.floor(shares * len(self.values)), len(self.values) - 1)
             return index
         low, high = self.span.low, self.span.high
-        top = high + 1 if self.levels else high  # so that all whole numbers have equal shares
+        top = high + 1 if self.has_levels else high  # so that all whole numbers have equal shares
         positions = low * (top / low) ** shares if self.span.log else low + (top - low) * shares
-        axis_numbers: Array = np.clip(np.floor(positions) if self.levels else positions, low, high)
+        axis_numbers: Array = np.clip(np.floor(positions) if self.has_levels else positions, low, high)
         return axis_numbers
 
-    def value(self, number: float) -> Any:
+    def setting(self, number: float) -> Any:
         """Return the knob's setting at an axis number, rounded to a link's digits."""
         return self.values[int(number)] if self.span is None else _rounded_setting(declaration(self.path), float(number))
 
@@ -158,6 +158,8 @@ def _rounded_setting(knob: Knob, step: float) -> Any:
 
     It is whole, one of the allowed numbers, or has 12 digits.
     """
-    number: float = min(knob.only, key=lambda allowed: abs(allowed - step)) if knob.only else float(f"{step:.12g}")
+    number: float = (
+        min(knob.allowed_numbers, key=lambda allowed: abs(allowed - step)) if knob.allowed_numbers else float(f"{step:.12g}")
+    )
     number = round(number) if knob.kind in WHOLE_KINDS else number
     return (number,) if knob.kind in ("ints", "floats") else number

@@ -192,7 +192,7 @@ def open_pairs(pairs: Pairs) -> OpenedLink:
     version_note = _banner(parameters.pop("model", version.MODEL), renamed, parameters.pop("arithmetic", ""))
     banner = " ".join(filter(None, (version_note, link_parts.banner(parts))))
     name, crash = parameters.pop("preset", DEFAULT), parameters.pop("crash", "")
-    single_texts = {name: parameters.pop(name, "") for name in SINGLE_PARAMETERS}
+    single_texts = {field: parameters.pop(name, "") for name, field in SINGLE_PARAMETERS.items()}
     list_texts = {REPEATED_PARAMETERS[name]: tuple(texts) for name, texts in lists_by_name.items()}
     questions = LinkQuestions(**single_texts, **list_texts)  # type: ignore[arg-type]
     questions.check()

@@ -15,27 +15,28 @@ from .sweep import sampling
 MOST_BOUNDS, MOST_PINS, MOST_WORDS, MOST_PARTS = 20, 8, 200, 2000
 MOST_WITHIN = 1000
 NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
-SINGLE_PARAMETERS = (
-    "sample",
-    "pareto",
-    "pins",
-    "against",
-    "within",
-    "lose",
-    "objective",
-    "parts",
-    "prices",
-    "mode",
-    "view",
-    "metric",
-    "find",
-)
+# The fields of the questions by their parameter of a link.
+SINGLE_PARAMETERS = {
+    "sample": "sample",
+    "pareto": "pareto",
+    "pins": "pins",
+    "against": "baseline",
+    "within": "slowdown_percent",
+    "lose": "lose",
+    "objective": "objective",
+    "parts": "parts",
+    "prices": "prices",
+    "mode": "mode",
+    "view": "view",
+    "metric": "metric",
+    "find": "find",
+}
 REPEATED_PARAMETERS = {
-    "where": "where",
-    "only": "only",
+    "where": "bounds",
+    "only": "allowed_words",
     "require": "require",
     "run": "runs",
-}  # parameters that a link may repeat, by the field with their texts
+}  # parameters that a link may repeat
 VIEW = re.compile("[a-z0-9-]{1,40}")
 Pairs = list[tuple[str, str]]
 
@@ -45,18 +46,18 @@ class LinkQuestions:
     """The questions of a link, as texts; "" or empty where not asked.
 
     sample: the sampling of a sweep's points.
-    where: the bounds that points must keep.
+    bounds: the bounds that points must keep.
     pareto: the objectives of a Pareto front.
     pins: the pinned points, counted from 1.
     runs: the requests that the page Runs compares.
-    against: the baseline system of answers.
-    within: the percent by which a machine may be slower.
+    baseline: the baseline system of answers.
+    slowdown_percent: the percent by which a machine may be slower.
     require: the requirements on a machine in a verdict.
     lose: the largest loss by a failure in a verdict.
     objective: the quantity that a verdict minimises.
     parts: the parts that a verdict may use.
     prices: the year of a verdict's prices.
-    only: the words that knobs must have.
+    allowed_words: the words that knobs must have.
     mode: the method by which points are computed.
     view: the view of a page.
     metric: the metric that a page shows.
@@ -64,18 +65,18 @@ class LinkQuestions:
     """
 
     sample: str = ""
-    where: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
     pareto: str = ""
     pins: str = ""
     runs: tuple[str, ...] = ()
-    against: str = ""
-    within: str = ""
+    baseline: str = ""
+    slowdown_percent: str = ""
     require: tuple[str, ...] = ()
     lose: str = ""
     objective: str = ""
     parts: str = ""
     prices: str = ""
-    only: tuple[str, ...] = ()
+    allowed_words: tuple[str, ...] = ()
     mode: str = ""
     view: str = ""
     metric: str = ""
@@ -85,7 +86,7 @@ class LinkQuestions:
     def pairs(self) -> Pairs:
         """The questions as parameters of a link."""
         repeated_pairs = [(name, text) for name, field in REPEATED_PARAMETERS.items() for text in getattr(self, field)]
-        return [(name, text) for name in SINGLE_PARAMETERS if (text := getattr(self, name))] + repeated_pairs
+        return [(name, text) for name, field in SINGLE_PARAMETERS.items() if (text := getattr(self, field))] + repeated_pairs
 
     @property
     def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -93,17 +94,17 @@ class LinkQuestions:
 
         Raises BadKnob or BadLink.
         """
-        word_axes = tuple(map(sweep_axes.parse, self.only))
-        bad_text = next((text for text, axis in zip(self.only, word_axes, strict=True) if axis.span), None)
+        word_axes = tuple(map(sweep_axes.parse, self.allowed_words))
+        bad_text = next((text for text, axis in zip(self.allowed_words, word_axes, strict=True) if axis.span), None)
         if bad_text or len(word_axes) > MOST_BOUNDS or len({axis.path for axis in word_axes}) < len(word_axes):
             raise BadLink(
-                f"The link's only={(bad_text or self.only[0])[:80]!r} cannot be read; "
+                f"The link's only={(bad_text or self.allowed_words[0])[:80]!r} cannot be read; "
                 f"write only=KNOB:V1,V2 once per knob, for at most {MOST_BOUNDS}."
             )
         return tuple((axis.path, tuple(knobs.write(KNOBS[axis.path], setting) for setting in axis.values)) for axis in word_axes)
 
     @property
-    def pinned(self) -> tuple[int, ...]:
+    def pinned_points(self) -> tuple[int, ...]:
         """The pinned points, counted from 0; raises BadLink."""
         words = self.pins.split(",") if self.pins else []
         bad_words = [word for word in words if not (word.isascii() and word.isdecimal() and len(word) < 9 and int(word))]
@@ -119,16 +120,19 @@ class LinkQuestions:
 
         Names of results in bounds and objectives are checked by `answers.linked`.
         """
-        if len(self.where) > MOST_BOUNDS:
-            raise BadLink(f"The link has {len(self.where)} bounds (where=); at most {MOST_BOUNDS} are allowed.")
+        if len(self.bounds) > MOST_BOUNDS:
+            raise BadLink(f"The link has {len(self.bounds)} bounds (where=); at most {MOST_BOUNDS} are allowed.")
         if self.sample:
             sampling(self.sample)
-        if self.against and self.against not in variant_names("systems"):
-            hint = nearest_hint(self.against, variant_names("systems"), "systems")
-            raise BadLink(f"The link's baseline against={self.against[:80]!r} is not known; {hint}")
-        if self.within and not (NUMBER.fullmatch(self.within) and float(self.within) <= MOST_WITHIN):
+        if self.baseline and self.baseline not in variant_names("systems"):
+            hint = nearest_hint(self.baseline, variant_names("systems"), "systems")
+            raise BadLink(f"The link's baseline against={self.baseline[:80]!r} is not known; {hint}")
+        if self.slowdown_percent and not (
+            NUMBER.fullmatch(self.slowdown_percent) and float(self.slowdown_percent) <= MOST_WITHIN
+        ):
             raise BadLink(
-                f"The link's target within={self.within[:20]!r} cannot be read; write a percentage from 0 to {MOST_WITHIN}."
+                f"The link's target within={self.slowdown_percent[:20]!r} cannot be read; "
+                f"write a percentage from 0 to {MOST_WITHIN}."
             )
         if self.mode and self.mode not in get_args(Fidelity):
             raise BadLink(f"The link's mode={self.mode[:40]!r} is not known; write mode=estimate or mode=full.")
@@ -140,4 +144,4 @@ class LinkQuestions:
             raise BadLink(f"The link names parts (parts=) of {len(self.parts)} characters; at most {MOST_PARTS} are allowed.")
         if len(self.find) > MOST_WORDS:
             raise BadLink(f"The link looks for words (find=) of {len(self.find)} characters; at most {MOST_WORDS} are allowed.")
-        _ = self.pinned, self.words  # reading them is their check
+        _ = self.pinned_points, self.words  # reading them is their check

@@ -92,13 +92,13 @@ class Sweep(Sequence[Scenario]):
     def __post_init__(self) -> None:
         """Check axes and sampling, and that a point is possible; raises BadKnob."""
         _check(self.axes, self.sampling)
-        if not len(self._good):
+        if not len(self._possible_rows):
             refused = scenario_at(self.base, self._place(0), self.settings)
             raise BadKnob(refused.sentence if isinstance(refused, RefusedPlace) else "The axes span no point.")
 
     def __len__(self) -> int:
         """Return the number of possible points."""
-        return len(self._good)
+        return len(self._possible_rows)
 
     @overload
     def __getitem__(self, index: int) -> Scenario: ...
@@ -112,7 +112,7 @@ class Sweep(Sequence[Scenario]):
 
     def place(self, index: int) -> dict[str, Any]:
         """Return a point's value on each axis, by dotted path."""
-        return self._place(self._good[index])
+        return self._place(self._possible_rows[index])
 
     def changes(self, index: int) -> dict[str, Any]:
         """Return the knobs that differ on purpose from `base`: the settings, then the point's place."""
@@ -123,7 +123,7 @@ class Sweep(Sequence[Scenario]):
 
         Sampled ranges are cut into bins.
         """
-        numbers = self._numbers[self._good]
+        numbers = self._numbers[self._possible_rows]
         if not self.axes:
             return np.zeros((len(self), 0), dtype=int)
         columns = zip(self.axes, numbers.T, strict=True)
@@ -134,13 +134,13 @@ class Sweep(Sequence[Scenario]):
     def points(self) -> Iterator[Scenario | RefusedPlace]:
         """Yield all points in the order of the box, refused ones included."""
         possible_points, refused = iter(self), iter(self.refused)
-        for is_possible in self.fine:
+        for is_possible in self.is_possible:
             yield next(possible_points) if is_possible else next(refused)
 
     @cached_property
     def refused(self) -> tuple[RefusedPlace, ...]:
         """The combinations that no scenario can have, in their order."""
-        trials = (scenario_at(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.fine).tolist())
+        trials = (scenario_at(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.is_possible).tolist())
         return tuple(trial for trial in trials if isinstance(trial, RefusedPlace))
 
     @property
@@ -159,7 +159,9 @@ class Sweep(Sequence[Scenario]):
         Only one point of each model is made for it.
         """
         shaping = [number for number, axis in enumerate(self.axes) if axis.path.startswith("model.")]
-        _, first_rows, times = np.unique(self._numbers[self._good][:, shaping], axis=0, return_index=True, return_counts=True)
+        _, first_rows, times = np.unique(
+            self._numbers[self._possible_rows][:, shaping], axis=0, return_index=True, return_counts=True
+        )
         return sequence_note_of_points([self[index] for index in first_rows.tolist()], times.tolist())
 
     @property
@@ -172,7 +174,7 @@ class Sweep(Sequence[Scenario]):
         axis_numbers = (
             (self.axes[number], numbers[number]) for number in (range(len(self.axes)) if axis_indices is None else axis_indices)
         )
-        return {axis.path: axis.values[int(n)] if self._on_grid else axis.value(n) for axis, n in axis_numbers}
+        return {axis.path: axis.values[int(n)] if self._on_grid else axis.setting(n) for axis, n in axis_numbers}
 
     @property
     def _on_grid(self) -> bool:
@@ -187,17 +189,17 @@ class Sweep(Sequence[Scenario]):
             shape = tuple(len(axis.values) for axis in self.axes)
             return np.column_stack(np.unravel_index(_drawn_indices(prod(shape), self.sampling.count, self._seed), shape))
         shares = shares_of(self.sampling, len(self.axes), self._seed)
-        numbers = np.column_stack([axis.numbers(share) for axis, share in zip(self.axes, shares.T, strict=True)])
-        if not all(axis.levels for axis in self.axes):
+        numbers = np.column_stack([axis.axis_numbers(share) for axis, share in zip(self.axes, shares.T, strict=True)])
+        if not all(axis.has_levels for axis in self.axes):
             return numbers
         return numbers[np.sort(np.unique(numbers, axis=0, return_index=True)[1])]  # points on few levels repeat
 
     @cached_property
-    def _good(self) -> Array:
-        return np.flatnonzero(self.fine)
+    def _possible_rows(self) -> Array:
+        return np.flatnonzero(self.is_possible)
 
     @cached_property
-    def fine(self) -> Array:
+    def is_possible(self) -> Array:
         """Whether each point of the box is possible.
 
         Only knobs that can contradict each other are tried.

@@ -257,16 +257,16 @@ def loaded(batch: Spreads, pieces: Pieces, parts: int, weight: Floats | None = N
 
     The first two are multiplied by a `weight` of tables, (2, T), if given.
     """
-    weight = np.ones((2, batch.tables.shape[1])) if weight is None else weight
+    weight = np.ones((2, batch.table_demand.shape[1])) if weight is None else weight
     piece_shares, part_loads = shares(pieces.place, pieces.runs, parts), np.zeros((3, parts))
     offsets, spread_loads, length = np.zeros_like(piece_shares.first_share), [np.zeros(0)], 0
     for count in sorted({len(run) for run in pieces.runs}):
         in_run = piece_shares.share_count == count
-        spread_loads.append(batch.over(count, pieces.table[in_run]).reshape(-1))
+        spread_loads.append(batch.spread_over(count, pieces.table[in_run]).reshape(-1))
         offsets[in_run] = length + pieces.table[in_run] * 2 * count
         length += len(spread_loads[-1])
     joined = spread_loads[-1] if len(spread_loads) <= 2 else np.concatenate(spread_loads)
-    _load(pieces.table, pieces.width, piece_shares, batch.tables, weight, joined, offsets, part_loads)
+    _load(pieces.table, pieces.width, piece_shares, batch.table_demand, weight, joined, offsets, part_loads)
     return part_loads
 
 

@@ -122,8 +122,8 @@ def seen_share(laws: tuple[Popularity, ...], samples: int, min_count: int, rows:
     Only ids count that `samples` lookups hold `min_count` times or more, by Poisson.
     """
     parts = [rank_cells(law) for law in laws]
-    p = np.concatenate([part.mass / part.width for part in parts])
-    width = np.concatenate([part.width for part in parts]).astype(np.float64)
+    p = np.concatenate([part.mass / part.widths for part in parts])
+    width = np.concatenate([part.widths for part in parts]).astype(np.float64)
     order = np.argsort(-p, kind="stable")
     p, width = p[order], width[order]
     x = samples * p
@@ -156,8 +156,8 @@ def shares() -> Iterator[Figure]:
 def distinct(law: Popularity, samples: int) -> tuple[float, float]:
     """Return the expected ids in `samples` lookups: at least once, at least three times."""
     part = rank_cells(law)
-    x = samples * part.mass / part.width
-    return float(part.width @ -np.expm1(-x)), float(part.width @ (1 - np.exp(-x) * (1 + x + x * x / 2)))
+    x = samples * part.mass / part.widths
+    return float(part.widths @ -np.expm1(-x)), float(part.widths @ (1 - np.exp(-x) * (1 + x + x * x / 2)))
 
 
 def seen_ids() -> Iterator[Figure]:
@@ -176,7 +176,7 @@ def reuse_shares(law: Popularity, mean_uses: float) -> Floats:
     mean_uses: accesses per touched row.
     """
     part = rank_cells(law)
-    p, width = part.mass / part.width, part.width.astype(np.float64)
+    p, width = part.mass / part.widths, part.widths.astype(np.float64)
     low, high = 0.0, float(law.V) * mean_uses * 4
     for _ in range(HALVINGS):
         samples = (low + high) / 2

@@ -19,7 +19,7 @@ def expected_accesses(scenario: Scenario) -> Accesses:
     kinds = table_kinds(scenario)
     kind_lookups = np.array(kinds.pooling, dtype=np.float64) * scenario.data.batch_size
     steady = spectrum_accesses(table_spectra(kinds.laws), kind_lookups, scenario.data.locality)
-    accesses = Accesses(*(part[kinds.kind] for part in steady))
+    accesses = Accesses(*(part[kinds.kind_of_table] for part in steady))
     for amounts in accesses:
         amounts.flags.writeable = False
     return accesses

@@ -66,19 +66,19 @@ def _starts(counts: tuple[int, ...]) -> Ints:
 class RecentRows:
     """Hash sets of the rows of the latest two batches; `tally` changes the arrays in place.
 
-    offsets: (T+1,) tables' first rows.
+    first_rows: (T+1,) tables' first rows.
     start: (T+1,) first slot of each table in both halves.
     bits: (T,) binary logarithm of each table's slots.
     rows: (2, slots) rows of the two batches, EMPTY in a free slot.
-    again: (slots,) 1 where the row of the newer half is in the older half too.
+    in_both: (slots,) 1 where the row of the newer half is in the older half too.
     turn: (1,) number of the newer half.
     """
 
-    offsets: Ints
+    first_rows: Ints
     start: Ints
     bits: Ints
     rows: Ints
-    again: Bytes
+    in_both: Bytes
     turn: Ints
 
 
@@ -103,7 +103,7 @@ def tally_batch(recent: RecentRows, ids: Ints) -> Ints:
     Shared rows are in the batch before too; raw lookups meet such rows.
     """
     counts = np.zeros((3, len(recent.bits)), dtype=np.int64)
-    _tally(ids, table_ends(ids, recent.offsets), recent.start, recent.bits, recent.rows, recent.again, recent.turn, counts)
+    _tally(ids, table_ends(ids, recent.first_rows), recent.start, recent.bits, recent.rows, recent.in_both, recent.turn, counts)
     return counts
 
 

@@ -24,14 +24,14 @@ class Prepared:
 
     recipe: the recipe itself.
     sampler: alias tables to draw ranks from.
-    offsets: (T+1,) tables' first rows.
+    first_rows: (T+1,) tables' first rows.
     bags: (T+1,) positions of tables' lookups in a sample.
     location, spread: (F,) parameters of the dense features' log-normal law.
     """
 
     recipe: Recipe
     sampler: sampling.Sampler
-    offsets: Ints
+    first_rows: Ints
     bags: Ints
     location: Singles
     spread: Singles
@@ -65,7 +65,7 @@ def draw_dense(prepared: Prepared, n: int, samples: int) -> Singles:
 
 def draw_ids(prepared: Prepared, n: int, samples: int) -> Ints:
     """Return the ids of batch n; only ids of linked tables depend on each other."""
-    recipe, bags, first_rows = prepared.recipe, prepared.bags, prepared.offsets
+    recipe, bags, first_rows = prepared.recipe, prepared.bags, prepared.first_rows
     independent_ids = sampling.draw_ids(prepared.sampler, key(recipe.seed, Purpose.IDS, n), bags * samples, first_rows)
     starts = bag_starts(prepared, n, samples) if recipe.links else None
     return link_samples(independent_ids, n, recipe, bags, first_rows, starts)

@@ -89,11 +89,11 @@ def locality_law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
     popularity, sampler = prepared.recipe.popularities[table], prepared.sampler
     part = rank_cells(popularity)
     low, high = sampler.start[sampler.law[table]], sampler.start[sampler.law[table] + 1]
-    tables = (sampler.keep[low:high], sampler.alias[low:high], sampler.first[low:high], sampler.width[low:high])
-    inside_ranks = np.clip(popularity.rows - part.first, 0, part.width)
-    beyond_share = float((part.mass * (1 - inside_ranks / part.width)).sum())  # no product: its last bit is the processor's
-    shares = (part.mass[: part.alone], part.scale, popularity.s, popularity.q - len(popularity.heavy) + 1)
-    return tables, shares, (popularity.rows, int(prepared.offsets[table]), beyond_share / popularity.rows)
+    tables = (sampler.keep[low:high], sampler.alias[low:high], sampler.first_ranks[low:high], sampler.widths[low:high])
+    inside_ranks = np.clip(popularity.rows - part.first_ranks, 0, part.widths)
+    beyond_share = float((part.mass * (1 - inside_ranks / part.widths)).sum())  # no product: its last bit is the processor's
+    shares = (part.mass[: part.num_single_cells], part.scale, popularity.s, popularity.q - len(popularity.heavy) + 1)
+    return tables, shares, (popularity.rows, int(prepared.first_rows[table]), beyond_share / popularity.rows)
 
 
 @entry_kernel

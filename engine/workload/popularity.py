@@ -40,7 +40,7 @@ class Popularity:
     s, q: exponent and shift of the weight.
     V: number of ranks; ranks beyond the table's rows share rows by a stable hash, so V may exceed them by far.
     rows: rows of the table.
-    once: share of ids that hardly come back, as many as any run needs; these ids too share the table's rows by hash.
+    once_share: share of ids that hardly come back, as many as any run needs; these ids too share the table's rows by hash.
     """
 
     heavy: tuple[float, ...]
@@ -49,24 +49,24 @@ class Popularity:
     q: float
     V: int
     rows: int
-    once: float = 0.0
+    once_share: float = 0.0
 
 
 class TableKinds(NamedTuple):
     """Kinds of tables: tables of one kind have the same law and pooling, and are computed once.
 
     laws, pooling: law and pooling factor of each kind, in the order of first tables.
-    tables: (kinds,) number of tables of each kind.
-    kind: (T,) number of each table's kind.
+    table_counts: (kinds,) number of tables of each kind.
+    kind_of_table: (T,) number of each table's kind.
     """
 
     laws: tuple[Popularity, ...]
     pooling: tuple[int, ...]
-    tables: Ints
-    kind: Ints
+    table_counts: Ints
+    kind_of_table: Ints
 
 
-@memoised(most=100_000, size=lambda kinds: len(kinds.kind))
+@memoised(most=100_000, size=lambda kinds: len(kinds.kind_of_table))
 def table_kinds(scenario: Scenario) -> TableKinds:
     """Return the kinds of a scenario's tables."""
     kind_numbers: dict[tuple[Popularity, int], int] = {}
@@ -159,18 +159,18 @@ ENDLESS = 2**40  # ranks of ids that hardly come back
 class Cells:
     """Runs of ranks in order.
 
-    first: first rank of each run, 0 the hottest.
-    width: ranks of each run.
+    first_ranks: first rank of each run, 0 the hottest.
+    widths: ranks of each run.
     mass: share of lookups of each run.
     scale: factor from (r+q)^-s to the share of rank r.
-    alone: number of leading runs that hold exactly one rank.
+    num_single_cells: number of leading runs that hold exactly one rank.
     """
 
-    first: Ints
-    width: Ints
+    first_ranks: Ints
+    widths: Ints
     mass: Floats
     scale: float
-    alone: int
+    num_single_cells: int
 
 
 def rank_cells(popularity: Popularity) -> Cells:
@@ -183,8 +183,8 @@ def _cells(popularity: Popularity) -> Cells:
     heavy = np.array(popularity.heavy)
     edges = _edges(popularity.V) if popularity.mass > 0 else np.array([1])
     weight = zipf_mass(edges[:-1], edges[1:], popularity.s, popularity.q)
-    once_mass = np.full(int(popularity.once > 0), popularity.once)
-    total_mass = heavy.sum() + popularity.mass + popularity.once
+    once_mass = np.full(int(popularity.once_share > 0), popularity.once_share)
+    total_mass = heavy.sum() + popularity.mass + popularity.once_share
     scale = popularity.mass / total_mass / weight.sum() if len(weight) else 0.0
     first_ranks = np.concatenate((np.arange(len(heavy)), len(heavy) + edges - 1))[: len(heavy) + len(weight) + len(once_mass)]
     width = np.concatenate((np.ones(len(heavy), dtype=np.int64), np.diff(edges), np.full(len(once_mass), ENDLESS)))

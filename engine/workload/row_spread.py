@@ -29,36 +29,36 @@ SALT = np.uint64(0x5851F42D4C957F2D)  # makes parts independent of how ranks fol
 class Spreads(NamedTuple):
     """Lookups and unique rows of a batch by table, and their spread over parts.
 
-    tables: (2, T) lookups and unique rows.
-    first: (T,) global numbers of the tables' first rows.
+    table_demand: (2, T) lookups and unique rows.
+    first_rows: (T,) global numbers of the tables' first rows.
     laws: popularity of each table.
     locality: chance that a use is soon followed by another.
-    known: computed on demand, by number of parts P: flags of the computed tables, and (T, 2, P) lookups and unique rows of each
-        part.
+    spreads_by_parts: computed on demand, by number of parts P: flags of the computed tables, and (T, 2, P) lookups and unique
+        rows of each part.
     """
 
-    tables: Floats
-    first: Ints
+    table_demand: Floats
+    first_rows: Ints
     laws: tuple[Popularity, ...]
     locality: float
-    known: dict[int, tuple[Flags, Floats]]
+    spreads_by_parts: dict[int, tuple[Flags, Floats]]
 
-    def over(self, parts: int, tables: Ints) -> Floats:
+    def spread_over(self, parts: int, tables: Ints) -> Floats:
         """Return (T, 2, P) lookups and unique rows of each of `parts` parts.
 
         Other tables may be unset.
         """
         with FILL_LOCK:
-            if parts not in self.known:
-                if sum(amounts.size for _, amounts in self.known.values()) > MAX_KEPT_NUMBERS:
-                    self.known.clear()
-                self.known[parts] = np.zeros(len(self.laws), dtype=np.bool_), np.empty((len(self.laws), 2, parts))
-            is_entered, part_amounts = self.known[parts]
+            if parts not in self.spreads_by_parts:
+                if sum(amounts.size for _, amounts in self.spreads_by_parts.values()) > MAX_KEPT_NUMBERS:
+                    self.spreads_by_parts.clear()
+                self.spreads_by_parts[parts] = np.zeros(len(self.laws), dtype=np.bool_), np.empty((len(self.laws), 2, parts))
+            is_entered, part_amounts = self.spreads_by_parts[parts]
             alike_tables: dict[tuple[int, float, float], list[int]] = {}
             for table in tables[~is_entered[tables]].tolist():
-                alike_tables.setdefault((id(self.laws[table]), *self.tables[:, table].tolist()), []).append(table)
+                alike_tables.setdefault((id(self.laws[table]), *self.table_demand[:, table].tolist()), []).append(table)
             for (_, lookups, unique), group in alike_tables.items():
-                enter_spread(self.laws[group[0]], lookups, unique, self.locality, self.first, np.array(group), part_amounts)
+                enter_spread(self.laws[group[0]], lookups, unique, self.locality, self.first_rows, np.array(group), part_amounts)
                 is_entered[group] = True
         return part_amounts
 
@@ -138,8 +138,9 @@ def _hottest(law: Popularity) -> tuple[Ints, Floats]:
     """Return the numbers of a table's hottest rows inside the table, and each row's share of lookups."""
     if law.rows > EXACT_ROWS:  # a rank is a row there
         law_cells = rank_cells(law)
-        hot_cells = law_cells.first < HOT_ROWS
-        p = np.repeat((law_cells.mass / law_cells.width)[hot_cells], np.minimum(law_cells.width[hot_cells], HOT_ROWS))[:HOT_ROWS]
+        hot_cells = law_cells.first_ranks < HOT_ROWS
+        widths = law_cells.widths[hot_cells]
+        p = np.repeat(law_cells.mass[hot_cells] / widths, np.minimum(widths, HOT_ROWS))[:HOT_ROWS]
         return np.arange(len(p)), p
     p = row_shares(law)
     rows = np.argsort(-p, kind="stable")[:HOT_ROWS]

@@ -36,7 +36,7 @@ class Recipe:
     seed: seed of all random streams.
     click_rate: mean of the labels.
     links: groups of tables that linked samples share a quantile in.
-    linked: share of linked samples.
+    linked_share: share of linked samples.
     length_cv: coefficient of variation of each table's bag lengths.
     """
 
@@ -46,7 +46,7 @@ class Recipe:
     seed: int
     click_rate: float
     links: Links = ()
-    linked: float = 0.0
+    linked_share: float = 0.0
     length_cv: tuple[float, ...] = ()
 
 
@@ -85,15 +85,15 @@ class Sampler(NamedTuple):
     start: (laws+1,) first cell of each law; table t uses the cells `start[law[t]]` to `start[law[t] + 1]`.
     keep: chance that a cell keeps a draw that falls on it.
     alias: cell that takes the draw otherwise.
-    first, width: first rank and number of ranks of each cell.
+    first_ranks, widths: first rank and number of ranks of each cell.
     """
 
     law: Ints
     start: Ints
     keep: Floats
     alias: Slots
-    first: Ints
-    width: Ints
+    first_ranks: Ints
+    widths: Ints
 
 
 def sampler(popularities: Sequence[Popularity]) -> Sampler:
@@ -109,8 +109,8 @@ def sampler(popularities: Sequence[Popularity]) -> Sampler:
     tables = [alias_table(part.mass) for part in parts]
     start = np.cumsum([0] + [len(part.mass) for part in parts])
     keep, alias = (np.concatenate(column) for column in zip(*tables, strict=True))
-    first_ranks, width = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "width"))
-    return Sampler(np.array(law), start, keep, alias, first_ranks, width)
+    first_ranks, widths = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first_ranks", "widths"))
+    return Sampler(np.array(law), start, keep, alias, first_ranks, widths)
 
 
 def alias_table(mass: Floats) -> tuple[Floats, Slots]:
@@ -168,14 +168,14 @@ def draw_ids(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> I
 
 @entry_kernel
 def _draw(ids: Ints, key: np.uint64, layout: Ints, offsets: Ints, sampler: Sampler) -> None:
-    law, start, keep, alias, first_ranks, width = sampler
+    law, start, keep, alias, first_ranks, widths = sampler
     for table in range(len(law)):
         low = np.uint64(start[law[table]])
         count = start[law[table] + 1] - start[law[table]]
         rows = offsets[table + 1] - offsets[table]
         for slot in range(layout[table], layout[table + 1]):
             word = mix(key + np.uint64(slot + 1) * GOLDEN)
-            rank = draw_rank(word, low, count, keep, alias, first_ranks, width)
+            rank = draw_rank(word, low, count, keep, alias, first_ranks, widths)
             if rank >= rows:
                 rank = fold(rank, rows)
             ids[slot] = offsets[table] + rank
@@ -188,7 +188,7 @@ def link_samples(ids: Ints, n: int, recipe: Recipe, bags: Ints, offsets: Ints, s
     """
     samples, random = len(ids) // int(bags[-1]), stream(recipe.seed, Purpose.LINKS, n)
     for group in recipe.links:
-        is_linked = random.random(samples) < recipe.linked
+        is_linked = random.random(samples) < recipe.linked_share
         ends = [_ends(table, samples, bags, starts) for table in group]
         quantile = random.random((samples, max(int(np.diff(table_ends).max()) for table_ends in ends)))
         for table, table_ends in zip(group, ends, strict=True):
@@ -213,7 +213,7 @@ def head_quantile(law: Popularity, rows: float) -> float:
     Ranks that fold back onto these rows are left out.
     """
     part = rank_cells(law)
-    ends = np.concatenate(([0], part.first + part.width))
+    ends = np.concatenate(([0], part.first_ranks + part.widths))
     return float(np.interp(rows, ends, np.concatenate(([0.0], np.cumsum(part.mass))))) if rows < law.rows else 1.0
 
 
@@ -223,7 +223,7 @@ def rows_at(law: Popularity, quantile: Floats) -> Ints:
     ends = np.cumsum(part.mass)
     cell = np.minimum(np.searchsorted(ends, quantile * ends[-1], side="right"), len(ends) - 1)
     cell_position = (quantile * ends[-1] - ends[cell]) / part.mass[cell] + 1
-    ranks = part.first[cell] + np.clip(cell_position * part.width[cell], 0, part.width[cell] - 1).astype(np.int64)
+    ranks = part.first_ranks[cell] + np.clip(cell_position * part.widths[cell], 0, part.widths[cell] - 1).astype(np.int64)
     rows: Ints = _folded(ranks.ravel(), law.rows).reshape(ranks.shape)
     return rows
 

@@ -69,7 +69,7 @@ class Generated:
     kept: KeptIds | None = None
     training_samples = None  # the generator has no end
     digest = ""
-    room = None
+    max_lookups = None
 
     def ids(self, n: int) -> Ints:
         """Return the ids of batch n."""
@@ -111,17 +111,17 @@ class Recorded:
     """Batches of a file, by number; the file's last samples are held out.
 
     file: samples of the file.
-    first: (T+1,) tables' first rows; tables may be copies of the file's fields.
+    first_rows: (T+1,) tables' first rows; tables may be copies of the file's fields.
     batch_size: samples of a batch.
     kept: ids that an earlier pass has read, None where they are read anew.
-    numbered: (T,) whether a table numbers its ids in the order first seen.
+    is_numbered: (T,) whether a table numbers its ids in the order first seen.
     """
 
     file: Recording
-    first: Ints
+    first_rows: Ints
     batch_size: int
     kept: KeptIds | None = None
-    numbered: tuple[bool, ...] = ()
+    is_numbered: tuple[bool, ...] = ()
 
     @property
     def training_samples(self) -> int:
@@ -134,7 +134,7 @@ class Recorded:
         return self.file.digest
 
     @cached_property
-    def room(self) -> Ints | None:
+    def max_lookups(self) -> Ints | None:
         """(T,) largest lookups of a batch by table; None where all batches have as many."""
         if self.file.lengths is None:
             return None
@@ -169,7 +169,7 @@ class Recorded:
 
     @property
     def _copies(self) -> int:
-        return (len(self.first) - 1) // self.file.tables
+        return (len(self.first_rows) - 1) // self.file.tables
 
     def _rows(self, n: int) -> Ints:
         """Return the samples of batch n, wrapping over the end of a pass."""
@@ -180,14 +180,20 @@ class Recorded:
         return Batch(dense, ids, labels, self._starts(rows))
 
     def _ids(self, rows: Ints) -> Ints:
-        tokens, begins, lengths = self.file.some(rows)
-        ids = global_ids(tokens, begins, lengths, self.first, self.file.hashed)
+        tokens, begins, lengths = self.file.tokens_of(rows)
+        ids = global_ids(tokens, begins, lengths, self.first_rows, self.file.hashed)
         ends = np.cumsum(np.concatenate(([0], np.tile(lengths.sum(axis=0), self._copies))))
         for table, index in enumerate(self.file.indexes):
-            if index is not None and self.numbered[table]:
+            if index is not None and self.is_numbered[table]:
                 part = ids[ends[table] : ends[table + 1]]
                 fill_numbered_rows(
-                    tokens, begins[:, table], lengths[:, table], index.known, index.slots, int(self.first[table]), part
+                    tokens,
+                    begins[:, table],
+                    lengths[:, table],
+                    index.known_tokens,
+                    index.slots,
+                    int(self.first_rows[table]),
+                    part,
                 )
         return ids
 
@@ -213,7 +219,7 @@ def source(scenario: Scenario, file: Recording | None = None) -> Source:
     data_knobs = scenario.data
     if file is not None:
         check_fits(scenario, sample_shape(file))
-        return Recorded(file, offsets(scenario.model), data_knobs.batch_size, numbered=numbered_tables(scenario, file))
+        return Recorded(file, offsets(scenario.model), data_knobs.batch_size, is_numbered=numbered_tables(scenario, file))
     data_recipe = recipe(scenario)
     stream = LocalityStream(data_recipe, data_knobs.batch_size, data_knobs.locality) if data_knobs.locality > 0 else None
     return Generated(data_recipe, data_knobs.batch_size, data_knobs.held_out_samples, stream)

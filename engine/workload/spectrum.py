@@ -55,7 +55,7 @@ def table_spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
 def id_space(s: Scenario, tables: Sequence[int] | None = None) -> Spectrum:
     """Return the classes of all tables' rows, or of some tables', as one space weighted by pooling."""
     kinds = table_kinds(s)
-    count = kinds.tables if tables is None else np.bincount(kinds.kind[list(tables)], minlength=len(kinds.laws))
+    count = kinds.table_counts if tables is None else np.bincount(kinds.kind_of_table[list(tables)], minlength=len(kinds.laws))
     return _id_space(kinds.laws, kinds.pooling, tuple(count.tolist()))
 
 
@@ -77,10 +77,10 @@ def head_mass(space: Spectrum, hottest: float | Sequence[float] | Floats) -> Flo
 def row_shares(popularity: Popularity) -> Floats:
     """Return the share of lookups of each row of a table of at most EXACT_ROWS rows."""
     part = rank_cells(popularity)
-    p = np.repeat(part.mass / part.width, np.clip(EXACT_RANKS - part.first, 0, part.width))
+    p = np.repeat(part.mass / part.widths, np.clip(EXACT_RANKS - part.first_ranks, 0, part.widths))
     row = np.zeros(popularity.rows)
     _fold_ranks(p, row)
-    row += (1.0 - row.sum()) / popularity.rows if part.width.sum() > EXACT_RANKS else 0.0
+    row += (1.0 - row.sum()) / popularity.rows if part.widths.sum() > EXACT_RANKS else 0.0
     return row
 
 
@@ -92,9 +92,9 @@ def _fold_ranks(p: Floats, row: Floats) -> None:
 
 def _spread(popularity: Popularity) -> tuple[Floats, Floats]:
     part = rank_cells(popularity)
-    ranks = np.clip(popularity.rows - part.first, 0, part.width).astype(np.float64)
-    p = part.mass / part.width
-    beyond_share = max(0.0, 1.0 - float(p @ ranks)) if part.width.sum() > popularity.rows else 0.0
+    ranks = np.clip(popularity.rows - part.first_ranks, 0, part.widths).astype(np.float64)
+    p = part.mass / part.widths
+    beyond_share = max(0.0, 1.0 - float(p @ ranks)) if part.widths.sum() > popularity.rows else 0.0
     untouched = popularity.rows - ranks.sum()
     return np.append(p, 0.0) + beyond_share / popularity.rows, np.append(ranks, untouched)
 

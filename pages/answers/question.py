@@ -40,7 +40,7 @@ def slowdown_target() -> float:
 
 def take_questions(questions: LinkQuestions) -> None:
     """Take over a link's baseline and target; only before widgets are drawn."""
-    st.session_state[CHOSEN_BASELINE], st.session_state[TARGET] = questions.against, questions.within or DEFAULT_TARGET
+    st.session_state[CHOSEN_BASELINE], st.session_state[TARGET] = questions.baseline, questions.slowdown_percent or DEFAULT_TARGET
 
 
 def reset_baseline() -> None:
@@ -59,7 +59,7 @@ def link_questions(questions: LinkQuestions) -> LinkQuestions:
     target = str(st.session_state.get(TARGET) or "")
     system = baseline_system(session.scenario())
     system = "" if system == default_baseline(session.scenario()) else system
-    return replace(questions, against=system, within="" if target == DEFAULT_TARGET else target)
+    return replace(questions, baseline=system, slowdown_percent="" if target == DEFAULT_TARGET else target)
 
 
 def draw_against(scenario: Scenario) -> None:

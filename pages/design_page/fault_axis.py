@@ -123,14 +123,14 @@ def strikes_in_order(scenario: Scenario, step: float) -> Iterator[PlacedStrike]:
     """
     offset = resumed = run_seconds = 0.0
     for strike in strikes(scenario):
-        if strike.at >= resumed:
-            run_seconds = strike.at - offset
-        if strike.kind.stops:
+        if strike.seconds >= resumed:
+            run_seconds = strike.seconds - offset
+        if strike.kind.stops_job:
             whole_batches = floor(run_seconds / step + DONE_TOLERANCE)
             restore, batches_back = _recovery(scenario, max(round(run_seconds / step - whole_batches, 1), 0.0))
-            resumed = strike.at + strike.detect + strike.repair + scenario.faults.restart_seconds + restore
+            resumed = strike.seconds + strike.detect + strike.repair + scenario.faults.restart_seconds + restore
             offset = resumed - (0.0 if batches_back is None else max(whole_batches - batches_back, 0) * step)
-        yield PlacedStrike(strike.at, run_seconds, strike.fault, offset)
+        yield PlacedStrike(strike.seconds, run_seconds, strike.fault, offset)
 
 
 @lru_cache(maxsize=64)
@@ -144,7 +144,7 @@ def _recovery(scenario: Scenario, share: float) -> tuple[float, int | None]:
     except EmberpoolError:
         return 0.0, 0
     first_batch = crash.resumption.embedding_batch
-    return crash.outage.restore, STRUCK_BATCH - first_batch if first_batch else None
+    return crash.outage.restore_seconds, STRUCK_BATCH - first_batch if first_batch else None
 
 
 def instant_of_batch(scenario: Scenario, step: float, batch: int) -> float:

@@ -95,7 +95,7 @@ def with_example_fault(scenario: Scenario) -> Scenario:
 
 def expected_faults(hazards: Mapping[str, Hazard], seconds: float) -> float:
     """Return the expected number of faults in so many seconds."""
-    return sum((seconds / hazard.mtbf if hazard.mtbf else 0.0) + len(hazard.at) for hazard in hazards.values())
+    return sum((seconds / hazard.mtbf if hazard.mtbf else 0.0) + len(hazard.listed_seconds) for hazard in hazards.values())
 
 
 def too_many_faults(scenario: Scenario) -> str:
@@ -171,4 +171,4 @@ def curve(scenario: Scenario, name: str) -> PeriodCurve | str:
 
 
 def _middle(coarse_curve: PeriodCurve) -> float:
-    return coarse_curve.daly or 10 * MINUTE
+    return coarse_curve.daly_period or 10 * MINUTE

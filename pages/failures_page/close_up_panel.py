@@ -64,7 +64,7 @@ def outage_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
     The sentence also says why an outage is long compared with a short run.
     """
     faults, outage = scenario.faults, detail.crash.outage
-    outage_seconds = outage.resumed - outage.at
+    outage_seconds = outage.resume_seconds - outage.stop_seconds
     knob_seconds = faults.detect_seconds + faults.restart_seconds
     trained = count(scenario.run.batches, "batch", "batches")
     return (
@@ -80,13 +80,13 @@ def outage_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
 def loss_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
     """Return a sentence on the lost batches and the batch where training goes on."""
     crash, resumed = detail.crash, detail.crash.resumption
-    outage_text = figure(crash.outage.resumed - crash.outage.at, "s")
+    outage_text = figure(crash.outage.resume_seconds - crash.outage.stop_seconds, "s")
     if resumed.embedding_batch == 0:
         title = title_of(scenario)
         return f"Power fails in batch {crash.batch}: {title} keeps no log, and training starts again after {outage_text}"
     stale = resumed.embedding_batch - resumed.mlp_batch
     mlps = f", the MLPs {count(stale, 'batch', 'batches')} older" if stale else ""
-    rerun_words = f"{count(crash.lost, 'batch', 'batches')} {'is' if crash.lost == 1 else 'are'}"
+    rerun_words = f"{count(crash.batches_lost, 'batch', 'batches')} {'is' if crash.batches_lost == 1 else 'are'}"
     return (
         f"Power fails in batch {crash.batch}: {outage_text} later training goes on at the start of batch "
         f"{resumed.embedding_batch}{mlps}; {rerun_words} run again"

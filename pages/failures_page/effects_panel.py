@@ -67,7 +67,7 @@ def recoveries_sentence(protection: ProtectionCampaigns) -> str:
 
 def effect_sentence(title: str, effect: AccuracyEffect) -> str:
     """Return a sentence on the accuracy that the chosen protection's recovery costs."""
-    if effect.exact:
+    if effect.is_exact:
         return f"{title}: {effect.sentence[0].lower()}{effect.sentence[1:].rstrip('.')}"
     auc_effect = next(
         measurement for measurement in effect.effects if (measurement.measure, measurement.moment) == ("auc", "at_end")

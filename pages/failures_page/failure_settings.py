@@ -146,7 +146,7 @@ def notes(scenario: Scenario, shown_scenario: Scenario, row: FailureRow) -> list
             f"{load_variant('faults', name).name} every {figure(hazard.mtbf, 's')}" for name, hazard in mix if hazard.mtbf
         )
         sentences.append(f"Failures are {rates_text}; a number written here makes all of them node crashes.")
-    listed_faults = sum(len(hazard.at) for hazard in hazards_of(shown_scenario).values())
+    listed_faults = sum(len(hazard.listed_seconds) for hazard in hazards_of(shown_scenario).values())
     if listed_faults:
         sentences.append(f"Besides, {count(listed_faults, 'fault')} at listed instants.")
     if not load_variant("protections", shown_scenario.policy.protection).periodic:
@@ -354,7 +354,7 @@ def _offers(shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Sce
 def _possible(offered_scenario: Scenario) -> str:
     """Return the chosen protection, or full checkpoints if the offered system refuses that."""
     protection = offered_scenario.policy.protection
-    return CURVE_PROTECTION if losses.loss_by_formula(offered_scenario, protection, {}).refused else protection
+    return CURVE_PROTECTION if losses.loss_by_formula(offered_scenario, protection, {}).refusal else protection
 
 
 def _take(pressed: Mapping[str, Any], row: FailureRow) -> None:

@@ -78,7 +78,7 @@ def means_table(campaigns: Campaigns) -> pd.DataFrame:
 def survival_table() -> pd.DataFrame:
     """Return one row a protection: the state that it gives back after each kind of fault."""
     rows = [
-        {"Protection": load_variant("protections", name).title, **load_variant("protections", name).keeps}
+        {"Protection": load_variant("protections", name).title, **load_variant("protections", name).fidelity_by_loss}
         for name in variant_names("protections")
     ]
     return pd.DataFrame(rows)
@@ -125,7 +125,7 @@ def periods_to_mark(
     named_periods = [NamedPeriod("lowest loss", *lowest_loss(curve, best_loss))]
     if chosen_loss and chosen_loss.period and chosen_loss.share:
         named_periods.append(NamedPeriod("yours", chosen_loss.period / MINUTE, 100 * chosen_loss.share.total))
-    formula = {"Daly": curve.daly, "Young": curve.young}
+    formula = {"Daly": curve.daly_period, "Young": curve.young_period}
     return (
         *named_periods,
         *(NamedPeriod(author, period_seconds / MINUTE) for author, period_seconds in formula.items() if period_seconds),
@@ -149,13 +149,13 @@ def best_period_sentence(curve: PeriodCurve, title: str, best_loss: ProtectionLo
     sentence = (
         f"{title} loses least when written every {figure(minutes * MINUTE, 's')}: {percent(lost_percent / 100)} of the time"
     )
-    return f"{sentence}; Daly's formula says {figure(curve.daly, 's')}" if curve.daly else sentence
+    return f"{sentence}; Daly's formula says {figure(curve.daly_period, 's')}" if curve.daly_period else sentence
 
 
 def fault_timeline(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
     """Return the phases around one fault: lane, what, start, end [s from the fault]."""
-    undone = min(max(recovery.replay, 0.0), recovery.at)
-    lead_seconds = min(recovery.at, undone + 0.6 * max(undone, _outage_seconds(recovery)))
+    undone = min(max(recovery.replay, 0.0), recovery.fault_seconds)
+    lead_seconds = min(recovery.fault_seconds, undone + 0.6 * max(undone, _outage_seconds(recovery)))
     rows: list[dict[str, Any]] = [
         {"lane": "Training", "what": "counts", "start": -lead_seconds, "end": -undone},
         {"lane": "Training", "what": "lost", "start": -undone, "end": 0.0},
@@ -176,7 +176,7 @@ def fault_timeline(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
 
 def _checkpoints(run: Campaign, newest: float, earliest: float) -> list[dict[str, float]]:
     """Return the checkpoints before a fault, from the one that recovery uses back to `earliest`."""
-    if not run.plan.every:
+    if not run.plan.checkpoint_interval:
         return []
     cycle, lasts = run.plan.cycle, run.plan.pause + run.plan.drain
     ends = [newest - k * cycle for k in range(50) if newest - k * cycle > earliest]
@@ -197,14 +197,13 @@ def recovery_sentence(run: Campaign, recovery: CampaignRecovery) -> str:
     """Return a sentence on one fault: its time, its outage, and its recovery."""
     title = load_variant("faults", recovery.fault).title
     outage_text = figure(_outage_seconds(recovery), "s")
-    times = "once" if recovery.again == 1 else count(recovery.again, "time")
-    interruption_words = f" after it was interrupted {times}" if recovery.again else ""
+    times = "once" if recovery.num_restarts == 1 else count(recovery.num_restarts, "time")
+    interruption_words = f" after it was interrupted {times}" if recovery.num_restarts else ""
     rows, mlps = count(recovery.embedding_batches), count(recovery.mlp_batches)
     outcome = {
         "lost": "nothing came back: training starts at batch 0",
         "lossy": f"embeddings {rows} and MLPs {mlps} batches behind come back",
         "exact": f"everything comes back; {retrained_text(recovery)}, {figure(recovery.replay, 's')}",
-    }[recovery.keeps]
-    return (
-        f"{title} after {figure(recovery.at, 's')}: training stands still for {outage_text}{interruption_words}, then {outcome}"
-    )
+    }[recovery.fidelity]
+    stop_text = f"{title} after {figure(recovery.fault_seconds, 's')}"
+    return f"{stop_text}: training stands still for {outage_text}{interruption_words}, then {outcome}"

@@ -117,7 +117,7 @@ def _total(loss: ProtectionLoss) -> float:
 
 def all_refused(month: MonthlyLosses) -> str:
     """Return the reason why no protection is possible, "" if one is."""
-    return "" if month.least.share else month.chosen.refused
+    return "" if month.least.share else month.chosen.refusal
 
 
 def draw_answer(month: MonthlyLosses, example: bool) -> None:
@@ -144,7 +144,7 @@ def reasons(month: MonthlyLosses) -> list[str]:
     """
     chosen_loss, least_loss = month.chosen, month.least
     if chosen_loss.share is None:
-        return [chosen_loss.refused]
+        return [chosen_loss.refusal]
     share = chosen_loss.share
     failure_seconds = losses.cost_of_failure(chosen_loss, month.hazards)
     costs = f", {figure(failure_seconds, 's')} each" if failure_seconds else ""
@@ -214,14 +214,14 @@ def draw(month: MonthlyLosses) -> None:
     losses_table = table(month)
     downloads.show(table_in_words(month), pinned="Protection")
     downloads.rows(losses_table, "emberpool-losses", "Download the losses as CSV")
-    if impossible := [f"{loss.title}: {loss.refused}" for loss in month.protections if loss.share is None]:
+    if impossible := [f"{loss.title}: {loss.refusal}" for loss in month.protections if loss.share is None]:
         with st.expander(f"Not possible here: {count(len(impossible), 'protection')}"):
             for sentence in impossible:
                 st.caption(escape_markdown(sentence))
     reason = losses.why_sentence(month.scenario, month.chosen) if month.chosen.share else ""
     st.caption(
         escape_markdown(
-            " ".join(filter(None, [reason, losses.hour_sentence(month.hour), month.hour.assumed])), most=answer.MAX_LETTERS
+            " ".join(filter(None, [reason, losses.hour_sentence(month.hour), month.hour.assumptions])), most=answer.MAX_LETTERS
         )
     )
 
@@ -288,7 +288,7 @@ def table(month: MonthlyLosses) -> pd.DataFrame:
             FAILURE_HOURS: month.hours(loss.share.failures) if loss.share else None,
             PERIOD: loss.period / MINUTE if loss.period else None,
             PRICE: loss.price,
-            REFUSED: loss.refused,
+            REFUSED: loss.refusal,
         }
         for loss in month.protections
     ])  # fmt: skip

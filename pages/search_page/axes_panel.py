@@ -145,8 +145,8 @@ def suggested_values(knob: Knob, base: Scenario) -> str:
         return ",".join(palette.family(base.system))
     if knob.kind == "switch":
         return "off,on"
-    if knob.kind == "choice" or knob.only:
-        return ",".join(knob.allowed or map(str, knob.only))
+    if knob.kind == "choice" or knob.allowed_numbers:
+        return ",".join(knob.allowed or map(str, knob.allowed_numbers))
     if knob.kind not in ("int", "float"):
         return ""
     present_value = values(base)[knob.path]

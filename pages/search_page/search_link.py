@@ -29,7 +29,7 @@ def from_link(link: OpenedLink) -> None:
     if link.axes and (link.questions.pins or pinned.PINS in st.session_state):
         sweep = axes_panel.swept_or_error(link.scenario, link.axes, link.questions.sample)
         if not isinstance(sweep, BadInput):
-            pinned.set_pins(sweep.digest, link.questions.pinned)
+            pinned.set_pins(sweep.digest, link.questions.pinned_points)
 
 
 def refusal(link: OpenedLink) -> str:
@@ -48,7 +48,7 @@ def _refused_pins(link: OpenedLink) -> str:
     sweep = axes_panel.swept_or_error(link.scenario, link.axes, link.questions.sample)
     if isinstance(sweep, BadInput):
         return ""  # the page shows the reason
-    absent_points = [point + 1 for point in link.questions.pinned if point >= len(sweep)]
+    absent_points = [point + 1 for point in link.questions.pinned_points if point >= len(sweep)]
     if not absent_points:
         return ""
     return f"The link pins point {count(absent_points[0])} (pins=) of a sweep that has {count(len(sweep))}; copy it again."

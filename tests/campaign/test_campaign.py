@@ -40,7 +40,7 @@ def campaigns(draw):
     plan = ProtectionPlan(
         step, 7.0 * step, every, pause, drain, 11.0, restore=draw(grain), restore_joules=13.0, partial=draw(st.booleans())
     )
-    plan = replace(plan, backup_every=draw(st.integers(0, 7)), backup_drain=draw(grain))
+    plan = replace(plan, backup_interval=draw(st.integers(0, 7)), backup_drain=draw(grain))
     useful = step * draw(st.sampled_from((1.0, 0.5)))
     end = draw(st.integers(1, 400)) / 4
     times = sorted(draw(st.lists(st.integers(0, int(end * 4) - 1).map(lambda n: n / 4), max_size=8)))
@@ -54,12 +54,12 @@ def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
     terms, arrivals, end = drawn
     state, counts = run_faults(terms, arrivals, end)
     slow = batch_by_batch.simulate(terms, arrivals, end)
-    seconds, extra = exact_sums(state.ledger.seconds), terms.plan.step - terms.useful
+    seconds, extra = exact_sums(state.ledger.seconds), terms.plan.step - terms.useful_seconds
     final = slow.batch + slow.rest
     again = min(max(slow.best - slow.batch, 0.0), slow.rest)
     assert counts == pytest.approx(final, abs=1e-9)
-    assert seconds["useful"] == pytest.approx(final * terms.useful, abs=1e-9)
-    assert seconds["replay"] == pytest.approx((slow.again + again) * terms.useful, abs=1e-9)
+    assert seconds["useful"] == pytest.approx(final * terms.useful_seconds, abs=1e-9)
+    assert seconds["replay"] == pytest.approx((slow.again + again) * terms.useful_seconds, abs=1e-9)
     executed = slow.spent["step"] / terms.plan.step
     assert seconds["checkpoint"] == pytest.approx(executed * extra + slow.spent["pause"], abs=1e-9)
     assert {name: seconds[name] for name in ("detect", "restart", "restore")} == pytest.approx(
@@ -69,7 +69,7 @@ def test_closed_arithmetic_agrees_with_going_batch_by_batch(drawn):
 
 def test_a_rare_copy_that_a_fault_cut_is_not_finished_by_training_on_from_a_later_batch():
     # Batch 2 is done at 1 s and its copy at 1.75 s; the fault at 1.5 s comes back at batch 3, and batch 4 comes too late.
-    plan = ProtectionPlan(0.5, 1.0, every=1, backup_every=2, backup_drain=0.75)
+    plan = ProtectionPlan(0.5, 1.0, checkpoint_interval=1, backup_interval=2, backup_drain=0.75)
     arrivals = [FaultArrival(1.5, "gpu", WAYS["gpu"]), FaultArrival(2.5, "bits", WAYS["bits"])]
     state, _ = run_faults(terms_of(plan, detect=0.0, restart=0.0), arrivals, 10.0)
     assert [recovery.embedding_batches for recovery in state.recoveries] == [0, 5]
@@ -79,17 +79,17 @@ def test_a_rare_copy_that_a_fault_cut_is_not_finished_by_training_on_from_a_late
 @examples(100)
 def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
     terms, arrivals, end = drawn
-    rare = max(terms.plan.backup_every, 1)
+    rare = max(terms.plan.backup_interval, 1)
     each = {"remote": 1 / rare}
-    plan = replace(terms.plan, written={"tape": 1.0}, watts=0.25, backup_every=rare, batch_written=each)
+    plan = replace(terms.plan, checkpoint_bytes={"tape": 1.0}, watts=0.25, backup_interval=rare, batch_bytes=each)
     terms = replace(terms, plan=plan)
     state, _ = run_faults(terms, arrivals, end)
     seconds, joules = exact_sums(state.ledger.seconds), exact_sums(state.ledger.joules)
     assert fsum(seconds.values()) == pytest.approx(end, rel=1e-9)
-    executed = exact_sums(state.ledger.trained).get("media", 0.0)
-    checkpoints = exact_sums(state.ledger.written).get("tape", 0.0)
+    executed = exact_sums(state.ledger.training_bytes).get("media", 0.0)
+    checkpoints = exact_sums(state.ledger.protection_bytes).get("tape", 0.0)
     restores = batch_by_batch.simulate(terms, arrivals, end).spent["restores"]
-    assert exact_sums(state.ledger.written).get("remote", 0.0) == pytest.approx(executed / rare)
+    assert exact_sums(state.ledger.protection_bytes).get("remote", 0.0) == pytest.approx(executed / rare)
     standing = end - executed * plan.step
     spent = executed * plan.joules + checkpoints * plan.checkpoint_joules + restores * plan.restore_joules
     assert fsum(joules.values()) == pytest.approx(spent + standing * terms.watts + end * plan.watts, rel=1e-9)
@@ -100,7 +100,7 @@ def test_I9_every_second_and_joule_of_a_campaign_is_booked_once(drawn):
 @examples(150)
 def test_I10_one_more_fault_never_raises_useful_work(drawn, data):
     terms, arrivals, end = drawn
-    if terms.plan.backup_every:  # who goes back to a rare copy of a batch does not stand still for its checkpoint
+    if terms.plan.backup_interval:  # who goes back to a rare copy of a batch does not stand still for its checkpoint
         terms = replace(terms, plan=replace(terms.plan, pause=0.0))
     more = FaultArrival(data.draw(st.integers(0, int(end * 4) - 1)) / 4, "gpu", WAYS[data.draw(st.sampled_from(sorted(WAYS)))])
     state, counts = run_faults(terms, arrivals, end)
@@ -110,7 +110,7 @@ def test_I10_one_more_fault_never_raises_useful_work(drawn, data):
 
 
 def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts():
-    plan = ProtectionPlan(1.0, 1.0, every=10, restore=4.0)
+    plan = ProtectionPlan(1.0, 1.0, checkpoint_interval=10, restore=4.0)
     arrivals = [
         FaultArrival(25.5, "gpu", WAYS["gpu"]),
         FaultArrival(30.0, "media", WAYS["media"]),
@@ -118,7 +118,7 @@ def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts()
     ]
     state, counts = run_faults(terms_of(replace(plan, restore_joules=13.0), fresh=2.0), arrivals, 100.0)
     (recovery,) = state.recoveries
-    assert (recovery.keeps, recovery.again, recovery.embedding_batches) == ("lost", 2, 25)
+    assert (recovery.fidelity, recovery.num_restarts, recovery.embedding_batches) == ("lost", 2, 25)
     # 4.5 s and 4 s of abandoned attempts, then 3 s of detection, 5 s of restart and 6 s until first values are there.
     assert counts == 100 - 25.5 - 4.5 - 4.0 - 14.0
     # Nothing was read back: idle watts alone.
@@ -126,7 +126,7 @@ def test_a_fault_during_a_recovery_starts_it_over_and_the_worst_of_both_counts()
 
 
 def test_a_partial_recovery_replays_nothing_and_says_what_went_back():
-    plan = ProtectionPlan(1.0, 1.0, every=10, restore=4.0, partial=True)
+    plan = ProtectionPlan(1.0, 1.0, checkpoint_interval=10, restore=4.0, partial=True)
     state, counts = run_faults(terms_of(plan), [FaultArrival(25.5, "line", WAYS["line"])], 100.0)
     (recovery,) = state.recoveries
     assert (recovery.embedding_batches, recovery.mlp_batches, recovery.replay) == (5, 0, 0.0)
@@ -137,21 +137,21 @@ def test_a_partial_recovery_replays_nothing_and_says_what_went_back():
 
 def test_what_once_counted_counts_still_after_a_partial_recovery():
     """The copy that drained while a fault cut its batch is not undone with that batch."""
-    plan = ProtectionPlan(1.0, 1.0, every=2, drain=1.5, partial=True)
+    plan = ProtectionPlan(1.0, 1.0, checkpoint_interval=2, drain=1.5, partial=True)
     arrivals = [FaultArrival(3.75, "line", WAYS["line"]), FaultArrival(12.0, "gpu", WAYS["gpu"])]
     state, _ = run_faults(terms_of(plan), arrivals, 30.0)
     assert [recovery.embedding_batches for recovery in state.recoveries] == [1, 1]
 
 
 def test_an_old_mlp_is_told_apart_from_the_embeddings():
-    plan = ProtectionPlan(1.0, 1.0, every=1, stale=30)
+    plan = ProtectionPlan(1.0, 1.0, checkpoint_interval=1, mlp_age=30)
     state, _ = run_faults(terms_of(plan), [FaultArrival(50.5, "line", WAYS["line"])], 100.0)
     assert (state.recoveries[0].embedding_batches, state.recoveries[0].mlp_batches) == (0, 30)
 
 
 def test_a_slow_stretch_costs_its_share_and_destroys_nothing():
     plan = ProtectionPlan(1.0, 1.0)
-    slow = FaultArrival(10.0, "fail-slow", frozenset(), slow=30.0, factor=10.0)
+    slow = FaultArrival(10.0, "fail-slow", frozenset(), slow_seconds=30.0, slow_factor=10.0)
     state, counts = run_faults(terms_of(plan), [slow], 100.0)
     assert counts == pytest.approx(10 + 3 + 60)
     assert exact_sums(state.ledger.seconds)["slow"] == pytest.approx(27.0)

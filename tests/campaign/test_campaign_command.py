@@ -47,7 +47,7 @@ def test_json_has_rows_hazards_and_yardsticks(capsys):
         "useful_share": expected.useful_share, "lost_batches": 0.0, "worst_fault": "gpu-crash", "minutes": 0.0,
         "price_usd": 0.0, "watts": expected.watts,
     }  # fmt: skip
-    step = campaign_terms(scenario, "undo", 6 * HOUR)[0].useful / batch_costs.estimated_costs(scenario).step
+    step = campaign_terms(scenario, "undo", 6 * HOUR)[0].useful_seconds / batch_costs.estimated_costs(scenario).step
     assert undo["Closed form"] == pytest.approx(undo["closed_form"]["useful_share"] * step)
     assert undo["Closed form"] == pytest.approx(undo["Effective training time ratio"], abs=0.03)
     assert none["closed_form"]["minutes"] == pytest.approx(24 * 60)
@@ -101,7 +101,7 @@ def test_hazards_of_a_scenario_strike_as_often_as_its_full_run_s_faults():
     end = 3e5 * HOUR
     found = fault_stream.hazards_of(scenario)
     ours = [arrival.fault for arrival in fault_stream.fault_arrivals(scenario, found, 1, end)]
-    theirs = [strike.fault for strike in takewhile(lambda strike: strike.at < end, strikes(scenario))]
+    theirs = [strike.fault for strike in takewhile(lambda strike: strike.seconds < end, strikes(scenario))]
     assert set(found) == set(theirs)
     assert {name: ours.count(name) / theirs.count(name) for name in found} == pytest.approx(dict.fromkeys(found, 1.0), abs=0.12)
 
@@ -123,12 +123,12 @@ def test_waits_are_the_means_of_what_a_full_run_draws():
 def test_llama_s_published_share_lies_above_what_its_public_numbers_give_at_worst():
     found = reference_points.llama_prediction()
     assert pytest.approx(3.09 * HOUR, rel=0.01) == reference_points.LLAMA_MTBF
-    assert found.worst < found.usual < found.best
+    assert found.worst_share < found.usual_share < found.best_share
     published = next(one for one in reference_points.YARDSTICKS if one.name.startswith("Llama 3"))
-    assert published.low <= found.usual <= published.high
+    assert published.low <= found.usual_share <= published.high
     # First order: half a period and the down time per fault, a pause per period.
     first = 1 - (found.period / 2 + 150 + found.pause) / reference_points.LLAMA_MTBF - found.pause / found.period
-    assert found.usual == pytest.approx(first, abs=0.002)
+    assert found.usual_share == pytest.approx(first, abs=0.002)
 
 
 def test_yardsticks_are_shares_with_a_source():
@@ -139,8 +139,8 @@ def test_yardsticks_are_shares_with_a_source():
 @each("name", sorted(all_variants("protections")))
 def test_a_recovery_is_exact_or_measured(name):
     found = accuracy.accuracy_effect(name)
-    assert found.exact == ("lossy" not in load_variant("protections", name).keeps.values())
-    assert bool(found.effects) != found.exact
+    assert found.is_exact == ("lossy" not in load_variant("protections", name).fidelity_by_loss.values())
+    assert bool(found.effects) != found.is_exact
     assert {one.measure for one in found.effects} <= {"auc", "accuracy", "loss"}
 
 
@@ -168,7 +168,7 @@ def test_a_campaign_trains_as_many_batches_as_a_full_run_that_simulates_each(nam
     free = simulate(scenario).results["Elapsed [s]"]
     at = tuple(free * share for share in (0.21, 0.5, 0.83))
     run = simulate(with_values(scenario, {"faults.gpu_crash_at_seconds": at})).results
-    found = simulated(scenario, protection, {"gpu-crash": Hazard(at=at)}, run["Elapsed [s]"] / HOUR, 1)
+    found = simulated(scenario, protection, {"gpu-crash": Hazard(listed_seconds=at)}, run["Elapsed [s]"] / HOUR, 1)
     assert found.batches == pytest.approx(3000, rel=0.003)
     assert sum(recovery.detect + recovery.restart + recovery.restore for recovery in found.recoveries) == pytest.approx(
         3 * run["Recovery time [s]"], rel=0.01

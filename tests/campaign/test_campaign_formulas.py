@@ -40,7 +40,7 @@ def test_I10_the_share_of_useful_time_is_the_closed_form_within_half_a_point(num
     plan, mtbf, down = drawn(number)
     struck, end = arrivals(mtbf, number)
     _, counts = run_faults(terms_of(plan, detect=0.2 * down, restart=0.3 * down), struck, end)
-    expected = uptime_share(plan.every * plan.step, plan.pause, plan.drain, down, mtbf)
+    expected = uptime_share(plan.checkpoint_interval * plan.step, plan.pause, plan.drain, down, mtbf)
     assert counts * plan.step / end == pytest.approx(expected, abs=0.005)
     assert effective(plan, plan.step, mtbf, down) == pytest.approx(expected, rel=1e-6)
 
@@ -66,7 +66,7 @@ def test_daly_approaches_young_for_short_pauses_and_stops_at_the_mtbf():
 
 
 def test_without_faults_the_closed_form_is_the_share_of_training():
-    assert effective(ProtectionPlan(2.0, 1.0, every=10, pause=5.0), 1.5, float("inf"), 99.0) == 15 / 25
+    assert effective(ProtectionPlan(2.0, 1.0, checkpoint_interval=10, pause=5.0), 1.5, float("inf"), 99.0) == 15 / 25
 
 
 class Machine:

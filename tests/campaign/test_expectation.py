@@ -118,7 +118,7 @@ def test_the_kept_share_is_that_of_drawn_renewals(cycle, wait, down):
     ("cycle", "wait", "down", "mtbf"), [(900.0, 300.0, 150.0, 5e3), (0.01, 0.0, 150.0, 5e4), (60.0, 0.0, 9e3, 9e3)]
 )
 def test_the_kept_share_of_a_long_campaign_is_the_renewal_formula(cycle, wait, down, mtbf):
-    plan = ProtectionPlan(cycle, 1.0, every=1, drain=wait)
+    plan = ProtectionPlan(cycle, 1.0, checkpoint_interval=1, drain=wait)
     long = kept_share(1 / mtbf, cycle, wait, down, 1e5 * mtbf)
     assert long == pytest.approx(effective(plan, plan.step, mtbf, down), rel=1e-4)
     if cycle > 1:
@@ -144,15 +144,15 @@ def test_what_a_fault_loses_at_most_by_hand():
 
     assert lost("undo", crash)[0][1:4] == (0.0, "gpu-crash", 0.0)
     found, plan = lost("relaxed", crash)
-    assert found.lost_batches == plan.stale > 0
+    assert found.lost_batches == plan.mlp_age > 0
     found, plan = lost("periodic-full", crash)
-    assert (found.lost_batches, found.minutes) == (plan.every, pytest.approx(plan.cycle / MINUTE))
+    assert (found.lost_batches, found.minutes) == (plan.checkpoint_interval, pytest.approx(plan.cycle / MINUTE))
     found, plan = lost("periodic-overlapped", crash)
-    assert found.lost_batches == plan.every + ceil(plan.drain / plan.step) - 1
+    assert found.lost_batches == plan.checkpoint_interval + ceil(plan.drain / plan.step) - 1
     found, plan = lost("peer", crash, two)
-    assert found.lost_batches == 2 * plan.every - 1
+    assert found.lost_batches == 2 * plan.checkpoint_interval - 1
     found, plan = lost("relaxed-backup", losses)
-    assert found.lost_batches == plan.backup_every + ceil(plan.backup_drain / plan.step) - 1
+    assert found.lost_batches == plan.backup_interval + ceil(plan.backup_drain / plan.step) - 1
     found, plan = lost("relaxed", {**losses, "gpu-crash": Hazard(HOUR)})
     assert (found.lost_batches, found.worst_fault) == (int(DAYS * DAY / plan.step), "memory-loss")
     assert lost("undo", {"host-crash": Hazard(9 * HOUR), **crash})[0].worst_fault == "gpu-crash"
@@ -163,7 +163,10 @@ def test_what_a_fault_loses_at_most_by_hand():
 def test_without_faults_checkpoints_cost_their_pauses_at_the_customary_period():
     found, plan = expectation(KAGGLE, "periodic-full", {}, DAYS), campaign_terms(KAGGLE, "periodic-full", None)[0].plan
     step = batch_costs.estimated_costs(KAGGLE).step
-    assert found.useful_share == pytest.approx(plan.every * step / (plan.every * plan.step + plan.pause)) and plan.pause > 0
+    assert (
+        found.useful_share == pytest.approx(plan.checkpoint_interval * step / (plan.checkpoint_interval * plan.step + plan.pause))
+        and plan.pause > 0
+    )
     often = expectation(KAGGLE, "periodic-full", {}, DAYS, period=60.0)
     assert often.useful_share < found.useful_share
 

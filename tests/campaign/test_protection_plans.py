@@ -31,7 +31,7 @@ def plan_of(name, scenario=KAGGLE, mtbf=MTBF, period=None):
 def test_a_full_checkpoint_goes_at_the_pace_of_storage_or_of_the_memory_it_leaves():
     plan = plan_of("periodic-full")
     assert plan.pause == pytest.approx(STATE / 1e9) and plan.restore == pytest.approx(STATE / 1e9)
-    assert plan.every == round(daly_period(plan.pause, MTBF) / plan.step)
+    assert plan.checkpoint_interval == round(daly_period(plan.pause, MTBF) / plan.step)
     # Of PMEM behind the link, one module reads 6.6 and writes 2.28 GB/s; two nodes write to storage at 2 GB/s.
     drives = plan_of("periodic-ssd")
     assert (drives.pause, drives.restore) == pytest.approx((STATE / 6.2e9, STATE / 2.28e9))
@@ -52,9 +52,9 @@ def test_check_n_run_writes_changed_rows_in_four_bits_a_word():
     every = round(10.0 / plan.step)
     changed = expected_unique(KAGGLE, every)
     # 16 words of 4 bits, smallest value and step in 4 B each, the row's number in 8 B.
-    assert plan.written["remote"] == pytest.approx(changed * (8 + 8 + 8) + mlp_bytes(KAGGLE))
-    assert plan.every == every < plan_of("check-n-run").every == round(1800 / plan.step)
-    assert plan.drain == pytest.approx(plan.written["remote"] / 1e9)
+    assert plan.checkpoint_bytes["remote"] == pytest.approx(changed * (8 + 8 + 8) + mlp_bytes(KAGGLE))
+    assert plan.checkpoint_interval == every < plan_of("check-n-run").checkpoint_interval == round(1800 / plan.step)
+    assert plan.drain == pytest.approx(plan.checkpoint_bytes["remote"] / 1e9)
 
 
 @pytest.mark.parametrize(("name", "line"), [("optane-kaggle", 256), ("dlrm-kaggle", 64), ("trainingcxl-rm1", 64)])
@@ -62,14 +62,14 @@ def test_an_undo_log_writes_each_changed_row_with_its_number_and_the_mlps_and_no
     """And four flags, each a line of the medium; the update at home would be written without a log too."""
     scenario = with_values(preset(name).scenario, {"system": "cxl-b"})
     payload = expected_unique(scenario, 1) * (row_bytes(scenario) + 8) + mlp_bytes(scenario)
-    assert plan_of("undo", scenario).batch_written["pmem"] == pytest.approx(payload + 4 * line, rel=1e-4)
+    assert plan_of("undo", scenario).batch_bytes["pmem"] == pytest.approx(payload + 4 * line, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["dlrm-terabyte", "torchrec-terabyte", "cached-embedding-terabyte", "meta-856"])
 def test_check_n_run_s_reductions_lie_in_the_published_range_for_rows_of_512_bytes(name):
     scenario = preset(name).scenario
     terms, site = campaign_terms(scenario, "check-n-run", None)
-    written = site.state / terms.plan.written["remote"]
+    written = site.state / terms.plan.checkpoint_bytes["remote"]
     assert 6 <= written <= 17
     room = site.state * site.remote.joules / terms.plan.restore_joules
     assert 2.5 <= room <= 8
@@ -78,7 +78,7 @@ def test_check_n_run_s_reductions_lie_in_the_published_range_for_rows_of_512_byt
 def test_cpr_s_period_loses_a_tenth_of_the_samples():
     """A fault of one of N shards loses half a period of a shard's updates: period / (2 N M) of all samples."""
     plan = plan_of("cpr", SHARDED)
-    assert plan.every * plan.step / (2 * 16 * MTBF) == pytest.approx(0.1, rel=1e-3)
+    assert plan.checkpoint_interval * plan.step / (2 * 16 * MTBF) == pytest.approx(0.1, rel=1e-3)
     assert plan.partial
     found = run_campaign(SHARDED, "cpr", {"gpu-crash": Hazard(MTBF)}, 2000.0, 1)
     samples = sum(recovery.embedding_batches for recovery in found.recoveries) / 16 / found.batches
@@ -90,9 +90,9 @@ def test_a_peer_s_copy_takes_the_idle_time_of_the_network():
     plan = plan_of("peer", SHARDED)
     bare = batch_costs.unlogged_costs(SHARDED)
     sent = STATE / (2 * 8 * 10e9)
-    assert bare.network > 0 and plan.every == ceil(sent / (bare.step - bare.network)) > 1
-    assert (plan.step, plan.pause) == (bare.step, 0.0) and plan.drain == pytest.approx(plan.every * plan.step)
-    assert plan.backup_every == round(3 * HOUR / plan.step)
+    assert bare.network > 0 and plan.checkpoint_interval == ceil(sent / (bare.step - bare.network)) > 1
+    assert (plan.step, plan.pause) == (bare.step, 0.0) and plan.drain == pytest.approx(plan.checkpoint_interval * plan.step)
+    assert plan.backup_interval == round(3 * HOUR / plan.step)
     room = 2 * STATE / GiB / 2  # two copies on two nodes, whose tables lie in HBM
     assert plan_of("peer", with_values(SHARDED, {"machine.host_dram_GiB": 1.01 * room})) == plan
     with pytest.raises(Exception, match=r"needs .* GiB of host memory for two copies"):
@@ -110,7 +110,7 @@ def test_a_parity_lengthens_the_step_where_the_network_has_no_time_for_it():
 
 def test_useful_is_a_batch_without_its_log():
     terms, _ = campaign_terms(KAGGLE, "undo", None)
-    assert terms.useful == batch_costs.unlogged_costs(KAGGLE).step < terms.plan.step
+    assert terms.useful_seconds == batch_costs.unlogged_costs(KAGGLE).step < terms.plan.step
 
 
 @pytest.mark.parametrize(("capacity", "modules"), [(128.0, 1), (None, 6)])
@@ -130,7 +130,7 @@ def test_the_chance_of_an_unrecoverable_run_has_wilson_s_interval():
 def test_two_classes_of_one_rate_strike_at_instants_of_their_own():
     hazards = dict.fromkeys(("gpu-crash", "host-crash"), Hazard(100.0))
     found = fault_stream.fault_arrivals(KAGGLE, hazards, 1, 1e5)
-    instants = {name: {arrival.at for arrival in found if arrival.fault == name} for name in hazards}
+    instants = {name: {arrival.seconds for arrival in found if arrival.fault == name} for name in hazards}
     assert not instants["gpu-crash"] & instants["host-crash"]
 
 

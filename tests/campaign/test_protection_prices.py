@@ -23,7 +23,7 @@ STATE = table_bytes(KAGGLE) + mlp_bytes(KAGGLE)
 
 def taken(name, scenario=KAGGLE):
     terms, site = campaign_terms(scenario, name, None)
-    return terms.protection.takes(site), terms.protection.price(site), site, terms.protection
+    return terms.protection.storage_needs(site), terms.protection.price(site), site, terms.protection
 
 
 @each("name", ["periodic-full", "periodic-overlapped", "relaxed-backup"])
@@ -78,7 +78,7 @@ def test_a_machine_that_keeps_its_tables_on_drives_buys_only_what_those_cannot_h
     assert site.drives >= 1 and site.drive_room == pytest.approx(site.drives * site.drive_bytes - table_bytes(scenario))
     assert (takes["drives"], price) == (0, 0.0)
     full = replace(site, drive_room=0.5 * STATE)
-    assert all_variants("protections")["periodic-ssd"].takes(full) == {"drives": ceil(1.5 * STATE / site.drive_bytes)}
+    assert all_variants("protections")["periodic-ssd"].storage_needs(full) == {"drives": ceil(1.5 * STATE / site.drive_bytes)}
 
 
 @each("name", variant_names("protections"))

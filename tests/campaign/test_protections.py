@@ -23,9 +23,9 @@ ALL = variant_names("protections")
 @each("name", ALL)
 def test_a_protection_says_of_every_loss_what_comes_back(name):
     protection = all_variants("protections")[name]
-    assert set(protection.keeps) == set(LOSSES)
-    assert set(protection.keeps.values()) <= set(FIDELITIES)
-    assert protection.gives_back(frozenset()) == "exact"
+    assert set(protection.fidelity_by_loss) == set(LOSSES)
+    assert set(protection.fidelity_by_loss.values()) <= set(FIDELITIES)
+    assert protection.fidelity_after(frozenset()) == "exact"
 
 
 @each("system", variant_names("systems"))
@@ -39,7 +39,7 @@ def test_every_protection_runs_or_says_why_not(system):
             continue
         assert 0 < found.ettr < 1 and found.goodput > 0
         assert sum(found.seconds.values()) == pytest.approx(48 * HOUR, rel=1e-9)
-        assert found.plan.every * found.plan.step >= found.plan.drain * (1 - 1e-9)
+        assert found.plan.checkpoint_interval * found.plan.step >= found.plan.drain * (1 - 1e-9)
 
 
 def test_what_cannot_be_is_refused_in_a_sentence():
@@ -80,7 +80,7 @@ def test_a_log_s_pace_is_that_of_the_system_that_keeps_it():
 
 def test_all_protections_meet_the_same_faults():
     runs = [run_campaign(KAGGLE, name, HAZARDS, 240.0, 3) for name in ("undo", "periodic-full", "none")]
-    struck = [{(recovery.at, recovery.fault) for recovery in run.recoveries} for run in runs]
+    struck = [{(recovery.fault_seconds, recovery.fault) for recovery in run.recoveries} for run in runs]
     assert runs[0].faults == runs[1].faults == runs[2].faults > 20
     assert len(struck[0] & struck[1] & struck[2]) > 20  # a fault during a recovery begins none of its own
 
@@ -93,7 +93,7 @@ def test_I11_the_same_seed_gives_the_same_events():
 def test_strict_logs_lose_one_batch_at_most_and_periodic_ones_a_period():
     undo, full = (run_campaign(KAGGLE, name, {"gpu-crash": Hazard(6 * HOUR)}, 240.0, 1) for name in ("undo", "periodic-full"))
     assert {recovery.embedding_batches for recovery in undo.recoveries} == {0}
-    assert 0 < max(recovery.embedding_batches for recovery in full.recoveries) <= full.plan.every
+    assert 0 < max(recovery.embedding_batches for recovery in full.recoveries) <= full.plan.checkpoint_interval
 
 
 def test_what_lies_in_one_medium_is_gone_with_it():
@@ -105,7 +105,7 @@ def test_what_lies_in_one_medium_is_gone_with_it():
     assert run_campaign(two_nodes, "parity", site, 240.0, 1).unrecoverable > 0
     rare = run_campaign(two_nodes, "peer", site, 240.0, 1)
     assert rare.unrecoverable == 0
-    assert 0 < max(recovery.embedding_batches for recovery in rare.recoveries) < 1.01 * rare.plan.backup_every
+    assert 0 < max(recovery.embedding_batches for recovery in rare.recoveries) < 1.01 * rare.plan.backup_interval
     assert run_campaign(KAGGLE, "undo", site, 240.0, 1).unrecoverable == 0
 
 
@@ -114,8 +114,8 @@ def test_a_rare_backup_gives_back_what_a_log_in_the_same_memory_cannot_and_costs
     alone, backed = (run_campaign(KAGGLE, name, lost, 240.0, 1) for name in ("relaxed", "relaxed-backup"))
     assert alone.unrecoverable > 0 == backed.unrecoverable
     oldest = max(recovery.embedding_batches for recovery in backed.recoveries)
-    assert 0 < oldest < 1.01 * backed.plan.backup_every
-    read = backed.site.state / backed.plan.backup_every / backed.site.home.read
+    assert 0 < oldest < 1.01 * backed.plan.backup_interval
+    read = backed.site.state / backed.plan.backup_interval / backed.site.home.read_rate
     assert backed.plan.step - alone.plan.step == pytest.approx(read)
     calm = {"gpu-crash": Hazard(24 * HOUR)}
     without, paid = (run_campaign(KAGGLE, name, calm, 240.0, 1).ettr for name in ("relaxed", "relaxed-backup"))
@@ -124,7 +124,8 @@ def test_a_rare_backup_gives_back_what_a_log_in_the_same_memory_cannot_and_costs
 
 def test_a_fault_of_the_whole_site_is_worse_than_one_of_a_node():
     kept = {
-        name: all_variants("protections")[name].gives_back for name in ("undo", "relaxed", "cpr", "peer", "parity", "check-n-run")
+        name: all_variants("protections")[name].fidelity_after
+        for name in ("undo", "relaxed", "cpr", "peer", "parity", "check-n-run")
     }
     crash, outage = fault_stream.destroyed_parts("gpu-crash"), fault_stream.destroyed_parts("power-loss")
     assert {name: gives(crash) for name, gives in kept.items()} == {
@@ -140,7 +141,7 @@ def test_a_relaxed_recovery_finds_an_old_mlp_whatever_stopped_the_job():
     """As in a full run: whoever restarts the processes loads the MLP from its log."""
     for name in ("gpu-crash", "host-crash", "link-down", "memory-reset", "power-loss"):
         found = run_campaign(KAGGLE, "relaxed", {name: Hazard(24 * HOUR)}, 240.0, 1)
-        assert found.recoveries and {recovery.mlp_batches for recovery in found.recoveries} == {found.plan.stale} != {0}, name
+        assert found.recoveries and {recovery.mlp_batches for recovery in found.recoveries} == {found.plan.mlp_age} != {0}, name
 
 
 def test_many_rows_have_intervals_and_tell_refusals():
@@ -158,7 +159,7 @@ def test_a_period_curve_has_its_best_near_daly_and_agrees_with_the_closed_form()
     hazards = {"gpu-crash": Hazard(HOUR)}
     curve = period_curve(KAGGLE, "periodic-full", hazards, [15.0, 120.0, 1800.0])
     assert curve.points[0].simulated < curve.points[1].simulated > curve.points[2].simulated
-    assert 60 < curve.daly < curve.young < 240
+    assert 60 < curve.daly_period < curve.young_period < 240
     for point in curve.points:
         assert point.simulated == pytest.approx(point.closed_form, abs=0.025)
     mixed = period_curve(KAGGLE, "periodic-full", {"gpu-crash": Hazard(HOUR, shape=0.7)}, [120.0])

@@ -68,7 +68,7 @@ def ladder(
         for done, bug in enumerate(bugs):
             on_progress((step + done / len(bugs)) / len(rungs), f"{rung.name}: {bug.name}")
             with bug.install():
-                of = replace(bug.on[0], size=rung.size)
+                of = replace(bug.configurations[0], size=rung.size)
                 report = explore(of, bug.wrap, rung.models, rung.effort, evidence=bug.evidence)
             states += report.unique_states
             if not report.caught_by(bug.evidence):

@@ -232,7 +232,7 @@ def test_ten_times_the_operations_of_a_sound_wrapper_that_works_word_by_word_are
     monkeypatch.setattr(budget, "OperationBudget", Kept)
     report = explore(name, StoresAreIssuedLastWordFirst, ("adr",), Effort(1, 1, 0, 1, 0))
     assert (report.inconsistent, report.no_verdict) == (0, 0)
-    assert all(10 * (one.most - one.left) < one.most for one in budgets) and budgets
+    assert all(10 * (one.most - one.remaining) < one.most for one in budgets) and budgets
 
 
 @each(("handler", "timer"), [(signal.SIG_DFL, (0.0, 0.0)), (signal.SIG_IGN, (1000.0, 7.0))])

@@ -248,7 +248,7 @@ def test_every_width_of_counters_is_passed_with_every_peculiarity():
         assert {one.log for one in some} == {"undo", "redo"} and all(
             any(getattr(one, word) for one in some) for word in set(WORDS) - {"adam", "mixed"}
         )
-        numbers = range(some[0].first, some[0].first + SIZES["small"].batches)
+        numbers = range(some[0].first_batch, some[0].first_batch + SIZES["small"].batches)
         assert 2**bits in numbers and 2**bits - 1 in numbers
 
 

@@ -52,7 +52,7 @@ def test_repair_times_are_lognormal_about_their_median():
 
 @given(at=st.lists(st.floats(0, 1e6), max_size=6), mtbf=st.none() | st.floats(1, 1e6), seed=st.integers(0, 99))
 def test_strikes_rise_hold_the_listed_instants_and_come_again_with_the_seed(at, mtbf, seed):
-    hazard = Hazard(mtbf, at=tuple(at))
+    hazard = Hazard(mtbf, listed_seconds=tuple(at))
     found = list(islice(instants(hazard, seed, "some", 2), 20))
     assert found == sorted(found) == list(islice(instants(hazard, seed, "some", 2), 20))
     assert mtbf is not None or found == sorted(at)
@@ -73,9 +73,9 @@ def test_switching_one_class_off_moves_no_other_strike(off):
 
 
 def test_a_share_of_power_losses_fails_to_flush_at_the_instants_of_all():
-    plain = [one.at for one in islice(strikes(asking(**hourly("power-loss"))), 400)]
+    plain = [one.seconds for one in islice(strikes(asking(**hourly("power-loss"))), 400)]
     both = list(islice(strikes(asking(**hourly("power-loss"), flush_failure_share=0.25)), 400))
-    assert [one.at for one in both] == plain
+    assert [one.seconds for one in both] == plain
     failed = sum(one.fault == "flush-failure" for one in both)
     assert abs(failed - 100) < 3 * sqrt(400 * 0.25 * 0.75)
     all_fail = islice(strikes(asking(**hourly("power-loss"), flush_failure_share=1.0)), 9)
@@ -97,7 +97,7 @@ def test_published_rates_give_a_cluster_its_published_interruptions():
 def takewhile_before(found, end):
     """Yield the strikes before `end` seconds."""
     for one in found:
-        if one.at >= end:
+        if one.seconds >= end:
             return
         yield one
 
@@ -145,7 +145,7 @@ def test_late_detection_delays_its_share_of_faults():
 
 def test_a_trace_is_replayed_beside_the_lists():
     found = list(strikes(asking(trace=" 2.5 gpu-crash 3;1 link-down ; 2.5 gpu-crash;", gpu_crash_at_seconds=(0.5,))))
-    assert [(one.at, one.fault, one.node) for one in found] == [
+    assert [(one.seconds, one.fault, one.node) for one in found] == [
         (0.5, "gpu-crash", 0),
         (1.0, "link-down", 0),
         (2.5, "gpu-crash", 0),

@@ -105,7 +105,7 @@ LINK = {"machine.cxl_bandwidth_GBps": None, "machine.cxl_generation": 4, "machin
 @examples(12)
 @given(asked=scenarios(), spread=st.booleans(), data=st.data())
 def test_more_of_the_link_or_less_in_its_way_never_slows_training(path, low, high, helps, asked, spread, data):
-    values = KNOBS[path].only or range(low, high + 1)
+    values = KNOBS[path].allowed_numbers or range(low, high + 1)
     drawn = data.draw(st.lists(st.sampled_from(values), min_size=2, max_size=2, unique=True))
     base = with_values(asked, LINK if helps else {})
     worse, better = (with_values(base, {path: value}) for value in sorted(drawn, reverse=not helps))

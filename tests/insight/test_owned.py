@@ -94,7 +94,7 @@ def test_an_unknown_owned_part_is_refused_with_the_nearest(owned, says):
 
 
 def test_knobs_later_than_keys_change_no_key_and_no_link_at_their_defaults():
-    later = {path: knob for path, knob in KNOBS.items() if knob.later}
+    later = {path: knob for path, knob in KNOBS.items() if knob.added_later}
     assert {*later} >= {OWNED, HOURS_KNOB}
     rows = [row for row in keys.key_lines(KAGGLE) if row.partition("=")[0] in later]
     assert rows == [] and not any(path in link(KAGGLE) for path in later)

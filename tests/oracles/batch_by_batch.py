@@ -24,7 +24,7 @@ def simulate(terms, arrivals, end):
     """Return the slow campaign at `end`; faults come in rising order, before the end, and all destroy something."""
     s, coming = Slow(), list(arrivals)
     while s.now < end:
-        share, left = train(terms.plan, s, coming[0].at if coming else end)
+        share, left = train(terms.plan, s, coming[0].seconds if coming else end)
         if coming:
             recover(terms, s, coming, end, left)
         else:
@@ -35,7 +35,7 @@ def simulate(terms, arrivals, end):
 def train(plan, s, stop):
     """Train until `stop`; return the share of a batch that was under way, and the seconds that it or a pause had taken."""
     while True:
-        due = plan.every > 0 and s.since == plan.every
+        due = plan.checkpoint_interval > 0 and s.since == plan.checkpoint_interval
         kind, length = ("pause", plan.pause) if due else ("step", plan.step)
         if s.now + length > stop:
             break
@@ -47,7 +47,7 @@ def train(plan, s, stop):
             s.batch, s.since = s.batch + 1, s.since + 1
             s.again += s.batch <= s.best
             s.best = max(s.best, s.batch)
-            if plan.backup_every and s.batch % plan.backup_every == 0:
+            if plan.backup_interval and s.batch % plan.backup_interval == 0:
                 s.backups.append((s.now + plan.backup_drain, s.batch))
     left, s.now = stop - s.now, stop
     s.spent[kind] += left
@@ -57,13 +57,13 @@ def train(plan, s, stop):
 def recover(terms, s, coming, end, left):
     """Find what came back; begin anew when struck again on the way. What drains stands still meanwhile."""
     plan, at = terms.plan, s.now
-    keeps = terms.protection.gives_back(coming.pop(0).destroys)
+    keeps = terms.protection.fidelity_after(coming.pop(0).destroys)
     partial = plan.partial and keeps == "lossy"
     durable = max(batch for when, batch in s.checkpoints if when <= at)
     backup = max(batch for when, batch in s.backups if when <= at)
     while True:
-        restore = {"lost": terms.fresh, "older": max(plan.restore, plan.backup_drain)}.get(keeps, plan.restore)
-        stop = coming[0].at if coming else end
+        restore = {"lost": terms.initial_seconds, "older": max(plan.restore, plan.backup_drain)}.get(keeps, plan.restore)
+        stop = coming[0].seconds if coming else end
         for kind, length in (("detect", terms.detect), ("restart", terms.restart), ("restore", restore)):
             took = min(length, stop - s.now)
             s.spent[kind] += took
@@ -75,7 +75,7 @@ def recover(terms, s, coming, end, left):
             break
         if not coming:
             break
-        other = terms.protection.gives_back(coming.pop(0).destroys)
+        other = terms.protection.fidelity_after(coming.pop(0).destroys)
         keeps, partial = max(keeps, other, key=FIDELITIES.index), partial and other == "lossy"
     if partial:
         later = s.now - at + left
@@ -84,5 +84,5 @@ def recover(terms, s, coming, end, left):
         return
     s.batch = {"lost": 0, "older": backup}.get(keeps, max(durable, backup))
     s.since, s.checkpoints, s.backups = 0, [(0.0, s.batch)], [(0.0, min(backup, s.batch))]
-    if plan.backup_every and s.batch % plan.backup_every == 0:
+    if plan.backup_interval and s.batch % plan.backup_interval == 0:
         s.backups.append((s.now + plan.backup_drain, s.batch))  # a rare copy that the fault cut is begun again

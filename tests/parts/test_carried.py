@@ -90,14 +90,16 @@ def test_a_part_with_the_name_of_one_of_ours_is_said(folder):
 @pytest.mark.parametrize("sign", [":", "="])
 def test_a_link_may_name_its_part_by_its_name_alone_also_in_axes(folder, sign):
     scenario = made(folder)
-    text = link(scenario, axes=[f"machine.pmem{sign}crystal,optane-100"], questions=LinkQuestions(only=("machine.gpu:mine",)))
+    text = link(
+        scenario, axes=[f"machine.pmem{sign}crystal,optane-100"], questions=LinkQuestions(allowed_words=("machine.gpu:mine",))
+    )
     axes = open_link(text).axes
     short = text.replace(scenario.machine.gpu, "mine").replace(scenario.machine.pmem, "crystal").replace("pmem:", f"pmem{sign}")
     folder.elsewhere()
     opened = open_link(short)
     assert axes == (f"machine.pmem:{scenario.machine.pmem},optane-100",)
     assert opened.axes == (f"machine.pmem{sign}{scenario.machine.pmem},optane-100",)
-    assert opened.scenario == scenario and opened.questions.only == (f"machine.gpu:{scenario.machine.gpu}",)
+    assert opened.scenario == scenario and opened.questions.allowed_words == (f"machine.gpu:{scenario.machine.gpu}",)
     assert parse(axes[0]).values[0] == scenario.machine.pmem
 
 

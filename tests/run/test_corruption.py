@@ -11,8 +11,7 @@ from engine.persistence.layout import TABLE_START, MediumLayout, layout_for
 from engine.persistence.media import LINE
 from engine.persistence.protocol import Position, format_media
 from engine.persistence.replay import BatchChange, StartState
-from engine.run.corruption import Damage, keep_flipped, poison, with_flipped_bits
-from engine.run.crash_recovery import recovered_batches, recovered_state
+from engine.run.crash_recovery import Damage, keep_flipped, poison, recovered_batches, recovered_state, with_flipped_bits
 from engine.run.run import follow_run
 from engine.run.shared_training import untrained_resolve
 from engine.scenario.scenario import with_values
@@ -137,7 +136,7 @@ def recovery(system, share, flipped, **knobs):
     """Return what is recovered after a power loss, and the batch from which recovery could start, with a bit flipped or not."""
     tables, mlps, changes = trained()
     m, segment, down = struck(system, share, **knobs)
-    since, flagged = segment.first + segment.cut.since, segment.first + segment.cut.since_mlp
+    since, flagged = segment.first_batch + segment.cut.checkpoint_batch, segment.first_batch + segment.cut.checkpoint_mlp_batch
     now = tables[since].copy()
     now[-1] ^= 16 * flipped  # in the last row, which no batch writes
     before = StartState(now, mlps[flagged], Position(since, flagged), RUN)

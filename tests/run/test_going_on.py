@@ -37,7 +37,7 @@ def cancelled(
     """Return a run that is cancelled after so many trained batches."""
 
     def watch(now: Progress) -> bool:
-        return now.note.startswith("training batch") and now.done >= trained
+        return now.note.startswith("training batch") and now.batches_done >= trained
 
     with pytest.raises(RunStopped) as stop:
         simulate(asked, data, watch, {} if shared else None, resume)
@@ -60,10 +60,10 @@ def same_bytes(asked: Scenario, folder: Path, shared: bool, cuts: tuple[int, ...
     resume = None
     for cut in cuts:
         resume = through_file(cancelled(asked, cut, shared, resume, data), folder)
-        assert resume.done == cut and resume.shared == shared
+        assert resume.batches_done == cut and resume.is_shared == shared
     steps: list[int] = []
     shelf: dict[str, Training] = {}
-    ended = simulate(asked, data, lambda now: bool(steps.append(now.done)), shelf if shared else None, resume)
+    ended = simulate(asked, data, lambda now: bool(steps.append(now.batches_done)), shelf if shared else None, resume)
     assert result_text(ended) == result_text(whole) and shelf == whole_shelf
     assert whole.ran and len(whole.training) >= 12 and min(steps) >= cuts[-1]
 

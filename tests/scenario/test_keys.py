@@ -22,7 +22,9 @@ def rebuilt(scenario):
 
 
 def by_hand(scenario, how):
-    given = {path: value for path, value in values(scenario).items() if not (KNOBS[path].later and value == KNOBS[path].default)}
+    given = {
+        path: value for path, value in values(scenario).items() if not (KNOBS[path].added_later and value == KNOBS[path].default)
+    }
     lines = [f"{path}={knobs.write(KNOBS[path], value)}" for path, value in given.items()]
     return blake2b("\n".join([how, version.MODEL, *lines]).encode(), digest_size=16).hexdigest()
 

@@ -95,7 +95,7 @@ def test_axes_and_bounds_over_the_old_knobs_are_of_the_systems_part():
     for system, part in (("dram", "expander"), ("cpu-gpu", "host")):
         found = opened(f"system={system}&{asked}", page="search")
         assert found.axes == (f"machine.{part}_dram_GiB:64,128", f"machine.{part}_dram_channels=2:8:3")
-        assert found.questions.where == (f"machine.{part}_dram_GiB<=100",)
+        assert found.questions.bounds == (f"machine.{part}_dram_GiB<=100",)
         assert found.questions.pareto == f"machine.{part}_dram_channels:min,AUC"
         assert f"machine.{part}_dram_GiB:64,128 now" in found.banner
 

@@ -58,7 +58,7 @@ def test_old_axes_bounds_and_objectives_of_a_link_are_read_as_todays():
     assert len(spaced.values) == 5 and spaced.span.log and (ends.span.high, ends.span.count) == (1073.741824, None)
     before = [200 * 20 ** (step / 4) for step in range(5)]
     assert spaced.values == pytest.approx([value * 1.073741824 for value in before])
-    assert opened.questions.where == (f"{NEW}<=549.755813888", "AUC>=0.7") and opened.questions.pareto == f"{NEW}:min,AUC"
+    assert opened.questions.bounds == (f"{NEW}<=549.755813888", "AUC>=0.7") and opened.questions.pareto == f"{NEW}:min,AUC"
 
 
 def test_a_file_of_before_means_the_machine_of_before(tmp_path):

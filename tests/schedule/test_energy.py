@@ -196,16 +196,16 @@ def struck(system, instants, **knobs):
 def test_elapsed_time_is_training_and_downtime_and_energy_is_static_and_dynamic(system, instants):
     done, accounts = struck(system, instants)
     assert done.completed, done.outcome
-    trained = sum(segment.length for segment in done.segments)
-    down = sum(crash.outage.resumed - crash.outage.at for crash in done.crashes)
+    trained = sum(segment.length_seconds for segment in done.segments)
+    down = sum(crash.outage.resume_seconds - crash.outage.stop_seconds for crash in done.crashes)
     assert done.elapsed == pytest.approx(trained + down, **same)
     assert accounts.joules == pytest.approx(sum(accounts.static.values()) + sum(accounts.dynamic.values()), **same)
     watts = sum(device.idle_watts for device in done.machine.devices.values())
     assert sum(accounts.static.values()) == pytest.approx(watts * done.elapsed, **same)
     for before, crash, after in zip(done.segments, done.crashes, done.segments[1:], strict=False):
-        assert before.begin + before.length == pytest.approx(crash.outage.at, **same)
-        assert (after.begin, after.first) == (crash.outage.resumed, crash.resumption.embedding_batch)
-        assert crash.outage.resumed - crash.outage.at >= 0.05 + crash.outage.restore - 1e-9
+        assert before.begin_seconds + before.length_seconds == pytest.approx(crash.outage.stop_seconds, **same)
+        assert (after.begin_seconds, after.first_batch) == (crash.outage.resume_seconds, crash.resumption.embedding_batch)
+        assert crash.outage.resume_seconds - crash.outage.stop_seconds >= 0.05 + crash.outage.restore_seconds - 1e-9
 
 
 def _begins(line):
@@ -219,8 +219,8 @@ def _begins(line):
 @given(system=st.sampled_from(SYSTEMS), instants=st.lists(st.floats(0, 3), max_size=4))
 def test_every_batch_begun_is_committed_once_or_lost(system, instants):
     done, _ = struck(system, instants)
-    begun = sum(np.sum(_begins(s.timeline) < s.length) if s.cut else len(s.timeline.start) for s in done.segments)
-    assert begun == 20 + sum(crash.lost for crash in done.crashes)
+    begun = sum(np.sum(_begins(s.timeline) < s.length_seconds) if s.cut else len(s.timeline.start) for s in done.segments)
+    assert begun == 20 + sum(crash.batches_lost for crash in done.crashes)
 
 
 @each("system", LOGGING)
@@ -231,5 +231,7 @@ def test_a_recovery_reads_the_row_log_puts_rows_back_and_loads_the_mlp(system):
     over_link = seconds(devices["pcie"], Copy(mlp, handoffs=1)) if "pcie" in devices else seconds(devices["cxl"], Move(mlp))
     read, back = seconds(memory, Stream(rows * (row + 8), write=False)), seconds(memory, RowUpdates(rows, row))
     load = max(seconds(memory, Stream(mlp, write=False)), over_link)
-    assert crash.outage.restore == pytest.approx(float(read + back + load), **same)
-    assert crash.outage.resumed - crash.outage.at == pytest.approx(0.02 + 0.03 + crash.outage.restore, **same)
+    assert crash.outage.restore_seconds == pytest.approx(float(read + back + load), **same)
+    assert crash.outage.resume_seconds - crash.outage.stop_seconds == pytest.approx(
+        0.02 + 0.03 + crash.outage.restore_seconds, **same
+    )

@@ -26,7 +26,7 @@ from engine.store.trainings import StoreShelf, Training
 from engine.workload.readers.formats import digest_of
 from tests import ROOT
 from tests.machines import TINY
-from tests.service_fakes import COMPUTE, OWNER, ask, chunk, computing_here, kept_result, scenario, scenarios, until
+from tests.service_fakes import COMPUTE, OWNER, ask, chunk, computing_here, kept_result, num_finished, scenario, scenarios, until
 from tests.workload.readers import made_up_criteo
 
 HANDOVER_SECONDS = 5.0
@@ -123,11 +123,14 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
     assert (entry.request, entry.state, entry.total, entry.kept, entry.failed) == (theirs, "done", 3, 0, 0)
     assert kept_result(store, points[0], "estimate") is None
     assert [*history.results(store, theirs), *history.result_lines(store, theirs)] == []
-    assert columns.columns_of_request(store, theirs).finished == columns.columns_of_keys(store, names).finished == 0
+    assert num_finished(columns.columns_of_request(store, theirs)) == num_finished(columns.columns_of_keys(store, names)) == 0
     assert requests.newest_request(store, names) is requests.newest_by_link(store, link, "estimate") is None
     assert quota.usage(store).results == history.freed_results(store, [theirs]) == 3
     more = ran(store, (*points[:1], scenario(9)))
-    assert columns.columns_of_request(store, theirs).finished == 0 and columns.columns_of_request(store, more).finished == 2
+    assert (
+        num_finished(columns.columns_of_request(store, theirs)) == 0
+        and num_finished(columns.columns_of_request(store, more)) == 2
+    )
     assert (
         ran(store, points, link=link)
         == theirs
@@ -135,8 +138,8 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
         == requests.newest_by_link(store, link, "estimate")
     )
     assert (
-        columns.columns_of_request(store, theirs).finished
-        == columns.columns_of_keys(store, names).finished
+        num_finished(columns.columns_of_request(store, theirs))
+        == num_finished(columns.columns_of_keys(store, names))
         == history.past_requests(store)[0].kept
         == 3
     )

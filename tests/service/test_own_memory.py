@@ -42,7 +42,7 @@ def test_counting_is_refused_where_it_takes_more_than_the_computer_has(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need = recent(TINY.model, TINY.data.batch_size)
-    least = need.rows.nbytes + need.again.nbytes
+    least = need.rows.nbytes + need.in_both.nbytes
     monkeypatch.setattr(process, "physical_memory", lambda: least)
     assert main(["run", "--preset", "tiny"]) == 3
     said = capsys.readouterr().err

@@ -85,7 +85,7 @@ def test_a_file_is_its_owners_alone_and_another_point_or_code_does_not_read_it(f
 
 def test_damage_is_found_or_changes_nothing(file, run):
     file.save(run)
-    whole, weights = file.path.read_bytes(), run.trained.weights
+    whole, weights = file.path.read_bytes(), run.stretch.weights
     chance = random.Random(5)
     ignored = 0
     for _ in range(400):
@@ -95,8 +95,8 @@ def test_damage_is_found_or_changes_nothing(file, run):
         found = file.load()
         ignored += found is None
         if found:
-            assert found.batch == 3 and found.rows == run.rows and found.trained.losses == run.trained.losses
-            assert state_bytes(found.trained.weights) == state_bytes(weights)
+            assert found.batch == 3 and found.rows == run.rows and found.stretch.losses == run.stretch.losses
+            assert state_bytes(found.stretch.weights) == state_bytes(weights)
     assert ignored > 300
     for content in (b"", whole[: len(whole) // 2], b"no archive", os.urandom(999)):
         file.path.write_bytes(content)
@@ -150,7 +150,7 @@ def cancelling(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
     def watched(store: sqlite3.Connection, name: str, now: Progress) -> None:
         report(store, name, now)
-        if at and now.training and now.done >= at[0]:
+        if at and now.training and now.batches_done >= at[0]:
             store.execute("UPDATE requests SET state = 'cancelled'")
 
     monkeypatch.setattr(computations, "report_progress", watched)

@@ -80,8 +80,8 @@ def _usual(rng: Random, knob: Knob) -> str:
         return rng.choice(knob.allowed)
     if knob.kind == "switch":
         return rng.choice(("on", "off"))
-    if knob.only:
-        return str(rng.choice(knob.only))
+    if knob.allowed_numbers:
+        return str(rng.choice(knob.allowed_numbers))
     if knob.default is None:
         return "auto"
     number = knob.default * rng.choice((0.5, 1, 2))
@@ -96,8 +96,8 @@ def _usual_axis(rng: Random, knob: Knob) -> str:
 def _number(rng: Random, knob: Knob) -> str:
     low, high = knob.low if knob.low is not None else -1e308, knob.high if knob.high is not None else 1e308
     whole = knob.kind in ("int", "ints", "widths")
-    if knob.only:
-        return str(rng.choice(knob.only))
+    if knob.allowed_numbers:
+        return str(rng.choice(knob.allowed_numbers))
     drawn = rng.random()
     if drawn < 0.02:
         return rng.choice(GARBAGE)

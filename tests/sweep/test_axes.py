@@ -58,16 +58,16 @@ def test_a_range_keeps_its_ends_for_samplings(text: str, span: Span | None) -> N
 def test_a_grid_and_a_sampling_of_lanes_find_only_lanes_that_exist() -> None:
     axis = parse("machine.cxl_lanes=1:16:16")
     assert set(axis.values) == {1, 2, 4, 8, 16}
-    assert {axis.value(number) for number in axis.numbers(np.linspace(0, 1, 50))} == {1, 2, 4, 8, 16}
+    assert {axis.setting(number) for number in axis.axis_numbers(np.linspace(0, 1, 50))} == {1, 2, 4, 8, 16}
 
 
 def test_shares_of_an_axis_reach_its_ends_and_give_each_level_equal_room() -> None:
     shares = (np.arange(1200) + 0.5) / 1200
     for text, levels in (("data.batch_size=1:3", [1, 2, 3]), ("system=cxl,pmem,ssd", ["cxl", "pmem", "ssd"])):
         axis = parse(text)
-        assert Counter(axis.value(number) for number in axis.numbers(shares)) == dict.fromkeys(levels, 400)
+        assert Counter(axis.setting(number) for number in axis.axis_numbers(shares)) == dict.fromkeys(levels, 400)
     ratios = parse(f"{BANDWIDTH}=1:100:log")
-    assert [ratios.value(number) for number in ratios.numbers(np.array([0, 0.5, 1]))] == [1, 10, 100]
+    assert [ratios.setting(number) for number in ratios.axis_numbers(np.array([0, 0.5, 1]))] == [1, 10, 100]
 
 
 @each(

@@ -79,7 +79,9 @@ def test_the_one_adagrad_of_links_until_format_4_is_the_row_wise_one(sign):
         )
         name = "rowwise-adagrad" if link < 4 else "adagrad"
         assert opened.scenario.model.optimizer == name and (name in opened.banner) == (link < 4)
-        assert opened.axes == (f"model.optimizer{sign}sgd,{name}",) and opened.questions.only == (f"model.optimizer:{name}",)
+        assert opened.axes == (f"model.optimizer{sign}sgd,{name}",) and opened.questions.allowed_words == (
+            f"model.optimizer:{name}",
+        )
 
 
 HOSTILE = {
@@ -175,7 +177,7 @@ def test_any_decoded_parameters_are_either_opened_or_refused(pairs):
 )
 def test_a_link_brings_back_what_a_sweep_was_asked(sample, where, pareto, pins, question, only, shown):
     asked = LinkQuestions(sample, tuple(where), pareto, ",".join(map(str, pins)), (), *question, tuple(only), *shown)
-    assert asked.pinned == tuple(point - 1 for point in pins)
+    assert asked.pinned_points == tuple(point - 1 for point in pins)
     opened = links.open_link(links.link(Scenario(), page="search", axes=("system:cxl,pmem",), questions=asked))
     assert opened.questions == asked and opened.axes == ("system:cxl,pmem",) and opened.scenario == Scenario()
 

@@ -177,7 +177,7 @@ def test_proactive_without_prefetch_is_its_baseline_to_the_byte():
 def test_the_unique_rows_of_a_batch_that_the_one_before_did_not_touch_are_read_anew():
     asked = with_values(Scenario(), {"data.batch_size": 2048})
     touched, split = expected_accesses(asked), hot_split(asked, 0)
-    assert split.again == pytest.approx(touched.shared_rows.sum() / touched.unique_rows.sum(), abs=0.005)
+    assert split.cold_repeated == pytest.approx(touched.shared_rows.sum() / touched.unique_rows.sum(), abs=0.005)
     assert hot_split(asked, 1e12) == pytest.approx((1, 0))
 
 

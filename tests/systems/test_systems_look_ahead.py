@@ -202,7 +202,7 @@ def test_bagpipe_waits_only_for_rows_that_the_next_batch_uses():
     asked = small("bagpipe", **{**SEVERAL, "machine.network_bandwidth_GBps": 0.1})
     amounts = planned(asked)[1]
     near = takes(asked, "Sync rows used next") / takes(asked, "Sync rows used next", "Sync other rows")
-    later = float(amounts.cold[0]) - single_use_shares(asked).last * float(amounts.evicted[0])
+    later = float(amounts.cold[0]) - single_use_shares(asked).last_use * float(amounts.evicted[0])
     assert near == pytest.approx(1 / (1 + later / float(amounts.rows[0] - amounts.cold[0])), rel=0.05)
 
 

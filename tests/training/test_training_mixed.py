@@ -172,7 +172,7 @@ def test_a_training_stopped_at_any_batch_goes_on_from_its_file_to_the_byte(relax
             run_of(shape, **wanted, on_batch=stop)
         file = StoppedRunFile(tmp_path / "store.sqlite", "0" * 32)
         assert file.save(StoppedRun(cut, cut, stopped.value.trained, (), {})) == ""
-        back = file.load().trained
+        back = file.load().stretch
         ended = run_of(shape, cut, BATCHES, back.weights, **wanted, resume=back)
         assert ended.losses == whole.losses and state_bytes(ended.weights) == state_bytes(whole.weights)
         for n in (3, 8):
@@ -228,7 +228,7 @@ def test_a_flipped_bit_is_remembered_by_the_rows_number_among_all():
     for seed in range(40):
         m = ready(scenario("tiny", "cxl-b", **{"faults.silent_corruption_where": "table", "data.seed": 1, "faults.seed": seed}))
         learner = Learner(shape, None, None, weights, weights, frozenset(), False)
-        ((row, byte, bit),) = with_noted_flips(learner, m, (flip,)).flipped
+        ((row, byte, bit),) = with_noted_flips(learner, m, (flip,)).flipped_bits
         after = stored_rows(shape, with_flipped_bit(shape, weights, "table", flip, seed).blocks)
         assert np.flatnonzero(octets != after).tolist() == [begins[row] + byte] and byte < sizes[row]
         assert octets[begins[row] + byte] ^ after[begins[row] + byte] == bit
@@ -318,7 +318,7 @@ def test_points_share_a_training_and_one_that_was_cancelled_goes_on_from_its_fil
     for cut in (1, 5, BATCHES - 1):
 
         def watch(now: Progress, cut=cut) -> bool:
-            return now.note.startswith("training batch") and now.done >= cut
+            return now.note.startswith("training batch") and now.batches_done >= cut
 
         with pytest.raises(RunStopped) as stop:
             trained(one, {}, watch)

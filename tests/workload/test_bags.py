@@ -103,7 +103,7 @@ def test_the_nth_lookups_of_linked_samples_are_equally_popular():
     prepared = generator.prepare(recipe(kaggle(1.5, **{"data.sample_correlation": 1.0})))
     ids, starts = generator.draw_ids(prepared, 3, 64), generator.bag_starts(prepared, 3, 64)
     (group,), grid = prepared.recipe.links, np.linspace(0.0, 0.8, 4000)
-    rows = {t: prepared.offsets[t] + rows_at(prepared.recipe.popularities[t], grid) for t in group}
+    rows = {t: prepared.first_rows[t] + rows_at(prepared.recipe.popularities[t], grid) for t in group}
     looked, several = starts[:-1].reshape(-1, 64)[list(group)], 0
     lengths = np.diff(starts).reshape(-1, 64)[list(group)]
     for sample, turn in np.ndindex(64, lengths.max()):

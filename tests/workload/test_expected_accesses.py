@@ -82,7 +82,7 @@ def test_counting_agrees_with_sets_of_rows() -> None:
 def test_counting_needs_memory_for_two_batches_whatever_the_tables_hold() -> None:
     scenario = _scenario({"model.num_embeddings": (10**11,)})
     memory = batch.recent(scenario.model, 128)
-    assert memory.rows.nbytes + memory.again.nbytes < 64 * 128 * 26
+    assert memory.rows.nbytes + memory.in_both.nbytes < 64 * 128 * 26
     first = batch.tally_batch(memory, source.source(scenario).ids(0))
     assert first[1].sum() == first[2].sum() == 0
 
@@ -139,7 +139,9 @@ def test_rows_that_a_batch_hardly_uses_have_room_in_any_memory() -> None:
 
 def test_threads_that_share_how_tables_spread_find_what_one_alone_does(monkeypatch):
     asked, tables = preset("optane-kaggle").scenario, np.arange(26)
-    alone = {parts: row_spread.spreads(asked)._replace(known={}).over(parts, tables).copy() for parts in (2, 3, 5, 8)}
+    alone = {
+        parts: row_spread.spreads(asked)._replace(spreads_by_parts={}).spread_over(parts, tables).copy() for parts in (2, 3, 5, 8)
+    }
     real = row_spread.enter_spread
 
     def slowly(*given: Any) -> None:
@@ -151,9 +153,11 @@ def test_threads_that_share_how_tables_spread_find_what_one_alone_does(monkeypat
     monkeypatch.setattr(
         row_spread, "MAX_KEPT_NUMBERS", 0
     )  # so that all is forgotten whenever another number of parts is asked for
-    shared = row_spread.spreads(asked)._replace(known={})
+    shared = row_spread.spreads(asked)._replace(spreads_by_parts={})
     with ThreadPoolExecutor(4) as threads:
         found = [
-            (parts, threads.submit(lambda parts=parts: shared.over(parts, tables).copy())) for parts in alone for _ in range(4)
+            (parts, threads.submit(lambda parts=parts: shared.spread_over(parts, tables).copy()))
+            for parts in alone
+            for _ in range(4)
         ]
         assert all(np.array_equal(one.result(), alone[parts]) for parts, one in found)

@@ -51,7 +51,7 @@ def test_samples_sorted_on_the_disk_are_those_of_a_stable_sort(kind: str, kept: 
             np.zeros((len(times[part]), 1), np.float32), tokens[part], np.arange(9_001.0, dtype=np.float32)[part], times[part]
         )
     told: list[float] = []
-    _, found, order, sorted_times = held.whole(lambda share, words: told.append(share))
+    _, found, order, sorted_times = held.finish(lambda share, words: told.append(share))
     wanted = np.argsort(times, kind="stable")
     assert np.array_equal(order, wanted) and np.array_equal(found, tokens[wanted]) and np.array_equal(sorted_times, times[wanted])
     assert kept > 10**6 or (told == sorted(told) and told[-1] == 1.0)
@@ -68,7 +68,7 @@ def test_no_range_that_is_sorted_at_once_is_much_longer_than_asked(monkeypatch: 
         held = Samples(arrays(1, times.dtype), 3)
         for part in np.array_split(times, 20):
             held.add(np.zeros((len(part), 1)), np.zeros((len(part), 1)), np.zeros(len(part)), part)
-        held.whole()
+        held.finish()
     assert max(longest) <= 256 + 8 * 9_001 * 28 // 40_000 + 8 * 20
 
 

@@ -57,7 +57,7 @@ def rows_of(scenario: Scenario, path: Path) -> np.ndarray:
     """Return (fields, samples) local rows of the training samples."""
     origin = source(scenario, read_file(path))
     every = np.concatenate([origin.ids(n).reshape(2, 50) for n in range(54)], axis=1)
-    return every - origin.first[:2, None]
+    return every - origin.first_rows[:2, None]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -94,7 +94,7 @@ def test_what_is_said_of_rows_is_what_a_count_of_them_says(tmp_path):
             for t in range(2)
         ]
         uses = row_use(scenario, read_file(path))
-        assert [one.used for one in uses] == used and [one.distinct for one in uses] == list(DISTINCT)
+        assert [one.used_rows for one in uses] == used and [one.distinct_ids for one in uses] == list(DISTINCT)
         assert f"{sum(rows) - sum(used):,} of {sum(rows):,} rows stay empty" in numbering_note(scenario, read_file(path))
     said = numbering_note(asked(DISTINCT), read_file(path))
     assert said == f"Ids are rows in the order first seen in all tables; 0 of {sum(DISTINCT):,} rows stay empty."
@@ -185,7 +185,9 @@ def test_a_file_is_copied_onto_more_tables_only_where_the_model_says_so(tmp_path
 @given(st.lists(st.lists(st.integers(0, 400), max_size=300), max_size=12), st.integers(0, 1))
 def test_the_index_numbers_tokens_as_pandas_does(parts, grown):
     index = IdIndex()
-    index.known, index.slots = (index.known[:64].copy(), index.slots[:128].copy()) if grown else (index.known, index.slots)
+    index.known_tokens, index.slots = (
+        (index.known_tokens[:64].copy(), index.slots[:128].copy()) if grown else (index.known_tokens, index.slots)
+    )
     for part in parts:
         index.add(np.array(part, dtype=np.uint64))
     every = np.array([token for part in parts for token in part], dtype=np.uint64)

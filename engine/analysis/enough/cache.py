@@ -100,7 +100,7 @@ def hbm_room(s: Scenario, nodes: int | None = None) -> float:
 @memoised(most=8)
 def _densest(s: Scenario) -> RowClasses:
     alike_tables, nbytes = table_kinds(s), kind_bytes(s, "row")
-    kinds, of_table = np.unique(np.stack([alike_tables.kind, nbytes]), axis=1, return_inverse=True)
+    kinds, of_table = np.unique(np.stack([alike_tables.kind_of_table, nbytes]), axis=1, return_inverse=True)
     of_table = of_table.reshape(-1)
     spectrum, class_ends = (
         table_spectra(alike_tables.laws),

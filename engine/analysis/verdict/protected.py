@@ -101,7 +101,7 @@ def _expected_protection(scenario: Scenario, settled: Settled, name: str, hazard
     minutes = scenario.policy.checkpoint_minutes
     period = None if minutes is None else minutes * MINUTE
     terms, site = campaign_terms(scenario, name, rollback_mtbf(hazards), period)
-    needs, machine = terms.protection.takes(site), settled.scenario.machine
+    needs, machine = terms.protection.storage_needs(site), settled.scenario.machine
     room = max_dram_GiB(host_channels(machine)) * GiB
     if needs.get("dram", 0.0) > room or does_not_fit(settled, drives=round(needs.get("drives", 0.0))):
         raise CannotRun(f"protection={name} does not fit the machine.")

@@ -46,7 +46,7 @@ class ProtectionLoss:
     """The loss by a protection, or the reason why the scenario cannot have it.
 
     name, title: the protection's.
-    refused: the reason; "" where the protection is possible.
+    refusal: the reason; "" where the protection is possible.
     share: the lost shares of the time; None where refused.
     period: seconds of training between two checkpoints, None for a protection without checkpoints.
     pause: seconds that training stands still for a checkpoint.
@@ -56,7 +56,7 @@ class ProtectionLoss:
 
     name: str
     title: str
-    refused: str = ""
+    refusal: str = ""
     share: LostShare | None = None
     period: float | None = None
     pause: float = 0.0
@@ -72,19 +72,19 @@ class ClusterHour:
     capital: USD of capital in the hour, None where a part has no published price.
     electricity: USD of electricity in the hour.
     machines: the number of machines.
-    capital_each: USD to buy one machine.
+    machine_price: USD to buy one machine.
     watts: watts of all machines with the room's.
     hours: hours of training in a month.
-    assumed: the assumptions as text.
+    assumptions: the assumptions as text.
     """
 
     capital: float | None
     electricity: float
     machines: int
-    capital_each: float | None
+    machine_price: float | None
     watts: float
     hours: float
-    assumed: str
+    assumptions: str
 
     @property
     def usd(self) -> float:
@@ -108,19 +108,19 @@ def cluster_hour(scenario: Scenario) -> ClusterHour:
         capital=None if paid.capital is None else paid.capital * machines,
         electricity=paid.electricity * machines,
         machines=machines,
-        capital_each=capital,
+        machine_price=capital,
         watts=watts * machines,
         hours=machine.training_hours_a_month,
-        assumed=assumptions(scenario),
+        assumptions=assumptions(scenario),
     )
 
 
 def hour_sentence(hour: ClusterHour) -> str:
     """Return a sentence on the cost of an hour and its parts."""
     power = f"{figure(hour.electricity, 'USD')} of electricity for {figure(hour.watts, 'W')}"
-    if hour.capital is None or hour.capital_each is None:
+    if hour.capital is None or hour.machine_price is None:
         return f"An hour of the whole cluster costs {power}; a part of it has no published price, so capital is left out."
-    machine_text = f"{figure(hour.capital_each, 'USD')} written off"
+    machine_text = f"{figure(hour.machine_price, 'USD')} written off"
     capital_text = f"{count(hour.machines, 'machine')} of {machine_text}" if hour.machines > 1 else machine_text
     return (
         f"An hour of the whole cluster costs {figure(hour.usd, 'USD')}: {figure(hour.capital, 'USD')} of capital "
@@ -155,16 +155,16 @@ def loss_by_formula(
     except EmberpoolError as error:
         return ProtectionLoss(protection, title, str(error))
     useful = useful_time(scenario, terms, hazards, scenario.faults.campaign_days * DAY)
-    calm, plan = effective(terms.plan, terms.useful, inf, 0.0), terms.plan
+    calm, plan = effective(terms.plan, terms.useful_seconds, inf, 0.0), terms.plan
     periodic = load_variant("protections", protection).periodic
     return ProtectionLoss(
         name=protection,
         title=title,
         share=LostShare(1 - calm, calm - useful),
-        period=plan.every * plan.step if periodic else None,
+        period=plan.checkpoint_interval * plan.step if periodic else None,
         pause=plan.pause,
         step=plan.step,
-        bare_step=site.bare.step,
+        bare_step=site.unlogged_pace.step,
         price=terms.protection.price(site),
     )
 
@@ -177,10 +177,10 @@ def loss_by_campaigns(protection: str, runs: Sequence[Campaign]) -> ProtectionLo
         name=protection,
         title=protection_title(protection),
         share=LostShare(checkpoint_share, 1 - fmean(run.ettr for run in runs) - checkpoint_share),
-        period=plan.every * plan.step if definition.periodic else None,
+        period=plan.checkpoint_interval * plan.step if definition.periodic else None,
         pause=plan.pause,
         step=plan.step,
-        bare_step=site.bare.step,
+        bare_step=site.unlogged_pace.step,
         price=definition.price(site),
     )
 

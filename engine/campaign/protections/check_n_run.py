@@ -23,21 +23,21 @@ SCALE_BYTES = 2 * FLOAT32  # a row's own smallest value and step
 class Increment(NamedTuple):
     """One incremental checkpoint.
 
-    every: batches between checkpoints.
-    changed: bytes of the changed rows in memory.
-    sent: bytes of the changed rows as sent, quantised.
-    kept: bytes in storage, the whole copy included.
+    interval: batches between checkpoints.
+    changed_bytes: bytes of the changed rows in memory.
+    sent_bytes: bytes of the changed rows as sent, quantised.
+    stored_bytes: bytes in storage, the whole copy included.
     """
 
-    every: int
-    changed: float
-    sent: float
-    kept: float
+    interval: int
+    changed_bytes: float
+    sent_bytes: float
+    stored_bytes: float
 
 
 def increment(site: Site) -> Increment:
     """Return a checkpoint's bytes at the site's period, by default CUSTOMARY."""
-    batches = max(1, round((site.period or CUSTOMARY) / site.bare.step))
+    batches = max(1, round((site.period or CUSTOMARY) / site.unlogged_pace.step))
     rows, s = expected_unique(site.scenario, batches), site.scenario
     unique_kind, table_kind = mean_kind(s, unique_by_table(s, batches)), mean_kind(s, per_table(s.model, "num_embeddings"))
     sent_bytes, changed_bytes = (
@@ -65,27 +65,27 @@ def plan(site: Site) -> ProtectionPlan:
     Each increment holds the changes since the last one. Published for its authors' models: 6 to 17 times fewer bytes written
     than all state, 2.5 to 8 times fewer stored.
     """
-    step = site.bare.step
+    step = site.unlogged_pace.step
     batches, changed_bytes, sent_bytes, restored_bytes = increment(site)
-    drain, pause = sent_bytes / site.remote.write, changed_bytes / site.home.read
+    drain, pause = sent_bytes / site.remote.write_rate, changed_bytes / site.home.read_rate
     if free_host_bytes(site) < changed_bytes:
         pause, drain = max(pause, drain), 0.0
     return ProtectionPlan(
         step=step,
-        joules=site.bare.joules,
-        every=max(batches, ceil(drain / step)),
+        joules=site.unlogged_pace.joules,
+        checkpoint_interval=max(batches, ceil(drain / step)),
         pause=pause,
         drain=drain,
         checkpoint_joules=changed_bytes * site.home.joules + sent_bytes * site.remote.joules,
-        written={"remote": sent_bytes},
-        restore=max(restored_bytes / site.remote.read, site.state / site.home.write),
+        checkpoint_bytes={"remote": sent_bytes},
+        restore=max(restored_bytes / site.remote.read_rate, site.state / site.home.write_rate),
         restore_joules=restored_bytes * site.remote.joules,
     )
 
 
 def storage_needs(site: Site) -> Mapping[str, float]:
     """Return the bytes of remote storage that quantised copies and increments take."""
-    return {"store": COPIES * increment(site).kept}
+    return {"store": COPIES * increment(site).stored_bytes}
 
 
 PROTECTION = Protection(
@@ -96,5 +96,5 @@ PROTECTION = Protection(
     periodic=True,
     constants=(STORE, STORE_PRICE, BITS),
     cites=(SOURCE,),
-    takes=storage_needs,
+    storage_needs=storage_needs,
 )

@@ -34,5 +34,5 @@ PROTECTION = Protection(
     periodic=True,
     constants=(STORE, STORE_PRICE, LOST_SAMPLES),
     cites=(SOURCE,),
-    takes=periodic_full.stored_copies,
+    storage_needs=periodic_full.stored_copies,
 )

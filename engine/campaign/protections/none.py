@@ -5,7 +5,7 @@ from ..protection import LOSSES, Protection, ProtectionPlan, Site
 
 def plan(site: Site) -> ProtectionPlan:
     """Return the plan: train without any copy of the state."""
-    return ProtectionPlan(site.bare.step, site.bare.joules)
+    return ProtectionPlan(site.unlogged_pace.step, site.unlogged_pace.joules)
 
 
 PROTECTION = Protection(

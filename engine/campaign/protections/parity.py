@@ -18,16 +18,16 @@ def plan(site: Site) -> ProtectionPlan:
     """
     check_other_node(site, "parity", "keeps the parity of a node's rows on others")
     sent_bytes = expected_unique(site.scenario, 1) * (unique_row_bytes(site.scenario) + INDEX_BYTES)
-    step = max(site.bare.step, site.bare.network + sent_bytes / site.network.write)
+    step = max(site.unlogged_pace.step, site.unlogged_pace.network + sent_bytes / site.network.write_rate)
     lost_bytes = site.tables / site.shards
     # The lost part is the sum of all others and the parity: as many bytes as all tables, into one node.
     read_bytes = lost_bytes * site.shards
     return ProtectionPlan(
         step=step,
-        joules=site.bare.joules + (step - site.bare.step) * site.watts + sent_bytes * site.network.joules,
-        every=1,
-        batch_written={"network": sent_bytes, "dram": sent_bytes},
-        restore=max(read_bytes / (site.network.read / site.nodes), lost_bytes / (site.home.write / site.shards)),
+        joules=site.unlogged_pace.joules + (step - site.unlogged_pace.step) * site.watts + sent_bytes * site.network.joules,
+        checkpoint_interval=1,
+        batch_bytes={"network": sent_bytes, "dram": sent_bytes},
+        restore=max(read_bytes / (site.network.read_rate / site.nodes), lost_bytes / (site.home.write_rate / site.shards)),
         restore_joules=read_bytes * (site.home.joules + site.network.joules),
     )
 
@@ -43,5 +43,5 @@ PROTECTION = Protection(
     ON_A_PEER,
     plan,
     cites=(SOURCE,),
-    takes=storage_needs,
+    storage_needs=storage_needs,
 )

@@ -39,23 +39,23 @@ def plan(site: Site) -> ProtectionPlan:
             f"protection=peer needs {figure(needed_bytes / GiB, 'GiB')} of host memory for two copies of all state, but "
             f"{figure(free_bytes / GiB, 'GiB')} are free; raise machine.host_dram_GiB, or choose protection=check-n-run."
         )
-    step, send_seconds = site.bare.step, site.state / min(site.network.write, site.home.read)
-    idle = step - site.bare.network
+    step, send_seconds = site.unlogged_pace.step, site.state / min(site.network.write_rate, site.home.read_rate)
+    idle = step - site.unlogged_pace.network
     standing = idle < LEAST_IDLE * step
     copy_batches = ceil(send_seconds / (step if standing else idle))
     backup_batches = max(1, round(BACKUP.value * HOUR / step))
     return ProtectionPlan(
         step=step,
-        joules=site.bare.joules + site.state / backup_batches * site.remote.joules,
-        backup_every=backup_batches,
-        backup_drain=site.state / site.remote.write,
-        batch_written={"remote": site.state / backup_batches},
-        every=max(1, copy_batches),
+        joules=site.unlogged_pace.joules + site.state / backup_batches * site.remote.joules,
+        backup_interval=backup_batches,
+        backup_drain=site.state / site.remote.write_rate,
+        batch_bytes={"remote": site.state / backup_batches},
+        checkpoint_interval=max(1, copy_batches),
         pause=send_seconds if standing else 0.0,
         drain=0.0 if standing else copy_batches * step,
         checkpoint_joules=site.state * (site.home.joules + site.network.joules),
-        written={"network": site.state, "dram": site.state},
-        restore=site.state / site.shards / min(site.network.read / site.nodes, site.home.write / site.shards),
+        checkpoint_bytes={"network": site.state, "dram": site.state},
+        restore=site.state / site.shards / min(site.network.read_rate / site.nodes, site.home.write_rate / site.shards),
         restore_joules=site.state / site.shards * site.network.joules,
     )
 
@@ -72,5 +72,5 @@ PROTECTION = Protection(
     plan,
     constants=(STORE, STORE_PRICE, BACKUP),
     cites=(SOURCE,),
-    takes=storage_needs,
+    storage_needs=storage_needs,
 )

@@ -16,19 +16,19 @@ def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> Protec
     If `overlapped` and host memory has room, training stands still only for a copy into host memory.
     """
     path: StatePath = getattr(site, medium)
-    copy_seconds, send_seconds = site.state / site.home.read, site.state / min(path.write, site.home.read)
+    copy_seconds, send_seconds = site.state / site.home.read_rate, site.state / min(path.write_rate, site.home.read_rate)
     fits = overlapped and free_host_bytes(site) >= site.state
-    pause, drain = (copy_seconds, site.state / path.write) if fits else (send_seconds, 0.0)
-    step = site.bare.step
+    pause, drain = (copy_seconds, site.state / path.write_rate) if fits else (send_seconds, 0.0)
+    step = site.unlogged_pace.step
     return ProtectionPlan(
         step=step,
-        joules=site.bare.joules,
-        every=batches_between(site, step, pause, drain),
+        joules=site.unlogged_pace.joules,
+        checkpoint_interval=batches_between(site, step, pause, drain),
         pause=pause,
         drain=drain,
         checkpoint_joules=site.state * (site.home.joules + path.joules),
-        written={medium: site.state},
-        restore=site.state / min(path.read, site.home.write),
+        checkpoint_bytes={medium: site.state},
+        restore=site.state / min(path.read_rate, site.home.write_rate),
         restore_joules=site.state * path.joules,
     )
 
@@ -51,5 +51,5 @@ PROTECTION = Protection(
     periodic=True,
     constants=(STORE, STORE_PRICE),
     cites=("Young, CACM 17(9), 1974", "Daly, FGCS 22(3), 2006"),
-    takes=stored_copies,
+    storage_needs=stored_copies,
 )

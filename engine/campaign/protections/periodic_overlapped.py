@@ -13,5 +13,5 @@ PROTECTION = Protection(
     periodic=True,
     constants=(STORE, STORE_PRICE),
     cites=("Daly, FGCS 22(3), 2006",),
-    takes=stored_copies,
+    storage_needs=stored_copies,
 )

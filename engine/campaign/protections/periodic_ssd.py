@@ -31,5 +31,5 @@ PROTECTION = Protection(
     plan,
     periodic=True,
     cites=("Young, CACM 17(9), 1974", "Daly, FGCS 22(3), 2006"),
-    takes=storage_needs,
+    storage_needs=storage_needs,
 )

@@ -13,7 +13,7 @@ from .undo import TCXL, log_plan
 
 # A log in the same medium cannot restore losses of the medium; the rare copy can.
 FIDELITY_BY_LOSS: dict[str, Fidelity] = {
-    loss: "older" if fidelity == "lost" else fidelity for loss, fidelity in RELAXED.keeps.items()
+    loss: "older" if fidelity == "lost" else fidelity for loss, fidelity in RELAXED.fidelity_by_loss.items()
 }
 
 
@@ -25,16 +25,16 @@ def plan(site: Site) -> ProtectionPlan:
     """
     logged_plan = log_plan(site)
     backup_batches = max(1, round(BACKUP.value * HOUR / logged_plan.step))
-    wait_seconds = site.state / backup_batches / site.home.read
+    wait_seconds = site.state / backup_batches / site.home.read_rate
     return replace(
         logged_plan,
         step=logged_plan.step + wait_seconds,
         joules=logged_plan.joules
         + wait_seconds * site.watts
         + site.state / backup_batches * (site.home.joules + site.remote.joules),
-        backup_every=backup_batches,
-        backup_drain=site.state / min(site.remote.write, site.home.read),
-        batch_written={**logged_plan.batch_written, "remote": site.state / backup_batches},
+        backup_interval=backup_batches,
+        backup_drain=site.state / min(site.remote.write_rate, site.home.read_rate),
+        batch_bytes={**logged_plan.batch_bytes, "remote": site.state / backup_batches},
     )
 
 
@@ -46,5 +46,5 @@ PROTECTION = Protection(
     partial(log, name="relaxed-backup"),
     constants=(STORE, STORE_PRICE, BACKUP),
     cites=(TCXL,),
-    takes=stored_copies,
+    storage_needs=stored_copies,
 )

@@ -34,15 +34,15 @@ def log(scenario: Scenario) -> Mapping[str, Any]:
 
 def log_plan(site: Site) -> ProtectionPlan:
     """Return the plan: commit every batch, and recover as the system itself does."""
-    logs = max(site.pace.written - site.bare.written, 0.0)
+    logs = max(site.pace.pmem_bytes - site.unlogged_pace.pmem_bytes, 0.0)
     return ProtectionPlan(
         step=site.pace.step,
         joules=site.pace.joules,
-        every=1,
-        batch_written={"pmem": logs},
+        checkpoint_interval=1,
+        batch_bytes={"pmem": logs},
         restore=site.pace.restore,
         restore_joules=site.pace.restore_joules,
-        stale=site.pace.stale,
+        mlp_age=site.pace.mlp_age,
     )
 
 

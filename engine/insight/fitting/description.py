@@ -14,7 +14,6 @@ from ...errors import BadFile
 from ...workload.readers import mapping
 from ...workload.readers.blocks import short_path
 from ...workload.readers.cells import missing_cells
-from ...workload.readers.columns import Rows, check_block
 from ...workload.readers.dialects import ARRAYS, Dialect, dialect_of, is_of_arrays, quotes_meaning, read_blocks
 from ...workload.readers.first_cells import guesses_of, is_mappable, texts_of
 from ...workload.readers.guess import Guess
@@ -26,6 +25,7 @@ from ...workload.readers.numbering import IdIndex, drop_largest
 from ...workload.readers.recording import Recording
 from ...workload.readers.records import StrayMark
 from ...workload.readers.samples import Watch, unwatched
+from ...workload.readers.samples_from_columns import Rows, check_block
 from .fit import lookups_of
 from .tally import tallies
 
@@ -114,7 +114,7 @@ class ColumnCounts:
     @property
     def distinct(self) -> int | None:
         """The number of distinct values without missing cells; None beyond the room of an index."""
-        return None if self.index.full else self.index.count
+        return None if self.index.is_full else self.index.count
 
 
 def describe(path: Path, watch: Watch = unwatched) -> FileDescription:
@@ -212,7 +212,7 @@ def _guess_by_layout(layout: Layout, guess: Guess) -> Guess:
     roles = {layout.time: "time"} | dict.fromkeys(layout.dense, "number")
     roles |= dict.fromkeys(layout.ids, "list" if layout.lists else "id") | {layout.label: "label"}
     role = roles.get(guess.name, "text")
-    rule = f"{layout.rule} {layout.value}" if role == "label" and layout.rule else ""
+    rule = f"{layout.rule} {layout.label_value}" if role == "label" and layout.rule else ""
     return Guess(guess.name, role, layout.lists if role == "list" else "", rule)  # type: ignore[arg-type]
 
 

@@ -24,7 +24,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """
     s = settled.scenario
     trainers, single_use = s.machine.num_gpus, single_use_shares(s)
-    private_rows = np.minimum(single_use.last * t.evicted, t.cold)
+    private_rows = np.minimum(single_use.last_use * t.evicted, t.cold)
     urgent_sync, deferred_sync = _synchronise(s, t, private_rows)
     return (
         training_loop(),

@@ -26,7 +26,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     read_ahead = far_memory.read_far_rows(
         settled, t, READ_AHEAD, far_memory.next_batch(cold), ("Embedding lookup",), background=True
     )
-    reread = far_memory.read_far_rows(settled, t, READ_TRAINED_AGAIN, t.rows * split.again, arrived, (*ends, READ_AHEAD))
+    reread = far_memory.read_far_rows(settled, t, READ_TRAINED_AGAIN, t.rows * split.cold_repeated, arrived, (*ends, READ_AHEAD))
     return (reread, *far_memory.step(settled, t, cold, (READ_TRAINED_AGAIN,)), read_ahead)
 
 

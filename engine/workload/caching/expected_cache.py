@@ -105,11 +105,11 @@ def look_ahead_rows(s: Scenario) -> float:
 class SingleUseShares(NamedTuple):
     """Shares of the rows moved by look-ahead that serve a single lookup.
 
-    `passing` rows come for one lookup and go with its batch; `last` rows are used once in the last batch that uses them.
+    `passing` rows come for one lookup and go with its batch; `last_use` rows are used once in the last batch that uses them.
     """
 
     passing: float
-    last: float
+    last_use: float
 
 
 def single_use_shares(s: Scenario) -> SingleUseShares:
@@ -146,7 +146,7 @@ class CacheState(NamedTuple):
     """
 
     rows: Floats
-    stays: float
+    stay_lookups: float
     admitted: float = 1.0
     refused: float | None = 0.0
 
@@ -215,17 +215,17 @@ def hottest_by_table(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
     kinds = table_kinds(s)
     classes, pooling = table_spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
     kind = np.repeat(np.arange(len(pooling)), np.diff(classes.start, append=len(classes.p)))
-    p, rows = classes.p * (pooling / (pooling @ kinds.tables))[kind], classes.rows * kinds.tables[kind]
+    p, rows = classes.p * (pooling / (pooling @ kinds.table_counts))[kind], classes.rows * kinds.table_counts[kind]
     order = np.argsort(-p, kind="stable")
     kept_rows = np.empty_like(p)
     kept_rows[order] = np.clip(capacity - np.concatenate(([0.0], np.cumsum(rows[order])[:-1])), 0.0, rows[order])
     whole_rows = np.where(kept_rows == rows, classes.rows, 0.0)
     table_rows, mass = (
-        np.bincount(kind, weights=amount, minlength=len(pooling))[kinds.kind].astype(np.float64)
+        np.bincount(kind, weights=amount, minlength=len(pooling))[kinds.kind_of_table].astype(np.float64)
         for amount in (whole_rows, whole_rows * classes.p)
     )
     for cut in np.flatnonzero((kept_rows > 0) & (kept_rows < rows)):  # at most one class, whole in the first tables of its kind
-        kind_tables = np.flatnonzero(kinds.kind == kind[cut])
+        kind_tables = np.flatnonzero(kinds.kind_of_table == kind[cut])
         part = np.clip(kept_rows[cut] - np.arange(len(kind_tables)) * classes.rows[cut], 0.0, classes.rows[cut])
         table_rows[kind_tables] += part
         mass[kind_tables] += part * classes.p[cut]
@@ -234,13 +234,13 @@ def hottest_by_table(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
 
 def unique_by_table(s: Scenario, batches: float = 1.0) -> Floats:
     """Return the (T,) unique rows of `batches` batches together by table."""
-    return _by_table(s, lambda x: 1 - unused_chance(batches * x, s.data.locality))[0][table_kinds(s).kind]
+    return _by_table(s, lambda x: 1 - unused_chance(batches * x, s.data.locality))[0][table_kinds(s).kind_of_table]
 
 
 def look_ahead_by_table(s: Scenario) -> Floats:
     """Return the (T,) rows that look-ahead holds, as `look_ahead_rows` counts them, by table."""
     ahead_batches = s.policy.look_ahead_batches
-    return _by_table(s, lambda x: 1 - np.exp(-ahead_batches * x) * (1 + ahead_batches * x))[0][table_kinds(s).kind]
+    return _by_table(s, lambda x: 1 - np.exp(-ahead_batches * x) * (1 + ahead_batches * x))[0][table_kinds(s).kind_of_table]
 
 
 def hot_unique(s: Scenario, capacity: float) -> Floats:
@@ -251,7 +251,7 @@ def hot_unique(s: Scenario, capacity: float) -> Floats:
     start, end = classes.start, np.append(classes.start[1:], len(classes.p))
     hot_rows = np.zeros(s.model.num_tables)
     for kind in range(len(kinds.laws)):
-        is_kind, part = kinds.kind == kind, slice(start[kind], end[kind])
+        is_kind, part = kinds.kind_of_table == kind, slice(start[kind], end[kind])
         rows, unique = (np.concatenate(([0.0], np.cumsum(amount[part]))) for amount in (classes.rows, class_unique))
         hot_rows[is_kind] = np.minimum(np.interp(hot[is_kind], rows, unique), sums[kind])
     return hot_rows
@@ -275,8 +275,8 @@ def popularity_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
     kinds = table_kinds(s)
     classes, pooling = table_spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
     kind = np.repeat(np.arange(len(pooling)), np.diff(classes.start, append=len(classes.p)))
-    mean = np.bincount(kinds.kind, weights=nbytes, minlength=len(pooling)) / kinds.tables
-    rows, order = classes.rows * kinds.tables[kind], np.argsort(-classes.p * pooling[kind], kind="stable")
+    mean = np.bincount(kinds.kind_of_table, weights=nbytes, minlength=len(pooling)) / kinds.table_counts
+    rows, order = classes.rows * kinds.table_counts[kind], np.argsort(-classes.p * pooling[kind], kind="stable")
     summed = (np.concatenate(([0.0], np.cumsum(amount[order]))) for amount in (rows, rows * mean[kind]))
     reached_rows, filled_bytes = summed
     return reached_rows, filled_bytes
@@ -292,7 +292,7 @@ def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floa
     weight = np.array(kinds.pooling, dtype=np.float64) * s.data.batch_size / table_lookups(s).sum()
     p = classes.p * np.repeat(weight, np.diff(classes.start, append=len(classes.p)))
     held_rows = classes.rows * (1 - absent(unused_chance(stay_lookups * gap_rate(p), c), admitted))
-    rows: Floats = np.add.reduceat(held_rows, classes.start)[kinds.kind]
+    rows: Floats = np.add.reduceat(held_rows, classes.start)[kinds.kind_of_table]
     return rows
 
 
@@ -328,9 +328,9 @@ def _missed_by_table(
     weight = np.array(kinds.pooling, dtype=np.float64) * s.data.batch_size / batch[numbers].sum()
     p = classes.p * np.repeat(weight, np.diff(classes.start, append=len(classes.p)))
     kind_misses = np.add.reduceat(classes.rows * np.interp(p, space.p[order], missing_shares[order]), classes.start)
-    missed[numbers] = kind_misses[kinds.kind[numbers]] / at_once
+    missed[numbers] = kind_misses[kinds.kind_of_table[numbers]] / at_once
     missed_chance = np.interp(p, space.p[order], lookup_miss_shares[order])
-    shares[numbers] = np.add.reduceat(classes.rows * classes.p * missed_chance, classes.start)[kinds.kind[numbers]]
+    shares[numbers] = np.add.reduceat(classes.rows * classes.p * missed_chance, classes.start)[kinds.kind_of_table[numbers]]
     return missed, shares
 
 
@@ -381,7 +381,7 @@ class HotSplit(NamedTuple):
     """Shares of a batch's unique rows: hot rows, and cold rows also in the batch before."""
 
     hot: float
-    again: float
+    cold_repeated: float
 
 
 def hot_split(s: Scenario, capacity: float) -> HotSplit:

@@ -23,10 +23,10 @@ ROUNDS = 500  # steps of a set's Markov chain; most chains settle within fifty
 class LockedSets(NamedTuple):
     """Steady state of a set-associative cache with locks.
 
-    `stays`: lookups for which an unused row stays; `admitted`: share of missing rows; `refused`: rows per batch.
+    `stay_lookups`: lookups for which an unused row stays; `admitted`: share of missing rows; `refused`: rows per batch.
     """
 
-    stays: float
+    stay_lookups: float
     admitted: float
     refused: float
 

@@ -15,7 +15,6 @@ import pyarrow
 from ...core.figures import count
 from ...errors import BadFile, UndescribedTable
 from . import conversions, zipped
-from .columns import Rows, read_samples
 from .first_cells import mapping_of_types
 from .foreign import foreign_refusal
 from .layouts import Layout
@@ -24,6 +23,7 @@ from .numbering import AS_THEY_ARE
 from .recognition import unmapped_arrays_refusal
 from .recording import Recording
 from .samples import Watch, unwatched
+from .samples_from_columns import Rows, read_samples
 from .zipped import Header
 
 DLRM = {"X_int", "X_cat", "y"}
@@ -59,7 +59,7 @@ def _open_arrays(
     path: Path, name: str, layout: Layout, headers: Mapping[str, Header], watch: Watch
 ) -> tuple[Mapping[str, Any], Mapping[str, tuple[str, int | None]], Layout]:
     """Return a layout's arrays, the place of each column, and the layout with all columns."""
-    places = {column: _place(name, layout, headers, column) for column in layout.wanted}
+    places = {column: _place(name, layout, headers, column) for column in layout.read_columns}
     lengths = {array: headers[array].shape[0] for array, _ in places.values()}
     if len(set(lengths.values())) > 1:
         lengths_text = ", ".join(f"{array} {count(length)}" for array, length in list(lengths.items())[:6])
@@ -68,7 +68,7 @@ def _open_arrays(
         raise BadFile(f"{name} has 0 samples; give arrays that have some.")
     arrays = {array: zipped.archive_array(path, array, watch) for array in lengths}
     layout = _spread(layout, headers, places)
-    return arrays, {column: _place(name, layout, headers, column) for column in layout.wanted}, layout
+    return arrays, {column: _place(name, layout, headers, column) for column in layout.read_columns}, layout
 
 
 def is_dlrm(path: Path) -> bool:

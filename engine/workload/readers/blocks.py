@@ -31,27 +31,27 @@ class Blocks:
     name: name of the file, for messages.
     file: the opened file.
     size: bytes of the file when it was opened, which end a file that grows while it is read.
-    taken: bytes read so far.
-    text: bytes of text unpacked so far.
+    nbytes_read: bytes read so far.
+    nbytes_unpacked: bytes of text unpacked so far.
     line: line number where the next block starts.
     packed: whether the file is gzipped.
-    hashed: SHA-256 of the bytes on disk, complete at the end.
+    hasher: SHA-256 of the bytes on disk, complete at the end.
     watch: function that gets the share read so far.
     """
 
     name: str
     file: BinaryIO
     size: int | None = None
-    taken: int = 0
-    text: int = 0
+    nbytes_read: int = 0
+    nbytes_unpacked: int = 0
     line: int = 1
     packed: bool = False
-    hashed: Any = field(default_factory=sha256)
+    hasher: Any = field(default_factory=sha256)
     watch: Callable[[float, str], None] | None = None
 
     def digest(self) -> str:
         """Return the SHA-256 of the bytes read so far."""
-        return str(self.hashed.hexdigest())
+        return str(self.hasher.hexdigest())
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield blocks of whole lines; the last line may lack its end. Raises BadFile.
@@ -85,8 +85,8 @@ class Blocks:
                 raise BadFile(f"{self.name}:1: the text is UTF-16, but data files are UTF-8; save it as UTF-8.")
             text_file: Any = gzip.GzipFile(fileobj=self, mode="rb") if head == GZIP else self  # type: ignore[call-overload]
             while part := text_file.read(READ_NBYTES):
-                self.text += len(part)
-                if self.text > FREE_TEXT + EXPANSION * self.taken:
+                self.nbytes_unpacked += len(part)
+                if self.nbytes_unpacked > FREE_TEXT + EXPANSION * self.nbytes_read:
                     raise BadFile(
                         f"{self.name} unpacks to more than {EXPANSION} times its size, as no click log does; "
                         "unpack it with gunzip and give the plain file if it is one."
@@ -100,11 +100,11 @@ class Blocks:
     def read(self, nbytes: int) -> bytes:
         """Return the file's next bytes on disk, still packed in a gzip file; raises BadFile."""
         part = self.file.read(nbytes)
-        self.hashed.update(part)
-        self.taken += len(part)
+        self.hasher.update(part)
+        self.nbytes_read += len(part)
         if self.watch:
-            self.watch(self.taken / max(self.size or 0, self.taken, 1), f"reading {self.name}")
-        if self.size is not None and self.taken > self.size:
+            self.watch(self.nbytes_read / max(self.size or 0, self.nbytes_read, 1), f"reading {self.name}")
+        if self.size is not None and self.nbytes_read > self.size:
             raise changed_refusal(self.name)
         return part
 

@@ -41,7 +41,7 @@ def is_sampled(rows: FirstRows, labelled: bool = True) -> bool:
 
     These have 40 columns with a label, else 39; the last 26 are hexadecimal.
     """
-    if rows.header or rows.width != len(FEATURES) + labelled or rows.even <= MAJORITY:
+    if rows.header or rows.width != len(FEATURES) + labelled or rows.even_share <= MAJORITY:
         return False
     sample_rows = [row for row in rows.rows if _is_sample(row, labelled)]
     ids = [cell for row in sample_rows for cell in row[-len(IDS) :] if cell]

@@ -8,11 +8,11 @@ from typing import Any
 from ...errors import UndescribedTable
 from . import array_table, arrays, foreign, formats, mapping, parquet
 from .blocks import Blocks, open_regular, short_path
-from .columns import Rows
 from .layouts import Layout
 from .recognition import HEAD
 from .records import LITERAL, MULTILINE
 from .samples import Watch
+from .samples_from_columns import Rows
 from .sniffing import MOST_ROWS, first_rows, multiline_rows
 from .text_table import header_cells, rows_of
 from .traces import kinds
@@ -95,7 +95,7 @@ def _archive(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:
     """Return the dialect of an archive of arrays."""
     if mapping_content:
         layout = mapping.layout(path, mapping_content)
-        return Dialect(ARRAYS, layout, layout.wanted)
+        return Dialect(ARRAYS, layout, layout.read_columns)
     return Dialect(ARRAYS, None, array_table.archive_columns(path, name))
 
 

@@ -130,9 +130,9 @@ class RowUse:
     """
 
     rows: int
-    distinct: int | None
+    distinct_ids: int | None
     numbered: bool
-    used: int | None
+    used_rows: int | None
 
 
 def row_use(scenario: Scenario, file: Recording) -> tuple[RowUse, ...]:
@@ -164,15 +164,15 @@ def numbering_note(scenario: Scenario, file: Recording) -> str:
     uses = row_use(scenario, file)
     ordered = [use for use in uses if use.numbered or not file.hashed]
     hashed = [use for use in uses if file.hashed and not use.numbered]
-    counted_uses = [use for use in uses if use.used is not None]
+    counted_uses = [use for use in uses if use.used_rows is not None]
     words = [f"Ids are rows in the order first seen in {_tables(len(ordered), len(uses))}"] if ordered else []
     words += [f"{'they are' if ordered else 'Ids are'} hashed into rows in {_tables(len(hashed), len(uses))}"] if hashed else []
-    merged = sum(max((use.distinct or 0) - (use.used or 0), 0) for use in counted_uses)
-    ids = sum(use.distinct or 0 for use in counted_uses)
+    merged = sum(max((use.distinct_ids or 0) - (use.used_rows or 0), 0) for use in counted_uses)
+    ids = sum(use.distinct_ids or 0 for use in counted_uses)
     words += [f"{figures.count(merged)} of {figures.count(ids, 'id')} share another id's row"] if merged else []
     if len(counted_uses) < len(uses):
         words.append(f"{_tables(len(uses) - len(counted_uses), len(uses))} have more ids than are counted")
-    empty, rows = sum(use.rows - (use.used or 0) for use in counted_uses), sum(use.rows for use in counted_uses)
+    empty, rows = sum(use.rows - (use.used_rows or 0) for use in counted_uses), sum(use.rows for use in counted_uses)
     return "; ".join(words) + (f"; {figures.count(empty)} of {figures.count(rows, 'row')} stay empty." if counted_uses else ".")
 
 

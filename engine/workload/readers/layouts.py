@@ -18,14 +18,14 @@ class Layout:
     label: column of the label; "" for lookups alone, to be fitted.
     ids: columns of ids, a table each.
     dense: columns of dense features.
-    rule, value: a sample is a click where `label` stands in relation `rule` to `value`, a number, or for == and != also a text;
-        without a rule the label is 0 or 1.
+    rule, label_value: a sample is a click where `label` stands in relation `rule` to `label_value`, a number, or for == and !=
+        also a text; without a rule the label is 0 or 1.
     time: column that rows are sorted by; "" for the order of the file.
     columns: all columns of a text without a header.
     delimiter: character between the cells of a text.
     rows: way in which ids become rows (numbering.py).
-    where: a column and texts; rows with another text there, or without a label, are left out.
-    known: texts that a label can be, where given.
+    row_filter: a column and texts; rows with another text there, or without a label, are left out.
+    known_labels: texts that a label can be, where given.
     lists: separator between several ids of a cell.
     longest_id: most hexadecimal digits of an id; 0 for ids of any kind.
     quotes: meaning of quotation marks in a text (records.py).
@@ -37,13 +37,13 @@ class Layout:
     ids: tuple[str, ...]
     dense: tuple[str, ...] = ()
     rule: str = ""
-    value: float | str = 1.0
+    label_value: float | str = 1.0
     time: str = ""
     columns: tuple[str, ...] = ()
     delimiter: str = ","
     rows: str = WHERE_THEY_FIT
-    where: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    row_filter: tuple[str, ...] = ()
+    known_labels: tuple[str, ...] = ()
     lists: str = ""
     longest_id: int = 0
     quotes: str = ""
@@ -55,13 +55,13 @@ class Layout:
 
         In all other columns each letter counts.
         """
-        other_columns = {self.label, self.time, *self.ids, *self.where[:1]}
+        other_columns = {self.label, self.time, *self.ids, *self.row_filter[:1]}
         return tuple(column for column in self.dense if column not in other_columns)
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def read_columns(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return tuple(dict.fromkeys(filter(None, (self.label, *self.dense, *self.ids, self.time, *self.where[:1]))))
+        return tuple(dict.fromkeys(filter(None, (self.label, *self.dense, *self.ids, self.time, *self.row_filter[:1]))))
 
     @property
     def order(self) -> str:
@@ -78,9 +78,16 @@ AVAZU = Layout(
 )  # fmt: skip
 EVENTS, USER_BEHAVIOR = ("pv", "cart", "fav", "buy"), ("user", "item", "category", "behaviour", "timestamp")
 TAOBAO = Layout(
-    "taobao", "behaviour", USER_BEHAVIOR[:3], rule="!=", value="pv", time="timestamp", columns=USER_BEHAVIOR, known=EVENTS
+    "taobao",
+    "behaviour",
+    USER_BEHAVIOR[:3],
+    rule="!=",
+    label_value="pv",
+    time="timestamp",
+    columns=USER_BEHAVIOR,
+    known_labels=EVENTS,
 )
 TAOBAO_ADS = Layout("taobao-ads", "clk", ("user", "adgroup_id", "pid"), time="time_stamp")
-MOVIELENS = Layout("movielens", "rating", ("userId", "movieId"), rule=">=", value=4.0, time="timestamp")
-YAMBDA = Layout("yambda", "played_ratio_pct", ("uid", "item_id", "is_organic"), rule=">=", value=50.0, time="timestamp")
+MOVIELENS = Layout("movielens", "rating", ("userId", "movieId"), rule=">=", label_value=4.0, time="timestamp")
+YAMBDA = Layout("yambda", "played_ratio_pct", ("uid", "item_id", "is_organic"), rule=">=", label_value=50.0, time="timestamp")
 TEXTS = (AVAZU, TAOBAO, TAOBAO_ADS, MOVIELENS)

@@ -189,7 +189,9 @@ def layout(path: Path, mapping_content: dict[str, Any], base: Layout | None = No
         if key in mapping_content
     }
     if "label" in mapping_content:
-        changes |= _label(name, mapping_content["label"]) if mapping_content["label"] else {"label": "", "rule": "", "known": ()}
+        changes |= (
+            _label(name, mapping_content["label"]) if mapping_content["label"] else {"label": "", "rule": "", "known_labels": ()}
+        )
     mapped_layout = replace(base or Layout(f"mapped by {name}", "", ()), **changes)
     if not mapped_layout.ids:
         raise BadFile(f'{name} names no ids; write ids = ["COLUMN", ...], and label = "COLUMN" to train on it.')
@@ -205,7 +207,7 @@ def _label(name: str, text: str) -> dict[str, Any]:
     rule, label_value = match["rule"] or "", _label_value(match["value"])
     if isinstance(label_value, str) and rule not in ("==", "!="):
         raise BadFile(f"{name}: label={text[:40]!r} compares with no number; texts are only == or != something.")
-    return {"label": match["column"], "rule": rule, "value": label_value, "known": ()}
+    return {"label": match["column"], "rule": rule, "label_value": label_value, "known_labels": ()}
 
 
 def _check(name: str, mapped_layout: Layout) -> None:
@@ -234,7 +236,7 @@ def _check_once(name: str, mapped_layout: Layout) -> None:
     for key, columns in (("ids", mapped_layout.ids), ("dense", mapped_layout.dense)):
         if repeated_name := next((column for column in columns if columns.count(column) > 1), ""):
             raise BadFile(f"{name}: {key} names {repeated_name[:40]!r} twice; name each column once.")
-    for column in mapped_layout.wanted if mapped_layout.columns else ():
+    for column in mapped_layout.read_columns if mapped_layout.columns else ():
         if mapped_layout.columns.count(column) != 1:
             raise BadFile(
                 f"{name}: column {column[:40]!r} is not once among columns; {nearest_hint(column[:40], mapped_layout.columns)}"

@@ -35,15 +35,18 @@ def hashed_rows(rows: str) -> int:
 class IdIndex:
     """The distinct tokens of a column, numbered from 0 in the order first seen.
 
-    The index is an open hash table, at most half full. `known` (K,) are the first `count` distinct tokens in order. `slots` (S,)
-    uint32 hold a token's number plus 1 in their lower 26 bits, and 6 bits of its hash above, so that most other tokens differ
-    without a look at `known`; an empty slot is 0. Beyond MOST_SEEN distinct tokens the index is `full`, and holds nothing.
+    The index is an open hash table, at most half full.
+
+    known_tokens: (K,) of which the first `count` are the distinct tokens in order.
+    slots: (S,) uint32: a token's number plus 1 in the lower 26 bits, and 6 bits of its hash above, so that most other tokens
+        differ without a look at `known_tokens`; 0 in an empty slot.
+    is_full: True beyond MOST_SEEN distinct tokens; the index then holds nothing.
     """
 
     def __init__(self) -> None:
         """Start with no token."""
-        self.count, self.full = 0, False
-        self.known, self.slots = np.empty(1 << 9, np.uint64), np.zeros(1 << 10, np.uint32)
+        self.count, self.is_full = 0, False
+        self.known_tokens, self.slots = np.empty(1 << 9, np.uint64), np.zeros(1 << 10, np.uint32)
 
     def add(self, tokens: Words) -> bool:
         """Number the new ones of some tokens.
@@ -51,30 +54,31 @@ class IdIndex:
         Return False once there are too many tokens to number.
         """
         start = 0
-        while start < len(tokens) and not self.full:
-            inserted, self.count, _ = _insert(tokens[start:], self.known, self.slots, self.count)
+        while start < len(tokens) and not self.is_full:
+            inserted, self.count, _ = _insert(tokens[start:], self.known_tokens, self.slots, self.count)
             start += inserted
             if self.count > MOST_SEEN:
                 self.drop()
             elif start < len(tokens):
                 self._grow()
-        return not self.full
+        return not self.is_full
 
     def drop(self) -> None:
         """Drop all tokens, as there are too many to number."""
-        self.full, self.known, self.slots = True, self.known[:0].copy(), self.slots[:1].copy()
+        self.is_full, self.known_tokens, self.slots = True, self.known_tokens[:0].copy(), self.slots[:1].copy()
 
     def _grow(self) -> None:
-        known_tokens, size = np.empty(2 * len(self.known), np.uint64), 2 * len(self.slots)
-        known_tokens[: self.count] = self.known[: self.count]
-        self.known, self.slots = known_tokens, np.zeros(0, np.uint32)  # the old slots are free before the new ones are taken
+        known_tokens, size = np.empty(2 * len(self.known_tokens), np.uint64), 2 * len(self.slots)
+        known_tokens[: self.count] = self.known_tokens[: self.count]
+        self.known_tokens = known_tokens
+        self.slots = np.zeros(0, np.uint32)  # the old slots are free before the new ones are taken
         self.slots = np.zeros(size, np.uint32)
-        _enter(self.known, self.count, self.slots)
+        _enter(self.known_tokens, self.count, self.slots)
 
     def numbers(self, tokens: Words) -> Words:
         """Return the numbers of tokens that are all in the index."""
         id_numbers = np.empty(len(tokens), np.uint64)
-        _look_up(tokens, self.known, self.slots, id_numbers)
+        _look_up(tokens, self.known_tokens, self.slots, id_numbers)
         return id_numbers
 
     def numbers_or_refusal(self, tokens: Words, column: str) -> Words:
@@ -82,7 +86,7 @@ class IdIndex:
 
         Raises BadFile, naming the column, once there are too many to number.
         """
-        if self.full:
+        if self.is_full:
             raise BadFile(
                 f'{column} has more than {figures.count(MOST_SEEN)} different ids, too many to number; say rows = "{HASHED}".'
             )
@@ -90,7 +94,7 @@ class IdIndex:
 
     def tokens(self) -> Words:
         """Return the distinct tokens, in the order first seen."""
-        return self.known[: self.count]
+        return self.known_tokens[: self.count]
 
 
 def drop_largest(indexes: Collection[IdIndex], max_ids: int = MOST_TOGETHER) -> None:
@@ -98,8 +102,8 @@ def drop_largest(indexes: Collection[IdIndex], max_ids: int = MOST_TOGETHER) -> 
 
     The bound does not depend on the computer's memory.
     """
-    while sum(index.count for index in indexes if not index.full) > max_ids:
-        max((index for index in indexes if not index.full), key=lambda index: index.count).drop()
+    while sum(index.count for index in indexes if not index.is_full) > max_ids:
+        max((index for index in indexes if not index.is_full), key=lambda index: index.count).drop()
 
 
 @entry_kernel

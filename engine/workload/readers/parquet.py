@@ -12,13 +12,13 @@ from pyarrow import parquet
 from ...core.figures import count, figure
 from ...errors import BadFile
 from .blocks import EXPANSION, FREE_TEXT
-from .columns import Rows, read_samples
 from .first_cells import is_mappable
 from .foreign import column_list
 from .layouts import Layout
 from .lists import is_list
 from .recording import Recording
 from .samples import Watch, unwatched
+from .samples_from_columns import Rows, read_samples
 
 ROWS = 1 << 16
 MOST_GROUP_NBYTES = 1 << 30  # bytes of one row group, which is unpacked as a whole
@@ -61,7 +61,7 @@ def _open_parquet(path: Path, name: str) -> Iterator[Any]:
 
 def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
     column_names = tuple(file.schema_arrow.names)
-    for column in layout.wanted:
+    for column in layout.read_columns:
         if column_names.count(column) != 1:
             count_text = "several columns" if column in column_names else "no column"
             raise BadFile(
@@ -100,9 +100,9 @@ def _check_kinds(name: str, schema: Any, layout: Layout) -> None:
 
 def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows]:
     row = 1
-    for batch in file.iter_batches(batch_size=ROWS, columns=list(layout.wanted), use_threads=False):
+    for batch in file.iter_batches(batch_size=ROWS, columns=list(layout.read_columns), use_threads=False):
         lines = np.arange(row, row + batch.num_rows)
-        yield Rows(name, lines, {column: batch.column(column) for column in layout.wanted})
+        yield Rows(name, lines, {column: batch.column(column) for column in layout.read_columns})
         row += batch.num_rows
         watch(row / (file.metadata.num_rows + 1), f"reading {name}")
     if row - 1 != file.metadata.num_rows:

@@ -50,7 +50,7 @@ def text_layout(name: str, head: bytes, packed: bool = False, is_criteo: bool = 
 def _published_layout(rows: FirstRows) -> Layout | None:
     """Return the layout of a published table, with any delimiter; None for other tables."""
     for layout in TEXTS:
-        if not layout.columns and set(layout.wanted) <= set(rows.header):
+        if not layout.columns and set(layout.read_columns) <= set(rows.header):
             return replace(layout, delimiter=rows.delimiter)
     first_row = rows.rows[0] if rows.rows and not rows.header else ()
     if len(first_row) == 5 and first_row[3] in EVENTS and all(first_row[column].isdigit() for column in (0, 1, 2, 4)):
@@ -83,7 +83,7 @@ def _unmapped(name: str, rows: FirstRows) -> UndescribedTable:
     kind = "in CSV" if rows.delimiter == "," else f'separated by "{_delimiter_text(rows.delimiter)}"'
     title = TITLES[near_layout] if near_layout else f"a table {kind}"
     missing_text = (
-        f" but lacks {', '.join(column for column in near_layout.wanted if column not in rows.header)[:60]}"
+        f" but lacks {', '.join(column for column in near_layout.read_columns if column not in rows.header)[:60]}"
         if near_layout
         else ""
     )
@@ -100,9 +100,9 @@ def _unmapped(name: str, rows: FirstRows) -> UndescribedTable:
 
 def _uneven(name: str, rows: FirstRows, packed: bool) -> BadFile | None:
     """Return the refusal of rows and header with unlike numbers of columns, or None."""
-    if rows.delimiter == " " and rows.even < 1 and rows.aligned:
+    if rows.delimiter == " " and rows.even_share < 1 and rows.aligned:
         return foreign.foreign_refusal(name, "a table in columns of blanks", _unpacked(ways.BLANKS, packed))
-    if rows.even <= MIN_EVEN_SHARE:
+    if rows.even_share <= MIN_EVEN_SHARE:
         return BadFile(f"{name} is no table: its first lines have unlike numbers of columns; write a sample a line, in CSV.")
     if rows.header and rows.rows and len(rows.header) != len(rows.rows[0]):
         rows_text = f"those below have {len(rows.rows[0])}"
@@ -123,7 +123,7 @@ def _unpacked(conversion: Conversion, packed: bool) -> Conversion:
 
 def _is_near(layout: Layout, rows: FirstRows) -> bool:
     """Return whether a header has most of the columns of a published table."""
-    return not layout.columns and 2 * len(set(layout.wanted) & set(rows.header)) > len(layout.wanted)
+    return not layout.columns and 2 * len(set(layout.read_columns) & set(rows.header)) > len(layout.read_columns)
 
 
 def _guessed(name: str, likeness: str, mapping: str, columns: Sequence[str] = ()) -> UndescribedTable:
@@ -153,7 +153,7 @@ def parquet_layout(path: Path, name: str, columns: tuple[str, ...]) -> Layout:
                 "give listens.parquet or multi_event.parquet."
             )
         events = ("event_type", "listen") if "event_type" in columns else ()
-        return replace(YAMBDA, where=events)
+        return replace(YAMBDA, row_filter=events)
     likeness = f"a Parquet file; its {len(columns)} columns are {foreign.column_list(columns)}"
     raise _guessed(name, likeness, _parquet_mapping(path, name))
 

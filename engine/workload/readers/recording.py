@@ -118,7 +118,7 @@ class Recording:
         """Return the lookups of a field by sample, or one number for all samples."""
         return self.pooling[table] if self.lengths is None else np.asarray(self.lengths[:, table], dtype=np.int64)
 
-    def some(self, rows: Ints) -> tuple[Any, Ints, Ints]:
+    def tokens_of(self, rows: Ints) -> tuple[Any, Ints, Ints]:
         """Return tokens, with (n, F) first positions and lengths of the fields of the samples `rows`.
 
         Tokens on the disk are read.

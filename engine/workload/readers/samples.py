@@ -79,7 +79,7 @@ class Samples:
                 change(keys).tofile(file)
             file.seek(self._in_files * kind.itemsize)
 
-    def whole(self, watch: Watch = unwatched) -> list[Any]:
+    def finish(self, watch: Watch = unwatched) -> list[Any]:
         """Return the arrays of all samples, in a stable order by the sort key.
 
         Arrays may be mapped.
@@ -115,7 +115,7 @@ class Samples:
             for run_parts in ([piece] for piece in _pieces(parts)) if is_single_value else [parts] if parts else []:
                 self._take(mapped_arrays, run_parts, None if is_single_value else sort_index)
             watch(self.count / max(total, 1), f"sorting {figures.count(total, 'sample')}")
-        return self.whole()
+        return self.finish()
 
     def _take(self, mapped_arrays: list[Any], parts: list[tuple[int, int]], sort_index: int | None) -> None:
         part_arrays = [np.concatenate([array[low:high] for low, high in parts]) for array in mapped_arrays]

@@ -30,7 +30,7 @@ class FirstRows:
     delimiter: character between cells, "" where each line is one cell.
     header: names of the columns where the first line has names, perhaps too few or too many.
     rows: rows below the header that have the commonest number of cells.
-    even: share of lines that have this number.
+    even_share: share of lines that have this number.
     quotes: meaning of quotation marks, as in a mapping.
     aligned: whether all lines have as many cells where several blanks count as one.
     """
@@ -38,7 +38,7 @@ class FirstRows:
     delimiter: str
     header: Row
     rows: tuple[Row, ...]
-    even: float
+    even_share: float
     quotes: str = QUOTED
     aligned: bool = False
 
@@ -65,7 +65,7 @@ def first_rows(head: bytes, whole: bool) -> FirstRows:
     if not wide_tables:
         return _headed(SplitLines("", QUOTED, [(line.strip(),) for line in lines], 1, 1.0))
     strict = [table for table in wide_tables if table.delimiter not in LAST_RESORTS] or wide_tables
-    headed_rows = _headed(max(strict, key=lambda table: (round(table.even, 1), table.width)))
+    headed_rows = _headed(max(strict, key=lambda table: (round(table.even_share, 1), table.width)))
     return replace(headed_rows, aligned=len({len(line.split()) for line in lines}) == 1)
 
 
@@ -75,14 +75,14 @@ class SplitLines(NamedTuple):
     delimiter, quotes: character between cells, and meaning of quotation marks.
     rows: cells of each line.
     width: commonest number of cells.
-    even: share of lines that have this number.
+    even_share: share of lines that have this number.
     """
 
     delimiter: str
     quotes: str
     rows: Sequence[Row]
     width: int
-    even: float
+    even_share: float
 
 
 def _parted(lines: Sequence[str], delimiter: str) -> SplitLines:
@@ -149,7 +149,7 @@ def _headed(table: SplitLines) -> FirstRows:
         table.delimiter,
         header,
         body_rows if header else tuple(row for row in rows if len(row) == width),
-        table.even,
+        table.even_share,
         table.quotes,
     )
 

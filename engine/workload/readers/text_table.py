@@ -19,11 +19,11 @@ from ...core.figures import count
 from ...errors import BadFile
 from . import foreign
 from .blocks import LONGEST_LINE, MARK, Blocks
-from .columns import Rows, read_samples
 from .layouts import Layout
 from .recording import Recording
 from .records import LITERAL, MULTILINE, QUOTED, records, stray_mark
 from .samples import unwatched
+from .samples_from_columns import Rows, read_samples
 
 
 def text_recording(blocks: Blocks, layout: Layout) -> Recording:
@@ -125,7 +125,7 @@ def header_columns(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
     Raises BadFile where a read column is not there once.
     """
     names = header_cells(head.decode("utf-8", "replace"), layout.delimiter, layout.quotes)
-    for column in layout.wanted:
+    for column in layout.read_columns:
         if names.count(column) != 1:
             fault = "twice or more" if column in names else "not"
             names_text = ", ".join(word[:40] for word in names[:12])
@@ -170,7 +170,7 @@ def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[s
                 invalid_row_handler=refuse,
             ),
             csv.ConvertOptions(
-                column_types=kinds, include_columns=list(layout.wanted), null_values=[""], strings_can_be_null=False
+                column_types=kinds, include_columns=list(layout.read_columns), null_values=[""], strings_can_be_null=False
             ),
         )
 
@@ -192,4 +192,4 @@ def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[s
             f"{name}:{lines[0]}: {count(len(lines), 'record')} begin here, but {count(parsed_table.num_rows)} were parsed; "
             f'say quotes = "{LITERAL}" in {name}.toml, or write the text again without quotation marks and carriage returns.'
         )
-    return Rows(name, lines, {column: parsed_table[column].combine_chunks() for column in layout.wanted})
+    return Rows(name, lines, {column: parsed_table[column].combine_chunks() for column in layout.read_columns})

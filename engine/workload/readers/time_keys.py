@@ -29,7 +29,7 @@ class TimeKeys:
         change, self._rekey = self._rekey, None
         return change
 
-    def of_whole(self, numbers: Ints, decimals: int = 0) -> Ints | None:
+    def keys_of_whole(self, numbers: Ints, decimals: int = 0) -> Ints | None:
         """Return the keys of whole numbers with `decimals` decimals.
 
         The result is None where 64 bits do not hold all keys.
@@ -48,7 +48,7 @@ class TimeKeys:
         keys: Ints = numbers * factor
         return keys
 
-    def of_floats(self, numbers: Floats) -> Ints | None:
+    def keys_of_floats(self, numbers: Floats) -> Ints | None:
         """Return the keys of floats; None where earlier whole numbers are too large for exact floats."""
         if self.has_keys and not self.is_float:
             if self._largest > MOST_EXACT:

@@ -35,12 +35,12 @@ class AmbiguousTimes(BadFile):
         self.formats = list(formats)
 
     @classmethod
-    def at_cell(cls, cell_text: str, formats: list[str]) -> "AmbiguousTimes":
+    def for_cell(cls, cell_text: str, formats: list[str]) -> "AmbiguousTimes":
         """Return the refusal of a cell, given its place as the beginning of a message."""
         advice = f'say which in the mapping: time_format = "{formats[0]}"'
         return cls(f"{cell_text} may be {' or '.join(formats[:4])}; {advice}.", formats=tuple(formats))
 
-    def settled(self, rest: Iterable[tuple[Any, Place]]) -> BadFile:
+    def resolve(self, rest: Iterable[tuple[Any, Place]]) -> BadFile:
         """Return the refusal with the one format that reads the rest of the column.
 
         Where several formats read the rest, the refusal names these.
@@ -57,7 +57,7 @@ class AmbiguousTimes(BadFile):
                     f'say so in the mapping: time_format = "{formats_left[0]}".'
                 )
             formats = formats_left
-        return AmbiguousTimes.at_cell(str(self).partition(" may be ")[0], formats)
+        return AmbiguousTimes.for_cell(str(self).partition(" may be ")[0], formats)
 
 
 class Times:
@@ -84,12 +84,12 @@ class Times:
         if not len(column):
             return np.zeros(0, np.int64)
         if types.is_temporal(column.type):
-            keys = self._keys.of_whole(_temporal(column, place))
+            keys = self._keys.keys_of_whole(_temporal(column, place))
         elif self._is_numeric(column):
             keys = self._of_numbers(column, place)
         else:
             times = self._instants(column, place)
-            keys = self._keys.of_whole(times.astype(np.int64), 9 if times.dtype == "datetime64[ns]" else 6)
+            keys = self._keys.keys_of_whole(times.astype(np.int64), 9 if times.dtype == "datetime64[ns]" else 6)
         if keys is None:
             raise BadFile(f"{_cell(column, place)} stands among times with more digits than can be kept apart; write fewer.")
         return keys
@@ -106,7 +106,7 @@ class Times:
     def _of_numbers(self, column: Any, place: Place) -> Ints | None:
         floats = column_numbers(column, place, REMEDY)
         with suppress(ArrowInvalid):  # whole numbers of any type
-            return self._keys.of_whole(column.cast("int64").to_numpy(zero_copy_only=False))
+            return self._keys.keys_of_whole(column.cast("int64").to_numpy(zero_copy_only=False))
         if types.is_integer(column.type):
             return None
         if is_text(column.type) or types.is_decimal(column.type):
@@ -116,7 +116,7 @@ class Times:
                 raise BadFile(
                     f"{_cell(column, place, row)} has more digits than can be kept apart; write at most {MOST_DIGITS} digits."
                 )
-        return self._keys.of_floats(floats)
+        return self._keys.keys_of_floats(floats)
 
     def _instants(self, texts: Any, place: Place) -> Any:
         """Return the instants of texts, by the formats that have read all blocks before; raises BadFile."""
@@ -141,7 +141,7 @@ class Times:
         if not formats_left:
             raise self._other_format(texts, place)
         if len(formats_left) > 1 and len(unlike_formats := format_for_each_reading(formats_left, texts)) > 1:
-            raise AmbiguousTimes.at_cell(_cell(texts, place), unlike_formats)
+            raise AmbiguousTimes.for_cell(_cell(texts, place), unlike_formats)
         self._formats, times = formats_left, readings[formats_left[0]]
         self._remember(texts, times)
         return times
@@ -220,7 +220,7 @@ def _formats(texts: Any, place: Place) -> list[str]:
         return [ISO]
     formats = formats_for_all(list(candidate_formats(texts[0].as_py())), texts)
     if len(unlike_formats := format_for_each_reading(formats, texts)) > 1:
-        raise AmbiguousTimes.at_cell(_cell(texts, place), unlike_formats)
+        raise AmbiguousTimes.for_cell(_cell(texts, place), unlike_formats)
     if formats:
         return formats
     bad_row = int(np.isnat(_by_iso(texts)).argmax())

@@ -57,7 +57,7 @@ def csv(view: View, mode: Fidelity) -> str:
 
     Columns and order are those of `python -m engine sweep --csv`.
     """
-    accepted_places = view.sweep.fine
+    accepted_places = view.sweep.is_possible
     finished = np.isin(np.cumsum(accepted_places) - 1, view.table[POINT].to_numpy())
     places = np.flatnonzero(finished | ~accepted_places).tolist()
     rows = sweep_tables.rows(view.sweep, mode, partial(_outcomes, mode=mode), places, lambda place: {})

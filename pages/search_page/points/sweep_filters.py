@@ -123,7 +123,7 @@ def page_questions(sample: str, pins: str, mode: Fidelity, first_view: str) -> L
         sample,
         bounds[:MOST_BOUNDS],
         pins=pins,
-        only=words[:MOST_BOUNDS],
+        allowed_words=words[:MOST_BOUNDS],
         mode=mode if mode == "full" else "",
         metric=metric if metric != FIRST_METRIC else "",
         view=slug(view) if view != first_view else "",
@@ -137,7 +137,7 @@ def slug(view: str) -> str:
 
 def set_filters(link_questions: LinkQuestions) -> None:
     """Set filters, metric and view to those of a link; before the page is drawn."""
-    bounds: list[Limit] = [read_constraint(text) for text in link_questions.where]
+    bounds: list[Limit] = [read_constraint(text) for text in link_questions.bounds]
     st.session_state[FILTERS] = bounds + [FilterWords(path, words) for path, words in link_questions.words]
     session.take_choice(METRIC, column_name(link_questions.metric) if link_questions.metric else "")
     session.take_choice(VIEW, next((view for view in VIEWS if slug(view) == link_questions.view), ""))

@@ -109,9 +109,9 @@ def test_hours_and_usd_by_hand():
     month, result = months(asked), estimate(asked)
     step, mtbf = result.results["Step time [ms]"] / 1e3, 7 * DAY / 2
     _, site = campaign_terms(asked, "periodic-ssd", mtbf, 30 * MINUTE)
-    pause = site.state / min(site.ssd.write, site.home.read)
+    pause = site.state / min(site.ssd.write_rate, site.home.read_rate)
     batches = round(30 * MINUTE / step)
-    cycle, down = batches * step + pause, 30 + 120 + site.state / min(site.ssd.read, site.home.write)
+    cycle, down = batches * step + pause, 30 + 120 + site.state / min(site.ssd.read_rate, site.home.write_rate)
     useful = batches * step / mtbf * exp(-(cycle + down) / mtbf) / (1 - exp(-cycle / mtbf))
     hours = 730 * (1 - useful)
     assert month.hours(month.chosen.share.total) == pytest.approx(hours, rel=1e-3)

@@ -151,7 +151,7 @@ def test_the_best_period_is_drawn_where_the_formula_says():
     asked = scenario("trainingcxl-rm1", "cxl", **DAILY)
     curve = campaigns.curve(asked, "periodic-full")
     best = min(curve.points, key=lambda one: 1 - one.simulated)
-    assert 0.5 < best.period / curve.daly < 2
+    assert 0.5 < best.period / curve.daly_period < 2
     low = fault_tables.chart_floor(fault_tables.period_rows(curve))
     own = losses.loss_by_formula(asked, "periodic-full", hazards_of(asked), 7200.0)
     marked = fault_tables.periods_to_mark(curve, losses.best_period(asked, "periodic-full", hazards_of(asked)), own)

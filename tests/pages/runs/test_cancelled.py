@@ -42,7 +42,7 @@ def cancel_at(app, batch: int, monkeypatch) -> None:
 
     def watched(store, name, now: Progress) -> None:
         report(store, name, now)
-        if now.training and now.done >= batch and not pressed:
+        if now.training and now.batches_done >= batch and not pressed:
             app.run()
             assert set(apps.chart_words(app)) >= CURVES
             pressed.append(next(one for one in app.button if one.label == "Cancel").click().run())

@@ -136,7 +136,7 @@ def test_a_filter_leaves_the_rows_that_meet_it_and_travels_in_the_link(page):
 def test_a_link_brings_its_filters_and_its_sampling(opened):
     app = opened(f"{QUERY}&sample=sobol:5&where=machine.cxl_bandwidth_GBps>=16", "search")
     found, drawn = links.open_pairs(address(app)), len(Sweep(SWEEP.base, SWEEP.axes, (), sampling("sobol:5")))
-    assert found.questions.sample == "sobol:5" and found.questions.where == ("machine.cxl_bandwidth_GBps>=16",)
+    assert found.questions.sample == "sobol:5" and found.questions.bounds == ("machine.cxl_bandwidth_GBps>=16",)
     assert app.text_input(key="sampling count").value == "5" and f"of **{drawn} points**" in words(app)
 
 

@@ -88,9 +88,9 @@ def test_check_n_run_copies_changed_rows_of_their_own_size():
     for period in (None, 10.0):
         plan = campaign_terms(s, "check-n-run", None, period)[0].plan
         elements = np.array([16.0, 256.0] * 4)
-        sent = unique_by_table(s, plan.every) @ (8 + 8 + elements / 2) + mlp_bytes(s)  # 4 bits an element
-        assert plan.written["remote"] == pytest.approx(sent, rel=2e-3)
-        assert plan.written["remote"] < table_bytes(s)
+        sent = unique_by_table(s, plan.checkpoint_interval) @ (8 + 8 + elements / 2) + mlp_bytes(s)  # 4 bits an element
+        assert plan.checkpoint_bytes["remote"] == pytest.approx(sent, rel=2e-3)
+        assert plan.checkpoint_bytes["remote"] < table_bytes(s)
 
 
 @each("system", ["cold-in-dram", "proactive"])

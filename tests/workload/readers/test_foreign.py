@@ -185,7 +185,7 @@ def test_negative_row_numbers_wrap_as_numpys_remainder_does(kind: type, tmp_path
     numbers = np.random.default_rng(3).integers(-(2**31), 2**31, (300, 26)).astype(kind)
     np.save(path, numbers)
     found, first = read_file(path), offsets_of(26, 1009)
-    ours = global_ids(*found.some(np.arange(300)), first, found.hashed).reshape(26, 300) - first[:-1, None]
+    ours = global_ids(*found.tokens_of(np.arange(300)), first, found.hashed).reshape(26, 300) - first[:-1, None]
     assert np.array_equal(ours, (numbers % 1009).T)
 
 
@@ -365,7 +365,7 @@ def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) 
         assert np.diff(table_ends(batch.ids, first)).tolist() == np.diff(batch.starts[::64]).tolist()
     for n in range(30):
         most = np.maximum(most, np.diff(given.starts(n)[::64]))
-    assert (given.room >= most).all() and (given.room <= 1.5 * most).all()
+    assert (given.max_lookups >= most).all() and (given.max_lookups <= 1.5 * most).all()
     assert len(given.held_out().starts) == 4 * 90 + 1
     asked, even = with_values(asked, {"data.bag_length_cv": (1.0,), "model.pooling": (1, 3) * 2}), tmp_path / "even.parquet"
     with pytest.raises(BadInput, match=r"set --set 'data\.bag_length_cv='"):

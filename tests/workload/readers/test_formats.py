@@ -35,7 +35,7 @@ def fnv(text: str) -> int:
 
 
 def avazu() -> pd.DataFrame:
-    frame = pd.DataFrame({name: RANDOM.integers(0, 50, ROWS) for name in ("id", "hour", *layouts.AVAZU.wanted)})
+    frame = pd.DataFrame({name: RANDOM.integers(0, 50, ROWS) for name in ("id", "hour", *layouts.AVAZU.read_columns)})
     for name in ("site_id", "app_id", "device_id", "device_ip"):
         frame[name] = [f"{number:08x}" for number in RANDOM.integers(0, 2**32, ROWS)]
     return frame.assign(click=RANDOM.integers(0, 2, ROWS), id=np.arange(ROWS) + 10**18)
@@ -48,7 +48,7 @@ def taobao() -> pd.DataFrame:
 
 
 def ads() -> pd.DataFrame:
-    frame = pd.DataFrame({name: RANDOM.integers(1, 10**6, ROWS) for name in ("nonclk", *layouts.TAOBAO_ADS.wanted)})
+    frame = pd.DataFrame({name: RANDOM.integers(1, 10**6, ROWS) for name in ("nonclk", *layouts.TAOBAO_ADS.read_columns)})
     clicks = RANDOM.integers(0, 2, ROWS)
     return frame.assign(time_stamp=RANDOM.permutation(ROWS) + 1494000000, pid="430548_1007", nonclk=1 - clicks, clk=clicks)
 

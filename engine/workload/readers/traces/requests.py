@@ -190,7 +190,7 @@ def id_place(head: bytes) -> IdPlace | None:
     if not rows.rows or text.lstrip()[:1] in ("{", "[", "<") or not text.translate(SPACES).isprintable():
         return None
     column = (0 if _is_one_id(rows) else None) if rows.width == 1 else _column(rows)
-    if column is None or rows.even < 1:
+    if column is None or rows.even_share < 1:
         return None
     numbers = all(_is_number(row[column]) for row in rows.rows)
     return IdPlace(column, rows.width, rows.delimiter, bool(rows.header), numbers)
@@ -249,7 +249,7 @@ def _ids_of_text(path: Path, name: str, text: IdPlace, watch: Watch) -> Any:
                 rows = block.partition(b"\n")[2] if skipped else block
                 if rows.strip():
                     samples.add(_tokens(name, rows, blocks.line + skipped, text))
-            return samples.whole(watch)[0]
+            return samples.finish(watch)[0]
         except MemoryError as error:
             raise too_large_refusal(name) from error
 

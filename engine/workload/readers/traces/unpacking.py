@@ -40,12 +40,12 @@ class PackedReader:
     """A packed file that hashes the bytes which gzip reads."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self.file, self.hashed = file, sha256()
+        self.file, self.hasher = file, sha256()
 
     def read(self, nbytes: int) -> bytes:
         """Return the next packed bytes."""
         piece = self.file.read(nbytes)
-        self.hashed.update(piece)
+        self.hasher.update(piece)
         return piece
 
 
@@ -80,7 +80,7 @@ def _digest(packed: BinaryIO, name: str, watch: Watch) -> str:
     packed.seek(0)
     while reader.read(PIECE):
         watch(min(packed.tell() / total, 1.0), f"looking for {name} unpacked")
-    return reader.hashed.hexdigest()
+    return reader.hasher.hexdigest()
 
 
 def _folders() -> Iterator[Path]:
@@ -190,7 +190,7 @@ def _unpack(packed: BinaryIO, name: str, folder: Path, digest: str, needed_nbyte
         with os.fdopen(handle, "wb", buffering=0) as plain_file:
             reader = PackedReader(packed)
             checksum, size = _copy(reader, plain_file, name, folder, needed_nbytes, watch)
-            if reader.hashed.hexdigest() != digest:
+            if reader.hasher.hexdigest() != digest:
                 raise changed_refusal(name)
             os.fchmod(plain_file.fileno(), 0o400)
         os.replace(part, path := folder / f"{digest}-{checksum:08x}-{size:x}")

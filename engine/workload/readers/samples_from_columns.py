@@ -49,7 +49,7 @@ class ColumnMemory:
         self.values: dict[str, None] = {}  # of the label's column, in the order first seen
         self.records = 0
 
-    def numbered(self, column: str, ids: Words) -> Words:
+    def number_tokens(self, column: str, ids: Words) -> Words:
         """Return a column's next tokens, or their row numbers where the layout numbers ids; raises BadFile."""
         if index := self.indexes.get(column):
             index.add(ids)
@@ -87,16 +87,16 @@ def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch
                 samples.change_keys(rekey)
             samples.add(dense, np.stack(ids, axis=1), labels, *extra_arrays)
             drop_largest(columns.indexes.values())
-        dense, rows, labels, *extra_arrays = (samples or _samples(layout, has_lists)).whole(watch)
-        flat = lists.whole()[0]
+        dense, rows, labels, *extra_arrays = (samples or _samples(layout, has_lists)).finish(watch)
+        flat = lists.finish()[0]
     except AmbiguousTimes as refusal:
-        raise refusal.settled(_times(layout, tables)) from refusal
+        raise refusal.resolve(_times(layout, tables)) from refusal
     except MemoryError as error:
         raise too_large_refusal(name) from error
     check_samples(name, labels, columns.records, tuple(columns.values) if layout.rule else (), bool(layout.label))
     properties: dict[str, Any] = {"hashed": layout.rows in (HASHED, WHERE_THEY_FIT), "format": layout.name, "order": layout.order}
     properties["where_they_fit"] = layout.rows == WHERE_THEY_FIT
-    properties["indexes"] = tuple(None if index.full else index for index in columns.indexes.values())
+    properties["indexes"] = tuple(None if index.is_full else index for index in columns.indexes.values())
     properties["labelled"], properties["fields"] = bool(layout.label), layout.ids
     if not has_lists:
         return Recording(name, dense, rows, labels, (1,) * len(layout.ids), **properties)
@@ -163,9 +163,9 @@ def _parts(layout: Layout, block: Rows, columns: ColumnMemory) -> list[Any]:
 
 def _filter_rows(layout: Layout, rows: Rows) -> Rows:
     """Return the rows that the layout's filter keeps."""
-    if not layout.where:
+    if not layout.row_filter:
         return rows
-    column, *texts = layout.where
+    column, *texts = layout.row_filter
     is_selected = _is_among(rows.columns[column], texts) & ~cells.missing_cells(rows.columns[layout.label])
     return Rows(
         rows.name,
@@ -182,7 +182,7 @@ def _field(layout: Layout, rows: Rows, column: str, columns: ColumnMemory) -> tu
         return rows.place(column, int(np.searchsorted(np.cumsum(sizes), index, side="right")))
 
     field_tokens = _row_numbers(flat, place) if layout.rows == AS_THEY_ARE else id_tokens(flat, place, layout.longest_id)
-    return columns.numbered(column, field_tokens), sizes
+    return columns.number_tokens(column, field_tokens), sizes
 
 
 def _bags(rows: Rows, column: str, lists: ListTexts | None) -> tuple[Any, Ints]:
@@ -242,18 +242,20 @@ def _clicks(layout: Layout, rows: Rows, columns: ColumnMemory) -> Flags:
         columns.values |= dict.fromkeys(
             str(label_value) for label_value in compute.unique(label_cells)[: MOST_VALUES + 1].to_pylist()
         )
-    if isinstance(layout.value, str):
-        if layout.known and not (is_known := _is_among(label_cells, layout.known)).all():
+    if isinstance(layout.label_value, str):
+        if layout.known_labels and not (is_known := _is_among(label_cells, layout.known_labels)).all():
             row = int(is_known.argmin())
-            raise BadFile(f"{place(row)}={label_cells[row].as_py()[:40]!r} is not known; known are {', '.join(layout.known)}.")
-        return np.asarray(_equal(label_cells, layout.value) == (layout.rule == "=="), dtype=np.bool_)
+            raise BadFile(
+                f"{place(row)}={label_cells[row].as_py()[:40]!r} is not known; known are {', '.join(layout.known_labels)}."
+            )
+        return np.asarray(_equal(label_cells, layout.label_value) == (layout.rule == "=="), dtype=np.bool_)
     numbers = _truths(label_cells) if not layout.rule else None
     if numbers is None:
         numbers = cells.column_numbers(
             label_cells, place, "write one in every row, or give a rule for a text, such as == 'click'"
         )
     if layout.rule:
-        return np.asarray(OPERATORS[layout.rule](numbers, layout.value), dtype=np.bool_)
+        return np.asarray(OPERATORS[layout.rule](numbers, layout.label_value), dtype=np.bool_)
     bad_rows = np.flatnonzero((numbers != 0) & (numbers != 1))
     if len(bad_rows):
         raise BadFile(f"{place(bad_rows[0])}={numbers[bad_rows[0]]:g} is not a label; write 0 or 1, or give a rule such as >= 4.")
