@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from .. import version
+from ..analysis.enough.bands import bands
 from ..analysis.enough.cache import CacheSize, cache_for, cache_lines, cache_of_size, cache_sentence, hbm_room, table_shares
-from ..analysis.enough.drawn import bands
 from ..analysis.enough.memory_cost import fastest_by_way
 from ..analysis.enough.memory_cost import way_lines as way_lines
 from ..analysis.enough.question import Target, TargetQuestion, baseline_of, make_question
+from ..analysis.enough.sentences import answer_sentences
 from ..analysis.enough.smallest import SmallestMachines, find_smallest
-from ..analysis.enough.told import answer_sentences
 from ..core import figures
 from ..hardware.prices import unpriced_sentences
 from ..insight.knob_strips import Strip, strips

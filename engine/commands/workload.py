@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..core import figures
-from ..insight.fitting import told
+from ..insight.fitting import reports
 from ..insight.fitting.counting import MOST_SAMPLES
 from ..insight.fitting.fit import fit_file, lookups_of
 from ..insight.fitting.tally import tallies
@@ -72,15 +72,15 @@ def call_fit(arguments: argparse.Namespace) -> int:
         generator_fit = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
     scenario = generator_fit.scenario(selection.scenario)
     if arguments.toml:
-        output.write(arguments.toml, told.scenario_toml(generator_fit, selection.scenario, selection.start.preset or DEFAULT))
+        output.write(arguments.toml, reports.scenario_toml(generator_fit, selection.scenario, selection.start.preset or DEFAULT))
     if arguments.json:
         content = {
-            "tables": told.fit_rows(generator_fit),
-            "hits": told.hit_rate_rows(generator_fit),
-            "warnings": list(told.fit_warnings(generator_fit)),
+            "tables": reports.fit_rows(generator_fit),
+            "hits": reports.hit_rate_rows(generator_fit),
+            "warnings": list(reports.fit_warnings(generator_fit)),
         }
         output.write(arguments.json, json.dumps(content | {"link": links.link(scenario)}, indent=1) + "\n")
-    output.write_for_people(told.fit_report(generator_fit) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
+    output.write_for_people(reports.fit_report(generator_fit) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
     return 0
 
 
@@ -90,7 +90,7 @@ def call_count(arguments: argparse.Namespace) -> int:
     with progress_bar.visible_bar():
         file = lookups_of(arguments.file, watch)
         table_counts = list(tallies(file, watch))
-    output.write_json_or(arguments.json, told.count_rows(table_counts), told.count_report(file, table_counts))
+    output.write_json_or(arguments.json, reports.count_rows(table_counts), reports.count_report(file, table_counts))
     return 0
 
 

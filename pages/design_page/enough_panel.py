@@ -10,11 +10,10 @@ from typing import Any
 
 import streamlit as st
 
-from engine.analysis.enough.drawn import Bands
+from engine.analysis.enough.bands import Bands
 from engine.analysis.enough.question import NO_PRICE, Target
+from engine.analysis.enough.sentences import NO_BANDS, AnswerSentences, answer_sentences, lowered_label
 from engine.analysis.enough.smallest import SmallestMachines
-from engine.analysis.enough.told import NO_BANDS, AnswerSentences, answer_sentences
-from engine.analysis.enough.wording import lowered_label
 from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.insight.knob_stops import resolved_value

@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from engine.analysis import uncertainty
-from engine.analysis.enough import drawn
+from engine.analysis.enough.bands import Bands, bands
 from engine.analysis.enough.question import Target, make_question
 from engine.analysis.enough.smallest import SmallestMachines, find_smallest
 from engine.analysis.verdict.decide import VerdictQuestion, verdicts
@@ -132,9 +132,9 @@ def smallest_machines(scenario: Scenario, baseline: Scenario, slowdown: float) -
     return find_smallest(make_question(scenario, baseline, Target(slowdown)))
 
 
-def smallest_bands(scenario: Scenario, baseline: Scenario, slowdown: float) -> drawn.Bands:
+def smallest_bands(scenario: Scenario, baseline: Scenario, slowdown: float) -> Bands:
     """Return the bands of the answer of `smallest`."""
-    return drawn.bands(smallest_machines(scenario, baseline, slowdown))
+    return bands(smallest_machines(scenario, baseline, slowdown))
 
 
 def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, float]]]:
@@ -146,11 +146,11 @@ def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, flo
     ranges_by_metric: dict[str, dict[str, tuple[float, float]]] = {STEP: {}, ENERGY: {}}
     for point in points:
         try:
-            bands = uncertainty.bands(point)
+            point_bands = uncertainty.bands(point)
         except EmberpoolError:
             continue
         for name, system_ranges in ranges_by_metric.items():
-            system_ranges[point.system] = bands[name]
+            system_ranges[point.system] = point_bands[name]
     return ranges_by_metric
 
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.__main__ import main
-from engine.analysis.enough.drawn import Bands, DrawBand, bands
+from engine.analysis.enough.bands import Bands, DrawBand, bands
 from engine.analysis.enough.ladder import card_link, links_of, modules_of, search_ladder, search_near, spread_rungs
 from engine.analysis.enough.question import Candidate, Target, baseline_of, make_question
+from engine.analysis.enough.sentences import answer_sentences
 from engine.analysis.enough.smallest import Explorer, changes_of, choices_of, find_smallest, first_on_ladder
-from engine.analysis.enough.told import answer_sentences
 from engine.analysis.uncertainty import draws
 from engine.errors import BadInput, CannotRun
 from engine.estimate import estimate

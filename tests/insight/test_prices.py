@@ -10,8 +10,8 @@ import pytest
 from engine.__main__ import main
 from engine.analysis.choice import COST, cheapest
 from engine.analysis.enough.question import Target, baseline_of, make_question
+from engine.analysis.enough.sentences import answer_sentences
 from engine.analysis.enough.smallest import find_smallest
-from engine.analysis.enough.told import answer_sentences
 from engine.analysis.objective import read_constraint, read_objectives
 from engine.analysis.pareto import front_sentence, ranks
 from engine.analysis.uncertainty import bands, draws, find_turning_points, tornado, uncertain_constants

@@ -8,9 +8,9 @@ from typing import Any
 
 from ...core import figures
 from . import rollbacks
-from .kept import KINDS, Study
 from .paired import PairedDifference, paired_difference
 from .protections import NOUNS, WORDS, parse_variant
+from .study_file import KINDS, Study
 
 MOMENTS = {"at_recovery": "right after recovery", "at_end": "at the end"}
 # Field of a score: its title, the factor to the unit of the table, and that unit.
