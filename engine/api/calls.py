@@ -155,7 +155,7 @@ def enough(
     for sentence in sequence_notes(base_scenario):
         warnings.warn(sentence, stacklevel=2)
     answer = smallest(make_question(base_scenario, baseline_of(base_scenario, amounts.system("baseline", baseline)), target))
-    return {name: sentence for name, sentence in vars(answer_sentences(answer)).items() if sentence}
+    return answer_sentences(answer).texts()
 
 
 def decide(

@@ -60,7 +60,7 @@ def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -
         return ""
     study = study_file.read_study(study_file.STORED_ROLLBACKS)
     plan, share = study.plan, taken_back / batches
-    spread = {name: len(fault_batches(plan, name)) for name in plan.changed if name.startswith("spread")}
+    spread = {name: len(fault_batches(plan, name)) for name in plan.compared_variants if name.startswith("spread")}
     shares = {name: recovered * plan.age / plan.crash_at for name, recovered in spread.items()}
     nearest = min(shares, key=lambda name: abs(log(shares[name] / share)))
     ends = (
@@ -95,7 +95,7 @@ def _nearest_effect(kind: str, amount: float, unit: str) -> AccuracyEffect:
 def _stale_effect(age: int) -> AccuracyEffect:
     """Return the accuracy study's effect for the age nearest to that of the MLP log."""
     study = study_file.read_study(study_file.STORED_ACCURACY)
-    nearest_age = min(study.plan.changed, key=lambda candidate: abs(candidate - age))
+    nearest_age = min(study.plan.compared_variants, key=lambda candidate: abs(candidate - age))
     name = f"mlp-{nearest_age}"
     effects = tuple(replace(finding, variant=name) for finding in findings(study) if finding.variant == nearest_age)
     return AccuracyEffect(False, f"Measured: {variant_label(name)}; the log here is up to {figures.count(age)} old.", effects)

@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -58,7 +57,7 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Compute the figures; returns 3 if one lies outside its tolerance."""
     figures = list(acceptance_figures())
-    rows = [asdict(figure) | {"passed": figure.passed} for figure in figures]
+    rows = [figure.as_json() for figure in figures]
     output.write_json_or(arguments.json, rows, table(figures))
     return 0 if all(figure.passed for figure in figures) else FAILED
 
@@ -113,7 +112,7 @@ def description_report(description: "FileDescription") -> str:
     for column in description.columns:
         distinct = "many" if column.distinct is None else figures.count(column.distinct)
         values = ", ".join(column.examples)[:60]
-        lines.append(f" {column.name:{width}}  {column.guess:8} {distinct:>12} {column.missing:12,}  {values}")
+        lines.append(f" {column.name:{width}}  {column.guess:8} {distinct:>12} {column.missing_cells:12,}  {values}")
     lines += ["", *description.notes] if description.notes else []
     if not description.is_known:
         lines += ["", f"Save these lines as {description.name}.toml, and mend what they guess wrong:", "", description.mapping]
@@ -127,7 +126,7 @@ def table(figures: Sequence[Figure]) -> str:
         lines.append(f"{group} [%]")
         for figure in members:
             verdict = "pass" if figure.passed else "FAIL"
-            lines.append(f"  {figure.name:20} ours {figure.ours:8.2f}   published {figure.published:14} {verdict}")
+            lines.append(f"  {figure.name:20} ours {figure.simulated_value:8.2f}   published {figure.published:14} {verdict}")
     missed = sum(not figure.passed for figure in figures)
     lines.append(f"{len(figures)} figures, {missed} outside their tolerance.")
     return "\n".join(lines) + "\n"

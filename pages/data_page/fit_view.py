@@ -102,12 +102,13 @@ def hits_sentence(fit: GeneratorFit) -> str:
 
 def summary(fit: GeneratorFit) -> str:
     """Return the fit's size, and its error in the worst table."""
-    worst_table = max(fit.tables, key=lambda table_fit: table_fit.file.apart(table_fit.fit))
-    gap_points = 100 * worst_table.file.apart(worst_table.fit)
+    worst_table = max(fit.tables, key=lambda table_fit: table_fit.file_shares.largest_gap(table_fit.fit_shares))
+    gap_points = 100 * worst_table.file_shares.largest_gap(worst_table.fit_shares)
     accuracy_text = (
         f"off by at most {figure(gap_points, 'points')}, in {fit.title(worst_table.table)}"
         if gap_points >= 0.1
         else "no further off than chance"
     )
     clicks = "" if fit.click_rate is None else f", {percent(fit.click_rate)} clicks"
-    return f"Fitted to {count(fit.counted)} samples (locality {exact(fit.locality)}{clicks}): on held-back blocks {accuracy_text}"
+    samples_text = f"{count(fit.samples_counted)} samples"
+    return f"Fitted to {samples_text} (locality {exact(fit.locality)}{clicks}): on held-back blocks {accuracy_text}"

@@ -50,7 +50,7 @@ def test_the_law_that_lookups_were_drawn_from_is_found_and_the_rows_that_they_ha
 ) -> None:
     counts = np.bincount(drawn(s, q, hottest, once, rows, 600_000))
     found = fit_law(counts, int(np.count_nonzero(counts)), True)
-    assert found.rows == pytest.approx(rows, rel=0.15) and found.hottest == pytest.approx(hottest, abs=0.002)
+    assert found.rows == pytest.approx(rows, rel=0.15) and found.hottest_share == pytest.approx(hottest, abs=0.002)
     hottest_rows = [1, 10, 100, 1000, 10_000, 100_000]
     true, own = (spectrum(law) for law in (zipf(s, q, hottest, once, rows), zipf(*found.knobs(), found.rows)))
     assert head_mass(own, hottest_rows) == pytest.approx(head_mass(true, hottest_rows), abs=0.008)
@@ -78,7 +78,7 @@ def test_locality_and_clicks_are_found(fitted: GeneratorFit) -> None:
 
 
 def test_held_back_blocks_agree_where_the_form_fits_and_a_warning_names_the_table_where_it_does_not(fitted: GeneratorFit) -> None:
-    assert fitted.tables[0].file.apart(fitted.tables[0].fit) < 0.02
+    assert fitted.tables[0].file_shares.largest_gap(fitted.tables[0].fit_shares) < 0.02
     words = " ".join(reports.fit_warnings(fitted))
     assert "does not fit 1 of 3 tables" in words and "in table 3 by" in words
     assert not any("hang together" in sentence or "samples were counted" in sentence for sentence in reports.fit_warnings(fitted))
@@ -110,7 +110,9 @@ def test_held_back_blocks_are_counted_as_pandas_counts() -> None:
 def test_fields_that_hang_together_are_named() -> None:
     one = drawn(1.1, 2.0, 0.0, 0.0, 3000, 30_000)
     found = fit_file(recorded(one, 7 * one + 1))
-    assert found.together == pytest.approx(1.0) and any("hang together" in sentence for sentence in reports.fit_warnings(found))
+    assert found.rarity_correlation == pytest.approx(1.0) and any(
+        "hang together" in sentence for sentence in reports.fit_warnings(found)
+    )
 
 
 def test_rows_that_are_numbers_are_as_many_as_the_largest_says() -> None:

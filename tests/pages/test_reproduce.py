@@ -93,7 +93,7 @@ def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(
     found = scores(validate.validate(["bagpipe-kaggle"]), ())
     drawn = scoreboard_panel.points(found)
     assert apps.fields(scoreboard_panel.spec()) >= set(drawn.columns)
-    assert list(drawn.name) == [one.name for one in found if one.ours > 0]  # a saving of 0 % has no logarithm
+    assert list(drawn.name) == [one.name for one in found if one.simulated_value > 0]  # a saving of 0 % has no logarithm
 
 
 def test_a_damaged_record_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):

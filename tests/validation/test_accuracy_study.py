@@ -97,7 +97,7 @@ def test_differences_are_stale_minus_fault_free_in_points_and_the_spread_is_betw
     means = {(one.moment, one.measure): one.difference.mean for one in found}
     assert means["at_end", "auc"] == pytest.approx(-1) and means["at_recovery", "accuracy"] == pytest.approx(-0.1)
     assert means["at_end", "loss"] == pytest.approx(0.01) and {one.variant for one in found} == {10}
-    assert {one.difference.half < 1e-9 for one in found} == {True}
+    assert {one.difference.half_width < 1e-9 for one in found} == {True}
     assert next(one for one in found if one.measure == "auc").spread == pytest.approx(np.std([70, 75], ddof=1))
 
 
