@@ -95,7 +95,7 @@ class Relaxation:
 def closed_form(writing: float, gate: float, unlimited: float) -> int:
     """Return the staleness bound that keeps the exposed part of the log within 1 % of the unlimited step.
 
-    In bound + 1 batches two logs of `writing` seconds must be complete, in `gate` seconds of each batch; the step waits
+    In bound + 1 batches two logs of `write_seconds` must be complete, in `gate_seconds` of each batch; the step waits
     for missing seconds. A bound of 0 writes another log, with its own batch's rows, which only an estimate can judge.
     """
     return max(ceil(2 * writing / (gate + SLACK * unlimited)) - 1, 0)

@@ -27,7 +27,7 @@ BASELINE_RESET = {
     "policy.kernel": "auto",
     "policy.stashing": "off",
 }
-MIN_WITHIN, MAX_WITHIN = -0.99, 1e3  # of `within`
+MIN_WITHIN, MAX_WITHIN = -0.99, 1e3  # of `tolerance`
 NO_PRICE = "no published price"
 ROUNDING = 1e-9  # so that a machine is within 0 % of itself
 
