@@ -42,8 +42,8 @@ def swept(store: Path, points: Sequence[Scenario]) -> None:
     requests.submit(store, points, "full")
     with open_store(store) as connection:
         feed = Dispatcher(connection, store, COMPUTE)
-        for chunk, _ in feed.due(1):
-            feed.note(compute_chunk(chunk))
+        for chunk, _ in feed.due_chunks(1):
+            feed.note_answer(compute_chunk(chunk))
 
 
 def run() -> tuple[float, float, bool]:

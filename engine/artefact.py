@@ -31,11 +31,11 @@ NOT_AN_ARTEFACT = (BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeE
 class Artefact(NamedTuple):
     """An artefact that was read.
 
-    link: the scenario. how: estimate or full. content: the result as JSON. environment: versions, processor, data's digest.
+    link: the scenario. fidelity: estimate or full. content: the result as JSON. environment: versions, processor, data's digest.
     """
 
     link: str
-    how: Fidelity
+    fidelity: Fidelity
     content: Mapping[str, Any]
     environment: Mapping[str, str]
 

@@ -29,13 +29,13 @@ except BadInput as error:
     st.stop()
 quick_search = later.answer("first verdict", questions.first_verdict, question)
 quick = quick_search.result() if quick_search.done() and not quick_search.exception() else None
-forks = later.answer("forks", questions.popularity_cases_of, quick, long=True) if quick and quick.best else None
+forks = later.answer("forks", questions.popularity_cases_of, quick, long=True) if quick and quick.best_row else None
 whole_search = (
     later.answer("verdict", questions.whole_verdict, question, long=True) if quick and (not forks or forks.done()) else None
 )
 verdict, refusal = answer_panel.best_known_verdict(quick_search, whole_search), answer_panel.failure(quick_search, whole_search)
 bands = cases = tipping = map_answer = territory = None
-if verdict is not None and verdict.whole and verdict.best is not None:
+if verdict is not None and verdict.is_complete and verdict.best_row is not None:
     bands = later.answer("verdict bands", questions.bands_of, verdict, long=True)
     if bands.done():
         cases = later.answer("cases", questions.cases_of, verdict, long=True)

@@ -61,13 +61,13 @@ failure_settings.draw_presses(scenario, losses_panel.better_period(month), losse
 losses_panel.draw(month)
 
 st.subheader("How often should it be checkpointed?", anchor=False)
-period_panel.draw(scenario, month.chosen)
+period_panel.draw(scenario, month.chosen_loss)
 
 st.subheader("What do the same weeks look like, fault by fault?", anchor=False)
 if simulated_campaigns is None and not crowded:
     with st.spinner("Training for weeks, once with every protection"):
         simulated_campaigns = later.cached_result(campaigns.simulate_campaigns, scenario)
-chosen_campaigns = simulated_campaigns.of(scenario.policy.protection) if simulated_campaigns else None
+chosen_campaigns = simulated_campaigns.campaigns_of(scenario.policy.protection) if simulated_campaigns else None
 if simulated_campaigns is None:
     st.info(escape_markdown(crowded))
 else:

@@ -234,7 +234,7 @@ def test_estimates_during_which_a_worker_died_go_on_64_together_and_after_a_seco
         for together in (64, 1):
             assert computations.claim_points(store, request, names) == names
             computations.close_open_claims(store, "died")
-            chunk = feed.next()
+            chunk = feed.next_chunk()
             assert chunk and len(chunk.keys) == together
 
 

@@ -25,24 +25,24 @@ class VarianceShare:
     """An axis's share of a metric's variance, 0 to 1.
 
     path: dotted path of the knob.
-    alone: share of the axis alone.
-    low: lower end of the 95 % interval of `alone`; a grid has no interval: equal to `alone`.
+    alone_share: share of the axis alone.
+    low: lower end of the 95 % interval of `alone_share`; a grid has no interval: equal to `alone_share`.
     high: upper end of that interval.
     total: share of the axis together with others, None where unknown.
     """
 
     path: str
-    alone: float
+    alone_share: float
     low: float
     high: float
     total: float | None = None
 
     def sentence(self, metric: str, points_text: str = "") -> str:
         """Return a sentence on the share that the knob explains; `points_text` names the points if not all."""
-        total = self.alone if self.total is None else self.total
-        interaction_clause = f", and with other knobs together {_percent(total)}" if total >= self.alone + 0.05 else ""
+        total = self.alone_share if self.total is None else self.total
+        interaction_clause = f", and with other knobs together {_percent(total)}" if total >= self.alone_share + 0.05 else ""
         variance_clause = f"of the variance of {short_name(metric).lower()}{' ' * bool(points_text)}{points_text}"
-        return f"{declaration(self.path).label} explains {_percent(self.alone)} {variance_clause}{interaction_clause}."
+        return f"{declaration(self.path).label} explains {_percent(self.alone_share)} {variance_clause}{interaction_clause}."
 
 
 def variance_shares(sweep: Sweep, values: Sequence[float | None] | Array) -> tuple[VarianceShare, ...]:
@@ -59,7 +59,7 @@ def variance_shares(sweep: Sweep, values: Sequence[float | None] | Array) -> tup
     is_full_grid = sweep.sampling.kind == "grid" and sweep.sampling.count is None
     axis_shares = (_grid_shares if is_full_grid else _sampled_shares)(levels, numbers, sweep.base.data.seed)
     rows = (VarianceShare(axis.path, *part) for axis, part in zip(sweep.axes, axis_shares, strict=True))
-    return tuple(sorted(rows, key=lambda row: (-row.alone, list(KNOBS).index(row.path))))
+    return tuple(sorted(rows, key=lambda row: (-row.alone_share, list(KNOBS).index(row.path))))
 
 
 def _grid_shares(levels: Array, numbers: Array, seed: int) -> list[tuple[float, float, float, float | None]]:

@@ -41,10 +41,10 @@ CARD, GRADE = "machine.expander", "machine.host_dram"
 
 @dataclass(frozen=True)
 class AutomaticValue:
-    """A value that the knob could be set to with the same result, or None; `why` is the reason, a clause."""
+    """A value that the knob could be set to with the same result, or None; `reason` is the reason, a clause."""
 
-    value: Any
-    why: str
+    setting: Any
+    reason: str
 
 
 def find_automatic_value(scenario: Scenario, path: str) -> AutomaticValue:
@@ -60,10 +60,10 @@ def find_automatic_value(scenario: Scenario, path: str) -> AutomaticValue:
     except EmberpoolError as error:
         return AutomaticValue(None, f"none, since {str(error).rstrip('.')}")
     try:
-        return AutomaticValue(knobs.check(knob, automatic_value.value), automatic_value.why)
+        return AutomaticValue(knobs.check(knob, automatic_value.setting), automatic_value.reason)
     except BadKnob:
         return AutomaticValue(
-            None, f"{_value_text(knob, automatic_value.value)}, which the knob itself cannot be given: {automatic_value.why}"
+            None, f"{_value_text(knob, automatic_value.setting)}, which the knob itself cannot be given: {automatic_value.reason}"
         )
 
 
@@ -74,10 +74,10 @@ def automatic_caption(scenario: Scenario, path: str) -> str:
         text = modules_text(scenario) if path == CAPACITY else ""
         return f"{text}." if text else ""
     automatic_value = find_automatic_value(scenario, path)
-    if automatic_value.value is None:
-        return f"auto: {automatic_value.why}."
-    text = modules_text(scenario) if path == CAPACITY else _value_text(knob, automatic_value.value)
-    return f"auto: {text}; {automatic_value.why}."
+    if automatic_value.setting is None:
+        return f"auto: {automatic_value.reason}."
+    text = modules_text(scenario) if path == CAPACITY else _value_text(knob, automatic_value.setting)
+    return f"auto: {text}; {automatic_value.reason}."
 
 
 def modules_text(scenario: Scenario) -> str:

@@ -21,7 +21,7 @@ class CampaignMetric(NamedTuple):
     """A metric of a campaign: whether more is better, and the function that reads the number."""
 
     highest: bool
-    of: Callable[[Campaign], float]
+    measure: Callable[[Campaign], float]
 
 
 CAMPAIGN_METRICS: Mapping[str, CampaignMetric] = {
@@ -34,7 +34,7 @@ CAMPAIGN_METRICS: Mapping[str, CampaignMetric] = {
 def campaign_metric(scenario: Scenario, name: str) -> float | None:
     """Return a number of the scenario's campaign; None where no fault can strike, or the protection cannot be had."""
     campaign_run = _campaign(scenario)
-    return None if campaign_run is None else CAMPAIGN_METRICS[name].of(campaign_run)
+    return None if campaign_run is None else CAMPAIGN_METRICS[name].measure(campaign_run)
 
 
 def campaign_metrics(scenarios: Iterable[Scenario]) -> tuple[tuple[float, ...], ...]:

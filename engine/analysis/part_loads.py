@@ -31,16 +31,16 @@ class PartLoad:
     part: number of the part.
     lookups: lookups; a range of columns counts as its share of a lookup.
     rows: unique rows; a range of columns counts as its share of a row.
-    held: bytes of tables that lie on the part.
-    exchanged: bytes of an exchange and back, the larger of sent and received.
+    table_bytes: bytes of tables that lie on the part.
+    exchange_bytes: bytes of an exchange and back, the larger of sent and received.
     seconds: seconds of each kind of WORK, without launches.
     """
 
     part: int
     lookups: float
     rows: float
-    held: float
-    exchanged: float
+    table_bytes: float
+    exchange_bytes: float
     seconds: tuple[float, float, float]
 
 
@@ -58,17 +58,17 @@ class PartLoads:
     """The loads of all parts, and all ways of sharding.
 
     title: word for a part, such as GPU.
-    number: number of parts.
+    num_parts: number of parts.
     loads: load of each part, empty where all have an even share.
-    even: seconds of an even share.
+    even_seconds: seconds of an even share.
     ways: all ways of sharding.
     in_force: name of the way in force.
     """
 
     title: str
-    number: int
+    num_parts: int
     loads: tuple[PartLoad, ...]
-    even: float
+    even_seconds: float
     ways: tuple[ShardingWay, ...]
     in_force: str
 
@@ -78,9 +78,9 @@ class PartLoads:
         return max(self.loads, key=lambda load: sum(load.seconds))
 
     @property
-    def times(self) -> float:
+    def slowdown(self) -> float:
         """The seconds of the slowest part divided by those of an even share."""
-        return sum(self.slowest.seconds) / self.even
+        return sum(self.slowest.seconds) / self.even_seconds
 
     def step(self, name: str) -> float | None:
         """The step of a way of sharding, in ms."""
@@ -166,7 +166,7 @@ def balance_sentence(parts: PartLoads) -> str:
         f"{parts.title[0].upper()}{parts.title[1:]} {slowest.part}",
         f"{figure(sum(slowest.seconds) / MS, 'ms')} a batch",
     )
-    start = f"{subject} is the slowest: {duration} for its tables, {figure(parts.times)} times an even share."
+    start = f"{subject} is the slowest: {duration} for its tables, {figure(parts.slowdown)} times an even share."
     if even_step is None:
         return start
     saved = 1 - even_step / step

@@ -35,7 +35,7 @@ AxisPositions = tuple[float, ...]  # per axis the index of a listed value, or a 
 class SearchedPoints:
     """All points that a search has estimated, in order; `interrupted` if the search ended early."""
 
-    wanted: tuple[Objective, ...]
+    objectives: tuple[Objective, ...]
     bounds: tuple[Constraint, ...]
     results: tuple[Result, ...]
     interrupted: bool = False
@@ -43,17 +43,17 @@ class SearchedPoints:
     @cached_property
     def columns(self) -> dict[str, Array]:
         """The numbers of each point by objective and bound, NaN where a point has none."""
-        return _columns(self.results, self.wanted, self.bounds)
+        return _columns(self.results, self.objectives, self.bounds)
 
     @cached_property
     def rank(self) -> Array:
         """Each point's Pareto front among those that keep all bounds, 0 for the others."""
-        return ranks(self.columns, self.wanted, self.bounds)
+        return ranks(self.columns, self.objectives, self.bounds)
 
     @property
     def front(self) -> tuple[Result, ...]:
         """The points that no point beats, sorted by the first objective; of equal points the earliest."""
-        return tuple(self.results[index] for index in distinct_front(self.columns, self.wanted, self.rank))
+        return tuple(self.results[index] for index in distinct_front(self.columns, self.objectives, self.rank))
 
 
 def search(

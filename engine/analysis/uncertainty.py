@@ -124,12 +124,12 @@ def _metric_number(scenario: Scenario, results: Results, metric: str) -> float:
 
 
 class TurningPoint(NamedTuple):
-    """A constant that alone turns a verdict, which holds while the constant is above, or below, `at`."""
+    """A constant that alone turns a verdict, which holds while the constant is above, or below, `turning_value`."""
 
     name: str
     constant: Constant
-    at: float
-    above: bool
+    turning_value: float
+    holds_above: bool
 
 
 def find_turning_points(first_scenario: Scenario, second_scenario: Scenario, metric: str) -> tuple[TurningPoint, ...]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.enough.question import baseline_of, make_question
+from ..analysis.enough.sentences import answer_sentences
 from ..analysis.enough.smallest import find_smallest as smallest
-from ..analysis.enough.told import answer_sentences
 from ..analysis.verdict.allowed import narrow_parts
 from ..analysis.verdict.decide import decide as decided
 from ..analysis.verdict.report.asked import read_question
@@ -22,7 +22,7 @@ from ..estimate import estimate as estimated
 from ..estimates import estimates
 from ..full_runs import full_runs
 from ..insight.fitting.fit import fit_file, lookups_of
-from ..insight.fitting.told import fit_warnings as told_of_fit
+from ..insight.fitting.reports import fit_warnings
 from ..results.citations import bibtex
 from ..results.result import Result
 from ..run.shared_training import TrainingShelf, functional_class
@@ -155,7 +155,7 @@ def enough(
     for sentence in sequence_notes(base_scenario):
         warnings.warn(sentence, stacklevel=2)
     answer = smallest(make_question(base_scenario, baseline_of(base_scenario, amounts.system("baseline", baseline)), target))
-    return {name: sentence for name, sentence in vars(answer_sentences(answer)).items() if sentence}
+    return answer_sentences(answer).texts()
 
 
 def decide(
@@ -209,7 +209,7 @@ def fit(file: ClickData, base: Base = DEFAULT, /, *, mapping: MappingOfColumns =
         if path is None:
             raise BadInput("ep.fit(None) has no file to fit to; give a path or a frame.")
         workload_fit = fit_file(lookups_of(path))
-    for sentence in told_of_fit(workload_fit):
+    for sentence in fit_warnings(workload_fit):
         warnings.warn(sentence, stacklevel=2)
     return workload_fit.scenario(start)
 

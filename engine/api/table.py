@@ -34,15 +34,15 @@ class Table(Sequence[Result]):
     """Results in the order of their points.
 
     results: the results.
-    how: "estimate" or "full".
+    fidelity: "estimate" or "full".
     varied: the paths of the knobs that differ.
-    around: the other knobs that were set, with their settings.
+    set_knobs: the other knobs that were set, with their settings.
     """
 
     results: tuple[Result, ...]
-    how: Fidelity
+    fidelity: Fidelity
     varied: tuple[str, ...] = ()
-    around: tuple[tuple[str, Any], ...] = ()
+    set_knobs: tuple[tuple[str, Any], ...] = ()
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -76,13 +76,13 @@ class Table(Sequence[Result]):
             for result in self
         ]
         frame = DataFrame(rows)
-        frame.attrs[FRAME_KEY] = row_attrs(self[0].scenario, self.varied, dict(self.around))
+        frame.attrs[FRAME_KEY] = row_attrs(self[0].scenario, self.varied, dict(self.set_knobs))
         return frame
 
     @property
     def csv(self) -> str:
         """The table as the explorer downloads it: every knob, metric, key, version and constant."""
-        return csv_text(self.results, self.how)
+        return csv_text(self.results, self.fidelity)
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ class Table(Sequence[Result]):
 
     def __repr__(self) -> str:
         """Return a line on the points, the varied knobs, and the step times."""
-        kind = "full run" if self.how == "full" else "estimate"
+        kind = "full run" if self.fidelity == "full" else "estimate"
         steps = [step for result in self if (step := result.results.get(STEP)) is not None]
         phrases = [count(len(self), kind)]
         phrases += [f"varying {', '.join(KNOBS[path].title for path in self.varied)}"] if self.varied else []

@@ -6,7 +6,7 @@ from math import log
 
 from ..core import figures
 from ..registry import load_variant
-from ..validation.studies import kept
+from ..validation.studies import study_file
 from ..validation.studies.findings import Finding, findings, variant_label
 from ..validation.studies.protections import parse_variant
 from ..validation.studies.rollbacks import fault_batches
@@ -47,7 +47,7 @@ def accuracy_effect(protection: str, plan: ProtectionPlan | None = None) -> Accu
 @cache
 def stored_findings() -> tuple[Finding, ...]:
     """Return the findings of the stored study of lossy protections; raises BadFile."""
-    return findings(kept.read_study(kept.STORED_PROTECTIONS))
+    return findings(study_file.read_study(study_file.STORED_PROTECTIONS))
 
 
 def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -> str:
@@ -58,9 +58,9 @@ def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -
     """
     if not (recoveries and batches and taken_back > 0):
         return ""
-    study = kept.read_study(kept.STORED_ROLLBACKS)
+    study = study_file.read_study(study_file.STORED_ROLLBACKS)
     plan, share = study.plan, taken_back / batches
-    spread = {name: len(fault_batches(plan, name)) for name in plan.changed if name.startswith("spread")}
+    spread = {name: len(fault_batches(plan, name)) for name in plan.compared_variants if name.startswith("spread")}
     shares = {name: recovered * plan.age / plan.crash_at for name, recovered in spread.items()}
     nearest = min(shares, key=lambda name: abs(log(shares[name] / share)))
     ends = (
@@ -94,8 +94,8 @@ def _nearest_effect(kind: str, amount: float, unit: str) -> AccuracyEffect:
 
 def _stale_effect(age: int) -> AccuracyEffect:
     """Return the accuracy study's effect for the age nearest to that of the MLP log."""
-    study = kept.read_study(kept.STORED_ACCURACY)
-    nearest_age = min(study.plan.changed, key=lambda candidate: abs(candidate - age))
+    study = study_file.read_study(study_file.STORED_ACCURACY)
+    nearest_age = min(study.plan.compared_variants, key=lambda candidate: abs(candidate - age))
     name = f"mlp-{nearest_age}"
     effects = tuple(replace(finding, variant=name) for finding in findings(study) if finding.variant == nearest_age)
     return AccuracyEffect(False, f"Measured: {variant_label(name)}; the log here is up to {figures.count(age)} old.", effects)

@@ -65,8 +65,10 @@ def call(arguments: argparse.Namespace) -> int:
     selection = scenario_arguments.selected_scenario(arguments)
     question, base = _question(arguments, selection), selection.start.preset or DEFAULT
     verdict = _decided(question)
-    if not verdict.whole:
-        output.note(f"Interrupted after {verdict.done} of {len(verdict.space)} systems: the others were searched quickly alone.")
+    if not verdict.is_complete:
+        output.note(
+            f"Interrupted after {verdict.num_searched} of {len(verdict.space)} systems: the others were searched quickly alone."
+        )
     verdict_outlook = _outlook(arguments, verdict)
     if arguments.json:
         output.write(arguments.json, json.dumps(verdict_content(verdict, base, verdict_outlook), indent=1) + "\n")
@@ -76,7 +78,7 @@ def call(arguments: argparse.Namespace) -> int:
     output.write_for_people(_text(verdict, base, verdict_outlook), arguments.json, arguments.csv)
     output.note(_ignored(selection.settings))
     output.note(sequence_note_of_points([question.scenario]))
-    return 0 if verdict.best else FAILED
+    return 0 if verdict.best_row else FAILED
 
 
 def _decided(question: VerdictQuestion) -> Verdict:
@@ -85,13 +87,13 @@ def _decided(question: VerdictQuestion) -> Verdict:
     verdict, paced = next(waiting), progress_bar.PacedBar()
     with progress_bar.visible_bar(), suppress(KeyboardInterrupt):
         for verdict in waiting:
-            paced(verdict.done / len(verdict.space), f"{verdict.done} of {len(verdict.space)} systems")
+            paced(verdict.num_searched / len(verdict.space), f"{verdict.num_searched} of {len(verdict.space)} systems")
     return verdict
 
 
 def _outlook(arguments: argparse.Namespace, verdict: Verdict) -> Outlook:
     """Return the verdict's outlook; NO_OUTLOOK without a verdict, with --quick, or after an interruption."""
-    if not verdict.whole or verdict.best is None or (arguments.quick and not arguments.map):
+    if not verdict.is_complete or verdict.best_row is None or (arguments.quick and not arguments.map):
         return NO_OUTLOOK
     try:
         with progress_bar.visible_bar():

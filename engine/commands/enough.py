@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from .. import version
+from ..analysis.enough.bands import bands
 from ..analysis.enough.cache import CacheSize, cache_for, cache_lines, cache_of_size, cache_sentence, hbm_room, table_shares
-from ..analysis.enough.drawn import bands
 from ..analysis.enough.memory_cost import fastest_by_way
 from ..analysis.enough.memory_cost import way_lines as way_lines
 from ..analysis.enough.question import Target, TargetQuestion, baseline_of, make_question
+from ..analysis.enough.sentences import answer_sentences
 from ..analysis.enough.smallest import SmallestMachines, find_smallest
-from ..analysis.enough.told import answer_sentences
 from ..core import figures
 from ..hardware.prices import unpriced_sentences
 from ..insight.knob_strips import Strip, strips
@@ -78,10 +78,10 @@ def call(arguments: argparse.Namespace) -> int:
     if arguments.memory_cost is not None:
         return _tell_ways(scenario, arguments)
     if cache_size := _cache_size(scenario, arguments):
-        return _tell_cache(scenario, cache_size, selection.names, arguments)
+        return _tell_cache(scenario, cache_size, selection.table_names, arguments)
     question = make_question(scenario, baseline_of(scenario, arguments.baseline), Target(percent / 100, arguments.step_ms))
     answer = find_smallest(question)
-    sentences = {name: text for name, text in vars(answer_sentences(answer, bands(answer))).items() if text}
+    sentences = answer_sentences(answer, bands(answer)).texts()
     if arguments.json:
         content = _content(question, answer, None if arguments.step_ms else percent, sentences)
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
@@ -150,17 +150,17 @@ def _content(
     question: TargetQuestion, answer: SmallestMachines, percent: float | None, sentences: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the answer for programs: the machine, the costs of all machines, and the sentences."""
-    cheapest = answer.both.machine
+    cheapest = answer.cheapest.machine
     machines = {name: running_costs(result) for name, result in _machines(question, answer).items()}
     return {
         "link": links.link(question.scenario),
         "model_version": version.MODEL,
         "baseline": question.baseline.scenario.system,
         "within_percent": percent,
-        "step_ms": question.own.results.get("Step time [ms]"),
+        "step_ms": question.own_result.results.get("Step time [ms]"),
         "baseline_step_ms": question.baseline.results.get("Step time [ms]"),
         "target_step_ms": question.goal / MS,
-        "meets": answer.both.meets,
+        "meets": answer.cheapest.meets,
         "machine": {
             "modules": cheapest.modules,
             "link_GBps": cheapest.gbps,
@@ -175,7 +175,7 @@ def _content(
                 "capital_usd": costs.capital,
                 "kwh_a_month": costs.kwh_month,
                 "electricity_usd_a_month": costs.electricity_month,
-                "usd_per_billion_samples": costs.billion,
+                "usd_per_billion_samples": costs.per_billion_samples,
             }
             for name, costs in machines.items()
             if costs
@@ -189,9 +189,9 @@ def _content(
 
 def _machines(question: TargetQuestion, answer: SmallestMachines) -> dict[str, Result]:
     return {
-        "As it is": question.own,
+        "As it is": question.own_result,
         f"Baseline {question.baseline.scenario.system}": question.baseline,
-        "Cheapest": answer.both.machine.result,
+        "Cheapest": answer.cheapest.machine.result,
     }
 
 
@@ -201,10 +201,10 @@ def _costs(question: TargetQuestion, answer: SmallestMachines) -> Iterator[str]:
             s = result.scenario
             paid = figures.figure(costs.electricity_month, electricity_unit(s))
             month = f"{figures.figure(costs.kwh_month, 'kWh a month')} for {paid}"
-            if costs.capital is None or costs.billion is None:
+            if costs.capital is None or costs.per_billion_samples is None:
                 yield f"{name.replace('Cheapest', 'Smallest')}: {' '.join(_unpriced(result))} {month}."
             else:
-                billion_text = f"{figures.figure(costs.billion, running_cost_unit(s))} for a billion samples"
+                billion_text = f"{figures.figure(costs.per_billion_samples, running_cost_unit(s))} for a billion samples"
                 yield f"{name}: {figures.figure(costs.capital, price_unit(s))}, {month}, {billion_text}."
     yield assumptions(question.scenario)
 

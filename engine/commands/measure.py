@@ -71,11 +71,11 @@ def call(arguments: argparse.Namespace) -> int:
         except BadInput as error:  # the host's figures are written all the same
             device, failure = None, str(error)
     of_gpu = device.parts if device else {}
-    paths = write_parts(arguments.out, host.about, host.parts, curves=host.curves, beside=of_gpu)
-    lines = [host.about, *host.notes, *[failure] * bool(failure), "", table(host.parts, NEAREST)]
+    paths = write_parts(arguments.out, host.description, host.parts, curves=host.curves, beside=of_gpu)
+    lines = [host.description, *host.notes, *[failure] * bool(failure), "", table(host.parts, NEAREST)]
     if device:
-        paths += write_parts(arguments.out, device.about, device.parts, device.nearest, GPU_PART_NAMES, beside=host.parts)
-        lines += [device.about, *device.notes, "", table(device.parts, device.nearest)]
+        paths += write_parts(arguments.out, device.description, device.parts, device.nearest, GPU_PART_NAMES, beside=host.parts)
+        lines += [device.description, *device.notes, "", table(device.parts, device.nearest)]
     lines += [f"Written: {', '.join(map(str, paths))}."]
     lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]
     lines += ["Add --set machine.ssd=measured for the drive."] * ("drive" in host.parts)

@@ -48,11 +48,11 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
     fidelity: Fidelity = "estimate" if arguments.estimate else "full"
     with progress_bar.visible_bar(), threadpool_limits(1), immediate_interrupt():
-        result = compute_point(selection.scenario, fidelity, selection.data, partial(draw_progress, progress_bar.PacedBar()))
+        result = compute_point(selection.scenario, fidelity, selection.data_file, partial(draw_progress, progress_bar.PacedBar()))
     if arguments.csv:
         output.write(arguments.csv, csv_text([result], fidelity))
     if arguments.json:
-        content = json.loads(result_text(result)) | {"tables": table_rows(result, selection.names)}
+        content = json.loads(result_text(result)) | {"tables": table_rows(result, selection.table_names)}
         output.write(arguments.json, json.dumps(content, indent=1) + "\n")
     if arguments.trace:
         output.write(arguments.trace, chrome_trace(result))

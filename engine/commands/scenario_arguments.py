@@ -27,8 +27,8 @@ class ScenarioSelection:
 
     start: links.OpenedLink
     settings: Mapping[str, Any]
-    data: Path | None
-    names: tuple[str, ...] = ()
+    data_file: Path | None
+    table_names: tuple[str, ...] = ()
 
     @property
     def scenario(self) -> Scenario:

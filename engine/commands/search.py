@@ -69,7 +69,7 @@ def call(arguments: argparse.Namespace) -> int:
     searched = _searched(arguments, selection, axes, objectives, bounds)
     if searched.interrupted:
         arguments.confirm = None
-    full_runs = _confirmed(arguments, selection.data, searched.front)
+    full_runs = _confirmed(arguments, selection.data_file, searched.front)
     names = [*(criterion.name for criterion in objectives), *(criterion.name for criterion in bounds)]
     front_points = [point for point in searched.front if _holds_bounds(full_runs.get(point.scenario), full_run_bounds)]
     lines = [
@@ -147,7 +147,7 @@ def _answers(quick: Result, full_run: Result | None, names: Sequence[str]) -> Ma
 def _say(
     searched: SearchedPoints, axes: Sequence[Axis], full_runs: Mapping[Scenario, Result], objectives: Sequence[Objective]
 ) -> None:
-    knee_index = knee(searched.columns, searched.wanted, searched.rank)
+    knee_index = knee(searched.columns, searched.objectives, searched.rank)
     place = (
         {axis.path: values(searched.results[knee_index].scenario)[axis.path] for axis in axes} if knee_index is not None else {}
     )

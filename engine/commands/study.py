@@ -15,8 +15,8 @@ from joblib import cpu_count
 from ..paths import user_path
 from ..results.csv_table import check_can_write
 from ..scenario.presets import preset_names
-from ..validation.studies import findings, kept
-from ..validation.studies.kept import KINDS
+from ..validation.studies import findings, study_file
+from ..validation.studies.study_file import KINDS
 from . import output, progress_bar
 from .parser import Subparsers, jobs, whole_number
 
@@ -59,9 +59,9 @@ def call(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments)
     KINDS[arguments.which].check(plan)
     check_can_write(arguments.out)
-    study = kept.open_study(arguments.out, plan, date.today().isoformat())
+    study = study_file.open_study(arguments.out, plan, date.today().isoformat())
     _train(arguments, study)
-    output.write_for_people(findings.findings_table(kept.read_study(arguments.out)), str(arguments.out))
+    output.write_for_people(findings.findings_table(study_file.read_study(arguments.out)), str(arguments.out))
     return 0
 
 
@@ -83,13 +83,13 @@ def _joined(values: Iterable[Any]) -> str:
     return " or ".join(dict.fromkeys(map(str, values)))
 
 
-def _train(arguments: argparse.Namespace, study: kept.Study) -> None:
+def _train(arguments: argparse.Namespace, study: study_file.Study) -> None:
     """Train seed by seed, with the number of seeds and the time left on standard error."""
     seeds = range(1, arguments.seeds + 1)
     finished, start = len(study.seeds.keys() & set(seeds)), time.monotonic()
     _tell(finished, arguments.seeds, None)
     try:
-        for trained, _ in enumerate(kept.run_seeds(arguments.out, study, seeds, arguments.jobs or cpu_count()), start=1):
+        for trained, _ in enumerate(study_file.run_seeds(arguments.out, study, seeds, arguments.jobs or cpu_count()), start=1):
             seed_seconds = (time.monotonic() - start) / trained
             _tell(finished + trained, arguments.seeds, seed_seconds * (arguments.seeds - finished - trained))
     except KeyboardInterrupt:

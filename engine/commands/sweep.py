@@ -41,7 +41,7 @@ class SweepEnd:
     survey: sweep_tables.Survey
     outcomes: sweep_tables.Outcomes
     failed: tuple[str, ...] = ()
-    bug: bool = False
+    has_bug: bool = False
 
 
 def add(commands: Subparsers) -> None:
@@ -73,7 +73,7 @@ def call(arguments: argparse.Namespace) -> int:
     if unkept and forecast.sweep_seconds(points, "estimate") < KEPT_SECONDS:
         sweep_end = _estimated_sweep(points, questions)
     else:
-        sweep_end = _stored_sweep(arguments, points, fidelity, selection.data, questions)
+        sweep_end = _stored_sweep(arguments, points, fidelity, selection.data_file, questions)
     columns = sweep_end.survey.columns
     order, rank = sweep_arguments.selected_rows(questions, columns)
     rows = sweep_tables.rows(
@@ -193,5 +193,5 @@ def _exit_status(sweep_end: SweepEnd, points: Sweep) -> int:
     sentences = [*(refusal.sentence for refusal in points.refused), *sweep_end.failed]
     if sentences:
         print(f"{len(sentences)} of {len(points.is_possible)} points failed; the first: {sentences[0]}", file=sys.stderr)
-        return BUG if sweep_end.bug else BAD_INPUT
-    return 0 if sweep_end.survey.ran else FAILED
+        return BUG if sweep_end.has_bug else BAD_INPUT
+    return 0 if sweep_end.survey.any_ran else FAILED

@@ -44,25 +44,25 @@ class SweepQuestions:
 
     bounds: bounds that rows must keep.
     objectives: objectives of a Pareto front.
-    by: the objective that orders the rows; None for the front's order.
+    row_order: the objective that orders the rows; None for the front's order.
     top: the number of rows to write; None for all.
-    matters: metrics whose variance is explained by knobs.
+    explained_metrics: metrics whose variance is explained by knobs.
     """
 
     bounds: tuple[Constraint, ...] = ()
     objectives: tuple[Objective, ...] = ()
-    by: Objective | None = None
+    row_order: Objective | None = None
     top: int | None = None
-    matters: tuple[str, ...] = ()
+    explained_metrics: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that the answers need."""
-        measures = (*self.objectives, *([self.by] if self.by else []))
+        measures = (*self.objectives, *([self.row_order] if self.row_order else []))
         columns = (
             *(criterion.name for criterion in self.bounds),
             *(criterion.name for criterion in measures),
-            *self.matters,
+            *self.explained_metrics,
             COST,
         )
         return tuple(dict.fromkeys(columns))
@@ -142,8 +142,8 @@ def selected_rows(questions: SweepQuestions, columns: Columns) -> tuple[Array, A
         else np.zeros(len(within_bounds), dtype=int)
     )
     order = np.flatnonzero(within_bounds)
-    if questions.by:
-        order = order[np.argsort(questions.by.losses(columns)[order], kind="stable")]
+    if questions.row_order:
+        order = order[np.argsort(questions.row_order.losses(columns)[order], kind="stable")]
     elif questions.objectives:
         front = np.where(rank > 0, rank, len(rank))
         order = order[np.lexsort((questions.objectives[0].losses(columns)[order], front[order]))]
@@ -164,7 +164,7 @@ def print_answers(questions: SweepQuestions, sweep: Sweep, columns: Columns, ran
         )
     within_bounds = keeps_bounds(columns, questions.bounds)
     scope_text = f"among the {count(int(within_bounds.sum()), 'point')} that keep the bounds" if questions.bounds else ""
-    for name in questions.matters:
+    for name in questions.explained_metrics:
         for share in variance_shares(sweep, np.where(within_bounds, np.asarray(columns[name], dtype=float), np.nan)[is_point]):
             print(share.sentence(name, scope_text), file=sys.stderr)
 

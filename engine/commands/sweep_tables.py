@@ -30,7 +30,7 @@ class Survey:
 
     header: csv_table.Header
     columns: Mapping[str, Array]
-    ran: bool
+    any_ran: bool
     kernels: frozenset[str] = frozenset()
 
 

@@ -124,9 +124,9 @@ def _rank_lines(plan: PricedPlan) -> Iterator[str]:
 def _prices(answer: TorchRecAnswer) -> Iterator[str]:
     """Yield both estimates of our plan and of the one that was read, and the link."""
     yield _price("Our plan", answer.plan)
-    if answer.read:
-        yield _price("The plan read", answer.read)
-        yield from answer.read.sentences
+    if answer.imported_plan:
+        yield _price("The plan read", answer.imported_plan)
+        yield from answer.imported_plan.sentences
     link = links.link(answer.plan.result.scenario)
     if len(link) <= LONGEST_LINK:
         yield f"Link: {link}"

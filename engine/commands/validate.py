@@ -120,7 +120,7 @@ def validate_here(arguments: argparse.Namespace) -> int:
     def keep(written_trials: Sequence[trials.Trial]) -> None:
         if arguments.json:
             content = trials.trials_content(prediction_set, written_trials, arguments.seed, machine)
-            content["drive"] = [{"trial": type(trial).__name__, **trial._asdict()} for trial in on_drive]
+            content["drive"] = [{"trial": type(trial).__name__, **trial.as_json()} for trial in on_drive]
             output.write(arguments.json, json.dumps(content, indent=1) + "\n")
 
     if arguments.json != output.STANDARD:
@@ -178,10 +178,10 @@ def scoreboard(published_numbers: Sequence[PublishedNumber]) -> str:
         cells = [
             (line.median_percent, "{:.1f} %", 13),
             (line.near_percent, "{:.0f} %", 12),
-            (line.rank, "{:.2f}", 6),
+            (line.rank_correlation, "{:.2f}", 6),
             (line.roofline_count, "{}", 14),
             (line.roofline_percent, "{:.1f} %", 10),
-            (line.beside_percent, "{:.1f} %", 11),
+            (line.model_percent, "{:.1f} %", 11),
         ]
         text = " ".join(f"{'-' if number is None else form.format(number):>{width}}" for number, form, width in cells)
         lines.append(f"{line.family:24} {line.count:>4} {text}")
@@ -194,7 +194,7 @@ def gap_table(estimate_gaps: Sequence[Gap]) -> str:
         f"{'preset':23} {'system':16} {'batches':>7}  {'result':20} {'estimate':>9} {'full run':>9} {'gap':>9} {'error bar':>11}"
     ]
     for gap in estimate_gaps:
-        row = f"{gap.preset:23} {gap.system:16} {gap.batches:>7}  {gap.metric:20} {gap.estimate:>9.4g} {gap.full:>9.4g}"
+        row = f"{gap.preset:23} {gap.system:16} {gap.batches:>7}  {gap.metric:20} {gap.estimate:>9.4g} {gap.full_run:>9.4g}"
         lines.append(f"{row} {gap.percent:>+7.2f} % +-{gap.error_bar:>7.2f} %")
     return "\n".join(lines) + "\n"
 

@@ -38,7 +38,9 @@ def call(arguments: argparse.Namespace) -> int:
         raise BadFile(f"{arguments.data} is not the run's data file, whose SHA-256 is {digest or 'none'}; give that file.")
     opened = linked.read_link(artefact.link)
     with progress_bar.visible_bar(), threadpool_limits(1), immediate_interrupt():
-        recomputed = compute_point(opened.scenario, artefact.how, arguments.data, partial(draw_progress, progress_bar.PacedBar()))
+        recomputed = compute_point(
+            opened.scenario, artefact.fidelity, arguments.data, partial(draw_progress, progress_bar.PacedBar())
+        )
     lines = list(differences(artefact, recomputed))
     output.write(output.STANDARD, "\n".join([*_about(artefact, opened.banner), *_verdict(artefact, lines)]) + "\n")
     return FAILED if lines else 0

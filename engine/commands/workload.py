@@ -3,13 +3,12 @@
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..core import figures
-from ..insight.fitting import told
+from ..insight.fitting import reports
 from ..insight.fitting.counting import MOST_SAMPLES
 from ..insight.fitting.fit import fit_file, lookups_of
 from ..insight.fitting.tally import tallies
@@ -58,7 +57,7 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Compute the figures; returns 3 if one lies outside its tolerance."""
     figures = list(acceptance_figures())
-    rows = [asdict(figure) | {"passed": figure.passed} for figure in figures]
+    rows = [figure.as_json() for figure in figures]
     output.write_json_or(arguments.json, rows, table(figures))
     return 0 if all(figure.passed for figure in figures) else FAILED
 
@@ -72,15 +71,15 @@ def call_fit(arguments: argparse.Namespace) -> int:
         generator_fit = fit_file(file, int(arguments.samples), arguments.rows == "fitted", watch)
     scenario = generator_fit.scenario(selection.scenario)
     if arguments.toml:
-        output.write(arguments.toml, told.scenario_toml(generator_fit, selection.scenario, selection.start.preset or DEFAULT))
+        output.write(arguments.toml, reports.scenario_toml(generator_fit, selection.scenario, selection.start.preset or DEFAULT))
     if arguments.json:
         content = {
-            "tables": told.fit_rows(generator_fit),
-            "hits": told.hit_rate_rows(generator_fit),
-            "warnings": list(told.fit_warnings(generator_fit)),
+            "tables": reports.fit_rows(generator_fit),
+            "hits": reports.hit_rate_rows(generator_fit),
+            "warnings": list(reports.fit_warnings(generator_fit)),
         }
         output.write(arguments.json, json.dumps(content | {"link": links.link(scenario)}, indent=1) + "\n")
-    output.write_for_people(told.fit_report(generator_fit) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
+    output.write_for_people(reports.fit_report(generator_fit) + f"Link: {links.link(scenario)}\n", arguments.toml, arguments.json)
     return 0
 
 
@@ -90,7 +89,7 @@ def call_count(arguments: argparse.Namespace) -> int:
     with progress_bar.visible_bar():
         file = lookups_of(arguments.file, watch)
         table_counts = list(tallies(file, watch))
-    output.write_json_or(arguments.json, told.count_rows(table_counts), told.count_report(file, table_counts))
+    output.write_json_or(arguments.json, reports.count_rows(table_counts), reports.count_report(file, table_counts))
     return 0
 
 
@@ -113,7 +112,7 @@ def description_report(description: "FileDescription") -> str:
     for column in description.columns:
         distinct = "many" if column.distinct is None else figures.count(column.distinct)
         values = ", ".join(column.examples)[:60]
-        lines.append(f" {column.name:{width}}  {column.guess:8} {distinct:>12} {column.missing:12,}  {values}")
+        lines.append(f" {column.name:{width}}  {column.guess:8} {distinct:>12} {column.missing_cells:12,}  {values}")
     lines += ["", *description.notes] if description.notes else []
     if not description.is_known:
         lines += ["", f"Save these lines as {description.name}.toml, and mend what they guess wrong:", "", description.mapping]
@@ -127,7 +126,7 @@ def table(figures: Sequence[Figure]) -> str:
         lines.append(f"{group} [%]")
         for figure in members:
             verdict = "pass" if figure.passed else "FAIL"
-            lines.append(f"  {figure.name:20} ours {figure.ours:8.2f}   published {figure.published:14} {verdict}")
+            lines.append(f"  {figure.name:20} ours {figure.simulated_value:8.2f}   published {figure.published:14} {verdict}")
     missed = sum(not figure.passed for figure in figures)
     lines.append(f"{len(figures)} figures, {missed} outside their tolerance.")
     return "\n".join(lines) + "\n"

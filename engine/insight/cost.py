@@ -18,7 +18,7 @@ class BatchCost:
     joules: float
     stages: tuple[float, ...]
 
-    def less(self, alternative: "BatchCost") -> "BatchCost":
+    def saving_with(self, alternative: "BatchCost") -> "BatchCost":
         """Return the cost that the alternative saves against this one."""
         stages = tuple(seconds - other_seconds for seconds, other_seconds in zip(self.stages, alternative.stages, strict=True))
         return BatchCost(self.seconds - alternative.seconds, self.joules - alternative.joules, stages)

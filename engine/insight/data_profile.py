@@ -30,7 +30,7 @@ class Profile:
     """The access profile of generated or recorded data.
 
     rows, row_bytes: rows of all tables, and bytes of the mean row without its optimizer's state.
-    counted: the batches and lookups that were counted, in words; "" for an expectation.
+    counted_text: the batches and lookups that were counted, in words; "" for an expectation.
     popularity: share of lookups that go to the hottest `SHARES` of rows.
     by_batch: batch size, unique rows, and lookups of rows of the batch before, both as shares of lookups.
     hits: hit rates by cache policy, of a cache of `SHARES` of the rows.
@@ -43,7 +43,7 @@ class Profile:
 
     rows: int
     row_bytes: float
-    counted: str
+    counted_text: str
     popularity: Floats
     by_batch: Sequence[tuple[int, float, float]]
     hits: dict[str, Floats]

@@ -24,30 +24,30 @@ SWAPPABLE_STEPS = (0, 3)  # steps that could come after their successor instead 
 class Change:
     """One change on the way from pmem to cxl, with the batch costs before and after it.
 
-    name, says: the change's title, and its description.
+    name, description: the change's title, and its description.
     scenario: the scenario after the change.
-    before, after: costs of a batch; equal where the change cannot be made.
+    cost_before, cost_after: costs of a batch; equal where the change cannot be made.
     refused: why the change cannot be made; "" where it can.
     swapped: the same change in the other order, where there is one.
     """
 
     name: str
-    says: str
+    description: str
     scenario: Scenario
-    before: BatchCost
-    after: BatchCost
+    cost_before: BatchCost
+    cost_after: BatchCost
     refused: str = ""
     swapped: "Change | None" = None
 
     @property
     def saved(self) -> BatchCost:
         """The cost that the step saves; negative where the step costs more."""
-        return self.before.less(self.after)
+        return self.cost_before.saving_with(self.cost_after)
 
     @property
     def factor(self) -> float:
         """Step time before over step time after."""
-        return self.before.seconds / self.after.seconds
+        return self.cost_before.seconds / self.cost_after.seconds
 
     @property
     def mean_seconds(self) -> float:
@@ -55,23 +55,23 @@ class Change:
         return (self.saved.seconds + (self.swapped or self).saved.seconds) / 2
 
     @property
-    def apart(self) -> float:
+    def order_gap(self) -> float:
         """The difference in seconds between the step's savings in its two orders."""
         return abs(self.saved.seconds - (self.swapped or self).saved.seconds)
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The steps from pmem to cxl, with a batch's cost before the first (`start`) and after the last (`end`)."""
+    """The steps from pmem to cxl, with a batch's cost before the first (`start_cost`) and after the last (`end_cost`)."""
 
     steps: tuple[Change, ...]
-    start: BatchCost
-    end: BatchCost
+    start_cost: BatchCost
+    end_cost: BatchCost
 
     @property
     def speedup(self) -> float:
         """Step time of pmem over that of cxl."""
-        return self.start.seconds / self.end.seconds
+        return self.start_cost.seconds / self.end_cost.seconds
 
 
 def cxl_policies(scenario: Scenario) -> tuple[int, bool]:
@@ -91,7 +91,7 @@ def decompose(scenario: Scenario) -> Decomposition:
     changes = dict(PMEM_KNOBS)
     for name, description, change, refused in _rungs(scenario):
         target = with_values(scenario, {**changes, **change})
-        cost_before = cost_after = steps[-1].after if steps else start
+        cost_before = cost_after = steps[-1].cost_after if steps else start
         try:
             cost_after = cost_before if refused else cost(target)
         except EmberpoolError as error:
@@ -102,7 +102,7 @@ def decompose(scenario: Scenario) -> Decomposition:
     for position, middle in zip(SWAPPABLE_STEPS, middles, strict=True):
         if position or scenario.machine.near_data_compute:
             steps = _swap(steps, position, with_values(scenario, {**PMEM_KNOBS, **middle}))
-    return Decomposition(tuple(steps), start, steps[-1].after)
+    return Decomposition(tuple(steps), start, steps[-1].cost_after)
 
 
 def _rungs(scenario: Scenario) -> tuple[tuple[str, str, Changes, str], ...]:
@@ -148,8 +148,8 @@ def _swap(steps: list[Change], position: int, middle: Scenario) -> list[Change]:
         middle_cost = cost(middle)
     except EmberpoolError:
         return steps
-    swapped_successor = replace(successor, scenario=middle, before=step.before, after=middle_cost)
-    swapped_step = replace(step, scenario=successor.scenario, before=middle_cost, after=successor.after)
+    swapped_successor = replace(successor, scenario=middle, cost_before=step.cost_before, cost_after=middle_cost)
+    swapped_step = replace(step, scenario=successor.scenario, cost_before=middle_cost, cost_after=successor.cost_after)
     return [
         *steps[:position],
         replace(step, swapped=swapped_step),

@@ -38,7 +38,7 @@ PRODUCTS: Mapping[str, tuple[tuple[float, str], ...]] = {
 class Mark:
     """A value of a knob that a product has."""
 
-    value: float
+    knob_value: float
     text: str
 
 
@@ -46,13 +46,13 @@ class Mark:
 class Stop:
     """A batch's time and energy and the machine's price at one value of a knob.
 
-    value, text: the knob's value, and the same as text.
+    knob_value, text: the knob's value, and the same as text.
     seconds, joules: step time [s] and energy [J] of a batch; NaN where the machine cannot run.
     dollars: the machine's price [USD]; NaN also where a part has no published price.
     refused: why the machine cannot run; "" where it can.
     """
 
-    value: Any
+    knob_value: Any
     text: str
     seconds: float = nan
     joules: float = nan
@@ -65,32 +65,32 @@ class Strip:
     """One knob's stops, from which a page draws a strip.
 
     path: the knob.
-    at: the index of the value in force among the stops.
+    own_index: the index of the value in force among the stops.
     stops: the stops in the order of their values.
     baseline: the baseline system as a stop, if there is one.
     marks: values that products have.
-    enough: the value beyond which no stop changes the step by 1 %; None where the last still does, and for words.
+    sufficient_value: the value beyond which no stop changes the step by 1 %; None where the last still does, and for words.
     sentence: the finding.
     """
 
     path: str
-    at: int
+    own_index: int
     stops: tuple[Stop, ...]
     baseline: Stop | None
     marks: tuple[Mark, ...]
-    enough: float | None
+    sufficient_value: float | None
     sentence: str
 
     @property
-    def own(self) -> Stop:
+    def own_stop(self) -> Stop:
         """The stop of the value in force."""
-        return self.stops[self.at]
+        return self.stops[self.own_index]
 
     @property
     def acts(self) -> bool:
         """Whether the stop in force can run, and some other that can differs from it, by more than is lost in adding up."""
         outcomes = [(stop.seconds, stop.joules, stop.dollars) for stop in self.stops if not stop.refused]
-        return not self.own.refused and not bool(
+        return not self.own_stop.refused and not bool(
             np.allclose(outcomes, [outcomes[0]], rtol=EQUAL_WITHIN, atol=0.0, equal_nan=True)
         )
 
@@ -164,11 +164,11 @@ def _strip(settled: Scenario, path: str, row: list[Stop], own_index: int, baseli
     )
     return Strip(
         path=path,
-        at=shown_places.index(own_index),
+        own_index=shown_places.index(own_index),
         stops=tuple(row[i] for i in shown_places),
         baseline=baseline,
         marks=_marks(settled, path),
-        enough=None if enough_index is None else row[enough_index].value,
+        sufficient_value=None if enough_index is None else row[enough_index].knob_value,
         sentence=_numbers(knob, row, enough_index) if ordered else _words(row, own_stop),
     )
 
@@ -179,7 +179,7 @@ def _range(row: Sequence[Stop], own_stop: Stop) -> list[int]:
     near_places = [
         i
         for i, stop in enumerate(row)
-        if stop.value == 0 or own_stop.value / NEAR_FACTOR <= stop.value <= own_stop.value * NEAR_FACTOR
+        if stop.knob_value == 0 or own_stop.knob_value / NEAR_FACTOR <= stop.knob_value <= own_stop.knob_value * NEAR_FACTOR
     ]
     return list(range(min(changes + near_places), max([i + 1 for i in changes] + near_places) + 1))
 
@@ -221,15 +221,14 @@ def _numbers(knob: Knob, row: Sequence[Stop], enough_index: int | None) -> str:
     if not runnable:
         return row[0].refused
     if enough_index is None:
-        larger_refused = [stop for stop in row if stop.refused and stop.value > runnable[-1].value]
+        larger_refused = [stop for stop in row if stop.refused and stop.knob_value > runnable[-1].knob_value]
         rest = f"beyond it: {larger_refused[0].refused}" if larger_refused else "the last value looked at."
-        return f"Up to {four_digits(runnable[-1].value)}{unit} the step changes; {rest}"
+        return f"Up to {four_digits(runnable[-1].knob_value)}{unit} the step changes; {rest}"
     if row[enough_index] is runnable[0]:
-        return (
-            f"From {four_digits(runnable[0].value)} to {four_digits(runnable[-1].value)}{unit} the step changes by less than 1 %."
-        )
+        first_value, last_value = (four_digits(stop.knob_value) for stop in (runnable[0], runnable[-1]))
+        return f"From {first_value} to {last_value}{unit} the step changes by less than 1 %."
     step = row[enough_index].seconds / MS
-    return f"Beyond {four_digits(row[enough_index].value)}{unit} the step of {figure(step, 'ms')} changes by less than 1 %."
+    return f"Beyond {four_digits(row[enough_index].knob_value)}{unit} the step of {figure(step, 'ms')} changes by less than 1 %."
 
 
 def _words(row: Sequence[Stop], own_stop: Stop) -> str:

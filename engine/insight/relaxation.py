@@ -42,35 +42,35 @@ class MlpLog:
 
     rate: bandwidth with which the log is written [bytes/s].
     limit: the end that limits the rate, "pmem" or "cxl".
-    writing: time to write one whole log [s].
-    gate: time that the log gets beside each batch's top MLP [s].
-    needed: smallest staleness bound whose step is within 1 % of the unlimited one [batches].
-    strict, own, unlimited: step time with a bound of 0, with the scenario's bound, and without a bound [s].
+    write_seconds: time to write one whole log [s].
+    gate_seconds: time that the log gets beside each batch's top MLP [s].
+    needed_bound: smallest staleness bound whose step is within 1 % of the unlimited one [batches].
+    strict_step, own_step, unlimited_step: step time with a bound of 0, with the scenario's bound, and without a bound [s].
     """
 
     rate: float
     limit: str
-    writing: float
-    gate: float
-    needed: int
-    strict: float
-    own: float
-    unlimited: float
+    write_seconds: float
+    gate_seconds: float
+    needed_bound: int
+    strict_step: float
+    own_step: float
+    unlimited_step: float
 
     @property
     def batches(self) -> float:
         """How many batches one log takes; infinite if it gets no time beside the top MLP."""
-        return self.writing / self.gate if self.gate > 1e-6 * self.writing else inf
+        return self.write_seconds / self.gate_seconds if self.gate_seconds > 1e-6 * self.write_seconds else inf
 
     @property
-    def saved(self) -> float:
+    def saved_seconds(self) -> float:
         """Seconds of a batch that the own bound saves against a strict log."""
-        return self.strict - self.own
+        return self.strict_step - self.own_step
 
     @property
     def pays(self) -> bool:
         """Whether relaxing can save more than 1 % of the step."""
-        return self.strict > (1 + SLACK) * self.unlimited
+        return self.strict_step > (1 + SLACK) * self.unlimited_step
 
 
 @dataclass(frozen=True)
@@ -78,24 +78,24 @@ class Relaxation:
     """The present log, and the logs of machines with a slower or faster PMEM, or link, the other end never the limit.
 
     bound: the scenario's staleness bound [batches].
-    now: the log of the scenario's machine.
+    present_log: the log of the scenario's machine.
     curves: the logs of the other machines.
-    enough: log bandwidth from which on a strict log is as fast [bytes/s].
-    hundreds_below: log bandwidth below which a log needs a staleness of a hundred batches [bytes/s].
+    sufficient_rate: log bandwidth from which on a strict log is as fast [bytes/s].
+    hundred_batches_rate: log bandwidth below which a log needs a staleness of a hundred batches [bytes/s].
     Both are None where the curve of the present limit has no such point.
     """
 
     bound: int
-    now: MlpLog
+    present_log: MlpLog
     curves: tuple[MlpLog, ...]
-    enough: float | None
-    hundreds_below: float | None
+    sufficient_rate: float | None
+    hundred_batches_rate: float | None
 
 
 def closed_form(writing: float, gate: float, unlimited: float) -> int:
     """Return the staleness bound that keeps the exposed part of the log within 1 % of the unlimited step.
 
-    In bound + 1 batches two logs of `writing` seconds must be complete, in `gate` seconds of each batch; the step waits
+    In bound + 1 batches two logs of `write_seconds` must be complete, in `gate_seconds` of each batch; the step waits
     for missing seconds. A bound of 0 writes another log, with its own batch's rows, which only an estimate can judge.
     """
     return max(ceil(2 * writing / (gate + SLACK * unlimited)) - 1, 0)
@@ -151,12 +151,12 @@ def mlp_log(base: Scenario, bound: int) -> MlpLog:
     return MlpLog(
         rate=rates[limit],
         limit=limit,
-        writing=writing,
-        gate=gate,
-        needed=_needed_bound(base, closed_form(writing, gate, unlimited), (1 + SLACK) * unlimited),
-        strict=strict.seconds,
-        own=cost(with_values(base, {BOUND: bound})).seconds,
-        unlimited=unlimited,
+        write_seconds=writing,
+        gate_seconds=gate,
+        needed_bound=_needed_bound(base, closed_form(writing, gate, unlimited), (1 + SLACK) * unlimited),
+        strict_step=strict.seconds,
+        own_step=cost(with_values(base, {BOUND: bound})).seconds,
+        unlimited_step=unlimited,
     )
 
 
@@ -216,7 +216,7 @@ def _enough_rate(base: Scenario, curve: list[MlpLog]) -> float | None:
 
 def _hundreds_below(base: Scenario, curve: list[MlpLog]) -> float | None:
     """Return the bytes per second below which a bound of a hundred batches is needed."""
-    slow = [point.rate for point in curve if point.needed >= HUNDRED_BATCHES]
+    slow = [point.rate for point in curve if point.needed_bound >= HUNDRED_BATCHES]
     return _edge(base, curve, slow[-1], HUNDRED_BATCHES - 1) if slow and slow[-1] < curve[-1].rate else None
 
 

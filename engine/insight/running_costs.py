@@ -37,7 +37,7 @@ class RunningCosts:
     capital: float | None
     kwh_month: float
     electricity_month: float
-    billion: float | None
+    per_billion_samples: float | None
 
 
 def running_costs(result: Result) -> RunningCosts | None:
@@ -53,7 +53,7 @@ def running_costs(result: Result) -> RunningCosts | None:
         capital=capital,
         kwh_month=kwh_month,
         electricity_month=kwh_month * kwh_price,
-        billion=None if paid.capital is None else paid.capital + paid.electricity,
+        per_billion_samples=None if paid.capital is None else paid.capital + paid.electricity,
     )
 
 

@@ -21,11 +21,11 @@ LEAST_HIDDEN = 0.02  # of the link's busy time: hidden parts below it are not wo
 
 @dataclass(frozen=True)
 class LinkTask:
-    """One task's work on the link in a batch: `busy` seconds, `exposed` ones among them, and the cause that hides the rest."""
+    """One task's work on the link in a batch: its seconds, the exposed ones among them, and the cause that hides the rest."""
 
     task: str
-    busy: float
-    exposed: float
+    busy_seconds: float
+    exposed_seconds: float
     hidden_by: str
 
 
@@ -34,39 +34,43 @@ class Saturation:
     """One system's step time over the bandwidth of its link, and the bandwidth at which more stops helping.
 
     curve: step time by bandwidth, as (GB/s, seconds).
-    enough: bandwidth beyond which doubling saves less than 1 % [GB/s]; None where even the widest link is too narrow.
-    at_enough: step time at that bandwidth [s].
+    sufficient_bandwidth: bandwidth beyond which doubling saves less than 1 % [GB/s]; None where the widest link is too narrow.
+    step_at_sufficient: step time at that bandwidth [s].
     The other fields are of the machine with twice that link, or the widest one:
     step: step time [s].
-    stage, device, exposed: stage and device with the largest exposed part of the step, and that part [s].
-    carried: the link's work by task.
+    stage, device, exposed_seconds: stage and device with the largest exposed part of the step, and that part [s].
+    link_tasks: the link's work by task.
     """
 
     system: str
     curve: tuple[tuple[float, float], ...]
-    enough: float | None
-    at_enough: float
+    sufficient_bandwidth: float | None
+    step_at_sufficient: float
     step: float
     stage: str
     device: str
-    exposed: float
-    carried: tuple[LinkTask, ...]
+    exposed_seconds: float
+    link_tasks: tuple[LinkTask, ...]
 
     @property
-    def busy(self) -> float:
+    def busy_seconds(self) -> float:
         """Seconds of a batch for which the link carries data, both directions added."""
-        return sum(link_task.busy for link_task in self.carried)
+        return sum(link_task.busy_seconds for link_task in self.link_tasks)
 
     @property
-    def waits(self) -> float:
+    def wait_seconds(self) -> float:
         """Seconds of a batch that wait for the link."""
-        return sum(link_task.exposed for link_task in self.carried)
+        return sum(link_task.exposed_seconds for link_task in self.link_tasks)
 
     @property
-    def hidden(self) -> tuple[LinkTask, ...]:
+    def hidden_tasks(self) -> tuple[LinkTask, ...]:
         """The link's hidden tasks, the longest first, without those that are too short to be told."""
-        parts = (link_task for link_task in self.carried if link_task.busy - link_task.exposed > LEAST_HIDDEN * self.busy)
-        return tuple(sorted(parts, key=lambda link_task: link_task.exposed - link_task.busy))
+        parts = (
+            link_task
+            for link_task in self.link_tasks
+            if link_task.busy_seconds - link_task.exposed_seconds > LEAST_HIDDEN * self.busy_seconds
+        )
+        return tuple(sorted(parts, key=lambda link_task: link_task.exposed_seconds - link_task.busy_seconds))
 
 
 def saturation(scenario: Scenario) -> tuple[Saturation, ...]:
@@ -103,13 +107,13 @@ def _saturation(base: Scenario) -> Saturation:
     return Saturation(
         system=base.system,
         curve=curve,
-        enough=enough_bandwidth,
-        at_enough=step(enough_bandwidth or WIDEST_LINK),
+        sufficient_bandwidth=enough_bandwidth,
+        step_at_sufficient=step(enough_bandwidth or WIDEST_LINK),
         step=line.steady.step,
         stage=longest_row["Stage"],
         device=device,
-        exposed=longest_row["Exposed [s]"],
-        carried=link_tasks(m, line),
+        exposed_seconds=longest_row["Exposed [s]"],
+        link_tasks=link_tasks(m, line),
     )
 
 
@@ -121,7 +125,7 @@ def link_tasks(m: Machine, line: Timeline) -> tuple[LinkTask, ...]:
     """Return the link's work by task, the longest first."""
     tasks = enumerate(line.graph.tasks)
     rows = [_carried_task(m, line, k, task) for k, task in tasks if any(demand.device == "cxl" for demand in task.demands)]
-    return tuple(sorted((row for row in rows if row.busy > 0), key=lambda row: -row.busy))
+    return tuple(sorted((row for row in rows if row.busy_seconds > 0), key=lambda row: -row.busy_seconds))
 
 
 def _carried_task(m: Machine, line: Timeline, k: int, task: Task) -> LinkTask:

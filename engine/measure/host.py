@@ -50,14 +50,14 @@ class MeasuredHost:
 
     parts: constants by kind of part and key.
     timings: each operator's timing by name.
-    about: the machine in words.
+    description: the machine in words.
     notes: sentences on the measurement.
     curves: latency curves by kind of part.
     """
 
     parts: Mapping[str, Mapping[str, MeasuredFigure]]
     timings: Mapping[str, Timing]
-    about: str
+    description: str
     notes: tuple[str, ...]
     curves: Mapping[str, LatencyPoints] = field(default_factory=dict)
 

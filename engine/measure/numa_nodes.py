@@ -61,7 +61,7 @@ class MemoryNode(NamedTuple):
 
     number: int
     nbytes: float
-    free: float
+    free_bytes: float
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,13 @@ class NodeFigures(NamedTuple):
     """A node's figures.
 
     latency: seconds of a lone read.
-    best: the best rate [B/s].
+    best_rate: the best rate [B/s].
     points: rates [B/s] and latencies [s] of a chain beside readers.
     timings: all timings by name.
     """
 
     latency: float
-    best: float
+    best_rate: float
     points: list[tuple[float, float]]
     timings: dict[str, Timing]
 
@@ -131,7 +131,7 @@ def node_arrays(node: MemoryNode, cores: int) -> tuple[MemoryArrays, tuple[str, 
 
     Raises OSError with the reason.
     """
-    nbytes = int(min(MEMORY_TIMES * cache_bytes(), FREE_MEMORY_SHARE / 2 * min(node.free, free_bytes())))
+    nbytes = int(min(MEMORY_TIMES * cache_bytes(), FREE_MEMORY_SHARE / 2 * min(node.free_bytes, free_bytes())))
     if nbytes < LEAST_CACHES * cache_bytes():
         raise OSError(0, "too little of its memory, or of the host's, is free for arrays that no cache holds")
     arrays = memory_arrays(nbytes, cores, placement=lambda array: bound_copy(array, node.number))
@@ -252,7 +252,7 @@ def latency_curve(node: MemoryNode, timed: NodeFigures) -> LatencyPoints | None:
 
     None where fewer than two loads rise.
     """
-    points = rising_curve([(rate / timed.best, wait / NS) for rate, wait in timed.points])
+    points = rising_curve([(rate / timed.best_rate, wait / NS) for rate, wait in timed.points])
     if len(points) < 2:
         return None
     source = f"measured {date.today().isoformat()}: a chain of reads on NUMA node {node.number} beside cores that read rows"
@@ -279,7 +279,7 @@ def node_constants(node: MemoryNode, timed: NodeFigures) -> dict[str, MeasuredFi
     latency_margin, rate_margin = (min(timed.timings[name].spread + 0.02, 0.9) for name in (CHAIN, BY_ALL))
     link = max(timed.latency / NS - memory, LEAST_NS)
     total_latency = figure(timed.latency / NS, "ns")
-    capacity, rate = node.nbytes / GB, timed.best / GB
+    capacity, rate = node.nbytes / GB, timed.best_rate / GB
     watts = [capacity / nearest["capacity"]["value"] * nearest["memory-power"][key] for key in ("value", "low", "high")]
     rate_note = "random rows of 512 B by cores at once: the slower of link and memory"
     rates = MeasuredFigure(rate, rate * (1 - rate_margin), rate * (1 + rate_margin), rate_note)
@@ -301,8 +301,8 @@ def node_constants(node: MemoryNode, timed: NodeFigures) -> dict[str, MeasuredFi
 def _summary(timed: NodeFigures) -> str:
     """Return a node's rate, its latency, and how far that rises beside readers, in words."""
     points = rising_curve(timed.points)
-    text = f"{figure(timed.best / GB, 'GB/s')} of random rows, {figure(timed.latency / NS, 'ns')} alone"
+    text = f"{figure(timed.best_rate / GB, 'GB/s')} of random rows, {figure(timed.latency / NS, 'ns')} alone"
     if len(points) < 2:
         return text
     rate, wait = points[-1]
-    return f"{text} and {figure(wait / NS, 'ns')} at {percent(rate / timed.best)} of that rate"
+    return f"{text} and {figure(wait / NS, 'ns')} at {percent(rate / timed.best_rate)} of that rate"

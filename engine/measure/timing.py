@@ -59,7 +59,7 @@ def _calls_a_round(kernel: Kernel) -> int:
 class CpuTimes(NamedTuple):
     """Seconds of all cores since boot: in all, idle, and stolen by the hypervisor."""
 
-    all: float
+    total: float
     idle: float
     stolen: float
 
@@ -77,7 +77,7 @@ def busy_notes(
     start_times: CpuTimes | None, end_times: CpuTimes | None, own_seconds: float, timings: Mapping[str, Timing]
 ) -> Iterator[str]:
     """Yield notes on other load during a measurement, given its own core seconds."""
-    if start_times and end_times and (total := end_times.all - start_times.all) > 0:
+    if start_times and end_times and (total := end_times.total - start_times.total) > 0:
         other_share = (
             total - (end_times.idle - start_times.idle) - (end_times.stolen - start_times.stolen) - own_seconds
         ) / total

@@ -97,7 +97,7 @@ class Cluster:
     def send(self, store: Store, chunk: Chunk, beside_runs: bool) -> None:
         """Claim a chunk's points for the owner and send the points that are wanted."""
         if self.client.status not in ("running", "connecting"):
-            raise self._gone()
+            raise self._no_scheduler_error()
         wanted_keys = tuple(computations.claim_points(store, chunk.turn.request, chunk.keys))
         training = trainings.load_training(store, chunk.functional_class) if chunk.functional_class else None
         future = self.client.submit(
@@ -123,13 +123,13 @@ class Cluster:
         keep_chunk_end(store, chunk_end)
         return chunk_end
 
-    def tend(self, store: Store) -> None:
+    def supervise(self, store: Store) -> None:
         """Write progress for viewers, stop unwanted points, raise CannotRun without a scheduler."""
         with suppress(OSError, TimeoutError):
             if self.client.status == "running" and (cores := sum(self.client.ncores().values()) or self.cores):
                 self.cores, self.heard = cores, time.monotonic()
         if time.monotonic() - self.heard > GONE_SECONDS:
-            raise self._gone()
+            raise self._no_scheduler_error()
         while self.told:
             key, snapshot = self.told.popitem()
             computations.report_progress(store, key, progress.from_json(snapshot))
@@ -137,11 +137,11 @@ class Cluster:
         if points := {(future.key, key) for future, chunk in self.flying.items() for key in unwanted.intersection(chunk.keys)}:
             self.client.run(stop_points, points, wait=False)
 
-    def _gone(self) -> CannotRun:
+    def _no_scheduler_error(self) -> CannotRun:
         remedy = f"see that it runs, start some with `dask worker {self.address} --nthreads 1`, and run the same again to go on"
         return CannotRun(f"The scheduler at {self.address} is gone or has no worker; finished points are kept: {remedy}.")
 
-    def bury(self, store: Store) -> None:
+    def end_workers(self, store: Store) -> None:
         """Do nothing: deaths of a cluster's workers are answers."""
 
     def close(self) -> None:

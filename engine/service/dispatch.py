@@ -32,9 +32,9 @@ class Dispatcher:
         self.free: set[str] = set()  # classes that are trained, or whose first points left no training to share
         self.barren: Counter[str] = Counter()  # by class, points that left no training to share
         self.served: dict[str | int, int] = {}
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Forget all chunks in flight."""
         self.in_flight: dict[tuple[str, ...], Chunk] = {}
         self.taken: set[str] = set()
@@ -43,14 +43,14 @@ class Dispatcher:
         self.dry: set[int] = set()  # requests all of whose open points wait or run, until the next answer
         self.alone = False
 
-    def due(self, slots: int) -> Iterator[tuple[Chunk, bool]]:
+    def due_chunks(self, slots: int) -> Iterator[tuple[Chunk, bool]]:
         """Yield chunks for free `slots` with False, then extra estimates with True.
 
         The estimate is for the extra worker, while full runs hold all slots.
         """
         self.slots = slots
-        while (has_free_slot := len(self.in_flight) < slots) or (len(self.in_flight) == slots and not self._estimating()):
-            chunk = self.next(only_estimates=not has_free_slot)
+        while (has_free_slot := len(self.in_flight) < slots) or (len(self.in_flight) == slots and not self._has_estimate()):
+            chunk = self.next_chunk(only_estimates=not has_free_slot)
             if not chunk:
                 return
             self.in_flight[chunk.keys] = chunk
@@ -58,10 +58,10 @@ class Dispatcher:
             self._train(chunk)
             yield chunk, not has_free_slot
 
-    def _estimating(self) -> bool:
-        return any(chunk.turn.how == ESTIMATE for chunk in self.in_flight.values())
+    def _has_estimate(self) -> bool:
+        return any(chunk.turn.fidelity == ESTIMATE for chunk in self.in_flight.values())
 
-    def next(self, only_estimates: bool = False) -> Chunk | None:
+    def next_chunk(self, only_estimates: bool = False) -> Chunk | None:
         """Return the next chunk, or None for now.
 
         A point that may have killed a worker runs alone.
@@ -73,23 +73,23 @@ class Dispatcher:
         if suspected:
             return self._chunk(*suspected) if self.alone else None
         for turn in live_requests(self.store, self.served):
-            points = [] if only_estimates and turn.how == "full" else self._fresh(turn)
+            points = [] if only_estimates and turn.fidelity == "full" else self._fresh_points(turn)
             if points:
                 return self._chunk(turn, points)
         return None
 
-    def note(self, chunk_end: ChunkAnswer) -> None:
+    def note_answer(self, chunk_end: ChunkAnswer) -> None:
         """Note a chunk's answer: its keys are no longer in flight. Raises BadFile for its trouble."""
         if chunk_end.trouble:
             raise BadFile(chunk_end.trouble)
         chunk = self.in_flight.pop(chunk_end.keys, None)
         self.taken.difference_update(chunk_end.keys)
         self.dry.clear()
-        if chunk and chunk.turn.how == "full":
+        if chunk and chunk.turn.fidelity == "full":
             self.fed.pop(chunk.turn.request, None)
             class_name = chunk.functional_class
             if class_name and self.training.pop(class_name, None) and computations.has_result(self.store, chunk.keys[0]):
-                self._look(class_name)
+                self._free_trained_class(class_name)
                 self.fed.clear()
 
     def _train(self, chunk: Chunk) -> None:
@@ -100,7 +100,7 @@ class Dispatcher:
         elif class_name:
             self.free.add(class_name)
 
-    def _look(self, class_name: str) -> None:
+    def _free_trained_class(self, class_name: str) -> None:
         """Set a class free if trained, or after too many points without training.
 
         The limit is the number of points that run at once.
@@ -109,20 +109,20 @@ class Dispatcher:
         if self.barren[class_name] >= self.slots or load_training(self.store, class_name):
             self.free.add(class_name)
 
-    def _fresh(self, turn: LiveRequest) -> list[OpenPoint]:
+    def _fresh_points(self, turn: LiveRequest) -> list[OpenPoint]:
         """Return the next open points of a request, behind the last ones sent.
 
         At the end of the request, open points are searched from the start again.
         """
         if turn.request in self.dry:
             return []
-        max_points = MAX_POINTS[turn.how]
+        max_points = MAX_POINTS[turn.fidelity]
         for position, taken_count in ((self.fed.get(turn.request, -1), 0), (-1, len(self.taken))):
             rows = open_points(self.store, turn.request, position, max_points + taken_count, self.training)
             points = list({point.key: point for point in rows if point.key not in self.taken}.values())
             if points:
                 open_count = count_open(self.store, turn.request, position, 2 * self.slots * max_points)
-                size = max(MIN_POINTS[turn.how], min(max_points, open_count // (2 * self.slots)))
+                size = max(MIN_POINTS[turn.fidelity], min(max_points, open_count // (2 * self.slots)))
                 training_index = next((n for n, point in enumerate(points) if point.functional_class), size)
                 chunk_points = points[: max(1, min(size, training_index))]
                 self.fed[turn.request] = chunk_points[-1].position

@@ -46,11 +46,11 @@ class PastRequest:
     """One request of the history.
 
     request: its number.
-    how: "estimate" or "full".
+    fidelity: "estimate" or "full".
     state: its state.
-    total: its points.
-    kept: its points with a result now.
-    failed: its points with a failure now.
+    num_points: its points.
+    num_results: its points with a result now.
+    num_failures: its points with a failure now.
     title: its title.
     note: a sentence on its state, or "".
     pinned: whether its results are safe from eviction.
@@ -59,11 +59,11 @@ class PastRequest:
     """
 
     request: int
-    how: Fidelity
+    fidelity: Fidelity
     state: str
-    total: int
-    kept: int
-    failed: int
+    num_points: int
+    num_results: int
+    num_failures: int
     title: str
     note: str
     pinned: bool

@@ -61,7 +61,7 @@ class LocalPool:
         self.false_starts = 0
         return chunk_end
 
-    def tend(self, store: Store) -> None:
+    def supervise(self, store: Store) -> None:
         """Raise BrokenProcessPool if a worker goes on too long with an unwanted point."""
         clock_seconds = time.monotonic()
         self.since = {claim: self.since.get(claim, clock_seconds) for claim in computations.unwanted_claims(store)}
@@ -69,7 +69,7 @@ class LocalPool:
             self.ending = "stopped"
             raise BrokenProcessPool
 
-    def bury(self, store: Store) -> None:
+    def end_workers(self, store: Store) -> None:
         """End all workers and close their claims, so that no point is computed twice.
 
         Workers that are ended here count as stopped, not as dead. Raises CannotRun if workers die again and again before they

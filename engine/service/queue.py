@@ -22,15 +22,15 @@ class LiveRequest:
 
     request: its number.
     session: the session that submitted it.
-    how: "estimate" or "full".
-    data: the path of the data file, or None.
+    fidelity: "estimate" or "full".
+    data_path: the path of the data file, or None.
     base: the knobs of its first point as JSON.
     """
 
     request: int
     session: str
-    how: Fidelity
-    data: str | None
+    fidelity: Fidelity
+    data_path: str | None
     base: str
 
 
@@ -89,7 +89,7 @@ def suspect_points(store: sqlite3.Connection) -> tuple[LiveRequest, list[OpenPoi
     if not rows:
         return None
     turn, deaths = LiveRequest(*rows[0][:5]), rows[0][5]
-    is_group = turn.how == "estimate" and deaths == 1
+    is_group = turn.fidelity == "estimate" and deaths == 1
     return turn, [OpenPoint(*row[6:]) for row in rows if row[0] == turn.request][: None if is_group else 1]
 
 

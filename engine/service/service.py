@@ -85,19 +85,19 @@ def _serve(
                 care.tend()
                 if (request and has_ended(store, request)) or queue.newest_has_other_code(store):
                     return
-                pool.tend(store)
+                pool.supervise(store)
                 next_look = clock_seconds + POLL_SECONDS
-            for chunk, beside_runs in feed.due(pool.slots):
+            for chunk, beside_runs in feed.due_chunks(pool.slots):
                 pool.send(store, chunk, beside_runs)
             if feed.in_flight:
                 idle_since = clock_seconds
             elif clock_seconds - idle_since >= idle_exit_seconds:
                 return
             if chunk_end := pool.answer(store, POLL_SECONDS):
-                feed.note(chunk_end)
+                feed.note_answer(chunk_end)
         except BrokenProcessPool:
-            pool.bury(store)
-            feed.forget()
+            pool.end_workers(store)
+            feed.reset()
 
 
 @contextmanager

@@ -56,12 +56,12 @@ class StoppedRunFile:
 
     def batch(self) -> int | None:
         """Return the batch from which the run goes on, or None for the first."""
-        batch_number = self._read(lambda content, _: int(content["batch"]))
+        batch_number = self._parse_file(lambda content, _: int(content["batch"]))
         return batch_number if isinstance(batch_number, int) else None
 
     def load(self) -> StoppedRun | None:
         """Return the cancelled run, or None."""
-        stopped_run = self._read(_stopped_run)
+        stopped_run = self._parse_file(_stopped_run)
         return stopped_run if isinstance(stopped_run, StoppedRun) else None
 
     def save(self, run: StoppedRun) -> str:
@@ -92,7 +92,7 @@ class StoppedRunFile:
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
-    def _read(self, parse: Callable[[dict[str, Any], Any], object]) -> object:
+    def _parse_file(self, parse: Callable[[dict[str, Any], Any], object]) -> object:
         """Return `parse` of the file's content.
 
         None where the file is missing, damaged or of other code.

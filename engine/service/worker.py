@@ -70,7 +70,7 @@ class Chunk:
     @property
     def functional_class(self) -> str | None:
         """The functional class whose training the chunk's point shares, or None."""
-        return self.points[0].functional_class if self.points and self.turn.how == "full" else None
+        return self.points[0].functional_class if self.points and self.turn.fidelity == "full" else None
 
     def parts(self) -> Iterator[tuple[str, ...]]:
         """Yield keys to compute together until CHUNK_SECONDS are over.
@@ -78,7 +78,7 @@ class Chunk:
         All estimates go together; of full runs first one, then twice as many each time.
         """
         rest, end = self.keys, time.monotonic() + CHUNK_SECONDS
-        size = len(rest) if self.turn.how == "estimate" else 1
+        size = len(rest) if self.turn.fidelity == "estimate" else 1
         while rest:
             yield rest[:size]
             rest, size = rest[size:] if time.monotonic() < end else (), 2 * size
@@ -163,7 +163,7 @@ def compute_chunk(chunk: Chunk) -> ChunkAnswer:
                 if version.code_has_changed():
                     return ChunkAnswer(chunk.keys, CODE_CHANGED)
                 computations.close_claims(store, chunk_endings)
-                for key, ending, _ in chunk_endings if chunk.turn.how == "full" else ():
+                for key, ending, _ in chunk_endings if chunk.turn.fidelity == "full" else ():
                     if ending != "cancelled":
                         stopped(key).remove()
     except EmberpoolError as error:
@@ -185,7 +185,7 @@ def point_endings(
     """
     key_set = set(wanted_keys)
     points = {point.key: point.changes for point in chunk.points if point.key in key_set}
-    one_by_one = chunk.compute != COMPUTE or len(points) < (1 if chunk.turn.how == "estimate" else 2)
+    one_by_one = chunk.compute != COMPUTE or len(points) < (1 if chunk.turn.fidelity == "estimate" else 2)
     joint_endings = {} if one_by_one else _joint_endings(chunk, points, watcher)
     return tuple(
         (key, *(joint_endings.get(key) or _ending(chunk, text, watcher(key), shelf, stopped(key) if stopped else None)))
@@ -200,7 +200,7 @@ def _joint_endings(chunk: Chunk, points: Mapping[str, str], watcher: Callable[[s
     """
     try:
         scenarios = {key: _with_changes(_scenario(chunk.turn.base), changes) for key, changes in points.items()}
-        results = _results(chunk.turn.how, scenarios, watcher)
+        results = _results(chunk.turn.fidelity, scenarios, watcher)
         return {key: ("kept", row_text(result)) for key, result in results.items() if result.results}
     except Cancelled:  # the watcher of one point cancelled all; the others may still be wanted
         return {key: ("cancelled", "") for key in points if watcher(key)(Progress(0, 1, note="waits for others"))}
@@ -233,15 +233,15 @@ def _ending(
     chunk: Chunk, changes: str, watcher: Watcher, shelf: TrainingShelf | None, stopped: StoppedRunFile | None = None
 ) -> tuple[str, str]:
     """Return one point's ending, and its result or sentence. Every error ends here as a row of the store."""
-    data_path = Path(chunk.turn.data) if chunk.turn.data else None
+    data_path = Path(chunk.turn.data_path) if chunk.turn.data_path else None
     try:
         scenario = _with_changes(_scenario(chunk.turn.base), changes)
         data_path = (
-            Path(chunk.turn.data) if chunk.turn.data and scenario.data.digest else None
+            Path(chunk.turn.data_path) if chunk.turn.data_path and scenario.data.digest else None
         )  # only the key of a point with a digest depends on the file
-        resume = stopped.load() if stopped and chunk.turn.how == "full" else None
+        resume = stopped.load() if stopped and chunk.turn.fidelity == "full" else None
         options = {name: argument for name, argument in (("shelf", shelf), ("resume", resume)) if argument is not None}
-        result = resolve_name(chunk.compute)(scenario, chunk.turn.how, data_path, watcher, **options)
+        result = resolve_name(chunk.compute)(scenario, chunk.turn.fidelity, data_path, watcher, **options)
         return "kept", row_text(result)
     except RunStopped as stop:
         return "cancelled", stopped.save(stop.run) if stopped else NOT_KEPT

@@ -96,11 +96,11 @@ class PricedPlan(NamedTuple):
 
 
 class TorchRecAnswer(NamedTuple):
-    """Our plan for a request; `read` is the plan that the user gave, None without one."""
+    """Our plan for a request; `imported_plan` is the plan that the user gave, None without one."""
 
     request: TorchRecRequest
     plan: PricedPlan
-    read: PricedPlan | None = None
+    imported_plan: PricedPlan | None = None
 
 
 def read_request(
@@ -131,11 +131,11 @@ def _topology_of(s: Scenario, topology: TorchRecTopology | None) -> TorchRecTopo
     local = min(world, s.machine.gpus_per_node)
     if world % local:
         raise BadKnob(f"machine.num_gpus={world} is no multiple of machine.gpus_per_node={local}, but nodes must be alike.")
-    stated_fields = {name: getattr(topology, name) for name in topology.given} if topology else {}
+    stated_fields = {name: getattr(topology, name) for name in topology.stated_fields} if topology else {}
     pod = stated_fields.get("pod_size", 1)
     return TorchRecTopology(
         **{**stated_fields, "world_size": world, "local_world_size": local, "pod_size": pod if world % (pod * local) == 0 else 1},
-        given=topology.given if topology else frozenset(),
+        stated_fields=topology.stated_fields if topology else frozenset(),
     )
 
 

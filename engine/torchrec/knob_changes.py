@@ -145,9 +145,9 @@ def _machine_changes(start: Scenario, topology: TorchRecTopology) -> KnobChanges
     if topology.ddr_cap:
         changes["machine.host_dram_GiB"] = topology.ddr_cap * local / GiB
         sentences.append(f"ddr_cap is of one rank: a host has {count(local)} times as much DRAM.")
-    if "inter_host_bw" in topology.given:
+    if "inter_host_bw" in topology.stated_fields:
         changes["machine.network_bandwidth_GBps"] = topology.inter_host_bw * 1000 / GB
-    if "hbm_to_ddr_mem_bw" in topology.given:
+    if "hbm_to_ddr_mem_bw" in topology.stated_fields:
         changes["machine.pcie_bandwidth_GBps"] = topology.hbm_to_ddr_mem_bw * 1000 / GB
     if topology.batch_size:
         changes[BATCH] = topology.batch_size * topology.world_size
@@ -157,7 +157,7 @@ def _machine_changes(start: Scenario, topology: TorchRecTopology) -> KnobChanges
             raise BadInput(
                 f"Topology: {path} would be {exact(setting)}, which goes from {exact(low)} to {exact(high)}; change it there."
             )
-    if unread := [f"{meaning} ({name})" for name, meaning in WITHOUT_KNOB.items() if name in topology.given]:
+    if unread := [f"{meaning} ({name})" for name, meaning in WITHOUT_KNOB.items() if name in topology.stated_fields]:
         sentences.append(
             f"No knob stands for {', '.join(unread)}: our steps are those of the parts, the planner's estimate has them."
         )

@@ -101,14 +101,14 @@ def _read_table(table: TorchRecTable, content: Mapping[str, Any], layout: RankLa
     spec = content.get("sharding_spec")
     blocks = content.get("shards") or (spec.get("shards") if isinstance(spec, dict) else spec)
     if sharding_type == DATA_PARALLEL:
-        shards = [TableShard(table.rows, table.dim, 0, 0, rank) for rank in range(layout.world)]
+        shards = [TableShard(table.rows, table.dim, 0, 0, rank) for rank in range(layout.num_ranks)]
     elif blocks:
         shards = _read_shards(table, blocks, ranks)
     else:
         shards = [*_usual_shards(table, sharding_type, ranks, layout)]
-    if excess_rank := next((shard.rank for shard in shards if shard.rank >= layout.world), None):
+    if excess_rank := next((shard.rank for shard in shards if shard.rank >= layout.num_ranks), None):
         raise _plan_error(
-            table, f"it lies on rank {excess_rank}, but there are {count(layout.world)}; give the topology of the plan"
+            table, f"it lies on rank {excess_rank}, but there are {count(layout.num_ranks)}; give the topology of the plan"
         )
     ordered = sorted(shards, key=lambda shard: (shard.column_offset, shard.row_offset, shard.rank))
     cache = _read_cache(table, content.get("cache_params"))
@@ -168,7 +168,9 @@ def _usual_shards(table: TorchRecTable, sharding_type: str, ranks: Sequence[int]
         yield TableShard(table.rows, table.dim, 0, 0, ranks[0])
     elif sharding_type in (ROW_WISE, TABLE_ROW_WISE):
         first_rank, num_ranks = (
-            (0, layout.world) if sharding_type == ROW_WISE else (ranks[0] // layout.local * layout.local, layout.local)
+            (0, layout.num_ranks)
+            if sharding_type == ROW_WISE
+            else (ranks[0] // layout.ranks_per_node * layout.ranks_per_node, layout.ranks_per_node)
         )
         for position, (rows, offset) in enumerate(row_blocks(table.rows, [1] * num_ranks)):
             yield TableShard(rows, table.dim, offset, 0, first_rank + position)

@@ -80,7 +80,7 @@ class _Amounts(NamedTuple):
 
     lookups: float
     vectors: float
-    element: int
+    element_bytes: int
 
 
 def shard_estimates(
@@ -132,8 +132,8 @@ def _perf(sharding: TableSharding, shard: TableShard, amounts: _Amounts, topolog
     samples = 1 if replicated else world
     index_bytes = ceil(amounts.lookups / split * samples * INDEX_BYTES)
     width = max(shard.columns, MIN_COLUMNS) if _whole_rows(sharding) else shard.columns
-    row_bytes = amounts.lookups / split * samples * width * amounts.element
-    pooled_bytes = amounts.vectors * samples * shard.columns * amounts.element
+    row_bytes = amounts.lookups / split * samples * width * amounts.element_bytes
+    pooled_bytes = amounts.vectors * samples * shard.columns * amounts.element_bytes
     forward = (index_bytes + row_bytes + pooled_bytes) * (_block_penalty(shard.columns) if _whole_rows(sharding) else 1.0) / rate
     backward = forward * topology.bwd_compute_multiplier
     if replicated:
@@ -141,7 +141,7 @@ def _perf(sharding: TableSharding, shard: TableShard, amounts: _Amounts, topolog
     comms = _vector_comms(sharding, shard, amounts, topology)
     copy_ms = 0.0 if _whole_rows(sharding) else pooled_bytes * BATCHED_COPY / rate
     input_comms = ceil(amounts.lookups * world * INDEX_BYTES) / topology.bandwidth(world, topology.local_world_size)
-    prefetch = _prefetched_rows(sharding) / split * shard.columns * amounts.element / topology.hbm_to_ddr_mem_bw
+    prefetch = _prefetched_rows(sharding) / split * shard.columns * amounts.element_bytes / topology.hbm_to_ddr_mem_bw
     return ShardPerf(forward, comms, backward, comms + copy_ms, prefetch, input_comms)
 
 
@@ -175,7 +175,7 @@ def _vector_comms(sharding: TableSharding, shard: TableShard, amounts: _Amounts,
 
     Vectors of sharding by groups cross within a group, then between groups; others cross at once.
     """
-    vector = amounts.vectors * shard.columns * amounts.element
+    vector = amounts.vectors * shard.columns * amounts.element_bytes
     world, local, group = topology.world_size, topology.local_world_size, topology.group_size
     if sharding.sharding_type not in (TABLE_ROW_WISE, GRID):
         return vector * world / topology.bandwidth(world, local)
@@ -186,7 +186,7 @@ def _vector_comms(sharding: TableSharding, shard: TableShard, amounts: _Amounts,
 
 def _replica_comms(shard: TableShard, amounts: _Amounts, rate: float, topology: TorchRecTopology) -> float:
     """Return the milliseconds in which the gradients of a whole table are summed and added."""
-    size = shard.rows * shard.columns * amounts.element
+    size = shard.rows * shard.columns * amounts.element_bytes
     nodes = min(topology.world_size / topology.local_world_size, 2)
     reduce_ms = size * (2 * nodes - 1) / nodes / (topology.inter_host_bw * topology.local_world_size)
     return reduce_ms * (2 if topology.world_size > 2 * topology.local_world_size else 1) + size * ELEMENTWISE / rate
@@ -211,7 +211,7 @@ def _storage(
     Rows count with their optimizer's state, the cache with its maps, a batch with its input and output.
     """
     elements, replicated = table.rows * table.dim, sharding.sharding_type == DATA_PARALLEL
-    size, in_host = elements * amounts.element, sharding.kernel in (FUSED_UVM, FUSED_UVM_CACHING)
+    size, in_host = elements * amounts.element_bytes, sharding.kernel in (FUSED_UVM, FUSED_UVM_CACHING)
     share = (
         (sharding.cache.load_factor if sharding.cache else DEFAULT_CACHE_SHARE) if sharding.kernel == FUSED_UVM_CACHING else 0.0
     )
@@ -224,5 +224,5 @@ def _storage(
     table_bytes = 0 if sharding.kernel == KEY_VALUE else with_state(round(size * share) if in_host else size) + maps
     samples = 1 if replicated else topology.world_size
     batch_bytes = ceil(amounts.lookups / _split(sharding, topology) * samples * INDEX_BYTES)
-    batch_bytes += ceil(amounts.vectors * samples * shard.columns * amounts.element)
+    batch_bytes += ceil(amounts.vectors * samples * shard.columns * amounts.element_bytes)
     return table_bytes + (batch_bytes if shard.rows or _whole_rows(sharding) else 0), with_state(size) if in_host else 0

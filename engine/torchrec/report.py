@@ -21,7 +21,7 @@ def answer_content(answer: TorchRecAnswer, module: str) -> dict[str, Any]:
         "tables": table_rows(request, plan),
         "ranks": rank_rows(plan),
         "plan": plan_content(plan.shardings, request.topology.local_world_size, module) if plan.result.ran else None,
-        "read_plan": _read_content(answer.read) if answer.read else None,
+        "read_plan": _read_content(answer.imported_plan) if answer.imported_plan else None,
     }
 
 

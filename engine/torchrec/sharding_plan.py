@@ -27,18 +27,18 @@ TablePlan = tuple[RankRun, ...]  # the plan of a table: the run of each range of
 class RankLayout(NamedTuple):
     """The number of ranks in all, and of a node."""
 
-    world: int
-    local: int
+    num_ranks: int
+    ranks_per_node: int
 
     @property
     def nodes(self) -> int:
         """The number of whole nodes."""
-        return self.world // self.local
+        return self.num_ranks // self.ranks_per_node
 
     def is_node(self, run: RankRun) -> bool:
         """Return whether a run is all ranks of one node, each once."""
         first_rank = min(run)
-        return first_rank % self.local == 0 and sorted(run) == list(range(first_rank, first_rank + self.local))
+        return first_rank % self.ranks_per_node == 0 and sorted(run) == list(range(first_rank, first_rank + self.ranks_per_node))
 
 
 class TableShard(NamedTuple):
@@ -107,7 +107,9 @@ def _sharding_type(table: TorchRecTable, table_plan: TablePlan, layout: RankLayo
     if len(table_plan) > table.dim:
         return ""
     if len(ranks) == len(table_plan):
-        in_node = layout.nodes > 1 and len({rank // layout.local for rank in ranks}) == 1 and len(set(ranks)) == len(ranks)
+        in_node = (
+            layout.nodes > 1 and len({rank // layout.ranks_per_node for rank in ranks}) == 1 and len(set(ranks)) == len(ranks)
+        )
         return TABLE_COLUMN_WISE if in_node else COLUMN_WISE
     return GRID if all(layout.is_node(run) for run in table_plan) else ""
 
@@ -116,7 +118,7 @@ def table_sharding(table: TorchRecTable, table_plan: TablePlan, kernel: TableKer
     """Return TorchRec's sharding of a table by a plan that TorchRec can have."""
     sharding_type, shards, first_column = _sharding_type(table, table_plan, layout), [], 0
     for run, columns in zip(table_plan, column_blocks(table.dim, len(table_plan)), strict=True):
-        ranks = range(layout.world) if sharding_type == ROW_WISE else sorted(set(run))
+        ranks = range(layout.num_ranks) if sharding_type == ROW_WISE else sorted(set(run))
         for rank, (rows, first_row) in zip(ranks, row_blocks(table.rows, [run.count(rank) for rank in ranks]), strict=True):
             shards.append(TableShard(rows, columns, first_row, first_column, rank))
         first_column += columns

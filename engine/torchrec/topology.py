@@ -37,7 +37,7 @@ class TorchRecTopology:
     intra_host_bw: bytes a millisecond between ranks of a node.
     inter_host_bw: bytes a millisecond between ranks of different nodes.
     bwd_compute_multiplier: time of the backward lookup by that of the forward lookup.
-    given: names of the fields that the text gives.
+    stated_fields: names of the fields that the text gives.
     """
 
     world_size: int
@@ -53,7 +53,7 @@ class TorchRecTopology:
     intra_host_bw: float = 600 * GBPS
     inter_host_bw: float = 12.5 * GBPS
     bwd_compute_multiplier: float = 2.0
-    given: frozenset[str] = frozenset()
+    stated_fields: frozenset[str] = frozenset()
 
     @property
     def group_size(self) -> int:
@@ -115,7 +115,7 @@ def read_topology(text: str) -> TorchRecTopology:
     if "world_size" not in fields:
         raise BadInput("Topology: world_size is missing; write world_size=N, the number of GPUs.")
     fields.setdefault("local_world_size", fields["world_size"])
-    topology = TorchRecTopology(**fields, given=frozenset(fields))
+    topology = TorchRecTopology(**fields, stated_fields=frozenset(fields))
     if topology.world_size % topology.local_world_size:
         ranks = f"world_size is {topology.world_size}, which is no multiple of local_world_size={topology.local_world_size}"
         raise BadInput(f"Topology: {ranks}; all nodes need as many ranks.")

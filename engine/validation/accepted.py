@@ -25,12 +25,12 @@ class Accepted:
     """One published number as accepted: its value or range, the simulated value, the error [%]."""
 
     published: float
-    ours: float
+    simulated_value: float
     error_percent: float
     published_to: float | None = None
 
     @property
-    def ends(self) -> PublishedRange:
+    def published_range(self) -> PublishedRange:
         """The published range, both ends equal where it is one number."""
         return self.published, self.published if self.published_to is None else self.published_to
 
@@ -70,13 +70,14 @@ def worse_numbers(record: AcceptedRecord, numbers: Sequence[PublishedNumber], ev
 def _worse(accepted: Accepted | None, score: PublishedNumber) -> str:
     if accepted is None:
         return f"{score.name}: not in the accepted record."
-    if accepted.ends != score.ends:
-        published_now, published_before = ends_text(score.ends, "g"), ends_text(accepted.ends, "g")
+    if accepted.published_range != score.published_range:
+        published_now, published_before = ends_text(score.published_range, "g"), ends_text(accepted.published_range, "g")
         return f"{score.name}: published is {published_now} now, and was {published_before} when it was accepted."
     points = abs(score.error_percent) - abs(accepted.error_percent)
     if points != points or points > NOISE:
         numbers_text = (
-            f": ours was {figure(accepted.ours)} and is {figure(score.ours)}, for {ends_text(score.ends)}"
+            f": ours was {figure(accepted.simulated_value)} and is {figure(score.simulated_value)}, "
+            f"for {ends_text(score.published_range)}"
             if points > BOTH_NUMBERS
             else ""
         )
@@ -95,7 +96,9 @@ def accept_numbers(numbers: Iterable[PublishedNumber], reason: str, file: Path =
     if file.exists():
         accepted_record = read_record(file)
         comparable_scores = [
-            score for score in scores if (accepted := accepted_record.numbers.get(score.name)) and accepted.ends == score.ends
+            score
+            for score in scores
+            if (accepted := accepted_record.numbers.get(score.name)) and accepted.published_range == score.published_range
         ]
         worse_sentences = worse_numbers(accepted_record, comparable_scores, every=False)
         if worse_sentences and _number(version.MODEL) <= _number(accepted_record.model):
@@ -115,7 +118,7 @@ def accept_numbers(numbers: Iterable[PublishedNumber], reason: str, file: Path =
 
 def _number_fields(score: PublishedNumber) -> dict[str, float]:
     upper = {} if score.published_to is None else {"published_to": score.published_to}
-    return {"published": score.published, **upper, "ours": score.ours, "error_percent": score.error_percent}
+    return {"published": score.published, **upper, "ours": score.simulated_value, "error_percent": score.error_percent}
 
 
 def _number(model: str) -> tuple[int, ...]:

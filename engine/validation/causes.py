@@ -40,12 +40,12 @@ def objections(name: str, claim: Claim, measure: Measure) -> tuple[str, ...]:
 
     Empty if the cause counts, or if the claim has none.
     """
-    if not claim.cause_knobs or claim.ends is None:
+    if not claim.cause_knobs or claim.published_range is None:
         return ()
     sources = f"{preset(name).description} {claim.source}"
     return (
         *implausible_knobs(_scenario(name, claim), claim.cause_knobs, sources),
-        *unexplained_share(measure(claim), measure(with_cause(claim)), claim.ends),
+        *unexplained_share(measure(claim), measure(with_cause(claim)), claim.published_range),
         *_worsened(name, claim, measure),
     )
 
@@ -94,7 +94,7 @@ def _worsened(name: str, claim: Claim, measure: Measure) -> Iterator[str]:
     for sibling, trial in zip(_siblings(name, claim), sibling_trials(name, claim), strict=True):
         try:
             error_before, error_after = (
-                abs(error_percent(measure(variant), sibling.ends or (1, 1))) for variant in (sibling, trial)
+                abs(error_percent(measure(variant), sibling.published_range or (1, 1))) for variant in (sibling, trial)
             )
         except CannotRun:
             worse.append((float("inf"), f"{sibling.title!r} cannot run with it"))

@@ -90,14 +90,14 @@ class Claim:
     counts_with: str = ""
 
     @property
-    def ends(self) -> PublishedRange | None:
+    def published_range(self) -> PublishedRange | None:
         """The published range, both ends equal where it is one number; None for a prediction."""
         if self.published is None:
             return None
         return self.published, self.published if self.published_to is None else self.published_to
 
     @property
-    def allowed(self) -> float | None:
+    def allowed_difference(self) -> float | None:
         """The largest difference from the published value that passes; None for a prediction."""
         if self.published is None:
             return None
@@ -239,7 +239,7 @@ def _misplaced_notes(claim: Claim) -> Iterator[str]:
         yield f"kind={claim.kind!r} and sample={claim.sample!r} contradict each other; a calibrated claim is both."
     if claim.sample_reason and claim.sample != IN_SAMPLE:
         yield f"`sample_reason` explains {IN_SAMPLE!r} alone; leave it out, or give that sample."
-    if claim.tolerance_note and not claim.allowed:
+    if claim.tolerance_note and not claim.allowed_difference:
         yield "there is no tolerance to note anything about; leave `tolerance_note` out."
     if claim.not_counted and claim.published is None:
         yield "nothing is published that could count; leave `not_counted` out."
@@ -258,7 +258,7 @@ def _useless_tolerance(claim: Claim, tolerances: int) -> Iterator[str]:
         if tolerances:
             yield "a published range is its own tolerance; leave `tolerance` and `tolerance_percent` out."
         return
-    allowed, size = claim.allowed or 0.0, abs(claim.published or 0.0)
+    allowed, size = claim.allowed_difference or 0.0, abs(claim.published or 0.0)
     if tolerances != 1:
         yield "a published value needs exactly one of `tolerance` (in its own unit) and `tolerance_percent`."
     elif allowed <= 0:

@@ -49,7 +49,11 @@ def known_errors(parts: tuple[str, ...], metric: str) -> tuple[tuple[Claim, floa
     names = [name for name in preset_names() if _parts(preset(name).scenario) == parts]
     unchanged_claims = [claim for name in names for claim in claims(name) if not any(path in PARTS for path, _ in claim.knobs)]
     metric_claims = [claim for claim in unchanged_claims if claim.metric == metric and claim.published]
-    return tuple((claim, error_percent(measure_claim(claim, _estimated), claim.ends)) for claim in metric_claims if claim.ends)
+    return tuple(
+        (claim, error_percent(measure_claim(claim, _estimated), claim.published_range))
+        for claim in metric_claims
+        if claim.published_range
+    )
 
 
 def _estimated(point: ClaimPoint) -> Result:

@@ -28,7 +28,7 @@ class PublishedNumber:
     family: the family that is scored.
     sample: one of SAMPLES.
     published: the published value, or the lower end of a range.
-    ours: the simulated value.
+    simulated_value: the simulated value.
     cause: why the simulated value misses the published one.
     published_to: the upper end of a range.
     not_counted: why no family's median has the number.
@@ -39,31 +39,31 @@ class PublishedNumber:
     family: str
     sample: str
     published: float
-    ours: float
+    simulated_value: float
     cause: str = ""
     published_to: float | None = None
     not_counted: str = ""
     roofline: float | None = None
 
     @property
-    def counts(self) -> bool:
+    def is_counted(self) -> bool:
         """Whether the median of the family includes this number."""
         return self.sample == OUT_OF_SAMPLE and not self.not_counted
 
     @property
-    def ends(self) -> PublishedRange:
+    def published_range(self) -> PublishedRange:
         """The published range, both ends equal where it is one number."""
         return self.published, self.published if self.published_to is None else self.published_to
 
     @property
     def nearest(self) -> float:
         """The published value nearest to the simulated one."""
-        return nearest_published(self.ours, self.ends)
+        return nearest_published(self.simulated_value, self.published_range)
 
     @property
     def error_percent(self) -> float:
         """The simulated value's distance from the nearest published value, in percent of that."""
-        return error_percent(self.ours, self.ends)
+        return error_percent(self.simulated_value, self.published_range)
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,20 @@ class FamilyScore:
     count: its published numbers out of sample.
     median_percent: their median error [%]; None without numbers.
     near_percent: the share of them that is met within NEAR percent [%]; None without numbers.
-    rank: the rank correlation; None without two different numbers on each side.
+    rank_correlation: the rank correlation; None without two different numbers on each side.
     roofline_count: how many of the numbers the roofline has too.
     roofline_percent: the roofline's median error on these [%].
-    beside_percent: this model's median error on the same numbers [%].
+    model_percent: this model's median error on the same numbers [%].
     """
 
     family: str
     count: int
     median_percent: float | None
     near_percent: float | None
-    rank: float | None
+    rank_correlation: float | None
     roofline_count: int = 0
     roofline_percent: float | None = None
-    beside_percent: float | None = None
+    model_percent: float | None = None
 
 
 def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple[PublishedNumber, ...]:
@@ -98,7 +98,7 @@ def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple
             family=v.claim.family,
             sample=v.claim.sample,
             published=v.claim.published,
-            ours=v.ours,
+            simulated_value=v.simulated_value,
             cause=v.cause,
             published_to=v.claim.published_to,
             not_counted=v.claim.not_counted,
@@ -113,7 +113,9 @@ def scores(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> tuple
 def _of_figure(figure: Figure) -> PublishedNumber:
     cause = "" if figure.passed else figure.cause
     name = f"{figure.family}: {figure.group}, {figure.name}{'' if figure.name.endswith(']') else ' [%]'}"
-    return PublishedNumber(name, figure.family, figure.sample, figure.number or 0.0, figure.ours, cause, figure.number_to)
+    return PublishedNumber(
+        name, figure.family, figure.sample, figure.number or 0.0, figure.simulated_value, cause, figure.number_to
+    )
 
 
 def json_rows(verdicts: Iterable[ClaimVerdict], figures: Iterable[Figure]) -> list[Mapping[str, Any]]:
@@ -129,7 +131,7 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
         "system": "",
         "published": score.published,
         "published_to": score.published_to,
-        "ours": score.ours,
+        "ours": score.simulated_value,
         "error_percent": score.error_percent,
         "roofline": None,
         "tolerance": figure.high - (number if figure.number_to is None else figure.number_to),
@@ -151,12 +153,14 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
 
 def score_lines(numbers: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
     """Return the scoreboard: a line over all numbers that count, then each family's."""
-    return family_score(ALL_FAMILIES, [score for score in numbers if score.counts]), *by_family(numbers)
+    return family_score(ALL_FAMILIES, [score for score in numbers if score.is_counted]), *by_family(numbers)
 
 
 def by_family(numbers: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
     """Return each family's line, also where nothing published is out of sample."""
-    return tuple(family_score(name, [score for score in numbers if score.family == name and score.counts]) for name in families())
+    return tuple(
+        family_score(name, [score for score in numbers if score.family == name and score.is_counted]) for name in families()
+    )
 
 
 def family_score(family: str, numbers: Sequence[PublishedNumber]) -> FamilyScore:
@@ -164,10 +168,12 @@ def family_score(family: str, numbers: Sequence[PublishedNumber]) -> FamilyScore
     if not numbers:
         return FamilyScore(family, 0, None, None, None)
     error_percents = [abs(score.error_percent) for score in numbers]
-    rank = rank_correlation([score.nearest for score in numbers], [score.ours for score in numbers])
+    rank = rank_correlation([score.nearest for score in numbers], [score.simulated_value for score in numbers])
     near_percent = 100 * sum(error <= NEAR_PERCENT for error in error_percents) / len(error_percents)
     error_pairs = [
-        (abs(error_percent(score.roofline, score.ends)), abs(score.error_percent)) for score in numbers if score.roofline
+        (abs(error_percent(score.roofline, score.published_range)), abs(score.error_percent))
+        for score in numbers
+        if score.roofline
     ]
     roofline_median, model_median = (median(errors) for errors in zip(*error_pairs, strict=True)) if error_pairs else (None, None)
     return FamilyScore(

@@ -6,7 +6,7 @@ here too: every preset both ways, timing alone, as weights never change a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, geometric_mean
 from typing import Any, NamedTuple
@@ -44,16 +44,16 @@ class ClaimVerdict:
 
     preset: the preset whose file has the claim.
     claim: the claim.
-    ours: the simulated value.
-    caused: the simulated value under the experiment of a miss.
+    simulated_value: the simulated value.
+    caused_value: the simulated value under the experiment of a miss.
     objections: why that experiment does not count as the cause.
     roofline: the value without this model, where the roofline has one.
     """
 
     preset: str
     claim: Claim
-    ours: float
-    caused: float | None = None
+    simulated_value: float
+    caused_value: float | None = None
     objections: tuple[str, ...] = ()
     roofline: float | None = None
 
@@ -70,19 +70,23 @@ class ClaimVerdict:
         """
         if self.passed is not False or self.claim.kind == "counterfactual":
             return ""
-        if self.caused is None:
+        if self.caused_value is None:
             return "cause unknown"
-        return cause_text(self.claim.cause_knobs, self.caused, self.objections)
+        return cause_text(self.claim.cause_knobs, self.caused_value, self.objections)
 
     @property
     def cause_counts(self) -> bool | None:
         """Whether a miss's cause counts; None without a miss or a known cause."""
-        return None if not self.cause or self.caused is None else not self.objections
+        return None if not self.cause or self.caused_value is None else not self.objections
 
     @property
     def error_percent(self) -> float | None:
         """The difference from the nearest published value, in percent of that."""
-        return error_percent(self.ours, self.claim.ends) if self.claim.published and self.claim.ends else None
+        return (
+            error_percent(self.simulated_value, self.claim.published_range)
+            if self.claim.published and self.claim.published_range
+            else None
+        )
 
     @property
     def passed(self) -> bool | None:
@@ -91,10 +95,14 @@ class ClaimVerdict:
         None for a prediction.
         """
         if self.claim.kind == "counterfactual":
-            exceeds = self.claim.at_most is not None and self.ours > self.claim.at_most
-            return not exceeds and not (self.claim.at_least is not None and self.ours < self.claim.at_least)
-        allowed, ends = self.claim.allowed, self.claim.ends
-        return None if allowed is None or ends is None else abs(self.ours - nearest_published(self.ours, ends)) <= allowed
+            exceeds = self.claim.at_most is not None and self.simulated_value > self.claim.at_most
+            return not exceeds and not (self.claim.at_least is not None and self.simulated_value < self.claim.at_least)
+        allowed, ends = self.claim.allowed_difference, self.claim.published_range
+        return (
+            None
+            if allowed is None or ends is None
+            else abs(self.simulated_value - nearest_published(self.simulated_value, ends)) <= allowed
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the claim as one JSON-ready object."""
@@ -104,10 +112,10 @@ class ClaimVerdict:
             "system": self.claim.system,
             "published": self.claim.published,
             "published_to": self.claim.published_to,
-            "ours": self.ours,
+            "ours": self.simulated_value,
             "error_percent": self.error_percent,
             "roofline": self.roofline,
-            "tolerance": self.claim.allowed,
+            "tolerance": self.claim.allowed_difference,
             "at_most": self.claim.at_most,
             "at_least": self.claim.at_least,
             "kind": self.claim.kind,
@@ -223,7 +231,7 @@ class Gap:
     batches: the length of the run.
     metric: the name of the metric.
     estimate: the estimated value, in the metric's unit.
-    full: the full run's value, in the same unit.
+    full_run: the full run's value, in the same unit.
     error_bar: how far the run may be from the estimate by chance [%].
     """
 
@@ -232,17 +240,26 @@ class Gap:
     batches: int
     metric: str
     estimate: float
-    full: float
+    full_run: float
     error_bar: float
 
     @property
     def percent(self) -> float:
         """The estimate's excess over the full run, in percent of the run."""
-        return 100 * (self.estimate / self.full - 1)
+        return 100 * (self.estimate / self.full_run - 1)
 
     def as_json(self) -> dict[str, Any]:
         """Return the gap as one JSON-ready object."""
-        return {**asdict(self), "gap_percent": self.percent}
+        return {
+            "preset": self.preset,
+            "system": self.system,
+            "batches": self.batches,
+            "metric": self.metric,
+            "estimate": self.estimate,
+            "full": self.full_run,
+            "error_bar": self.error_bar,
+            "gap_percent": self.percent,
+        }
 
 
 def gaps(name: str, system: str = "", batches: int = 0) -> tuple[Gap, ...]:

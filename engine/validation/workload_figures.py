@@ -8,8 +8,9 @@ Avazu's are taken as Kaggle's. Meta's traces say how many of the touched rows ar
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import factorial, lgamma
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Figure:
 
     group: the group's title.
     name: the figure's name in its group.
-    ours: the simulated value.
+    simulated_value: the simulated value.
     published: the published value as text.
     low, high: the published value or range with its tolerance; the simulated value passes between them.
     number: the published value that is scored, or the lower end of a range.
@@ -72,7 +73,7 @@ class Figure:
 
     group: str
     name: str
-    ours: float
+    simulated_value: float
     published: str
     low: float
     high: float
@@ -86,7 +87,12 @@ class Figure:
     @property
     def passed(self) -> bool:
         """Whether the simulated value lies from `low` to `high`."""
-        return bool(self.low <= self.ours <= self.high)
+        return bool(self.low <= self.simulated_value <= self.high)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figure as one JSON-ready object; its key of the simulated value is `ours`."""
+        fields = {"ours" if name == "simulated_value" else name: field_value for name, field_value in asdict(self).items()}
+        return fields | {"passed": self.passed}
 
 
 def acceptance_figures() -> Iterator[Figure]:

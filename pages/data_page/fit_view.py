@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.core.figures import count, exact, figure, percent
 from engine.errors import EmberpoolError
-from engine.insight.fitting import told
+from engine.insight.fitting import reports
 from engine.insight.fitting.fit import GeneratorFit, fit_file, lookups_of
 from engine.insight.fitting.shape import shape_of
 from engine.scenario.scenario import Scenario, with_values
@@ -66,12 +66,12 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
         fit = later.cached_result(fit_of_file, str(file.path), file.digest)
     fit = fit if data_file.is_visible(file) else replace(fit, columns=())  # names are content of the file
     st.markdown(f"**{escape_markdown(summary(fit))}**")
-    for sentence in told.fit_warnings(fit):
+    for sentence in reports.fit_warnings(fit):
         st.warning(escape_markdown(sentence))
     st.button("Take the fitted model and data", key="take fit", type="primary", on_click=take, args=(fit.scenario(base),))
     hits = pd.DataFrame(
         {"x": row["Rows held [%]"], "y": 100 - row[f"{title} [%]"], "name": name}
-        for row in told.hit_rate_rows(fit)
+        for row in reports.hit_rate_rows(fit)
         for title, name in (("File", FILE), ("Fit", FIT), ("Without locality", FIT_WITHOUT_LOCALITY))
     )
     share, misses = "Cache of each table, share of its rows [%]", "Lookups that miss [%]"
@@ -84,7 +84,7 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
         subtitle=f"{misses} in an LRU cache of each table, by the share of its rows [%] that it holds",
         columns={"x": share, "y": misses, "name": "Lookups of"},
     )
-    table = pd.DataFrame(told.fit_rows(fit))
+    table = pd.DataFrame(reports.fit_rows(fit))
     downloads.show(table[[name for name in COLUMNS if name in table]], dict.fromkeys(NUMBERS, "%.3g"))
     downloads.rows(table, "emberpool-fit", "Download the fit as CSV")
     st.code(f"python -m engine workload fit {file.path.name} --toml fitted.toml", language=None)
@@ -102,12 +102,13 @@ def hits_sentence(fit: GeneratorFit) -> str:
 
 def summary(fit: GeneratorFit) -> str:
     """Return the fit's size, and its error in the worst table."""
-    worst_table = max(fit.tables, key=lambda table_fit: table_fit.file.apart(table_fit.fit))
-    gap_points = 100 * worst_table.file.apart(worst_table.fit)
+    worst_table = max(fit.tables, key=lambda table_fit: table_fit.file_shares.largest_gap(table_fit.fit_shares))
+    gap_points = 100 * worst_table.file_shares.largest_gap(worst_table.fit_shares)
     accuracy_text = (
         f"off by at most {figure(gap_points, 'points')}, in {fit.title(worst_table.table)}"
         if gap_points >= 0.1
         else "no further off than chance"
     )
     clicks = "" if fit.click_rate is None else f", {percent(fit.click_rate)} clicks"
-    return f"Fitted to {count(fit.counted)} samples (locality {exact(fit.locality)}{clicks}): on held-back blocks {accuracy_text}"
+    samples_text = f"{count(fit.samples_counted)} samples"
+    return f"Fitted to {samples_text} (locality {exact(fit.locality)}{clicks}): on held-back blocks {accuracy_text}"

@@ -33,7 +33,7 @@ def draw(scenario: Scenario) -> None:
 
 def rows(scenario: Scenario, points: tuple[LockPoint, ...]) -> pd.DataFrame:
     """Return the rows to draw: missing and refused by size, and the scenario's size."""
-    shares = [(MISSING_ROWS, point.gigabytes, 100 * point.missing) for point in points]
+    shares = [(MISSING_ROWS, point.gigabytes, 100 * point.missed) for point in points]
     shares += [(REFUSED_ROWS, point.gigabytes, 100 * point.refused) for point in points]
     scenario_size = scenario.policy.cache_load_factor * points[0].gigabytes / points[0].share
     low, high = points[0].gigabytes, points[-1].gigabytes

@@ -105,9 +105,9 @@ def table_bytes(profile: Profile) -> float:
 
 def provenance(profile: Profile, file: bool) -> str:
     """Return the sentence on the numbers' source."""
-    if not profile.counted:
+    if not profile.counted_text:
         return "Expected of the generator in its steady state, from the popularity and locality in the drawer's group Data."
-    return f"Counted in {profile.counted} {'of the data file, in its own order' if file else 'drawn from the generator'}."
+    return f"Counted in {profile.counted_text} {'of the data file, in its own order' if file else 'drawn from the generator'}."
 
 
 def first_uses(profile: Profile) -> str:

@@ -67,11 +67,11 @@ def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Va
 
 
 def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCase]) -> None:
-    headline_text, best_row = headline(verdict), verdict.best
+    headline_text, best_row = headline(verdict), verdict.best_row
     keep, _, machine = headline_text.partition(": " if best_row else ". ")
     popularity_note = popularity_words(verdict, cases)
     sureness_note = draw_share_sentence(verdict, bands) if bands else ""
-    following = "" if verdict.whole else "A quick search of all systems; the whole search follows."
+    following = "" if verdict.is_complete else "A quick search of all systems; the whole search follows."
     answer.show(keep, [machine], below=[popularity_note, sureness_note, following])
     with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
         if best_row is not None and best_row.scenario is not None:

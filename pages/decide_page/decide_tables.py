@@ -49,7 +49,7 @@ def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
     part_rows = []
     for row, cost in priced_rows:
         band = bands.rows.get(row.system) if bands and verdict.question.objective == "cost" else None
-        parts = {"capital": cost.capital, "electricity": cost.electricity, "lost to failures": max(cost.lost, 0.0)}
+        parts = {"capital": cost.capital, "electricity": cost.electricity, "lost to failures": max(cost.failures, 0.0)}
         for rank, (part, amount) in enumerate(parts.items()):
             if amount <= MIN_PART * cost.total:
                 continue
@@ -97,7 +97,7 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
                 "Machine [USD]": row.capital,
                 "Samples/s": row.result.results["Throughput [samples/s]"] if row.result else None,
                 "Power [W]": row.result.results["Average power [W]"] if row.result else None,
-                "Samples that count [%]": 100 * min(row.protected.share, 1.0) if row.result else None,
+                "Samples that count [%]": 100 * min(row.protection.share, 1.0) if row.result else None,
                 "Best in draws [%]": 100 * bands.share(row.system) if bands and row.result else None,
                 "Open": host() + links.link(row.scenario, base) if row.scenario else None,
             }
@@ -118,8 +118,8 @@ def failure_losses(verdict: Verdict) -> pd.DataFrame:
     for row in verdict.families:
         if row.result is None:
             continue
-        guard, rate = row.protected, (row.result.results["Throughput [samples/s]"] or 0.0) * MONTH / BILLION
-        monthly_loss = max(row.cost.lost, 0.0) * rate * guard.share if row.cost else None
+        guard, rate = row.protection, (row.result.results["Throughput [samples/s]"] or 0.0) * MONTH / BILLION
+        monthly_loss = max(row.cost.failures, 0.0) * rate * guard.share if row.cost else None
         loss_rows.append(
             {
                 "Rows are held in": row.family,
@@ -151,7 +151,7 @@ def case_rows(variants: Sequence[VariedCase], best_row: SystemRow | None) -> pd.
             question_row,
             *(
                 {
-                    "If": f"{variant.name}: {variant.told}",
+                    "If": f"{variant.name}: {variant.case_text}",
                     "Rows are held in": variant.winner.family or NO_FAMILY,
                     "System": title(variant.winner.system),
                     "USD a billion samples": variant.winner.cost if variant.winner.meets else None,
@@ -166,7 +166,7 @@ def case_rows(variants: Sequence[VariedCase], best_row: SystemRow | None) -> pd.
 
 def map_cells(territory: Territory, verdict: Verdict) -> pd.DataFrame:
     """Return a rectangle for each known cell of a map, and the question's position."""
-    x_axis, y_axis = AXES[territory.across], AXES[territory.up]
+    x_axis, y_axis = AXES[territory.column_axis], AXES[territory.row_axis]
     x, y = (_bounds(axis.values, axis.log) for axis in (x_axis, y_axis))
     rows: list[dict[str, Any]] = [
         {
@@ -185,7 +185,7 @@ def map_cells(territory: Territory, verdict: Verdict) -> pd.DataFrame:
         }
         for (column, row), cell in sorted(territory.cells.items())
     ]
-    position = x_axis.here(verdict.question.base), y_axis.here(verdict.question.base)
+    position = x_axis.value_of(verdict.question.base), y_axis.value_of(verdict.question.base)
     frame = pd.DataFrame(rows)
     if position[0] is not None and position[1] is not None and x[0] <= position[0] <= x[-1] and y[0] <= position[1] <= y[-1]:
         frame = pd.concat([frame, pd.DataFrame([{"here_x": position[0], "here_y": position[1]}])], ignore_index=True)

@@ -166,7 +166,7 @@ def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips:
             _draw_choice(PARTS, "Parts", _state_choices())
         with st.container(horizontal=True, vertical_alignment="center", key="decide-more"):
             with st.popover("GPU, failures, prices", type="tertiary"):
-                names = AllowedParts(str(st.session_state[_kept_key(PARTS)])).of("gpu")
+                names = AllowedParts(str(st.session_state[_kept_key(PARTS)])).parts_of_knob("gpu")
                 _draw_choice(GPU, "GPU", {"": ANY_GPU, **{name: name for name in names}})
                 for path in MORE_KNOBS:
                     knob_widgets.draw(KNOBS[path], refused.get(path, ""))

@@ -54,7 +54,7 @@ def known_map(verdict: Verdict) -> tuple[Territory | None, Future[Territory] | N
     maps = st.session_state.setdefault(MAPS_KEY, {})
     place = verdict.question, x_name, y_name
     territory: Territory | None = maps.get(place)
-    while not (territory and territory.whole) and not st.session_state.get(STOPPED_KEY):
+    while not (territory and territory.is_complete) and not st.session_state.get(STOPPED_KEY):
         next_answer = later.answer("map", questions.map_of, verdict, x_name, y_name, territory, long=True)
         if not next_answer.done() or next_answer.exception():
             return territory, next_answer
@@ -69,7 +69,7 @@ def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[A
     if territory is None:
         st.markdown("**Who wins where?** The map begins once the rows above are whole.")
         return
-    x_axis, y_axis = AXES[territory.across], AXES[territory.up]
+    x_axis, y_axis = AXES[territory.column_axis], AXES[territory.row_axis]
     frame = decide_tables.map_cells(territory, verdict)
     if pending_answer is not None:
         with st.container(horizontal=True, vertical_alignment="center", key="says-map"):
@@ -81,12 +81,12 @@ def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[A
         frame,
         spec,
         key="winners",
-        title=finding(territory, verdict) if territory.whole else "Who wins where?",
+        title=finding(territory, verdict) if territory.is_complete else "Who wins where?",
         subtitle=f"The cheapest family over {x_axis.title} and {y_axis.title}",
         columns=COLUMNS | {"x": x_axis.title, "y": y_axis.title},
     )
     with st.container(horizontal=True, vertical_alignment="bottom", key="map-axes"):
-        for key, name, label in ((X_AXIS_KEY, territory.across, "Across"), (Y_AXIS_KEY, territory.up, "Up")):
+        for key, name, label in ((X_AXIS_KEY, territory.column_axis, "Across"), (Y_AXIS_KEY, territory.row_axis, "Up")):
             st.session_state.setdefault(key, name)
             names = list(AXES)
             st.selectbox(
@@ -96,8 +96,8 @@ def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[A
 
 def finding(territory: Territory, verdict: Verdict) -> str:
     """Return who wins along the question's row, and which families win nowhere."""
-    x_axis, y_axis = AXES[territory.across], AXES[territory.up]
-    question_value = y_axis.here(verdict.question.base)
+    x_axis, y_axis = AXES[territory.column_axis], AXES[territory.row_axis]
+    question_value = y_axis.value_of(verdict.question.base)
     rows = sorted({row for _, row in territory.cells})
     question_row = min(rows, key=lambda row: abs(log(y_axis.values[row] / question_value)) if question_value else row)
     winners_along = sorted((column, cell.winner.family) for (column, row), cell in territory.cells.items() if row == question_row)

@@ -43,7 +43,7 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
 
 def draw_cases(verdict: Verdict, cases: Future[tuple[VariedCase, ...]], tipping: Future[tuple[TippingPoint, ...]] | None) -> None:
     """Draw the winners of the usual cases, and where the verdict changes."""
-    best_row, changes = verdict.best, []
+    best_row, changes = verdict.best_row, []
     st.subheader("What if?", anchor=False)
     if not cases.done() or cases.exception():
         st.caption("Being computed ..." if not cases.done() else escape_markdown(str(cases.exception())))

@@ -10,11 +10,10 @@ from typing import Any
 
 import streamlit as st
 
-from engine.analysis.enough.drawn import Bands
+from engine.analysis.enough.bands import Bands
 from engine.analysis.enough.question import NO_PRICE, Target
+from engine.analysis.enough.sentences import NO_BANDS, AnswerSentences, answer_sentences, lowered_label
 from engine.analysis.enough.smallest import SmallestMachines
-from engine.analysis.enough.told import NO_BANDS, AnswerSentences, answer_sentences
-from engine.analysis.enough.wording import lowered_label
 from engine.core.figures import count
 from engine.errors import EmberpoolError
 from engine.insight.knob_stops import resolved_value
@@ -49,7 +48,7 @@ def ask_cheaper_system(scenario: Scenario, answer: Future[SmallestMachines]) -> 
     if scenario.machine.prices == RECORDED or not answer.done() or answer.exception():
         return None
     smallest_machine = answer.result()
-    price = smallest_machine.both.machine.dollars if smallest_machine.both.meets else inf
+    price = smallest_machine.cheapest.machine.dollars if smallest_machine.cheapest.meets else inf
     return later.answer("cheaper", questions.cheaper_system, scenario, smallest_machine.question.goal, price, long=True)
 
 
@@ -72,7 +71,7 @@ def draw(scenario: Scenario, answer: Future[SmallestMachines], sure: Future[Band
 
 
 def _draw(scenario: Scenario, answer: Future[SmallestMachines], sure: Future[Bands]) -> None:
-    aim = escape_markdown(Target(question.slowdown_target()).against(question.baseline_system(scenario)))
+    aim = escape_markdown(Target(question.slowdown_target()).target_text(question.baseline_system(scenario)))
     if not answer.done() or isinstance(answer.exception(), later.NobodyWaits):
         st.markdown(f"**Cheapest machine {aim}:** searching ...")
         return
@@ -82,16 +81,16 @@ def _draw(scenario: Scenario, answer: Future[SmallestMachines], sure: Future[Ban
     smallest_machine = answer.result()
     bands_ready = sure.done() and not sure.exception()
     sentences = answer_sentences(smallest_machine, sure.result() if bands_ready else NO_BANDS)
-    cheapest_scenario = _scenario_with(scenario, smallest_machine.both.machine.changes)
+    cheapest_scenario = _scenario_with(scenario, smallest_machine.cheapest.machine.changes)
     with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
         verdict = (
             "Yes, as it is."
             if _meets(smallest_machine)
             else "Yes, with another machine."
-            if smallest_machine.both.meets
+            if smallest_machine.cheapest.meets
             else "No."
         )
-        st.markdown(f"**{verdict}** {escape_markdown(sentences.both)}", width="stretch")
+        st.markdown(f"**{verdict}** {escape_markdown(sentences.cheapest)}", width="stretch")
         st.button(
             "Take it", on_click=_take, args=(cheapest_scenario,), disabled=cheapest_scenario in (None, scenario), key="take"
         )
@@ -116,15 +115,15 @@ def _price(base: Result) -> str:
 
 def _switched_choices(smallest_machine: SmallestMachines) -> str:
     """Return the sentence on switches that the answer sets otherwise than the scenario, "" without any."""
-    changes, scenario = smallest_machine.both.machine.changes, smallest_machine.question.scenario
-    switched_knobs = [path for path in smallest_machine.toggled if changes[path] != resolved_value(scenario, path)]
+    changes, scenario = smallest_machine.cheapest.machine.changes, smallest_machine.question.scenario
+    switched_knobs = [path for path in smallest_machine.switched if changes[path] != resolved_value(scenario, path)]
     settings = " and ".join(f"{lowered_label(path)} {'on' if changes[path] else 'off'}" for path in switched_knobs)
     return f"This holds with {settings}, unlike strips, tiles and bars." if switched_knobs else ""
 
 
 def _meets(smallest_machine: SmallestMachines) -> bool:
     """Return whether the scenario's own machine meets the target."""
-    estimate = smallest_machine.question.own
+    estimate = smallest_machine.question.own_result
     return estimate.ran and (estimate.results[STEP] or inf) / 1e3 <= smallest_machine.question.goal
 
 
@@ -132,9 +131,9 @@ def _draw_reasons(sentences: AnswerSentences) -> None:
     paragraphs = [
         paragraph
         for paragraph in (
-            sentences.now,
+            sentences.present,
             sentences.chassis,
-            sentences.why,
+            sentences.reason,
             sentences.capacity,
             sentences.bandwidth,
             sentences.near_data,

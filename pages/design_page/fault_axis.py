@@ -38,14 +38,14 @@ FIRST_FAULT, MOST_PLACES, MOST_FAULTS = "power-loss", 200, 50
 class PlacedStrike:
     """A fault's strike on the simulated clock and on the run's own clock [s].
 
-    at: simulated instant, outages included. own: the run's progress then, outages left out.
-    fault: the fault's name. offset: difference of both clocks once the run goes on.
+    instant: simulated instant, outages included. run_seconds: the run's progress then, outages left out.
+    fault: the fault's name. outage_seconds: difference of both clocks once the run goes on.
     """
 
-    at: float
-    own: float
+    instant: float
+    run_seconds: float
     fault: str
-    offset: float
+    outage_seconds: float
 
 
 def draw(scenario: Scenario, result: Result) -> None:
@@ -77,7 +77,7 @@ def draw(scenario: Scenario, result: Result) -> None:
             _drop(scenario, step, int(clicked_points[0]["batch"]))
 
     alt = "Faults over the progress of the run; the number beside it drops one, too"
-    struck = [strike for strike in placed_strikes if strike.own < batches * step]
+    struck = [strike for strike in placed_strikes if strike.run_seconds < batches * step]
     run = f"{count(batches, 'batch', 'batches')}, {figure(batches * step, 's')} without outages"
     chart.draw(
         rows(placed_strikes, step, batches),
@@ -96,7 +96,7 @@ def draw(scenario: Scenario, result: Result) -> None:
 
 def outage_sentence(struck: Sequence[PlacedStrike], seconds: float) -> str:
     """Return the sentence on outages that last longer than the run of `seconds`, "" otherwise."""
-    outage_seconds = struck[-1].offset if struck else 0.0
+    outage_seconds = struck[-1].outage_seconds if struck else 0.0
     if outage_seconds <= seconds:
         return ""
     return (
@@ -154,9 +154,9 @@ def instant_of_batch(scenario: Scenario, step: float, batch: int) -> float:
     """
     run_seconds, offset = batch * step, 0.0
     for strike in islice(strikes_in_order(scenario, step), MOST_FAULTS):
-        if strike.own >= run_seconds - DONE_TOLERANCE * step:
+        if strike.run_seconds >= run_seconds - DONE_TOLERANCE * step:
             break
-        offset = strike.offset
+        offset = strike.outage_seconds
     return round(run_seconds + offset, 3 - floor(log10(step)))
 
 
@@ -190,12 +190,12 @@ def rows(placed_strikes: list[PlacedStrike], step: float, batches: int) -> pd.Da
     chart_rows: list[dict[str, object]] = [
         {"kind": "place", "batch": n, "share": 100 * n / batches} for n in range(every_few, batches, every_few)
     ]
-    struck = [strike for strike in placed_strikes if strike.own < batches * step]
+    struck = [strike for strike in placed_strikes if strike.run_seconds < batches * step]
     chart_rows += [
         {
             "kind": "fault",
-            "share": 100 * strike.own / (batches * step),
-            "at": strike.at,
+            "share": 100 * strike.run_seconds / (batches * step),
+            "at": strike.instant,
             "fault": load_variant("faults", strike.fault).title,
             "number": number,
             "row": (number - 1) % ROWS,

@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from engine.analysis import uncertainty
-from engine.analysis.enough import drawn
+from engine.analysis.enough.bands import Bands, bands
 from engine.analysis.enough.question import Target, make_question
 from engine.analysis.enough.smallest import SmallestMachines, find_smallest
 from engine.analysis.verdict.decide import VerdictQuestion, verdicts
@@ -38,11 +38,11 @@ COMPARED_METRICS = (STEP, "Energy per batch [J]")
 class ResultBand:
     """The uncertainty of a number on the page.
 
-    band: the number's band in a few words. story: the sentences that explain it.
+    band: the number's band in a few words. sentences: the sentences that explain it.
     """
 
     band: str
-    story: tuple[str, ...]
+    sentences: tuple[str, ...]
 
 
 NO_RESULT_BANDS: Mapping[str, ResultBand] = MappingProxyType({})
@@ -61,7 +61,7 @@ def result_bands(scenario: Scenario, baseline: Scenario | None = None) -> dict[s
     for name in COMPARED_METRICS if baseline and baseline.system != scenario.system else ():
         if baseline and name in bands_by_name:
             bands_by_name[name] = replace(
-                bands_by_name[name], story=(*bands_by_name[name].story, _verdict(scenario, baseline, name))
+                bands_by_name[name], sentences=(*bands_by_name[name].sentences, _verdict(scenario, baseline, name))
             )
     return bands_by_name
 
@@ -77,8 +77,8 @@ def _verdict(scenario: Scenario, baseline: Scenario, name: str) -> str:
     if not turning_points:
         return f"{claim} over each constant's whole range."
     conditions = [
-        f"{turning_point.name} is {'above' if turning_point.above else 'below'} "
-        f"{figure(turning_point.at)} {turning_point.constant.unit} "
+        f"{turning_point.name} is {'above' if turning_point.holds_above else 'below'} "
+        f"{figure(turning_point.turning_value)} {turning_point.constant.unit} "
         f"(range: {exact(turning_point.constant.low)} to {exact(turning_point.constant.high)})"
         for turning_point in turning_points
     ]
@@ -132,9 +132,9 @@ def smallest_machines(scenario: Scenario, baseline: Scenario, slowdown: float) -
     return find_smallest(make_question(scenario, baseline, Target(slowdown)))
 
 
-def smallest_bands(scenario: Scenario, baseline: Scenario, slowdown: float) -> drawn.Bands:
+def smallest_bands(scenario: Scenario, baseline: Scenario, slowdown: float) -> Bands:
     """Return the bands of the answer of `smallest`."""
-    return drawn.bands(smallest_machines(scenario, baseline, slowdown))
+    return bands(smallest_machines(scenario, baseline, slowdown))
 
 
 def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, float]]]:
@@ -146,11 +146,11 @@ def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, flo
     ranges_by_metric: dict[str, dict[str, tuple[float, float]]] = {STEP: {}, ENERGY: {}}
     for point in points:
         try:
-            bands = uncertainty.bands(point)
+            point_bands = uncertainty.bands(point)
         except EmberpoolError:
             continue
         for name, system_ranges in ranges_by_metric.items():
-            system_ranges[point.system] = bands[name]
+            system_ranges[point.system] = point_bands[name]
     return ranges_by_metric
 
 
@@ -161,7 +161,7 @@ def cheaper_system(scenario: Scenario, goal: float, dollars: float) -> str:
     """
     verdict_question = VerdictQuestion(scenario, Requirement(step_ms=goal / MS), "capital")
     try:
-        cheapest_row = next(verdicts(verdict_question)).best
+        cheapest_row = next(verdicts(verdict_question)).best_row
     except EmberpoolError:
         return ""
     if (

@@ -98,7 +98,7 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
     knob, acts = KNOBS[path], KnobEffect(True) if strip and strip.acts else effect(scenario, path)  # `effect` needs estimates
     idle, step_sentence = "" if acts.acts else acts.sentence, sentence(strip) if strip and acts.acts else ""
     if strip and knob.kind in NUMBERS:
-        words_area, button_area = knob_widgets.draw_slider(knob, [stop.value for stop in strip.stops])
+        words_area, button_area = knob_widgets.draw_slider(knob, [stop.knob_value for stop in strip.stops])
         with words_area:
             alt = f"Step time over {knob.label}, as the sentence below says"
             st.vega_lite_chart(
@@ -141,15 +141,15 @@ def stop_rows(strip: Strip) -> pd.DataFrame:
             "place": place,
             "value": f"{stop.text} {KNOBS[strip.path].unit}".strip(),
             "step": stop.seconds * 1e3,
-            "here": place == strip.at,
+            "here": place == strip.own_index,
             "product": "",
             "label": "",
             "refused": stop.refused,
         }
         for place, stop in enumerate(strip.stops)
     ]
-    numbers = [stop.value for stop in strip.stops]
-    place_by_product, last_label_place = {mark.text: _place_among(mark.value, numbers) for mark in strip.marks}, -1.0
+    numbers = [stop.knob_value for stop in strip.stops]
+    place_by_product, last_label_place = {mark.text: _place_among(mark.knob_value, numbers) for mark in strip.marks}, -1.0
     for text, place in sorted(
         ((text, place) for text, place in place_by_product.items() if place is not None), key=itemgetter(1)
     ):

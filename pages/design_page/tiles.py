@@ -72,7 +72,7 @@ def draw(
         if sure is None and name not in RUNNING_COSTS:
             column.caption(WAITING)
         elif sure and name in sure:
-            column.caption(escape_markdown(sure[name].band), help="\n\n".join(map(escape_markdown, sure[name].story)))
+            column.caption(escape_markdown(sure[name].band), help="\n\n".join(map(escape_markdown, sure[name].sentences)))
     if BILLION in tile_names:
         with st.container(key="summary"):  # a phone shows this line instead of the tiles
             summary_parts = (
@@ -99,4 +99,4 @@ def units(scenario: Scenario) -> Mapping[str, str]:
 def figures(result: Result) -> Mapping[str, float | None]:
     """Return a result's numbers, and what its machine costs to run."""
     costs = running_costs(result)
-    return {**result.results, MONTH: costs.electricity_month, BILLION: costs.billion} if costs else result.results
+    return {**result.results, MONTH: costs.electricity_month, BILLION: costs.per_billion_samples} if costs else result.results

@@ -36,17 +36,17 @@ class Draft:
 
     frame: the grid's rows before edits.
     turn: the number of the grid; a new grid has a new number.
-    own: table settings of the model that the tables are of.
-    brought: whether the tables were pasted or uploaded.
-    more: further knobs of brought tables, which the grid does not show.
+    table_settings: table settings of the model that the tables are of.
+    is_brought: whether the tables were pasted or uploaded.
+    extra_knobs: further knobs of brought tables, which the grid does not show.
     notes: notes on brought tables.
     """
 
     frame: pd.DataFrame
     turn: int
-    own: TableSettings
-    brought: bool = False
-    more: dict[str, Any] = field(default_factory=dict)
+    table_settings: TableSettings
+    is_brought: bool = False
+    extra_knobs: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -149,7 +149,7 @@ def _edited(page: str, base: Scenario) -> EditedTables:
     edits: Mapping[str, Any] = st.session_state.get(_grid_key(page, draft)) or {}
     try:
         parsed_list = table_list.table_list(edited_rows(draft.frame, edits), draft.frame.columns)
-        changes, notes = table_list.replaced_tables(base, {**draft.more, **parsed_list.changes})
+        changes, notes = table_list.replaced_tables(base, {**draft.extra_knobs, **parsed_list.changes})
         return EditedTables(with_values(base, changes), parsed_list.names, notes)
     except BadInput as error:
         return EditedTables(None, refusal=str(error))
@@ -196,7 +196,7 @@ def _draft(page: str, base: Scenario) -> Draft:
     """Return the tables in the grid: brought ones, or those of the model now."""
     draft: Draft | None = st.session_state.get(_draft_key(page))
     settings = _table_settings(base)
-    if draft is None or (draft.own != settings and not draft.brought):
+    if draft is None or (draft.table_settings != settings and not draft.is_brought):
         turn = st.session_state.get(_turn_key(page), 0)
         draft = st.session_state[_draft_key(page)] = Draft(_frame(base, names(base)), turn, settings)
     return draft

@@ -98,9 +98,16 @@ def rows(comparison: CollectiveComparison) -> pd.DataFrame:
         for gpus, amount in zip(curve.gpus, curve.values, strict=True)
     ]
     for point in comparison.points:
-        point_cells = {"network": titles[point.network], "gpus": point.gpus, "miss": 100 * point.miss, "source": point.source}
-        table_rows.append({**point_cells, "what": PUBLISHED, "amount": point.published, "label": _signed_percent(point.miss)})
-        table_rows.append({**point_cells, "what": OUR_CURVE, "amount": point.ours})
+        point_cells = {
+            "network": titles[point.network],
+            "gpus": point.gpus,
+            "miss": 100 * point.relative_error,
+            "source": point.source,
+        }
+        table_rows.append(
+            {**point_cells, "what": PUBLISHED, "amount": point.published, "label": _signed_percent(point.relative_error)}
+        )
+        table_rows.append({**point_cells, "what": OUR_CURVE, "amount": point.simulated_value})
     frame = pd.DataFrame(table_rows, columns=["network", "gpus", "what", "amount", "miss", "source", "label"])
     return frame.assign(comparison=HEADS[comparison.name], unit=comparison.unit)
 
@@ -121,7 +128,7 @@ def finding(comparison: CollectiveComparison) -> str:
 def throughput_gains(points: Sequence[CollectivePoint]) -> tuple[float, float]:
     """Return by which share the published and our values grow over the points."""
     first_point, last_point = points[0], points[-1]
-    return last_point.published / first_point.published - 1, last_point.ours / first_point.ours - 1
+    return last_point.published / first_point.published - 1, last_point.simulated_value / first_point.simulated_value - 1
 
 
 def miss_sentences(comparisons: Sequence[CollectiveComparison]) -> tuple[str, ...]:
@@ -177,18 +184,18 @@ def _kind_filter(kind: str) -> Spec:
 
 
 def _miss_sentence(comparison: CollectiveComparison, point: CollectivePoint) -> str:
-    titles, miss_by_network = _titles(), comparison.others(point)
+    titles, miss_by_network = _titles(), comparison.other_errors(point)
     other_networks = "".join(f"; {_signed_percent(miss)} over {titles[name]}" for name, miss in miss_by_network.items())
     published_verb = "needed" if comparison.name == ALL_TO_ALL else "published"
-    error_text = f"{_signed_percent(point.miss)}{', fitted' * point.fitted}{other_networks}"
+    error_text = f"{_signed_percent(point.relative_error)}{', fitted' * point.fitted}{other_networks}"
     return (
         f"{HEADS[comparison.name]}, {count(point.gpus, 'GPU')}: {exact(point.published)} {comparison.unit} {published_verb}, "
-        f"{figure(point.ours)} {comparison.unit} ours ({error_text}). {point.source}."
+        f"{figure(point.simulated_value)} {comparison.unit} ours ({error_text}). {point.source}."
     )
 
 
 def _side_text(point: CollectivePoint) -> str:
-    return f"{percent(abs(point.miss))} {'above' if point.miss > 0 else 'below'}"
+    return f"{percent(abs(point.relative_error))} {'above' if point.relative_error > 0 else 'below'}"
 
 
 def _signed_percent(share: float) -> str:

@@ -64,7 +64,7 @@ def table(gaps: list[Gap]) -> pd.DataFrame:
                 "Batches": gap.batches,
                 "Result": gap.metric,
                 "Estimate": gap.estimate,
-                "Full run": gap.full,
+                "Full run": gap.full_run,
                 "Gap [%]": gap.percent,
                 "Error bar [%]": gap.error_bar,
             }

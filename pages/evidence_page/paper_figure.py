@@ -33,11 +33,14 @@ SOURCE = f"Emberpool, model {version.MODEL}"
 def title(name: str, figure_rows: Sequence[FigureRow]) -> str:
     """Return the finding of a paper's figure: our means, or how many numbers are met."""
     means = [
-        max(rows, key=lambda row: row.ends or (0, 0)) for rows in _by_panel(figure_rows) if any(row.indented for row in rows)
+        max(rows, key=lambda row: row.published_range or (0, 0))
+        for rows in _by_panel(figure_rows)
+        if any(row.indented for row in rows)
     ]
     if means:
         mean_texts = (
-            f"{mean.subject.lower()} {_with_unit(figure(mean.ours), mean)}, {_with_unit(_ends_text(mean), mean)} published"
+            f"{mean.subject.lower()} {_with_unit(figure(mean.simulated_value), mean)}, "
+            f"{_with_unit(_ends_text(mean), mean)} published"
             for mean in means
         )
         return f"{name}: {'; '.join(mean_texts)}"
@@ -59,7 +62,7 @@ def caption(paper: str, figure_rows: Sequence[FigureRow], calibrated: int) -> st
         "A published number of a single model is the ratio of two step times of the paper."
         if any(row.derived for row in figure_rows)
         else "",
-        "Ours alone: no published number is used." if any(row.ends is None for row in figure_rows) else "",
+        "Ours alone: no published number is used." if any(row.published_range is None for row in figure_rows) else "",
         f"Constants were fitted to {count(calibrated, 'other number' if any(row.indented for row in figure_rows) else 'number')} "
         "of this source."
         if calibrated
@@ -74,7 +77,7 @@ def _by_panel(figure_rows: Sequence[FigureRow]) -> list[list[FigureRow]]:
 
 
 def _ends_text(row: FigureRow) -> str:
-    return " to ".join(exact(end) for end in dict.fromkeys(row.ends or ()))
+    return " to ".join(exact(end) for end in dict.fromkeys(row.published_range or ()))
 
 
 def _with_unit(number: str, row: FigureRow) -> str:
@@ -127,7 +130,10 @@ def is_bar_chart(figure_rows: Sequence[FigureRow]) -> bool:
     """Whether numbers are drawn as bars: few, of few units, of like size; else ratios."""
     panels = {row.panel for row in figure_rows}
     sizes = {
-        name: [number for row in figure_rows if row.panel == name for number in (row.ours, *(row.ends or ()))] for name in panels
+        name: [
+            number for row in figure_rows if row.panel == name for number in (row.simulated_value, *(row.published_range or ()))
+        ]
+        for name in panels
     }
     like_sizes = all(min(numbers) > 0 and max(numbers) <= BAR_SPREAD * min(numbers) for numbers in sizes.values())
     return len(figure_rows) <= BAR_ROWS and len(panels) <= BAR_PANELS and like_sizes
@@ -161,16 +167,22 @@ def _bar_panel(rows: Sequence[FigureRow], panel: str, plot: float, letters: int)
 def _row_bars(name: list[str], row: FigureRow) -> list[dict[str, Any]]:
     """Return the two bars of a row; without published number the first is words."""
     row_cells = {"row": _key(name), "label": name, "lines": len(name)}
-    our_bar = {**row_cells, "whose": OUR_BAR, "value": row.ours, "end": row.ours, "words": figure(row.ours)}
-    if row.ends is None:
+    our_bar = {
+        **row_cells,
+        "whose": OUR_BAR,
+        "value": row.simulated_value,
+        "end": row.simulated_value,
+        "words": figure(row.simulated_value),
+    }
+    if row.published_range is None:
         return [{**row_cells, "whose": PUBLISHED, "end": 0, "words": "ours alone"}, our_bar]
-    low, high = row.ends[0] - row.allowed, row.ends[1] + row.allowed
-    words = figure(row.ends[0]) if row.derived else _ends_text(row)
+    low, high = row.published_range[0] - row.tolerance, row.published_range[1] + row.tolerance
+    words = figure(row.published_range[0]) if row.derived else _ends_text(row)
     published_bar: dict[str, Any] = {
         **row_cells,
         "whose": PUBLISHED,
-        "value": row.ends[1],
-        "end": max(high, row.ends[1]),
+        "value": row.published_range[1],
+        "end": max(high, row.published_range[1]),
         "words": words,
     }
     if high > low:
@@ -218,8 +230,8 @@ def _ratio_values(rows: Sequence[FigureRow], names: Sequence[list[str]], numbers
     points: list[dict[str, Any]] = []
     top = 0.0
     for row, name, words in zip(rows, names, numbers, strict=True):
-        low, high = row.ends or (row.ours, row.ours)
-        nearest_published = min(max(row.ours, low), high)
+        low, high = row.published_range or (row.simulated_value, row.simulated_value)
+        nearest_published = min(max(row.simulated_value, low), high)
         bottom = top + LINE * len(name)
         points.append(
             {
@@ -228,9 +240,9 @@ def _ratio_values(rows: Sequence[FigureRow], names: Sequence[list[str]], numbers
                 "top": top,
                 "bottom": bottom,
                 "middle": (top + bottom) / 2,
-                "ratio": row.ours / nearest_published,
-                "low": max(low - row.allowed, MIN_RATIO * nearest_published) / nearest_published,
-                "high": (high + row.allowed) / nearest_published,
+                "ratio": row.simulated_value / nearest_published,
+                "low": max(low - row.tolerance, MIN_RATIO * nearest_published) / nearest_published,
+                "high": (high + row.tolerance) / nearest_published,
                 "verdict": NOT_MET if row.met is False else MET_WITHIN,
                 "words": words,
             }
@@ -242,7 +254,7 @@ def _ratio_values(rows: Sequence[FigureRow], names: Sequence[list[str]], numbers
 def _numbers_text(row: FigureRow) -> str:
     """Return the published number and ours, for beside a ratio: "94.4 → 93.4 %"."""
     unit = row.panel.partition("[")[2].rstrip("]").replace("×", "").strip()
-    return f"{_ends_text(row)} → {_number_text(row.ours)} {unit}".rstrip()
+    return f"{_ends_text(row)} → {_number_text(row.simulated_value)} {unit}".rstrip()
 
 
 def _number_text(number: float) -> str:

@@ -41,9 +41,9 @@ class FigureRow:
     panel: quantity and unit, which rows of one panel share.
     label: the number's title.
     subject: the quantity in a word or two, for a title.
-    ours: our number in that unit.
-    ends: the published range, or None where ours stands alone.
-    allowed: the tolerance on either side of the published range.
+    simulated_value: our number in that unit.
+    published_range: the published range, or None where ours stands alone.
+    tolerance: the tolerance on either side of the published range.
     met: whether ours is within it; None without a verdict.
     derived: whether the published number is computed from published step times.
     indented: whether the row is one model of the mean above it.
@@ -53,9 +53,9 @@ class FigureRow:
     panel: str
     label: str
     subject: str
-    ours: float
-    ends: PublishedRange | None = None
-    allowed: float = 0.0
+    simulated_value: float
+    published_range: PublishedRange | None = None
+    tolerance: float = 0.0
     met: bool | None = None
     derived: bool = False
     indented: bool = False
@@ -70,7 +70,7 @@ def short_name(paper: str, presets: Sequence[str]) -> str:
 
 def has_figure(verdicts: Verdicts) -> bool:
     """Whether a paper has a published number to draw."""
-    return any(verdict.claim.ends for verdict in verdicts)
+    return any(verdict.claim.published_range for verdict in verdicts)
 
 
 def headlines(verdicts: Verdicts) -> list[ClaimVerdict]:
@@ -80,11 +80,11 @@ def headlines(verdicts: Verdicts) -> list[ClaimVerdict]:
 
 def rows(verdicts: Verdicts) -> list[FigureRow]:
     """Return a paper's rows: means with their models, else every published number."""
-    means = [verdict for verdict in verdicts if len(verdict.claim.presets) > 1 and verdict.claim.ends]
+    means = [verdict for verdict in verdicts if len(verdict.claim.presets) > 1 and verdict.claim.published_range]
     if means:
         figure_rows = _mean_rows(verdicts, means)
     else:
-        published = [verdict for verdict in verdicts if verdict.claim.ends]
+        published = [verdict for verdict in verdicts if verdict.claim.published_range]
         with_preset = len({verdict.preset for verdict in published}) > 1
         figure_rows = [_claim_row(verdict, with_preset) for verdict in published]
     return [row for kind in dict.fromkeys(row.panel for row in figure_rows) for row in figure_rows if row.panel == kind]
@@ -115,9 +115,9 @@ def _claim_row(verdict: ClaimVerdict, with_preset: bool) -> FigureRow:
         panel=panel(claim),
         label=label(verdict, with_preset),
         subject=subject(claim),
-        ours=verdict.ours,
-        ends=claim.ends,
-        allowed=claim.allowed or 0.0,
+        simulated_value=verdict.simulated_value,
+        published_range=claim.published_range,
+        tolerance=claim.allowed_difference or 0.0,
         met=verdict.passed,
         source=claim.source,
     )
@@ -152,10 +152,12 @@ def frame(figure_rows: Sequence[FigureRow]) -> pd.DataFrame:
         {
             "panel": row.panel,
             "label": row.label,
-            "published": row.ends[0] if row.ends else None,
-            "published_to": row.ends[1] if row.ends and row.ends[1] != row.ends[0] else None,
-            "ours": row.ours,
-            "allowed": row.allowed if row.ends and not row.derived else None,
+            "published": row.published_range[0] if row.published_range else None,
+            "published_to": row.published_range[1]
+            if row.published_range and row.published_range[1] != row.published_range[0]
+            else None,
+            "ours": row.simulated_value,
+            "allowed": row.tolerance if row.published_range and not row.derived else None,
             "met": None if row.met is None else "yes" if row.met else "no",
             "derived": "from published step times" if row.derived else "",
             "source": row.source,
@@ -180,8 +182,8 @@ def _model_row(verdicts: Verdicts, claim: Claim, name: str) -> FigureRow:
         panel=panel(claim),
         label=words[-1],
         subject=subject(claim),
-        ours=our_number,
-        ends=None if number is None else (number, number),
+        simulated_value=our_number,
+        published_range=None if number is None else (number, number),
         derived=number is not None,
         indented=True,
         source="ratio of the paper's step times" if number is not None else "Emberpool alone",

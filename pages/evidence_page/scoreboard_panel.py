@@ -103,7 +103,7 @@ def table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
     rows = []
     for line in score_lines(numbers):
         count = figures_text.count(line.count) if line.count else FITTED if line.family in published else UNPUBLISHED
-        rest = (line.median_percent, line.roofline_percent, line.near_percent, line.rank, line.beside_percent)
+        rest = (line.median_percent, line.roofline_percent, line.near_percent, line.rank_correlation, line.model_percent)
         cells = [EMPTY_CELL if number is None else _three_digits(number) for number in rest]
         rows.append((line.family, count, *cells, figures_text.count(line.roofline_count) if line.roofline_count else EMPTY_CELL))
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -124,9 +124,9 @@ def points(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
 
     Columns: name, family, sample, published, ours, error [%], cause.
     """
-    positive_numbers = [number for number in numbers if min(number.published, number.ours) > 0]
+    positive_numbers = [number for number in numbers if min(number.published, number.simulated_value) > 0]
     rows = [
-        (number.name, number.family, number.sample, number.nearest, number.ours, number.error_percent, number.cause)
+        (number.name, number.family, number.sample, number.nearest, number.simulated_value, number.error_percent, number.cause)
         for number in positive_numbers
     ]
     return pd.DataFrame(rows, columns=["name", "family", "sample", "published", "ours", "error", "cause"])

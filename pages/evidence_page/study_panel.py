@@ -13,7 +13,7 @@ import streamlit as st
 from engine.core import figures
 from engine.core.arrays import Row
 from engine.errors import EmberpoolError
-from engine.validation.studies import findings, kept
+from engine.validation.studies import findings, study_file
 from engine.validation.studies.findings import MEASURES, MOMENTS, PAPER, PAPER_POINTS
 from pages.graphics import chart, charts
 from pages.graphics.charts import layer, nominal, rule_mark, scale_of, tooltip_fields
@@ -31,7 +31,7 @@ def draw() -> None:
     """Draw the study; a damaged file shows its error and leaves the rest."""
     st.subheader("What does an old MLP log cost in accuracy?", anchor=False)
     try:
-        study = kept.read_study(kept.STORED_ACCURACY)
+        study = study_file.read_study(study_file.STORED_ACCURACY)
     except EmberpoolError as error:
         st.error(escape_markdown(str(error)))
         return
@@ -60,7 +60,7 @@ def _many_faults() -> None:
     """Draw the sum of many recoveries, each with an old MLP log."""
     st.subheader("Do many recoveries add up?", anchor=False)
     try:
-        study = kept.read_study(kept.STORED_ROLLBACKS)
+        study = study_file.read_study(study_file.STORED_ROLLBACKS)
     except EmberpoolError as error:
         st.error(escape_markdown(str(error)))
         return
@@ -78,7 +78,7 @@ def _many_faults() -> None:
     st.code(study.command, language=None)
 
 
-def difference_rows(study: kept.Study) -> pd.DataFrame:
+def difference_rows(study: study_file.Study) -> pd.DataFrame:
     """Return a row a moment, measure and staleness.
 
     Each has the paired difference, its 95 % interval, and the unpaired seed spread.
@@ -142,7 +142,7 @@ def _level_rule(level: float, dash: list[int]) -> dict[str, Any]:
     return layer(rule_mark(color=charts.INK, strokeDash=dash), y={"datum": level})
 
 
-def _batches_after(study: kept.Study, moment: str) -> str:
+def _batches_after(study: study_file.Study, moment: str) -> str:
     plan = study.plan
     return f", {figures.count(plan.batches - plan.crash_at, 'batch', 'batches')} later" if moment == MOMENTS["at_end"] else ""
 
@@ -159,7 +159,7 @@ def _alt(moment: str) -> str:
     return f"Difference of accuracy and AUC to the run without a fault, {moment}, against the age of the MLP log"
 
 
-def _caption(study: kept.Study) -> str:
+def _caption(study: study_file.Study) -> str:
     plan, count = study.plan, len(study.seeds)
     return (
         f"Preset {plan.preset}: {count} seeds, each with its own data, teacher, order and first weights. Power is lost in batch "

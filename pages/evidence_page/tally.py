@@ -54,10 +54,10 @@ class Tally:
 
 def count_statements(verdicts: Sequence[ClaimVerdict], numbers: Sequence[PublishedNumber]) -> Tally:
     """Return the count over all claims' verdicts and the numbers that no preset claims."""
-    published = [verdict for verdict in verdicts if verdict.claim.ends is not None]
+    published = [verdict for verdict in verdicts if verdict.claim.published_range is not None]
     limits = [verdict for verdict in verdicts if verdict.claim.kind == "counterfactual"]
     missed = [_claim_miss(verdict) for verdict in published if not verdict.passed]
-    missed += [Miss(number.name, number.ours / number.nearest) for number in numbers if number.cause]
+    missed += [Miss(number.name, number.simulated_value / number.nearest) for number in numbers if number.cause]
     return Tally(
         met=len(published) + len(numbers) - len(missed),
         misses=tuple(sorted(missed, key=lambda miss: -miss.size)),

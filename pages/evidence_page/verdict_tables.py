@@ -40,9 +40,9 @@ def table(verdicts: Verdicts) -> pd.DataFrame:
             "Claim": verdict.claim.title,
             "Published": verdict.claim.published,
             "Published, to": verdict.claim.published_to,
-            "Ours": verdict.ours,
+            "Ours": verdict.simulated_value,
             "Error [%]": verdict.error_percent,
-            "Tolerance": verdict.claim.allowed,
+            "Tolerance": verdict.claim.allowed_difference,
             "Limit": ", ".join(
                 f"{word} {figures.exact(limit)}"
                 for name, word in LIMITS.items()
@@ -96,7 +96,7 @@ def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
             "Claim": number.name,
             "Published": number.published,
             "Published, to": number.published_to,
-            "Ours": number.ours,
+            "Ours": number.simulated_value,
             "Error [%]": number.error_percent,
             "Verdict": WORDS[not number.cause],
             "Kind": "predicted",

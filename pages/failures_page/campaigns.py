@@ -35,14 +35,14 @@ class ProtectionCampaigns:
 
     name: the protection's name.
     title: the name for readers.
-    refused: the sentence why this protection is not possible here, "" if it is.
+    refusal: the sentence why this protection is not possible here, "" if it is.
     runs: the campaigns, empty if refused.
     means: mean results by column title.
     """
 
     name: str
     title: str
-    refused: str
+    refusal: str
     runs: tuple[Campaign, ...]
     means: Mapping[str, Any]
 
@@ -59,13 +59,13 @@ class Campaigns:
     mtbf: seconds between faults of the whole machine, None without random faults.
     """
 
-    protected: tuple[ProtectionCampaigns, ...]
+    protections: tuple[ProtectionCampaigns, ...]
     hazards: Mapping[str, Hazard]
     mtbf: float | None
 
-    def of(self, name: str) -> ProtectionCampaigns:
+    def campaigns_of(self, name: str) -> ProtectionCampaigns:
         """Return one protection's campaigns."""
-        return next(protection for protection in self.protected if protection.name == name)
+        return next(protection for protection in self.protections if protection.name == name)
 
 
 def own_log_name(scenario: Scenario) -> str:

@@ -154,7 +154,7 @@ def _period_mark(period: NamedPeriod, y_label: float, scale: Spec, label_on_left
         "color": CHOSEN_COLOUR,
         "opacity": 1,
     }
-    mark = layer(rule_mark(color=INK, strokeDash=[6, 3] if period.gone is None else [1, 0], opacity=0.7), **x_encoding)
+    mark = layer(rule_mark(color=INK, strokeDash=[6, 3] if period.lost_percent is None else [1, 0], opacity=0.7), **x_encoding)
     text = {
         "type": "text",
         "y": y_label,
@@ -163,8 +163,8 @@ def _period_mark(period: NamedPeriod, y_label: float, scale: Spec, label_on_left
         "dx": -6 if label_on_left else 6,
     }
     label = layer(text, **x_encoding, text={"value": period.name})
-    point_layer = layer(point, **x_encoding, y={"datum": period.gone, "type": "quantitative", "scale": scale})
-    return {"data": ONE_ROW, "layer": [mark, label, *([point_layer] if period.gone is not None else [])]}
+    point_layer = layer(point, **x_encoding, y={"datum": period.lost_percent, "type": "quantitative", "scale": scale})
+    return {"data": ONE_ROW, "layer": [mark, label, *([point_layer] if period.lost_percent is not None else [])]}
 
 
 @cache

@@ -36,12 +36,12 @@ FORMATS = {
 class NamedPeriod(NamedTuple):
     """A named checkpoint period.
 
-    minutes: the period [min]. gone: lost time [%] of a point, None for a rule.
+    minutes: the period [min]. lost_percent: lost time [%] of a point, None for a rule.
     """
 
     name: str
     minutes: float
-    gone: float | None = None
+    lost_percent: float | None = None
 
 
 def simulation_sentences(campaigns: Campaigns, scenario: Scenario, ratio: float | None) -> str:
@@ -49,14 +49,14 @@ def simulation_sentences(campaigns: Campaigns, scenario: Scenario, ratio: float 
 
     ratio: the estimate's effective training time ratio, under the system's own log.
     """
-    count_of = max((len(protection.runs) for protection in campaigns.protected), default=0)
+    count_of = max((len(protection.runs) for protection in campaigns.protections), default=0)
     title, days = title_of(scenario), exact(scenario.faults.campaign_days, "days")
     introduction = f"{title} trains {model_name(scenario)} for {days}, {count(count_of, 'time')} with other random faults."
-    own_log = campaigns.of(own_log_name(scenario))
+    own_log = campaigns.campaigns_of(own_log_name(scenario))
     outcome = (
         f"over these weeks that keeps {percent(own_log.share)} of the time useful"
         if own_log.runs
-        else f"not possible: {own_log.refused}"
+        else f"not possible: {own_log.refusal}"
     )
     calm = "" if ratio is None else f"; without faults, as an estimate has it, {percent(ratio)}"
     log_words = "no log" if own_log.name == "none" else f"the system's own log, {title_in_sentence(own_log.title)}"
@@ -69,8 +69,8 @@ def simulation_sentences(campaigns: Campaigns, scenario: Scenario, ratio: float 
 def means_table(campaigns: Campaigns) -> pd.DataFrame:
     """Return one row a protection with every mean; refused protections come last, with their sentence."""
     rows = [
-        {"Protection": protection.title, **protection.means, "Not possible here": protection.refused}
-        for protection in campaigns.protected
+        {"Protection": protection.title, **protection.means, "Not possible here": protection.refusal}
+        for protection in campaigns.protections
     ]
     return pd.DataFrame(rows).rename(columns=WEEKS_TITLES)
 

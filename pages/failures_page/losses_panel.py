@@ -45,40 +45,40 @@ class MonthlyLosses:
 
     scenario: the scenario, an example fault included.
     hazards: rates and instants of faults by name.
-    hour: the cost of an hour of all machines, and the hours of training in a month.
+    cluster_hour: the cost of an hour of all machines, and the hours of training in a month.
     protections: a loss for each protection, least first, impossible ones last.
-    best: the chosen protection at its best period, None without one.
+    best_period_loss: the chosen protection at its best period, None without one.
     simulated: True if the shares come from campaigns, as the faults have no closed form.
     """
 
     scenario: Scenario
     hazards: Mapping[str, Hazard]
-    hour: ClusterHour
+    cluster_hour: ClusterHour
     protections: tuple[ProtectionLoss, ...]
-    best: ProtectionLoss | None = None
+    best_period_loss: ProtectionLoss | None = None
     simulated: bool = False
 
     @property
-    def chosen(self) -> ProtectionLoss:
+    def chosen_loss(self) -> ProtectionLoss:
         """The loss of the chosen protection."""
         return next(loss for loss in self.protections if loss.name == self.scenario.policy.protection)
 
     @property
-    def least(self) -> ProtectionLoss:
+    def least_loss(self) -> ProtectionLoss:
         """The loss of the protection that loses least."""
         return self.protections[0]
 
     def hours(self, share: float) -> float:
         """Return the hours of a share of a month."""
-        return share * self.hour.hours
+        return share * self.cluster_hour.hours
 
     def usd(self, share: float) -> float:
         """Return the cost [USD] of a share of a month."""
-        return self.hours(share) * self.hour.usd
+        return self.hours(share) * self.cluster_hour.usd
 
-    def told(self, loss: ProtectionLoss) -> str:
+    def loss_text(self, loss: ProtectionLoss) -> str:
         """Return hours and USD of a loss in words."""
-        return losses.month_sentence(_total(loss), self.hour)
+        return losses.month_sentence(_total(loss), self.cluster_hour)
 
 
 @lru_cache(maxsize=64)
@@ -101,8 +101,8 @@ def losses_by_campaigns(scenario: Scenario, campaigns: Campaigns) -> MonthlyLoss
     protection_losses = [
         losses.loss_by_campaigns(protection.name, protection.runs)
         if protection.runs
-        else ProtectionLoss(protection.name, losses.protection_title(protection.name), protection.refused)
-        for protection in campaigns.protected
+        else ProtectionLoss(protection.name, losses.protection_title(protection.name), protection.refusal)
+        for protection in campaigns.protections
     ]
     return MonthlyLosses(scenario, campaigns.hazards, losses.cluster_hour(scenario), _sorted(protection_losses), simulated=True)
 
@@ -117,7 +117,7 @@ def _total(loss: ProtectionLoss) -> float:
 
 def all_refused(month: MonthlyLosses) -> str:
     """Return the reason why no protection is possible, "" if one is."""
-    return "" if month.least.share else month.chosen.refusal
+    return "" if month.least_loss.share else month.chosen_loss.refusal
 
 
 def draw_answer(month: MonthlyLosses, example: bool) -> None:
@@ -127,13 +127,13 @@ def draw_answer(month: MonthlyLosses, example: bool) -> None:
 
 def finding(month: MonthlyLosses, example: bool = False) -> str:
     """Return a sentence on the losses of a month with the chosen protection."""
-    chosen_loss = month.chosen
+    chosen_loss = month.chosen_loss
     title = losses.title_in_sentence(chosen_loss.title)
     if chosen_loss.share is None:
-        least_title = losses.title_in_sentence(month.least.title)
-        return f"{chosen_loss.title} is not possible here, {least_title} loses {month.told(month.least)} a month"
+        least_title = losses.title_in_sentence(month.least_loss.title)
+        return f"{chosen_loss.title} is not possible here, {least_title} loses {month.loss_text(month.least_loss)} a month"
     start = "With power lost once a day, " if example else ""
-    loss_words = f"{month.told(chosen_loss)} a month are lost with {title}"
+    loss_words = f"{month.loss_text(chosen_loss)} a month are lost with {title}"
     return f"{start}{loss_words}"
 
 
@@ -142,7 +142,7 @@ def reasons(month: MonthlyLosses) -> list[str]:
 
     The sentences name the loss's parts, the best period, the best protection, and why a log is slow.
     """
-    chosen_loss, least_loss = month.chosen, month.least
+    chosen_loss, least_loss = month.chosen_loss, month.least_loss
     if chosen_loss.share is None:
         return [chosen_loss.refusal]
     share = chosen_loss.share
@@ -158,11 +158,13 @@ def reasons(month: MonthlyLosses) -> list[str]:
         sentences.append(losses.why_sentence(month.scenario, chosen_loss))
     best_loss = better_period(month)
     if best_loss and best_loss.period:
-        sentences.append(f"Best period: {figure(best_loss.period, 's')}, {month.told(best_loss)}.")
-    elif month.best:
+        sentences.append(f"Best period: {figure(best_loss.period, 's')}, {month.loss_text(best_loss)}.")
+    elif month.best_period_loss:
         sentences.append("The period is near its best.")
     better_loss = better_protection(month)
-    best_of_all = f"Best protection: {losses.title_in_sentence(least_loss.title)}{_as_good(month)}, {month.told(least_loss)}."
+    best_of_all = (
+        f"Best protection: {losses.title_in_sentence(least_loss.title)}{_as_good(month)}, {month.loss_text(least_loss)}."
+    )
     sentences.append(best_of_all if better_loss else "None of the other protections loses less.")
     return sentences
 
@@ -181,20 +183,20 @@ def _as_good(month: MonthlyLosses) -> str:
 
     The text is "" for none.
     """
-    limit = _total(month.least) * (1 + NEGLIGIBLE_SHARE)
+    limit = _total(month.least_loss) * (1 + NEGLIGIBLE_SHARE)
     equal_count = sum(loss.share is not None and _total(loss) <= limit for loss in month.protections) - 1
     return f" and {equal_count} more" if equal_count else ""
 
 
 def better_period(month: MonthlyLosses) -> ProtectionLoss | None:
     """Return the chosen protection's loss at its best period, None if the period is near that."""
-    best_loss = month.best
-    return best_loss if best_loss and _total(best_loss) < _total(month.chosen) * (1 - NEGLIGIBLE_SHARE) else None
+    best_loss = month.best_period_loss
+    return best_loss if best_loss and _total(best_loss) < _total(month.chosen_loss) * (1 - NEGLIGIBLE_SHARE) else None
 
 
 def better_protection(month: MonthlyLosses) -> ProtectionLoss | None:
     """Return the loss of the best protection, None if the chosen one loses about as little."""
-    least_loss, chosen_loss = month.least, month.chosen
+    least_loss, chosen_loss = month.least_loss, month.chosen_loss
     return least_loss if chosen_loss.share is None or _total(least_loss) < _total(chosen_loss) * (1 - NEGLIGIBLE_SHARE) else None
 
 
@@ -218,20 +220,21 @@ def draw(month: MonthlyLosses) -> None:
         with st.expander(f"Not possible here: {count(len(impossible), 'protection')}"):
             for sentence in impossible:
                 st.caption(escape_markdown(sentence))
-    reason = losses.why_sentence(month.scenario, month.chosen) if month.chosen.share else ""
+    reason = losses.why_sentence(month.scenario, month.chosen_loss) if month.chosen_loss.share else ""
     st.caption(
         escape_markdown(
-            " ".join(filter(None, [reason, losses.hour_sentence(month.hour), month.hour.assumptions])), most=answer.MAX_LETTERS
+            " ".join(filter(None, [reason, losses.hour_sentence(month.cluster_hour), month.cluster_hour.assumptions])),
+            most=answer.MAX_LETTERS,
         )
     )
 
 
 def chart_title(month: MonthlyLosses) -> str:
     """Return the chart's finding."""
-    least_sentence = f"{month.least.title} loses least, {month.told(month.least)} a month"
-    if month.chosen.share is None or month.chosen is month.least:
+    least_sentence = f"{month.least_loss.title} loses least, {month.loss_text(month.least_loss)} a month"
+    if month.chosen_loss.share is None or month.chosen_loss is month.least_loss:
         return least_sentence
-    return f"{least_sentence}; {losses.title_in_sentence(month.chosen.title)} loses {month.told(month.chosen)}"
+    return f"{least_sentence}; {losses.title_in_sentence(month.chosen_loss.title)} loses {month.loss_text(month.chosen_loss)}"
 
 
 def loss_rows(month: MonthlyLosses) -> pd.DataFrame:

@@ -38,7 +38,7 @@ def draw_curve(curve: PeriodCurve, name: str, best_loss: ProtectionLoss | None, 
     marked = tuple(
         period
         for period in fault_tables.periods_to_mark(curve, best_loss, chosen_loss)
-        if shortest <= period.minutes <= longest or period.gone is not None
+        if shortest <= period.minutes <= longest or period.lost_percent is not None
     )
     chart.draw(
         frame,

@@ -32,7 +32,7 @@ def draw(scenario: Scenario) -> None:
 
 
 def _draw_latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> None:
-    if any(sensitivity.own.seconds for sensitivity in sensitivities):
+    if any(sensitivity.own_curve.seconds for sensitivity in sensitivities):
         rows = memory_tables.latency(sensitivities, scenario)
         subtitle = "Step time [ms]; a dot: 5 % slower; band: fewest to most requests in flight; dashed: this machine"
         chart.draw(rows, memory_charts.latency(), key="latency", title="Step time over CXL latency", subtitle=subtitle)

@@ -66,17 +66,17 @@ def latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> pd.Da
     """
     rows: list[dict[str, object]] = []
     for sensitivity in sensitivities:
-        curves = (sensitivity.own.seconds, sensitivity.fewest.seconds, sensitivity.most.seconds)
-        for ns, *steps in zip(LATENCIES, *curves, strict=True) if sensitivity.own.seconds else ():
+        curves = (sensitivity.own_curve.seconds, sensitivity.fewest_curve.seconds, sensitivity.most_curve.seconds)
+        for ns, *steps in zip(LATENCIES, *curves, strict=True) if sensitivity.own_curve.seconds else ():
             rows.append({"system": sensitivity.system, "ns": ns, **dict(zip(("step", "fewest", "most"), steps, strict=True))})
-        if sensitivity.own.loses:
-            start = (1 + LOSS) * sensitivity.own.seconds[0]
+        if sensitivity.own_curve.losing_latency:
+            start = (1 + LOSS) * sensitivity.own_curve.seconds[0]
             rows.append(
                 {
                     "system": sensitivity.system,
-                    "ns": sensitivity.own.loses,
+                    "ns": sensitivity.own_curve.losing_latency,
                     "step": start,
-                    "loses": figure(sensitivity.own.loses, "ns"),
+                    "loses": figure(sensitivity.own_curve.losing_latency, "ns"),
                 }
             )
     frame = pd.DataFrame(rows, columns=["system", "ns", "step", "fewest", "most", "loses"])
@@ -105,20 +105,30 @@ def loss_sentence(sensitivity: Sensitivity) -> str:
     """Return the latency that slows a system down, and why; else its hidden work."""
     if sensitivity.refused:
         return f"{sensitivity.system} cannot run: {sensitivity.refused}"
-    if sensitivity.own.loses:
-        rate = sensitivity.in_flight * LINE / (sensitivity.fills * NS) / GB
+    if sensitivity.own_curve.losing_latency:
+        rate = sensitivity.in_flight * LINE / (sensitivity.filling_latency * NS) / GB
         return (
-            f"{sensitivity.system} is {percent(LOSS)} slower from {figure(sensitivity.own.loses, 'ns')} on, with the fewest "
-            f"requests in flight {_loss_start(sensitivity.fewest)}, with the most {_loss_start(sensitivity.most)}: "
-            f"{sensitivity.work[0].task} waits for the link, which "
+            f"{sensitivity.system} is {percent(LOSS)} slower from "
+            f"{figure(sensitivity.own_curve.losing_latency, 'ns')} on, with the fewest "
+            f"requests in flight {_loss_start(sensitivity.fewest_curve)}, with the most {_loss_start(sensitivity.most_curve)}: "
+            f"{sensitivity.link_tasks[0].task} waits for the link, which "
             f"{exact(sensitivity.in_flight)} lines in flight keep at {figure(rate, 'GB/s')} only while an answer under load "
-            f"takes {figure(sensitivity.fills, 'ns')} at most."
+            f"takes {figure(sensitivity.filling_latency, 'ns')} at most."
         )
-    busy, waited = sum(task.busy for task in sensitivity.work), sum(task.exposed for task in sensitivity.work)
-    hidden = sorted(sensitivity.work, key=lambda task: task.exposed - task.busy)[:2]
-    parts = " and ".join(f"{milliseconds(task.busy - task.exposed)} of {task.task} {task.hidden_by}" for task in hidden)
+    busy, waited = (
+        sum(task.busy_seconds for task in sensitivity.link_tasks),
+        sum(task.exposed_seconds for task in sensitivity.link_tasks),
+    )
+    hidden = sorted(sensitivity.link_tasks, key=lambda task: task.exposed_seconds - task.busy_seconds)[:2]
+    parts = " and ".join(
+        f"{milliseconds(task.busy_seconds - task.exposed_seconds)} of {task.task} {task.hidden_by}" for task in hidden
+    )
     waits = f"waited for {milliseconds(waited)}" if waited else "nobody waits for it"
-    fewest = f", with the fewest requests in flight {_loss_start(sensitivity.fewest)}" if sensitivity.fewest.loses else ""
+    fewest = (
+        f", with the fewest requests in flight {_loss_start(sensitivity.fewest_curve)}"
+        if sensitivity.fewest_curve.losing_latency
+        else ""
+    )
     return (
         f"{sensitivity.system} loses less than {percent(LOSS)} up to {exact(LATENCIES[-1])} ns{fewest}: its link is busy for "
         f"{milliseconds(busy)} a batch then and {waits}; hidden are {parts}."
@@ -126,7 +136,7 @@ def loss_sentence(sensitivity: Sensitivity) -> str:
 
 
 def _loss_start(curve: LatencyCurve) -> str:
-    return f"from {figure(curve.loses, 'ns')}" if curve.loses else "never"
+    return f"from {figure(curve.losing_latency, 'ns')}" if curve.losing_latency else "never"
 
 
 def near_data(pairs: tuple[NearDataPair, ...]) -> pd.DataFrame:
@@ -136,11 +146,13 @@ def near_data(pairs: tuple[NearDataPair, ...]) -> pd.DataFrame:
             {
                 "memory": pair.memory,
                 "controllers": pair.controllers,
-                **{name: getattr(pair, name) / MS for name in ("on", "off", "logic")},
-                "link_on": pair.link[0] / MS,
-                "link_off": pair.link[1] / MS,
-                "change": pair.costs,
-                "label": change(pair.on, pair.off),
+                "on": pair.step_with / MS,
+                "off": pair.step_without / MS,
+                "logic": pair.logic_busy / MS,
+                "link_on": pair.link_busy[0] / MS,
+                "link_off": pair.link_busy[1] / MS,
+                "change": pair.added_share,
+                "label": change(pair.step_with, pair.step_without),
             }
             for pair in pairs
         ]
@@ -149,28 +161,34 @@ def near_data(pairs: tuple[NearDataPair, ...]) -> pd.DataFrame:
 
 def near_data_sentences(pairs: tuple[NearDataPair, ...]) -> tuple[str, ...]:
     """Return sentences: where near-data compute saves, where it costs most, and why."""
-    best_pair, worst_pair = (pick(pairs, key=lambda pair: round(pair.costs, 6)) for pick in (min, max))
+    best_pair, worst_pair = (pick(pairs, key=lambda pair: round(pair.added_share, 6)) for pick in (min, max))
     saves = (
-        f"saves at most {percent(-best_pair.costs)} of a step, with {_memory_text(best_pair)}"
-        if best_pair.costs < -MIN_CHANGE
+        f"saves at most {percent(-best_pair.added_share)} of a step, with {_memory_text(best_pair)}"
+        if best_pair.added_share < -MIN_CHANGE
         else "saves nothing"
     )
-    if worst_pair.costs < MIN_CHANGE:
+    if worst_pair.added_share < MIN_CHANGE:
         return (f"Near-data compute {saves}, and costs nothing on any machine here.",)
     reason = (
-        f"pooled vectors and gradients keep the link busy for {milliseconds(worst_pair.link[0])} a batch, each row sent once "
-        f"without it for {milliseconds(worst_pair.link[1])}"
-        if worst_pair.crosses
-        else f"logic at each controller passes every lookup, {milliseconds(worst_pair.logic)} a batch, and the memory is faster"
+        f"pooled vectors and gradients keep the link busy for {milliseconds(worst_pair.link_busy[0])} a batch, "
+        "each row sent once "
+        f"without it for {milliseconds(worst_pair.link_busy[1])}"
+        if worst_pair.crosses_more
+        else (
+            f"logic at each controller passes every lookup, {milliseconds(worst_pair.logic_busy)} a batch, "
+            "and the memory is faster"
+        )
     )
-    summary = f"Near-data compute {saves}; it costs most, {percent(worst_pair.costs)}, with {_memory_text(worst_pair)}: {reason}."
+    summary = (
+        f"Near-data compute {saves}; it costs most, {percent(worst_pair.added_share)}, with {_memory_text(worst_pair)}: {reason}."
+    )
     turns = []
     for memory in dict.fromkeys(pair.memory for pair in pairs):
-        telling = [pair for pair in pairs if pair.memory == memory and abs(pair.costs) > MIN_CHANGE]
+        telling = [pair for pair in pairs if pair.memory == memory and abs(pair.added_share) > MIN_CHANGE]
         turns += [
             f"{memory} between {previous_pair.controllers} and {next_pair.controllers}"
             for previous_pair, next_pair in pairwise(telling)
-            if previous_pair.costs * next_pair.costs < 0
+            if previous_pair.added_share * next_pair.added_share < 0
         ]
     return summary, f"Cost and saving change places over controllers of {', '.join(turns)}." if turns else ""
 

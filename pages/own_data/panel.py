@@ -30,8 +30,8 @@ MOST_NAMES = 8
 class Setting:
     """The panel's setting: its page, the page's question, and the scenario that takes the file."""
 
-    here: str
-    asked: Question
+    page: str
+    question: Question
     base: Scenario
 
 
@@ -109,7 +109,7 @@ def _draw_offer(setting: Setting, file: DataFile) -> None:
         else:
             _presses(setting, file, shape)
     if not _is_shown(setting, file, shape):  # then the page shows the fit itself
-        fit_view.draw(file, setting.base, partial(leading.put_question, setting.asked, session.base()))
+        fit_view.draw(file, setting.base, partial(leading.put_question, setting.question, session.base()))
 
 
 def shape_shown(file: DataFile) -> FileShape | None:
@@ -137,7 +137,7 @@ def _is_shown(setting: Setting, file: DataFile, shape: FileShape | None) -> bool
     It does for a model of the file's shape.
     """
     suits = shape is not None and not shape.changes(setting.base)
-    return setting.here == DATA_PAGE and suits and session.scenario().data.digest == file.digest
+    return setting.page == DATA_PAGE and suits and session.scenario().data.digest == file.digest
 
 
 def _presses(setting: Setting, file: DataFile, shape: FileShape) -> None:
@@ -146,7 +146,7 @@ def _presses(setting: Setting, file: DataFile, shape: FileShape) -> None:
     if numbering := shape.numbering(scenario):
         st.caption(escape_markdown(numbering))
     st.caption(f"A run is {escape_markdown(passes_over(scenario, shape.training_samples))}.")
-    page_question = setting.asked
+    page_question = setting.question
     ask = [("own data", page_question.words, page_question)] if page_question.words else []
     popularity = ("own popularity", "Show how its rows are used", Question("", DATA_PAGE, page_question.system))
     show = [] if _is_shown(setting, file, shape) else [popularity]
@@ -163,12 +163,12 @@ def _take_accepted(setting: Setting, file: DataFile) -> None:
     It does so where the page shows the file.
     """
     is_session_file = session.scenario().data.digest == file.digest
-    if setting.here != DATA_PAGE and not is_session_file:
+    if setting.page != DATA_PAGE and not is_session_file:
         return
     try:
         described = ways.given_file() if ways.is_given() else data_file.register(file.path, file.origin)
         shape = described and shape_shown(described)
         if described and shape and shape.clicks is not None:
-            leading.put_question(Question("", setting.here), session.base(), scenario_of(setting.base, described, shape))
+            leading.put_question(Question("", setting.page), session.base(), scenario_of(setting.base, described, shape))
     except (BadFile, BadKnob):
         return  # the panel shows the error when it is drawn

@@ -74,7 +74,7 @@ def _draw_actions(chosen_runs: Sequence[PastRequest]) -> None:
             name = "Reopen" if len(chosen_runs) == 1 else f"Reopen #{run.request}"
             st.link_button(
                 name,
-                host() + links.link_in_mode(link, run.how),
+                host() + links.link_in_mode(link, run.fidelity),
                 help="Opens a tab of its own; what has made room is computed again there.",
             )
     numbers = [run.request for run in chosen_runs]
@@ -83,16 +83,16 @@ def _draw_actions(chosen_runs: Sequence[PastRequest]) -> None:
     live = [run.request for run in chosen_runs if run.state in LIVE]
     if live:
         st.button("Cancel", key="cancel", on_click=_cancel, args=(live,))
-    if any(run.kept for run in chosen_runs):
+    if any(run.num_results for run in chosen_runs):
         _draw_exports(chosen_runs)
 
 
 def _draw_exports(chosen_runs: Sequence[PastRequest]) -> None:
     """Draw a CSV button for each kind of run, and one for JSON lines."""
     numbers = "-".join(str(run.request) for run in chosen_runs[:5])
-    ways = list(dict.fromkeys(run.how for run in chosen_runs))
+    ways = list(dict.fromkeys(run.fidelity for run in chosen_runs))
     for run_kind in ways:
-        runs_of_kind = [run for run in chosen_runs if run.how == run_kind and run.kept]
+        runs_of_kind = [run for run in chosen_runs if run.fidelity == run_kind and run.num_results]
         name = "CSV" if len(ways) == 1 else f"CSV, {'full runs' if run_kind == 'full' else 'estimates'}"
         _draw_file_button(name, partial(_csv_text, runs_of_kind, run_kind), f"emberpool-{run_kind}-{numbers}.csv", "text/csv")
     _draw_file_button("JSON", partial(_json_lines, chosen_runs), f"emberpool-{numbers}.jsonl", "application/jsonl")
@@ -107,7 +107,7 @@ def _csv_text(chosen_runs: Sequence[PastRequest], run_kind: Fidelity) -> str:
 
     Beyond MOST_WHOLE points it has the varied knobs and the results alone.
     """
-    if sum(run.kept for run in chosen_runs) > MOST_WHOLE:
+    if sum(run.num_results for run in chosen_runs) > MOST_WHOLE:
         return downloads.frame_text(history_tables.points(runs.STORE, chosen_runs))
     return csv_table.csv_text((result for run in chosen_runs for result in history.results(runs.STORE, run.request)), run_kind)
 
@@ -142,7 +142,7 @@ def _change_store(change: Callable[..., None], *arguments: object) -> None:
 
 
 def _draw_points(chosen_runs: Sequence[PastRequest]) -> None:
-    frame = history_tables.points(runs.STORE, [run for run in chosen_runs if run.kept])
+    frame = history_tables.points(runs.STORE, [run for run in chosen_runs if run.num_results])
     names = history_tables.metric_names(frame)
     if not names:
         st.caption("None of its points has a result now; reopen it to compute them." if len(chosen_runs) == 1 else "No results.")

@@ -103,8 +103,8 @@ def runs_for_link(chosen_runs: Sequence[PastRequest]) -> tuple[str, ...]:
     run_texts: list[str] = []
     for run in chosen_runs[: links.MOST_RUNS]:
         link = history.link(runs.STORE, run.request)
-        text = f"{run.how}:{link}"
-        if link and text not in run_texts and requests.newest_by_link(runs.STORE, link, run.how) is not None:
+        text = f"{run.fidelity}:{link}"
+        if link and text not in run_texts and requests.newest_by_link(runs.STORE, link, run.fidelity) is not None:
             run_texts.append(text)
     while len(quote("".join(run_texts))) > ROOM:
         run_texts.pop()

@@ -33,7 +33,7 @@ def request_rows(entries: Sequence[PastRequest]) -> pd.DataFrame:
         {
             REQUEST: [f"#{past_run.request}" for past_run in entries],
             "What": [past_run.title for past_run in entries],
-            "How": [RUN_KIND_WORDS[past_run.how] for past_run in entries],
+            "How": [RUN_KIND_WORDS[past_run.fidelity] for past_run in entries],
             "State": [_state_text(past_run) for past_run in entries],
             "Points": [_points_text(past_run) for past_run in entries],
             "When": pd.to_datetime([past_run.created for past_run in entries], unit="s", utc=True),
@@ -43,16 +43,18 @@ def request_rows(entries: Sequence[PastRequest]) -> pd.DataFrame:
 
 
 def _state_text(past_run: PastRequest) -> str:
-    state = "made room" if past_run.state == "done" and not past_run.kept + past_run.failed else past_run.state
+    state = "made room" if past_run.state == "done" and not past_run.num_results + past_run.num_failures else past_run.state
     if state == "running":
-        state = f"running, {percent((past_run.kept + past_run.failed) / past_run.total)}"
+        state = f"running, {percent((past_run.num_results + past_run.num_failures) / past_run.num_points)}"
     return f"{state}, pinned" if past_run.pinned else state
 
 
 def _points_text(past_run: PastRequest) -> str:
-    failed = f", {count(past_run.failed)} failed" if past_run.failed else ""
+    failed = f", {count(past_run.num_failures)} failed" if past_run.num_failures else ""
     return (
-        f"{count(past_run.kept)}" if past_run.kept == past_run.total else f"{count(past_run.kept)} of {count(past_run.total)}"
+        f"{count(past_run.num_results)}"
+        if past_run.num_results == past_run.num_points
+        else f"{count(past_run.num_results)} of {count(past_run.num_points)}"
     ) + failed
 
 
@@ -76,7 +78,10 @@ def _size_text(nbytes: int) -> str:
 
 def points(store: Path, entries: Sequence[PastRequest]) -> pd.DataFrame:
     """Return the requests' points: the request, the varied knobs, every metric."""
-    frames = [_points_of(store, past_run.request, (past_run.created, past_run.kept, past_run.failed)) for past_run in entries]
+    frames = [
+        _points_of(store, past_run.request, (past_run.created, past_run.num_results, past_run.num_failures))
+        for past_run in entries
+    ]
     all_knobs = dict.fromkeys(name for frame in frames for name in varied_knobs(frame))
     frames = [_with_knobs(store, past_run.request, frame, all_knobs) for past_run, frame in zip(entries, frames, strict=True)]
     all_points = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({REQUEST: []})

@@ -74,7 +74,9 @@ def answer(sweep: Sweep, table: pd.DataFrame, base: Result | None, run_ended: bo
     rows = sweep_table.filtered_rows(table, limits)
     best_sentence = with_year(sweep_findings.finding(rows, sweep.axes, metric, base), sweep_table.money(sweep))
     shares = sweep_findings.variance_shares(sweep, rows, metric) if run_ended and len(sweep.axes) > 1 else ()
-    matters = shares[0].sentence(metric, sweep_findings.filtered_rows_words(rows, table)) if shares and shares[0].alone else ""
+    matters = (
+        shares[0].sentence(metric, sweep_findings.filtered_rows_words(rows, table)) if shares and shares[0].alone_share else ""
+    )
     return best_sentence, " ".join(filter(None, [sweep_findings.plateau_sentence(rows, sweep.axes, metric), matters]))
 
 

@@ -45,14 +45,14 @@ AT_ONCE_SECONDS = 1.0  # sweeps that take at most this long are estimated withou
 class RequestTable:
     """The table of one request as last read.
 
-    found: the columns as last read, None before the first read. table: the frame of finished points.
-    lock: for several visitors of one request. at: time of the last look-up [s, monotonic].
+    columns: the columns as last read, None before the first read. table: the frame of finished points.
+    lock: for several visitors of one request. read_at: time of the last look-up [s, monotonic].
     """
 
-    found: Columns | None = None
+    columns: Columns | None = None
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
     lock: Lock = field(default_factory=Lock)
-    at: float = 0.0
+    read_at: float = 0.0
 
 
 @lru_cache(maxsize=MAX_TABLES)
@@ -100,13 +100,13 @@ def _read_shelf(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> R
     shelf = _shelf(runs.STORE.resolve(), status.request if status else 0, f"{sweep.digest} {mode}")
     with shelf.lock:
         if status is not None:
-            finished_columns = columns.columns_of_request(runs.STORE, status.request, shelf.found)
-        elif shelf.found is None or monotonic() - shelf.at > REDRAW_SECONDS:
-            finished_columns, shelf.at = _known_columns(sweep, mode), monotonic()
+            finished_columns = columns.columns_of_request(runs.STORE, status.request, shelf.columns)
+        elif shelf.columns is None or monotonic() - shelf.read_at > REDRAW_SECONDS:
+            finished_columns, shelf.read_at = _known_columns(sweep, mode), monotonic()
         else:
-            finished_columns = shelf.found
-        if finished_columns is not shelf.found:
-            shelf.found, shelf.table = finished_columns, sweep_table.finished_table(axis_values(sweep), finished_columns)
+            finished_columns = shelf.columns
+        if finished_columns is not shelf.columns:
+            shelf.columns, shelf.table = finished_columns, sweep_table.finished_table(axis_values(sweep), finished_columns)
         return shelf
 
 
@@ -138,7 +138,7 @@ def _estimated(store: Path, sweep: Sweep) -> None:
     A point in error, such as one without its file, is left to a run.
     """
     shelf, names = _read_shelf(sweep, "estimate", None), keys(sweep, "estimate")
-    unfinished = np.flatnonzero(shelf.found.state == columns.UNFINISHED).tolist() if shelf.found else []
+    unfinished = np.flatnonzero(shelf.columns.state == columns.UNFINISHED).tolist() if shelf.columns else []
     rows = []
     for place, estimate in zip(unfinished, results([sweep[place] for place in unfinished], RUNS), strict=True):
         if not isinstance(estimate, NotScheduled):
@@ -147,14 +147,14 @@ def _estimated(store: Path, sweep: Sweep) -> None:
             rows.append((names[place], kept.row_text(unscheduled_result(estimate))))
     with open_store(store) as database, transaction(database):
         kept.store_results(database, rows)
-    shelf.found = None  # forces a fresh read
+    shelf.columns = None  # forces a fresh read
 
 
 def missing_points(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> int:
     """Return the number of points that are unfinished, or failed and can be tried again."""
     if status is not None:
         return status.total - status.done + status.failed
-    finished_columns = _read_shelf(sweep, mode, None).found
+    finished_columns = _read_shelf(sweep, mode, None).columns
     return int(np.isin(finished_columns.state, (columns.UNFINISHED, columns.BROKEN)).sum()) if finished_columns else len(sweep)
 
 

@@ -41,12 +41,12 @@ MOST_OBJECTIVES = 3
 class SearchAnswer:
     """A search's answer.
 
-    asked: the question, compared with the page's present one. wanted: the objectives.
+    question: the question, compared with the page's present one. objectives: the objectives.
     front: results of the Pareto front. sentence: the finding.
     """
 
-    asked: tuple[object, ...]
-    wanted: tuple[Objective, ...]
+    question: tuple[object, ...]
+    objectives: tuple[Objective, ...]
     front: tuple[Result, ...]
     sentence: str
 
@@ -76,7 +76,7 @@ def draw(sweep: Sweep, base: Result | None) -> None:
         if st.session_state.pop(SEARCH_PRESSED, False):
             _search(question, sweep.base, axes, tuple(map(read_objective, objective_names)), bounds, max_estimates)
         answer: SearchAnswer | None = st.session_state.get(LAST_ANSWER)
-        if answer and answer.asked == question:
+        if answer and answer.question == question:
             _show(sweep, answer)
 
 
@@ -139,7 +139,7 @@ def front_table(sweep: Sweep, answer: SearchAnswer, full_runs: "dict[Scenario, R
     for result in answer.front:
         knob_values, real = values(result.scenario), full_runs.get(result.scenario)
         row: dict[str, object] = {KNOBS[axis.path].title: sweep_table.value_text(knob_values[axis.path]) for axis in sweep.axes}
-        for goal in answer.wanted:
+        for goal in answer.objectives:
             row[goal.name] = result.results.get(goal.name)
             if real:
                 row[f"{numbers.label(goal.name)} of the full run"] = real.results.get(goal.name)

@@ -3,17 +3,21 @@
 Knobs without effect are folded into a line.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 
 import streamlit as st
 
 from engine.insight.knob_effect import effect
+from engine.registry import all_variants, load_variant
 from engine.scenario.scenario import GROUPS, KNOBS
+from engine.systems.system import readers
 from pages.answers import data_file
 from pages.shell import warming
-from pages.shell.knob_sections import section, sections
 from pages.ui import beside_knob, knob_widgets, session
 from pages.ui.plain import escape_markdown
+
+OF_ALL = {"faults": "Every fault", "machine": "The whole machine"}
 
 
 def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
@@ -83,3 +87,26 @@ def _draw_data_switch() -> None:
         args=("" if using else file.digest,),
         width="stretch",
     )
+
+
+def sections(paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the knobs by section title, in the order of their first knob.
+
+    Knobs that concern the whole group come first.
+    """
+    titles = [section(path) for path in paths]
+    ordered = sorted(dict.fromkeys(titles), key=lambda title: title not in OF_ALL.values())
+    return {
+        title: tuple(path for path, path_title in zip(paths, titles, strict=True) if path_title == title) for title in ordered
+    }
+
+
+@cache
+def section(path: str) -> str:
+    """Return the title of a knob's fault or device; "" in groups without such."""
+    group, _, name = path.rpartition(".")
+    if group == "faults":
+        owners = [fault.title for key, fault in all_variants("faults").items() if name.startswith(f"{key.replace('-', '_')}_")]
+    else:
+        owners = [load_variant("devices", device).title for device in readers(path)]
+    return str(owners[0]) if owners else OF_ALL.get(group, "")

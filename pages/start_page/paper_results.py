@@ -49,7 +49,7 @@ def _card(question: Question, name: str, title: str, number: Accepted) -> None:
     st.button(escape_markdown(card_preset.title), key=f"result {name}", on_click=_ask, args=(question, name), width="stretch")
     subject, _, unit = title.rstrip("]").partition(" [")
     unit = "×" if unit == "x" else unit
-    our_text, published_text = figure(number.ours, unit), exact(number.published, unit)
+    our_text, published_text = figure(number.simulated_value, unit), exact(number.published, unit)
     st.caption(
         escape_markdown(f"{subject}: {published_text} published, {our_text} here. {card_preset.paper.partition('; ')[0]}.")
     )

@@ -46,12 +46,12 @@ def draw(scenario: Scenario) -> None:
 
 def _draw_bars(all_loads: PartLoads) -> None:
     rows = bars(all_loads)
-    limit_text = f"; the {MAX_BARS} slowest of {all_loads.number}" if all_loads.number > MAX_BARS else ""
+    limit_text = f"; the {MAX_BARS} slowest of {all_loads.num_parts}" if all_loads.num_parts > MAX_BARS else ""
     spec = parts_charts.parts()
     title = f"What each {all_loads.title} does for its tables in a batch"
     subtitle = f"Time [ms], without launches and MLPs; dashed: an even share{limit_text}"
     chart.draw(rows, spec, key="parts", title=title, subtitle=subtitle)
-    downloads.rows(bars(all_loads, all_loads.number), "emberpool-parts", "Download the parts as CSV", COLUMNS)
+    downloads.rows(bars(all_loads, all_loads.num_parts), "emberpool-parts", "Download the parts as CSV", COLUMNS)
 
 
 def bars(all_loads: PartLoads, max_parts: int = MAX_BARS) -> pd.DataFrame:
@@ -64,11 +64,11 @@ def bars(all_loads: PartLoads, max_parts: int = MAX_BARS) -> pd.DataFrame:
             "ms": seconds / MS,
             "whole": sum(part_load.seconds) / MS,
             "slowest": part_load is loads[0],
-            "even": all_loads.even / MS,
-            "held": part_load.held / GB,
+            "even": all_loads.even_seconds / MS,
+            "held": part_load.table_bytes / GB,
             "lookups": part_load.lookups,
             "rows": part_load.rows,
-            "sent": part_load.exchanged / 1e6,
+            "sent": part_load.exchange_bytes / 1e6,
         }
         for part_load in sorted(loads, key=lambda part_load: part_load.part)
         for work, seconds in zip(part_loads.WORK_KINDS, part_load.seconds, strict=True)

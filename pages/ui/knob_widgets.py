@@ -63,7 +63,7 @@ def draw_note(knob: Knob, refusal: str, idle: str = "", extra_note: str = "") ->
 
 def _in_force(knob: Knob, idle: str) -> str:
     """Return the value in force of an optional knob, "" if idle and without any."""
-    if not knob.optional or (idle and find_automatic_value(session.scenario(), knob.path).value is None):
+    if not knob.optional or (idle and find_automatic_value(session.scenario(), knob.path).setting is None):
         return ""
     return automatic_caption(session.scenario(), knob.path)
 
@@ -143,7 +143,7 @@ def places(knob: Knob, knob_value: Any, slider_values: Sequence[float] = ()) -> 
     The knob's value, or auto, has the nearest place.
     """
     scenario = session.scenario()
-    effective_value = find_automatic_value(scenario, knob.path).value if knob_value is None else knob_value
+    effective_value = find_automatic_value(scenario, knob.path).setting if knob_value is None else knob_value
     numbers = slider_values or knob_stops(settled_if_possible(scenario), knob)
     nearest = None if effective_value is None else min(numbers, key=lambda number: abs(number - effective_value))
     labels = {knobs.write(knob, knob_value if number == nearest else number): stop_label(knob, number) for number in numbers}

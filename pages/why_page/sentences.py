@@ -34,11 +34,11 @@ def headline(decomposition: Decomposition) -> str:
         return f"{speedup_text}; no step saves time"
     savers = (
         _step_pair(decomposition, largest_step)
-        if largest_step.apart > PAIR_SHARE * largest_step.saved.seconds
+        if largest_step.order_gap > PAIR_SHARE * largest_step.saved.seconds
         else (largest_step,)
     )
     saved, names = sum(step.saved.seconds for step in savers), " and ".join(_lower_first(step.name) for step in savers)
-    return f"{speedup_text}; largest saving: {names}, {milliseconds(saved)} of {milliseconds(decomposition.start.seconds)}"
+    return f"{speedup_text}; largest saving: {names}, {milliseconds(saved)} of {milliseconds(decomposition.start_cost.seconds)}"
 
 
 def order_matters(decomposition: Decomposition) -> str:
@@ -47,8 +47,8 @@ def order_matters(decomposition: Decomposition) -> str:
     if not swappable:
         return "No two of these steps can be taken in another order on this machine."
     # Two steps that change places differ by the same; the last bits, which follow the processor, must not choose.
-    largest = max(swappable, key=lambda step: round(step.apart / decomposition.start.seconds, 9))
-    if largest.apart <= MIN_ORDER_EFFECT * decomposition.start.seconds:
+    largest = max(swappable, key=lambda step: round(step.order_gap / decomposition.start_cost.seconds, 9))
+    if largest.order_gap <= MIN_ORDER_EFFECT * decomposition.start_cost.seconds:
         return f"The other order of steps changes none of them by more than {percent(MIN_ORDER_EFFECT)} of the step on PMEM."
     pair = _step_pair(decomposition, largest)
     neighbour = pair[1] if pair[0] is largest else pair[0]
@@ -71,7 +71,7 @@ def _step_pair(decomposition: Decomposition, step: Change) -> tuple[Change, ...]
 
 def cost_sentences(decomposition: Decomposition) -> tuple[str, ...]:
     """Return a sentence for each slower step: its exposed stages that grow and shrink."""
-    slower = (step for step in decomposition.steps if step.saved.seconds < -ROUNDING_SHARE * decomposition.start.seconds)
+    slower = (step for step in decomposition.steps if step.saved.seconds < -ROUNDING_SHARE * decomposition.start_cost.seconds)
     return tuple(f"{step.name} costs {milliseconds(-step.saved.seconds)} here: {_stage_changes_text(step)}." for step in slower)
 
 
@@ -98,9 +98,13 @@ def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
 
     The sentences stand in this order.
     """
-    present, rate, limit = relaxation.now, figure(relaxation.now.rate / GB, "GB/s"), LIMIT[relaxation.now.limit]
-    log = f"At the {rate} of {limit} an MLP log takes {milliseconds(present.writing)}"
-    needs = f"a staleness of {batches_text(present.needed)}"
+    present, rate, limit = (
+        relaxation.present_log,
+        figure(relaxation.present_log.rate / GB, "GB/s"),
+        LIMIT[relaxation.present_log.limit],
+    )
+    log = f"At the {rate} of {limit} an MLP log takes {milliseconds(present.write_seconds)}"
+    needs = f"a staleness of {batches_text(present.needed_bound)}"
     if not present.pays:
         need_sentence = f"{log}, and a strict one costs less than {percent(SLACK)} of a step: relaxing it pays nothing."
     elif isinf(present.batches):
@@ -108,13 +112,12 @@ def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
             f"{log} and gets no time beside the top MLP, as {limit} is busy throughout; {needs} spreads it thin enough."
         )
     else:
-        need_sentence = f"{log} and gets {milliseconds(present.gate)} of each batch: it needs {needs}."
-    share = percent(abs(present.saved) / present.strict)
-    verb = "saves" if present.saved >= 0 else "costs"
-    bound_sentence = (
-        f"The bound of {batches_text(relaxation.bound)} {verb} {milliseconds(abs(present.saved))} ({share}) of a strict step."
-    )
-    slow_rate = relaxation.hundreds_below
+        need_sentence = f"{log} and gets {milliseconds(present.gate_seconds)} of each batch: it needs {needs}."
+    share = percent(abs(present.saved_seconds) / present.strict_step)
+    verb = "saves" if present.saved_seconds >= 0 else "costs"
+    saved_text = milliseconds(abs(present.saved_seconds))
+    bound_sentence = f"The bound of {batches_text(relaxation.bound)} {verb} {saved_text} ({share}) of a strict step."
+    slow_rate = relaxation.hundred_batches_rate
     slower = (
         f"Below {figure(slow_rate / GB, 'GB/s')} it needs {HUNDRED_BATCHES} batches and more." if slow_rate is not None else ""
     )
@@ -136,13 +139,13 @@ def batches_text(batches: int) -> str:
 
 
 def _fast_log_sentence(relaxation: Relaxation) -> str:
-    if relaxation.enough is None:
-        last_point = [point for point in relaxation.curves if point.limit == relaxation.now.limit][-1]
-        loss_text = milliseconds(last_point.strict - last_point.unlimited)
+    if relaxation.sufficient_rate is None:
+        last_point = [point for point in relaxation.curves if point.limit == relaxation.present_log.limit][-1]
+        loss_text = milliseconds(last_point.strict_step - last_point.unlimited_step)
         return f"Even at {exact(FASTEST)} GB/s a strict log costs {loss_text} a batch, as it can only begin after the row log."
     return (
-        f"From {figure(relaxation.enough / GB, 'GB/s')} on, a strict log is as fast and relaxing pays nothing."
-        if relaxation.now.pays
+        f"From {figure(relaxation.sufficient_rate / GB, 'GB/s')} on, a strict log is as fast and relaxing pays nothing."
+        if relaxation.present_log.pays
         else ""
     )
 
@@ -153,24 +156,24 @@ def saturation_sentence(saturation: Saturation) -> str:
     It ends with the work that hides the link.
     """
     title = load_variant("systems", saturation.system).title
-    if saturation.enough is None:
+    if saturation.sufficient_bandwidth is None:
         limit_text, start_text = (
             f"each doubling of the CXL link, as far as it goes, saves {percent(GAIN)} or more",
             f"At {exact(WIDEST_LINK)} GB/s",
         )
     else:
         enough_text = (
-            f"already at {exact(saturation.enough)} GB/s"
-            if saturation.enough == LOWEST
-            else f"from {figure(saturation.enough, 'GB/s')} on"
+            f"already at {exact(saturation.sufficient_bandwidth)} GB/s"
+            if saturation.sufficient_bandwidth == LOWEST
+            else f"from {figure(saturation.sufficient_bandwidth, 'GB/s')} on"
         )
         limit_text, start_text = f"{enough_text}, doubling the CXL link saves less than {percent(GAIN)}", "Then"
-    exposed = f"{milliseconds(saturation.exposed)} of {milliseconds(saturation.step)}"
+    exposed = f"{milliseconds(saturation.exposed_seconds)} of {milliseconds(saturation.step)}"
     pace = f"{saturation.stage} on {saturation.device} is exposed for {exposed}"
-    waited = f"waited for {milliseconds(saturation.waits)}" if saturation.waits else "nobody waits for it"
-    link = f"the link is busy for {milliseconds(saturation.busy)} and {waited}"
+    waited = f"waited for {milliseconds(saturation.wait_seconds)}" if saturation.wait_seconds else "nobody waits for it"
+    link = f"the link is busy for {milliseconds(saturation.busy_seconds)} and {waited}"
     parts = ", ".join(
-        f"{milliseconds(link_task.busy - link_task.exposed)} of {link_task.task} {link_task.hidden_by}"
-        for link_task in saturation.hidden[:2]
+        f"{milliseconds(link_task.busy_seconds - link_task.exposed_seconds)} of {link_task.task} {link_task.hidden_by}"
+        for link_task in saturation.hidden_tasks[:2]
     )
     return f"{title}: {limit_text}. {start_text} {pace}; {link}" + (f"; hidden are {parts}." if parts else ".")

@@ -47,7 +47,7 @@ def _amount(cost: BatchCost, metric: str) -> float:
 
 def finding(decomposition: Decomposition, metric: str) -> str:
     """Return a batch's first and last amount, and the change in percent."""
-    start, end, unit = _amount(decomposition.start, metric), _amount(decomposition.end, metric), UNITS[metric]
+    start, end, unit = _amount(decomposition.start_cost, metric), _amount(decomposition.end_cost, metric), UNITS[metric]
     change = f"{percent(abs(1 - end / start))} {'less' if end <= start else 'more'}"
     return f"From {result_text(start, unit)} to {result_text(end, f'{unit} a batch')}, {change}."
 
@@ -57,10 +57,10 @@ def waterfall(decomposition: Decomposition, metric: str) -> pd.DataFrame:
 
     `system` is the system that a step leads to; `costs` says whether the step adds.
     """
-    total = _amount(decomposition.start, metric)
-    rows = [_end_bar("pmem", decomposition.start, metric, "Where the way begins")]
+    total = _amount(decomposition.start_cost, metric)
+    rows = [_end_bar("pmem", decomposition.start_cost, metric, "Where the way begins")]
     for step in decomposition.steps:
-        cost_before, cost_after = _amount(step.before, metric), _amount(step.after, metric)
+        cost_before, cost_after = _amount(step.cost_before, metric), _amount(step.cost_after, metric)
         change = cost_after - cost_before
         share = f" ({'+' * (change > 0)}{percent(change / total)})" if abs(change) >= 0.005 * total else ""
         label = "not taken" if step.refused else f"{signed(change, UNITS[metric])}{share}"
@@ -71,11 +71,11 @@ def waterfall(decomposition: Decomposition, metric: str) -> pd.DataFrame:
                 "low": min(cost_before, cost_after),
                 "high": max(cost_before, cost_after),
                 "label": label,
-                "says": step.refused or step.says,
+                "says": step.refused or step.description,
                 "costs": cost_after > cost_before * (1 + 1e-9),
             }
         )
-    return pd.DataFrame([*rows, _end_bar("cxl", decomposition.end, metric, "Where the way ends")])
+    return pd.DataFrame([*rows, _end_bar("cxl", decomposition.end_cost, metric, "Where the way ends")])
 
 
 def _end_bar(system: str, cost: BatchCost, metric: str, description: str) -> dict[str, object]:
@@ -91,16 +91,16 @@ def steps(decomposition: Decomposition) -> pd.DataFrame:
             {
                 "Step": step.name,
                 "Leads to": step.scenario.system,
-                "Before [ms]": step.before.seconds / MS,
-                "After [ms]": step.after.seconds / MS,
+                "Before [ms]": step.cost_before.seconds / MS,
+                "After [ms]": step.cost_after.seconds / MS,
                 "Saved [ms]": step.saved.seconds / MS,
-                "Saved [% of pmem]": 100 * step.saved.seconds / decomposition.start.seconds,
+                "Saved [% of pmem]": 100 * step.saved.seconds / decomposition.start_cost.seconds,
                 "Factor": step.factor,
                 "Saved, other order [ms]": step.swapped.saved.seconds / MS if step.swapped else None,
                 "Saved, mean of orders [ms]": step.mean_seconds / MS,
                 "Saved [J]": step.saved.joules,
                 "Saved, other order [J]": step.swapped.saved.joules if step.swapped else None,
-                "What changes": step.refused or step.says,
+                "What changes": step.refused or step.description,
             }
             for step in decomposition.steps
         ]
@@ -109,19 +109,19 @@ def steps(decomposition: Decomposition) -> pd.DataFrame:
 
 def logs(relaxation: Relaxation) -> pd.DataFrame:
     """Return one row a log bandwidth: the present one first, then both curves."""
-    named_points = [("This machine", relaxation.now), *((LOG_ENDS[point.limit], point) for point in relaxation.curves)]
+    named_points = [("This machine", relaxation.present_log), *((LOG_ENDS[point.limit], point) for point in relaxation.curves)]
     return pd.DataFrame(
         [
             {
                 "Curve": curve,
                 "Log bandwidth [GB/s]": point.rate / GB,
-                "Staleness needed [batches]": point.needed,
-                "One log [ms]": point.writing / MS,
-                "Its time in a batch [ms]": point.gate / MS,
+                "Staleness needed [batches]": point.needed_bound,
+                "One log [ms]": point.write_seconds / MS,
+                "Its time in a batch [ms]": point.gate_seconds / MS,
                 "One log [batches]": None if isinf(point.batches) else point.batches,
-                "Strict step [ms]": point.strict / MS,
-                "Step with the bound asked for [ms]": point.own / MS,
-                "Step at best [ms]": point.unlimited / MS,
+                "Strict step [ms]": point.strict_step / MS,
+                "Step with the bound asked for [ms]": point.own_step / MS,
+                "Step at best [ms]": point.unlimited_step / MS,
             }
             for curve, point in named_points
         ]
@@ -133,20 +133,24 @@ def staleness(relaxation: Relaxation) -> pd.DataFrame:
 
     Columns: curve, rate, needed, bound, now.
     """
-    rows = [(LOG_ENDS[point.limit], point.rate / GB, point.needed, False) for point in relaxation.curves]
-    rows.append((LOG_ENDS[relaxation.now.limit], relaxation.now.rate / GB, relaxation.now.needed, True))
+    rows = [(LOG_ENDS[point.limit], point.rate / GB, point.needed_bound, False) for point in relaxation.curves]
+    rows.append(
+        (LOG_ENDS[relaxation.present_log.limit], relaxation.present_log.rate / GB, relaxation.present_log.needed_bound, True)
+    )
     frame = pd.DataFrame(rows, columns=["curve", "rate", "needed", "now"])
     return frame[frame.needed > 0].assign(bound=relaxation.bound)
 
 
 def strict_and_relaxed(relaxation: Relaxation) -> pd.DataFrame:
     """Return step times of the present limit's curve: how, rate, step, now."""
-    points = [(point, False) for point in relaxation.curves if point.limit == relaxation.now.limit] + [(relaxation.now, True)]
+    points = [(point, False) for point in relaxation.curves if point.limit == relaxation.present_log.limit] + [
+        (relaxation.present_log, True)
+    ]
     relaxed = f"bound {relaxation.bound}"
     rows = [
         {"how": log_kind, "rate": point.rate / GB, "step": seconds / MS, "now": is_present}
         for point, is_present in points
-        for log_kind, seconds in (("strict", point.strict), (relaxed, point.own))[: 2 if relaxation.bound else 1]
+        for log_kind, seconds in (("strict", point.strict_step), (relaxed, point.own_step))[: 2 if relaxation.bound else 1]
     ]
     return pd.DataFrame(rows)
 
@@ -158,9 +162,9 @@ def links(saturations: tuple[Saturation, ...], scenario: Scenario) -> pd.DataFra
     """
     rows = [(saturation.system, *point, False) for saturation in saturations for point in saturation.curve]
     rows += [
-        (saturation.system, saturation.enough, saturation.at_enough, True)
+        (saturation.system, saturation.sufficient_bandwidth, saturation.step_at_sufficient, True)
         for saturation in saturations
-        if saturation.enough is not None
+        if saturation.sufficient_bandwidth is not None
     ]
     frame = pd.DataFrame(rows, columns=["system", "bandwidth", "step", "enough"])
     return frame.assign(step=frame.step / MS, present=payload_rate(sized_scenario(scenario).machine) / GB)
@@ -172,13 +176,13 @@ def link_task_rows(saturations: tuple[Saturation, ...]) -> pd.DataFrame:
         [
             {
                 "Training system": saturation.system,
-                "From [GB/s]": saturation.enough,
+                "From [GB/s]": saturation.sufficient_bandwidth,
                 "Task on the link": task.task,
-                "Busy [ms]": task.busy / MS,
-                "Waited for [ms]": task.exposed / MS,
+                "Busy [ms]": task.busy_seconds / MS,
+                "Waited for [ms]": task.exposed_seconds / MS,
                 "Hidden": task.hidden_by,
             }
             for saturation in saturations
-            for task in saturation.carried
+            for task in saturation.link_tasks
         ]
     )

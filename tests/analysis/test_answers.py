@@ -182,15 +182,15 @@ def test_of_a_grid_variance_shares_are_exact() -> None:
     expected = (("cxl_latency_ns", a, a + both), ("host_dram_channels", b, b), ("num_ssds", c, c + both))
     for name, alone, total in expected:
         share = by_path[f"machine.{name}"]
-        assert (share.alone, share.low, share.high) == pytest.approx((alone / whole,) * 3)
+        assert (share.alone_share, share.low, share.high) == pytest.approx((alone / whole,) * 3)
         assert share.total == pytest.approx(total / whole)
     assert variance_shares(sweep, found)[0].path == "machine.host_dram_channels"
 
 
 def test_points_without_a_number_are_left_out_and_a_flat_metric_hangs_on_nothing() -> None:
     sweep = Sweep(Scenario(), BOX[:1])
-    assert variance_shares(sweep, [None, 1.0, 1.0, 2.0])[0].alone == 1
-    assert variance_shares(sweep, [3.0] * 4)[0].alone == variance_shares(sweep, [None] * 4)[0].alone == 0
+    assert variance_shares(sweep, [None, 1.0, 1.0, 2.0])[0].alone_share == 1
+    assert variance_shares(sweep, [3.0] * 4)[0].alone_share == variance_shares(sweep, [None] * 4)[0].alone_share == 0
 
 
 @pytest.mark.parametrize("kind", ["random", "sobol"])
@@ -203,7 +203,7 @@ def test_of_a_sampling_the_interval_holds_the_true_share_and_a_knob_without_effe
     for path, true in (("machine.cxl_latency_ns", 0.2), ("machine.pcie_bandwidth_GBps", 0.8), ("system", 0.0)):
         share = by_path[path]
         assert share.low - 0.01 <= true <= share.high + 0.01 and share.high - share.low < 0.12, share
-        assert share.alone == pytest.approx(true, abs=0.03)
+        assert share.alone_share == pytest.approx(true, abs=0.03)
     assert by_path["system"].sentence(TIME) == "Training system explains less than 1 % of the variance of step time."
 
 
@@ -211,5 +211,5 @@ def test_few_points_do_not_make_a_knob_without_effect_explain_what_chance_does()
     axes = tuple(map(parse, ("machine.cxl_latency_ns=0:1", "machine.pcie_bandwidth_GBps=1:2")))
     sweep = Sweep(Scenario(), axes, sampling=Sampling("random", 150))
     by_path = {share.path: share for share in variance_shares(sweep, [one.machine.cxl_latency_ns for one in sweep])}
-    assert by_path["machine.pcie_bandwidth_GBps"].alone < 0.05  # 15 degrees of freedom among 149 would be 0.1
-    assert by_path["machine.cxl_latency_ns"].alone > 0.95
+    assert by_path["machine.pcie_bandwidth_GBps"].alone_share < 0.05  # 15 degrees of freedom among 149 would be 0.1
+    assert by_path["machine.cxl_latency_ns"].alone_share > 0.95

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.__main__ import main
-from engine.analysis.enough.drawn import Bands, DrawBand, bands
+from engine.analysis.enough.bands import Bands, DrawBand, bands
 from engine.analysis.enough.ladder import card_link, links_of, modules_of, search_ladder, search_near, spread_rungs
 from engine.analysis.enough.question import Candidate, Target, baseline_of, make_question
+from engine.analysis.enough.sentences import answer_sentences
 from engine.analysis.enough.smallest import Explorer, changes_of, choices_of, find_smallest, first_on_ladder
-from engine.analysis.enough.told import answer_sentences
 from engine.analysis.uncertainty import draws
 from engine.errors import BadInput, CannotRun
 from engine.estimate import estimate
@@ -58,7 +58,7 @@ def test_no_smaller_capacity_and_no_slower_link_meets_the_target(number):
     answer = answered(number)
     q, counts = answer.question, range(1, modules_of(answer.question.scenario) + 1)
     base = estimate(q.baseline.scenario).results[STEP] / 1e3
-    goal = (q.target.milliseconds or 0) / 1e3 or (1 + q.target.within) * base
+    goal = (q.target.milliseconds or 0) / 1e3 or (1 + q.target.tolerance) * base
     assert q.goal == pytest.approx(goal, rel=1e-8)
     if answer.capacity.meets:
         assert answer.capacity.machine.modules == first(counts, lambda count: alone(q, count, None)[0] <= goal)
@@ -76,10 +76,10 @@ def test_no_smaller_capacity_and_no_slower_link_meets_the_target(number):
 @each("number", range(len(CASES)), few=1)
 def test_no_cheaper_machine_meets_the_target_over_any_link_and_with_any_choice(number):
     answer = answered(number)
-    q, best = answer.question, answer.both.machine
-    assert answer.both.meets and len(choices_of(q)) == 4
+    q, best = answer.question, answer.cheapest.machine
+    assert answer.cheapest.meets and len(choices_of(q)) == 4
     links = links_of(q.scenario)
-    choice = tuple((path, best.changes[path]) for path in answer.toggled)
+    choice = tuple((path, best.changes[path]) for path in answer.switched)
     assert alone(q, best.modules, best.gbps, choice) == pytest.approx((best.seconds, best.dollars), rel=1e-12)
     assert best.seconds <= q.goal
     for other in choices_of(q):
@@ -106,8 +106,8 @@ def test_modules_with_links_of_their_own_bring_as_many_and_the_links_are_paid():
 def test_out_of_reach_the_machine_is_the_cheapest_of_those_as_near_as_any():
     scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl", NEAR: False})
     answer = find_smallest(make_question(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01)))
-    best, choice = answer.both.machine, tuple((path, answer.both.machine.changes[path]) for path in answer.toggled)
-    assert not answer.both.meets
+    best, choice = answer.cheapest.machine, tuple((path, answer.cheapest.machine.changes[path]) for path in answer.switched)
+    assert not answer.cheapest.meets
     fastest = min(alone(answer.question, best.modules, gbps, choice)[0] for gbps in links_of(scenario)[::7])
     assert best.seconds <= 1.0101 * fastest and best.gbps < links_of(scenario)[-1]
 
@@ -125,9 +125,9 @@ def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_o
         (near,) = search_near(start % len(values), range(1, len(values) + 1), seconds, [goal])
         for found in (wide, near):
             if sorted(steps, reverse=True) == values:
-                assert found.first == (meeting[0] if meeting else None)
-            elif found.first is not None:
-                assert found.first in meeting and (found.first == 0 or found.first - 1 not in meeting)
+                assert found.first_rung == (meeting[0] if meeting else None)
+            elif found.first_rung is not None:
+                assert found.first_rung in meeting and (found.first_rung == 0 or found.first_rung - 1 not in meeting)
             else:
                 assert not {0, len(values) - 1} & {*meeting}
 
@@ -135,7 +135,7 @@ def test_of_falling_steps_the_first_that_meets_the_goal_is_found_and_of_others_o
 def test_rungs_far_from_the_first_are_found_in_few_steps_where_rates_make_the_seconds():
     for first in (3, 61, 500, 2000):
         trace = search_near(61, range(1, 3000), lambda pairs, n=first: [4 + n / (rung + 1) for _, rung in pairs], [5.0])[0]
-        assert trace.first == first - 1 and len(trace.seconds) <= 7
+        assert trace.first_rung == first - 1 and len(trace.seconds) <= 7
 
 
 def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
@@ -149,9 +149,9 @@ def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
     }
     explorer = Explorer(q, made, {one: candidate.seconds for one, candidate in made.items()})
     found = first_on_ladder(explorer, ladder)
-    assert found.meets and found.machine.modules == 3 and found.below.modules == 2
-    assert [one.modules for one in found.worse] == [4, 6]
-    assert first_on_ladder(explorer, ladder[:4]).worse is None
+    assert found.meets and found.machine.modules == 3 and found.next_smaller.modules == 2
+    assert [one.modules for one in found.larger_but_slower] == [4, 6]
+    assert first_on_ladder(explorer, ladder[:4]).larger_but_slower is None
 
 
 @pytest.mark.slow
@@ -159,16 +159,16 @@ def test_where_more_is_worse_the_answer_says_so_and_stays_the_smallest():
 def test_a_band_is_that_of_each_draw_searched_alone(number):
     answer, samples = answered(number), 6
     q, found = answer.question, bands(answer, samples)
-    best = with_values(q.scenario, answer.both.machine.changes)
+    best = with_values(q.scenario, answer.cheapest.machine.changes)
     base = q.baseline.scenario
     counts = []
     for draw in draws(q.scenario, samples, best, base):
         assumed = {"machine.assume": tuple(draw.items())}
-        goal = (1 + q.target.within) * estimate(with_values(base, assumed)).results[STEP]
+        goal = (1 + q.target.tolerance) * estimate(with_values(base, assumed)).results[STEP]
         steps = (estimate(with_values(best, {CAPACITY: None, **changes_of(q, n, None, ()), **assumed})) for n in range(1, 1500))
         counts.append(next((n + 1 for n, one in enumerate(steps) if one.ran and one.results[STEP] <= goal), np.inf))
     low, high = np.quantile(counts, (0.05, 0.95), method="nearest")
-    assert (found.both.low, found.both.high) == (low, high)
+    assert (found.cheapest.low, found.cheapest.high) == (low, high)
 
 
 def test_draws_are_those_of_the_bands_and_others_add_their_own_constants():
@@ -182,10 +182,10 @@ def test_a_target_out_of_reach_says_how_near_one_gets_and_what_limits():
     scenario = with_values(preset("optane-rm3").scenario, {"system": "cxl"})
     q = make_question(scenario, baseline_of(scenario, "dram"), Target(milliseconds=0.01))
     answer = find_smallest(q)
-    said, machine = answer_sentences(answer, bands(answer, 4)), answer.both.machine
-    assert not (answer.capacity.meets or answer.bandwidth.meets or answer.both.meets) and said.why == ""
-    assert f"{machine.seconds / 1e-5:.3g} times the target" in said.both and "9 of 10 draws" in said.both
-    assert machine.result.finding in said.both and "no capacity up to" in said.capacity and "no link up to" in said.bandwidth
+    said, machine = answer_sentences(answer, bands(answer, 4)), answer.cheapest.machine
+    assert not (answer.capacity.meets or answer.bandwidth.meets or answer.cheapest.meets) and said.reason == ""
+    assert f"{machine.seconds / 1e-5:.3g} times the target" in said.cheapest and "9 of 10 draws" in said.cheapest
+    assert machine.result.finding in said.cheapest and "no capacity up to" in said.capacity and "no link up to" in said.bandwidth
 
 
 def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
@@ -193,7 +193,7 @@ def test_a_baseline_that_cannot_run_is_refused_unless_the_step_is_given():
     with pytest.raises(CannotRun, match=r"The baseline, system dram, cannot run: machine.num_gpus=8"):
         make_question(scenario, baseline_of(scenario, "dram"), Target(0.1))
     answer = find_smallest(make_question(scenario, baseline_of(scenario, "dram"), Target(milliseconds=1e4)))
-    assert answer.both.meets and answer_sentences(answer, bands(answer, 4)).both.startswith(
+    assert answer.cheapest.meets and answer_sentences(answer, bands(answer, 4)).cheapest.startswith(
         "Cheapest at 10,000 ms a batch or less: "
     )
 
@@ -207,7 +207,8 @@ def test_a_baseline_gets_the_dram_that_its_tables_take_and_its_own_policies():
     assert estimate(base).ran and sized_scenario(base).machine.expander_dram_GiB == 6 * 96
     assert not estimate(with_values(base, {"machine.expander_dram_GiB": 6.0 * 64})).ran
     assert (
-        "; the baseline, system dram, takes " in answer_sentences(find_smallest(make_question(scenario, base, Target(5.0)))).now
+        "; the baseline, system dram, takes "
+        in answer_sentences(find_smallest(make_question(scenario, base, Target(5.0)))).present
     )
 
 
@@ -238,11 +239,11 @@ def test_modules_of_several_nodes_are_told_for_each():
 @each("number", range(len(CASES)), few=2)
 def test_the_smallest_age_of_the_log_and_each_choice_are_as_estimates_say(number):
     answer = answered(number)
-    q, best = answer.question, answer.both.machine
+    q, best = answer.question, answer.cheapest.machine
     for bound, one in answer.staleness.items():
         step = estimate(with_values(q.scenario, {**best.changes, BOUND: bound})).results[STEP]
         assert one.seconds == pytest.approx(step / 1e3, rel=1e-12)
-    for path, one in answer.toggled.items():
+    for path, one in answer.switched.items():
         step = estimate(with_values(q.scenario, {**best.changes, path: not best.changes[path]})).results[STEP]
         assert one.seconds == pytest.approx(step / 1e3, rel=1e-12)
         others = [found for choice, found in answer.choices.items() if dict(choice)[path] != best.changes[path]]
@@ -250,7 +251,7 @@ def test_the_smallest_age_of_the_log_and_each_choice_are_as_estimates_say(number
         assert ("not needed" in said or "may be on" in said) == any(found.meets for found in others)
 
 
-@each("target", [{"within": -1.0}, {"within": float("nan")}, {"milliseconds": 0.0}, {"milliseconds": float("inf")}], few=4)
+@each("target", [{"tolerance": -1.0}, {"tolerance": float("nan")}, {"milliseconds": 0.0}, {"milliseconds": float("inf")}], few=4)
 def test_a_target_that_no_step_can_meet_is_refused(target):
     with pytest.raises(BadInput, match="no target; choose"):
         Target(**target)
@@ -269,7 +270,7 @@ def test_a_target_that_no_step_can_meet_is_refused(target):
 )
 def test_a_band_is_told_beside_its_modules_and_what_is_out_of_range_in_words(low, high, said):
     answer = answered(0)
-    assert f"; {said} in 9 of 10 draws)" in answer_sentences(answer, Bands(None, None, DrawBand(low, high))).both
+    assert f"; {said} in 9 of 10 draws)" in answer_sentences(answer, Bands(None, None, DrawBand(low, high))).cheapest
 
 
 @each(
@@ -283,7 +284,7 @@ def test_a_band_is_told_beside_its_modules_and_what_is_out_of_range_in_words(low
     few=4,
 )
 def test_a_target_is_told_against_the_baseline_by_its_title(target, said):
-    assert target.against("dram") == said
+    assert target.target_text("dram") == said
 
 
 def test_a_link_as_fast_as_a_card_is_told_as_that_card():
@@ -292,7 +293,9 @@ def test_a_link_as_fast_as_a_card_is_told_as_that_card():
     name, own = card_link(answer.question.scenario, 13.0 / 1.02)
     for gbps, said in ((own, f"{own:.3g} GB/s each ({name})"), (own / 4, f"({name} has {own:.3g} GB/s)")):
         machine = replace(found.machine, gbps=gbps)
-        assert said in answer_sentences(replace(answer, bandwidth=replace(found, machine=machine, worse=None))).bandwidth
+        assert (
+            said in answer_sentences(replace(answer, bandwidth=replace(found, machine=machine, larger_but_slower=None))).bandwidth
+        )
 
 
 @pytest.mark.slow

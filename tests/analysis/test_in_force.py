@@ -43,10 +43,10 @@ def test_every_automatic_knob_says_what_is_in_force_and_giving_it_changes_nothin
     before = outcome(base)
     for path in OPTIONAL:
         found, told = find_automatic_value(base, path), automatic_caption(base, path)
-        assert len(found.why) > 5 and told.startswith("auto: ") and told.endswith(f"{found.why}."), path
-        if found.value is None:
+        assert len(found.reason) > 5 and told.startswith("auto: ") and told.endswith(f"{found.reason}."), path
+        if found.setting is None:
             continue
-        given = with_values(base, {path: found.value})
+        given = with_values(base, {path: found.setting})
         assert find_automatic_value(given, path) == found, path
         after = outcome(given)
         assert equal_results(before[0], after[0]) and (before[1].split("=")[0], before[2]) == (
@@ -76,19 +76,19 @@ def test_a_link_in_force_is_that_of_the_module_or_card_that_brings_it(knobs, pat
 
 def test_a_rate_and_a_checkpoint_period_in_force_are_those_of_faults_and_campaigns():
     base = with_values(Scenario(), {"faults.rates": "llama3", "faults.machines": 2048})
-    hours = find_automatic_value(base, "faults.gpu_crash_mtbf_hours").value
+    hours = find_automatic_value(base, "faults.gpu_crash_mtbf_hours").setting
     assert hours == pytest.approx(16384 * 1296 / 262)
     assert class_mtbf(with_values(base, {"faults.gpu_crash_mtbf_hours": hours}), "gpu-crash") == pytest.approx(hours * 3600)
     mean = fault_stream.rollback_mtbf(fault_stream.hazards_of(base))
     best, _ = campaign_terms(base, "periodic-full", mean)
-    given, _ = campaign_terms(base, "periodic-full", mean, 60 * find_automatic_value(base, "policy.checkpoint_minutes").value)
+    given, _ = campaign_terms(base, "periodic-full", mean, 60 * find_automatic_value(base, "policy.checkpoint_minutes").setting)
     assert given.plan == best.plan
     none = find_automatic_value(with_values(base, {"policy.protection": "undo"}), "policy.checkpoint_minutes")
-    assert none.value is None and "no period" in none.why
+    assert none.setting is None and "no period" in none.reason
 
 
 def test_a_system_without_the_part_has_no_value_and_says_so():
-    assert find_automatic_value(with_values(Scenario(), {"system": "dram"}), CAPACITY).value is None
+    assert find_automatic_value(with_values(Scenario(), {"system": "dram"}), CAPACITY).setting is None
     assert "uses no persistent memory" in automatic_caption(with_values(Scenario(), {"system": "dram"}), CAPACITY)
     assert modules_text(with_values(Scenario(), {"system": "dram", CAPACITY: 512.0})) == ""
 

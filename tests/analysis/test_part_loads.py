@@ -17,12 +17,12 @@ def test_each_parts_work_is_its_tables_and_sums_to_the_whole():
     found, unique = part_loads(s), expected_accesses(s).unique_rows
     assert [one.lookups for one in found.loads] == [BATCH * 2, BATCH * 8, BATCH]
     assert [one.rows for one in found.loads] == pytest.approx([unique[0], unique[1] + unique[2], unique[3]])
-    assert [one.held for one in found.loads] == [4 * DIM * rows for rows in (ROWS[0], ROWS[1] + ROWS[2], ROWS[3])]
+    assert [one.table_bytes for one in found.loads] == [4 * DIM * rows for rows in (ROWS[0], ROWS[1] + ROWS[2], ROWS[3])]
     # Part 1 sends the vectors of two tables for two thirds of the samples, more than it gets of two for one third.
     vectors, indices = 2 * BATCH * 2 / 3 * DIM * 4, 8 * 8 * BATCH * 2 / 3
-    assert found.loads[1].exchanged == pytest.approx(2 * vectors + indices)
-    assert found.slowest.part == 1 and sum(found.slowest.seconds) == found.times * found.even
-    assert [(one.part, sum(one.seconds) > found.even) for one in found.loads] == [(0, False), (1, True), (2, False)]
+    assert found.loads[1].exchange_bytes == pytest.approx(2 * vectors + indices)
+    assert found.slowest.part == 1 and sum(found.slowest.seconds) == found.slowdown * found.even_seconds
+    assert [(one.part, sum(one.seconds) > found.even_seconds) for one in found.loads] == [(0, False), (1, True), (2, False)]
 
 
 def test_what_balance_would_bring_is_the_difference_of_two_estimates():
@@ -43,8 +43,8 @@ def test_parts_have_the_name_of_what_they_are(system, title):
         **{"system": system, **many, "machine.pmem_module_GB": 1.0, "machine.pmem_capacity_GB": 4.0, SHARDING: "table-wise"}
     )
     found = part_loads(s)
-    assert has_divided_tables(s) and found.title == title and len(found.loads) == found.number
-    assert found.times >= 1
+    assert has_divided_tables(s) and found.title == title and len(found.loads) == found.num_parts
+    assert found.slowdown >= 1
     plain = with_values(s, {SHARDING: "interleaved"})
     assert balance_sentence(part_loads(plain)) == f"Every {title} has an even share of all tables: perfect balance."
 

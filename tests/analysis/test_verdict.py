@@ -35,7 +35,11 @@ def test_a_verdict_holds_on_one_side_of_where_it_turns_and_no_other_constant_tur
         assert all(signs) == (name not in found), name
         if name in found:
             near, turn = 0.002 * (constant.high - constant.low), found[name]
-            inside, outside = (turn.at + near, turn.at - near) if turn.above else (turn.at - near, turn.at + near)
+            inside, outside = (
+                (turn.turning_value + near, turn.turning_value - near)
+                if turn.holds_above
+                else (turn.turning_value - near, turn.turning_value + near)
+            )
             assert ahead(one, other, metric, **{name: inside}) * own > 0 > ahead(one, other, metric, **{name: outside}) * own
 
 
@@ -45,10 +49,14 @@ def test_a_verdict_that_no_constant_turns_holds_over_each_whole_range():
 
 def test_the_page_says_while_what_a_comparison_holds():
     scenario = under("cxl")
-    told = questions.result_bands(scenario, under("cpu-gpu"))[STEP].story[-1]
+    told = questions.result_bands(scenario, under("cpu-gpu"))[STEP].sentences[-1]
     assert told.startswith("That it is more, or less, than under CPU-GPU holds while ")
     steps = [estimate(one).results[STEP] for one in (scenario, under("cpu-gpu"))]
     assert steps[0] < steps[1]  # so it is less while the host's software, which cpu-gpu waits for, takes long
     assert "host.embedding-software-per-batch is above" in told and "us (range: 100 to 5,000)" in told
-    assert questions.result_bands(scenario, under("dram"))[STEP].story[-1].endswith("holds over each constant's whole range.")
-    assert len(questions.result_bands(scenario)[STEP].story) == len(questions.result_bands(scenario, scenario)[STEP].story) == 3
+    assert questions.result_bands(scenario, under("dram"))[STEP].sentences[-1].endswith("holds over each constant's whole range.")
+    assert (
+        len(questions.result_bands(scenario)[STEP].sentences)
+        == len(questions.result_bands(scenario, scenario)[STEP].sentences)
+        == 3
+    )

@@ -22,11 +22,11 @@ def test_workers_are_counted_as_joblib_does() -> None:
 
 def test_percent_and_share_are_one_target_by_two_names() -> None:
     for percent in (10, "10%", " 10 % ", Decimal(10), np.float32(10)):
-        assert amounts.target(percent, None, None).within == 0.1
-    assert amounts.target(None, None, None).within == 0.1
+        assert amounts.target(percent, None, None).tolerance == 0.1
+    assert amounts.target(None, None, None).tolerance == 0.1
     for share, percent in ((0.1, "10 %"), ("10%", "10 %"), (10, "1,000 %")):
         with pytest.warns(DeprecationWarning, match=rf"within={share!r} is a share, {percent}, .*; write within_percent="):
-            assert amounts.target(None, share, None).within == float(percent.replace(",", "").removesuffix(" %")) / 100
+            assert amounts.target(None, share, None).tolerance == float(percent.replace(",", "").removesuffix(" %")) / 100
 
 
 def test_the_warning_points_at_the_script() -> None:

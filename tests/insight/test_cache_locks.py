@@ -22,11 +22,11 @@ def test_points_are_what_a_batch_of_that_cache_misses_and_refuses(knobs):
     unique = expected_accesses(s).unique_rows[:13].sum() if "policy.kernel" in knobs else expected_accesses(s).unique_rows.sum()
     for point in (points[2], points[7], points[-1]):
         amounts = expected_amounts(settle(with_values(s, {"policy.cache_load_factor": point.share})))
-        assert float(amounts.misses[0]) / unique == pytest.approx(point.missing)
+        assert float(amounts.misses[0]) / unique == pytest.approx(point.missed)
         assert float(amounts.refused[0]) / unique == pytest.approx(point.refused, abs=1e-9)
         assert amounts.hit_rate == pytest.approx(point.hit_rate)
     assert [point.refused for point in points] == sorted((point.refused for point in points), reverse=True)
-    assert all(0 <= point.refused <= point.missing + 1e-9 <= 1 + 1e-6 for point in points)
+    assert all(0 <= point.refused <= point.missed + 1e-9 <= 1 + 1e-6 for point in points)
 
 
 def test_the_knee_is_where_a_hundredth_of_a_batchs_rows_is_refused():

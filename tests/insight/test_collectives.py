@@ -55,8 +55,8 @@ def test_how_far_each_published_point_is_off_follows_from_the_constants_by_hand(
         assert {one.gpus: one.published for one in own} == {gpus: published for gpus, (published, _) in points.items()}
         for point in own:
             published, ours = points[point.gpus]
-            assert point.miss == pytest.approx(ours / published - 1, rel=1e-9), name
-    percents = [round(100 * point.miss, 1) for name in hand for point in found()[name].points]
+            assert point.relative_error == pytest.approx(ours / published - 1, rel=1e-9), name
+    percents = [round(100 * point.relative_error, 1) for name in hand for point in found()[name].points]
     assert percents == [-13.5, -38.4, -14.0, 98.1]
 
 
@@ -72,7 +72,7 @@ def test_set_ups_are_those_of_the_claims_and_so_are_the_published_steps():
         machine, samples = scenario.machine, scenario.data.batch_size // scenario.machine.num_gpus
         point = shares[machine.num_gpus]
         assert scenario.policy.sharding == "row-wise" and point.network == machine.network
-        assert point.ours == pytest.approx(100 * card_share(machine, samples)) and not point.fitted
+        assert point.simulated_value == pytest.approx(100 * card_share(machine, samples)) and not point.fitted
 
 
 @each(("name", "network"), [(ALL_REDUCE, "efa"), (ALL_TO_ALL, "efa"), (STEP, "infiniband")])
@@ -83,7 +83,9 @@ def test_a_lower_network_utilisation_lowers_each_curve_beyond_a_node_and_no_publ
     ):
         assert low == pytest.approx(high) if gpus <= 8 else low < 0.95 * high
     assert [one.published for one in before.points] == [one.published for one in after.points]
-    assert all(one.miss < other.miss for one, other in zip(after.points, before.points, strict=True) if one.gpus > 8)
+    assert all(
+        one.relative_error < other.relative_error for one, other in zip(after.points, before.points, strict=True) if one.gpus > 8
+    )
 
 
 def test_longer_messages_and_a_cheaper_one_bring_a_share_nearer_to_the_utilisation():
@@ -108,6 +110,6 @@ def test_each_comparison_has_all_networks_from_few_gpus_to_128_and_each_point_a_
         assert all(point.source for point in comparison.points)
     first, second = found()[ALL_REDUCE].points
     assert "NVIDIA/nccl, issue 527" in first.source and "assumed" in second.source and second.assumed
-    others = found()[ALL_REDUCE].others(second)
+    others = found()[ALL_REDUCE].other_errors(second)
     assert others == pytest.approx({"infiniband": all_reduce(2, 0.9, 5.6) / 57 - 1, "roce": all_reduce(2, 0.56, 5.6) / 57 - 1})
-    assert found()[ALL_REDUCE].others(first) == {}
+    assert found()[ALL_REDUCE].other_errors(first) == {}

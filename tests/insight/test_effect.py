@@ -118,7 +118,7 @@ def shows_in_a_full_run(path):
     if KNOBS[path].acts == "campaign":
         asked = with_values(TINY, {"run.batches": 10, "faults.power_loss_mtbf_hours": 10.0})
         return any(
-            campaigns.simulate_campaigns(other).protected != campaigns.simulate_campaigns(asked).protected
+            campaigns.simulate_campaigns(other).protections != campaigns.simulate_campaigns(asked).protections
             for other in moved_scenarios(asked, KNOBS[path])
         )
     if KNOBS[path].acts == "running costs":

@@ -10,7 +10,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import BadFile
-from engine.insight.fitting import told
+from engine.insight.fitting import reports
 from engine.insight.fitting.counting import LookupCounts, blocks, count_table, held_back_shares
 from engine.insight.fitting.fit import GeneratorFit, fit_file, lookups_of
 from engine.insight.fitting.law import fit_law
@@ -50,7 +50,7 @@ def test_the_law_that_lookups_were_drawn_from_is_found_and_the_rows_that_they_ha
 ) -> None:
     counts = np.bincount(drawn(s, q, hottest, once, rows, 600_000))
     found = fit_law(counts, int(np.count_nonzero(counts)), True)
-    assert found.rows == pytest.approx(rows, rel=0.15) and found.hottest == pytest.approx(hottest, abs=0.002)
+    assert found.rows == pytest.approx(rows, rel=0.15) and found.hottest_share == pytest.approx(hottest, abs=0.002)
     hottest_rows = [1, 10, 100, 1000, 10_000, 100_000]
     true, own = (spectrum(law) for law in (zipf(s, q, hottest, once, rows), zipf(*found.knobs(), found.rows)))
     assert head_mass(own, hottest_rows) == pytest.approx(head_mass(true, hottest_rows), abs=0.008)
@@ -78,10 +78,10 @@ def test_locality_and_clicks_are_found(fitted: GeneratorFit) -> None:
 
 
 def test_held_back_blocks_agree_where_the_form_fits_and_a_warning_names_the_table_where_it_does_not(fitted: GeneratorFit) -> None:
-    assert fitted.tables[0].file.apart(fitted.tables[0].fit) < 0.02
-    words = " ".join(told.fit_warnings(fitted))
+    assert fitted.tables[0].file_shares.largest_gap(fitted.tables[0].fit_shares) < 0.02
+    words = " ".join(reports.fit_warnings(fitted))
     assert "does not fit 1 of 3 tables" in words and "in table 3 by" in words
-    assert not any("hang together" in sentence or "samples were counted" in sentence for sentence in told.fit_warnings(fitted))
+    assert not any("hang together" in sentence or "samples were counted" in sentence for sentence in reports.fit_warnings(fitted))
 
 
 def test_the_scenario_has_the_tables_of_the_file_and_goes_through_a_file_and_a_link(fitted: GeneratorFit, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_the_scenario_has_the_tables_of_the_file_and_goes_through_a_file_and_a_l
     one = fitted.scenario(base)
     assert one.model.num_tables == 3 and one.model.bottom_mlp == (1, *base.model.bottom_mlp[1:])
     assert [law.rows for law in popularities(one)] == [table.law.rows for table in fitted.tables]
-    (tmp_path / "fit.toml").write_text(told.scenario_toml(fitted, base, "tiny"))
+    (tmp_path / "fit.toml").write_text(reports.scenario_toml(fitted, base, "tiny"))
     assert scenario_file(tmp_path / "fit.toml") == one
 
 
@@ -110,7 +110,9 @@ def test_held_back_blocks_are_counted_as_pandas_counts() -> None:
 def test_fields_that_hang_together_are_named() -> None:
     one = drawn(1.1, 2.0, 0.0, 0.0, 3000, 30_000)
     found = fit_file(recorded(one, 7 * one + 1))
-    assert found.together == pytest.approx(1.0) and any("hang together" in sentence for sentence in told.fit_warnings(found))
+    assert found.rarity_correlation == pytest.approx(1.0) and any(
+        "hang together" in sentence for sentence in reports.fit_warnings(found)
+    )
 
 
 def test_rows_that_are_numbers_are_as_many_as_the_largest_says() -> None:
@@ -128,11 +130,11 @@ def test_a_traces_bag_lengths_come_back_as_their_spread_and_a_law_of_others_is_w
         assert table.bags.empty == (row == 0).mean() == pytest.approx(table.bags.generated_empty, abs=0.02)
     given = found.scenario(TINY).data.bag_length_cv
     assert given == tuple(table.bags.length_cv for table in found.tables) and given[2] == 0
-    assert not any("Bag lengths" in sentence for sentence in told.fit_warnings(found))
+    assert not any("Bag lengths" in sentence for sentence in reports.fit_warnings(found))
     all_or_none = np.where(random.random((1, 4000)) < 0.4, 0, 10)  # the law of this spread has (2 / 8)^2 empty
     a_trace(tmp_path / "o.pt", all_or_none, random.integers(0, 50, int(all_or_none.sum())))
     other = fit_file(lookups_of(tmp_path / "o.pt"))
-    told_of = next(sentence for sentence in told.fit_warnings(other) if "Bag lengths" in sentence)
+    told_of = next(sentence for sentence in reports.fit_warnings(other) if "Bag lengths" in sentence)
     assert told_of.startswith("Bag lengths of 1 tables follow another law") and "5.95 % as generated" in told_of
 
 
@@ -140,7 +142,7 @@ def test_a_trace_gives_tables_and_mean_bags_and_keeps_the_dense_features_of_the_
     a_trace(tmp_path / "t.pt", LENGTHS, INDICES)
     found = fit_file(lookups_of(tmp_path / "t.pt"))
     assert [table.bags.pooling for table in found.tables] == [max(round(row.sum() / 40), 1) for row in LENGTHS]
-    assert found.click_rate is None and "without labels" in " ".join(told.fit_warnings(found))
+    assert found.click_rate is None and "without labels" in " ".join(reports.fit_warnings(found))
     assert found.scenario(TINY).model.bottom_mlp == TINY.model.bottom_mlp
     a_trace(tmp_path / "none.pt", LENGTHS * [[1], [0], [1]], INDICES[: int(LENGTHS[[0, 2]].sum())])
     empty = fit_file(lookups_of(tmp_path / "none.pt"))

@@ -74,14 +74,14 @@ def test_both_orders_of_a_pair_save_the_same_together(name):
         assert one.swapped.saved.seconds + two.swapped.saved.seconds == pytest.approx(both, abs=1e-12)
         assert one.mean_seconds + two.mean_seconds == pytest.approx(both, abs=1e-12)
     middle = estimate(scenario(name, "cxl-d", **{NEAR_DATA: False})).results[STEP]
-    assert 1e3 * found[0].swapped.before.seconds == pytest.approx(middle, rel=1e-12)
+    assert 1e3 * found[0].swapped.cost_before.seconds == pytest.approx(middle, rel=1e-12)
     for way in (steps(name), in_other_order(steps(name))):
-        assert all(one.after == two.before for one, two in pairwise(way.steps))
-        assert (way.steps[0].before, way.steps[-1].after) == (way.start, way.end)
-        assert all(cost(step.scenario) == step.after for step in way.steps)
+        assert all(one.cost_after == two.cost_before for one, two in pairwise(way.steps))
+        assert (way.steps[0].cost_before, way.steps[-1].cost_after) == (way.start_cost, way.end_cost)
+        assert all(cost(step.scenario) == step.cost_after for step in way.steps)
     assert in_other_order(in_other_order(steps(name))) == steps(name)
     lookup_last = estimate(scenario(name, "cxl", **{RELAXED: False})).results[STEP]
-    assert 1e3 * found[3].swapped.before.seconds == pytest.approx(lookup_last, rel=1e-12)
+    assert 1e3 * found[3].swapped.cost_before.seconds == pytest.approx(lookup_last, rel=1e-12)
 
 
 REFUSED = [
@@ -96,7 +96,9 @@ def test_a_step_that_cannot_be_taken_says_why_and_the_others_go_on(knobs, name, 
     refused = [step for step in found.steps if step.refused]
     assert [step.name for step in refused] == [name] and sentence in refused[0].refused
     assert refused[0].saved.seconds == 0 and refused[0].factor == 1
-    assert 1e3 * found.end.seconds == pytest.approx(estimate(scenario("dlrm-kaggle", "cxl", **knobs)).results[STEP], rel=1e-12)
+    assert 1e3 * found.end_cost.seconds == pytest.approx(
+        estimate(scenario("dlrm-kaggle", "cxl", **knobs)).results[STEP], rel=1e-12
+    )
 
 
 def test_without_near_data_logic_the_first_step_pools_on_the_gpu_and_has_no_other_order():
@@ -153,12 +155,12 @@ def test_the_log_needs_the_staleness_of_the_closed_form(name, limit, factor):
     found, gate = mlp_log(slow, 100), gate_left(slow, limit)
     assert found.limit == limit and found.rate == pytest.approx(rate)
     if gate <= 0:  # slow appends make row logs that last longer than the top MLP leaves
-        assert found.gate == 0 and found.batches == inf and found.unlimited > mlp_log(base, 100).unlimited
+        assert found.gate_seconds == 0 and found.batches == inf and found.unlimited_step > mlp_log(base, 100).unlimited_step
         return
-    assert found.gate == pytest.approx(gate, rel=1e-3)
+    assert found.gate_seconds == pytest.approx(gate, rel=1e-3)
     assert found.batches == pytest.approx(mlp_bytes(base) / (rate * gate), rel=2e-3)
-    bound = ceil(2 * mlp_bytes(base) / rate / (gate + 0.01 * found.unlimited)) - 1
-    assert found.needed == pytest.approx(bound, abs=1 + 0.005 * bound)
+    bound = ceil(2 * mlp_bytes(base) / rate / (gate + 0.01 * found.unlimited_step)) - 1
+    assert found.needed_bound == pytest.approx(bound, abs=1 + 0.005 * bound)
 
 
 @each(("name", "factor"), [("trainingcxl-rm4", 1), ("trainingcxl-rm4", 10), ("trainingcxl-rm3", 10)], few=1)
@@ -169,31 +171,37 @@ def test_a_full_run_without_a_bound_has_an_mlp_log_twice_as_old_as_its_writing_t
     gate = gate_left(slow, "pmem" if factor > 1 else "cxl")
     age = simulate(with_values(slow, knobs)).results["MLP staleness [batches]"]
     assert abs(age - 2 * mlp_bytes(base) / (67.3e9 / factor) / gate) <= 2
-    assert mlp_log(slow, 100).needed <= age
+    assert mlp_log(slow, 100).needed_bound <= age
 
 
 @each("name", ["trainingcxl-rm3", "dlrm-kaggle", "optane-rm2"], few=1)
 def test_the_needed_bound_is_the_smallest_that_hides_the_log(name):
     found, base = relaxation_of(scenario(name, "cxl")), relaxable(scenario(name, "cxl"))
-    enough, short = (estimate(with_values(base, {BOUND: found.now.needed - less})).results[STEP] for less in (0, 1))
-    assert enough <= 1.01e3 * found.now.unlimited < short
+    enough, short = (estimate(with_values(base, {BOUND: found.present_log.needed_bound - less})).results[STEP] for less in (0, 1))
+    assert enough <= 1.01e3 * found.present_log.unlimited_step < short
 
 
 @pytest.mark.parametrize(("name", "knobs"), [("trainingcxl-rm2", {}), ("optane-rm2", ONE)])
 def test_relaxing_pays_up_to_a_log_bandwidth_and_not_beyond(name, knobs):
     found, base = relaxation_of(scenario(name, "cxl", **knobs)), relaxable(scenario(name, "cxl", **knobs))
-    assert mlp_log(machine_with_log_rate(base, found.now.limit, 0.95 * found.enough / 1e9), 0).pays
-    assert not mlp_log(machine_with_log_rate(base, found.now.limit, 1.02 * found.enough / 1e9), 0).pays
-    assert mlp_log(machine_with_log_rate(base, found.now.limit, 0.9 * found.hundreds_below / 1e9), 0).needed >= 100
-    assert mlp_log(machine_with_log_rate(base, found.now.limit, 1.1 * found.hundreds_below / 1e9), 0).needed <= 100
+    assert mlp_log(machine_with_log_rate(base, found.present_log.limit, 0.95 * found.sufficient_rate / 1e9), 0).pays
+    assert not mlp_log(machine_with_log_rate(base, found.present_log.limit, 1.02 * found.sufficient_rate / 1e9), 0).pays
+    assert (
+        mlp_log(machine_with_log_rate(base, found.present_log.limit, 0.9 * found.hundred_batches_rate / 1e9), 0).needed_bound
+        >= 100
+    )
+    assert (
+        mlp_log(machine_with_log_rate(base, found.present_log.limit, 1.1 * found.hundred_batches_rate / 1e9), 0).needed_bound
+        <= 100
+    )
 
 
 @each("name", ["trainingcxl-rm1", "optane-rm4", "dlrm-terabyte"], few=1)
 def test_a_slower_medium_never_needs_less_staleness(name):
     found = relaxation_of(scenario(name, "cxl"))
-    needs = [one.needed for one in found.curves if one.limit == "pmem"]
+    needs = [one.needed_bound for one in found.curves if one.limit == "pmem"]
     assert needs == sorted(needs, reverse=True) and needs[0] > 100
-    assert all(one.unlimited <= 1.005 * one.own for one in found.curves)
+    assert all(one.unlimited_step <= 1.005 * one.own_step for one in found.curves)
 
 
 def test_relaxation_is_told_with_what_it_needs_and_saves():
@@ -218,33 +226,40 @@ def test_beyond_its_saturation_a_doubled_link_saves_less_than_one_percent(name):
             )
             return 1 - two / one
 
-        if found.enough is None:  # the widest link is too narrow, as where lines in flight bound it
+        if found.sufficient_bandwidth is None:  # the widest link is too narrow, as where lines in flight bound it
             assert saves(found.curve[-1][0] / 2) >= 0.01
             continue
-        assert saves(found.enough) < 0.01 <= saves(found.enough / 1.04)
-        assert all(saves(bandwidth) < 0.01 for bandwidth, _ in found.curve if found.enough <= bandwidth <= WIDEST_LINK / 2)
+        assert saves(found.sufficient_bandwidth) < 0.01 <= saves(found.sufficient_bandwidth / 1.04)
+        assert all(
+            saves(bandwidth) < 0.01 for bandwidth, _ in found.curve if found.sufficient_bandwidth <= bandwidth <= WIDEST_LINK / 2
+        )
 
 
 def test_a_log_on_slow_memory_wants_no_link_faster_than_the_memory():
     redo, undo, _ = saturation_of(scenario("optane-rm3", "cxl"))
-    assert (redo.enough, undo.enough) == pytest.approx((6 * 2.28, 6 * 2.28), rel=0.03)
+    assert (redo.sufficient_bandwidth, undo.sufficient_bandwidth) == pytest.approx((6 * 2.28, 6 * 2.28), rel=0.03)
 
 
 def test_relaxation_saves_link_bandwidth():
     for number in (1, 2, 3, 4):
         redo, undo, relaxed = saturation_of(scenario(f"trainingcxl-rm{number}", "cxl"))
-        assert relaxed.enough < 5 < 50 < undo.enough < (redo.enough or WIDEST_LINK)
+        assert relaxed.sufficient_bandwidth < 5 < 50 < undo.sufficient_bandwidth < (redo.sufficient_bandwidth or WIDEST_LINK)
 
 
 def test_the_links_work_adds_up_to_its_busy_time_and_something_hides_it():
     for found in saturation_of(scenario("trainingcxl-rm1", "cxl")):
-        at_last = {LINK: 2 * found.enough, "run.batches": 305 if found.system == "cxl" else 66}  # as many as are looked at
+        at_last = {
+            LINK: 2 * found.sufficient_bandwidth,
+            "run.batches": 305 if found.system == "cxl" else 66,
+        }  # as many as are looked at
         doubled = estimate(scenario("trainingcxl-rm1", found.system, **at_last))
         busy = next(row["Busy [%]"] for row in doubled.devices if row["Device"] == "cxl")
-        assert 100 * found.busy / found.step == pytest.approx(
+        assert 100 * found.busy_seconds / found.step == pytest.approx(
             busy, rel=0.1 if found.system == "cxl" else 0.02
         )  # a window counts whole logs, of some 17
-        assert found.waits + sum(one.busy - one.exposed for one in found.carried) == pytest.approx(found.busy, rel=1e-9)
+        assert found.wait_seconds + sum(one.busy_seconds - one.exposed_seconds for one in found.link_tasks) == pytest.approx(
+            found.busy_seconds, rel=1e-9
+        )
     assert "1.09 ms of MLP log beside Top MLP" in sentences.saturation_sentence(found)
 
 
@@ -252,9 +267,9 @@ def test_links_of_several_expanders_count_as_one_of_their_joint_bandwidth():
     one = scenario("trainingcxl-rm2", "cxl", **{"machine.cxl_bandwidth_GBps": 20.0})
     four = with_values(one, {"machine.cxl_bandwidth_GBps": 5.0, "machine.num_expanders": 4})
     automatic = with_values(one, {"machine.cxl_bandwidth_GBps": None, "machine.cxl_lanes": 8, "machine.num_expanders": 2})
-    assert log_rates(relaxable(four)) == log_rates(relaxable(one)) and relaxation(four).now == relaxation(one).now
+    assert log_rates(relaxable(four)) == log_rates(relaxable(one)) and relaxation(four).present_log == relaxation(one).present_log
     assert log_rates(relaxable(automatic))["cxl"] == pytest.approx(16 * 63e9 / 16 * 0.82)
-    assert [found.enough for found in saturation(four)] == [found.enough for found in saturation(one)]
+    assert [found.sufficient_bandwidth for found in saturation(four)] == [found.sufficient_bandwidth for found in saturation(one)]
 
 
 def test_the_planner_is_28_times_off_on_a_million_zipf_rows_ten_of_it_by_derating():

@@ -37,16 +37,16 @@ def test_a_log_that_nothing_hides_waits_for_the_link_from_littles_latency_on(in_
     found = next(one for one in latency_sensitivity(base) if one.system == "cxl-d")
     rate = payload_rate(base.machine)
     knee = in_flight * 64 / rate * 1e9
-    assert found.fills == pytest.approx(knee) and found.work[0].task == "MLP log"
+    assert found.filling_latency == pytest.approx(knee) and found.link_tasks[0].task == "MLP log"
 
     n, service = mlp_bytes(base) / 64, 64 / rate
     k = ceil(n / in_flight)
-    at, seconds = np.array(LATENCIES), np.array(found.own.seconds)
+    at, seconds = np.array(LATENCIES), np.array(found.own_curve.seconds)
     below, above = seconds[at < knee], at > knee
     assert np.ptp(below) < 0.001 * below[0]
     by_hand = at * 1e-9 - service + (k - 1) * at * 1e-9 + (n - (k - 1) * in_flight) * service
     assert np.diff(seconds[above]) == pytest.approx(np.diff(by_hand[above]), rel=0.01)
-    assert found.own.loses == pytest.approx(knee + LOSS * seconds[0] / k * 1e9, rel=0.01)
+    assert found.own_curve.losing_latency == pytest.approx(knee + LOSS * seconds[0] / k * 1e9, rel=0.01)
 
 
 @each("name", ["trainingcxl-rm2", "dlrm-terabyte"])
@@ -54,24 +54,26 @@ def test_a_point_is_one_estimate_and_the_loss_is_a_twentieth(name):
     base = preset(name).scenario
     for one in latency_sensitivity(base):
         own = with_values(base, {"system": one.system})
-        assert one.own.seconds[30] == pytest.approx(step(own, **{LATENCY: LATENCIES[30]}), rel=1e-12)
+        assert one.own_curve.seconds[30] == pytest.approx(step(own, **{LATENCY: LATENCIES[30]}), rel=1e-12)
         ranges = {"cxl.lines-in-flight": 256.0, "near-data.accesses-in-flight-a-lane": 8.0}
         assert set(ranges) == set(LIMITS)
-        assert one.fewest.seconds[30] == pytest.approx(step(assuming(own, **ranges), **{LATENCY: LATENCIES[30]}), rel=1e-12)
-        if one.own.loses:
-            assert step(own, **{LATENCY: one.own.loses}) == pytest.approx((1 + LOSS) * one.own.seconds[0], rel=0.005)
+        assert one.fewest_curve.seconds[30] == pytest.approx(step(assuming(own, **ranges), **{LATENCY: LATENCIES[30]}), rel=1e-12)
+        if one.own_curve.losing_latency:
+            assert step(own, **{LATENCY: one.own_curve.losing_latency}) == pytest.approx(
+                (1 + LOSS) * one.own_curve.seconds[0], rel=0.005
+            )
         else:
-            assert one.own.seconds[-1] < (1 + LOSS) * one.own.seconds[0]
-        bands = np.array([one.most.seconds, one.own.seconds, one.fewest.seconds])
+            assert one.own_curve.seconds[-1] < (1 + LOSS) * one.own_curve.seconds[0]
+        bands = np.array([one.most_curve.seconds, one.own_curve.seconds, one.fewest_curve.seconds])
         assert (np.diff(bands, axis=0) >= -1e-9).all() and (np.diff(bands, axis=1) >= -1e-9).all()
 
 
 def test_relaxing_the_log_is_what_hides_the_link_and_who_cannot_run_says_so():
     found = {one.system: one for one in latency_sensitivity(BASE)}
-    assert found["cxl-b"].own.loses and not found["cxl"].own.loses
+    assert found["cxl-b"].own_curve.losing_latency and not found["cxl"].own_curve.losing_latency
     found = {one.system: one for one in latency_sensitivity(with_values(BASE, {"policy.relaxed_lookup": True}))}
-    assert "choose system=cxl" in found["dram"].refused and not found["dram"].own.seconds
-    assert found["cxl"].own.seconds and not found["cxl"].refused and len(found) == 4
+    assert "choose system=cxl" in found["dram"].refused and not found["dram"].own_curve.seconds
+    assert found["cxl"].own_curve.seconds and not found["cxl"].refused and len(found) == 4
 
 
 def test_near_data_on_and_off_are_two_estimates_and_each_controllers_logic_passes_every_lookup():
@@ -79,18 +81,20 @@ def test_near_data_on_and_off_are_two_estimates_and_each_controllers_logic_passe
     found = {(one.memory, one.controllers): one for one in near_data(base)}
     one, two = found["expander-dram", 1], found["expander-dram", 2]
     own = with_values(base, {"system": "dram", "machine.expander_dram_channels": 1})
-    assert (one.on, one.off) == pytest.approx([step(own, machine__near_data_compute=near) for near in (True, False)], rel=1e-9)
-    assert one.logic == pytest.approx(2 * two.logic)
+    assert (one.step_with, one.step_without) == pytest.approx(
+        [step(own, machine__near_data_compute=near) for near in (True, False)], rel=1e-9
+    )
+    assert one.logic_busy == pytest.approx(2 * two.logic_busy)
     passed = 2 * (128 * 80 * 80) * 32 * 4 / 64e9  # samples, tables, lookups and bytes of a row, there and back
-    assert passed < one.logic < 1.1 * passed
-    assert one.costs > 0.1 and found["expander-dram", 32].costs < 0 and not one.crosses
+    assert passed < one.logic_busy < 1.1 * passed
+    assert one.added_share > 0.1 and found["expander-dram", 32].added_share < 0 and not one.crosses_more
     assert ("trainingcxl", 1) not in found and {count for _, count in found} == set(CONTROLLERS)
 
 
 def test_where_little_is_pooled_near_data_compute_costs_since_more_crosses_the_link():
     slow = with_values(preset("dlrm-terabyte").scenario, {"machine.expander_dram": "ddr4-3200"})
-    worst = max(near_data(slow), key=lambda one: one.costs)
-    assert worst.costs > 0.1 and worst.crosses and worst.logic < 0.2 * worst.link[0]
+    worst = max(near_data(slow), key=lambda one: one.added_share)
+    assert worst.added_share > 0.1 and worst.crosses_more and worst.logic_busy < 0.2 * worst.link_busy[0]
 
 
 @each(("name", "pmem"), [("trainingcxl-rm1", "flat"), ("optane-rm1", "rises")])

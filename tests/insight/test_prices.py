@@ -10,8 +10,8 @@ import pytest
 from engine.__main__ import main
 from engine.analysis.choice import COST, cheapest
 from engine.analysis.enough.question import Target, baseline_of, make_question
+from engine.analysis.enough.sentences import answer_sentences
 from engine.analysis.enough.smallest import find_smallest
-from engine.analysis.enough.told import answer_sentences
 from engine.analysis.objective import read_constraint, read_objectives
 from engine.analysis.pareto import front_sentence, ranks
 from engine.analysis.uncertainty import bands, draws, find_turning_points, tornado, uncertain_constants
@@ -143,7 +143,7 @@ def test_electricity_and_service_life_are_knobs_of_running_costs():
     short = running_costs(estimate(with_values(KAGGLE, {"machine.service_life_years": 2.5})))
     assert dear.electricity_month == pytest.approx(2 * own.electricity_month) and ELECTRICITY.value == 0.081
     seconds = 1e9 / estimate(KAGGLE).results["Throughput [samples/s]"]
-    assert short.billion - own.billion == pytest.approx(own.capital * seconds / (5 * 365.25 * 86400))
+    assert short.per_billion_samples - own.per_billion_samples == pytest.approx(own.capital * seconds / (5 * 365.25 * 86400))
     assert "2.5 years" in assumptions(with_values(KAGGLE, {"machine.service_life_years": 2.5}))
 
 
@@ -161,7 +161,7 @@ def test_without_a_price_there_is_no_money_and_the_part_is_named(unpriced):
     assert found.ran and found.results[COST] is None
     assert found.warnings == ("GPU priceless has no published price: money is left out; machine.assume can give one.",)
     costs = running_costs(found)
-    assert costs.capital is None and costs.billion is None and costs.electricity_month > 0
+    assert costs.capital is None and costs.per_billion_samples is None and costs.electricity_month > 0
     assert isnan(stop_of_estimate(1, "1", found).dollars) and stop_of_estimate(1, "1", found).seconds > 0
     assert COST not in bands(unpriced) and "Step time [ms]" in bands(unpriced)
     assert "gpu.price" not in constants(unpriced)
@@ -193,9 +193,9 @@ def test_what_has_no_price_is_never_the_cheapest(unpriced):
 def test_enough_answers_without_a_price_and_says_so(unpriced):
     question = make_question(unpriced, baseline_of(unpriced, "dram"), Target(0.5))
     answer = find_smallest(question)
-    assert answer.both.machine.dollars == inf
+    assert answer.cheapest.machine.dollars == inf
     said = answer_sentences(answer)
-    assert ": no published price, " in said.both or "No machine in range" in said.both
+    assert ": no published price, " in said.cheapest or "No machine in range" in said.cheapest
     assert "inf" not in " ".join(vars(said).values()) and "nan" not in " ".join(vars(said).values())
 
 

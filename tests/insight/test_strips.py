@@ -40,9 +40,9 @@ def alone(scenario, path, value):
 def test_every_stop_is_what_one_estimate_says(name, path):
     base = preset(name).scenario
     for strip in strips(base, [path]):
-        assert strip.own.value == resolved_value(settle(base).scenario, path)
+        assert strip.own_stop.knob_value == resolved_value(settle(base).scenario, path)
         for stop in strip.stops:
-            outcome, numbers = alone(base, path, stop.value)
+            outcome, numbers = alone(base, path, stop.knob_value)
             if numbers:
                 assert (stop.seconds, stop.joules, stop.dollars) == pytest.approx(numbers, rel=1e-12, nan_ok=True)
             else:
@@ -69,7 +69,7 @@ def test_beyond_enough_no_value_changes_the_step_by_a_hundredth_and_before_it_on
         return all(abs(other / steps[value] - 1) < LEAST_CHANGE for at, other in steps.items() if at > value)
 
     expected = next((value for value in list(steps)[:-1] if settles(value)), None)
-    assert strip.enough == expected
+    assert strip.sufficient_value == expected
     if expected is None:
         assert "the step changes" in strip.sentence
     else:
@@ -78,7 +78,7 @@ def test_beyond_enough_no_value_changes_the_step_by_a_hundredth_and_before_it_on
 
 def test_a_strip_reaches_as_far_as_the_step_changes_and_at_least_a_decade_around_the_value():
     (link,) = strips(BASE, [LINK], most=100)
-    own, values = link.own.value, [stop.value for stop in link.stops]
+    own, values = link.own_stop.knob_value, [stop.knob_value for stop in link.stops]
     assert values == sorted(values) and values[0] <= own / 5 and values[-1] >= own * 5
     settled = settle(BASE).scenario
     for value in set(useful_values(settled, KNOBS[LINK])) - set(values):
@@ -91,7 +91,7 @@ def test_a_strip_reaches_as_far_as_the_step_changes_and_at_least_a_decade_around
 def test_a_strip_has_few_stops_and_always_that_of_the_value_in_force(most, part):
     for strip in strips(BASE, list(KNOBS)[part::3], most=most):
         assert KNOBS[strip.path].kind in ("choice", "switch") or len(strip.stops) <= most
-        assert strip.own.value in [stop.value for stop in strip.stops]
+        assert strip.own_stop.knob_value in [stop.knob_value for stop in strip.stops]
 
 
 def test_capacity_is_stopped_at_whole_modules_doubled():
@@ -103,7 +103,7 @@ def test_capacity_is_stopped_at_whole_modules_doubled():
 
 def test_a_stop_that_cannot_run_says_why():
     (gpus,) = strips(BASE, ["machine.num_gpus"])
-    two = next(stop for stop in gpus.stops if stop.value == 2)
+    two = next(stop for stop in gpus.stops if stop.knob_value == 2)
     assert isnan(two.seconds) and "trains on one GPU" in two.refused and two.refused in gpus.sentence
     (dim,) = strips(TINY, ["model.embedding_dim"])
     assert any("pairwise dot needs" in stop.refused for stop in dim.stops)
@@ -112,7 +112,7 @@ def test_a_stop_that_cannot_run_says_why():
 def test_links_are_marked_at_what_cards_carry():
     """A lane of PCIe 5 carries 32 GT/s in 128 of 130 bits, 3.94 GB/s, of which 82 % are payload."""
     (link,) = strips(BASE, [LINK])
-    assert {"×16 Gen5" in mark.text: mark.value for mark in link.marks}[True] == pytest.approx(
+    assert {"×16 Gen5" in mark.text: mark.knob_value for mark in link.marks}[True] == pytest.approx(
         16 * 32 / 8 * 128 / 130 * 0.82, rel=1e-3
     )
     both = next(mark for mark in link.marks if "×8 Gen5" in mark.text)
@@ -124,7 +124,7 @@ def test_lists_and_what_estimates_do_not_see_have_no_strip():
     listed = with_values(TINY, lists)
     assert strips(listed, ["model.embedding_dim", "model.optimizer"]) == ()
     (precision,) = strips(listed, ["model.row_precision"])
-    assert precision.own.value == "fp32"
+    assert precision.own_stop.knob_value == "fp32"
     assert strips(BASE, ["model.num_embeddings", "model.learning_rate", "machine.assume", "machine.target_throughput"]) == ()
 
 
@@ -144,7 +144,7 @@ def test_running_costs_follow_from_watts_in_the_room_and_from_the_price(level):
     assert found.kwh_month == pytest.approx(watts * 365.25 * 24 / 12 / 1000)
     assert found.electricity_month == pytest.approx(0.081 * found.kwh_month)
     assert found.capital == r[DOLLARS]
-    assert found.billion == pytest.approx(watts / 1000 * hours * 0.081 + r[DOLLARS] * hours / (5 * 365.25 * 24))
+    assert found.per_billion_samples == pytest.approx(watts / 1000 * hours * 0.081 + r[DOLLARS] * hours / (5 * 365.25 * 24))
 
 
 def test_fans_of_a_server_draw_their_share_of_what_a_node_draws():

@@ -37,20 +37,24 @@ def test_counts_are_those_of_pandas_wherever_they_are_kept(room: int, monkeypatc
     columns = (file.tokens[:, :1], file.tokens[:, 1:3], file.tokens[:, 3:])
     for found, column in zip(tallies(file), columns, strict=True):
         uses = pd.Series(column.reshape(-1)).value_counts()
-        assert (found.lookups, found.seen, found.once) == (column.size, len(uses), int((uses == 1).sum()))
+        assert (found.lookups, found.rows_seen, found.rows_used_once) == (column.size, len(uses), int((uses == 1).sum()))
         of_times = uses.value_counts().sort_index()
-        assert found.times.tolist() == of_times.index.tolist() and found.rows.tolist() == of_times.tolist()
+        assert found.uses.tolist() == of_times.index.tolist() and found.rows.tolist() == of_times.tolist()
         for rows in {1, 3, 1000, len(uses)}:
-            assert found.head(np.array([rows]))[0] == pytest.approx(uses.iloc[:rows].sum() / column.size, rel=1e-12)
+            assert found.head_share(np.array([rows]))[0] == pytest.approx(uses.iloc[:rows].sum() / column.size, rel=1e-12)
 
 
 def test_nothing_is_counted_as_nothing() -> None:
     found = Tally(10).spectrum()
-    assert (found.lookups, found.seen, found.once, found.top().tolist()) == (0, 0, 0, [0.0, 0.0, 0.0])
+    assert (found.lookups, found.rows_seen, found.rows_used_once, found.top_shares().tolist()) == (0, 0, 0, [0.0, 0.0, 0.0])
 
 
 def test_rows_that_are_used_alike_share_what_the_hottest_of_them_get() -> None:
-    assert UseSpectrum(np.array([2, 5]), np.array([10, 4])).head(np.array([2, 4, 9])).tolist() == [10 / 40, 20 / 40, 30 / 40]
+    assert UseSpectrum(np.array([2, 5]), np.array([10, 4])).head_share(np.array([2, 4, 9])).tolist() == [
+        10 / 40,
+        20 / 40,
+        30 / 40,
+    ]
 
 
 def test_a_full_disk_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,8 +72,8 @@ def test_a_checkpoint_is_written_and_read_back_beside_its_prediction(measured, t
     folder = tmp_path / "state"
     folder.mkdir()
     found = checkpoint_trial(folder, 2**22)
-    assert found.predicted == (2**22 / 2e9, 2**22 / 4e9)
-    assert min(found.through) > 0 and not list(folder.iterdir())
+    assert found.predicted_seconds == (2**22 / 2e9, 2**22 / 4e9)
+    assert min(found.cached_seconds) > 0 and not list(folder.iterdir())
     told = CheckpointTrial(1e9, (0.5, 0.25), (0.4, 0.25), (1.0, 0.5)).sentence
     assert told == (
         "A checkpoint of 1.00 GB: 0.500 s predicted, 0.400 s past the page cache (+25.0 %), "

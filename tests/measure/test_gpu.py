@@ -78,7 +78,7 @@ def measured_gpu_parts(measured, operators, tmp_path):
     """The made-up machine's parts with those of its GPU, in the folder that is used."""
     found = made_up(operators)
     own = tmp_path / "own"
-    write_parts(own, found.about, found.parts, found.nearest, GPU_PART_NAMES, beside=("host", "dram"))
+    write_parts(own, found.description, found.parts, found.nearest, GPU_PART_NAMES, beside=("host", "dram"))
     return measured(beside=("copy-path",)), found, own
 
 

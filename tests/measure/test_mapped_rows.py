@@ -57,7 +57,7 @@ def test_a_small_file_is_tried_and_nothing_is_left(measured, tmp_path, monkeypat
     assert [trial.share for trial in found] == pytest.approx([0.2, 0.5], abs=1e-4) and not list((tmp_path / "here").iterdir())
     for trial in found:
         assert trial.measured_hits == pytest.approx(trial.predicted_hits, abs=0.05) and min(trial[1:]) > 0
-    assert found[0].measured_hits < found[1].measured_hits and found[0].predicted > found[1].predicted
+    assert found[0].measured_hits < found[1].measured_hits and found[0].predicted_seconds > found[1].predicted_seconds
 
 
 def test_without_a_measured_drive_or_room_nothing_is_tried(measured, tmp_path, monkeypatch):

@@ -99,7 +99,7 @@ def test_predictions_are_fixed_by_seed_and_written_before_training(measured, mon
     assert written["median_percent"] == pytest.approx(np.median(errors)) and written["seed"] == 9
     assert [abs(one["error_percent"]) for one in written["rows"]] == pytest.approx(errors)
     again = trials.predict_trials(9, 3)
-    assert [one.predicted for one in again.trials] == [one["predicted"] for one in written["rows"]]
+    assert [one.predicted_seconds for one in again.trials] == [one["predicted"] for one in written["rows"]]
     opened = links.open_link(written["rows"][0]["link"]).scenario
     assert estimate(opened).results["Step time [ms]"] == pytest.approx(1e3 * written["rows"][0]["predicted"])
 
@@ -153,7 +153,7 @@ def test_the_score_is_of_what_was_trained():
     shape = SHAPE
     found = [trials.Trial(shape, 0.01 * n, 0.001 * n, "", 0.01 * n * off) for n, off in ((1, 1.0), (2, 1.1), (3, 2.0))]
     scored = trials.score([*found, trials.Trial(shape, 1.0, 1.0, "")])
-    assert scored.median == pytest.approx(1 - 1 / 1.1) and scored.near == pytest.approx(2 / 3) and scored.rank == 1
+    assert scored.median == pytest.approx(1 - 1 / 1.1) and scored.near_share == pytest.approx(2 / 3) and scored.rank == 1
     assert trials.score(found[:1]) is None
 
 

@@ -20,7 +20,7 @@ from engine.training.yardsticks import yardsticks
 from pages.answers import estimates
 from pages.design_page import training_panel
 from pages.shell import frame
-from pages.shell.knob_sections import sections
+from pages.shell.sidebar import sections
 from pages.ui import tables
 from tests import apps, fakes
 from tests.apps import address

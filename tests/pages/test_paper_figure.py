@@ -59,10 +59,14 @@ def test_every_paper_has_a_figure_with_all_published_numbers_of_its_headline(pap
     assert len(papers) >= 10
     for paper, own in papers.items():
         rows = paper_rows.rows(own)
-        published = {(row.ends, round(row.ours, 9)) for row in rows if row.ends and not row.derived}
-        headline = [one for one in paper_rows.headlines(own) if one.claim.ends]
-        assert {(one.claim.ends, round(one.ours, 9)) for one in headline} <= published, paper
-        assert headline or len(published) == len({(one.claim.ends, round(one.ours, 9)) for one in own if one.claim.ends})
+        published = {
+            (row.published_range, round(row.simulated_value, 9)) for row in rows if row.published_range and not row.derived
+        }
+        headline = [one for one in paper_rows.headlines(own) if one.claim.published_range]
+        assert {(one.claim.published_range, round(one.simulated_value, 9)) for one in headline} <= published, paper
+        assert headline or len(published) == len(
+            {(one.claim.published_range, round(one.simulated_value, 9)) for one in own if one.claim.published_range}
+        )
 
 
 def test_the_figure_of_trainingcxl_shows_its_two_headlines_and_says_where_ours_stands_alone(papers):
@@ -74,11 +78,11 @@ def test_the_figure_of_trainingcxl_shows_its_two_headlines_and_says_where_ours_s
         for one in drawn
     )
     rows = paper_rows.rows(papers[PAPER])
-    alone = [(row.panel, row.label) for row in rows if row.ends is None]
+    alone = [(row.panel, row.label) for row in rows if row.published_range is None]
     assert drawn.count("ours alone") == len(alone)
     assert alone == [("Speed-up [×]", "RM2"), ("Speed-up [×]", "RM3"), *(("Saved [%]", f"RM{n}") for n in (1, 2, 3, 4))]
     first = next(row for row in rows if row.label == "RM1" and row.derived)
-    assert first.ends == pytest.approx((20.61 / 4.78, 20.61 / 4.78))
+    assert first.published_range == pytest.approx((20.61 / 4.78, 20.61 / 4.78))
 
 
 @pytest.mark.parametrize("inches", [paper_figure.PAGE, paper_figure.COLUMN])
@@ -102,9 +106,11 @@ def test_numbers_of_many_units_are_ratios_in_the_band_of_their_tolerance(papers)
     assert not paper_figure.is_bar_chart(rows) and paper_figure.is_bar_chart(paper_rows.rows(papers[PAPER]))
     (panel,) = paper_figure.spec(rows, paper_figure.PAGE, 100.0)["hconcat"]
     for row, value in zip(rows, panel["data"]["values"], strict=True):
-        assert value["ratio"] == pytest.approx(row.ours / row.ends[0])
-        assert value["low"] == pytest.approx(1 - row.allowed / row.ends[0]) and value["high"] == pytest.approx(2 - value["low"])
-        assert exact(row.ends[0]) in value["words"]
+        assert value["ratio"] == pytest.approx(row.simulated_value / row.published_range[0])
+        assert value["low"] == pytest.approx(1 - row.tolerance / row.published_range[0]) and value["high"] == pytest.approx(
+            2 - value["low"]
+        )
+        assert exact(row.published_range[0]) in value["words"]
 
 
 def test_a_miss_is_counted_in_title_and_caption():
@@ -125,8 +131,10 @@ def test_files_are_what_they_say(papers):
     assert int.from_bytes(bitmap[16:20]) == 300 * paper_figure.PAGE
     assert float(re.search(rb"/MediaBox \[0 0 ([\d.]+)", printed)[1]) == pytest.approx(72 * paper_figure.PAGE)
     cells = list(csv.DictReader(io.StringIO(downloads.frame_text(paper_rows.frame(rows)))))
-    assert [cell["Emberpool"] for cell in cells] == [repr(row.ours) for row in rows]
-    assert [cell["Published"] for cell in cells] == ["" if row.ends is None else repr(row.ends[0]) for row in rows]
+    assert [cell["Emberpool"] for cell in cells] == [repr(row.simulated_value) for row in rows]
+    assert [cell["Published"] for cell in cells] == [
+        "" if row.published_range is None else repr(row.published_range[0]) for row in rows
+    ]
 
 
 def test_a_text_says_the_length_that_it_has_in_helvetica():

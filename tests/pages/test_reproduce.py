@@ -15,7 +15,7 @@ from engine.scenario.scenario import with_values
 from engine.validation import accepted, validate
 from engine.validation.claims import Claim, families
 from engine.validation.scoreboard import ALL_FAMILIES, scores
-from engine.validation.studies import findings, kept
+from engine.validation.studies import findings, study_file
 from engine.validation.validate import ClaimVerdict
 from pages.evidence_page import scoreboard_panel, study_panel, tally, verdict_charts, verdict_tables, verdicts
 from pages.ui import downloads
@@ -93,7 +93,7 @@ def test_the_scoreboard_stands_first_and_its_picture_has_every_published_number(
     found = scores(validate.validate(["bagpipe-kaggle"]), ())
     drawn = scoreboard_panel.points(found)
     assert apps.fields(scoreboard_panel.spec()) >= set(drawn.columns)
-    assert list(drawn.name) == [one.name for one in found if one.ours > 0]  # a saving of 0 % has no logarithm
+    assert list(drawn.name) == [one.name for one in found if one.simulated_value > 0]  # a saving of 0 % has no logarithm
 
 
 def test_a_damaged_record_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
@@ -157,7 +157,7 @@ def test_the_table_of_claims_as_csv_is_exact_and_safe_for_spreadsheets():
 
 
 def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
-    app, study = opened(), kept.read_study(kept.STORED_ACCURACY)
+    app, study = opened(), study_file.read_study(study_file.STORED_ACCURACY)
     text = [part.value.replace("\\", "") for part in app.markdown]
     assert not app.exception and f"**{findings.accuracy_sentence(study)}**" in text
     assert any(study.date in caption.value and f"{len(study.seeds)} seeds" in caption.value for caption in app.caption)
@@ -169,7 +169,7 @@ def test_the_page_shows_the_accuracy_study_with_its_date_and_command(made_up):
 
 
 def test_a_damaged_study_shows_its_sentence_and_leaves_the_claims(made_up, monkeypatch, tmp_path):
-    monkeypatch.setattr(kept, "STORED_ACCURACY", tmp_path / "none.jsonl")
+    monkeypatch.setattr(study_file, "STORED_ACCURACY", tmp_path / "none.jsonl")
     app = opened()
     assert not app.exception and "cannot be read" in app.error[0].value and "Verdict" in app.dataframe[-1].value
 

@@ -108,12 +108,12 @@ def test_the_feed_sends_calm_runs_together_fewer_towards_the_end_and_leaves_none
     sent: list[tuple[str, ...]] = []
     with open_store(path) as store:
         feeding = dispatch.Dispatcher(store, path, worker.COMPUTE)
-        while chunks := [chunk for chunk, _ in feeding.due(2)]:
+        while chunks := [chunk for chunk, _ in feeding.due_chunks(2)]:
             for chunk in chunks:
                 sent.append(chunk.keys)
                 mine = computations.claim_points(store, chunk.turn.request, chunk.keys)
                 computations.close_claims(store, [(name, "kept", "{}") for name in mine])
-                feeding.note(worker.ChunkAnswer(chunk.keys))
+                feeding.note_answer(worker.ChunkAnswer(chunk.keys))
     sizes = [len(keys) for keys in sent]
     assert sizes[:2] == [50, 37] and sizes[-1] == 1 and sizes == sorted(sizes, reverse=True)
     assert sorted(name for keys in sent for name in keys) == sorted(key(one, "full") for one in asked)

@@ -13,7 +13,7 @@ from engine.__main__ import main
 from engine.errors import BadKnob
 from engine.estimate import estimate
 from engine.full_runs import full_runs
-from engine.insight.fitting import told
+from engine.insight.fitting import reports
 from engine.insight.fitting.bag_fit import bag_fit
 from engine.insight.fitting.fit import fit_file, lookups_of
 from engine.insight.fitting.shape import shape_of
@@ -208,7 +208,7 @@ def test_copies_of_a_long_field_are_told_of_as_tables(histories):
 def test_a_trace_of_histories_is_told_of_and_its_bags_of_1000_are_not(tmp_path):
     lengths = np.array([[1000] * 40, [1001] * 40])
     a_trace(tmp_path / "t.pt", lengths, np.random.default_rng(1).integers(0, 50, int(lengths.sum())))
-    (note,) = [note for note in told.fit_warnings(fit_file(lookups_of(tmp_path / "t.pt"))) if WORD in note]
+    (note,) = [note for note in reports.fit_warnings(fit_file(lookups_of(tmp_path / "t.pt"))) if WORD in note]
     assert note.startswith("Table 2 of 2 has 1,001 ")
 
 

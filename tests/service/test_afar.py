@@ -111,12 +111,12 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
     with open_store(store) as connection:
         there.send(connection, one, False)
         there.told[one.keys[0]] = {"done": 1, "total": 4, "training": (), "elapsed_simulated": 0.0, "note": ""}
-        there.tend(connection)
+        there.supervise(connection)
         assert runs == [] and there.slots == 8
         (first, _) = status.status(store, one.turn.request).running
         assert first.progress and first.progress.share == 0.25
         requests.cancel(store, one.turn.request)
-        there.tend(connection)
+        there.supervise(connection)
     assert runs == [(dask_pool.stop_points, {("one", key) for key in one.keys})]
     now = progress.Progress(1, 4)
     watchers = [
@@ -130,15 +130,15 @@ def test_workers_are_told_what_nobody_waits_for_and_viewers_how_far_it_is(store:
 def test_a_scheduler_that_stays_away_ends_the_service_with_a_sentence(store: Path) -> None:
     there = owner(status="connecting")
     with open_store(store) as connection:
-        there.tend(connection)
+        there.supervise(connection)
         there.heard = time.monotonic() - dask_pool.GONE_SECONDS - 1
         with pytest.raises(CannotRun, match="finished points are kept"):
-            there.tend(connection)
+            there.supervise(connection)
 
 
 def test_trouble_that_a_worker_brings_ends_the_service_with_its_sentence(store: Path) -> None:
     with open_store(store) as connection, pytest.raises(BadFile, match="install the same"):
-        Dispatcher(connection, store, COMPUTE).note(ChunkAnswer(trouble="install the same"))
+        Dispatcher(connection, store, COMPUTE).note_answer(ChunkAnswer(trouble="install the same"))
 
 
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

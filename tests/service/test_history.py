@@ -22,8 +22,14 @@ def test_the_newest_request_comes_first_and_says_how_it_stands(path: Path) -> No
     assert history.past_requests(path) == [] and usage(path).requests == 0
     first, second = fill(path, range(3)), requests.submit(path, scenarios([1, 2, 9]), "full")
     newest, oldest = history.past_requests(path)
-    assert (newest.request, newest.state, newest.total, newest.kept, newest.failed) == (second, "queued", 3, 2, 0)
-    assert (oldest.request, oldest.state, oldest.total, oldest.kept) == (first, "done", 3, 3)
+    assert (newest.request, newest.state, newest.num_points, newest.num_results, newest.num_failures) == (
+        second,
+        "queued",
+        3,
+        2,
+        0,
+    )
+    assert (oldest.request, oldest.state, oldest.num_points, oldest.num_results) == (first, "done", 3, 3)
     assert oldest.created <= newest.created and oldest.seconds is not None and newest.seconds is None
     assert [entry.request for entry in history.past_requests(path, most=1)] == [newest.request] and usage(path).requests == 2
 
@@ -132,7 +138,7 @@ def test_what_someone_else_has_deleted_is_refused_and_nothing_changes(path: Path
         with pytest.raises(BadInput, match=r"request=99 is not in .*; someone may have deleted it"):
             change()
     (entry,) = history.past_requests(path)
-    assert entry.kept == 2 and not entry.pinned
+    assert entry.num_results == 2 and not entry.pinned
 
 
 def test_a_damaged_request_does_not_hide_the_others(path: Path) -> None:

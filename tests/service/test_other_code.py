@@ -120,7 +120,7 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
     ask(store, "UPDATE results SET created = 1.0")
     ours_after()
     (entry,) = history.past_requests(store)
-    assert (entry.request, entry.state, entry.total, entry.kept, entry.failed) == (theirs, "done", 3, 0, 0)
+    assert (entry.request, entry.state, entry.num_points, entry.num_results, entry.num_failures) == (theirs, "done", 3, 0, 0)
     assert kept_result(store, points[0], "estimate") is None
     assert [*history.results(store, theirs), *history.result_lines(store, theirs)] == []
     assert num_finished(columns.columns_of_request(store, theirs)) == num_finished(columns.columns_of_keys(store, names)) == 0
@@ -140,7 +140,7 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
     assert (
         num_finished(columns.columns_of_request(store, theirs))
         == num_finished(columns.columns_of_keys(store, names))
-        == history.past_requests(store)[0].kept
+        == history.past_requests(store)[0].num_results
         == 3
     )
     assert len(list(history.result_lines(store, theirs))) == 3

@@ -39,13 +39,13 @@ class Fed:
 
     def next(self) -> Chunk | None:
         """The next chunk, or None where nothing is due."""
-        chunk, _ = next(self.feed.due(self.slots), (None, False))
+        chunk, _ = next(self.feed.due_chunks(self.slots), (None, False))
         return chunk
 
     def done(self, chunk: Chunk) -> None:
         computations.claim_points(self.feed.store, chunk.turn.request, chunk.keys)
         computations.close_claims(self.feed.store, [(name, "kept", "{}") for name in chunk.keys])
-        self.feed.note(ChunkAnswer(chunk.keys))
+        self.feed.note_answer(ChunkAnswer(chunk.keys))
 
 
 def test_sessions_take_turns_and_their_requests_take_turns_within(store: Path) -> None:
@@ -67,7 +67,7 @@ def test_estimates_run_beside_full_runs_that_hold_every_slot_and_full_runs_do_no
     assert all(runs) and fed.next() is None
     quick = requests.submit(store, scenarios(range(150)), "estimate", session="quick")
     beside = fed.next()
-    assert beside and (beside.turn.request, beside.turn.how) == (quick, "estimate")
+    assert beside and (beside.turn.request, beside.turn.fidelity) == (quick, "estimate")
     assert fed.next() is None
     fed.done(beside)
     again = fed.next()
@@ -192,11 +192,11 @@ def test_a_worker_is_given_time_to_hear_that_its_run_was_cancelled(store: Path, 
             if cancelled:
                 requests.cancel(store, request)
             monkeypatch.setattr(time, "monotonic", lambda now=now: now)
-            pool.tend(connection)
+            pool.supervise(connection)
         monkeypatch.setattr(time, "monotonic", lambda: 14.1)
         with pytest.raises(BrokenProcessPool):
-            pool.tend(connection)
-        pool.bury(connection)
+            pool.supervise(connection)
+        pool.end_workers(connection)
     assert ask(store, "SELECT ending FROM claims") == [("stopped",)]
 
 
@@ -209,7 +209,7 @@ def test_after_a_death_estimates_are_tried_in_smaller_groups_until_the_blame_is_
         if key(scenario(KILLER), "estimate") in chunk.keys:
             computations.claim_points(fed.feed.store, request, chunk.keys)
             computations.close_open_claims(fed.feed.store, "died")
-            fed.feed.forget()
+            fed.feed.reset()
             if status.failures(store, request):
                 break
         else:

@@ -40,7 +40,7 @@ def points(classes: Sequence[int], machines: int, seconds: float = 0.0) -> list[
 
 def given(feed: Dispatcher, slots: int = SLOTS) -> list[Chunk]:
     """What is due."""
-    return [chunk for chunk, _ in feed.due(slots)]
+    return [chunk for chunk, _ in feed.due_chunks(slots)]
 
 
 def places(chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
@@ -60,7 +60,7 @@ def test_the_first_point_of_a_class_goes_alone_and_other_classes_and_requests_go
     first = given(feed)
     assert sorted(places(first)) == [("1", "1"), ("2", "1"), ("3", "1")]
     assert given(feed) == []
-    feed.note(compute_chunk(next(chunk for chunk in first if places([chunk])[0][0] == "1")))
+    feed.note_answer(compute_chunk(next(chunk for chunk in first if places([chunk])[0][0] == "1")))
     assert sorted(set(places(given(feed)))) == [("1", "2.0"), ("1", "3.0")]
     assert len(trainings(store)) == 1
 
@@ -81,11 +81,11 @@ def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_aga
     feed.store.execute("INSERT INTO claims (key, pid, started, ending) VALUES (?, 1, 1, 'died')", (first.points[0].key,))
     again = Dispatcher(feed.store, store, LEARNING)
     assert given(again) == [first]
-    again.note(compute_chunk(first))
+    again.note_answer(compute_chunk(first))
     rest = given(again)
     assert len(rest) == 2 and len(trainings(store)) == 1
     for chunk in rest:
-        again.note(compute_chunk(chunk))
+        again.note_answer(compute_chunk(chunk))
     assert status.status(store, request).state == "running" and given(again) == []
     assert status.status(store, request).done == 3
 
@@ -95,7 +95,7 @@ def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: P
     other = requests.submit(store, points([1], 3)[1:], "full")
     (chunk,) = given(feed)
     requests.cancel(store, first)
-    feed.note(compute_chunk(chunk))
+    feed.note_answer(compute_chunk(chunk))
     (chunk,) = given(feed)
     assert chunk.turn.request == other and trainings(store) == []
 
@@ -104,14 +104,14 @@ def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Dispatcher
     request = requests.submit(store, points([REFUSED], 3), "full")
     for _ in range(3):
         (chunk,) = given(feed)
-        feed.note(compute_chunk(chunk))
+        feed.note_answer(compute_chunk(chunk))
     assert given(feed) == [] and status.status(store, request).failed == 3
 
 
 def leave_nothing(store: Path, feed: Dispatcher, chunk: Chunk) -> None:
     with open_store(store) as connection:
         kept.store_results(connection, [(chunk.points[0].key, "{}")])
-    feed.note(ChunkAnswer(chunk.keys))
+    feed.note_answer(ChunkAnswer(chunk.keys))
 
 
 def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_for_the_others(
@@ -120,7 +120,7 @@ def test_after_a_first_point_that_leaves_nothing_to_share_the_next_one_trains_fo
     requests.submit(store, points([1], 4), "full")
     leave_nothing(store, feed, *given(feed))
     (second,) = given(feed)
-    feed.note(compute_chunk(second))
+    feed.note_answer(compute_chunk(second))
     assert len(given(feed)) == 2 and len(trainings(store)) == 1
 
 
@@ -167,7 +167,7 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
             feed = Dispatcher(connection, path, COMPUTE)
             while chunks := given(feed):
                 for chunk in chunks:
-                    feed.note(compute_chunk(chunk))
+                    feed.note_answer(compute_chunk(chunk))
         tables.append(csv_text([one for _, one in kept.stored_results(path, asked, "full") if one], "full"))
     assert tables[0] == tables[1] and tables[0].count("completed without a fault") == len(asked)
     assert len(trainings(store)) == 2 and trainings(tmp_path / "alone.sqlite") == []

@@ -88,7 +88,7 @@ def test_whatever_the_store_itself_changes_stays_believed(path: Path, asked: int
     requests.submit(path, scenarios(range(3, 6)), "full")
     ask(path, "UPDATE points SET class = 'a'")
     database._CHECKED_STATES.clear()
-    assert [entry.total for entry in history.past_requests(path)] == [3, 4, 2]
+    assert [entry.num_points for entry in history.past_requests(path)] == [3, 4, 2]
 
 
 @pytest.mark.parametrize("statement", ["DROP TRIGGER result_kept", "DELETE FROM settings", "PRAGMA user_version = 6"])

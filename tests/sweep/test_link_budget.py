@@ -157,7 +157,7 @@ def test_many_faults_are_drawn_with_fewer_seeds(hours):
 
 def test_as_few_faults_as_usual_are_drawn_with_all_seeds():
     asked = campaigns.with_example_fault(linked.read_link("").scenario)
-    assert all(len(one.runs) == campaigns.SEEDS for one in campaigns.simulate_campaigns(asked).protected if one.runs)
+    assert all(len(one.runs) == campaigns.SEEDS for one in campaigns.simulate_campaigns(asked).protections if one.runs)
 
 
 @each("given", ["machine.cxl_lanes=" + 5000 * "a", "machine.cxl_generation=1e300", "machine.assume=" + 3000 * "x"])

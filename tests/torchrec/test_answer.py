@@ -73,7 +73,7 @@ def test_the_plan_read_back_costs_what_the_plan_written_does(seed: int) -> None:
     asked = table_set(seed, mixed=False)
     plan = torchrec_answer(asked).plan
     text = json.dumps(plan_content(plan.shardings, asked.topology.local_world_size))
-    read = torchrec_answer(asked, text).read
+    read = torchrec_answer(asked, text).imported_plan
     assert read is not None and read.step_ms == plan.step_ms and read.sentences == ()
     assert read.estimates == plan.estimates
 
@@ -105,7 +105,7 @@ def test_a_plan_of_torchrecs_says_what_we_cannot_price() -> None:
         for rank, (rows, first) in enumerate(((1, 0), (2, 1), (0, 3), (39_999_997, 3)))
     ]
     large = {"sharding_type": "row_wise", "compute_kernel": "fused_uvm", "shards": uneven}
-    read = torchrec_answer(asked, json.dumps({"large": large, **{f"small{n}": small for n in range(6)}})).read
+    read = torchrec_answer(asked, json.dumps({"large": large, **{f"small{n}": small for n in range(6)}})).imported_plan
     assert read is not None
     said = " ".join(read.sentences)
     assert "6 tables of the plan read are data_parallel" in said and "such as large, another kernel" in said and "uneven" in said

@@ -29,7 +29,7 @@ TABLE = TorchRecTable("t", 1003, 100, "fp16", ("f",))
 
 def sharding(entry: str, table: TorchRecTable = TABLE, layout: RankLayout = LAYOUT) -> TableSharding:
     """Return TorchRec's sharding of a table by an entry of `policy.plan`."""
-    (own,) = plans_by_table(parse_plan(entry, 1, layout.world), 1)
+    (own,) = plans_by_table(parse_plan(entry, 1, layout.num_ranks), 1)
     return table_sharding(table, torchrec_table_plan(table, own, layout), TableKernel(FUSED), layout)
 
 
@@ -94,7 +94,7 @@ def tiles(found: TableSharding, table: TorchRecTable) -> bool:
 def test_any_plan_tiles_its_tables_and_is_read_back(data: st.DataObject) -> None:
     local, nodes = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 3))
     layout = RankLayout(local * nodes, local)
-    rank = st.integers(0, layout.world - 1)
+    rank = st.integers(0, layout.num_ranks - 1)
     runs = st.one_of(
         rank.map(lambda one: (one,)),
         st.sets(rank, min_size=1).map(lambda ranks: tuple(sorted(ranks))),
@@ -110,13 +110,13 @@ def test_any_plan_tiles_its_tables_and_is_read_back(data: st.DataObject) -> None
     assert {rank for entry in entries for run in entry for rank in run} == {
         rank for entry in possible for run in entry for rank in run
     }
-    back = read_plan(json.dumps(plan_content(plan, layout.local)), tables, layout)
+    back = read_plan(json.dumps(plan_content(plan, layout.ranks_per_node)), tables, layout)
     for table, found, mine, entry in zip(tables, back, plan, possible, strict=True):
         assert sorted(found.shards) == sorted(mine.shards) and found[:3] == mine[:3]
         with_rows = (run[: -(-table.rows // -(-table.rows // len(run)))] for run in entry)
         assert table_plan_of(found) == tuple(with_rows)
     text = plan_knob(possible)
-    assert plans_by_table(parse_plan(text, len(tables), layout.world), len(tables)) == tuple(possible)
+    assert plans_by_table(parse_plan(text, len(tables), layout.num_ranks), len(tables)) == tuple(possible)
 
 
 def test_a_plan_is_written_as_torchrec_dumps_its_own() -> None:

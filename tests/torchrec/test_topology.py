@@ -44,7 +44,7 @@ def request(topology: str = "", **settings: Any) -> TorchRecRequest:
 
 @each("text", [CALL, FACTORY, json.dumps(FIELDS)])
 def test_a_topology_is_read_as_call_and_as_json(text: str) -> None:
-    assert vars(read_topology(text)) == vars(TorchRecTopology(**FIELDS, given=frozenset(FIELDS)))
+    assert vars(read_topology(text)) == vars(TorchRecTopology(**FIELDS, stated_fields=frozenset(FIELDS)))
 
 
 def test_a_printed_topology_has_its_least_memory_and_its_pod() -> None:
@@ -56,7 +56,7 @@ def test_a_printed_topology_has_its_least_memory_and_its_pod() -> None:
 
 def test_what_a_topology_leaves_out_is_the_planners_default() -> None:
     found = read_topology('{"world_size": 4}')
-    assert found.local_world_size == 4 and found.given == {"world_size", "local_world_size"}
+    assert found.local_world_size == 4 and found.stated_fields == {"world_size", "local_world_size"}
     rates = found.hbm_mem_bw, found.ddr_mem_bw, found.hbm_to_ddr_mem_bw, found.intra_host_bw, found.inter_host_bw
     assert [rate / GB for rate in rates] == pytest.approx([897, 51, 32, 600, 12.5])
 

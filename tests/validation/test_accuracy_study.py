@@ -10,7 +10,7 @@ import pytest
 from engine.__main__ import main
 from engine.errors import BadFile, BadInput, CannotRun
 from engine.training.loop import train
-from engine.validation.studies import accuracy, findings, kept, paired
+from engine.validation.studies import accuracy, findings, paired, study_file
 from engine.validation.studies.accuracy import AccuracyPlan, Score, Seed
 from engine.workload.source import source
 from tests.cases import each
@@ -93,11 +93,11 @@ def test_differences_are_stale_minus_fault_free_in_points_and_the_spread_is_betw
         return Seed(number, "", scores, scores)
 
     plan = AccuracyPlan("tiny", 60, 40, 400, (0, 10))
-    found = findings.findings(kept.Study(plan, "2026-11-21", "0.1", {2: seed(2, 0.05), 1: seed(1, 0.0)}))
+    found = findings.findings(study_file.Study(plan, "2026-11-21", "0.1", {2: seed(2, 0.05), 1: seed(1, 0.0)}))
     means = {(one.moment, one.measure): one.difference.mean for one in found}
     assert means["at_end", "auc"] == pytest.approx(-1) and means["at_recovery", "accuracy"] == pytest.approx(-0.1)
     assert means["at_end", "loss"] == pytest.approx(0.01) and {one.variant for one in found} == {10}
-    assert {one.difference.half < 1e-9 for one in found} == {True}
+    assert {one.difference.half_width < 1e-9 for one in found} == {True}
     assert next(one for one in found if one.measure == "auc").spread == pytest.approx(np.std([70, 75], ddof=1))
 
 
@@ -112,14 +112,16 @@ def test_differences_are_stale_minus_fault_free_in_points_and_the_spread_is_betw
 def test_the_sentence_says_for_which_ages_the_bound_holds(loss_at_end, words):
     at_end = {0: Score(0.7, 75.0, 0.5), **{g: Score(0.7, 75 - loss, 0.5) for g, loss in zip((10, 300), loss_at_end, strict=True)}}
     seeds = {n: Seed(n, "", at_end, at_end) for n in (1, 2)}
-    said = findings.accuracy_sentence(kept.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10, 300)), "2026-11-21", "0.2", seeds))
+    said = findings.accuracy_sentence(
+        study_file.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10, 300)), "2026-11-21", "0.2", seeds)
+    )
     assert said.startswith("20 batches after recovery") and words in said
 
 
 def test_the_sentence_does_not_decide_what_the_interval_leaves_open():
     scores = [{0: Score(0.7, 75.0, 0.5), 10: Score(0.7, 75 - loss, 0.5)} for loss in (0.0, 0.03)]
     seeds = {n: Seed(n, "", one, one) for n, one in enumerate(scores)}
-    said = findings.accuracy_sentence(kept.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10)), "2026-11-21", "0.2", seeds))
+    said = findings.accuracy_sentence(study_file.Study(AccuracyPlan("tiny", 60, 40, 400, (0, 10)), "2026-11-21", "0.2", seeds))
     assert "is neither confirmed nor refuted for 10. An" in said and "-0.0150 ± 0.191" in said
 
 
@@ -141,42 +143,44 @@ def test_the_file_is_the_same_for_any_number_of_processes_and_of_stops(tmp_path,
 
 def test_another_plan_is_not_mixed_into_a_file(tmp_path):
     out = tmp_path / "study"
-    kept.open_study(out, SMALL, "2026-11-21")
+    study_file.open_study(out, SMALL, "2026-11-21")
     with pytest.raises(
         BadFile, match=r"holds another study, of `.* --preset tiny --batches 60 --crash-at 40 .*give another --out"
     ):
-        kept.open_study(out, AccuracyPlan("tiny", 61, 40, 400, (0, 1, 30)), "2026-11-21")
+        study_file.open_study(out, AccuracyPlan("tiny", 61, 40, 400, (0, 1, 30)), "2026-11-21")
     out.write_text("AUC\n1\n")
     with pytest.raises(BadFile, match="is not the file of an accuracy study"):
-        kept.read_study(out)
+        study_file.read_study(out)
 
 
 def test_seeds_of_other_code_are_not_mixed_into_a_file(tmp_path, monkeypatch):
     out = tmp_path / "study"
-    kept.open_study(out, SMALL, "2026-11-21")
-    assert kept.open_study(out, SMALL, "2026-11-22").date == "2026-11-21"
-    monkeypatch.setattr(kept.version, "CODE", "0123456789abcdef")
+    study_file.open_study(out, SMALL, "2026-11-21")
+    assert study_file.open_study(out, SMALL, "2026-11-22").date == "2026-11-21"
+    monkeypatch.setattr(study_file.version, "CODE", "0123456789abcdef")
     with pytest.raises(BadFile, match=r"holds 0 seeds that other code of Emberpool has computed.*give another --out"):
-        kept.open_study(out, SMALL, "2026-11-21")
-    old = kept.STORED_ACCURACY.read_text().replace(
-        f'"model_version": "{stored().model}"', f'"model_version": "{kept.version.MODEL}"'
+        study_file.open_study(out, SMALL, "2026-11-21")
+    old = study_file.STORED_ACCURACY.read_text().replace(
+        f'"model_version": "{stored().model}"', f'"model_version": "{study_file.version.MODEL}"'
     )
     out.write_text(old)  # of a time when code was not noted
     with pytest.raises(BadFile, match=f"holds {len(stored().seeds)} seeds that other code"):
-        kept.open_study(out, AccuracyPlan(), "2026-11-21")
+        study_file.open_study(out, AccuracyPlan(), "2026-11-21")
 
 
 def test_a_seed_is_not_kept_once_the_engines_files_have_changed(tmp_path, monkeypatch):
     out = tmp_path / "study"
-    study = kept.open_study(out, SMALL, "2026-11-21")
-    monkeypatch.setattr(kept, "ProcessPoolExecutor", AtOnce)
-    monkeypatch.setattr(kept, "as_completed", iter)
-    monkeypatch.setattr(kept.version, "code_has_changed", lambda: True)
+    study = study_file.open_study(out, SMALL, "2026-11-21")
+    monkeypatch.setattr(study_file, "ProcessPoolExecutor", AtOnce)
+    monkeypatch.setattr(study_file, "as_completed", iter)
+    monkeypatch.setattr(study_file.version, "code_has_changed", lambda: True)
     with pytest.raises(CannotRun, match="files have changed"):
-        list(kept.run_seeds(out, study, [1], 1))
-    assert kept.read_study(out).seeds == {}
-    monkeypatch.setattr(kept.version, "code_has_changed", lambda: False)
-    assert [seed.seed for seed in kept.run_seeds(out, study, [1], 1)] == [1] and set(kept.read_study(out).seeds) == {1}
+        list(study_file.run_seeds(out, study, [1], 1))
+    assert study_file.read_study(out).seeds == {}
+    monkeypatch.setattr(study_file.version, "code_has_changed", lambda: False)
+    assert [seed.seed for seed in study_file.run_seeds(out, study, [1], 1)] == [1] and set(study_file.read_study(out).seeds) == {
+        1
+    }
 
 
 class AtOnce:
@@ -214,8 +218,8 @@ def vars_of(plan: AccuracyPlan) -> dict:
     return {name: getattr(plan, name) for name in plan.__dataclass_fields__}
 
 
-def stored() -> kept.Study:
-    return kept.read_study(kept.STORED_ACCURACY)
+def stored() -> study_file.Study:
+    return study_file.read_study(study_file.STORED_ACCURACY)
 
 
 def test_the_stored_result_is_the_full_study():
@@ -223,7 +227,7 @@ def test_the_stored_result_is_the_full_study():
     assert study.plan == AccuracyPlan() and len(study.seeds) >= 10 and study.date >= "2026-11-21"
     assert {seed.twin for seed in study.seeds.values()} == {""}
     assert all(set(seed.at_end) == set(seed.at_recovery) == set(study.plan.staleness) for seed in study.seeds.values())
-    assert kept._text(study) == kept.STORED_ACCURACY.read_text()
+    assert study_file._text(study) == study_file.STORED_ACCURACY.read_text()
 
 
 # What another processor's order of products may come to after 1,500 batches; measured on a second kind: 1.4e-4, .046, 5e-4.

@@ -28,7 +28,7 @@ def claim_of(name, title):
 
 def test_four_of_the_presets_ten_causes_count_and_the_others_tell_why_not():
     names = ("a100-terabyte", "bagpipe-kaggle", "cached-embedding-terabyte", "torchrec-terabyte")
-    missed = [verdict for verdict in validate.validate(names) if verdict.cause and verdict.caused]
+    missed = [verdict for verdict in validate.validate(names) if verdict.cause and verdict.caused_value]
     assert len(missed) == 10 and {verdict.name for verdict in missed if verdict.cause_counts} == COUNTING
     for verdict in missed:
         assert ("does not count: " in verdict.cause) == bool(verdict.objections) == (not verdict.cause_counts)

@@ -72,8 +72,8 @@ def test_a_gap_is_the_estimate_beside_a_full_run_that_neither_trains_nor_fails(n
     scenario = with_values(preset(name).scenario, {"run.training": False})
     guess, run = estimate(scenario).results, simulate(scenario).results
     for gap in gaps(name):
-        assert (gap.estimate, gap.full) == (guess[gap.metric], run[gap.metric])
-        assert gap.percent == pytest.approx(100 * (gap.estimate - gap.full) / gap.full)
+        assert (gap.estimate, gap.full_run) == (guess[gap.metric], run[gap.metric])
+        assert gap.percent == pytest.approx(100 * (gap.estimate - gap.full_run) / gap.full_run)
     assert [gap.metric for gap in gaps(name)] == list(METRICS)
 
 

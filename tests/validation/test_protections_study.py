@@ -6,7 +6,7 @@ import pytest
 from engine.__main__ import main
 from engine.errors import BadInput
 from engine.training.loop import train
-from engine.validation.studies import accuracy, kept, protections
+from engine.validation.studies import accuracy, protections, study_file
 from engine.validation.studies.findings import MOMENTS, findings
 from engine.validation.studies.protections import SHARDS, ProtectionsPlan, rounded_table
 from tests.training.training_models import made_up_run, model
@@ -98,26 +98,29 @@ def test_the_command_keeps_seeds_in_a_file_that_does_not_depend_on_processes(tmp
     assert files[0].read_bytes() == files[1].read_bytes()
     out = capsys.readouterr().out
     assert "rows of one shard in 8 go back 10 batches" in out and "all rows rounded to 3 bits a weight" in out
-    assert kept.read_study(files[0]).command == f"python -m engine study protections --seeds 3 {' '.join(WORDS)}"
+    assert study_file.read_study(files[0]).command == f"python -m engine study protections --seeds 3 {' '.join(WORDS)}"
 
 
 def test_the_stored_result_is_the_full_study():
-    study = kept.read_study(kept.STORED_PROTECTIONS)
+    study = study_file.read_study(study_file.STORED_PROTECTIONS)
     assert study.plan == ProtectionsPlan() and len(study.seeds) >= 10
     assert {seed.twin for seed in study.seeds.values()} == {""}
-    assert kept._text(study) == kept.STORED_PROTECTIONS.read_text()
+    assert study_file._text(study) == study_file.STORED_PROTECTIONS.read_text()
 
 
 def test_the_study_can_see_harm():
     """Two bits a weight and old rows are known to hurt; an interval that included 0 could not tell the others from harm."""
-    found = {(one.variant, one.moment, one.measure): one.difference for one in findings(kept.read_study(kept.STORED_PROTECTIONS))}
+    found = {
+        (one.variant, one.moment, one.measure): one.difference
+        for one in findings(study_file.read_study(study_file.STORED_PROTECTIONS))
+    }
     assert found["bits-2", "at_recovery", "auc"].high < 0
     assert found["cpr-500", "at_recovery", "auc"].high < 0
 
 
 @pytest.mark.slow
 def test_a_seed_of_the_stored_result_comes_out_again():
-    study = kept.read_study(kept.STORED_PROTECTIONS)
+    study = study_file.read_study(study_file.STORED_PROTECTIONS)
     ours, then = protections.one_seed(study.plan, 1), study.seeds[1]
     for moment in MOMENTS:
         for name, score in getattr(then, moment).items():

@@ -5,7 +5,7 @@ import pytest
 from engine.__main__ import main
 from engine.errors import BadInput
 from engine.training.loop import train
-from engine.validation.studies import accuracy, kept, rollbacks
+from engine.validation.studies import accuracy, rollbacks, study_file
 from engine.validation.studies.findings import MOMENTS, findings
 from engine.validation.studies.rollbacks import RollbacksPlan, fault_batches, weights_at_crash
 from tests.cases import each
@@ -73,20 +73,21 @@ def test_the_command_computes_it_for_any_number_of_processes_and_says_how_to_aga
     assert files[0].read_bytes() == files[1].read_bytes()
     told = capsys.readouterr().out
     assert "4 recoveries over the run" in told and "1 recovery, in batch 7" in told
-    command = kept.read_study(files[0]).command
+    command = study_file.read_study(files[0]).command
     assert command.startswith("python -m engine study rollbacks --seeds 2 --preset tiny") and command.endswith("--age 5")
 
 
 def test_the_stored_result_is_the_full_study():
-    study = kept.read_study(kept.STORED_ROLLBACKS)
+    study = study_file.read_study(study_file.STORED_ROLLBACKS)
     assert study.plan == RollbacksPlan() and len(study.seeds) >= 6
     assert {seed.twin for seed in study.seeds.values()} == {""}
-    assert kept._text(study) == kept.STORED_ROLLBACKS.read_text()
+    assert study_file._text(study) == study_file.STORED_ROLLBACKS.read_text()
 
 
 def test_a_hundred_recoveries_cost_more_than_ten_and_these_than_one():
     found = {
-        (one.variant, one.moment, one.measure): one.difference.mean for one in findings(kept.read_study(kept.STORED_ROLLBACKS))
+        (one.variant, one.moment, one.measure): one.difference.mean
+        for one in findings(study_file.read_study(study_file.STORED_ROLLBACKS))
     }
     auc = [found[f"spread-{count}", "at_recovery", "auc"] for count in (1, 10, 100)]
     assert auc[2] < auc[1] and auc[2] < auc[0] and auc[2] < 0
@@ -94,7 +95,7 @@ def test_a_hundred_recoveries_cost_more_than_ten_and_these_than_one():
 
 @pytest.mark.slow
 def test_a_seed_of_the_stored_result_comes_out_again():
-    study = kept.read_study(kept.STORED_ROLLBACKS)
+    study = study_file.read_study(study_file.STORED_ROLLBACKS)
     ours, then = rollbacks.one_seed(study.plan, 1), study.seeds[1]
     for moment in MOMENTS:
         for name, score in getattr(then, moment).items():

@@ -58,12 +58,12 @@ def test_a_claim_without_a_time_or_a_peak_has_none():
 
 
 def test_its_median_stands_beside_ours_on_the_same_numbers_and_is_told_alike_everywhere():
-    found = [ONE, replace(ONE, ours=9.0, roofline=15.0), replace(ONE, ours=7.0, roofline=30.0)]
+    found = [ONE, replace(ONE, simulated_value=9.0, roofline=15.0), replace(ONE, simulated_value=7.0, roofline=30.0)]
     line = family_score("Scale-out", found)
     assert (line.count, line.roofline_count) == (3, 2)
-    assert (line.roofline_percent, line.beside_percent, line.median_percent) == pytest.approx((125.0, 20.0, 20.0))
-    fitted = replace(ONE, sample="calibrated", ours=10.0)
-    other = replace(ONE, family="Look-ahead", ours=40.0)
+    assert (line.roofline_percent, line.model_percent, line.median_percent) == pytest.approx((125.0, 20.0, 20.0))
+    fitted = replace(ONE, sample="calibrated", simulated_value=10.0)
+    other = replace(ONE, family="Look-ahead", simulated_value=40.0)
     over_all, *families = score_lines([*found, fitted, other])
     assert over_all.family == ALL_FAMILIES and over_all.count == sum(each.count for each in families) == 4
     assert over_all.median_percent == pytest.approx(25.0) and over_all.near_percent == pytest.approx(50.0)

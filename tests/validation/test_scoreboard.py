@@ -27,7 +27,7 @@ ONE = PublishedNumber("made up: one", "Scale-out", "out of sample", 10.0, 12.0)
 
 def numbers(*pairs, sample="out of sample"):
     """Return a score for each published number and ours."""
-    return [replace(ONE, name=f"made up: {i}", published=p, ours=o, sample=sample) for i, (p, o) in enumerate(pairs)]
+    return [replace(ONE, name=f"made up: {i}", published=p, simulated_value=o, sample=sample) for i, (p, o) in enumerate(pairs)]
 
 
 @pytest.fixture
@@ -64,7 +64,9 @@ def test_a_family_is_scored_by_what_was_not_used_alone():
         assert next(one for one in more if one.family == "Scale-out") == told
     assert [one.family for one in by_family(own)] == list(families())
     assert all(
-        (one.count, one.median_percent, one.rank) == (0, None, None) for one in by_family(own) if one.family != "Scale-out"
+        (one.count, one.median_percent, one.rank_correlation) == (0, None, None)
+        for one in by_family(own)
+        if one.family != "Scale-out"
     )
 
 
@@ -88,21 +90,23 @@ def test_protections_are_scored_where_full_checkpoints_cost_what_is_published():
     mtbf = reference_points.mtbf_where_full_costs(shared, 8.35)
     full, cpr = (campaign_terms(shared, name, mtbf)[0].plan for name in ("periodic-full", "cpr"))
     assert reference_points.overhead_percent(full) == pytest.approx(8.35, rel=1e-3)
-    assert partial.ours == pytest.approx(100 * cpr.pause / (2 * 0.1 * 8 * mtbf), rel=1e-3)  # half a period lost, of an eighth
+    assert partial.simulated_value == pytest.approx(
+        100 * cpr.pause / (2 * 0.1 * 8 * mtbf), rel=1e-3
+    )  # half a period lost, of an eighth
 
 
 def test_what_is_as_wrong_as_accepted_or_less_is_nothing_new_and_what_is_worse_is_told(record):
     accepted.accept_numbers([ONE], "a reason")
     held = accepted.read_record()
-    assert (held.model, held.reason, held.numbers[ONE.name].ours) == (version.MODEL, "a reason", 12.0)
+    assert (held.model, held.reason, held.numbers[ONE.name].simulated_value) == (version.MODEL, "a reason", 12.0)
     assert accepted.worse_numbers(held, [ONE], every=True) == ()
-    assert accepted.worse_numbers(held, [replace(ONE, ours=11.0)], every=True) == ()
-    assert accepted.worse_numbers(held, [replace(ONE, ours=8.0)], every=True) == ()  # as far off on the other side
-    (little,) = accepted.worse_numbers(held, [replace(ONE, ours=12.3)], every=True)
+    assert accepted.worse_numbers(held, [replace(ONE, simulated_value=11.0)], every=True) == ()
+    assert accepted.worse_numbers(held, [replace(ONE, simulated_value=8.0)], every=True) == ()  # as far off on the other side
+    (little,) = accepted.worse_numbers(held, [replace(ONE, simulated_value=12.3)], every=True)
     assert "3.00 points further off" in little and "ours was" not in little
-    (much,) = accepted.worse_numbers(held, [replace(ONE, ours=13.0)], every=True)
+    (much,) = accepted.worse_numbers(held, [replace(ONE, simulated_value=13.0)], every=True)
     assert "10.0 points" in much and "ours was 12.0 and is 13.0, for 10" in much
-    assert accepted.worse_numbers(held, [replace(ONE, ours=float("nan"))], every=True)
+    assert accepted.worse_numbers(held, [replace(ONE, simulated_value=float("nan"))], every=True)
 
 
 def test_a_changed_a_new_and_a_lost_published_number_are_noticed(record):
@@ -116,17 +120,17 @@ def test_a_changed_a_new_and_a_lost_published_number_are_noticed(record):
 
 def test_the_record_is_not_written_over_what_got_worse_unless_the_model_version_rose(record, monkeypatch):
     accepted.accept_numbers([ONE], "a reason")
-    before, off = record.read_bytes(), replace(ONE, ours=13.0)
+    before, off = record.read_bytes(), replace(ONE, simulated_value=13.0)
     with pytest.raises(BadInput, match="1 numbers got worse"):
         accepted.accept_numbers([off], "it is said so")
     assert record.read_bytes() == before
-    accepted.accept_numbers([replace(ONE, ours=11.9)], "better needs no version")
+    accepted.accept_numbers([replace(ONE, simulated_value=11.9)], "better needs no version")
     with pytest.raises(BadInput, match="reason"):
         accepted.accept_numbers([ONE], " ")
     major, minor = version.MODEL.split(".")
     monkeypatch.setattr(version, "MODEL", f"{major}.{int(minor) + 1}0")
     accepted.accept_numbers([off], "a better law, at this number's cost")
-    assert accepted.read_record().numbers[ONE.name].ours == 13.0 and accepted.read_record().model == version.MODEL
+    assert accepted.read_record().numbers[ONE.name].simulated_value == 13.0 and accepted.read_record().model == version.MODEL
 
 
 def test_a_record_that_is_missing_or_damaged_is_refused_with_its_remedy(record):
@@ -172,12 +176,12 @@ def test_the_record_of_this_repository_is_of_this_model_and_names_what_is_claime
 
 def test_a_published_range_is_judged_by_the_distance_to_its_nearest_end():
     between = replace(ONE, published=6.0, published_to=17.0)
-    told = {ours: replace(between, ours=ours).error_percent for ours in (6.0, 6.39, 17.0, 3.0, 34.0)}
+    told = {ours: replace(between, simulated_value=ours).error_percent for ours in (6.0, 6.39, 17.0, 3.0, 34.0)}
     assert told == {6.0: 0, 6.39: 0, 17.0: 0, 3.0: pytest.approx(-50), 34.0: pytest.approx(100)}
     check_n_run = scores((), reference_points.protection_figures())[0]
-    assert 6 < check_n_run.ours < 17 and check_n_run.error_percent == 0
+    assert 6 < check_n_run.simulated_value < 17 and check_n_run.error_percent == 0
     (nodes,) = [claim for claim in claims("mtrains-capacity") if claim.published]
-    assert nodes.ends == (4.0, 8.0)
+    assert nodes.published_range == (4.0, 8.0)
     passed = {ours: ClaimVerdict("mtrains-capacity", nodes, ours).passed for ours in (3.9, 4.0, 5.5, 8.0, 8.1)}
     assert list(passed.values()) == [False, True, True, True, False]
 
@@ -242,7 +246,7 @@ def test_numbers_that_await_their_mechanisms_are_out_of_sample_within_25_percent
 
 def test_no_published_number_counts_twice():
     every = {f"{name}: {claim.title}": claim for name in preset_names() for claim in claims(name) if claim.published}
-    figures = {score.name for score in scores((), published_figures()) if score.counts}
+    figures = {score.name for score in scores((), published_figures()) if score.is_counted}
     assert {name: claim.counts_with for name, claim in every.items() if claim.not_counted} == COUNTED_WITH
     counting = figures | {name for name, claim in every.items() if claim.sample == "out of sample" and not claim.not_counted}
     assert {name for name in COUNTED_WITH.values() if name} <= counting, "a number counts with one that does"

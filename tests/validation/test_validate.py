@@ -102,7 +102,7 @@ def test_what_was_fitted_fits_our_own_limits_hold_and_every_miss_tells_its_cause
         "Step time, cache of 20 % of its rows [ms]",
         "Throughput, all-hbm, compiled by XLA, eight V100 in fp16 [samples/s]",
     ], "whose form alone was chosen with it in sight"
-    unknown = [miss for miss in outside if miss.caused is None]
+    unknown = [miss for miss in outside if miss.caused_value is None]
     assert len(unknown) == 3 and {miss.cause for miss in unknown} == {"cause unknown"}
     late = [miss for miss in unknown if not miss.claim.source.startswith(BEFORE)]  # others were claimed before their mechanisms
     assert [(miss.preset, round(miss.error_percent or 0)) for miss in late] == [
@@ -110,7 +110,7 @@ def test_what_was_fitted_fits_our_own_limits_hold_and_every_miss_tells_its_cause
         ("torchrec-cache", -30),  # whose refused rows were measured four times as slow as rows without a cache
     ]
     for miss in [miss for miss in outside if miss not in unknown]:
-        assert miss.caused is not None and miss.caused != pytest.approx(miss.ours, rel=0.05), miss.name
+        assert miss.caused_value is not None and miss.caused_value != pytest.approx(miss.simulated_value, rel=0.05), miss.name
         assert all(path in miss.cause for path, _ in miss.claim.cause_knobs)
     assert all(v.cause == "" for v in verdicts if v not in outside)
     held = {kind: sum(v.passed is True for v in verdicts if v.claim.kind == kind) for kind in published.KINDS}

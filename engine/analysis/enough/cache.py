@@ -57,27 +57,29 @@ class RowClasses(NamedTuple):
     """Classes of equally popular rows by kind of table, and sums over classes by falling lookups a byte.
 
     rows: rows of one table in each class.
-    p: share of a table's lookups that a row of each class has.
+    row_shares: share of a table's lookups that a row of each class has.
     owner: kind of table of each class.
     kind: kind of each table, (T,).
     order: classes by falling lookups a byte.
-    filled: bytes of the classes so far, one more than classes.
-    hits: share of all lookups so far, one more than classes.
+    filled_bytes: bytes of the classes so far, one more than classes.
+    hit_shares: share of all lookups so far, one more than classes.
     """
 
     rows: Floats
-    p: Floats
+    row_shares: Floats
     owner: Ints
     kind: Ints
     order: Ints
-    filled: Floats
-    hits: Floats
+    filled_bytes: Floats
+    hit_shares: Floats
 
 
 def cache_for(s: Scenario, hit_rate: float) -> CacheSize:
     """Return the smallest cache with a hit rate, from 0 to 1."""
     densest, recent, rate = _densest(s), _recent_rows(s, hit_rate), _recent_rate(s)
-    nbytes = max(float(np.interp(hit_rate, densest.hits, densest.filled)), float(kind_bytes(s, "row").min()))  # a row or more
+    nbytes = max(
+        float(np.interp(hit_rate, densest.hit_shares, densest.filled_bytes)), float(kind_bytes(s, "row").min())
+    )  # a row or more
     if recent is None:
         return _size(s, densest, nbytes, None, rate(num_rows(s)))
     return _size(s, densest, nbytes, _recent_nbytes(s)(recent), rate(recent))
@@ -126,8 +128,10 @@ def _size(s: Scenario, densest: RowClasses, nbytes: float, recent_nbytes: float 
     Each table has an equal part of the last class.
     """
     share, batch = np.zeros(len(densest.rows)), table_lookups(s)
-    share[densest.order] = np.clip((nbytes - densest.filled[:-1]) / np.maximum(np.diff(densest.filled), 1e-300), 0.0, 1.0)
-    of_kind = [np.bincount(densest.owner, weights=share * amount) for amount in (densest.rows, densest.rows * densest.p)]
+    share[densest.order] = np.clip(
+        (nbytes - densest.filled_bytes[:-1]) / np.maximum(np.diff(densest.filled_bytes), 1e-300), 0.0, 1.0
+    )
+    of_kind = [np.bincount(densest.owner, weights=share * amount) for amount in (densest.rows, densest.rows * densest.row_shares)]
     rows: Floats = np.minimum(of_kind[0][densest.kind], per_table(s.model, "num_embeddings")).astype(np.float64)
     rates: Floats = np.minimum(of_kind[1][densest.kind], 1.0).astype(np.float64)
     if nbytes >= table_bytes(s):  # classes of rows add up to all but a few

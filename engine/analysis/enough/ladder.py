@@ -29,18 +29,18 @@ class Trace:
     seconds: dict[int, float] = field(default_factory=dict)
 
     @property
-    def first(self) -> int | None:
+    def first_rung(self) -> int | None:
         """The lowest rung known to meet the goal, None if there is none."""
         return min((rung for rung, seconds in self.seconds.items() if seconds <= self.goal), default=None)
 
     @property
-    def below(self) -> int:
+    def rung_below(self) -> int:
         """The highest rung known below the first, -1 if there is none."""
-        first_rung = self.first
+        first_rung = self.first_rung
         return max((rung for rung in self.seconds if first_rung is not None and rung < first_rung), default=-1)
 
     @property
-    def best(self) -> int | None:
+    def best_rung(self) -> int | None:
         """The lowest rung whose step is within 1 % of the shortest."""
         seconds_by_rung = {rung: seconds for rung, seconds in self.seconds.items() if seconds == seconds}
         return min(
@@ -80,7 +80,7 @@ def _trace_rungs(
 
 
 def _next_near(trace: Trace, start: int, sizes: Sequence[float]) -> list[int]:
-    first_rung, rung_below = trace.first, trace.below
+    first_rung, rung_below = trace.first_rung, trace.rung_below
     half, twice = (bisect_left(sizes, part * sizes[start]) for part in (0.5, 2.0))
     if first_rung is None or rung_below < 0:
         top_rung = len(sizes) - 1
@@ -100,7 +100,7 @@ def _next_near(trace: Trace, start: int, sizes: Sequence[float]) -> list[int]:
 
 
 def _next_between(trace: Trace, num_rungs: int) -> list[int]:
-    first_rung, rung_below = trace.first, trace.below
+    first_rung, rung_below = trace.first_rung, trace.rung_below
     return [] if first_rung is None else spread_rungs(rung_below + 1, first_rung - 1, num_rungs)
 
 

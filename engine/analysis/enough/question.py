@@ -27,35 +27,35 @@ BASELINE_RESET = {
     "policy.kernel": "auto",
     "policy.stashing": "off",
 }
-MIN_WITHIN, MAX_WITHIN = -0.99, 1e3  # of `within`
+MIN_WITHIN, MAX_WITHIN = -0.99, 1e3  # of `tolerance`
 NO_PRICE = "no published price"
 ROUNDING = 1e-9  # so that a machine is within 0 % of itself
 
 
 @dataclass(frozen=True)
 class Target:
-    """A step at most `within` longer than the baseline's, 0.1 for 10 %; or, where it is given, of `milliseconds`."""
+    """A step at most `tolerance` longer than the baseline's, 0.1 for 10 %; or, where it is given, of `milliseconds`."""
 
-    within: float = 0.1
+    tolerance: float = 0.1
     milliseconds: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse a target that no step can meet; raises BadInput."""
-        if not (isfinite(self.within) and MIN_WITHIN <= self.within <= MAX_WITHIN):
+        if not (isfinite(self.tolerance) and MIN_WITHIN <= self.tolerance <= MAX_WITHIN):
             raise BadInput(
-                f"A step within {figure(100 * self.within)} % of the baseline's is no target; choose from -99 to 100,000 %."
+                f"A step within {figure(100 * self.tolerance)} % of the baseline's is no target; choose from -99 to 100,000 %."
             )
         if self.milliseconds is not None and not (isfinite(self.milliseconds) and self.milliseconds > 0):
             raise BadInput(f"A step of {figure(self.milliseconds)} ms is no target; choose more than 0 ms.")
 
-    def against(self, system: str) -> str:
+    def target_text(self, system: str) -> str:
         """Return the target in words, to follow those for a machine: within 10 % of DRAM."""
         title = load_variant("systems", system).title
         if self.milliseconds is not None:
             return f"at {exact(self.milliseconds)} ms a batch or less"
-        if self.within < 0:
-            return f"at {exact(100 * (1 + self.within))} % of {title}'s step or less"
-        return f"within {exact(100 * self.within)} % of {title}" if self.within else f"as fast as {title}"
+        if self.tolerance < 0:
+            return f"at {exact(100 * (1 + self.tolerance))} % of {title}'s step or less"
+        return f"within {exact(100 * self.tolerance)} % of {title}" if self.tolerance else f"as fast as {title}"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Candidate:
         return inf if price is None else price
 
     @property
-    def spent(self) -> str:
+    def price_text(self) -> str:
         """The price with its year in words, or NO_PRICE."""
         price_text = figure(self.dollars, price_unit(self.result.scenario))
         return price_text if isfinite(self.dollars) else NO_PRICE
@@ -95,7 +95,7 @@ class TargetQuestion:
     """A scenario with its nodes and memory settled, its own result, the baseline's result, and the target."""
 
     scenario: Scenario
-    own: Result
+    own_result: Result
     baseline: Result
     target: Target
 
@@ -115,7 +115,7 @@ class TargetQuestion:
         """Return the longest step that meets the target where the baseline's takes `reference` seconds."""
         if self.target.milliseconds is not None:
             return self.target.milliseconds * MS
-        return (1 + self.target.within + ROUNDING) * reference
+        return (1 + self.target.tolerance + ROUNDING) * reference
 
 
 @lru_cache(maxsize=256)

@@ -37,7 +37,7 @@ class Explorer:
     """
 
     question: TargetQuestion
-    seen: dict[MachineSpec, Candidate] = field(default_factory=dict)
+    candidates: dict[MachineSpec, Candidate] = field(default_factory=dict)
     seconds: dict[MachineSpec, float] = field(default_factory=dict)
 
     def steps(self, specs: Sequence[MachineSpec]) -> list[float]:
@@ -47,27 +47,28 @@ class Explorer:
         self.seconds.update(zip(new_specs, step_seconds(scenarios), strict=True))
         return [self.seconds[spec] for spec in specs]
 
-    def at(self, specs: Sequence[MachineSpec]) -> list[Candidate]:
+    def candidates_of(self, specs: Sequence[MachineSpec]) -> list[Candidate]:
         """Return the machines of specs (modules, link, choice), with their results."""
-        new_specs = [spec for spec in dict.fromkeys(specs) if spec not in self.seen]
+        new_specs = [spec for spec in dict.fromkeys(specs) if spec not in self.candidates]
         changes = [changes_of(self.question, *spec) for spec in new_specs]
         results = estimates([with_values(self.question.scenario, spec_changes) for spec_changes in changes])
         for spec, spec_changes, result in zip(new_specs, changes, results, strict=True):
-            self.seen[spec] = Candidate(spec_changes, spec[0], spec[1], result)
-        return [self.seen[spec] for spec in specs]
+            self.candidates[spec] = Candidate(spec_changes, spec[0], spec[1], result)
+        return [self.candidates[spec] for spec in specs]
 
 
 @dataclass(frozen=True)
 class SmallestMachine:
     """The smallest machine that meets the target, or the smallest of the nearest machines.
 
-    `below` is the next smaller machine, if any. `worse` are two machines of which the larger takes at least 1 % longer.
+    `next_smaller` is the next smaller machine, if any. `larger_but_slower` are two machines of which the larger
+    takes at least 1 % longer.
     """
 
     machine: Candidate
     meets: bool
-    below: Candidate | None = None
-    worse: tuple[Candidate, Candidate] | None = None
+    next_smaller: Candidate | None = None
+    larger_but_slower: tuple[Candidate, Candidate] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class SmallestMachines:
     question: the question.
     capacity: smallest machine by capacity alone, None without PMEM.
     bandwidth: smallest machine by link alone, None without CXL.
-    both: cheapest machine over all choices.
+    cheapest: cheapest machine over all choices.
     choices: cheapest machine of each choice.
-    toggled: cheapest machine with one switch the other way, by knob.
+    switched: cheapest machine with one switch the other way, by knob.
     slower_from: number of modules from which on a switch costs time, by knob, None where it never does.
     staleness: cheapest machine with each tried bound of the MLP log's staleness [batches].
     """
@@ -87,9 +88,9 @@ class SmallestMachines:
     question: TargetQuestion
     capacity: SmallestMachine | None
     bandwidth: SmallestMachine | None
-    both: SmallestMachine
+    cheapest: SmallestMachine
     choices: Mapping[Choice, SmallestMachine]
-    toggled: Mapping[str, Candidate]
+    switched: Mapping[str, Candidate]
     slower_from: Mapping[str, int | None]
     staleness: Mapping[int, Candidate]
 
@@ -102,14 +103,14 @@ def find_smallest(question: TargetQuestion) -> SmallestMachines:
     smallest = smallest_by_choice[choice]
     links, modules = links_of(question.scenario), modules_of(question.scenario)
     flips = {path: tuple((name, is_on != (name == path)) for name, is_on in choice) for path, _ in choice}
-    flipped = explorer.at([(smallest.machine.modules, smallest.machine.gbps, flip) for flip in flips.values()])
+    flipped = explorer.candidates_of([(smallest.machine.modules, smallest.machine.gbps, flip) for flip in flips.values()])
     return SmallestMachines(
         question=question,
         capacity=first_on_ladder(explorer, [(count, None, ()) for count in range(1, modules + 1)]) if modules else None,
         bandwidth=first_on_ladder(explorer, [(None, gbps, ()) for gbps in links]) if links else None,
-        both=smallest,
+        cheapest=smallest,
         choices=smallest_by_choice,
-        toggled=dict(zip(flips, flipped, strict=True)),
+        switched=dict(zip(flips, flipped, strict=True)),
         slower_from={path: _slower_from(explorer, smallest.machine.gbps, choice, flip, path) for path, flip in flips.items()},
         staleness=_staleness(explorer, smallest.machine, choice),
     )
@@ -150,7 +151,7 @@ def cheapest_by_choice(explorer: Explorer) -> dict[Choice, SmallestMachine]:
     fine_rungs = [rung for rung, gbps in enumerate(links) if gbps is None or gbps >= (links[-1] or 0.0) / FINE_PART]
     count_rungs = _lower_rungs(
         explorer,
-        [(_chosen_rung(trace), trace.first is not None) for trace in traces],
+        [(_chosen_rung(trace), trace.first_rung is not None) for trace in traces],
         counts,
         [links[rung] for rung in fine_rungs],
     )
@@ -158,12 +159,12 @@ def cheapest_by_choice(explorer: Explorer) -> dict[Choice, SmallestMachine]:
     def linked(pairs: Sequence[tuple[int, int]]) -> list[float]:
         return explorer.steps([(counts[count_rungs[c]], links[rung], choices[c]) for c, rung in pairs])
 
-    goals = [q.goal if trace.first is not None else _nearest_goal(trace) for trace in traces]
+    goals = [q.goal if trace.first_rung is not None else _nearest_goal(trace) for trace in traces]
     narrowed = search_ladder(sorted({*spread_rungs(0, len(links) - 1, COARSE), *fine_rungs}), linked, goals)
     smallest_by_choice = {}
     for c, (choice, rung) in enumerate(zip(choices, map(_chosen_rung, narrowed), strict=True)):
-        (machine,) = explorer.at([(counts[count_rungs[c]], links[rung], choice)])
-        machine_below = explorer.at([(counts[count_rungs[c] - 1], links[rung], choice)])[0] if count_rungs[c] else None
+        (machine,) = explorer.candidates_of([(counts[count_rungs[c]], links[rung], choice)])
+        machine_below = explorer.candidates_of([(counts[count_rungs[c] - 1], links[rung], choice)])[0] if count_rungs[c] else None
         smallest_by_choice[choice] = SmallestMachine(machine, machine.seconds <= q.goal, machine_below)
     return smallest_by_choice
 
@@ -203,10 +204,13 @@ def first_on_ladder(explorer: Explorer, ladder: Sequence[MachineSpec]) -> Smalle
     coarse = spread_rungs(0, len(ladder) - 1, COARSE) if ladder[0][1] is None else range(len(ladder))
     (trace,) = search_ladder(coarse, steps, [goal])
     rung = _chosen_rung(trace)
-    specs = [ladder[rung], ladder[max(trace.below, 0)]]
-    machine, machine_below = explorer.at(specs)
+    specs = [ladder[rung], ladder[max(trace.rung_below, 0)]]
+    machine, machine_below = explorer.candidates_of(specs)
     return SmallestMachine(
-        machine, machine.seconds <= goal, machine_below if trace.below >= 0 else None, _larger_but_slower(explorer, ladder, trace)
+        machine,
+        machine.seconds <= goal,
+        machine_below if trace.rung_below >= 0 else None,
+        _larger_but_slower(explorer, ladder, trace),
     )
 
 
@@ -217,13 +221,13 @@ def _larger_but_slower(explorer: Explorer, ladder: Sequence[MachineSpec], trace:
     large = max((rung for rung in seconds_by_rung if rung > small), key=lambda rung: seconds_by_rung[rung], default=small)
     if not seconds_by_rung or seconds_by_rung[large] < LONGER * seconds_by_rung[small]:
         return None
-    fastest, slowest = explorer.at([ladder[small], ladder[large]])
+    fastest, slowest = explorer.candidates_of([ladder[small], ladder[large]])
     return fastest, slowest
 
 
 def _chosen_rung(trace: Trace) -> int:
     """Return the first rung that meets the goal, else the lowest near the best, else the highest."""
-    rung = trace.best if trace.first is None else trace.first
+    rung = trace.best_rung if trace.first_rung is None else trace.first_rung
     return max(trace.seconds) if rung is None else rung
 
 
@@ -245,7 +249,7 @@ def _slower_from(explorer: Explorer, gbps: float | None, choice: Choice, flip: C
         return [seconds_off / seconds_on for seconds_on, seconds_off in zip(step_times[::2], step_times[1::2], strict=True)]
 
     (trace,) = search_ladder(spread_rungs(0, len(counts) - 1, COARSE), speedups, [1 / LONGER])
-    first_rung = trace.first
+    first_rung = trace.first_rung
     if first_rung is None or any(ratio > trace.goal for rung, ratio in trace.seconds.items() if rung > first_rung):
         return None
     return counts[first_rung]
@@ -256,5 +260,5 @@ def _staleness(explorer: Explorer, machine: Candidate, choice: Choice) -> dict[i
     if not load_variant("systems", scenario.system).can_relax:
         return {}
     bounds = sorted({*BOUNDS, resolved_value(scenario, BOUND)} - {None})
-    candidates = explorer.at([(machine.modules, machine.gbps, (*choice, (BOUND, bound))) for bound in bounds])
+    candidates = explorer.candidates_of([(machine.modules, machine.gbps, (*choice, (BOUND, bound))) for bound in bounds])
     return dict(zip(bounds, candidates, strict=True))

@@ -24,12 +24,12 @@ class SampleCost(NamedTuple):
 
     capital: float
     electricity: float
-    lost: float
+    failures: float
 
     @property
     def total(self) -> float:
         """The sum of all three."""
-        return self.capital + self.electricity + self.lost
+        return self.capital + self.electricity + self.failures
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Aim:
         """Return the rank of a candidate under a protection; the lowest rank is the best."""
         if candidate.problem:
             return (CANNOT_RUN,)
-        protected_candidate = guard.added_to(candidate)
+        protected_candidate = guard.add_to(candidate)
         if protected_candidate.capital is None and self.needs_prices:
             return (NO_PRICE, protected_candidate.step)
         worst_shortfall, objective_values = (
@@ -71,11 +71,11 @@ class Aim:
 
     def shortfalls(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> Mapping[str, float]:
         """Return by limit how many times too slow, dear or lossy a candidate is; up to 1 meets the limit."""
-        protected_candidate, requirement = guard.added_to(candidate), self.requirement
+        protected_candidate, requirement = guard.add_to(candidate), self.requirement
         throughput = self.batch_size / protected_candidate.step
         return {
             "throughput": self.throughput / throughput,
-            "days": requirement.least_kept / (throughput * max(guard.share, MIN_SHARE)),
+            "days": requirement.min_useful_throughput / (throughput * max(guard.share, MIN_SHARE)),
             "budget": 0.0
             if requirement.budget is None or protected_candidate.capital is None
             else protected_candidate.capital / requirement.budget,
@@ -86,7 +86,7 @@ class Aim:
 
     def cost(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> SampleCost | None:
         """Return the cost of a billion samples that count; None without a price."""
-        protected_candidate, share = guard.added_to(candidate), guard.share
+        protected_candidate, share = guard.add_to(candidate), guard.share
         paid = training_cost(
             self.machine,
             protected_candidate.capital,
@@ -97,9 +97,9 @@ class Aim:
             return None
         return SampleCost(paid.capital, paid.electricity, (paid.capital + paid.electricity) * (1 / max(share, MIN_SHARE) - 1))
 
-    def value(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> float:
+    def objective_value(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> float:
         """Return the objective's value: USD a billion samples, USD, joules a sample, or seconds a sample that counts."""
-        protected_candidate, cost = guard.added_to(candidate), self.cost(candidate, guard)
+        protected_candidate, cost = guard.add_to(candidate), self.cost(candidate, guard)
         return self._values(protected_candidate, guard.share, cost)[0]
 
     def _values(self, protected_candidate: CandidateEstimate, share: float, cost: SampleCost | None) -> tuple[float, ...]:

@@ -56,7 +56,7 @@ class AllowedParts:
         words = (word.strip() for word in self.text.replace(";", ",").split(","))
         return tuple(dict.fromkeys(word for word in words if word)) or (ON_SALE,)
 
-    def of(self, knob: str) -> tuple[str, ...]:
+    def parts_of_knob(self, knob: str) -> tuple[str, ...]:
         """Return the parts that a knob of the machine may choose, in the order of lists."""
         parts = PARTS[knob]
         sole_parts = {parts.scenario_name(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
@@ -71,7 +71,7 @@ class AllowedParts:
         """The states that are written."""
         return tuple(state for word in self.words for state in STATES.get(word, ()))
 
-    def has(self, name: str, state: str) -> bool:
+    def allows(self, name: str, state: str) -> bool:
         """Return whether a part that no knob chooses may be used, such as a gather card."""
         named_parts = {word.rpartition("=")[2] for word in self.words}
         return name in named_parts or state in (self.states or STATES[ON_SALE])

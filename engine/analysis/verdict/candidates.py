@@ -53,40 +53,40 @@ class CandidateEstimate(NamedTuple):
 class Candidates:
     """All candidates of one base scenario that were estimated so far, by system and setting.
 
-    `scaled` has factors of constants by name, for all candidates that have them.
+    `constant_factors` has factors of constants by name, for all candidates that have them.
     """
 
     base: Scenario
-    allowed: AllowedParts
-    scaled: tuple[tuple[str, float], ...] = ()
-    seen: dict[tuple[str, Setting], CandidateEstimate] = field(default_factory=dict)
+    allowed_parts: AllowedParts
+    constant_factors: tuple[tuple[str, float], ...] = ()
+    estimates: dict[tuple[str, Setting], CandidateEstimate] = field(default_factory=dict)
 
-    def estimated(self, system: str, settings: Iterable[Setting]) -> list[CandidateEstimate]:
+    def estimate(self, system: str, settings: Iterable[Setting]) -> list[CandidateEstimate]:
         """Return candidates of a system in order; new candidates are estimated together."""
         limited_settings = [_limit_node_gpus(setting) for setting in settings]
-        new_settings = [setting for setting in dict.fromkeys(limited_settings) if (system, setting) not in self.seen]
-        scenarios = [self._housed(system, setting) for setting in new_settings]
+        new_settings = [setting for setting in dict.fromkeys(limited_settings) if (system, setting) not in self.estimates]
+        scenarios = [self._in_chassis(system, setting) for setting in new_settings]
         points = design_points(scenario for scenario in scenarios if isinstance(scenario, Scenario))
         points_or_problems = [scenario if isinstance(scenario, str) else next(points) for scenario in scenarios]
-        self.seen.update(
+        self.estimates.update(
             ((system, setting), estimated)
             for setting, estimated in zip(new_settings, candidate_estimates(points_or_problems), strict=True)
         )
-        return [self.seen[system, setting] for setting in limited_settings]
+        return [self.estimates[system, setting] for setting in limited_settings]
 
     def scenario(self, system: str, setting: Setting) -> Scenario:
         """Return the scenario of a candidate that can be built, its chassis chosen."""
-        scenario = self._housed(system, setting)
+        scenario = self._in_chassis(system, setting)
         if isinstance(scenario, str):
             raise BadKnob(scenario)
         return scenario
 
     def refusal(self, system: str, setting: Setting) -> str:
         """Return why a candidate cannot be built or run; where no chassis has places, by the largest."""
-        scenario = self._housed(system, setting, largest=True)
-        return scenario if isinstance(scenario, str) else self.estimated(system, [setting])[0].problem
+        scenario = self._in_chassis(system, setting, largest=True)
+        return scenario if isinstance(scenario, str) else self.estimate(system, [setting])[0].problem
 
-    def _housed(self, system: str, setting: Setting, largest: bool = False) -> Scenario | str:
+    def _in_chassis(self, system: str, setting: Setting, largest: bool = False) -> Scenario | str:
         """Return a candidate in the cheapest chassis that takes its parts, or a sentence without one."""
         changes = {"system": system, **dict(setting)}
         s = with_checked_values(self.base, changes)
@@ -100,15 +100,15 @@ class Candidates:
                 return " ".join(settled.problems)
             problems = [*does_not_fit(settled), *self._forbidden(settled)]
             if not problems:
-                return self._scaled(with_checked_values(s, {CHASSIS: name}))
+                return self._scale_constants(with_checked_values(s, {CHASSIS: name}))
             problem = " ".join(problems)
         return problem
 
-    def _scaled(self, s: Scenario) -> Scenario:
+    def _scale_constants(self, s: Scenario) -> Scenario:
         """Return a scenario with the scaled constants of its machine assumed."""
-        machine_constants = constants(s) if self.scaled else {}
+        machine_constants = constants(s) if self.constant_factors else {}
         scaled_values = [
-            (name, times * machine_constants[name].value) for name, times in self.scaled if name in machine_constants
+            (name, times * machine_constants[name].value) for name, times in self.constant_factors if name in machine_constants
         ]
         return (
             with_values(s, {"machine.assume": tuple({**dict(s.machine.assume), **dict(scaled_values)}.items())})
@@ -123,7 +123,7 @@ class Candidates:
         """
         machine, has_gpus = s.machine, "gpu" in load_variant("systems", s.system).devices
         gpus, kind = (gpus_in_node(machine), form("gpu", machine.gpu)) if has_gpus else (0, "")
-        allowed = self.allowed.of("chassis")
+        allowed = self.allowed_parts.parts_of_knob("chassis")
         sockets = HOSTS[machine.host].sockets.value
         usable = [name for name in allowed if _chassis_fits(name, gpus, sockets, kind)]
         if not usable and (largest or machine.assume):  # what is assumed of a chassis may give it places
@@ -133,7 +133,11 @@ class Candidates:
     def _forbidden(self, settled: Settled) -> list[str]:
         """Return a sentence for each part of a machine that is not allowed."""
         states = states_of(settled)
-        return [f"{name} is {_state_phrase(state)} part." for name, state in states.items() if not self.allowed.has(name, state)]
+        return [
+            f"{name} is {_state_phrase(state)} part."
+            for name, state in states.items()
+            if not self.allowed_parts.allows(name, state)
+        ]
 
 
 def _limit_node_gpus(setting: Setting) -> Setting:

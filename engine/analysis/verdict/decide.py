@@ -59,18 +59,18 @@ class SystemRow:
     system: name of the system.
     family: family of the machine, by the memory that holds its rows.
     rank: rank of the candidate by the aim.
-    value: value of the objective, to be least.
+    objective_value: value of the objective, to be least.
     reason: the one thing that limits the candidate, "" where the requirement is met.
     setting: the searched knobs.
     scenario: the candidate's scenario.
-    sized: the scenario with its sizes chosen.
+    sized_scenario: the scenario with its sizes chosen.
     result: its estimate.
     capital: USD with the protection, None without a price.
     step: seconds of a batch.
     watts: power at the room's meter [W].
     cost: USD of a billion samples, None without a price.
     medium: part that holds most of the rows.
-    protected: protection of the candidate.
+    protection: protection of the candidate.
     parts: number of each part.
     states: availability of each part.
     bill: USD by device.
@@ -79,18 +79,18 @@ class SystemRow:
     system: str
     family: str
     rank: Rank = (CANNOT_RUN,)
-    value: float = inf
+    objective_value: float = inf
     reason: str = ""
     setting: Setting = ()
     scenario: Scenario | None = None
-    sized: Scenario | None = None
+    sized_scenario: Scenario | None = None
     result: Result | None = None
     capital: float | None = None
     step: float = inf
     watts: float = inf
     cost: SampleCost | None = None
     medium: str = ""
-    protected: CandidateProtection = UNGUARDED
+    protection: CandidateProtection = UNGUARDED
     parts: Mapping[str, int] = field(default_factory=dict)
     states: Mapping[str, str] = field(default_factory=dict)
     bill: tuple[tuple[str, float | None], ...] = ()
@@ -113,42 +113,45 @@ class Verdict:
     question: the question that is answered.
     space: stops of each system's knobs.
     rows: best candidate of each system, the best first.
-    done: number of systems whose space was searched whole; the others were searched quickly.
+    num_searched: number of systems whose space was searched whole; the others were searched quickly.
     unpriced: GPUs that were left out for lack of a price.
 
-    A question has one verdict at each count of `done`, so verdicts are equal where question and count are.
+    A question has one verdict at each count of `num_searched`, so verdicts are equal where question and count are.
     """
 
     question: VerdictQuestion
     space: Mapping[str, Stops]
     rows: tuple[SystemRow, ...]
-    done: int
+    num_searched: int
     unpriced: tuple[str, ...] = ()
 
     def __eq__(self, other_verdict: object) -> bool:
-        return isinstance(other_verdict, Verdict) and (self.question, self.done) == (other_verdict.question, other_verdict.done)
+        return isinstance(other_verdict, Verdict) and (self.question, self.num_searched) == (
+            other_verdict.question,
+            other_verdict.num_searched,
+        )
 
     def __hash__(self) -> int:
-        return hash((self.question, self.done))
+        return hash((self.question, self.num_searched))
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the space of each system was searched whole."""
-        return self.done == len(self.space)
+        return self.num_searched == len(self.space)
 
     @property
-    def best(self) -> SystemRow | None:
+    def best_row(self) -> SystemRow | None:
         """The best row that meets the requirement; of rows within 2 % the simplest."""
         meeting = [row for row in self.rows if row.meets]
-        min_value = min((row.value for row in meeting), default=0.0)
-        tied_rows = (row for row in meeting if row.value <= TIE_FACTOR * min_value)
-        return min(tied_rows, key=lambda row: plainness_key(row.system, row.nodes, row.value), default=None)
+        min_value = min((row.objective_value for row in meeting), default=0.0)
+        tied_rows = (row for row in meeting if row.objective_value <= TIE_FACTOR * min_value)
+        return min(tied_rows, key=lambda row: plainness_key(row.system, row.nodes, row.objective_value), default=None)
 
     @property
     def families(self) -> tuple[SystemRow, ...]:
         """The best row of each family, the verdict's own first."""
-        best_rows = {row.family: row for row in (*filter(None, [self.best]), *self.rows)[::-1]}
-        return tuple(sorted(best_rows.values(), key=lambda row: (row is not self.best, row.rank)))
+        best_rows = {row.family: row for row in (*filter(None, [self.best_row]), *self.rows)[::-1]}
+        return tuple(sorted(best_rows.values(), key=lambda row: (row is not self.best_row, row.rank)))
 
 
 def decide(question: VerdictQuestion, systems: Collection[str] = ()) -> Verdict:
@@ -175,16 +178,18 @@ class SystemSearch:
         self.question, base = question, question.base
         self.candidates = Candidates(base, question.parts)
         requirement, batch = question.requirement, base.data.batch_size
-        aim = Aim(requirement, question.objective, base.machine, batch, requirement.least_throughput(batch))
-        all_stops = space_of(base, question.parts, {*systems, *filter(None, [requirement.like])} if systems else ())
+        aim = Aim(requirement, question.objective, base.machine, batch, requirement.min_throughput(batch))
+        all_stops = space_of(base, question.parts, {*systems, *filter(None, [requirement.as_fast_as])} if systems else ())
         priced_gpus = _priced_gpus(base, question.parts) if aim.needs_prices else None
-        self.unpriced = () if priced_gpus is None else tuple(name for name in question.parts.of("gpu") if name not in priced_gpus)
+        self.unpriced = (
+            () if priced_gpus is None else tuple(name for name in question.parts.parts_of_knob("gpu") if name not in priced_gpus)
+        )
         self.space = (
             all_stops if priced_gpus is None else {name: _restrict_gpus(stops, priced_gpus) for name, stops in all_stops.items()}
         )
         self.found: dict[str, Setting] = {}
         self.struck = has_fault_rate(base)
-        self.aim = replace(aim, throughput=max(aim.throughput, self._as_fast_as(requirement.like)))
+        self.aim = replace(aim, throughput=max(aim.throughput, self._as_fast_as(requirement.as_fast_as)))
 
     def _as_fast_as(self, system: str | None) -> float:
         """Return the samples/s of a system on the scenario's parts at its best policies; 0 for None."""
@@ -228,7 +233,7 @@ class SystemSearch:
         return self._row(system, setting, guard)
 
     def _row(self, system: str, setting: Setting, guard: CandidateProtection) -> SystemRow:
-        (candidate,) = self.candidates.estimated(system, [setting])
+        (candidate,) = self.candidates.estimate(system, [setting])
         scenario = self.candidates.scenario(system, setting)
         if self.struck:
             scenario = with_values(scenario, {PROTECTION: guard.name})
@@ -237,23 +242,23 @@ class SystemSearch:
         settled = candidate.settled
         if settled is None:
             raise ValueError("a candidate that runs is settled.")
-        protected_candidate = guard.added_to(candidate)
+        protected_candidate = guard.add_to(candidate)
         return SystemRow(
             system=system,
             family=family_of(settled),
             rank=rank,
-            value=self.aim.value(candidate, guard),
+            objective_value=self.aim.objective_value(candidate, guard),
             reason="" if rank[0] == MEETS else self._limit(scenario, candidate, guard),
             setting=setting,
             scenario=scenario,
-            sized=settled.scenario,
+            sized_scenario=settled.scenario,
             result=result,
             capital=protected_candidate.capital,
             step=protected_candidate.step,
             watts=protected_candidate.watts,
             cost=self.aim.cost(candidate, guard),
             medium=medium_of(settled),
-            protected=guard,
+            protection=guard,
             parts=parts_of(settled),
             states=states_of(settled),
             bill=_bill(settled, guard),
@@ -261,7 +266,7 @@ class SystemSearch:
 
     def _limit(self, scenario: Scenario, candidate: CandidateEstimate, guard: CandidateProtection) -> str:
         """Return a sentence on the limit that a machine misses most."""
-        aim, throughput, protected_candidate = self.aim, self.aim.batch_size / candidate.step, guard.added_to(candidate)
+        aim, throughput, protected_candidate = self.aim, self.aim.batch_size / candidate.step, guard.add_to(candidate)
         if protected_candidate.capital is None and aim.needs_prices:
             return " ".join(unpriced_sentences(scenario.machine, powered_devices(scenario.system, scenario.machine)))
         shortfalls = aim.shortfalls(candidate, guard)
@@ -273,7 +278,7 @@ class SystemSearch:
             budget = figure(aim.requirement.budget, "USD")
             price, ratio = figure(protected_candidate.capital, "USD"), figure(shortfalls[worst_limit])
             return f"It costs {price}, {ratio} times the budget of {budget}."
-        required_throughput = max(aim.throughput, aim.requirement.least_kept)
+        required_throughput = max(aim.throughput, aim.requirement.min_useful_throughput)
         throughput *= guard.share if worst_limit == "days" else 1.0
         required_text, share = figure(required_throughput, "samples/s"), percent(throughput / required_throughput)
         return f"It trains {figure(throughput)} of the {required_text} that are asked for, {share}."
@@ -304,7 +309,7 @@ def plainness_key(system: str, nodes: int, objective_value: float) -> tuple[Any,
 
 def _priced_gpus(base: Scenario, parts: AllowedParts) -> frozenset[str]:
     """Return the GPUs that have a price."""
-    machines = {name: with_values(base, {GPU: name, CHASSIS: None}) for name in parts.of("gpu")}
+    machines = {name: with_values(base, {GPU: name, CHASSIS: None}) for name in parts.parts_of_knob("gpu")}
     return frozenset(
         name for name, scenario in machines.items() if powered_devices("all-hbm", scenario.machine)["gpu"].price is not None
     )

@@ -47,7 +47,7 @@ class CandidateProtection(NamedTuple):
     price: float | None = 0.0
     watts: float = 0.0
 
-    def added_to(self, candidate: CandidateEstimate) -> CandidateEstimate:
+    def add_to(self, candidate: CandidateEstimate) -> CandidateEstimate:
         """Return a candidate with price and power of its protection."""
         capital = None if candidate.capital is None or self.price is None else candidate.capital + self.price
         return candidate._replace(capital=capital, watts=candidate.watts + self.watts)

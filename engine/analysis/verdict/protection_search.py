@@ -18,7 +18,7 @@ def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates
     """Return the best candidate of a system with its protection; at least one candidate must run."""
     ranked_candidates = [
         (aim.rank(candidate), setting, candidate)
-        for (name, setting), candidate in candidates.seen.items()
+        for (name, setting), candidate in candidates.estimates.items()
         if name == system and not candidate.problem
     ]
     ranked_candidates.sort(key=lambda ranked: ranked[0])
@@ -50,7 +50,7 @@ def _min_objective(aim: Aim, candidate: CandidateEstimate) -> float:
     cost = aim.cost(candidate)
     if aim.objective == "cost":
         return cost.capital if cost else inf
-    return aim.value(candidate) if aim.objective in ("capital", "time") else 0.0
+    return aim.objective_value(candidate) if aim.objective in ("capital", "time") else 0.0
 
 
 def _beats(rank: Rank, guard: CandidateProtection, other_rank: Rank, other_guard: CandidateProtection) -> bool:

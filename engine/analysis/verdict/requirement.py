@@ -23,7 +23,7 @@ class Requirement:
 
     throughput: minimal samples/s.
     step_ms: maximal ms of a batch.
-    like: name of the system that the machine must be as fast as.
+    as_fast_as: name of the system that the machine must be as fast as.
     days: maximal days of training for `samples`.
     samples: samples that must count within `days`.
     budget: maximal USD.
@@ -33,7 +33,7 @@ class Requirement:
 
     throughput: float | None = None
     step_ms: float | None = None
-    like: str | None = None
+    as_fast_as: str | None = None
     days: float | None = None
     samples: float | None = None
     budget: float | None = None
@@ -46,7 +46,7 @@ class Requirement:
         pairs = {
             "throughput": self.throughput,
             "step-ms": self.step_ms,
-            "as": self.like,
+            "as": self.as_fast_as,
             "days": None if self.days is None else f"{_shortest_text(self.days)}:{_shortest_text(self.samples or 0.0)}",
             "budget": self.budget,
         }
@@ -57,19 +57,19 @@ class Requirement:
         )
 
     @property
-    def lose(self) -> str:
+    def loss_text(self) -> str:
         """The maximal loss of a failure as a text of --lose, "" where there is no limit."""
         if self.lost_batches is not None:
             return NO_LOSS if self.lost_batches == 0 else f"batches={_shortest_text(self.lost_batches)}"
         return "" if self.lost_minutes is None else f"minutes={_shortest_text(self.lost_minutes)}"
 
-    def least_throughput(self, batch_size: int) -> float:
+    def min_throughput(self, batch_size: int) -> float:
         """Return the minimal samples/s of a machine without faults; 0 where there is no limit."""
         by_step = 0.0 if self.step_ms is None else batch_size / (self.step_ms * MS)
         return max(self.throughput or 0.0, by_step)
 
     @property
-    def least_kept(self) -> float:
+    def min_useful_throughput(self) -> float:
         """The minimal samples/s that count at the end, with faults; 0 where there is no limit."""
         return 0.0 if self.days is None or self.samples is None else self.samples / (self.days * DAY)
 
@@ -97,7 +97,7 @@ def _limit(name: str, amount_text: str) -> dict[str, Any]:
                 f"require=as={amount_text[:60]!r} names no system; "
                 f"{nearest_hint(amount_text, variant_names('systems'), 'systems')}"
             )
-        return {"like": amount_text}
+        return {"as_fast_as": amount_text}
     if name == "days":
         days, colon, samples = amount_text.partition(":")
         if not colon:

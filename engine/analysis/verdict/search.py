@@ -26,10 +26,10 @@ def best_candidate(
     """Return the best candidate of a system, also started at `near_settings`; it may be unable to run."""
 
     def ranks(settings: Sequence[Setting]) -> list[Rank]:
-        return [aim.rank(candidate) for candidate in candidates.estimated(system, settings)]
+        return [aim.rank(candidate) for candidate in candidates.estimate(system, settings)]
 
     setting = search(stops, ranks, starts, near_settings)
-    (candidate,) = candidates.estimated(system, [setting])
+    (candidate,) = candidates.estimate(system, [setting])
     return setting, candidate._replace(problem=candidates.refusal(system, setting)) if candidate.problem else candidate
 
 

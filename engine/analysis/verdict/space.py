@@ -130,7 +130,7 @@ def _scales(system: System, reads: frozenset[str]) -> bool:
 
 def _capacities(system: System, allowed: AllowedParts) -> tuple[float | None, ...]:
     """Return the capacities of MODULES whole modules of the allowed media [GB], None for automatic."""
-    sizes = {MEDIA[name].module.value for name in allowed.of("pmem")}
+    sizes = {MEDIA[name].module.value for name in allowed.parts_of_knob("pmem")}
     return (None, *sorted({count * size for size in sizes for count in MODULES}))
 
 
@@ -155,7 +155,7 @@ def _fixed_stops(*stops: Any) -> Callable[[System, AllowedParts], tuple[Any, ...
 
 
 def _parts(knob: str) -> Callable[[System, AllowedParts], tuple[str, ...]]:
-    return lambda system, allowed: allowed.of(knob)
+    return lambda system, allowed: allowed.parts_of_knob(knob)
 
 
 # By knob: whether a system has it, and its stops.

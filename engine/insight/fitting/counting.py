@@ -55,17 +55,17 @@ class LookupCounts:
     blocks: tuple[Ints, ...]
 
     @property
-    def held(self) -> tuple[Ints, ...]:
+    def held_back(self) -> tuple[Ints, ...]:
         """The blocks that are held back."""
         return self.blocks[HELD_BACK - 1 :: HELD_BACK]
 
     @property
-    def fitted(self) -> Ints:
+    def fitted_lookups(self) -> Ints:
         """The lookups of all other blocks."""
         return np.concatenate([block for i, block in enumerate(self.blocks) if i % HELD_BACK != HELD_BACK - 1])
 
     @property
-    def sizes(self) -> list[int]:
+    def block_sizes(self) -> list[int]:
         """The lookups of each block."""
         return list(map(len, self.blocks))
 
@@ -90,7 +90,7 @@ class HeldBackShares:
         """All shares, in their order."""
         return *self.top, self.unseen, self.distinct
 
-    def apart(self, counterpart: "HeldBackShares") -> float:
+    def largest_gap(self, counterpart: "HeldBackShares") -> float:
         """Return the largest difference between the shares of two, beyond twice its standard error by chance."""
         chance = 2 * (0.25 / max(self.lookups, 1) + 0.25 / max(counterpart.lookups, 1)) ** 0.5
         return float(
@@ -135,13 +135,13 @@ def _split(rows: int, row_numbers: Ints, sizes: list[int]) -> LookupCounts:
 
 def held_back_shares(counts: LookupCounts, rows: int) -> HeldBackShares:
     """Return the shares of held-back lookups by the rows that fitted lookups use most, in a table of `rows`."""
-    held_back = np.concatenate(counts.held)
-    fitted_uses = np.bincount(counts.fitted, minlength=int(held_back.max(initial=0)) + 1)
+    held_back = np.concatenate(counts.held_back)
+    fitted_uses = np.bincount(counts.fitted_lookups, minlength=int(held_back.max(initial=0)) + 1)
     held_back_uses = np.bincount(held_back, minlength=len(fitted_uses))
     by_use = np.concatenate(([0], np.cumsum(held_back_uses[np.argsort(-fitted_uses, kind="stable")]))) / max(len(held_back), 1)
     rows_used = int(np.count_nonzero(fitted_uses))
     top = [float(by_use[min(max(round(share * rows), 1), rows_used)]) for share in TOP_SHARES]
-    different = sum(len(np.unique(block)) for block in counts.held) / max(len(held_back), 1)
+    different = sum(len(np.unique(block)) for block in counts.held_back) / max(len(held_back), 1)
     return HeldBackShares(
         tuple(top), float(held_back_uses[fitted_uses == 0].sum()) / max(len(held_back), 1), different, len(held_back)
     )

@@ -39,7 +39,7 @@ class ColumnDescription:
 
     name, guess: the column's name, and the role that it seems to have.
     distinct: its distinct values; None where they were not counted.
-    missing: its missing cells.
+    missing_cells: its missing cells.
     examples: its first values.
     separator: the text between the ids of a list.
     rule: the rule of a label, or the format of a time, if there is one.
@@ -48,7 +48,7 @@ class ColumnDescription:
     name: str
     guess: str
     distinct: int | None
-    missing: int
+    missing_cells: int
     examples: tuple[str, ...]
     separator: str = ""
     rule: str = ""
@@ -237,7 +237,7 @@ def _of_lookups(path: Path, watch: Watch) -> FileDescription:
             () if file.hashed else tuple(dict.fromkeys(str(word) for word in first_lookups[:FEW_LOOKUPS].tolist()))[:EXAMPLES]
         )
         role = "list" if np.any(np.asarray(file.bag_lengths(table)) != 1) else "id"
-        columns.append(ColumnDescription(f"table {table + 1}", role, counts.seen, 0, examples))
+        columns.append(ColumnDescription(f"table {table + 1}", role, counts.rows_seen, 0, examples))
     text = _own_mapping(path, file.format) if isinstance(file, Recording) else ""
     return FileDescription(file.name, file.samples, file.format, tuple(columns), text)
 
@@ -249,7 +249,7 @@ def as_json(description: FileDescription) -> Mapping[str, Any]:
             "name": column.name,
             "guess": column.guess,
             "distinct": column.distinct,
-            "missing": column.missing,
+            "missing": column.missing_cells,
             "examples": list(column.examples),
         }
         for column in description.columns

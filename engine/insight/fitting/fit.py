@@ -45,17 +45,17 @@ class TableFit:
     """The fit of one table.
 
     table: the table's number, from 0.
-    seen: different rows in the lookups that were counted.
+    rows_seen: different rows in the lookups that were counted.
     bags, law: the laws of bag lengths and of popularity.
-    file, fit: shares of held-back lookups, in the file and as generated.
+    file_shares, fit_shares: shares of held-back lookups, in the file and as generated.
     """
 
     table: int
-    seen: int
+    rows_seen: int
     bags: BagFit
     law: Law
-    file: HeldBackShares
-    fit: HeldBackShares
+    file_shares: HeldBackShares
+    fit_shares: HeldBackShares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,11 +63,11 @@ class GeneratorFit:
     """The generator's fit to a file.
 
     name, format, order: the file's name, its format, and the order of its samples.
-    samples, counted: samples of the file, and those that were counted.
+    samples, samples_counted: samples of the file, and those that were counted.
     tables: the fit of each table.
     locality: the generator's locality.
     hits: hit rates of an LRU cache for each table, of SHARES of its rows: file, fit, and fit without locality.
-    together: mean correlation of fields' rarities; None where fields have no samples in common.
+    rarity_correlation: mean correlation of fields' rarities; None where fields have no samples in common.
     click_rate: share of clicks; None without labels.
     dense: dense features of a sample; None where the file has none.
     columns: the file's column of each table; () where they are not known.
@@ -77,11 +77,11 @@ class GeneratorFit:
     format: str
     order: str
     samples: int
-    counted: int
+    samples_counted: int
     tables: tuple[TableFit, ...]
     locality: float
     hits: tuple[Floats, Floats, Floats]
-    together: float | None
+    rarity_correlation: float | None
     click_rate: float | None
     dense: int | None
     columns: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = 
         watch(0.85 + 0.15 * position / len(sizes), f"held-back blocks of table {table + 1}")
         table_fits[table] = replace(
             table_fits[table],
-            fit=held_back_shares(
+            fit_shares=held_back_shares(
                 generated_counts(_stream(table_fits[table], locality), sizes[table]), table_fits[table].law.rows
             ),
         )
@@ -171,12 +171,12 @@ def _laws(
         bags = bag_fit(file.bag_lengths(table))
         parts = blocks(file.samples, max(min(max_samples, MOST_LOOKUPS // bags.pooling), 1))
         sample = count_table(file, table, parts, ids_are_rows)
-        if not sample.held or not len(sample.fitted):
+        if not sample.held_back or not len(sample.fitted_lookups):
             table_fits.append(TableFit(table, 0, SINGLE_LOOKUPS, Law(1), HeldBackShares(), HeldBackShares()))
             continue
-        law = fit_law(np.bincount(sample.fitted), sample.rows, open_ended=open_ended and not ids_are_rows)
+        law = fit_law(np.bincount(sample.fitted_lookups), sample.rows, open_ended=open_ended and not ids_are_rows)
         table_fits.append(TableFit(table, sample.rows, bags, law, held_back_shares(sample, law.rows), HeldBackShares()))
-        sizes[table] = sample.sizes
+        sizes[table] = sample.block_sizes
         if isinstance(file, Recording) and bags == SINGLE_LOOKUPS and len(rarities) < MOST_FIELDS:
             rarities.append(rarity(np.concatenate(sample.blocks), RARITY_SAMPLES))
     return table_fits, sizes, rarities

@@ -34,19 +34,19 @@ class Law:
 
     rows: the number of rows.
     s, q: exponent and shift.
-    hottest: share of lookups of the hottest row, 0 where that row follows the law.
-    once: share of lookups of ids that hardly return.
+    hottest_share: share of lookups of the hottest row, 0 where that row follows the law.
+    once_share: share of lookups of ids that hardly return.
     """
 
     rows: int
     s: float = 0.0
     q: float = 0.0
-    hottest: float = 0.0
-    once: float = 0.0
+    hottest_share: float = 0.0
+    once_share: float = 0.0
 
     def knobs(self) -> tuple[float, float, float, float]:
         """Return all but the rows as knobs hold them, with four digits."""
-        s, q, hottest, once_share = (float(f"{number:.4g}") for number in (self.s, self.q, self.hottest, self.once))
+        s, q, hottest, once_share = (float(f"{number:.4g}") for number in (self.s, self.q, self.hottest_share, self.once_share))
         return s, q if q > 1e-6 else 0.0, hottest, once_share if once_share > 1e-6 else 0.0
 
 
@@ -55,14 +55,14 @@ class UsageCurves:
     """The counted uses of a table's rows.
 
     lookups: lookups that were counted.
-    often: numbers of uses (K,), rising.
+    uses: numbers of uses (K,), rising.
     rows: rows that are used at least so often (K,).
     mass: lookups of these rows (K,).
     head: shares of lookups of the hottest 1, 2, 4, ... rows, as far as their order is sure.
     """
 
     lookups: int
-    often: Ints
+    uses: Ints
     rows: Floats
     mass: Floats
     head: Floats
@@ -143,8 +143,8 @@ def _misfit(x: Floats, usage: UsageCurves, rows: int, hottest: float) -> Floats:
     uses = usage.lookups * (
         np.append(share / width[:-1], hottest) + once_share / all_rows
     )  # ids that hardly return share all rows
-    tail = gammainc(usage.often[:, None], uses)
-    tail_before = np.where(usage.often[:, None] > 1, gammainc(np.maximum(usage.often - 1, 1)[:, None], uses), 1.0)
+    tail = gammainc(usage.uses[:, None], uses)
+    tail_before = np.where(usage.uses[:, None] > 1, gammainc(np.maximum(usage.uses - 1, 1)[:, None], uses), 1.0)
     by_rows = (tail @ width - usage.rows) / np.sqrt(usage.rows + (MODEL_ERROR * usage.rows) ** 2)
     by_mass = (tail_before @ (width * uses) - usage.mass) / usage.lookups / MASS_ERROR
     ranks = 2.0 ** np.arange(len(usage.head)) - (hottest > 0)

@@ -25,34 +25,34 @@ Run = tuple[Any, Any]  # ids, which rise, and how often each is used; in memory 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UseSpectrum:
-    """A table's popularity: the numbers of `rows` (K,) that are used so many `times` (K,), rising."""
+    """A table's popularity: the numbers of `rows` (K,) that are used so many `uses` (K,), rising."""
 
-    times: Ints
+    uses: Ints
     rows: Ints
 
     @property
-    def seen(self) -> int:
+    def rows_seen(self) -> int:
         """Different rows."""
         return int(self.rows.sum())
 
     @property
     def lookups(self) -> int:
         """All lookups."""
-        return int(self.times @ self.rows)
+        return int(self.uses @ self.rows)
 
     @property
-    def once(self) -> int:
+    def rows_used_once(self) -> int:
         """Rows used a single time."""
-        return int(self.rows[self.times == 1].sum())
+        return int(self.rows[self.uses == 1].sum())
 
-    def head(self, rows: Ints) -> Floats:
+    def head_share(self, rows: Ints) -> Floats:
         """Return the share of lookups that go to so many of the hottest rows, in [0, 1]."""
-        row_counts, uses = (np.concatenate(([0], np.cumsum(part[::-1]))) for part in (self.rows, self.times * self.rows))
+        row_counts, uses = (np.concatenate(([0], np.cumsum(part[::-1]))) for part in (self.rows, self.uses * self.rows))
         return np.asarray(np.interp(rows, row_counts, uses) / max(self.lookups, 1), dtype=np.float64)
 
-    def top(self) -> Floats:
+    def top_shares(self) -> Floats:
         """Return the shares of lookups that go to the shares TOP of the rows seen."""
-        return self.head(np.maximum(np.rint(np.array(TOP_SHARES) * self.seen), 1).astype(np.int64))
+        return self.head_share(np.maximum(np.rint(np.array(TOP_SHARES) * self.rows_seen), 1).astype(np.int64))
 
 
 class Tally:

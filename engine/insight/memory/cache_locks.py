@@ -23,14 +23,14 @@ class LockPoint(NamedTuple):
 
     share: its rows as a share of the tables' rows.
     gigabytes: its size [GB].
-    missing: share of a batch's unique rows that the cache misses.
+    missed: share of a batch's unique rows that the cache misses.
     refused: share of a batch's unique rows that find their set locked.
     hit_rate: share of lookups that hit.
     """
 
     share: float
     gigabytes: float
-    missing: float
+    missed: float
     refused: float
     hit_rate: float
 

@@ -30,7 +30,7 @@ class LatencyCurve:
     """Step seconds at each of LATENCIES, and the latency in ns from which on they are LOSS longer than at the first, if any."""
 
     seconds: tuple[float, ...]
-    loses: float | None
+    losing_latency: float | None
 
 
 NO_CURVE = LatencyCurve((), None)
@@ -40,20 +40,21 @@ NO_CURVE = LatencyCurve((), None)
 class Sensitivity:
     """One system's step time over the latency of the link.
 
-    own, fewest, most: curves with the machine's requests in flight, and with the fewest and most that their ranges allow.
+    own_curve, fewest_curve, most_curve: curves with the machine's requests in flight, and with the fewest and most that
+        their ranges allow.
     in_flight: cache lines in flight on one link.
-    fills: latency up to which these lines fill the link, by Little's law [ns].
-    work: the link's tasks at the highest latency, the longest wait first.
+    filling_latency: latency up to which these lines fill the link, by Little's law [ns].
+    link_tasks: the link's tasks at the highest latency, the longest wait first.
     refused: why the system cannot run; "" where it can.
     """
 
     system: str
-    own: LatencyCurve = NO_CURVE
-    fewest: LatencyCurve = NO_CURVE
-    most: LatencyCurve = NO_CURVE
+    own_curve: LatencyCurve = NO_CURVE
+    fewest_curve: LatencyCurve = NO_CURVE
+    most_curve: LatencyCurve = NO_CURVE
     in_flight: float = nan
-    fills: float = nan
-    work: tuple[LinkTask, ...] = ()
+    filling_latency: float = nan
+    link_tasks: tuple[LinkTask, ...] = ()
     refused: str = ""
 
 
@@ -101,7 +102,7 @@ def _ends(m: Machine) -> tuple[dict[str, float], ...]:
 def _sensitivity(m: Machine, steps: np.ndarray) -> Sensitivity:
     own_curve, fewest_curve, most_curve = (LatencyCurve(tuple(row.tolist()), _loses(row)) for row in steps)
     slow = ready_machine(with_values(m.scenario, {LATENCY: LATENCIES[-1]}))
-    work = sorted(link_tasks(slow, expected_timeline(slow)), key=lambda link_task: -link_task.exposed)
+    work = sorted(link_tasks(slow, expected_timeline(slow)), key=lambda link_task: -link_task.exposed_seconds)
     in_flight = _limits(m)[LINES_IN_FLIGHT].value
     fills = in_flight * LINE / payload_rate(m.scenario.machine) / NS
     return Sensitivity(m.scenario.system, own_curve, fewest_curve, most_curve, in_flight, fills, tuple(work))

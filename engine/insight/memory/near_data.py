@@ -23,27 +23,27 @@ class NearDataPair:
 
     memory: the medium.
     controllers: the number of modules or channels.
-    on, off: step time with near-data compute and without [s].
-    logic: busy time of the near-data logic [s].
-    link: busy time of the link with near-data compute and without [s].
+    step_with, step_without: step time with near-data compute and without [s].
+    logic_busy: busy time of the near-data logic [s].
+    link_busy: busy time of the link with near-data compute and without [s].
     """
 
     memory: str
     controllers: int
-    on: float
-    off: float
-    logic: float
-    link: tuple[float, float]
+    step_with: float
+    step_without: float
+    logic_busy: float
+    link_busy: tuple[float, float]
 
     @property
-    def costs(self) -> float:
+    def added_share(self) -> float:
         """The time that near-data compute adds, as a share of the step without; negative where near-data compute saves."""
-        return self.on / self.off - 1
+        return self.step_with / self.step_without - 1
 
     @property
-    def crosses(self) -> bool:
+    def crosses_more(self) -> bool:
         """Whether more crosses the link with it than without, as where nothing is pooled."""
-        return self.link[0] > self.link[1]
+        return self.link_busy[0] > self.link_busy[1]
 
 
 def near_data(scenario: Scenario) -> tuple[NearDataPair, ...]:

@@ -56,7 +56,7 @@ class CollectivePoint:
 
     gpus: the number of GPUs.
     network: the kind of network that the set-up has, or is taken to have.
-    published, ours: the published number and the simulated one.
+    published, simulated_value: the published number and the simulated one.
     source: where the number was published.
     fitted: whether a constant was fitted to the number.
     assumed: whether the source, as far as we know, does not name the network.
@@ -65,15 +65,15 @@ class CollectivePoint:
     gpus: int
     network: str
     published: float
-    ours: float
+    simulated_value: float
     source: str
     fitted: bool = False
     assumed: bool = False
 
     @property
-    def miss(self) -> float:
+    def relative_error(self) -> float:
         """The simulated number over the published number, less 1."""
-        return self.ours / self.published - 1
+        return self.simulated_value / self.published - 1
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class CollectiveComparison:
     curves: tuple[NetworkCurve, ...]
     points: tuple[CollectivePoint, ...]
 
-    def others(self, point: CollectivePoint) -> dict[str, float]:
+    def other_errors(self, point: CollectivePoint) -> dict[str, float]:
         """Return the relative error of the other networks' curves at a point whose network is assumed, by network."""
         numbers = {curve.network: dict(zip(curve.gpus, curve.values, strict=True)).get(point.gpus) for curve in self.curves}
         other_numbers = {name: number for name, number in numbers.items() if number is not None and name != point.network}

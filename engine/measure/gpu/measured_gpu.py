@@ -36,7 +36,7 @@ class MeasuredGpu(NamedTuple):
 
     parts: Mapping[str, Mapping[str, MeasuredFigure]]
     nearest: Mapping[str, str]
-    about: str
+    description: str
     notes: tuple[str, ...]
 
 

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,15 +27,15 @@ class CheckpointTrial(NamedTuple):
     """Seconds of writing and flushing a state, and of reading it back.
 
     nbytes: bytes of the state.
-    predicted: seconds by the drive's long rates, write and read.
-    past: seconds past the page cache, None where that is refused.
-    through: seconds through the page cache, as most software writes.
+    predicted_seconds: seconds by the drive's long rates, write and read.
+    direct_seconds: seconds past the page cache, None where that is refused.
+    cached_seconds: seconds through the page cache, as most software writes.
     """
 
     nbytes: float
-    predicted: tuple[float, float]
-    past: tuple[float, float] | None
-    through: tuple[float, float]
+    predicted_seconds: tuple[float, float]
+    direct_seconds: tuple[float, float] | None
+    cached_seconds: tuple[float, float]
 
     @property
     def sentence(self) -> str:
@@ -43,11 +43,21 @@ class CheckpointTrial(NamedTuple):
         write, restore = (self._words(way) for way in (0, 1))
         return f"A checkpoint of {figure(self.nbytes / GB, 'GB')}: {write}; its restore: {restore}."
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the trial as one JSON-ready object."""
+        return {
+            "nbytes": self.nbytes,
+            "predicted": self.predicted_seconds,
+            "past": self.direct_seconds,
+            "through": self.cached_seconds,
+        }
+
     def _words(self, way: int) -> str:
-        predicted_seconds, cached_seconds = self.predicted[way], self.through[way]
+        predicted_seconds, cached_seconds = self.predicted_seconds[way], self.cached_seconds[way]
+        direct_seconds = self.direct_seconds[way] if self.direct_seconds else None
         direct = (
-            f", {figure(self.past[way], 's')} past the page cache ({_error_text(predicted_seconds, self.past[way])})"
-            if self.past
+            f", {figure(direct_seconds, 's')} past the page cache ({_error_text(predicted_seconds, direct_seconds)})"
+            if direct_seconds is not None
             else ""
         )
         cached_text = f"{figure(cached_seconds, 's')} through the page cache ({_error_text(predicted_seconds, cached_seconds)})"

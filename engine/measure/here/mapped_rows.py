@@ -44,23 +44,34 @@ class MappedTrial(NamedTuple):
     share: the part of the rows that the cache holds.
     predicted_hits: predicted hit rate, as a share of lookups.
     measured_hits: measured hit rate.
-    predicted: predicted seconds of a batch's lookups and updates.
-    measured: measured seconds of them.
+    predicted_seconds: predicted seconds of a batch's lookups and updates.
+    measured_seconds: measured seconds of them.
     """
 
     share: float
     predicted_hits: float
     measured_hits: float
-    predicted: float
-    measured: float
+    predicted_seconds: float
+    measured_seconds: float
+
+    def as_json(self) -> dict[str, float]:
+        """Return the trial as one JSON-ready object."""
+        return {
+            "share": self.share,
+            "predicted_hits": self.predicted_hits,
+            "measured_hits": self.measured_hits,
+            "predicted": self.predicted_seconds,
+            "measured": self.measured_seconds,
+        }
 
     @property
     def sentence(self) -> str:
         """The trial in a sentence."""
+        error_percent = 100 * (self.predicted_seconds / self.measured_seconds - 1)
         return (
             f"Rows in a mapped file, cache of {percent(self.share)}: hits {percent(self.predicted_hits)} predicted, "
-            f"{percent(self.measured_hits)} measured; a batch takes {figure(self.predicted / MS, 'ms')} predicted, "
-            f"{figure(self.measured / MS, 'ms')} measured ({signed(100 * (self.predicted / self.measured - 1), '%')})."
+            f"{percent(self.measured_hits)} measured; a batch takes {figure(self.predicted_seconds / MS, 'ms')} predicted, "
+            f"{figure(self.measured_seconds / MS, 'ms')} measured ({signed(error_percent, '%')})."
         )
 
 

@@ -33,18 +33,18 @@ class Trial:
     """One trial: a shape trained as a system.
 
     shape: the model.
-    predicted: predicted seconds of a step.
-    by_peaks: seconds of a step by operations and bytes over peak rates.
+    predicted_seconds: predicted seconds of a step.
+    peak_seconds: seconds of a step by operations and bytes over peak rates.
     link: the scenario's link.
-    measured: measured seconds of a step, None before.
+    measured_seconds: measured seconds of a step, None before.
     system: the system's key.
     """
 
     shape: ModelShape
-    predicted: float
-    by_peaks: float
+    predicted_seconds: float
+    peak_seconds: float
     link: str
-    measured: float | None = None
+    measured_seconds: float | None = None
     system: str = CPU_ONLY
 
     @property
@@ -55,7 +55,7 @@ class Trial:
     @property
     def error(self) -> float:
         """How far the prediction is off, relative to what was measured."""
-        return self.predicted / self.measured - 1 if self.measured else float("nan")
+        return self.predicted_seconds / self.measured_seconds - 1 if self.measured_seconds else float("nan")
 
 
 class PredictionSet(NamedTuple):
@@ -133,32 +133,32 @@ def train_trials(
     """Yield each trial with its measured step, trained in turn, GPU systems on a device."""
     for number, trial in enumerate(prediction_set.trials):
         system_and_device = (trial.system, device) if device else ()
-        yield replace(trial, measured=step_seconds(trial.shape, seed + number, *system_and_device))
+        yield replace(trial, measured_seconds=step_seconds(trial.shape, seed + number, *system_and_device))
 
 
 class TrialScore(NamedTuple):
     """How good predictions are.
 
     median: median error, as a share.
-    near: share of trials within NEAR.
+    near_share: share of trials within NEAR.
     rank: rank correlation.
-    by_peaks: median error by peak rates alone.
+    peak_error: median error by peak rates alone.
     """
 
     median: float
-    near: float
+    near_share: float
     rank: float
-    by_peaks: float
+    peak_error: float
 
 
 def score(trials: Sequence[Trial]) -> TrialScore | None:
     """Return the score of the trials that were trained; None for fewer than two."""
-    trained_trials = [trial for trial in trials if trial.measured]
+    trained_trials = [trial for trial in trials if trial.measured_seconds]
     if len(trained_trials) < 2:
         return None
     measured_seconds, predicted_seconds, peak_seconds = (
         np.array([getattr(trial, name) for trial in trained_trials], dtype=np.float64)
-        for name in ("measured", "predicted", "by_peaks")
+        for name in ("measured_seconds", "predicted_seconds", "peak_seconds")
     )
     errors = np.abs(predicted_seconds / measured_seconds - 1)
     rank = float(spearmanr(predicted_seconds, measured_seconds).statistic)
@@ -174,8 +174,9 @@ def table(trials: Sequence[Trial]) -> str:
     """Write a line a trial: predicted, measured, error, by peaks alone, and the shape."""
     head = f"{'predicted [ms]':>15}{'measured [ms]':>15}{'error [%]':>11}{'at peak [ms]':>15}  model\n"
     return head + "".join(
-        f"{figure(trial.predicted / MS):>15}{figure(trial.measured / MS) if trial.measured else '-':>15}"
-        f"{signed(100 * trial.error) if trial.measured else '-':>11}{figure(trial.by_peaks / MS):>15}  {trial.words}\n"
+        f"{figure(trial.predicted_seconds / MS):>15}{figure(trial.measured_seconds / MS) if trial.measured_seconds else '-':>15}"
+        f"{signed(100 * trial.error) if trial.measured_seconds else '-':>11}{figure(trial.peak_seconds / MS):>15}"
+        f"  {trial.words}\n"
         for trial in trials
     )
 
@@ -191,8 +192,8 @@ def sentence(prediction_set: PredictionSet, trials: Sequence[Trial]) -> str:
         return f"Too few models were trained for a score.{left_out_note}"
     return (
         f"Of {len(trials)} models the step is predicted within {percent(trial_score.median)} in the median, "
-        f"{percent(trial_score.near)} of them within {percent(NEAR_ERROR)}, rank correlation {figure(trial_score.rank)}; "
-        f"operations and bytes over peak rates alone are off by {percent(trial_score.by_peaks)}.{left_out_note}"
+        f"{percent(trial_score.near_share)} of them within {percent(NEAR_ERROR)}, rank correlation {figure(trial_score.rank)}; "
+        f"operations and bytes over peak rates alone are off by {percent(trial_score.peak_error)}.{left_out_note}"
     )
 
 
@@ -209,16 +210,16 @@ def trials_content(prediction_set: PredictionSet, trials: Sequence[Trial], seed:
             {
                 "shape": trial.shape._asdict(),
                 "system": trial.system,
-                "predicted": trial.predicted,
-                "measured": trial.measured,
-                "error_percent": 100 * trial.error if trial.measured else None,
-                "by_peaks": trial.by_peaks,
+                "predicted": trial.predicted_seconds,
+                "measured": trial.measured_seconds,
+                "error_percent": 100 * trial.error if trial.measured_seconds else None,
+                "by_peaks": trial.peak_seconds,
                 "link": trial.link,
             }
             for trial in trials
         ],
         "median_percent": 100 * trial_score.median if trial_score else None,
-        "within_25_percent": 100 * trial_score.near if trial_score else None,
+        "within_25_percent": 100 * trial_score.near_share if trial_score else None,
         "rank": trial_score.rank if trial_score else None,
-        "by_peaks_percent": 100 * trial_score.by_peaks if trial_score else None,
+        "by_peaks_percent": 100 * trial_score.peak_error if trial_score else None,
     }

@@ -37,7 +37,7 @@ class AccuracyPlan:
     staleness: tuple[int, ...] = (0, 1, 10, 100, 300, 1000)
 
     @property
-    def changed(self) -> tuple[int, ...]:
+    def compared_variants(self) -> tuple[int, ...]:
         """The ages above 0, rising; each is compared with age 0."""
         return tuple(sorted(set(self.staleness) - {0}))
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from ...core import figures
 from . import rollbacks
-from .kept import KINDS, Study
 from .paired import PairedDifference, paired_difference
 from .protections import NOUNS, WORDS, parse_variant
+from .study_file import KINDS, Study
 
 MOMENTS = {"at_recovery": "right after recovery", "at_end": "at the end"}
 # Field of a score: its title, the factor to the unit of the table, and that unit.
@@ -47,11 +47,11 @@ class Finding:
 
 def findings(study: Study) -> tuple[Finding, ...]:
     """Return all differences, paired by seed, by moment, measure and variant; needs two seeds."""
-    paired_findings, reference = [], KINDS[study.which].reference
+    paired_findings, reference = [], KINDS[study.kind_name].reference
     for moment, (measure, (_, factor, _)) in product(MOMENTS, MEASURES.items()):
         scores = [getattr(study.seeds[number], moment) for number in sorted(study.seeds)]
         reference_values = [factor * getattr(score[reference], measure) for score in scores]
-        for variant in study.plan.changed:
+        for variant in study.plan.compared_variants:
             variant_values = [factor * getattr(score[variant], measure) for score in scores]
             difference = paired_difference([x - y for x, y in zip(variant_values, reference_values, strict=True)])
             paired_findings.append(Finding(variant, moment, measure, difference, stdev(reference_values)))
@@ -72,7 +72,7 @@ def accuracy_sentence(study: Study) -> str:
     The second sentence has the differences of the oldest log in the paper's range.
     """
     differences = {(finding.moment, finding.measure, finding.variant): finding.difference for finding in findings(study)}
-    ages = study.plan.changed
+    ages = study.plan.compared_variants
     reported_age = max(set(ages) & set(PAPER_BATCHES), default=ages[-1])
     accuracy_at_recovery, accuracy_at_end, auc_at_recovery, auc_at_end = (
         _points(differences[moment, name, reported_age]) for name in ("accuracy", "auc") for moment in MOMENTS
@@ -134,12 +134,12 @@ def _enumeration(words: Sequence[str], conjunction: str) -> str:
 
 
 def _points(difference: PairedDifference) -> str:
-    return f"{figures.signed(difference.mean)} ± {figures.figure(difference.half)}"
+    return f"{figures.signed(difference.mean)} ± {figures.figure(difference.half_width)}"
 
 
 def findings_table(study: Study) -> str:
     """Return the text table of differences: mean, 95 % interval, spread of unpaired runs."""
-    plan, aged = study.plan, study.which == "accuracy"
+    plan, aged = study.plan, study.kind_name == "accuracy"
     struck, head = ("power lost", f"{'MLP log [batches]':>18}") if aged else ("struck", f"{'recovery':48}")
     lines = [
         f"{plan.preset}: {struck} in batch {figures.count(plan.crash_at)} of {figures.count(plan.batches)}, "

@@ -14,17 +14,17 @@ class PairedDifference:
     """The mean of paired differences, and the half width of its 95 % interval."""
 
     mean: float
-    half: float
+    half_width: float
 
     @property
     def low(self) -> float:
         """The interval's lower end."""
-        return self.mean - self.half
+        return self.mean - self.half_width
 
     @property
     def high(self) -> float:
         """The interval's upper end."""
-        return self.mean + self.half
+        return self.mean + self.half_width
 
 
 def paired_difference(differences: Sequence[float]) -> PairedDifference:

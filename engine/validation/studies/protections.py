@@ -50,7 +50,7 @@ class ProtectionsPlan:
     variants: tuple[str, ...] = ("cpr-100", "cpr-500", "bits-8", "bits-4", "bits-2", "mlp-100")
 
     @property
-    def changed(self) -> tuple[str, ...]:
+    def compared_variants(self) -> tuple[str, ...]:
         """The variants that are compared with the unchanged run."""
         return self.variants
 

@@ -42,7 +42,7 @@ class RollbacksPlan:
     variants: tuple[str, ...] = ("early-250", "spread-1", "spread-10", "spread-100")
 
     @property
-    def changed(self) -> tuple[str, ...]:
+    def compared_variants(self) -> tuple[str, ...]:
         """The variants that are compared with the run without a fault."""
         return self.variants
 

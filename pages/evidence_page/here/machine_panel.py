@@ -54,11 +54,11 @@ def finding(trial_run: TrialRun) -> str:
     trial_score = score(trial_run.trials)
     if trial_score is None:
         return "One model is too few for a score"
-    return f"{_headline(trial_score)}; operations and bytes over peak rates alone are off by {percent(trial_score.by_peaks)}"
+    return f"{_headline(trial_score)}; operations and bytes over peak rates alone are off by {percent(trial_score.peak_error)}"
 
 
 def _headline(trial_score: TrialScore) -> str:
-    share_text = f"{percent(trial_score.near)} of them within {percent(NEAR_ERROR)}"
+    share_text = f"{percent(trial_score.near_share)} of them within {percent(NEAR_ERROR)}"
     return f"Steps are predicted within {percent(trial_score.median)} in the median, {share_text}"
 
 
@@ -68,12 +68,12 @@ def rows(trial_run: TrialRun) -> pd.DataFrame:
         [
             {
                 "model": trial.words,
-                "predicted": trial.predicted / MS,
-                "measured": (trial.measured or 0.0) / MS,
+                "predicted": trial.predicted_seconds / MS,
+                "measured": (trial.measured_seconds or 0.0) / MS,
                 "miss": 100 * trial.error,
-                "peaks": trial.by_peaks / MS,
-                "low": (trial.measured or 0.0) / MS * (1 - NEAR_ERROR),
-                "high": (trial.measured or 0.0) / MS * (1 + NEAR_ERROR),
+                "peaks": trial.peak_seconds / MS,
+                "low": (trial.measured_seconds or 0.0) / MS * (1 - NEAR_ERROR),
+                "high": (trial.measured_seconds or 0.0) / MS * (1 + NEAR_ERROR),
             }
             for trial in trial_run.trials
         ]

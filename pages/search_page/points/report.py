@@ -37,7 +37,7 @@ class Report:
     """The content of a report.
 
     sweep: the sweep.
-    how: estimates or full runs.
+    fidelity: estimates or full runs.
     rows: the finished points that pass the filters.
     metric: the result that is judged.
     link: the link that reproduces the sweep.
@@ -46,7 +46,7 @@ class Report:
     """
 
     sweep: Sweep
-    how: Fidelity
+    fidelity: Fidelity
     rows: pd.DataFrame
     metric: str
     link: str
@@ -80,7 +80,7 @@ def report_html(report: Report) -> str:
 
 
 def _introduction(report: Report) -> str:
-    kind = "quick estimates" if report.how == "estimate" else "full runs"
+    kind = "quick estimates" if report.fidelity == "estimate" else "full runs"
     filter_words = f" that pass the filters ({'; '.join(report.filters)})" if report.filters else ""
     return (
         f"{count(len(report.rows))} of {count(len(report.sweep))} points{filter_words}, {kind}, {report.date}. {_dollars(report)}"

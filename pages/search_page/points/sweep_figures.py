@@ -126,7 +126,7 @@ def importance_figure(shares: Sequence[VarianceShare], metric: str) -> Figure:
         [
             {
                 "name": title(share.path),
-                "share": 100 * share.alone,
+                "share": 100 * share.alone_share,
                 "low": 100 * share.low,
                 "high": 100 * (share.total or share.high),
             }

@@ -87,7 +87,7 @@ class MetricValues:
     """
 
     digest: bytes
-    values: np.ndarray = field(compare=False, repr=False)
+    numbers: np.ndarray = field(compare=False, repr=False)
 
 
 def variance_shares(sweep: Sweep, rows: pd.DataFrame, metric: str) -> tuple[VarianceShare, ...]:
@@ -106,4 +106,4 @@ def filtered_rows_words(rows: pd.DataFrame, table: pd.DataFrame) -> str:
 
 @lru_cache(maxsize=16)
 def _shares(sweep: Sweep, metric: str, metric_values: MetricValues) -> tuple[VarianceShare, ...]:
-    return importance.variance_shares(sweep, metric_values.values)
+    return importance.variance_shares(sweep, metric_values.numbers)

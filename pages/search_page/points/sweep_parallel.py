@@ -47,7 +47,7 @@ class Scale:
     high: float = 1.0
     log: bool = False
 
-    def value(self, height: float) -> float:
+    def number_at(self, height: float) -> float:
         """Return the number at a height."""
         share = min(max(height, 0.0), 1.0)
         if self.log:
@@ -60,17 +60,18 @@ class Scale:
             label_step = -(-len(self.words) // MOST_LABELS)
             return [(index / max(len(self.words) - 1, 1), word) for index, word in enumerate(self.words)][::label_step]
         return [
-            (height, numbers.result_text(self.value(height))) for height in ((0.0, 0.5, 1.0) if self.high > self.low else (0.0,))
+            (height, numbers.result_text(self.number_at(height)))
+            for height in ((0.0, 0.5, 1.0) if self.high > self.low else (0.0,))
         ]
 
-    def limit(self, low: float, high: float) -> tuple[Constraint | FilterWords, ...]:
+    def filters_between(self, low: float, high: float) -> tuple[Constraint | FilterWords, ...]:
         """Return the filters that keep the rows that cross the scale between two heights."""
         if self.words:
             last_word = max(len(self.words) - 1, 1)
             return (
                 FilterWords(self.name, tuple(word for index, word in enumerate(self.words) if low <= index / last_word <= high)),
             )
-        bounds = (Constraint(self.name, ">=", self.value(low)), Constraint(self.name, "<=", self.value(high)))
+        bounds = (Constraint(self.name, ">=", self.number_at(low)), Constraint(self.name, "<=", self.number_at(high)))
         return tuple(
             Constraint(bound.name, bound.sign, float(f"{bound.bound:.4g}"))
             for bound, is_inside in zip(bounds, (low > 0, high < 1), strict=True)
@@ -170,7 +171,9 @@ def box_filters(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> 
     (left_edge, right_edge), (low, high) = sorted(box["at"]), sorted(box["y"])
     scales_inside = [scale_number for scale_number in range(len(scales)) if left_edge <= scale_number <= right_edge]
     nearest = min(range(len(scales)), key=lambda scale_number: abs(scale_number - (left_edge + right_edge) / 2))
-    return tuple(limit for scale_number in scales_inside or [nearest] for limit in scales[scale_number].limit(low, high))
+    return tuple(
+        limit for scale_number in scales_inside or [nearest] for limit in scales[scale_number].filters_between(low, high)
+    )
 
 
 @lru_cache(maxsize=64)

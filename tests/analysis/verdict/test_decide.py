@@ -67,8 +67,8 @@ def test_each_row_has_the_numbers_that_its_link_gives(verdict: Verdict) -> None:
         assert told["watts"] == result.results["Average power [W]"]
         assert told["capital_usd"] == pytest.approx(result.results["Capital cost [USD]"], rel=1e-12)
         costs = running_costs(result)
-        assert costs and told["usd_per_billion_useful_samples"] == pytest.approx(costs.billion, rel=1e-9)
-        assert sum(told["split"].values()) == pytest.approx(costs.billion, rel=1e-9)
+        assert costs and told["usd_per_billion_useful_samples"] == pytest.approx(costs.per_billion_samples, rel=1e-9)
+        assert sum(told["split"].values()) == pytest.approx(costs.per_billion_samples, rel=1e-9)
 
 
 def test_every_row_that_runs_can_be_built_of_parts_that_may_be_used(verdict: Verdict) -> None:
@@ -80,15 +80,15 @@ def test_every_row_that_runs_can_be_built_of_parts_that_may_be_used(verdict: Ver
 
 
 def test_the_verdict_is_the_cheapest_row_or_within_two_percent_of_it(verdict: Verdict) -> None:
-    best = verdict.best
-    assert best is not None and best.value <= 1.02 * min(row.value for row in verdict.rows if row.meets)
+    best = verdict.best_row
+    assert best is not None and best.objective_value <= 1.02 * min(row.objective_value for row in verdict.rows if row.meets)
     assert verdict.families[0] is best and len({row.family for row in verdict.families}) == len(verdict.families)
     assert headline(verdict).startswith("Keep the tables") and reason_sentence(verdict) and list(notes(verdict))
 
 
 def test_the_first_verdict_is_of_a_quick_search_of_all_systems() -> None:
     first = next(verdicts(question(model()), SOME))
-    assert first.done == 0 and not first.whole and first.best is not None
+    assert first.num_searched == 0 and not first.is_complete and first.best_row is not None
 
 
 @pytest.mark.parametrize("system", ["all-hbm", "torchrec-uvm", "cxl"])
@@ -103,7 +103,13 @@ def test_no_searched_setting_has_a_value_that_beats_it(verdict: Verdict, system:
             if result.ran and not does_not_fit(settle(other)):
                 tried += 1
                 costs = running_costs(result)
-                assert costs and own and costs.billion and own.billion and costs.billion >= own.billion * (1 - 1e-9), (knob, stop)
+                assert (
+                    costs
+                    and own
+                    and costs.per_billion_samples
+                    and own.per_billion_samples
+                    and costs.per_billion_samples >= own.per_billion_samples * (1 - 1e-9)
+                ), (knob, stop)
     assert tried > 10
 
 
@@ -130,9 +136,9 @@ def test_under_faults_each_row_has_the_share_and_price_of_its_campaign() -> None
 @pytest.mark.slow
 def test_where_nothing_may_be_lost_to_a_power_loss_a_persistent_medium_wins() -> None:
     scenario = with_values(model(), {"faults.power_loss_mtbf_hours": 24.0})
-    strict, free = (decide(question(scenario, lose=lose), SOME).best for lose in ("nothing", ""))
-    assert strict and strict.family in ("Persistent memory", "Drives") and strict.protected.lost_batches == 0
-    assert free and free.value <= strict.value
+    strict, free = (decide(question(scenario, lose=lose), SOME).best_row for lose in ("nothing", ""))
+    assert strict and strict.family in ("Persistent memory", "Drives") and strict.protection.lost_batches == 0
+    assert free and free.objective_value <= strict.objective_value
 
 
 def test_as_fast_as_a_system_asks_for_its_pace_on_the_scenario_s_own_parts() -> None:
@@ -146,7 +152,7 @@ def test_as_fast_as_a_system_asks_for_its_pace_on_the_scenario_s_own_parts() -> 
     ]
     fastest = max(result.results["Throughput [samples/s]"] or 0.0 for result in tried)
     assert asked.aim.throughput >= fastest * (1 - 1e-9)
-    best = decide(asked.question, ("all-hbm",)).best
+    best = decide(asked.question, ("all-hbm",)).best_row
     assert best is None or (
         best.result and (best.result.results["Throughput [samples/s]"] or 0.0) >= asked.aim.throughput * 0.999
     )
@@ -215,12 +221,14 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(require: list[str], lose:
 
 
 def test_named_parts_leave_their_kind_no_other_unless_a_state_is_written_too() -> None:
-    assert AllowedParts("v100").of("gpu") == ("v100",)
-    assert AllowedParts("v100").of("host") == AllowedParts().of("host")
-    assert {"v100", "h100-sxm"} <= {*AllowedParts("on-sale,v100").of("gpu")}
-    assert AllowedParts("all,gpu=h200").of("gpu") == ("h200",)
-    assert "fpga" not in AllowedParts("all").of("near_data_logic") and AllowedParts("fpga").of("near_data_logic") == ("fpga",)
-    assert set(AllowedParts().of("pmem")) < set(AllowedParts("all").of("pmem"))
+    assert AllowedParts("v100").parts_of_knob("gpu") == ("v100",)
+    assert AllowedParts("v100").parts_of_knob("host") == AllowedParts().parts_of_knob("host")
+    assert {"v100", "h100-sxm"} <= {*AllowedParts("on-sale,v100").parts_of_knob("gpu")}
+    assert AllowedParts("all,gpu=h200").parts_of_knob("gpu") == ("h200",)
+    assert "fpga" not in AllowedParts("all").parts_of_knob("near_data_logic") and AllowedParts("fpga").parts_of_knob(
+        "near_data_logic"
+    ) == ("fpga",)
+    assert set(AllowedParts().parts_of_knob("pmem")) < set(AllowedParts("all").parts_of_knob("pmem"))
 
 
 def test_tables_have_the_kernels_that_pay() -> None:

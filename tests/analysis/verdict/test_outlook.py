@@ -51,7 +51,10 @@ def test_draws_are_shared_out_among_the_rows_and_are_the_same_again(verdict: Ver
     assert sum(one.share for one in bands.rows.values()) == pytest.approx(1)
     for row in verdict.rows:
         if row.system in bands.rows:
-            assert bands.rows[row.system].low <= row.value * 1.001 and row.value <= bands.rows[row.system].high * 1.001
+            assert (
+                bands.rows[row.system].low <= row.objective_value * 1.001
+                and row.objective_value <= bands.rows[row.system].high * 1.001
+            )
     assert "of 40 draws" in draw_share_sentence(verdict, bands)
 
 
@@ -60,25 +63,25 @@ def test_a_shortlist_finds_the_verdict_again_and_tips_where_it_says(
     verdict: Verdict, asked: VerdictQuestion, settings: Settings
 ) -> None:
     own = vary_question(asked, settings, SIZE, 1.0)
-    best = verdict.best
+    best = verdict.best_row
     assert best is not None and own.winner.family == best.family
-    assert own.winner.value == pytest.approx(best.value, rel=0.02)
+    assert own.winner.objective_value == pytest.approx(best.objective_value, rel=0.02)
     fastest = vary_question(replace(asked, objective="time"), settings, SIZE, 1.0).winner
-    assert own.winner.cost == own.winner.value and fastest.cost is not None and fastest.cost > fastest.value
+    assert own.winner.cost == own.winner.objective_value and fastest.cost is not None and fastest.cost > fastest.objective_value
     points = list(tipping_points(asked, settings, (SIZE,)))
-    moved = [one for one in points if one.at]
+    moved = [one for one in points if one.changed_case]
     assert moved and {one.upwards for one in points} == {True, False}
     for one in moved:
-        assert one.at is not None and one.at.winner.family != own.winner.family
-        before = one.at.factor / 1.4 if one.upwards else one.at.factor * 1.4
+        assert one.changed_case is not None and one.changed_case.winner.family != own.winner.family
+        before = one.changed_case.factor / 1.4 if one.upwards else one.changed_case.factor * 1.4
         assert vary_question(asked, settings, SIZE, before).winner.family == own.winner.family
         assert "B of tables" in next(iter(tipping_words([one])))
 
 
 def test_a_popularity_under_which_another_family_or_nothing_wins_is_told(verdict: Verdict) -> None:
-    best = verdict.best
+    best = verdict.best_row
     assert best is not None
-    same = Winner(best.system, best.family, best.rank, best.value)
+    same = Winner(best.system, best.family, best.rank, best.objective_value)
     other, none = replace(same, family="Drives"), NO_WINNER
     cases = [VariedCase("popularity", name, 1.0, won) for name, won in (("avazu", same), ("meta", other), ("uniform", none))]
     cases.append(VariedCase("popularity", "no such popularity", 1.0, none))
@@ -96,7 +99,11 @@ def test_a_popularity_under_which_another_family_or_nothing_wins_is_told(verdict
 def test_cases_scale_what_they_name_on_every_machine(asked: VerdictQuestion, settings: Settings) -> None:
     cases = {(one.name, one.factor): one.winner for one in usual_cases(asked, settings)}
     assert (FAULTS.name, 4.0) not in cases and (SIZE.name, 4.0) in cases
-    assert cases[DRAM.name, 0.5].value <= vary_question(asked, settings, DRAM, 1.0).winner.value <= cases[DRAM.name, 2.0].value
+    assert (
+        cases[DRAM.name, 0.5].objective_value
+        <= vary_question(asked, settings, DRAM, 1.0).winner.objective_value
+        <= cases[DRAM.name, 2.0].objective_value
+    )
 
 
 def test_maps_and_variants_of_unlike_tables_keep_their_kinds_and_the_inputs_say_them() -> None:
@@ -112,12 +119,12 @@ def test_maps_and_variants_of_unlike_tables_keep_their_kinds_and_the_inputs_say_
     asked = question(with_values(model(), lists))
     words = inputs_sentence(asked)
     assert "4 tables of 1,000,000 rows, 16 to 128 wide, 80 lookups a sample" in words and " sgd and adam, " in words
-    few, _ = axes.AXES["lookups"].at(asked.base, 2.0)
+    few, _ = axes.AXES["lookups"].scenario_at(asked.base, 2.0)
     assert (few.model.num_tables, few.model.embedding_dim, few.model.optimizer) == (2, (16, 64), ("sgd", "adam"))
     assert projection_dim(few.model) == 128 and few.model.features == 1
-    some, _ = axes.AXES["lookups"].at(asked.base, 8.0)
+    some, _ = axes.AXES["lookups"].scenario_at(asked.base, 8.0)
     assert some.model.pooling == (2, 4, 2, 2), "a feature keeps its lookup"
-    assert table_bytes(axes.AXES["size"].at(asked.base, 10.0)[0]) == pytest.approx(10 * GB, rel=1e-3)
+    assert table_bytes(axes.AXES["size"].scenario_at(asked.base, 10.0)[0]) == pytest.approx(10 * GB, rel=1e-3)
 
 
 def test_a_map_answers_its_coarse_cells_and_fills_in_between_those_alike(
@@ -126,18 +133,18 @@ def test_a_map_answers_its_coarse_cells_and_fills_in_between_those_alike(
     few = {name: replace(axis, values=axis.values[:: len(axis.values) // 4][:5]) for name, axis in axes.AXES.items()}
     monkeypatch.setattr(territory, "AXES", few)
     last = territory.extend_territory(asked, settings, "size", "lookups", most=2)
-    assert not last.whole and 0 < last.share < 1 and len(last.cells) == 2
-    while not last.whole:
+    assert not last.is_complete and 0 < last.share < 1 and len(last.cells) == 2
+    while not last.is_complete:
         last = territory.extend_territory(asked, settings, "size", "lookups", last)
     assert last.share == 1
-    assert last.whole and any(not cell.answered for cell in last.cells.values())
+    assert last.is_complete and any(not cell.answered for cell in last.cells.values())
     filled = next(place for place, cell in last.cells.items() if not cell.answered)
     assert territory.cell_winner(asked, settings, "size", "lookups", filled).family == last.cells[filled].winner.family
     for name, index in (("size", 0), ("lookups", 2)):
         value = few[name].values[index]
-        there, _ = few[name].at(asked.base, value)
-        assert few[name].here(there) == pytest.approx(value, rel=0.3)
-    assert table_bytes(few["size"].at(asked.base, 100.0)[0]) == pytest.approx(100 * GB, rel=1e-3)
+        there, _ = few[name].scenario_at(asked.base, value)
+        assert few[name].value_of(there) == pytest.approx(value, rel=0.3)
+    assert table_bytes(few["size"].scenario_at(asked.base, 100.0)[0]) == pytest.approx(100 * GB, rel=1e-3)
     told = verdict_content(verdict, "dlrm-kaggle", Outlook(map=last))["map"]
     assert len(told["cells"]) == 25 and [axis["name"] for axis in told["axes"]] == ["size", "lookups"]
 

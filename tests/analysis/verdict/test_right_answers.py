@@ -41,40 +41,44 @@ def family(found: Verdict, name: str) -> SystemRow:
 @pytest.mark.parametrize("shape", [SMALL, MEDIUM])
 def test_tables_that_one_gpu_holds_stay_in_hbm(shape: dict[str, int]) -> None:
     found = verdict(model(**shape))
-    assert found.best is not None and found.best.family in (HBM, CACHED_DRAM)
-    assert family(found, PERSISTENT).value > found.best.value
+    assert found.best_row is not None and found.best_row.family in (HBM, CACHED_DRAM)
+    assert family(found, PERSISTENT).objective_value > found.best_row.objective_value
 
 
 def test_the_least_price_is_a_machine_without_gpus_where_nothing_is_asked() -> None:
-    best = verdict(model(**MEDIUM), objective="capital").best
+    best = verdict(model(**MEDIUM), objective="capital").best_row
     assert best is not None and best.family == HOST and best.system == "cpu-only"
 
 
 def test_a_terabyte_is_held_in_dram_with_hot_rows_in_hbm() -> None:
     found = verdict(model(**LARGE))
-    assert found.best is not None and found.best.family == CACHED_DRAM
-    assert family(found, PERSISTENT).value > found.best.value
+    assert found.best_row is not None and found.best_row.family == CACHED_DRAM
+    assert family(found, PERSISTENT).objective_value > found.best_row.objective_value
 
 
 def test_what_one_node_does_not_reach_takes_nodes() -> None:
-    best = verdict(model(**LARGE), "throughput=2e6").best
+    best = verdict(model(**LARGE), "throughput=2e6").best_row
     assert best is not None and best.scenario is not None and nodes(best.scenario.machine) > 1
 
 
 def test_dear_dram_favours_drives() -> None:
     cheap, dear = (verdict(model(**HUGE, assume=(("dram.price", usd), ("expander-dram.price", usd)))) for usd in (1.0, 100.0))
-    assert cheap.best is not None and cheap.best.family not in (PERSISTENT, DRIVES)
-    assert dear.best is not None and dear.best.family == DRIVES and dear.best.value > cheap.best.value
+    assert cheap.best_row is not None and cheap.best_row.family not in (PERSISTENT, DRIVES)
+    assert (
+        dear.best_row is not None
+        and dear.best_row.family == DRIVES
+        and dear.best_row.objective_value > cheap.best_row.objective_value
+    )
 
 
 def test_twenty_terabytes_are_held_on_drives_of_nodes() -> None:
-    best = verdict(model(**HUGE)).best
+    best = verdict(model(**HUGE)).best_row
     assert best is not None and best.family == DRIVES and best.scenario is not None and nodes(best.scenario.machine) > 1
 
 
 def test_parts_that_cannot_be_bought_are_told() -> None:
     found = verdict(model(**HUGE), parts="all")
-    assert found.best is not None and unavailable_sentence(found.best) in list(notes(found))
+    assert found.best_row is not None and unavailable_sentence(found.best_row) in list(notes(found))
     for row in found.rows:
         told = unavailable_sentence(row)
         assert all(name in told for name, state in row.states.items() if state in ("discontinued", "announced", "research"))

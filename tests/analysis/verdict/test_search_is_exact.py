@@ -86,7 +86,7 @@ def compared(seed: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(deciding, "space_of", lambda base, parts, systems=(): space)
     verdict = decide(VerdictQuestion(scenario, asked, objective, AllowedParts(word)))
     monkeypatch.undo()
-    throughput, told = asked.least_throughput(scenario.data.batch_size), []
+    throughput, told = asked.min_throughput(scenario.data.batch_size), []
     for row in verdict.rows:
         some = found[row.system]
         best = least(some, objective, throughput, asked.budget)
@@ -110,7 +110,7 @@ def drawn_space(random: Random, question: VerdictQuestion, sizes: tuple[int, int
 def _gap(row: SystemRow, best: Machine | None, nearest: float, objective: str) -> float:
     """Return by which share a row is worse than the least, or than the nearest miss; infinity where they differ in kind."""
     if best is not None:
-        return abs(row.value / getattr(best, objective) - 1) if row.meets else inf
+        return abs(row.objective_value / getattr(best, objective) - 1) if row.meets else inf
     if row.meets or (row.result is None) != (nearest == inf):
         return inf
     return 0.0 if row.result is None else abs(row.rank[1] / nearest - 1)

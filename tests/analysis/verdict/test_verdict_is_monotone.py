@@ -76,8 +76,8 @@ def least(asked: Asked) -> tuple[float, float]:
     meeting = [row for row in verdict.rows if row.meets]
     if not meeting:
         return inf, 0.0
-    best = min(meeting, key=lambda row: row.value)
-    return best.value, asked.scenario.data.batch_size / best.step
+    best = min(meeting, key=lambda row: row.objective_value)
+    return best.objective_value, asked.scenario.data.batch_size / best.step
 
 
 def more_tables(scenario: Scenario) -> Scenario:

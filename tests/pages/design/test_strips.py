@@ -23,10 +23,10 @@ def test_a_curve_holds_the_estimates_and_marks_where_one_is_and_what_is_sold():
     stops, products = frame[frame["product"] == ""], frame[frame["product"] != ""]
     assert list(stops[stops.here == True].value) == ["32.0 GB/s"]  # noqa: E712
     for value, step in zip(strip.stops, stops.step, strict=True):
-        assert step == pytest.approx(estimate(with_values(asked, {LINK: value.value})).results["Step time [ms]"], rel=1e-9)
+        assert step == pytest.approx(estimate(with_values(asked, {LINK: value.knob_value})).results["Step time [ms]"], rel=1e-9)
     assert set(products["product"]) == {mark.text for mark in strip.marks}
-    for place, value in zip(products.place, sorted(mark.value for mark in strip.marks), strict=True):
-        assert strip.stops[int(place)].value <= value <= strip.stops[min(int(place) + 1, len(strip.stops) - 1)].value
+    for place, value in zip(products.place, sorted(mark.knob_value for mark in strip.marks), strict=True):
+        assert strip.stops[int(place)].knob_value <= value <= strip.stops[min(int(place) + 1, len(strip.stops) - 1)].knob_value
     labelled = list(products[products.label != ""].place)
     assert all(after - before > 0.1 * len(stops) for before, after in itertools.pairwise(labelled)) and labelled
     spec = strips.strip_chart(True, True)

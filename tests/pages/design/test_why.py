@@ -119,7 +119,7 @@ def test_curves_are_those_of_the_estimate_and_mark_this_machine():
     endless = scenario("optane-rm1", "cxl", **{"run.batches": ENDLESS_BATCHES})  # a short run ends before a log is waited for
     assert here.step == pytest.approx(estimate(endless).results[STEP], rel=1e-9) and here.rate == pytest.approx(6 * 2.28)
     stale = why_tables.staleness(one.log)
-    assert stale[stale.now].needed.item() == one.log.now.needed and set(stale.bound) == {100}
+    assert stale[stale.now].needed.item() == one.log.present_log.needed_bound and set(stale.bound) == {100}
 
 
 def test_each_saturation_has_its_name_in_the_drawn_picture():

@@ -114,12 +114,12 @@ def test_hours_and_usd_by_hand():
     cycle, down = batches * step + pause, 30 + 120 + site.state / min(site.ssd.read_rate, site.home.write_rate)
     useful = batches * step / mtbf * exp(-(cycle + down) / mtbf) / (1 - exp(-cycle / mtbf))
     hours = 730 * (1 - useful)
-    assert month.hours(month.chosen.share.total) == pytest.approx(hours, rel=1e-3)
+    assert month.hours(month.chosen_loss.share.total) == pytest.approx(hours, rel=1e-3)
     watts = room_watts(result.scenario, result.results["Energy per batch [J]"] / step)
     an_hour = result.results["Capital cost [USD]"] / (5 * 365.25 * 24) + watts / 1e3 * 0.081
-    assert month.usd(month.chosen.share.total) == pytest.approx(hours * an_hour, rel=1e-3)
-    assert month.chosen.share.protection == pytest.approx(pause / cycle, rel=1e-6)
-    assert losses.cost_of_failure(month.chosen, month.hazards) == pytest.approx(cycle / 2 + down, rel=0.01)
+    assert month.usd(month.chosen_loss.share.total) == pytest.approx(hours * an_hour, rel=1e-3)
+    assert month.chosen_loss.share.protection == pytest.approx(pause / cycle, rel=1e-6)
+    assert losses.cost_of_failure(month.chosen_loss, month.hazards) == pytest.approx(cycle / 2 + down, rel=0.01)
 
 
 def test_replicas_cost_as_many_times_as_much():
@@ -152,10 +152,10 @@ def test_answer_table_and_chart_agree():
     assert bars.groupby("protection")["hours"].sum().to_dict() == pytest.approx(hours.to_dict())
     assert list(hours) == sorted(hours) and set(bars[bars.chosen]["protection"]) == {"Periodic checkpoint to SSD"}
     assert table[losses_panel.OWN_HOURS].add(table[losses_panel.FAILURE_HOURS]).dropna().tolist() == pytest.approx(list(hours))
-    least = month.least
-    assert losses_panel.better_protection(month) is least and month.told(least) in " ".join(losses_panel.reasons(month))
+    least = month.least_loss
+    assert losses_panel.better_protection(month) is least and month.loss_text(least) in " ".join(losses_panel.reasons(month))
     best = losses_panel.better_period(month)
-    assert best.share.total < month.chosen.share.total and month.told(best) in " ".join(losses_panel.reasons(month))
+    assert best.share.total < month.chosen_loss.share.total and month.loss_text(best) in " ".join(losses_panel.reasons(month))
 
 
 def test_the_best_period_is_no_worse_than_any_other():
@@ -168,10 +168,10 @@ def test_the_best_period_is_no_worse_than_any_other():
 def test_a_slow_log_is_explained_apart_from_the_failures():
     knobs = {"machine.pmem_capacity_GB": 128.0, "faults.host_crash_mtbf_hours": 84.0, "policy.protection": "relaxed"}
     month = months(scenario("optane-kaggle", "cxl", **knobs))
-    share, said = month.chosen.share, " ".join(losses_panel.reasons(month))
+    share, said = month.chosen_loss.share, " ".join(losses_panel.reasons(month))
     assert share.protection == pytest.approx(0.216, abs=0.001) and share.failures < 0.001
     assert "protecting each batch takes 157 h (21.6 % of the time), failures 0.284 h" in said
-    exposed = month.chosen.step - month.chosen.bare_step
+    exposed = month.chosen_loss.step - month.chosen_loss.bare_step
     assert f"{exposed * 1e6:.0f} µs of it wait for log writes on persistent memory, busy with the tables for" in said
 
 

@@ -44,11 +44,11 @@ def test_a_link_opens_the_page_with_the_protections_best_first():
 @each("system", ["cxl", "cxl-b", "pmem", "dram"], few=4)
 def test_a_campaign_under_the_systems_own_log_agrees_with_the_estimate(system):
     found = of("optane-kaggle", system, ("faults.power_loss_mtbf_hours", 1e6))
-    log = found.of(campaigns.own_log_name(scenario("optane-kaggle", system)))
+    log = found.campaigns_of(campaigns.own_log_name(scenario("optane-kaggle", system)))
     results = estimate(scenario("optane-kaggle", system)).results
     ratio, handed = results[RATIO], 0.040 if system == "pmem" else 0.0  # ms; an estimate calls the hand-off to its log a transfer
     assert log.share == pytest.approx(ratio - handed / results["Step time [ms]"], rel=0.001) and log.means[RATIO] == log.share
-    assert ratio == 1 or abs(found.protected[0].share / ratio - 1) > 0.3, "other protections differ by far"
+    assert ratio == 1 or abs(found.protections[0].share / ratio - 1) > 0.3, "other protections differ by far"
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_the_best_period_is_drawn_where_the_formula_says():
     own = losses.loss_by_formula(asked, "periodic-full", hazards_of(asked), 7200.0)
     marked = fault_tables.periods_to_mark(curve, losses.best_period(asked, "periodic-full", hazards_of(asked)), own)
     assert [one.name for one in marked] == ["lowest loss", "yours", "Daly", "Young"]
-    assert marked[1].minutes == pytest.approx(120, rel=0.01) and marked[0].gone < marked[1].gone
+    assert marked[1].minutes == pytest.approx(120, rel=0.01) and marked[0].lost_percent < marked[1].lost_percent
     spec = fault_charts.period_chart(marked, low, 1.0, 1000.0)
     assert fields(spec) <= set(fault_tables.period_rows(curve).columns)
     assert low <= 100 * (1 - best.simulated)
@@ -171,7 +171,7 @@ def test_names_in_the_chart_of_periods_never_overprint(wanted, below):
 
 
 def test_around_a_fault_nothing_overlaps_and_what_was_lost_is_replayed():
-    found = of("trainingcxl-rm1", "cxl", *DAILY.items()).of("periodic-full").runs[0]
+    found = of("trainingcxl-rm1", "cxl", *DAILY.items()).campaigns_of("periodic-full").runs[0]
     recovery = found.recoveries[0]
     frame = fault_tables.fault_timeline(found, recovery)
     spans = frame[frame.what != "checkpoint"].sort_values("start")

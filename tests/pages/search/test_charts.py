@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.core.graph import STAGES
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS, Scenario, with_values
-from engine.validation.studies import kept
+from engine.validation.studies import study_file
 from pages.evidence_page import study_panel
 from pages.graphics import charts
 from pages.systems import compare_charts, stack_charts
@@ -33,7 +33,7 @@ CHARTS = {
     "auc": (charts.curve("auc", "AUC", "batch", BREAKS), CURVE),
     "accuracy study": (
         study_panel.spec(),
-        study_panel.chart_columns(study_panel.difference_rows(kept.read_study(kept.STORED_ACCURACY))),
+        study_panel.chart_columns(study_panel.difference_rows(study_file.read_study(study_file.STORED_ACCURACY))),
     ),
 }
 MADE_INSIDE = {

@@ -179,7 +179,9 @@ def test_the_best_of_equal_points_is_the_cheapest():
 def test_the_knob_that_matters_is_the_one_that_moves_the_metric():
     table = frame(step=lambda rate, system, batch: 7.0 * system)
     system, *others = sweep_findings.variance_shares(SWEEP, table, STEP)
-    assert (system.path, system.alone) == (SYSTEM, pytest.approx(1)) and all(one.alone == pytest.approx(0) for one in others)
+    assert (system.path, system.alone_share) == (SYSTEM, pytest.approx(1)) and all(
+        one.alone_share == pytest.approx(0) for one in others
+    )
 
 
 def test_knobs_matter_over_the_rows_that_are_left_though_their_number_and_their_sum_are_equal():

@@ -192,6 +192,6 @@ def test_the_budget_in_force_gives_back_the_rows_that_it_stands_for():
     s = asked("all-hbm", **knobs)
     rows = settle(s).placement.replicas.rows
     assert rows, "these tables are worth copies"
-    shown = find_automatic_value(s, "policy.replicated_rows").value
+    shown = find_automatic_value(s, "policy.replicated_rows").setting
     again = settle(with_values(s, {"policy.replicated_rows": shown})).placement.replicas.rows
     assert again == pytest.approx(rows, abs=1)

@@ -73,7 +73,7 @@ def test_columns_are_counted_as_pandas_counts_them_and_the_mapping_reads_the_fil
     for name in names:
         column = there[shown[name]]
         assert column.guess == (GUESSES[name] if "headless" not in kind or name != "user_id" else "id"), name
-        assert column.missing == frame[name].isna().sum(), name
+        assert column.missing_cells == frame[name].isna().sum(), name
         assert column.distinct in ((frame[name].nunique(),) if name != "viewed_at" else (COUNT, None)), name
         if kind != "npz":
             assert column.examples[0] == str(frame[name].dropna().iloc[0])
@@ -132,7 +132,7 @@ def test_lists_are_counted_by_their_ids(tmp_path):
     pd.DataFrame({"label": labels, "tags": ["|".join(map(str, bag)) for bag in bags]}).to_csv(tmp_path / "c.csv", index=False)
     for name in ("a.parquet", "b.csv", "c.csv"):
         column = describe(tmp_path / name).columns[1]
-        assert (column.guess, column.distinct, column.missing) == ("list", distinct, 0), name
+        assert (column.guess, column.distinct, column.missing_cells) == ("list", distinct, 0), name
 
 
 def test_known_files_and_traces_are_described_too(tmp_path):

@@ -135,7 +135,7 @@ def test_a_column_of_a_nested_type_is_text_and_no_mapping_names_it(what: str, tm
     parquet.write_table(pyarrow.table(columns), path)
     assert guess(path) == 'label = "click"\nids = ["user", "tags"]'
     described = describe(path).columns[2]
-    assert (described.guess, described.distinct, described.missing) == ("text", None, 0)
+    assert (described.guess, described.distinct, described.missing_cells) == ("text", None, 0)
     assert main(["workload", "describe", str(path), "--json", str(tmp_path / "d.json")]) == 0
     assert json.loads((tmp_path / "d.json").read_text())["columns"][2]["guess"] == "text"
     for mapping in (

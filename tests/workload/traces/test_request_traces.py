@@ -57,7 +57,7 @@ def wanted(ids: np.ndarray) -> tuple[list[int], list[int]]:
 
 def counts(path: Path) -> tuple[list[int], list[int]]:
     (found,) = tallies(lookups_of(path))
-    return found.times.tolist(), found.rows.tolist()
+    return found.uses.tolist(), found.rows.tolist()
 
 
 @pytest.mark.parametrize("name", ["own", "own.oracleGeneral", "own.oracleGeneral.bin"])
@@ -182,7 +182,7 @@ def test_a_fit_has_the_rows_and_the_cache_hits_of_the_trace(tmp_path: Path) -> N
     records().tofile(tmp_path / "w.oracleGeneral")
     found = fit_file(lookups_of(tmp_path / "w.oracleGeneral"), open_ended=False)
     (table,) = found.tables
-    assert table.seen == len(set(IDS.tolist())) == table.law.rows and found.click_rate is None
+    assert table.rows_seen == len(set(IDS.tolist())) == table.law.rows and found.click_rate is None
     numbers = np.unique(IDS, return_inverse=True)[1].astype(np.int64)
     hits = curve([numbers]).hit_rate(np.maximum(np.array([0.001, 0.01, 0.05, 0.1, 0.3]) * table.law.rows, 1.0))
     assert found.hits[0] == pytest.approx(hits)

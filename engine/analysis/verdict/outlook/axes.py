@@ -24,15 +24,15 @@ class MapAxis:
 
     title: title with the unit.
     values: values from low to high.
-    at: returns a scenario at a value, and factors of constants by name.
-    here: returns the value of a scenario, None where it has none.
+    scenario_at: returns a scenario at a value, and factors of constants by name.
+    value_of: returns the value of a scenario, None where it has none.
     log: whether the axis is logarithmic.
     """
 
     title: str
     values: tuple[float, ...]
-    at: Callable[[Scenario, float], tuple[Scenario, Scaled]]
-    here: Callable[[Scenario], float | None]
+    scenario_at: Callable[[Scenario, float], tuple[Scenario, Scaled]]
+    value_of: Callable[[Scenario], float | None]
     log: bool = True
 
 

@@ -48,8 +48,8 @@ class VerdictBands:
 def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> VerdictBands:
     """Return the bands of each family's best row, and of rows up to NEAR times the least."""
     meeting = [row for row in verdict.rows if row.meets]
-    min_value = min((row.value for row in meeting), default=inf)
-    near_rows = (row for row in meeting if row.value <= NEAR_FACTOR * min_value)
+    min_value = min((row.objective_value for row in meeting), default=inf)
+    near_rows = (row for row in meeting if row.objective_value <= NEAR_FACTOR * min_value)
     rows = list({row.system: row for row in (*leaders(meeting), *near_rows)}.values())
     values = np.array([_values(row, aim, samples, verdict.question.base.data.seed) for row in rows]).reshape(len(rows), -1)
     wins = Counter(_winner(rows, column) for column in values.T.tolist())
@@ -71,15 +71,15 @@ def _winner(rows: Sequence[SystemRow], values: Sequence[float]) -> str:
 
 def _values(row: SystemRow, aim: Aim, samples: int, seed: int) -> list[float]:
     """Return the objective of a row's machine in each draw, its sizes unchanged."""
-    if row.sized is None:
+    if row.sized_scenario is None:
         raise ValueError("a row that meets a requirement has a machine.")
-    ranges, assumptions = uncertain_constants(row.sized), row.sized.machine.assume
+    ranges, assumptions = uncertain_constants(row.sized_scenario), row.sized_scenario.machine.assume
     directions = {name: random_generator(seed, f"{PURPOSE} {name}").uniform(-1, 1, samples).tolist() for name in ranges}
     draws = (
         {name: drawn_constant(constant, directions[name][number]) for name, constant in ranges.items()}
         for number in range(samples)
     )
     estimates = candidate_estimates(
-        design_points(with_values(row.sized, {"machine.assume": (*assumptions, *draw.items())}) for draw in draws)
+        design_points(with_values(row.sized_scenario, {"machine.assume": (*assumptions, *draw.items())}) for draw in draws)
     )
-    return [inf if candidate.problem else aim.value(candidate, row.protected) for candidate in estimates]
+    return [inf if candidate.problem else aim.objective_value(candidate, row.protection) for candidate in estimates]

@@ -67,7 +67,7 @@ def outlook(verdict: Verdict, mapped: bool, heard: OutlookProgress = lambda shar
     bands = bands_of(verdict)
     heard(0.1, "tipping points")
     cases, points, territory = cases_of(verdict), tipping_of(verdict), None
-    while mapped and not (territory and territory.whole):
+    while mapped and not (territory and territory.is_complete):
         territory = map_of(verdict, *DEFAULT_AXES, territory)
         heard(0.4 + 0.6 * territory.share, "map")
     return Outlook(bands, cases, points, territory)

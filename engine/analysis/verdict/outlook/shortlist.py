@@ -31,7 +31,7 @@ class Winner:
     system: name of the system.
     family: family of the machine.
     rank: rank by the aim.
-    value: value of the objective, to be least.
+    objective_value: value of the objective, to be least.
     capital: USD, None without a price.
     throughput: samples/s.
     nodes: number of nodes.
@@ -41,7 +41,7 @@ class Winner:
     system: str
     family: str
     rank: Rank
-    value: float = inf
+    objective_value: float = inf
     capital: float | None = None
     throughput: float = 0.0
     nodes: int = 0
@@ -63,9 +63,11 @@ def shortlist(question: VerdictQuestion, rows: Sequence[SystemRow] = ()) -> Sett
         if row.setting:
             search.found[row.system] = row.setting
     quick_rows = [search.row(system, quickly=True) for system in search.space]
-    min_value = min((row.value for row in quick_rows if row.meets), default=inf)
+    min_value = min((row.objective_value for row in quick_rows if row.meets), default=inf)
     near_rows = [
-        row for row in sorted(quick_rows, key=lambda row: row.rank) if row.meets and row.value <= NEAR_FACTOR * min_value
+        row
+        for row in sorted(quick_rows, key=lambda row: row.rank)
+        if row.meets and row.objective_value <= NEAR_FACTOR * min_value
     ]
     shortlisted_rows = list({row.system: row for row in (*leaders(quick_rows), *near_rows)}.values())[:MAX_SYSTEMS]
     gpus = {row.scenario.machine.gpu for row in shortlisted_rows if row.scenario}
@@ -82,9 +84,9 @@ def leaders(rows: Sequence[SystemRow]) -> list[SystemRow]:
             (
                 row
                 for row in family_rows
-                if row.rank[0] == family_rows[0].rank[0] and row.value <= TIE_FACTOR * family_rows[0].value
+                if row.rank[0] == family_rows[0].rank[0] and row.objective_value <= TIE_FACTOR * family_rows[0].objective_value
             ),
-            key=lambda row: plainness_key(row.system, row.nodes, row.value),
+            key=lambda row: plainness_key(row.system, row.nodes, row.objective_value),
             default=family_rows[0],
         )
         for family_rows in families.values()
@@ -94,7 +96,7 @@ def leaders(rows: Sequence[SystemRow]) -> list[SystemRow]:
 def _settings(search: SystemSearch, system: str, gpus: Collection[str]) -> tuple[Setting, ...]:
     """Return the best setting of each tried count of GPUs or servers; of several that cannot run, the first."""
     best_by_count: dict[tuple[Any, ...], tuple[Rank, Setting]] = {}
-    for (name, setting), candidate in search.candidates.seen.items():
+    for (name, setting), candidate in search.candidates.estimates.items():
         if name == system and dict(setting).get(GPU) in (None, *gpus):
             knobs, rank = dict(setting), search.aim.rank(candidate)
             key = tuple(knobs.get(knob) for knob in (GPU, GPUS, SERVERS))
@@ -106,14 +108,14 @@ def _settings(search: SystemSearch, system: str, gpus: Collection[str]) -> tuple
 def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple[str, float]] = ()) -> Winner:
     """Return the best machine of a shortlist for a question; `scaled` has factors of constants by name."""
     search = SystemSearch(question, settings)
-    search.candidates.scaled = tuple(scaled)
+    search.candidates.constant_factors = tuple(scaled)
     contenders = [_best_machine(search, system, settings[system]) for system in settings]
     meeting = [contender for contender in contenders if contender.meets]
-    min_value = min((contender.value for contender in meeting), default=0.0)
-    tied_contenders = [contender for contender in meeting if contender.value <= TIE_FACTOR * min_value]
+    min_value = min((contender.objective_value for contender in meeting), default=0.0)
+    tied_contenders = [contender for contender in meeting if contender.objective_value <= TIE_FACTOR * min_value]
     return min(
         tied_contenders,
-        key=lambda contender: plainness_key(contender.system, contender.nodes, contender.value),
+        key=lambda contender: plainness_key(contender.system, contender.nodes, contender.objective_value),
         default=NO_WINNER,
     )
 
@@ -121,14 +123,14 @@ def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple
 def _best_machine(search: SystemSearch, system: str, settings: Sequence[Setting]) -> Winner:
     candidates, aim = search.candidates, search.aim
     setting = _resize_caches(search, system, settings)
-    (candidate,) = candidates.estimated(system, [setting])
+    (candidate,) = candidates.estimate(system, [setting])
     if candidate.settled is None:
         return replace(NO_WINNER, system=system)
     guard = CandidateProtection()
     if search.struck:
         setting, guard = best_protected(candidates, aim, system, MAX_PROTECTED_QUICKLY)
-        (candidate,) = candidates.estimated(system, [setting])
-    protected_candidate, settled = guard.added_to(candidate), candidate.settled
+        (candidate,) = candidates.estimate(system, [setting])
+    protected_candidate, settled = guard.add_to(candidate), candidate.settled
     if settled is None:
         return replace(NO_WINNER, system=system)
     throughput, cost = aim.batch_size / candidate.step, aim.cost(candidate, guard)
@@ -136,7 +138,7 @@ def _best_machine(search: SystemSearch, system: str, settings: Sequence[Setting]
         system,
         family_of(settled),
         aim.rank(candidate, guard),
-        aim.value(candidate, guard),
+        aim.objective_value(candidate, guard),
         protected_candidate.capital,
         throughput,
         nodes(settled.scenario.machine),
@@ -152,7 +154,7 @@ def _resize_caches(search: SystemSearch, system: str, settings: Sequence[Setting
     candidates, aim = search.candidates, search.aim
 
     def rank_settings(subset: Sequence[Setting]) -> list[tuple[Rank, Setting]]:
-        estimated = candidates.estimated(system, subset)
+        estimated = candidates.estimate(system, subset)
         return sorted(
             ((aim.rank(candidate), setting) for candidate, setting in zip(estimated, subset, strict=True)),
             key=lambda ranked_setting: ranked_setting[0],

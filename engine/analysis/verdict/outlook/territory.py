@@ -34,19 +34,19 @@ class Cell:
 class Territory:
     """A map over two axes by name: its known cells by column and row; maps with the same cells are equal."""
 
-    across: str
-    up: str
+    column_axis: str
+    row_axis: str
     cells: Mapping[Place, Cell]
 
     def __eq__(self, other_territory: object) -> bool:
-        return isinstance(other_territory, Territory) and (self.across, self.up, {*self.cells}) == (
-            other_territory.across,
-            other_territory.up,
+        return isinstance(other_territory, Territory) and (self.column_axis, self.row_axis, {*self.cells}) == (
+            other_territory.column_axis,
+            other_territory.row_axis,
             {*other_territory.cells},
         )
 
     def __hash__(self) -> int:
-        return hash((self.across, self.up, len(self.cells)))
+        return hash((self.column_axis, self.row_axis, len(self.cells)))
 
     @property
     def share(self) -> float:
@@ -61,10 +61,10 @@ class Territory:
     @property
     def size(self) -> tuple[int, int]:
         """Number of columns and of rows."""
-        return len(AXES[self.across].values), len(AXES[self.up].values)
+        return len(AXES[self.column_axis].values), len(AXES[self.row_axis].values)
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every cell is known."""
         columns, rows = self.size
         return len(self.cells) == columns * rows
@@ -104,7 +104,7 @@ def cell_winner(question: VerdictQuestion, settings: Settings, column_axis: str,
             zip((column_axis, row_axis), place, strict=True), key=lambda axis_index: axis_index[0] != "lookups"
         ):
             axis = AXES[name]
-            scenario, axis_scaled = axis.at(scenario, axis.values[index])
+            scenario, axis_scaled = axis.scenario_at(scenario, axis.values[index])
             scaled += axis_scaled
         return winner(replace(question, scenario=scenario), _fit_to_tables(settings, question.base, scenario), scaled)
     except EmberpoolError:

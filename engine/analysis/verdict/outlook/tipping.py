@@ -15,18 +15,19 @@ HALVINGS = 5  # of the ratio between a factor without and a factor with a change
 class TippingPoint:
     """The change of a verdict along a quantity, in one direction.
 
-    `now` is the quantity today, in words; `at` is the first case with another family, None where no tried factor has one.
+    `present_text` is the quantity today, in words; `changed_case` is the first case with another family, None where no
+    tried factor has one.
     """
 
     quantity: str
     upwards: bool
-    now: str
-    at: VariedCase | None
+    present_text: str
+    changed_case: VariedCase | None
 
     @property
     def changes(self) -> bool:
         """Whether the verdict changes in this direction."""
-        return self.at is not None
+        return self.changed_case is not None
 
 
 def tipping_points(
@@ -50,11 +51,11 @@ def _tipping(
             break
         same_factor = case.factor
     if changed_case is None:
-        return TippingPoint(quantity.name, upwards, base_case.told, None)
+        return TippingPoint(quantity.name, upwards, base_case.case_text, None)
     for _ in range(HALVINGS):
         middle = vary_question(question, settings, quantity, sqrt(same_factor * changed_case.factor))
         if middle.winner.family == base_case.winner.family:
             same_factor = middle.factor
         else:
             changed_case = middle
-    return TippingPoint(quantity.name, upwards, base_case.told, changed_case)
+    return TippingPoint(quantity.name, upwards, base_case.case_text, changed_case)

@@ -25,14 +25,14 @@ class VariedQuantity:
 
     name: name of the quantity.
     changes: returns knobs and factors of constants at a factor; raises BadKnob outside of a knob's range.
-    now: returns the quantity at a factor in words.
+    describe: returns the quantity at a factor in words.
     applies: returns whether a scenario has the quantity.
     steps: factors at which, and at whose inverses, a change of the verdict is searched.
     """
 
     name: str
     changes: Callable[[Scenario, float], tuple[Mapping[str, Any], Scaled]]
-    now: Callable[[Scenario, float], str]
+    describe: Callable[[Scenario, float], str]
     applies: Callable[[Scenario], bool] = lambda s: True
     steps: tuple[float, ...] = (2.0, 8.0)
 
@@ -103,7 +103,7 @@ class VariedCase:
     """A question at a factor of a quantity, in words, and its winner."""
 
     name: str
-    told: str
+    case_text: str
     factor: float
     winner: Winner
 
@@ -114,7 +114,7 @@ def vary_question(question: VerdictQuestion, settings: Settings, quantity: Varie
     try:
         changes, scaled = quantity.changes(s, factor)
         varied_question = replace(question, scenario=with_values(question.scenario, changes))
-        return VariedCase(quantity.name, quantity.now(s, factor), factor, winner(varied_question, settings, scaled))
+        return VariedCase(quantity.name, quantity.describe(s, factor), factor, winner(varied_question, settings, scaled))
     except EmberpoolError as error:
         return VariedCase(quantity.name, str(error), factor, NO_WINNER)
 

@@ -32,7 +32,7 @@ def questions_of(question: VerdictQuestion) -> LinkQuestions:
     requirement, parts = question.requirement, ",".join(question.parts.words)
     return LinkQuestions(
         require=requirement.texts,
-        lose=requirement.lose,
+        lose=requirement.loss_text,
         objective="" if question.objective == COST else question.objective,
         parts="" if parts == ON_SALE else parts,
     )

@@ -22,11 +22,11 @@ from .sentences import headline, inputs_sentence, notes, reason_sentence
 def verdict_content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
     """Return a verdict as one object, its link as a difference from a preset."""
     question, requirement = verdict.question, verdict.question.requirement
-    best_row = verdict.best
+    best_row = verdict.best_row
     return {
         "link": link_of(question, base),
         "model_version": version.MODEL,
-        "requirement": {"require": list(requirement.texts), "lose": requirement.lose},
+        "requirement": {"require": list(requirement.texts), "lose": requirement.loss_text},
         "objective": question.objective,
         "parts": list(question.parts.words),
         "prices": question.base.machine.prices,
@@ -38,20 +38,20 @@ def verdict_content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) 
         "verdict": None if best_row is None else row_content(best_row, base, outlook),
         "rows": [row_content(row, base, outlook) for row in verdict.rows],
         "what_if": [_varied(case) for case in outlook.cases],
-        "tipping_points": [_tipping(point, point.at) for point in outlook.tipping if point.at],
+        "tipping_points": [_tipping(point, point.changed_case) for point in outlook.tipping if point.changed_case],
         **({"map": _map(outlook.map)} if outlook.map else {}),
     }
 
 
 def _varied(case: VariedCase) -> dict[str, Any]:
-    return {"what": case.name, "factor": case.factor, "case": case.told, **_winner(case.winner)}
+    return {"what": case.name, "factor": case.factor, "case": case.case_text, **_winner(case.winner)}
 
 
 def _winner(winner: Winner) -> dict[str, Any]:
     return {
         "system": winner.system or None,
         "family": winner.family or None,
-        "value": _finite(winner.value),
+        "value": _finite(winner.objective_value),
         "capital_usd": winner.capital,
         "throughput": winner.throughput,
     }
@@ -62,8 +62,8 @@ def _tipping(point: TippingPoint, case: VariedCase) -> dict[str, Any]:
     return {
         "what": point.quantity,
         "direction": "up" if point.upwards else "down",
-        "from": point.now,
-        "to": case.told,
+        "from": point.present_text,
+        "to": case.case_text,
         "factor": case.factor,
         "verdict_after": case.winner.family or "nothing can be built",
         "system_after": case.winner.system or None,
@@ -72,13 +72,13 @@ def _tipping(point: TippingPoint, case: VariedCase) -> dict[str, Any]:
 
 def _map(territory: Territory) -> dict[str, Any]:
     """Return a map as its axes and a cell for each pair of their values."""
-    axes = {name: AXES[name] for name in (territory.across, territory.up)}
+    axes = {name: AXES[name] for name in (territory.column_axis, territory.row_axis)}
     return {
         "axes": [{"name": name, "title": axis.title, "values": list(axis.values)} for name, axis in axes.items()],
         "cells": [
             {
-                territory.across: axes[territory.across].values[column],
-                territory.up: axes[territory.up].values[row],
+                territory.column_axis: axes[territory.column_axis].values[column],
+                territory.row_axis: axes[territory.row_axis].values[row],
                 "answered": cell.answered,
                 **_winner(cell.winner),
             }
@@ -95,7 +95,7 @@ def _stops(stops: Mapping[str, tuple[Any, ...]]) -> dict[str, list[str]]:
 def row_content(row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
     """Return a row as an object; values that the row does not have are null."""
     results, cost = row.result.results if row.result else {}, row.cost
-    guard = row.protected
+    guard = row.protection
     loss = {"batches": guard.lost_batches, "minutes": guard.lost_minutes, "worst_fault": guard.worst_fault}
     return {
         "system": row.system,
@@ -112,7 +112,7 @@ def row_content(row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK) -> dic
         "split": {
             "capital": _finite(cost.capital if cost else None),
             "electricity": _finite(cost.electricity if cost else None),
-            "lost_to_failures": _finite(cost.lost if cost else None),
+            "lost_to_failures": _finite(cost.failures if cost else None),
         },
         "throughput": results.get("Throughput [samples/s]"),
         "step_ms": results.get("Step time [ms]"),

@@ -51,7 +51,7 @@ def inputs_sentence(question: VerdictQuestion) -> str:
 
 def requirements(requirement: Requirement) -> tuple[str, ...]:
     """Return each limit of a requirement in words: "at least 601,000 samples/s", "at most 50,000 USD"."""
-    title = load_variant("systems", requirement.like).title if requirement.like else ""
+    title = load_variant("systems", requirement.as_fast_as).title if requirement.as_fast_as else ""
     batches, minutes = requirement.lost_batches, requirement.lost_minutes
     loss_text = "nothing" if batches == 0 else f"at most {figures.count(batches or 0, 'batch', 'batches')}"
     loss_text = loss_text if minutes is None else f"at most {figures.exact(minutes, 'min')}"
@@ -59,10 +59,10 @@ def requirements(requirement: Requirement) -> tuple[str, ...]:
     phrases = (
         (requirement.throughput, f"at least {figures.figure(requirement.throughput, 'samples/s')}"),
         (requirement.step_ms, f"at most {figures.figure(requirement.step_ms, 'ms')} a batch"),
-        (requirement.like, f"as fast as {title}"),
+        (requirement.as_fast_as, f"as fast as {title}"),
         (requirement.days, f"{samples} in {days} days"),
         (requirement.budget, f"at most {figures.exact(requirement.budget or 0.0, 'USD')}"),
-        (requirement.lose or None, f"{loss_text} lost in a failure"),
+        (requirement.loss_text or None, f"{loss_text} lost in a failure"),
     )
     return tuple(phrase for limit, phrase in phrases if limit is not None)
 
@@ -74,9 +74,9 @@ def row_title(row: SystemRow) -> str:
 
 def machine_words(row: SystemRow) -> str:
     """Return a row's machine in words: "16 × h100-sxm (2 × 8), 512 GiB of DRAM each, in 2 × gpu-8-sxm"."""
-    if row.scenario is None or row.sized is None:
+    if row.scenario is None or row.sized_scenario is None:
         return "no machine"
-    machine, count = row.sized.machine, row.nodes
+    machine, count = row.sized_scenario.machine, row.nodes
     chassis, gpus = machine.chassis or "", row.parts.get(machine.gpu, 0)
     part_texts = [_spread(gpus, machine.gpu, count)] if gpus else []
     dimms = [name for name in row.parts if " GiB " in name]
@@ -109,7 +109,7 @@ def cost_words(row: SystemRow) -> str:
 
 def headline(verdict: Verdict) -> str:
     """Return the verdict in one sentence, or a sentence that nothing meets the requirement."""
-    best_row = verdict.best
+    best_row = verdict.best_row
     if best_row is None:
         return _no_machine_sentence(verdict)
     machine = f"{machine_words(best_row)}{protection_words(best_row)}"
@@ -118,30 +118,30 @@ def headline(verdict: Verdict) -> str:
 
 def protection_words(row: SystemRow) -> str:
     """Return the protection of a row's machine in words, "" where there is none."""
-    name = row.protected.name
+    name = row.protection.name
     return "" if name == NO_PROTECTION else f", protected by {load_variant('protections', name).title}"
 
 
 def unstruck_words(verdict: Verdict) -> str:
     """Return a sentence that failures are not counted, "" where one has a rate."""
-    struck = any(row.protected.worst_fault for row in verdict.rows if row.result)
+    struck = any(row.protection.worst_fault for row in verdict.rows if row.result)
     return "" if struck else "No failure has a rate, so none is counted."
 
 
 def reason_sentence(verdict: Verdict) -> str:
     """Return why the verdict beats the next family, by price and speed, and the families level with it."""
-    best_row = verdict.best
+    best_row = verdict.best_row
     if best_row is None:
         return ""
     other_rows = [row for row in verdict.families if row.family != best_row.family]
-    tied_rows = [row for row in other_rows if row.meets and row.value <= TIE_FACTOR * best_row.value]
+    tied_rows = [row for row in other_rows if row.meets and row.objective_value <= TIE_FACTOR * best_row.objective_value]
     next_row = next((row for row in other_rows if row not in tied_rows), None)
     tie_sentence = f"Level within 2 %: {', '.join(_family_and_machine(row) for row in tied_rows)}. " if tied_rows else ""
     if next_row is None:
         return tie_sentence.rstrip()
     if not next_row.meets:
         return f"{tie_sentence}No other family meets the requirement; the nearest is {next_row.family}: {next_row.reason}"
-    ratio = next_row.value / best_row.value if best_row.value else inf
+    ratio = next_row.objective_value / best_row.objective_value if best_row.objective_value else inf
     objective_word = OBJECTIVE_WORDS[verdict.question.objective]
     sentence = f"{tie_sentence}{_family_and_machine(next_row)} has {figures.figure(ratio)} times the {objective_word}"
     price_ratio, speed_ratio = _ratio(next_row.capital, best_row.capital), best_row.step / next_row.step
@@ -164,7 +164,7 @@ def _family_and_machine(row: SystemRow) -> str:
 
 def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
     """Return sentences on the share of draws in which the verdict is the best; under 60 % it is a tie."""
-    best_row = verdict.best
+    best_row = verdict.best_row
     if best_row is None:
         return ""
     share = bands.share(best_row.system)
@@ -189,19 +189,21 @@ def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
 
 def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
     """Return a sentence on the cheapest machine under other popularities; "" without such cases."""
-    best_row, own_popularity, cases = verdict.best, verdict.question.base.data.popularity, [*cases]
+    best_row, own_popularity, cases = verdict.best_row, verdict.question.base.data.popularity, [*cases]
     met_cases = [case for case in cases if case.name == "popularity" and case.winner.meets]
-    unmet_popularities = [case.told for case in cases if case.told in POPULARITIES and not case.winner.meets]
+    unmet_popularities = [case.case_text for case in cases if case.case_text in POPULARITIES and not case.winner.meets]
     if not met_cases or best_row is None:
         return ""
-    min_ratio, max_ratio = (end(case.winner.value / best_row.value for case in met_cases) for end in (min, max))
+    min_ratio, max_ratio = (
+        end(case.winner.objective_value / best_row.objective_value for case in met_cases) for end in (min, max)
+    )
     times = f"{figures.figure(min_ratio)} to {figures.figure(max_ratio)} times"
     spread = f"under the other popularities the cheapest machine has {times} the {OBJECTIVE_WORDS[verdict.question.objective]}"
     popularities_by_family: dict[str, list[str]] = {}
     for case in met_cases:
         if case.winner.family != best_row.family:
             price = "" if case.winner.capital is None else f" for {figures.figure(case.winner.capital, 'USD')}"
-            popularities_by_family.setdefault(f"{case.winner.family}{price}", []).append(case.told)
+            popularities_by_family.setdefault(f"{case.winner.family}{price}", []).append(case.case_text)
     if unmet_popularities:
         popularities_by_family[NO_MACHINE] = unmet_popularities
     if popularities_by_family:
@@ -222,8 +224,8 @@ def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterato
     popularities: dict[str, list[str]] = {}
     for case in cases:
         family = case.winner.family if case.winner.meets else NO_MACHINE
-        if verdict.best and case.told in POPULARITIES and family != verdict.best.family:
-            popularities.setdefault(family, []).append(case.told)
+        if verdict.best_row and case.case_text in POPULARITIES and family != verdict.best_row.family:
+            popularities.setdefault(family, []).append(case.case_text)
     for family, names in popularities.items():
         yield f"Popularity of rows: as in {' or '.join(names)} it is {family}."
 
@@ -233,11 +235,14 @@ def tipping_words(points: Iterable[TippingPoint]) -> Iterator[str]:
     unmoved_ends: dict[str, int] = {}
     widest = {quantity.name: quantity.steps[-1] for quantity in QUANTITIES}
     for point in points:
-        if point.at is None:
+        if point.changed_case is None:
             unmoved_ends[point.quantity] = unmoved_ends.get(point.quantity, 0) + 1
         else:
-            way, family_after = "above" if point.upwards else "below", point.at.winner.family or "nothing that can be built"
-            yield f"{point.quantity[0].upper() + point.quantity[1:]}: {way} {point.at.told} it is {family_after}."
+            way, family_after = (
+                "above" if point.upwards else "below",
+                point.changed_case.winner.family or "nothing that can be built",
+            )
+            yield f"{point.quantity[0].upper() + point.quantity[1:]}: {way} {point.changed_case.case_text} it is {family_after}."
     for factor in sorted({*widest.values()}, reverse=True):
         if unmoved := [name for name, count in unmoved_ends.items() if count == 2 and widest.get(name) == factor]:
             yield f"No change from 1/{figures.count(factor)} to {figures.count(factor)} times: {', '.join(unmoved)}."
@@ -245,7 +250,7 @@ def tipping_words(points: Iterable[TippingPoint]) -> Iterator[str]:
 
 def notes(verdict: Verdict) -> Iterator[str]:
     """Yield the notes on a verdict: ties, parts that cannot be bought or priced, dates of prices."""
-    best_row = verdict.best
+    best_row = verdict.best_row
     if best_row is not None:
         yield from filter(None, [ties_sentence(verdict)])
         yield from filter(None, [unavailable_sentence(best_row), headline_only_sentence(best_row)])
@@ -269,12 +274,14 @@ def headline_only_sentence(row: SystemRow) -> str:
 
 def ties_sentence(verdict: Verdict) -> str:
     """Return a sentence on rows that are better by less than 2 %, and why they lose; "" for none."""
-    best_row = verdict.best
-    better = [row for row in verdict.rows if best_row and row.meets and row.value < best_row.value * (1 - 1e-9)]
+    best_row = verdict.best_row
+    better = [
+        row for row in verdict.rows if best_row and row.meets and row.objective_value < best_row.objective_value * (1 - 1e-9)
+    ]
     if best_row is None or not better:
         return ""
     names = " and ".join(load_variant("systems", row.system).title for row in better)
-    max_saving = max(1 - row.value / best_row.value for row in better)
+    max_saving = max(1 - row.objective_value / best_row.objective_value for row in better)
     reason = (
         "known from headlines alone"
         if load_variant("systems", better[0].system).confidence != "source"

@@ -40,12 +40,12 @@ class Bands:
 
     capacity: DrawBand | None
     bandwidth: DrawBand | None
-    both: DrawBand | None
+    cheapest: DrawBand | None
 
 
 def bands(answer: SmallestMachines, samples: int = SAMPLES) -> Bands:
     """Return the answer's bands over a number of draws."""
-    q, machine = answer.question, answer.both.machine
+    q, machine = answer.question, answer.cheapest.machine
     scenario, base = q.scenario, sized_scenario(q.baseline.scenario) if q.baseline.ran else q.baseline.scenario
     sample_draws = draws(scenario, samples, with_values(scenario, machine.changes), base)
     timed = q.target.milliseconds is not None
@@ -55,9 +55,9 @@ def bands(answer: SmallestMachines, samples: int = SAMPLES) -> Bands:
     return Bands(
         band(answer.capacity, counts, lambda count: module_knobs(scenario, int(count))),
         band(answer.bandwidth, links, lambda gbps: {LINK: gbps}),
-        band(answer.both, counts, lambda count: {**machine.changes, **module_knobs(scenario, int(count))})
+        band(answer.cheapest, counts, lambda count: {**machine.changes, **module_knobs(scenario, int(count))})
         if counts
-        else band(answer.both, links, lambda gbps: {**machine.changes, LINK: gbps}),
+        else band(answer.cheapest, links, lambda gbps: {**machine.changes, LINK: gbps}),
     )
 
 
@@ -82,7 +82,8 @@ def _band(
     start_rung = ladder.index(smallest.machine.modules if isinstance(ladder, range) else smallest.machine.gbps)
     if smallest.meets:
         first_rungs = (
-            trace.first for trace in search_near(start_rung, ladder, steps, [q.goal_of(reference) for reference in references])
+            trace.first_rung
+            for trace in search_near(start_rung, ladder, steps, [q.goal_of(reference) for reference in references])
         )
         drawn_values = [float("inf") if first_rung is None else float(ladder[first_rung]) for first_rung in first_rungs]
     else:

@@ -26,7 +26,7 @@ def fit_rows(fitted: GeneratorFit) -> list[Row]:
 
 def _row(table_fit: TableFit, column: Row) -> Row:
     names = *(f"Hottest {share:.1%} of rows" for share in TOP_SHARES), "Never seen before", "Unique in a block"
-    pairs = zip(names, table_fit.file.shares, table_fit.fit.shares, strict=True)
+    pairs = zip(names, table_fit.file_shares.shares, table_fit.fit_shares.shares, strict=True)
     share_columns = {
         f"{name}, {origin} [%]": 100 * share
         for name, *shares in pairs
@@ -39,7 +39,7 @@ def _row(table_fit: TableFit, column: Row) -> Row:
         "Empty bags, fit [%]": 100 * table_fit.bags.generated_empty,
     }
     law = {"Exponent": s, "Shift": q, "Hottest row [%]": 100 * hottest, "Seen once [%]": 100 * once_share}
-    sizes = {"Rows seen": table_fit.seen, "Rows": table_fit.law.rows, "Lookups a sample": table_fit.bags.pooling}
+    sizes = {"Rows seen": table_fit.rows_seen, "Rows": table_fit.law.rows, "Lookups a sample": table_fit.bags.pooling}
     return {
         "Table": table_fit.table + 1,
         **column,
@@ -47,7 +47,7 @@ def _row(table_fit: TableFit, column: Row) -> Row:
         **bags,
         **law,
         **share_columns,
-        "Largest gap [points]": 100 * table_fit.file.apart(table_fit.fit),
+        "Largest gap [points]": 100 * table_fit.file_shares.largest_gap(table_fit.fit_shares),
     }
 
 
@@ -70,12 +70,12 @@ def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
     if sequences := sequence_note([table_fit.bags.mean for table_fit in fitted.tables]):
         yield sequences
     ill_fitting = sorted(
-        (table_fit for table_fit in fitted.tables if table_fit.file.apart(table_fit.fit) > FAR_SHARE),
-        key=lambda table_fit: -table_fit.file.apart(table_fit.fit),
+        (table_fit for table_fit in fitted.tables if table_fit.file_shares.largest_gap(table_fit.fit_shares) > FAR_SHARE),
+        key=lambda table_fit: -table_fit.file_shares.largest_gap(table_fit.fit_shares),
     )
     if ill_fitting:
         worst_tables = ", ".join(
-            f"{fitted.title(table_fit.table)} by {figure(100 * table_fit.file.apart(table_fit.fit))}"
+            f"{fitted.title(table_fit.table)} by {figure(100 * table_fit.file_shares.largest_gap(table_fit.fit_shares))}"
             for table_fit in ill_fitting[:MAX_NAMED]
         )
         rest = f" and {len(ill_fitting) - MAX_NAMED} more" if len(ill_fitting) > MAX_NAMED else ""
@@ -85,7 +85,7 @@ def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
             f"is off by more than {100 * FAR_SHARE:.0f} points, in {worst_tables}{rest}; {instead} where these matter."
         )
     hit_gap = max(abs(file_rate - fit_rate) for file_rate, fit_rate in zip(*fitted.hits[:2], strict=True))
-    if hit_gap > FAR_HIT_RATE and fitted.counted >= FEW_SAMPLES:
+    if hit_gap > FAR_HIT_RATE and fitted.samples_counted >= FEW_SAMPLES:
         yield (
             f"An LRU cache hits up to {figure(100 * hit_gap)} points more or less than on the file, at any locality; "
             "reuse follows another law there."
@@ -97,19 +97,21 @@ def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
             f"Bag lengths of {len(emptier)} tables follow another law: of one, {percent(worst_bags.empty)} of the bags are "
             f"empty, and {percent(worst_bags.generated_empty)} as generated."
         )
-    if fitted.counted < FEW_SAMPLES:
-        count_text = f"Only {count(fitted.counted, 'sample')} were counted"
+    if fitted.samples_counted < FEW_SAMPLES:
+        count_text = f"Only {count(fitted.samples_counted, 'sample')} were counted"
         yield f"{count_text}: rare rows and the rows of large tables are a guess; give more."
-    growing = [table_fit for table_fit in fitted.tables if table_fit.law.rows > GROWTH_FACTOR * table_fit.seen > 0]
+    growing = [table_fit for table_fit in fitted.tables if table_fit.law.rows > GROWTH_FACTOR * table_fit.rows_seen > 0]
     if growing:
         largest = max(growing, key=lambda table_fit: table_fit.law.rows)
         yield (
-            f"{len(growing)} tables go on growing: {fitted.title(largest.table)} has shown {count(largest.seen, 'row')}, and as "
+            f"{len(growing)} tables go on growing: {fitted.title(largest.table)} has shown "
+            f"{count(largest.rows_seen, 'row')}, and as "
             f"many as {count(largest.law.rows)} are expected; say --rows seen to keep to those that were seen."
         )
-    if fitted.together is not None and abs(fitted.together) > CORRELATED:
+    if fitted.rarity_correlation is not None and abs(fitted.rarity_correlation) > CORRELATED:
         yield (
-            f"Fields hang together in the file (their values' rarities correlate by {figure(fitted.together)}); generated "
+            "Fields hang together in the file (their values' rarities correlate by "
+            f"{figure(fitted.rarity_correlation)}); generated "
             "fields do not, so samples are more alike."
         )
     if fitted.click_rate is None:
@@ -124,7 +126,9 @@ def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
 def fit_report(fitted: GeneratorFit) -> str:
     """Return the fit as lines for people."""
     sample_text = (
-        f"{count(fitted.counted)} of {count(fitted.samples)}" if fitted.counted < fitted.samples else count(fitted.samples)
+        f"{count(fitted.samples_counted)} of {count(fitted.samples)}"
+        if fitted.samples_counted < fitted.samples
+        else count(fitted.samples)
     )
     clicks = "" if fitted.click_rate is None else f", {percent(fitted.click_rate)} of them clicks"
     lines = [
@@ -138,7 +142,7 @@ def fit_report(fitted: GeneratorFit) -> str:
         s, q, hottest, once_share = table_fit.law.knobs()
         shares = "".join(
             f"  {100 * file_share:5.1f} {100 * fit_share:5.1f}"
-            for file_share, fit_share in zip(table_fit.file.shares, table_fit.fit.shares, strict=True)
+            for file_share, fit_share in zip(table_fit.file_shares.shares, table_fit.fit_shares.shares, strict=True)
         )
         bags = f"{table_fit.bags.pooling:8} {table_fit.bags.length_cv:7.3g}"
         law = f"{s:9.3f} {q:10.4g} {hottest:8.3f} {once_share:8.3f}"
@@ -159,14 +163,21 @@ def count_rows(tallies: list[UseSpectrum]) -> list[Row]:
 
 def _counts(table: int, tally: UseSpectrum) -> Row:
     scale = 100 / max(tally.lookups, 1)
-    tops = {f"Hottest {share:.1%} of rows [%]": 100 * float(part) for share, part in zip(TOP_SHARES, tally.top(), strict=True)}
-    sizes = {"Table": table, "Lookups": tally.lookups, "Rows seen": tally.seen}
-    return {**sizes, "Hottest row [%]": scale * int(tally.times.max(initial=0)), "Seen once [%]": scale * tally.once, **tops}
+    tops = {
+        f"Hottest {share:.1%} of rows [%]": 100 * float(part) for share, part in zip(TOP_SHARES, tally.top_shares(), strict=True)
+    }
+    sizes = {"Table": table, "Lookups": tally.lookups, "Rows seen": tally.rows_seen}
+    return {
+        **sizes,
+        "Hottest row [%]": scale * int(tally.uses.max(initial=0)),
+        "Seen once [%]": scale * tally.rows_used_once,
+        **tops,
+    }
 
 
 def count_report(file: Lookups, tallies: list[UseSpectrum]) -> str:
     """Return exact counts as lines for people."""
-    lookups, rows_seen = (sum(getattr(tally, name) for tally in tallies) for name in ("lookups", "seen"))
+    lookups, rows_seen = (sum(getattr(tally, name) for tally in tallies) for name in ("lookups", "rows_seen"))
     lines = [
         f"{file.name}: {count(file.samples, 'sample')}, {count(lookups, 'lookup')} of {count(rows_seen)} different rows, "
         "each counted. Shares are of a",
@@ -185,7 +196,7 @@ def scenario_toml(fitted: GeneratorFit, base: Scenario, preset_name: str) -> str
     """Return the fitted scenario as the text of a `--scenario` file: a preset, and the knobs that differ."""
     usual = values(preset(preset_name).scenario)
     differs = {path: knob_value for path, knob_value in values(fitted.scenario(base)).items() if knob_value != usual[path]}
-    title = f"Fitted to {count(fitted.counted, 'sample')} of {fitted.name}"
+    title = f"Fitted to {count(fitted.samples_counted, 'sample')} of {fitted.name}"
     head = [f"title = {_toml_text(title)}", f"preset = {_toml_text(preset_name)}", "", "[knobs]"]
     return "\n".join([*head, *(f"{path} = {_toml_text(knob_value)}" for path, knob_value in differs.items())]) + "\n"
 

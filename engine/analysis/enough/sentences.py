@@ -5,24 +5,28 @@ from math import inf, isfinite, nan
 
 from ...core import figures
 from ...estimates import steady_states
+from ...hardware.device import expanders, nodes
 from ...hardware.devices.chassis import CHASSIS, DEFAULT_CHASSIS
+from ...hardware.devices.pmem import module_bytes
 from ...insight.decomposition import BOUND, NEAR_DATA, RELAXED
 from ...insight.knob_stops import CAPACITY, capacity_of_modules
 from ...insight.running_costs import price_unit, static_energy_clause
+from ...registry import load_variant
 from ...scenario.machine import RECORDED
 from ...scenario.scenario import KNOBS, with_values
 from ...schedule.evaluate import NotScheduled
 from ...schedule.machine import machine_of, settle
 from ...schedule.steady_state import Steady
 from ...systems.buildable import does_not_fit
-from ...units import MS
-from .drawn import Bands, DrawBand
-from .ladder import links_of, modules_of
+from ...systems.sizing import NUM_EXPANDERS
+from ...units import GB, MS
+from .bands import Bands, DrawBand
+from .ladder import card_link, links_of, modules_of
 from .question import Candidate, TargetQuestion
 from .smallest import SmallestMachine, SmallestMachines
-from .wording import band_words, longer_words, lowered_label, machine_words, ms, times_words, verb_form
 
 NO_BANDS = Bands(None, None, None)
+SAME_RATE_FACTOR = 1.02  # times: a link is named by a card that is at most so much faster
 CHANGE = 0.01  # of the step: less is not worth a sentence
 
 
@@ -30,26 +34,41 @@ CHANGE = 0.01  # of the step: less is not worth a sentence
 class AnswerSentences:
     """The answer in sentences, one or a few a field; "" where there is nothing to say.
 
-    now: the machine as it is.
+    present: the machine as it is.
     capacity: the smallest capacity.
     bandwidth: the slowest link.
-    both: the cheapest machine.
+    cheapest: the cheapest machine.
     chassis: the chassis that its parts need.
-    why: a smaller machine, and twice the memory.
+    reason: a smaller machine, and twice the memory.
     near_data: the switch of near-data compute.
     relaxed_lookup: the switch of relaxed lookup.
     staleness: the bound of the MLP log's staleness.
     """
 
-    now: str
+    present: str
     capacity: str
     bandwidth: str
-    both: str
+    cheapest: str
     chassis: str
-    why: str
+    reason: str
     near_data: str
     relaxed_lookup: str
     staleness: str
+
+    def texts(self) -> dict[str, str]:
+        """Return the sentences that say something, by the name that programs read."""
+        by_name = {
+            "now": self.present,
+            "capacity": self.capacity,
+            "bandwidth": self.bandwidth,
+            "both": self.cheapest,
+            "chassis": self.chassis,
+            "why": self.reason,
+            "near_data": self.near_data,
+            "relaxed_lookup": self.relaxed_lookup,
+            "staleness": self.staleness,
+        }
+        return {name: text for name, text in by_name.items() if text}
 
 
 def answer_sentences(answer: SmallestMachines, bands: Bands = NO_BANDS) -> AnswerSentences:
@@ -57,14 +76,14 @@ def answer_sentences(answer: SmallestMachines, bands: Bands = NO_BANDS) -> Answe
     q = answer.question
     system = q.scenario.system
     return AnswerSentences(
-        now=_present_sentence(q),
+        present=_present_sentence(q),
         capacity=_one_knob_sentence(q, answer.capacity, bands.capacity, "its link", "capacity", " modules")
         or f"System {system} uses no PMEM, so {KNOBS[CAPACITY].label} does not apply.",
         bandwidth=_one_knob_sentence(q, answer.bandwidth, bands.bandwidth, "its memory", "link", " GB/s")
         or f"System {system} uses no CXL link, so its bandwidth does not apply.",
-        both=_both_knobs_sentence(answer, bands.both),
+        cheapest=_both_knobs_sentence(answer, bands.cheapest),
         chassis=_chassis(answer),
-        why=_reason_sentences(answer),
+        reason=_reason_sentences(answer),
         near_data=_switch_sentences(answer, NEAR_DATA),
         relaxed_lookup=_switch_sentences(answer, RELAXED),
         staleness=_staleness(answer),
@@ -78,9 +97,9 @@ def _present_sentence(q: TargetQuestion) -> str:
         if q.target.milliseconds is not None
         else (f"the baseline, system {base.system}, takes {ms(q.reference)}, so the target is {ms(q.goal)}")
     )
-    if not q.own.ran:
-        return f"As it is it cannot run: {q.own.outcome} For a batch {target_clause}."
-    own_seconds = (q.own.results["Step time [ms]"] or 0.0) * MS
+    if not q.own_result.ran:
+        return f"As it is it cannot run: {q.own_result.outcome} For a batch {target_clause}."
+    own_seconds = (q.own_result.results["Step time [ms]"] or 0.0) * MS
     met_clause = (
         "which it meets" if own_seconds <= q.goal else f"of which it takes {figures.figure(own_seconds / q.goal)} times as much"
     )
@@ -109,9 +128,9 @@ def _one_knob_sentence(
             f"{verb_form(q, machine, 'come')} as near as "
             f"{times_words(q, machine, band_text)}. {machine.result.finding}"
         )
-    if smallest.worse is None:
+    if smallest.larger_but_slower is None:
         return sentence
-    best_machine, larger_machine = smallest.worse
+    best_machine, larger_machine = smallest.larger_but_slower
     longer_step = f"{verb_form(q, larger_machine, 'take')} {longer_words(best_machine, larger_machine)}"
     return (
         f"{sentence} More is worse here: {machine_words(q, larger_machine)} {longer_step} than {machine_words(q, best_machine)}."
@@ -119,15 +138,15 @@ def _one_knob_sentence(
 
 
 def _both_knobs_sentence(answer: SmallestMachines, band: DrawBand | None) -> str:
-    q, machine = answer.question, answer.both.machine
+    q, machine = answer.question, answer.cheapest.machine
     if not machine.result.ran:
         return f"No machine in range can run: {machine.result.outcome}"
-    unit = (" GB/s" if machine.modules is None else " modules") if answer.both.meets else " times"
-    aim, band_text = q.target.against(q.baseline.scenario.system), band_words(band, unit)
-    sized = (machine_words(q, machine, band_text if answer.both.meets else "") or "the machine as it is") + _switched(answer)
-    if answer.both.meets:
+    unit = (" GB/s" if machine.modules is None else " modules") if answer.cheapest.meets else " times"
+    aim, band_text = q.target.target_text(q.baseline.scenario.system), band_words(band, unit)
+    sized = (machine_words(q, machine, band_text if answer.cheapest.meets else "") or "the machine as it is") + _switched(answer)
+    if answer.cheapest.meets:
         static = static_energy_clause(machine.result.results)
-        spent = f"{machine.spent}, {ms(machine.seconds)} and {figures.figure(machine.joules, 'J a batch')}{static}"
+        spent = f"{machine.price_text}, {ms(machine.seconds)} and {figures.figure(machine.joules, 'J a batch')}{static}"
         return f"{'Cheapest' if isfinite(machine.dollars) else 'Smallest'} {aim}: {sized}: {spent}."
     slower = times_words(q, machine, band_text)
     return f"No machine in range is {aim}: the nearest, {sized}, takes {slower}. {machine.result.finding}"
@@ -135,7 +154,7 @@ def _both_knobs_sentence(answer: SmallestMachines, band: DrawBand | None) -> str
 
 def _chassis(answer: SmallestMachines) -> str:
     """Return a sentence on the chassis that the machine needs; "" where it fits or is a paper's own."""
-    machine = answer.both.machine.result
+    machine = answer.cheapest.machine.result
     if not machine.ran or machine.scenario.machine.prices == RECORDED:
         return ""
     settled = settle(machine.scenario)
@@ -157,16 +176,16 @@ def _chassis(answer: SmallestMachines) -> str:
 
 def _switched(answer: SmallestMachines) -> str:
     """Return the switches of the answer in words, each on or off."""
-    places = [f"{lowered_label(path)} {'on' if answer.both.machine.changes[path] else 'off'}" for path in answer.toggled]
+    places = [f"{lowered_label(path)} {'on' if answer.cheapest.machine.changes[path] else 'off'}" for path in answer.switched]
     return f", with {' and '.join(places)}" if places else ""
 
 
 def _reason_sentences(answer: SmallestMachines) -> str:
     """Return sentences on the machine with one rung less, and with twice the memory."""
-    q, smallest = answer.question, answer.both
+    q, smallest = answer.question, answer.cheapest
     if not smallest.meets or smallest.machine.modules is None:
         return ""
-    sentences, machine, smaller = [], smallest.machine, smallest.below
+    sentences, machine, smaller = [], smallest.machine, smallest.next_smaller
     if smaller is None:
         sentences.append("It is the least there is.")
     elif not smaller.result.ran:
@@ -191,9 +210,9 @@ def _reason_sentences(answer: SmallestMachines) -> str:
 
 def _switch_sentences(answer: SmallestMachines, path: str) -> str:
     """Return sentences on a switch: its needed state, its effect, and where it costs time."""
-    if path not in answer.toggled:
+    if path not in answer.switched:
         return ""
-    q, machine, flipped_machine, label = answer.question, answer.both.machine, answer.toggled[path], KNOBS[path].label
+    q, machine, flipped_machine, label = answer.question, answer.cheapest.machine, answer.switched[path], KNOBS[path].label
     is_on = bool(dict(machine.changes)[path])
     other_choices = [smallest for choice, smallest in answer.choices.items() if dict(choice)[path] is not is_on]
     best_other = min(
@@ -209,7 +228,7 @@ def _switch_sentences(answer: SmallestMachines, path: str) -> str:
             f"{machine_words(q, best_other.machine) or 'the machine'} "
             f"{verb_form(q, best_other.machine, 'meet')} the target{_extra_price_clause(best_other.machine, machine)}."
         )
-    elif answer.both.meets:
+    elif answer.cheapest.meets:
         verdict = f"{label} {'is needed' if is_on else 'has to be off'}: with it {other_state} no machine gets nearer than "
         verdict += f"{times_words(q, best_other.machine)}."
     else:
@@ -247,7 +266,9 @@ def _slower(answer: SmallestMachines, path: str) -> str:
     if count is None:
         return ""
     start = f"From {figures.count(count, 'module')} on" if count > 1 else "At any capacity"
-    link = "" if answer.both.machine.gbps is None else f" over a link of {figures.figure(answer.both.machine.gbps, 'GB/s')}"
+    link = (
+        "" if answer.cheapest.machine.gbps is None else f" over a link of {figures.figure(answer.cheapest.machine.gbps, 'GB/s')}"
+    )
     return f"{start}{link} it costs time."
 
 
@@ -281,3 +302,87 @@ def _cause(q: TargetQuestion, fast: Candidate, slow: Candidate) -> str:
 
 def _exposed(state: Steady) -> dict[tuple[str, str], float]:
     return {(stage, device): exposed for stage, device, _, exposed, _ in state.cells}
+
+
+def machine_words(q: TargetQuestion, machine: Candidate, sure: str = "", carded: bool = False) -> str:
+    """Return a machine's modules, link or both in words, with the band `sure` of the first of them.
+
+    `carded` adds the slowest card that carries the link.
+    """
+    words = []
+    if machine.modules is not None:
+        module_GB = module_bytes(q.scenario.machine) / GB
+        node_clause = f" on each of {nodes(q.scenario.machine)} nodes" if nodes(q.scenario.machine) > 1 else ""
+        total = f"{figures.exact(machine.modules * module_GB)} GB" if machine.modules > 1 else ""
+        words.append(
+            f"{figures.count(machine.modules)} × {figures.exact(module_GB)} GB of PMEM{_bracketed(total, sure)}{node_clause}"
+        )
+    if machine.gbps is not None:
+        card, count = card_link(q.scenario, machine.gbps) if carded else None, _links(q, machine)
+        links = (
+            f"{count} CXL links of {figures.figure(machine.gbps, 'GB/s')} each"
+            if count > 1
+            else f"a CXL link of {figures.figure(machine.gbps, 'GB/s')}"
+        )
+        is_same_rate = card and card[1] <= SAME_RATE_FACTOR * machine.gbps
+        card_text = "" if not card else card[0] if is_same_rate else f"{card[0]} has {figures.figure(card[1], 'GB/s')}"
+        words.append(f"{links}{_bracketed(card_text, '' if words else sure)}")
+    return " and ".join(words)
+
+
+def _links(q: TargetQuestion, machine: Candidate) -> int:
+    return int(machine.changes.get(NUM_EXPANDERS) or expanders(q.scenario.machine))
+
+
+def _bracketed(*words: str) -> str:
+    inner = "; ".join(filter(None, words))
+    return f" ({inner})" if inner else ""
+
+
+def verb_form(q: TargetQuestion, machine: Candidate, word: str) -> str:
+    """Return a verb as a sentence about a machine has it: several modules or links meet, one meets."""
+    is_plural = (machine.modules or 1) > 1 or (machine.gbps and (machine.modules or _links(q, machine) > 1))
+    return word if is_plural else f"{word}s"
+
+
+def times_words(q: TargetQuestion, machine: Candidate, sure: str = "") -> str:
+    """Return a machine's step as a multiple of the reference, with its time and the band `sure`."""
+    base = load_variant("systems", q.baseline.scenario.system).title
+    reference_text = f"{base}'s step" if q.target.milliseconds is None else "the target"
+    return f"{figures.figure(machine.seconds / q.reference)} times {reference_text}{_bracketed(ms(machine.seconds), sure)}"
+
+
+def longer_words(best_machine: Candidate, large: Candidate) -> str:
+    """Return the percent by which the larger machine's step is longer."""
+    return f"{figures.percent(large.seconds / best_machine.seconds - 1)} longer"
+
+
+def band_words(band: DrawBand | None, unit: str) -> str:
+    """Return a band in words; "" for None."""
+    if band is None:
+        return ""
+    low, high = (_end_text(end, unit) for end in (band.low, band.high))
+    if isfinite(band.low) and not isfinite(band.high):
+        return f"{low} or more, some beyond its range, in 9 of 10 draws"
+    same_unit = low.split()[1:] == high.split()[1:] or unit == " modules"
+    ends = low if low == high else f"{low.split()[0] if same_unit else low} to {high}"
+    return f"{ends} in 9 of 10 draws"
+
+
+def _end_text(number: float, unit: str) -> str:
+    if not isfinite(number):
+        return "more than is in range"
+    if unit == " modules":
+        return figures.count(number, "module")
+    return figures.figure(number, unit.strip())
+
+
+def lowered_label(path: str) -> str:
+    """Return a knob's label as it stands within a sentence."""
+    label = KNOBS[path].label
+    return label[0].lower() + label[1:]
+
+
+def ms(seconds: float) -> str:
+    """Return seconds as milliseconds."""
+    return figures.figure(seconds / MS, "ms")

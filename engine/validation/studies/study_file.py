@@ -35,8 +35,8 @@ class StudyKind:
     seeds: its usual number of seeds.
     check: the function that refuses a plan.
     one_seed: the function that computes one seed.
-    varied: the plan's field that lists the variants.
-    key: the function that reads a variant's name in the file.
+    variants_field: the plan's field that lists the variants.
+    parse_variant: the function that reads a variant's name in the file.
     reference: the variant that all others are compared with.
     """
 
@@ -44,8 +44,8 @@ class StudyKind:
     seeds: int
     check: Callable[[Any], None]
     one_seed: Callable[[Any, int], Seed]
-    varied: str
-    key: Callable[[str], Any]
+    variants_field: str
+    parse_variant: Callable[[str], Any]
     reference: Any
 
 
@@ -78,17 +78,17 @@ class Study:
     code: str = ""
 
     @property
-    def which(self) -> str:
+    def kind_name(self) -> str:
         """The name of the study's kind."""
         return next(name for name, kind in KINDS.items() if isinstance(self.plan, kind.plan))
 
     @property
     def command(self) -> str:
         """The command that computes these seeds anew."""
-        kind = KINDS[self.which]
+        kind = KINDS[self.kind_name]
         options, default_options = _options(self.plan, kind), _options(kind.plan(), kind)
         changed_options = [f" --{name} {setting}" for name, setting in options.items() if setting != default_options[name]]
-        return f"{version.PROGRAM} study {self.which} --seeds {len(self.seeds)}{''.join(changed_options)}"
+        return f"{version.PROGRAM} study {self.kind_name} --seeds {len(self.seeds)}{''.join(changed_options)}"
 
 
 def _options(plan: Plan, kind: StudyKind) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _options(plan: Plan, kind: StudyKind) -> dict[str, Any]:
         "batches": plan.batches,
         "crash-at": plan.crash_at,
         "held-out": plan.held_out_samples,
-        kind.varied: ",".join(map(str, getattr(plan, kind.varied))),
+        kind.variants_field: ",".join(map(str, getattr(plan, kind.variants_field))),
         **({"age": plan.age} if isinstance(plan, rollbacks.RollbacksPlan) else {}),
     }
 
@@ -158,7 +158,7 @@ def run_seeds(path: Path, study: Study, seeds: Sequence[int], jobs: int) -> Iter
     missing_seeds = [seed for seed in seeds if seed not in study.seeds]
     pool = ProcessPoolExecutor(jobs, initializer=lower_priority, initargs=(os.getpid(),), **WORKERS)
     try:
-        for future in as_completed([pool.submit(KINDS[study.which].one_seed, study.plan, seed) for seed in missing_seeds]):
+        for future in as_completed([pool.submit(KINDS[study.kind_name].one_seed, study.plan, seed) for seed in missing_seeds]):
             seed = future.result()
             if version.code_has_changed():
                 raise CannotRun(CODE_CHANGED)
@@ -180,7 +180,7 @@ def _append(path: Path, seed: Seed) -> None:
 
 
 def _text(study: Study) -> str:
-    head = {"study": study.which, "date": study.date, "model_version": study.model, "plan": asdict(study.plan)}
+    head = {"study": study.kind_name, "date": study.date, "model_version": study.model, "plan": asdict(study.plan)}
     head |= {"code": study.code} if study.code else {}
     return json.dumps(head) + "\n" + "".join(_line(study.seeds[number]) for number in sorted(study.seeds))
 
@@ -193,6 +193,7 @@ def _line(seed: Seed) -> str:
 def _seed(kind: StudyKind, line: str) -> Seed:
     seed_fields = json.loads(line)
     at_recovery, at_end = (
-        {kind.key(name): Score(**score) for name, score in seed_fields[moment].items()} for moment in ("at_recovery", "at_end")
+        {kind.parse_variant(name): Score(**score) for name, score in seed_fields[moment].items()}
+        for moment in ("at_recovery", "at_end")
     )
     return Seed(seed_fields["seed"], seed_fields["twin"], at_recovery, at_end)
