@@ -87,7 +87,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         self._forms, self._lists, self._curve = forms, lists, curve
         declared = {field.name: field.metadata.get("quantity") for field in fields(cast(Any, shape))}
         self._fields: dict[str, Quantity] = {name: quantity for name, quantity in declared.items() if quantity}
-        self._read: dict[PartFile, tuple[Part, Mapping[str, Constant]]] = {}
+        self._parts_by_file: dict[PartFile, tuple[Part, Mapping[str, Constant]]] = {}
         KINDS[kind] = self
 
     def __getitem__(self, name: str) -> Part:
@@ -122,11 +122,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         file = _file(self.used_by or (self.kind,), name)
         if self.used_by:
             file = _file((self.kind,), _used_part_name(file.path, file.content, self.kind))
-        if file not in self._read:
-            if len(self._read) >= MAX_PARTS_READ:
-                self._read.clear()
-            self._read[file] = self._parsed(file.path, file.content)
-        return self._read[file]
+        if file not in self._parts_by_file:
+            if len(self._parts_by_file) >= MAX_PARTS_READ:
+                self._parts_by_file.clear()
+            self._parts_by_file[file] = self._parsed(file.path, file.content)
+        return self._parts_by_file[file]
 
     def _parsed(self, path: Path | str, content: Table) -> tuple[Part, Mapping[str, Constant]]:
         part_quantities = {quantity.key: quantity for quantity in self._fields.values()}

@@ -143,16 +143,16 @@ class _Progress(Listener):
     """Counts compiled kernels; the parts of a kernel are known when it begins."""
 
     def __init__(self, report: Callable[[int, int], None]) -> None:
-        self.report, self.known, self.done = report, set[Any](), set[Any]()
+        self.report, self.begun_kernels, self.compiled_kernels = report, set[Any](), set[Any]()
 
     def on_start(self, event: Event) -> None:
         """Note the parts of a kernel that begins."""
-        self.known |= called_kernels(event.data["dispatcher"])
+        self.begun_kernels |= called_kernels(event.data["dispatcher"])
 
     def on_end(self, event: Event) -> None:
         """Count the kernel."""
-        self.done.add(event.data["dispatcher"])
-        self.report(len(self.done), len(self.known | self.done))
+        self.compiled_kernels.add(event.data["dispatcher"])
+        self.report(len(self.compiled_kernels), len(self.begun_kernels | self.compiled_kernels))
 
 
 def report_compilation(report: Callable[[int, int], None]) -> None:

@@ -56,7 +56,7 @@ class CrashMedia(FunctionalMedia):
         self._stores: dict[int, list[Write]] = {}  # pending stores by number; below, the stores that touch a line
         self._touching: defaultdict[int, list[int]] = defaultdict(list)
         self.draining: list[Write] = []  # the writes that the next fence makes durable, in order
-        self._off = self._held = False
+        self._has_no_power = self._holds_writes = False
 
     def load(self, address: int, nbytes: int) -> bytes:
         """Return the bytes as a running program sees them; zeros for a poisoned line."""
@@ -98,7 +98,7 @@ class CrashMedia(FunctionalMedia):
 
         Raises PowerLost at the cut.
         """
-        if self._held:
+        if self._holds_writes:
             return
         self._check(0, 0)
         self.operations += 1
@@ -132,7 +132,7 @@ class CrashMedia(FunctionalMedia):
 
     def hold(self) -> None:
         """Keep all further writes pending until `tear`, even after a fence or under a model that is durable at once."""
-        self._held = True
+        self._holds_writes = True
 
     def tear(self, share: float, rng: np.random.Generator) -> None:
         """Keep the first `share` of the pending flushed lines and random words of the next line; lose the rest.
@@ -140,7 +140,7 @@ class CrashMedia(FunctionalMedia):
         The persistence model says which words these can be; a prefix of the words by default.
         """
         queue = self.draining + (self._unflushed() if self.domain.at_once else [])
-        self.draining, self._held = queue, False
+        self.draining, self._holds_writes = queue, False
         self._forget()
         self._drain(int(share * sum(write.lines for write in self.draining)))
         if self.draining:
@@ -179,7 +179,7 @@ class CrashMedia(FunctionalMedia):
         return Write(address, content.copy(), device)
 
     def _at_once(self) -> None:
-        if self.domain.at_once and not self._held:
+        if self.domain.at_once and not self._holds_writes:
             self.draining += self._unflushed()
             self._forget()
             self._reach_medium()
@@ -189,7 +189,7 @@ class CrashMedia(FunctionalMedia):
             self._watch(self)
         self._drain(None if self.power.cut_after is None else self.power.cut_after - self.line_writes)
         if self.draining:
-            self._off = True
+            self._has_no_power = True
             raise PowerLost
 
     def _drain(self, limit: int | None) -> None:
@@ -219,7 +219,7 @@ class CrashMedia(FunctionalMedia):
         self._mend(write.address, write.content.size)
 
     def _check(self, address: int, nbytes: int) -> None:
-        if self._off:
+        if self._has_no_power:
             raise PowerLost
         if not 0 <= address <= address + nbytes <= self.durable.size:
             raise IndexError(f"bytes {address} to {address + nbytes} lie outside the medium of {self.durable.size} bytes.")

@@ -70,7 +70,7 @@ class Report(InColumns):
         """All joules of the run."""
         return sum(self.static.values()) + sum(self.dynamic.values())
 
-    def at(self, i: int) -> "Report":
+    def point(self, i: int) -> "Report":
         """Return the report of one machine."""
         return replace(super().point(i), machines=self.machines[i : i + 1])
 

@@ -114,7 +114,7 @@ def test_what_stands_beside_the_medium_in_force_follows_its_file_too(folder):
     app = opened("design", {"preset": "optane-rm1"}, **{"strips added": ("machine.pmem",)})
 
     def reference():
-        return KNOBS["machine.pmem"].choices.settled("crystal")
+        return KNOBS["machine.pmem"].choices.scenario_name("crystal")
 
     first = reference()
     assert f"{first} " in text(app.caption)
