@@ -47,7 +47,7 @@ COMMANDS = (  # those that README names, as far as they need nothing else
         "--csv",
         "table.csv",
     ),
-    ("search", "--preset", "tiny", *AXIS, "--evaluations", "10"),
+    ("search", "--preset", "tiny", *AXIS, "--evaluations", "10", "--csv", "-"),
     ("campaign", "--preset", "tiny", "--mtbf", "gpu-crash=6", "--days", "14"),
     ("cite", "--preset", "tiny"),
 )
@@ -65,7 +65,9 @@ TESTS = {  # by the packages that these tests would find too old or too new
 }
 ESTIMATES = """import json
 import emberpool as ep
-print(json.dumps({name: ep.estimate(name)[0].results for name in ep.presets()["name"]}))
+tables = {name: ep.estimate(name) for name in ep.presets()["name"]}
+tables |= {sample: ep.sweep("tiny", "cxl_bandwidth_GBps=8:64", sample=sample) for sample in ("sobol:16", "lhs:16")}
+print(json.dumps({name: [result.results for result in table] for name, table in tables.items()}))
 """
 Environments = dict[str, Path]  # folders of virtual environments, by the age of their packages
 
@@ -95,6 +97,7 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Environments:
     probe = [*pip, "download", "--quiet", "--no-deps", "--no-cache-dir", "--retries", "0", "-d", folder, FLOORS[-1]]
     if subprocess.run(probe, capture_output=True).returncode:
         pytest.skip(f"pip reaches no package registry: it finds no {FLOORS[-1]}")
+    (folder / "source").mkdir()
     for name in SOURCES:  # a copy, as a build leaves files beside the sources, which the next wheel would hold too
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, folder / "source" / name)
     subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, folder / "source"], check=True)
@@ -141,5 +144,7 @@ def test_oldest_and_newest_packages_give_the_same_estimates(environments: Enviro
     """NumPy's exp and log may differ in the last digit from version to version."""
     oldest, newest = (json.loads(output(environments[age], "python", "-c", ESTIMATES)) for age in ("oldest", "newest"))
     assert len(oldest) > 20 and oldest.keys() == newest.keys()
-    for name, results in oldest.items():
-        assert newest[name] == pytest.approx(results, rel=1e-12, abs=0.0, nan_ok=True), name
+    for name, rows in oldest.items():
+        assert len(newest[name]) == len(rows)
+        for row, newest_row in zip(rows, newest[name], strict=True):
+            assert newest_row == pytest.approx(row, rel=1e-12, abs=0.0), name
