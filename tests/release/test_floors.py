@@ -24,33 +24,19 @@ FLOORS = [f"{name}=={bound.version}" for name, each in REQUIREMENTS.items() for 
 EXPLORER = {"streamlit", "vl-convert-python"}  # packages that only the explorer needs
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "simpy", "vl-convert-python")  # packages that the tests below need
 SOURCES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "emberpool", "engine", "presets")
-AXIS = ("--axis", "machine.cxl_bandwidth_GBps=8,16")
-COMMANDS = (  # those that README names, as far as they need nothing else
-    ("--help",),
-    ("list", "knobs"),
-    ("run", "--preset", "tiny", "--set", "run.batches=20", "--csv", "-"),
-    ("run", "--preset", "tiny", "--estimate", "--artefact", "run.zip"),
-    ("verify", "run.zip"),
-    ("decide", "--preset", "tiny", "--quick"),
-    ("enough", "--preset", "tiny"),
-    (
-        "sweep",
-        "--preset",
-        "tiny",
-        *AXIS,
-        "--set",
-        "run.batches=20",
-        "--jobs",
-        "2",
-        "--store",
-        "store.sqlite",
-        "--csv",
-        "table.csv",
-    ),
-    ("search", "--preset", "tiny", *AXIS, "--evaluations", "10", "--csv", "-"),
-    ("campaign", "--preset", "tiny", "--mtbf", "gpu-crash=6", "--days", "14"),
-    ("cite", "--preset", "tiny"),
-)
+COMMANDS = """
+--help
+list knobs
+run --preset tiny --set run.batches=20 --csv -
+run --preset tiny --estimate --artefact run.zip
+verify run.zip
+decide --preset tiny --quick
+enough --preset tiny
+sweep --preset tiny --axis machine.cxl_bandwidth_GBps=8,16 --set run.batches=20 --jobs 2 --store store.sqlite --csv -
+search --preset tiny --axis machine.cxl_bandwidth_GBps=8,16 --evaluations 10 --csv -
+campaign --preset tiny --mtbf gpu-crash=6 --days 14
+cite --preset tiny
+"""
 TESTS = {  # by the packages that these tests would find too old or too new
     "numba and numpy": ("tests/results", "tests/run/test_run.py", "tests/training/test_training_step.py"),
     "threadpoolctl": ("tests/core/test_arithmetic.py",),
@@ -126,8 +112,8 @@ def output(environment: Path, command: str, *words: str, place: Path | None = No
 @pytest.mark.slow
 @pytest.mark.parametrize("age", ["oldest", "newest"])
 def test_the_commands_of_the_readme_work_from_the_wheel(environments: Environments, age: str) -> None:
-    for words in COMMANDS:
-        assert output(environments[age], "emberpool", *words).strip(), words
+    for command in COMMANDS.strip().splitlines():
+        assert output(environments[age], "emberpool", *command.split()).strip(), command
     assert "streamlit" not in output(environments[age], "pip", "list")
 
 
