@@ -17,7 +17,7 @@ from .. import version
 from ..core.process import REMEDY
 from ..run.progress import Progress
 from ..store.database import transaction
-from ..store.kept import store_results
+from ..store.result_rows import store_results
 from ..store.soundness import check_points
 from .queue import start_request
 

@@ -21,7 +21,7 @@ from ..scenario import knobs
 from ..scenario.keys import Fidelity
 from ..scenario.renamed import todays_knob
 from ..scenario.scenario import KNOBS, Scenario, declaration, with_values
-from ..store import kept
+from ..store import result_rows
 from ..store.database import FAILED, FINISHED, OPEN, open_store, transaction
 from ..store.quota import shrink
 from ..sweep import links
@@ -213,7 +213,7 @@ def _texts_of_json(text: object) -> Texts:
     Empty where damaged, so that the rest can still be shown.
     """
     try:
-        stored_texts = kept.knob_texts(str(text))
+        stored_texts = result_rows.knob_texts(str(text))
         systems = (stored_texts["system"],) if "system" in stored_texts else ()
         return dict(todays_knob(path, setting_text, systems) for path, setting_text in stored_texts.items())
     except (ValueError, AttributeError, TypeError, BadInput):
@@ -225,7 +225,7 @@ def results(path: Path, request: int) -> Iterator[Result]:
     query = f"SELECT key FROM points WHERE request = ? AND state = {FINISHED} ORDER BY position"
     with open_store(path) as store:
         for (name,) in store.execute(query, (request,)):
-            if result := kept.load_result(store, name):
+            if result := result_rows.load_result(store, name):
                 yield result
 
 
@@ -235,8 +235,8 @@ def result_lines(path: Path, request: int) -> Iterator[str]:
         WHERE p.request = ? AND r.code = ? ORDER BY p.position"""
     with open_store(path) as store:
         for name, text, checksum in store.execute(query, (request, version.CODE)):
-            if kept.checksum(name, text) == checksum:
-                yield f"{kept.complete_text(text)}\n"
+            if result_rows.checksum(name, text) == checksum:
+                yield f"{result_rows.complete_text(text)}\n"
 
 
 def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from ..core import figures
 from ..errors import BadFile
 from ..units import GiB
-from . import kept, quota
+from . import quota, result_rows
 from .database import Damaged, open_store, prepare_connection, transaction
 from .files import SQLITE_ENDINGS, backups, make_private_file, real_path, restored_path, sync
 from .owner import own_store
@@ -254,7 +254,7 @@ def _forget_damaged(path: Path) -> int:
     lost_rows = 0
     with open_store(path) as store:
         for table, text in (("results", "result"), ("trainings", "record")):
-            rows = store.execute(f"SELECT {kept.KEY_COLUMNS[table]}, {text}, checksum FROM {table}")
-            damaged = [row for row in rows if not kept.is_as_written(*row)]
-            lost_rows += sum(not kept.is_whole(store, table, *row) for row in damaged)
+            rows = store.execute(f"SELECT {result_rows.KEY_COLUMNS[table]}, {text}, checksum FROM {table}")
+            damaged = [row for row in rows if not result_rows.is_as_written(*row)]
+            lost_rows += sum(not result_rows.is_whole(store, table, *row) for row in damaged)
     return lost_rows

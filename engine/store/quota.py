@@ -38,12 +38,12 @@ OLDEST = f"""SELECT 'results' AS kind, key AS name, used FROM results
 class Usage:
     """The content of the store.
 
-    used: the bytes in use.
+    used_bytes: the bytes in use.
     quota: the bytes allowed.
     results, trainings, requests: their numbers.
     """
 
-    used: int
+    used_bytes: int
     quota: int
     results: int
     trainings: int

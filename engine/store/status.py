@@ -35,10 +35,10 @@ class RequestStatus:
     """The status of a request.
 
     request: its number.
-    how: "estimate" or "full".
+    fidelity: "estimate" or "full".
     state: its state.
     total: its points.
-    done: its finished points.
+    finished_points: its finished points.
     failed: its finished points without a result.
     eta_seconds: the expected seconds until its end, or None.
     running: its running points.
@@ -46,17 +46,17 @@ class RequestStatus:
     """
 
     request: int
-    how: Fidelity
+    fidelity: Fidelity
     state: State
     total: int
-    done: int
+    finished_points: int
     failed: int
     eta_seconds: float | None
     running: tuple[RunningPoint, ...]
     note: str
 
     @property
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         """Whether the request has ended, so that no further results will come."""
         return self.state in END_STATES
 

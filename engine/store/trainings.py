@@ -11,7 +11,7 @@ from .. import version
 from ..run.shared_training import Training
 from ..training.loop import Scores
 from .database import transaction
-from .kept import checksum, is_whole
+from .result_rows import checksum, is_whole
 
 
 class StoreShelf:

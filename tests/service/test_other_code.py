@@ -19,7 +19,7 @@ from engine.service import history, service
 from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk, compute_chunk
 from engine.simulate import simulate
-from engine.store import columns, kept, quota, requests, status, trainings
+from engine.store import metric_columns, quota, requests, result_rows, status, trainings
 from engine.store import owner as ownership
 from engine.store.database import open_store
 from engine.store.trainings import StoreShelf, Training
@@ -69,9 +69,9 @@ def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(s
         until(lambda: store.exists() and ownership.is_owned(store))
         until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))
         request = requests.submit(store, points, "estimate")
-        until(lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).ended, 60.0)  # as a page waits
+        until(lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).is_ended, 60.0)  # as a page waits
         right = [estimate(point).results for point in points]
-        assert [result and result.results for _, result in kept.stored_results(store, points, "estimate")] == right
+        assert [result and result.results for _, result in result_rows.stored_results(store, points, "estimate")] == right
         theirs.wait(HANDOVER_SECONDS)
     assert set(ask(store, "SELECT code FROM results")) == {(version.CODE,)}
 
@@ -123,11 +123,14 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
     assert (entry.request, entry.state, entry.total, entry.kept, entry.failed) == (theirs, "done", 3, 0, 0)
     assert kept_result(store, points[0], "estimate") is None
     assert [*history.results(store, theirs), *history.result_lines(store, theirs)] == []
-    assert columns.columns_of_request(store, theirs).finished == columns.columns_of_keys(store, names).finished == 0
+    assert metric_columns.columns_of_request(store, theirs).finished == metric_columns.columns_of_keys(store, names).finished == 0
     assert requests.newest_request(store, names) is requests.newest_by_link(store, link, "estimate") is None
     assert quota.usage(store).results == history.freed_results(store, [theirs]) == 3
     more = ran(store, (*points[:1], scenario(9)))
-    assert columns.columns_of_request(store, theirs).finished == 0 and columns.columns_of_request(store, more).finished == 2
+    assert (
+        metric_columns.columns_of_request(store, theirs).finished == 0
+        and metric_columns.columns_of_request(store, more).finished == 2
+    )
     assert (
         ran(store, points, link=link)
         == theirs
@@ -135,8 +138,8 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
         == requests.newest_by_link(store, link, "estimate")
     )
     assert (
-        columns.columns_of_request(store, theirs).finished
-        == columns.columns_of_keys(store, names).finished
+        metric_columns.columns_of_request(store, theirs).finished
+        == metric_columns.columns_of_keys(store, names).finished
         == history.past_requests(store)[0].kept
         == 3
     )
@@ -211,7 +214,7 @@ def test_a_point_of_generated_data_is_not_computed_from_the_file_of_its_neighbou
         (turn,) = live_requests(connection, {})
         points = tuple(open_points(connection, request, -1, 99))
     assert [compute_chunk(Chunk(str(store), turn, (point,))).trouble for point in points] == ["", ""]
-    generated, recorded = [result for _, result in kept.stored_results(store, asked, "full")]
+    generated, recorded = [result for _, result in result_rows.stored_results(store, asked, "full")]
     assert generated.results == simulate(plain).results != recorded.results
     assert recorded.results == simulate(asked[1], file).results
 

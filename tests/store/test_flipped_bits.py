@@ -10,7 +10,7 @@ import pytest
 from engine.errors import BadFile
 from engine.run.shared_training import Training
 from engine.service import history, service
-from engine.store import backups, columns, kept, quota, requests, status
+from engine.store import backups, metric_columns, quota, requests, result_rows, status
 from engine.store.backups import restore
 from engine.store.database import PAGE_BYTES, open_store
 from engine.store.trainings import StoreShelf
@@ -50,9 +50,9 @@ def seen(path: Path) -> Seen:
     entries = history.past_requests(path)
     found: Seen = {f"request {entry.request}": entry for entry in entries}
     for request in (entry.request for entry in entries):
-        read = columns.columns_of_request(path, request)
+        read = metric_columns.columns_of_request(path, request)
         for position, (told, number) in enumerate(zip(read.state, read.metrics.get("Step time [ms]", ()), strict=False)):
-            found[f"point {position} of {request}"] = number if told == columns.COMPLETED else read.reasons.get(position)
+            found[f"point {position} of {request}"] = number if told == metric_columns.COMPLETED else read.reasons.get(position)
         found[f"status {request}"] = status.status(path, request)
         found[f"places {request}"] = history.varied_texts(path, request)
         found[f"held {request}"] = history.first_point_texts(path, request)
@@ -99,7 +99,9 @@ def judged(found: Seen, whole: Seen) -> None:
             assert found[name] is None, f"{name} is {found[name]}, not {true}"
             missing[int(name.split()[-1])] += 1
     for request, gone in missing.items():
-        assert found[f"status {request}"] == replace(whole[f"status {request}"], done=whole[f"status {request}"].done - gone)
+        assert found[f"status {request}"] == replace(
+            whole[f"status {request}"], finished_points=whole[f"status {request}"].finished_points - gone
+        )
         assert len(found[f"lines {request}"]) == len(whole[f"lines {request}"]) - gone
         assert set(found[f"lines {request}"]) <= set(whole[f"lines {request}"])
     others = [name for name in whole if name.split()[0] not in ("point", "status", "lines")]
@@ -127,7 +129,7 @@ def test_a_flipped_bit_makes_no_wrong_number_and_loses_nothing_without_a_word(
     assert restore(path).sound
     request = requests.submit(path, scenarios(ALL), "full")
     service.serve(path, 1, 0.0, COMPUTE)
-    assert status.status(path, request).done == len(ALL)
-    for seed, (_, result) in zip(ALL, kept.stored_results(path, scenarios(ALL), "full"), strict=True):
+    assert status.status(path, request).finished_points == len(ALL)
+    for seed, (_, result) in zip(ALL, result_rows.stored_results(path, scenarios(ALL), "full"), strict=True):
         assert result and (result.results.get("Step time [ms]") == seed / 7) == (seed != REFUSED)
     assert ask(path, "PRAGMA integrity_check") == [("ok",)]

@@ -46,7 +46,7 @@ def test_what_was_lost_is_computed_again_when_it_is_asked_for(backed: Path) -> N
     garbled(backed, of_results(backed))
     restore(backed)
     request = requests.submit(backed, scenarios(range(25, 35)), "full")
-    assert status.status(backed, request).done == 5
+    assert status.status(backed, request).finished_points == 5
     service.serve(backed, 1, 0.0, COMPUTE)
     assert left(backed, range(35)) == list(range(35)) and status.status(backed, request).state == "done"
 

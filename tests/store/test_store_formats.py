@@ -9,7 +9,7 @@ from engine import version
 from engine.errors import BadFile
 from engine.scenario.keys import key, texts
 from engine.service import service
-from engine.store import kept, schema, status
+from engine.store import result_rows, schema, status
 from engine.store.database import crc
 from engine.store.requests import _compact
 from tests import ROOT
@@ -24,7 +24,7 @@ LAYOUT = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
 def old(tmp_path: Path) -> Path:
     """A store as format 1 wrote it: a request for three points, of which the first is finished."""
     path = tmp_path / "old.sqlite"
-    first = kept.result_text(finished(1))
+    first = result_rows.result_text(finished(1))
     with sqlite3.connect(path) as store:
         store.executescript(f"PRAGMA journal_mode = WAL; {FORMAT_1}")
         request = (7, "estimate", None, _compact(texts(scenario(1))), 3, 0, "queued", 1.0, None, 9e9, version.MODEL, "")
@@ -33,13 +33,13 @@ def old(tmp_path: Path) -> Path:
             changes = _compact({"data.seed": str(one.data.seed)})
             store.execute("INSERT INTO points VALUES (7, ?, ?, ?, 0)", (position, key(one, "estimate"), changes))
         name = key(scenario(1), "estimate")
-        store.execute("INSERT INTO results VALUES (?, ?, ?, 'old', 5.0)", (name, first, kept.checksum(name, first)))
+        store.execute("INSERT INTO results VALUES (?, ?, ?, 'old', 5.0)", (name, first, result_rows.checksum(name, first)))
     store.close()
     return path
 
 
-def finished(seed: int) -> kept.Result:
-    return kept.Result(scenario(seed), ran=True, outcome="It completed.", results={"Step time [ms]": 0.25})
+def finished(seed: int) -> result_rows.Result:
+    return result_rows.Result(scenario(seed), ran=True, outcome="It completed.", results={"Step time [ms]": 0.25})
 
 
 def test_a_store_of_format_1_has_today_s_tables_after_it_was_opened_and_its_rows(old: Path, tmp_path: Path) -> None:
@@ -59,7 +59,8 @@ def test_a_request_of_format_1_is_computed_by_this_code_and_its_old_row_replaced
     assert status.status(old, 7).state == "done"
     assert ask(old, "SELECT key FROM claims ORDER BY key") == sorted((key(one, "estimate"),) for one in scenarios([1, 2, 3]))
     assert [
-        result and result.results["Step time [ms]"] for _, result in kept.stored_results(old, scenarios([1, 2, 3]), "estimate")
+        result and result.results["Step time [ms]"]
+        for _, result in result_rows.stored_results(old, scenarios([1, 2, 3]), "estimate")
     ] == [seed / 7 for seed in (1, 2, 3)]
 
 

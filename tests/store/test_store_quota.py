@@ -15,10 +15,10 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.service import computations, service
-from engine.store import backups, columns, files, kept, quota, requests, status
+from engine.store import backups, files, metric_columns, quota, requests, result_rows, status
 from engine.store.database import PAGE_BYTES as PAGE
 from engine.store.database import open_store
-from engine.store.kept import row_text
+from engine.store.result_rows import row_text
 from engine.store.soundness import write_seal
 from tests.service_fakes import COMPUTE, ask, kept_result, scenario, scenarios
 from tests.store.store_work import answer
@@ -73,7 +73,7 @@ def test_an_estimate_takes_no_page_of_its_own(path: Path) -> None:
     rows = [(key(one.scenario, "estimate"), row_text(one)) for one in estimates(asked)]
     with open_store(path) as store:
         empty = quota.used_bytes(store)
-        kept.store_results(store, rows)
+        result_rows.store_results(store, rows)
         assert quota.used_bytes(store) - empty < 1.5 * sum(len(text) for _, text in rows)
 
 
@@ -109,10 +109,10 @@ def test_trainings_go_by_age_unless_a_held_request_needs_them(path: Path) -> Non
 
 def test_reading_a_result_keeps_it_from_going(path: Path) -> None:
     fill(path, range(20))
-    columns.columns_of_keys(path, [key(scenario(0), "full")])
+    metric_columns.columns_of_keys(path, [key(scenario(0), "full")])
     used = dict(ask(path, "SELECT key, used FROM results"))
     assert max(used, key=lambda name: float(str(used[name]))) == key(scenario(0), "full")
-    columns.columns_of_keys(path, [key(scenario(0), "full")])
+    metric_columns.columns_of_keys(path, [key(scenario(0), "full")])
     assert dict(ask(path, "SELECT key, used FROM results")) == used  # once an hour is enough
 
 
@@ -129,7 +129,7 @@ def test_the_owner_keeps_the_quota_that_serve_was_given(path: Path) -> None:
     assert main(["serve", "--store", str(path), "--idle-exit", "0", "--quota-GiB", "0.001"]) == 0  # 1.07 MB
     found = quota.usage(path)
     assert found.quota == int(0.001 * quota.GiB) and 30 < found.results < 70
-    assert found.used <= found.quota
+    assert found.used_bytes <= found.quota
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .. import version
 from ..errors import BadInput
 from ..results.metrics import all_metrics
-from . import kept
+from . import result_rows
 from .database import FAILED, OPEN, open_store
 from .quota import USE_SECONDS, note_use
 
@@ -43,11 +43,11 @@ Row = tuple[int, str, str, str, float | None]
 
 @dataclass
 class ReadingNotes:
-    """Notes of a reading: keys of damaged rows, and of rows not used since."""
+    """Notes of a reading: damaged keys, and keys last used before the limit."""
 
     damaged: list[str] = field(default_factory=list)
-    read: list[str] = field(default_factory=list)
-    since: float = field(default_factory=lambda: time.time() - USE_SECONDS)
+    read_keys: list[str] = field(default_factory=list)
+    use_limit: float = field(default_factory=lambda: time.time() - USE_SECONDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +57,14 @@ class Columns:
     metrics: numbers by metric name, NaN where a point is unfinished or the metric does not apply.
     state: UNFINISHED, RAN, REFUSED or BROKEN.
     reasons: why points have no numbers, by position.
-    last: the number of the newest row that was read.
+    last_row: the number of the newest row that was read.
     kernels: the arithmetic that trained points were computed with.
     """
 
     metrics: Mapping[str, Numbers]
     state: NDArray[np.uint8]
     reasons: Mapping[int, str] = field(default_factory=dict)
-    last: int = 0
+    last_row: int = 0
     kernels: frozenset[str] = frozenset()
 
     @property
@@ -106,9 +106,9 @@ def columns_of_request(path: Path, request: int, previous_columns: Columns | Non
 
 def _tend_rows(store: sqlite3.Connection, notes: ReadingNotes) -> None:
     for key in notes.damaged:
-        kept.load_result(store, key)
-    if notes.read:
-        note_use(store, notes.read)
+        result_rows.load_result(store, key)
+    if notes.read_keys:
+        note_use(store, notes.read_keys)
 
 
 def _read_request(
@@ -127,13 +127,13 @@ def _read_request(
     failed = store.execute(FAILURES, (request,)).fetchall()
     if (
         previous_columns is not None
-        and previous_columns.last == last_row
+        and previous_columns.last_row == last_row
         and np.array_equal(np.flatnonzero(previous_columns.state), sorted(finished))
     ):
         return previous_columns
-    if previous_columns is not None and previous_columns.last <= last_row:
+    if previous_columns is not None and previous_columns.last_row <= last_row:
         columns = _merge_rows(
-            previous_columns, store.execute(NEWER, (request, previous_columns.last, version.CODE)), failed, last_row, notes
+            previous_columns, store.execute(NEWER, (request, previous_columns.last_row, version.CODE)), failed, last_row, notes
         )
         if np.array_equal(np.flatnonzero(columns.state), sorted(finished)):
             return columns  # else rows were deleted meanwhile, and new ones may have taken their row numbers
@@ -157,9 +157,9 @@ def _merge_rows(
         state[position], reasons[position] = BROKEN, reason
     rows, kernels = iter(rows), set(previous_columns.kernels)
     while batch := list(islice(rows, AT_ONCE)):
-        sound = [row for row in batch if isinstance(row[2], str) and kept.checksum(row[1], row[2]) == row[3]]
+        sound = [row for row in batch if isinstance(row[2], str) and result_rows.checksum(row[1], row[2]) == row[3]]
         notes.damaged += [row[1] for row in batch if row not in sound] if len(sound) < len(batch) else []
-        notes.read += [row[1] for row in sound if (row[4] or 0.0) < notes.since]
+        notes.read_keys += [row[1] for row in sound if (row[4] or 0.0) < notes.use_limit]
         positions = np.array([row[0] for row in sound], np.intp)
         for name, numbers in _parse_results([row[2] for row in sound]):
             columns.setdefault(name, np.full(len(state), np.nan))[positions] = numbers
