@@ -24,12 +24,14 @@ from ..scenario.scenario import KNOBS, Scenario, declaration, with_values
 from ..store import result_rows
 from ..store.database import FAILED, FINISHED, OPEN, open_store, transaction
 from ..store.quota import shrink
+from ..store.schema import REQUEST_CHECKSUM
 from ..sweep import links
 from ..sweep.questions import LinkQuestions
 from ..sweep.sweep import Sweep
 from .stopped_runs import StoppedRunFile
 
-COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base, code"
+SOUND_BASE = f"iif(checksum IS {REQUEST_CHECKSUM}, base, '') AS base"
+COLUMNS = f"id, how, state, total, title, link, note, pinned, created, started, ended, code, {SOUND_BASE}"
 COUNT_QUERY = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {OPEN}),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {FAILED})"""
@@ -112,7 +114,7 @@ def _with_distinct_titles(store: sqlite3.Connection, matches: list[PastRequest])
 
 
 def _first_texts(store: sqlite3.Connection, request: int) -> Texts:
-    row = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
+    row = store.execute(f"SELECT {SOUND_BASE} FROM requests WHERE id = ?", (request,)).fetchone()
     return _texts_of_json(row[0] if row else "")
 
 
@@ -194,7 +196,7 @@ def varied_texts(path: Path, request: int) -> dict[str, list[str]]:
     Damaged points have the texts of the first point.
     """
     with open_store(path) as store:
-        base = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
+        base = store.execute(f"SELECT {SOUND_BASE} FROM requests WHERE id = ?", (request,)).fetchone()
         rows = store.execute("SELECT changes FROM points WHERE request = ? ORDER BY position", (request,)).fetchall()
     first_texts, changes_by_point = _texts_of_json(base[0] if base else ""), [_texts_of_json(changes) for (changes,) in rows]
     varied = dict.fromkeys(path for changes in changes_by_point for path in changes)
@@ -235,7 +237,7 @@ def result_lines(path: Path, request: int) -> Iterator[str]:
         WHERE p.request = ? AND r.code = ? ORDER BY p.position"""
     with open_store(path) as store:
         for name, text, checksum in store.execute(query, (request, version.CODE)):
-            if result_rows.checksum(name, text) == checksum:
+            if result_rows.is_as_written(name, text, checksum):
                 yield f"{result_rows.complete_text(text)}\n"
 
 

@@ -21,22 +21,23 @@ from .. import version
 from ..errors import BadInput
 from ..results.metrics import all_metrics
 from . import result_rows
-from .database import FAILED, OPEN, open_store
+from .database import FAILED, OPEN, checksum, open_store
 from .quota import USE_SECONDS, note_use
+from .schema import SOUND_POINT, UNTRAINED
 
 UNFINISHED, COMPLETED, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run, with a reason; BROKEN has no result
 AT_ONCE = 4096  # rows parsed together, which bounds the memory that texts take
 RESULTS = '"results":'
-UNTRAINED, KERNELS = '"training":[]', re.compile('"arithmetic":"([^"]{,100})"')
-POINT_ROWS = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
-    WHERE p.request = ? AND p.state = 1 AND r.code = ?"""
-NEWER = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM results r CROSS JOIN points p ON p.key = r.key
-    WHERE p.request = ? AND r.rowid > ? AND r.code = ?"""
+KERNELS = re.compile('"arithmetic":"([^"]{,100})"')
+POINT_ROWS = f"""SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
+    WHERE p.request = ? AND p.state = 1 AND r.code = ? AND {SOUND_POINT}"""
+NEWER = f"""SELECT p.position, p.key, r.result, r.checksum, r.used FROM results r CROSS JOIN points p ON p.key = r.key
+    WHERE p.request = ? AND r.rowid > ? AND r.code = ? AND {SOUND_POINT}"""
 KEY_ROWS = """SELECT p.key, r.key, r.result, r.checksum, r.used FROM json_each(?) p CROSS JOIN results r ON r.key = p.value
     WHERE r.code = ?"""
 FAILED_KEYS = "SELECT p.key, f.sentence FROM json_each(?) p CROSS JOIN failures f ON f.key = p.value"
 FAILURES = f"""SELECT p.position, f.sentence FROM points p CROSS JOIN failures f ON f.key = p.key
-    WHERE p.request = ? AND p.state = {FAILED}"""
+    WHERE p.request = ? AND p.state = {FAILED} AND {SOUND_POINT}"""
 Numbers = NDArray[np.float64]
 Row = tuple[int, str, str, str, float | None]
 
@@ -157,7 +158,7 @@ def _merge_rows(
         state[position], reasons[position] = BROKEN, reason
     rows, kernels = iter(rows), set(previous_columns.kernels)
     while batch := list(islice(rows, AT_ONCE)):
-        sound = [row for row in batch if isinstance(row[2], str) and result_rows.checksum(row[1], row[2]) == row[3]]
+        sound = [row for row in batch if isinstance(row[2], str) and checksum(row[1], row[2]) == row[3]]
         notes.damaged += [row[1] for row in batch if row not in sound] if len(sound) < len(batch) else []
         notes.read_keys += [row[1] for row in sound if (row[4] or 0.0) < notes.use_limit]
         positions = np.array([row[0] for row in sound], np.intp)
