@@ -22,16 +22,14 @@ from ..scenario.keys import Fidelity
 from ..scenario.renamed import todays_knob
 from ..scenario.scenario import KNOBS, Scenario, declaration, with_values
 from ..store import result_rows
-from ..store.database import FAILED, FINISHED, OPEN, open_store, transaction
+from ..store.database import FAILED, FINISHED, OPEN, check_requests, open_store, transaction
 from ..store.quota import shrink
-from ..store.schema import REQUEST_CHECKSUM
 from ..sweep import links
 from ..sweep.questions import LinkQuestions
 from ..sweep.sweep import Sweep
 from .stopped_runs import StoppedRunFile
 
-SOUND_BASE = f"iif(checksum IS {REQUEST_CHECKSUM}, base, '') AS base"
-COLUMNS = f"id, how, state, total, title, link, note, pinned, created, started, ended, code, {SOUND_BASE}"
+COLUMNS = "id, how, state, total, title, link, note, pinned, created, started, ended, base, code"
 COUNT_QUERY = f"""SELECT (SELECT coalesce(max(position) + 1, 0) FROM points WHERE request = ?1),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {OPEN}),
     (SELECT count(*) FROM points WHERE request = ?1 AND state = {FAILED})"""
@@ -81,6 +79,7 @@ def past_requests(path: Path, words: str = "", most: int = 100) -> list[PastRequ
     matches: list[PastRequest] = []
     numbers, search_words = request_numbers(words), [word for word in words.lower().split() if not word.startswith("#")]
     with open_store(path) as store:
+        check_requests(store)
         store.row_factory = sqlite3.Row
         for row in store.execute(f"SELECT {COLUMNS} FROM requests WHERE state != 'arriving' ORDER BY created DESC"):
             if numbers and row["id"] not in numbers:
@@ -114,7 +113,7 @@ def _with_distinct_titles(store: sqlite3.Connection, matches: list[PastRequest])
 
 
 def _first_texts(store: sqlite3.Connection, request: int) -> Texts:
-    row = store.execute(f"SELECT {SOUND_BASE} FROM requests WHERE id = ?", (request,)).fetchone()
+    row = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
     return _texts_of_json(row[0] if row else "")
 
 
@@ -196,7 +195,7 @@ def varied_texts(path: Path, request: int) -> dict[str, list[str]]:
     Damaged points have the texts of the first point.
     """
     with open_store(path) as store:
-        base = store.execute(f"SELECT {SOUND_BASE} FROM requests WHERE id = ?", (request,)).fetchone()
+        base = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
         rows = store.execute("SELECT changes FROM points WHERE request = ? ORDER BY position", (request,)).fetchall()
     first_texts, changes_by_point = _texts_of_json(base[0] if base else ""), [_texts_of_json(changes) for (changes,) in rows]
     varied = dict.fromkeys(path for changes in changes_by_point for path in changes)

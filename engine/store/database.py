@@ -40,7 +40,7 @@ class Damaged(BadFile):
 def open_store(path: Path) -> Iterator[sqlite3.Connection]:
     """Open the store for the block, or make it; each statement commits by itself. Raises BadFile.
 
-    Readers hold each row against its checksum; the owner checks the whole file as it begins.
+    Readers hold the rows that they show against their checksums; the owner checks the whole file as it begins.
     """
     try:
         make_private_folder(path.parent)
@@ -70,10 +70,15 @@ def check_store(store: sqlite3.Connection) -> None:
 
 def check_points(store: sqlite3.Connection, request: int, names: Sequence[str]) -> None:
     """Check a request and some of its points before they are computed; raises sqlite3.DatabaseError."""
-    _refuse(store, "a request", f"{schema.DAMAGED_ROWS['a request']} AND id = ?", request)
+    check_requests(store, "id = ?", request)
     point = f"""SELECT 1 FROM json_each(?2) n CROSS JOIN points p ON p.key = n.value
         WHERE p.request = ?1 AND NOT {schema.SOUND_POINT}"""
     _refuse(store, "a point", point, request, json.dumps(names))
+
+
+def check_requests(store: sqlite3.Connection, condition: str = "true", *parameters: object) -> None:
+    """Check the requests for which a condition holds; raises sqlite3.DatabaseError."""
+    _refuse(store, "a request", f"{schema.DAMAGED_ROWS['a request']} AND {condition}", *parameters)
 
 
 def _refuse(store: sqlite3.Connection, row_kind: str, query: str, *parameters: object) -> None:

@@ -21,7 +21,7 @@ from .. import version
 from ..errors import BadInput
 from ..results.metrics import all_metrics
 from . import result_rows
-from .database import FAILED, OPEN, checksum, open_store
+from .database import FAILED, OPEN, check_requests, checksum, open_store
 from .quota import USE_SECONDS, note_use
 from .schema import SOUND_POINT, UNTRAINED
 
@@ -115,6 +115,7 @@ def _tend_rows(store: sqlite3.Connection, notes: ReadingNotes) -> None:
 def _read_request(
     store: sqlite3.Connection, path: Path, request: int, previous_columns: Columns | None, notes: ReadingNotes
 ) -> Columns:
+    check_requests(store, "id = ?", request)
     row = store.execute("SELECT total, code FROM requests WHERE id = ?", (request,)).fetchone()
     if row is None:
         raise BadInput(f"request={request} is not in {path}; submit it again.")

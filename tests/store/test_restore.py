@@ -6,6 +6,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.__main__ import main
@@ -14,16 +15,52 @@ from engine.run.shared_training import Training
 from engine.scenario.keys import key
 from engine.service import history, service
 from engine.store import files, quota, requests, restoration, schema, status
-from engine.store.database import PAGE_BYTES, open_store
+from engine.store.database import PAGE_BYTES as PAGE
+from engine.store.database import open_store
 from engine.store.owner import AlreadyOwned, own_store
 from engine.store.restoration import restore
 from engine.store.side_copy import make_copy
 from engine.store.trainings import StoreShelf, load_training
 from tests.service_fakes import COMPUTE, ask, kept_result, scenario, scenarios
-from tests.store.damage import cut_end, empty, garble, garble_header, make_read_only, page_of
 from tests.store.test_store_quota import fill, left
 
 TRAINED = [seed for seed in range(30) if seed % 7]  # the others train nothing
+
+
+def page_of(path: Path, table: str) -> int:
+    """Return the first page of a table."""
+    return int(str(ask(path, f"SELECT rootpage FROM sqlite_master WHERE name = '{table}'")[0][0])) - 1
+
+
+def garble(path: Path, page: int) -> None:
+    """Write random bytes over a page."""
+    content = bytearray(path.read_bytes())
+    content[page * PAGE : (page + 1) * PAGE] = np.random.default_rng(page).bytes(PAGE)
+    path.write_bytes(bytes(content))
+
+
+def garble_header(path: Path) -> None:
+    """Write zeros over the file's header."""
+    path.write_bytes(bytes(100) + path.read_bytes()[100:])
+
+
+def cut_end(path: Path) -> None:
+    """Cut off the last third of the file."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+
+
+def make_read_only(path: Path) -> None:
+    """Raise the lowest version of SQLite that may write the file."""
+    content = bytearray(path.read_bytes())
+    content[18] = 18
+    path.write_bytes(bytes(content))
+
+
+def empty(path: Path) -> None:
+    """Cut off the whole file."""
+    path.write_bytes(b"")
+
+
 DAMAGES = (cut_end, empty, garble_header, make_read_only, Path.unlink)
 
 
@@ -90,7 +127,7 @@ def test_a_damaged_page_costs_only_what_it_held(saved: Path, table: str) -> None
 
 def test_rows_around_a_damaged_page_are_carried_over_without_a_copy(path: Path) -> None:
     fill(path, range(200))
-    garble(path, path.stat().st_size // PAGE_BYTES // 2)
+    garble(path, path.stat().st_size // PAGE // 2)
     with pytest.raises(BadFile, match="is damaged"):
         service.serve(path, 1, 0.0, COMPUTE)
     restore(path)

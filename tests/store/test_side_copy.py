@@ -15,7 +15,7 @@ from engine.store.database import Damaged, open_store
 from engine.store.side_copy import StoreMaintenance, make_copy
 from engine.store.trainings import StoreShelf
 from tests.service_fakes import COMPUTE, ask, scenario, scenarios
-from tests.store.damage import garble, page_of
+from tests.store.test_restore import garble, page_of
 from tests.store.test_store_quota import fill, left
 
 
