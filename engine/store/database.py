@@ -9,7 +9,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
 from itertools import repeat
 from pathlib import Path
@@ -29,6 +29,7 @@ OPEN, FINISHED, FAILED = 0, 1, 2  # points.state; triggers keep it true to `resu
 MAGIC = b"SQLite format 3\0"
 DAMAGED = "malformed"  # SQLite's own word for damage
 LENIENT_TEXT = partial(str, encoding="utf-8", errors="replace")  # damaged text is found by its checksum
+LAYOUT = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
 MAX_ROWS = 1 << 40  # more than any table has
 
 
@@ -57,15 +58,28 @@ def check_store(store: sqlite3.Connection) -> None:
 
     Results and trainings are checked as they are read. Raises sqlite3.DatabaseError for a damaged store.
     """
-    store.execute("BEGIN")
-    try:
+    with transaction(store):
         store.execute("DELETE FROM progress WHERE false")  # refused by SQLite if damage has made the file read-only
+    store.execute("BEGIN")  # for reading: others may write meanwhile
+    try:
         if (problem := store.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(f"{DAMAGED}: {problem.rpartition('***')[2].strip()[:100]}")
+        if store.execute(LAYOUT).fetchall() != _present_layout():
+            raise sqlite3.DatabaseError(f"{DAMAGED}: its tables are not as they were made")
         for row_kind, query in schema.DAMAGED_ROWS.items():
             _refuse(store, row_kind, query)
     finally:
         store.execute("ROLLBACK")
+
+
+@cache
+def _present_layout() -> list[tuple[str, str]]:
+    """Return the texts of the present format's tables, indexes and triggers, by their names."""
+    with closing(sqlite3.connect(":memory:")) as store:
+        store.create_function("crc", -1, crc, deterministic=True)
+        for step in schema.STEPS:
+            store.executescript(step)
+        return store.execute(LAYOUT).fetchall()
 
 
 def check_points(store: sqlite3.Connection, request: int, names: Sequence[str]) -> None:
@@ -181,6 +195,8 @@ def _version(store: sqlite3.Connection, path: Path) -> int:
     if version < 0 or (tables and not version):
         raise BadFile(f"{path} is a database of another program; choose another with --store FILE.")
     if version > schema.VERSION:
+        if store.execute(LAYOUT).fetchall() == _present_layout():
+            raise sqlite3.DatabaseError(f"{DAMAGED}: its format is not as it was written")
         raise BadFile(
             f"{path} was written by a newer Emberpool (store format {version}, this one reads {schema.VERSION}); "
             "update Emberpool, or choose another store with --store FILE."

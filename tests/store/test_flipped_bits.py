@@ -121,13 +121,14 @@ def test_a_flipped_bit_makes_no_wrong_number_and_loses_nothing_without_a_word(
 ) -> None:
     computing_here(monkeypatch)
     path = put(folder, written, *place(flip, len(written[""])))
+    shown: Seen = {}
     with suppress(BadFile):
         shown = seen(path)
         check_numbers(shown, whole)
     try:
         with open_store(path) as store:
             check_store(store)
-        judged(shown, whole)
+        judged(shown or seen(path), whole)
     except BadFile as error:
         assert f"python -m engine serve --restore --store {path}" in str(error)
         outcome = restore(path)

@@ -111,6 +111,7 @@ def test_a_database_of_another_program_is_refused(path: Path) -> None:
 def test_a_newer_store_is_refused(path: Path) -> None:
     with open_store(path) as store:
         store.execute("PRAGMA user_version = 99")
+        store.execute("CREATE TABLE theirs (x)")
     with pytest.raises(BadFile, match=r"newer Emberpool .store format 99, this one reads 5.*update"):
         ask(path, "SELECT 1")
 

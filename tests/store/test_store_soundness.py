@@ -12,6 +12,7 @@ from engine.service import computations, history, service
 from engine.store import database, metric_columns, quota, requests, schema, status
 from engine.store.database import open_store
 from engine.store.owner import own_store
+from engine.store.restoration import restore
 from tests.service_fakes import COMPUTE, ask, scenario, scenarios
 from tests.store.test_store_quota import fill
 
@@ -104,6 +105,16 @@ def test_a_damaged_quota_drops_nothing(path: Path) -> None:
     ask(path, "UPDATE settings SET value = '1' WHERE name = ?", quota.SETTING)
     with pytest.raises(BadFile, match=REMEDY.format("a setting")):
         service.serve(path, 1, 0.0)
+
+
+@pytest.mark.parametrize("statement", ["DROP TRIGGER result_kept", "PRAGMA user_version = 7"])
+def test_tables_that_are_not_as_they_were_made_are_restored(path: Path, asked: int, statement: str) -> None:
+    with sqlite3.connect(path) as store:
+        store.execute(statement)
+    store.close()
+    with pytest.raises(BadFile, match=r"is damaged \(malformed: its (tables are not as they were made|format is not as it was)"):
+        service.serve(path, 1, 0.0)
+    assert not restore(path).was_sound and status.status(path, asked).total == 4
 
 
 def test_every_column_of_a_request_is_in_its_checksum(path: Path, asked: int) -> None:
