@@ -17,7 +17,7 @@ from engine.service.worker import COMPUTE, compute_chunk
 from engine.simulate import simulate
 from engine.store import requests
 from engine.store.database import open_store
-from engine.store.kept import result_text, stored_results
+from engine.store.result_rows import result_text, stored_results
 from engine.sweep.axes import parse
 from engine.sweep.sweep import Sweep
 from engine.training import loop

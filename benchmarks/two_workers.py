@@ -9,7 +9,7 @@ from time import monotonic
 from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import Scenario
 from engine.service import service
-from engine.store import kept, requests
+from engine.store import requests, result_rows
 
 ROUNDS = 3
 
@@ -21,7 +21,9 @@ def sweep(scenarios: Sequence[Scenario], how: Fidelity, jobs: int) -> tuple[floa
         request = requests.submit(store, scenarios, how, sharing=False, keeps_on=True)  # however busy the computer
         service.serve(store, jobs, 0.0, request=request)
         took = monotonic() - start
-        return took, [kept.result_text(result) for _, result in kept.stored_results(store, scenarios, how) if result]
+        return took, [
+            result_rows.result_text(result) for _, result in result_rows.stored_results(store, scenarios, how) if result
+        ]
 
 
 def efficiency(scenarios: Sequence[Scenario], how: Fidelity) -> Callable[[], tuple[float, float, bool]]:

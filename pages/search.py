@@ -66,7 +66,7 @@ def base() -> Result | None:
 
 def progress(status: RequestStatus | None) -> None:
     """Draw the run's progress, or the button that starts the missing points."""
-    if status and not status.ended:
+    if status and not status.is_ended:
         sweep_runs.draw_progress(status)
         return
     missing_points = sweep_runs.missing_points(sweep, mode, status)
@@ -91,14 +91,14 @@ def results(status: RequestStatus | None) -> None:
         st.rerun()
     table = sweep_runs.table(sweep, mode, status)
     results_link = links.link(scenario, session.base(), "search", axes, questions=part.questions)
-    sweep_panel.draw(sweep, table, mode, results_link, base(), run_ended=status is None or status.ended)
+    sweep_panel.draw(sweep, table, mode, results_link, base(), run_ended=status is None or status.is_ended)
 
 
 def draw_answer(status: RequestStatus | None) -> None:
     """Draw the best point so far, or the state of the sweep without one."""
     missing_points = sweep_runs.missing_points(sweep, mode, status)
     finding, reason = sweep_panel.answer(sweep, sweep_runs.table(sweep, mode, status), base(), missing_points == 0)
-    running = status is not None and not status.ended
+    running = status is not None and not status.is_ended
     size_text = count(len(sweep), "point")
     if not finding:
         state_text = (

@@ -26,7 +26,7 @@ from engine.results.csv_table import csv_text
 from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import Scenario, with_values
 from engine.service import service, worker
-from engine.store import kept, owner, requests
+from engine.store import owner, requests, result_rows
 from tests import ROOT
 from tests.machines import TINY
 from tests.service_fakes import COMPUTE, ask, finished, lives, scenarios
@@ -49,8 +49,8 @@ APP = """
 import sys, time; from pathlib import Path; from engine.store import requests, status; from tests.kill_storm import asked
 store, how, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 request = requests.submit(store, asked(how, number, sys.argv[4]), how, session=f"app {how}")
-while not status.status(store, request).ended:
-    requests.renew(store, request); time.sleep(0.3)
+while not status.status(store, request).is_ended:
+    requests.renew_lease(store, request); time.sleep(0.3)
 """
 COMMAND = """
 import sys; from pathlib import Path; from engine.service import service; from engine.commands import sweep
@@ -199,7 +199,7 @@ def tables(store: Path, slices: dict[Fidelity, int], compute: str) -> list[str]:
             points = asked(how, one, compute)
             requests.submit(store, points, how, keeps_on=True)
             service.serve(store, 2, 0.0, compute)
-            found.append(csv_text([result for _, result in kept.stored_results(store, points, how) if result], how))
+            found.append(csv_text([result for _, result in result_rows.stored_results(store, points, how) if result], how))
     return found
 
 

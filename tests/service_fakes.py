@@ -30,9 +30,9 @@ from engine.service.pool import LocalPool
 from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk, ChunkAnswer, compute_chunk
 from engine.store import requests
-from engine.store.columns import UNFINISHED, Columns
 from engine.store.database import open_store
-from engine.store.kept import stored_results
+from engine.store.metric_columns import UNFINISHED, Columns
+from engine.store.result_rows import stored_results
 from tests import ROOT
 
 COMPUTE = "tests.service_fakes:compute"

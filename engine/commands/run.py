@@ -23,7 +23,7 @@ from ..results.samples_seen import samples_note
 from ..run.progress import Progress
 from ..scenario.keys import Fidelity
 from ..service.worker import compute_point
-from ..store.kept import result_text
+from ..store.result_rows import result_text
 from . import output, progress_bar, scenario_arguments
 from .parser import FAILED, Subparsers, add_outputs
 

@@ -21,7 +21,7 @@ from ..results import csv_table
 from ..results.result import Result
 from ..scenario.scenario import Scenario, values
 from ..scenario.sequences import sequence_note_of_points
-from ..store import kept
+from ..store import result_rows
 from ..sweep.axes import Axis
 from . import output, progress_bar, scenario_arguments, sweep_arguments
 from .parser import INTERRUPTED, Subparsers, add_outputs, add_store, points
@@ -123,7 +123,7 @@ def _confirmed(arguments: argparse.Namespace, data_file: Path | None, front: Seq
         return {}
     scenarios = [point.scenario for point in front[:: max(-(-len(front) // arguments.confirm), 1)]]
     compute_points(arguments, scenarios, "full", data_file)
-    outcomes = zip(scenarios, kept.stored_results(arguments.store, scenarios, "full"), strict=True)
+    outcomes = zip(scenarios, result_rows.stored_results(arguments.store, scenarios, "full"), strict=True)
     return {scenario: result for scenario, (_, result) in outcomes if result is not None}
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from ..core.figures import exact
 from ..service.service import IDLE_EXIT_SECONDS, serve
-from ..store import backups, quota
+from ..store import quota, restoration
 from ..store.quota import DEFAULT_GiB
 from .parser import FAILED, Subparsers, add_store, amount
 
@@ -30,18 +30,18 @@ def add(commands: Subparsers) -> None:
         "--restore",
         "--salvage",
         action="store_true",
-        help="only put the newest backup in a damaged store's place; ends with 3 then",
+        help="only set a damaged store aside, and keep what can still be read; ends with 3 then",
     )
     parser.set_defaults(call=call)
 
 
 def call(arguments: argparse.Namespace) -> int:
     """Serve until idle, or restore; returns the exit status, 3 where something was lost."""
-    restored = backups.restore(arguments.store) if arguments.restore else None
+    restored = restoration.restore(arguments.store) if arguments.restore else None
     if arguments.quota_GiB is not None:
         quota.set_quota(arguments.store, arguments.quota_GiB)
     if restored:
-        print(restored, file=sys.stderr)
-        return 0 if restored.sound else FAILED
+        print(restored.text, file=sys.stderr)
+        return 0 if restored.was_sound else FAILED
     serve(arguments.store, arguments.jobs, arguments.idle_exit, cluster=arguments.cluster)
     return 0

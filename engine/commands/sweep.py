@@ -20,7 +20,7 @@ from ..run import forecast
 from ..scenario.keys import Fidelity
 from ..scenario.scenario import Scenario
 from ..service import history, service
-from ..store import kept, requests, status
+from ..store import requests, result_rows, status
 from ..store.database import DEFAULT
 from ..store.owner import AlreadyOwned
 from ..sweep.sweep import Sweep
@@ -119,7 +119,7 @@ def _stored_sweep(
     store = arguments.store = arguments.store or DEFAULT
 
     def outcomes(scenarios: Iterator[Scenario]) -> Iterator[Result | None]:
-        return (result for _, result in kept.stored_results(store, scenarios, fidelity))
+        return (result for _, result in result_rows.stored_results(store, scenarios, fidelity))
 
     for _ in range(MOST_ROUNDS):
         request = compute_points(arguments, points, fidelity, data_file, sharing=not arguments.no_sharing)
@@ -143,7 +143,7 @@ def compute_points(
     except KeyboardInterrupt:
         requests.cancel(store, request)
         progress, command_line = status.status(store, request), f"{PROGRAM} {shlex.join(sys.argv[1:])}"
-        progress_text = f"{progress.done} of {progress.total} points are finished and kept in {store}"
+        progress_text = f"{progress.finished_points} of {progress.total} points are finished and kept in {store}"
         print(f"Stopped: {progress_text}; to resume, run the same again: {command_line}", file=sys.stderr)
         raise
     return request
@@ -153,7 +153,7 @@ def _until_ended(store: Path, request: int, jobs: int | None, cluster: str | Non
     """Compute as the store's owner, or wait for another owner; if that one dies, take its place."""
 
     def has_ended() -> bool:
-        return status.status(store, request).ended
+        return status.status(store, request).is_ended
 
     with _ticking(store, request):
         while not has_ended():
@@ -174,8 +174,9 @@ def _ticking(store: Path, request: int) -> Iterator[None]:
                 requests.renew_lease(store, request)
                 progress = status.status(store, request)
                 progress_bar.draw(
-                    progress.done / progress.total,
-                    f"{count(progress.done)} of {count(progress.total, 'point')}, {progress_bar.duration(progress.eta_seconds)}",
+                    progress.finished_points / progress.total,
+                    f"{count(progress.finished_points)} of {count(progress.total, 'point')}, "
+                    f"{progress_bar.duration(progress.eta_seconds)}",
                 )
 
     ticker = threading.Thread(target=tick, daemon=True)

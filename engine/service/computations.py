@@ -16,9 +16,8 @@ from collections.abc import Iterable, Sequence
 from .. import version
 from ..core.process import REMEDY
 from ..run.progress import Progress
-from ..store.database import transaction
-from ..store.kept import store_results
-from ..store.soundness import check_points
+from ..store.database import check_points, transaction
+from ..store.result_rows import store_results
 from .queue import start_request
 
 # A point's key, its ending, and a text: the result's JSON for `kept`, the sentence for `failed` and `bug`, the reason why a

@@ -21,8 +21,8 @@ from ..scenario import knobs
 from ..scenario.keys import Fidelity
 from ..scenario.renamed import todays_knob
 from ..scenario.scenario import KNOBS, Scenario, declaration, with_values
-from ..store import kept
-from ..store.database import FAILED, FINISHED, OPEN, open_store, transaction
+from ..store import result_rows
+from ..store.database import FAILED, FINISHED, OPEN, check_requests, open_store, transaction
 from ..store.quota import shrink
 from ..sweep import links
 from ..sweep.questions import LinkQuestions
@@ -79,6 +79,7 @@ def past_requests(path: Path, words: str = "", most: int = 100) -> list[PastRequ
     matches: list[PastRequest] = []
     numbers, search_words = request_numbers(words), [word for word in words.lower().split() if not word.startswith("#")]
     with open_store(path) as store:
+        check_requests(store)
         store.row_factory = sqlite3.Row
         for row in store.execute(f"SELECT {COLUMNS} FROM requests WHERE state != 'arriving' ORDER BY created DESC"):
             if numbers and row["id"] not in numbers:
@@ -213,7 +214,7 @@ def _texts_of_json(text: object) -> Texts:
     Empty where damaged, so that the rest can still be shown.
     """
     try:
-        stored_texts = kept.knob_texts(str(text))
+        stored_texts = result_rows.knob_texts(str(text))
         systems = (stored_texts["system"],) if "system" in stored_texts else ()
         return dict(todays_knob(path, setting_text, systems) for path, setting_text in stored_texts.items())
     except (ValueError, AttributeError, TypeError, BadInput):
@@ -225,7 +226,7 @@ def results(path: Path, request: int) -> Iterator[Result]:
     query = f"SELECT key FROM points WHERE request = ? AND state = {FINISHED} ORDER BY position"
     with open_store(path) as store:
         for (name,) in store.execute(query, (request,)):
-            if result := kept.load_result(store, name):
+            if result := result_rows.load_result(store, name):
                 yield result
 
 
@@ -235,8 +236,8 @@ def result_lines(path: Path, request: int) -> Iterator[str]:
         WHERE p.request = ? AND r.code = ? ORDER BY p.position"""
     with open_store(path) as store:
         for name, text, checksum in store.execute(query, (request, version.CODE)):
-            if kept.checksum(name, text) == checksum:
-                yield f"{kept.complete_text(text)}\n"
+            if result_rows.is_as_written(name, text, checksum):
+                yield f"{result_rows.complete_text(text)}\n"
 
 
 def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:

@@ -18,11 +18,11 @@ from joblib import cpu_count
 
 from .. import version
 from ..errors import EmberpoolError
-from ..store.backups import StoreMaintenance
 from ..store.database import check_store, open_store
 from ..store.files import make_private_file, real_path
 from ..store.owner import is_owned, named_owner, own_store
 from ..store.requests import end_requests
+from ..store.side_copy import StoreMaintenance
 from ..store.status import has_ended
 from . import computations, queue
 from .dask_pool import Cluster
@@ -53,7 +53,7 @@ def serve(
     """
     path = real_path(path)
     with own_store(path), _last_words(path), open_store(path) as store:
-        check_store(path, store)
+        check_store(store)
         computations.close_open_claims(store, "abandoned")
         queue.resume_requests(store)
         care = StoreMaintenance(path, store)

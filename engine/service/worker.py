@@ -29,7 +29,7 @@ from ..scenario import knobs
 from ..scenario.keys import Fidelity
 from ..scenario.scenario import KNOBS, Scenario, with_values
 from ..store.database import open_store
-from ..store.kept import knob_texts, row_text
+from ..store.result_rows import knob_texts, row_text
 from ..store.trainings import StoreShelf
 from . import computations
 from .kernels import await_compiled

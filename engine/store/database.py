@@ -1,24 +1,25 @@
 """The store: one SQLite file with all finished points and all requests.
 
-A row is durable once its transaction has committed: write-ahead log, synchronous=FULL, no pickle anywhere.
-Each of SQLite's own errors leaves this module as a BadFile sentence; earlier commits stay.
+A row is durable once its transaction has committed: write-ahead log, synchronous=FULL, no pickle anywhere. Each row has a
+checksum. Each of SQLite's own errors leaves this module as a BadFile sentence; earlier commits stay.
 """
 
+import json
 import os
 import sqlite3
-import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cache, partial
+from hashlib import blake2b
+from itertools import repeat
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 from ..errors import BadFile
-from ..paths import FileState, file_state
 from ..version import PROGRAM
-from . import schema, soundness
-from .files import backups, make_private_file, make_private_folder, restored_path
-from .owner import is_owned
+from . import schema
+from .files import has_traces, make_private_file, make_private_folder
 
 DEFAULT = Path(".emberpool/store.sqlite")
 BUSY_SECONDS = 30
@@ -26,8 +27,10 @@ PAGE_BYTES = 8192  # page size of a new store: an estimate's row is 2.2 kB, and 
 SYNCHRONOUS = "FULL"  # a commit is on disk before it returns; NORMAL loses the last ones with the power
 OPEN, FINISHED, FAILED = 0, 1, 2  # points.state; triggers keep it true to `results` and `failures`
 MAGIC = b"SQLite format 3\0"
-_CHECKED_STATES: dict[Path, FileState] = {}  # by store, the state of its file when this process last checked it
-TICK_NS, LARGE = 50_000_000, 1 << 24  # file systems' clocks are coarse; small stores are checked again
+DAMAGED = "malformed"  # SQLite's own word for damage
+LENIENT_TEXT = partial(str, encoding="utf-8", errors="replace")  # damaged text is found by its checksum
+LAYOUT = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+MAX_ROWS = 1 << 40  # more than any table has
 
 
 class Damaged(BadFile):
@@ -38,40 +41,88 @@ class Damaged(BadFile):
 def open_store(path: Path) -> Iterator[sqlite3.Connection]:
     """Open the store for the block, or make it; each statement commits by itself. Raises BadFile.
 
-    The whole file is checked unless a service owns it or this process has checked this version of it.
+    Readers hold the rows that they show against their checksums; the owner checks the whole file as it begins.
     """
     try:
         make_private_folder(path.parent)
-        with closing(_connect(path)) as store:
-            checked_state = _CHECKED_STATES.get(path)
-            if not (is_checked := checked_state == file_state(path)) and not is_owned(path):
-                check_store(path, store)
-                is_checked = True
+        with closing(connect(path)) as store:
             yield store
-        if is_checked or _CHECKED_STATES.get(path) != checked_state:  # changes since then are writes, not damage
-            _note_state(path)
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's message quotes damaged bytes
         raise _bad_file(path, error) from error
     except OSError as error:
         raise BadFile(f"{path} cannot be used as a store: {error.strerror}; choose another with --store FILE.") from error
 
 
-def check_store(path: Path, store: sqlite3.Connection) -> None:
-    """Check a whole store, unless this process has checked this version of the file.
+def check_store(store: sqlite3.Connection) -> None:
+    """Check a whole store but for its results and trainings, in some 2 s per GB.
 
-    Raises sqlite3.DatabaseError for a damaged store.
+    Results and trainings are checked as they are read. Raises sqlite3.DatabaseError for a damaged store.
     """
-    if _CHECKED_STATES.get(path) != file_state(path):
-        soundness.check_store(store)
-        _note_state(path)
+    with transaction(store):
+        store.execute("DELETE FROM progress WHERE false")  # refused by SQLite if damage has made the file read-only
+    store.execute("BEGIN")  # for reading: others may write meanwhile
+    try:
+        if (problem := store.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
+            raise sqlite3.DatabaseError(f"{DAMAGED}: {problem.rpartition('***')[2].strip()[:100]}")
+        if store.execute(LAYOUT).fetchall() != _present_layout():
+            raise sqlite3.DatabaseError(f"{DAMAGED}: its tables are not as they were made")
+        for row_kind, query in schema.DAMAGED_ROWS.items():
+            _refuse(store, row_kind, query)
+    finally:
+        store.execute("ROLLBACK")
 
 
-def _note_state(path: Path) -> None:
-    *_, size, _, changed_ns = state = file_state(path)
-    if size > LARGE or time.time_ns() - changed_ns > TICK_NS:
-        _CHECKED_STATES[path] = state
-    else:
-        _CHECKED_STATES.pop(path, None)
+@cache
+def _present_layout() -> list[tuple[str, str]]:
+    """Return the texts of the present format's tables, indexes and triggers, by their names."""
+    with closing(sqlite3.connect(":memory:")) as store:
+        store.create_function("crc", -1, crc, deterministic=True)
+        for step in schema.STEPS:
+            store.executescript(step)
+        return store.execute(LAYOUT).fetchall()
+
+
+def check_points(store: sqlite3.Connection, request: int, names: Sequence[str]) -> None:
+    """Check a request and some of its points before they are computed; raises sqlite3.DatabaseError."""
+    check_requests(store, "id = ?", request)
+    point = f"""SELECT 1 FROM json_each(?2) n CROSS JOIN points p ON p.key = n.value
+        WHERE p.request = ?1 AND NOT {schema.SOUND_POINT}"""
+    _refuse(store, "a point", point, request, json.dumps(names))
+
+
+def check_requests(store: sqlite3.Connection, condition: str = "true", *parameters: object) -> None:
+    """Check the requests for which a condition holds; raises sqlite3.DatabaseError."""
+    _refuse(store, "a request", f"{schema.DAMAGED_ROWS['a request']} AND {condition}", *parameters)
+
+
+def _refuse(store: sqlite3.Connection, row_kind: str, query: str, *parameters: object) -> None:
+    if store.execute(query, parameters).fetchone():
+        raise sqlite3.DatabaseError(f"{DAMAGED}: {row_kind} is not as it was written")
+
+
+def sound_rows(store: sqlite3.Connection, table: str, condition: str = "true", order: str = "rowid") -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table, for which a condition holds, whose checksum fits.
+
+    Pages that cannot be read are passed over, by steps that double: at most as many sound rows are missed as damaged ones.
+    """
+    columns, checksum_of = schema.CHECKED_COLUMNS[table], CHECKSUMS.get(table, crc)
+    count, number, step = len(columns.split(",")), -1, 1
+    query = f"SELECT {order}, checksum, {columns}, * FROM {table} WHERE ({condition}) AND {order} > ? ORDER BY {order}"
+    while number < MAX_ROWS:
+        try:
+            for row in store.execute(query, (number,)):
+                if row[0] > number and row[1] == checksum_of(*row[2 : 2 + count]):
+                    number, step = row[0], 1
+                    yield row[2 + count :]
+            return
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
+            number, step = number + step, 2 * step
+
+
+def insert_rows(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Insert whole rows into a table, but for those whose name it has."""
+    columns = store.execute(f"SELECT * FROM {table} LIMIT 0").description
+    store.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join(repeat('?', len(columns)))})", rows)
 
 
 @contextmanager
@@ -94,13 +145,20 @@ def crc(*values: object) -> int:
     return crc32("\0".join(map(str, values)).encode())
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def checksum(name: object, text: object) -> str:
+    """Return the digest that ties a result or training to its name."""
+    return blake2b(f"{name}\n{text}".encode(), digest_size=16).hexdigest()
+
+
+CHECKSUMS: dict[str, Callable[..., object]] = {"results": checksum, "trainings": checksum}
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open or make a store of the present format, without checking it; raises BadFile and sqlite3.Error."""
     if path.exists() and not path.is_file():
         raise BadFile(f"{path} cannot be used as a store: it is no file; choose another with --store FILE.")
-    if restored_path(path).exists():  # the damaged store may have lost its log already
-        raise Damaged(
-            f"{path} is being restored, or that was interrupted: run {_remedy(path)} again, which goes on where it was."
-        )
+    if not path.exists() and has_traces(path):  # its restoring was interrupted, or somebody has deleted it
+        raise Damaged(f"{path} is gone; {_remedy(path)} makes it of what was saved.")
     make_private_file(path)
     store = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
@@ -108,7 +166,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         first_version = _version(store, path)
         while _version(store, path) < schema.VERSION:
             _migrate(store, path)
-        if 0 < first_version < schema.VERSION:
+        if first_version and not store.execute("PRAGMA auto_vacuum").fetchone()[0]:  # a store of an early format
             store.execute("PRAGMA auto_vacuum = INCREMENTAL")
             store.execute("VACUUM")  # so that the file can shrink from now on
     except BaseException:
@@ -119,7 +177,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def prepare_connection(store: sqlite3.Connection) -> None:
     """Set a connection's text type, functions and pragmas for the store's tables."""
-    store.text_factory = partial(str, encoding="utf-8", errors="replace")  # damaged text is found by its checksum
+    store.text_factory = LENIENT_TEXT
     store.create_function("crc", -1, crc, deterministic=True)
     if not store.execute("PRAGMA page_count").fetchone()[0]:  # only for a new file
         store.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -132,14 +190,13 @@ def _version(store: sqlite3.Connection, path: Path) -> int:
     version, tables = store.execute(
         "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
     ).fetchone()
-    sealed = False
-    with suppress(sqlite3.OperationalError):  # no such table
-        sealed = soundness.check_seal(store)
-    if not sealed and (version == schema.SEALED or (not tables and any(backup.exists() for backup in backups(path)))):
-        raise sqlite3.DatabaseError(f"{soundness.DAMAGED}: its tables are gone")
+    if not tables and has_traces(path):
+        raise sqlite3.DatabaseError(f"{DAMAGED}: its tables are gone")
     if version < 0 or (tables and not version):
         raise BadFile(f"{path} is a database of another program; choose another with --store FILE.")
     if version > schema.VERSION:
+        if store.execute(LAYOUT).fetchall() == _present_layout():
+            raise sqlite3.DatabaseError(f"{DAMAGED}: its format is not as it was written")
         raise BadFile(
             f"{path} was written by a newer Emberpool (store format {version}, this one reads {schema.VERSION}); "
             "update Emberpool, or choose another store with --store FILE."
@@ -156,8 +213,6 @@ def _migrate(store: sqlite3.Connection, path: Path) -> None:
         for statement in _statements(schema.STEPS[version]):
             store.execute(statement)
         store.execute(f"PRAGMA user_version = {version + 1}")
-        if version + 1 >= schema.SEALED:
-            soundness.write_seal(store)
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -194,14 +249,14 @@ def _bad_file(path: Path, error: Exception) -> BadFile:
     if "locked" in text or "busy" in text:
         remedy = "end the program that holds it, or choose another with --store FILE"
         return BadFile(f"{path} has been busy for {BUSY_SECONDS} s; {remedy}.")
-    return Damaged(f"{path} is damaged ({text}); {_remedy(path)} puts its newest backup in its place.")
+    return Damaged(f"{path} is damaged ({text}); {_remedy(path)} sets it aside and keeps what can still be read.")
 
 
 def _was_store(path: Path) -> bool:
     """Return whether a file that is no database may be a damaged store.
 
-    Such a file has backups, or most of a database's first bytes.
+    Such a file has a copy beside it, or most of a database's first bytes.
     """
     with path.open("rb") as file:
         equal_bytes = sum(map(int.__eq__, file.read(len(MAGIC)), MAGIC))
-    return equal_bytes > len(MAGIC) // 2 or any(backup.exists() for backup in backups(path))
+    return equal_bytes > len(MAGIC) // 2 or has_traces(path)

@@ -20,14 +20,30 @@ def real_path(path: Path) -> Path:
         raise BadFile(f"{path} cannot be used as a store: {error}; choose another with --store FILE.") from error
 
 
-def backups(path: Path) -> tuple[Path, Path]:
-    """Return the names of a store's backups, the newest first."""
+def side_copy(path: Path) -> Path:
+    """Return the path of the copy beside a store."""
+    return Path(f"{path}.copy")
+
+
+def old_backups(path: Path) -> tuple[Path, Path]:
+    """Return the paths of whole backups, the newest first, which earlier versions made."""
     return Path(f"{path}.backup"), Path(f"{path}.backup-2")
 
 
-def restored_path(path: Path) -> Path:
-    """Return the path of a restored store before it replaces the damaged one."""
-    return Path(f"{path}.restored")
+def damaged_path(path: Path, number: int) -> Path:
+    """Return a path for a damaged store that is set aside."""
+    return Path(f"{path}.damaged-{number}")
+
+
+def has_traces(path: Path) -> bool:
+    """Return whether files beside a store show that it has had content."""
+    return any(file.exists() for file in (side_copy(path), *old_backups(path), damaged_path(path, 1)))
+
+
+def remove_database(path: Path) -> None:
+    """Delete a database, then SQLite's files beside it."""
+    for ending in SQLITE_ENDINGS:
+        Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 def make_private_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..units import GiB
 from .database import FINISHED, open_store, transaction
-from .soundness import write_seal
+from .files import side_copy
 
 DEFAULT_GiB = 10.0
 SETTING = "quota [B]"
@@ -38,12 +38,12 @@ OLDEST = f"""SELECT 'results' AS kind, key AS name, used FROM results
 class Usage:
     """The content of the store.
 
-    used: the bytes in use.
+    used_bytes: the bytes in use, with those of the copy beside.
     quota: the bytes allowed.
     results, trainings, requests: their numbers.
     """
 
-    used: int
+    used_bytes: int
     quota: int
     results: int
     trainings: int
@@ -55,7 +55,7 @@ def usage(path: Path) -> Usage:
     with open_store(path) as store:
         tables = ("results", "trainings", "requests WHERE state != 'arriving'")
         return Usage(
-            used_bytes(store),
+            used_bytes(store) + file_bytes(side_copy(path)),
             quota_bytes(store),
             *(store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables),
         )
@@ -69,6 +69,11 @@ def used_bytes(store: sqlite3.Connection) -> int:
     return int((pages - free_pages) * size)
 
 
+def file_bytes(path: Path) -> int:
+    """Return the size of a file, 0 without one."""
+    return path.stat().st_size if path.exists() else 0
+
+
 def quota_bytes(store: sqlite3.Connection) -> int:
     """Return the bytes that the store may use."""
     row = store.execute("SELECT value FROM settings WHERE name = ?", (SETTING,)).fetchone()
@@ -78,17 +83,15 @@ def quota_bytes(store: sqlite3.Connection) -> int:
 def set_quota(path: Path, gibibytes: float) -> None:
     """Set the quota, for this and every later owner of the store."""
     with open_store(path) as store, transaction(store):
-        store.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (SETTING, str(int(gibibytes * GiB))))
-        write_seal(store)
+        store.execute("INSERT OR REPLACE INTO settings VALUES (?1, ?2, crc(?1, ?2))", (SETTING, str(int(gibibytes * GiB))))
 
 
-def enforce_quota(store: sqlite3.Connection) -> int:
-    """Delete the rows used longest ago until the store is within its quota.
+def enforce_quota(store: sqlite3.Connection, copy_bytes: int = 0) -> int:
+    """Delete the rows used longest ago until the store and its copy are within the quota; return their number.
 
-    Return their number.
-    Rows of live and pinned requests stay.
+    Rows of live and pinned requests stay. The store keeps half of the quota, and a larger copy shrinks when it is made next.
     """
-    allowed, dropped_rows = quota_bytes(store), 0
+    allowed, dropped_rows = quota_bytes(store) - min(copy_bytes, quota_bytes(store) // 2), 0
     if used_bytes(store) <= allowed:
         return 0
     mean = used_bytes(store) / max(1, store.execute("SELECT count(*) FROM results").fetchone()[0])

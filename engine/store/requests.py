@@ -25,7 +25,7 @@ from ..scenario.machine import own_parts
 from ..scenario.scenario import Scenario
 from ..units import HOUR
 from .database import FINISHED, OPEN, crc, open_store, transaction
-from .kept import PARTS
+from .result_rows import PARTS
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 AT_ONCE = 1000  # points written together: the store is locked for an instant, memory does not grow with the points

@@ -93,10 +93,31 @@ CREATE TRIGGER failure_told AFTER INSERT ON failures BEGIN
     UPDATE failures SET checksum = {FAILURE_CHECKSUM} WHERE key = NEW.key; END;
 """
 
-STEPS = (FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4)
+# A checksum of each setting, in place of a seal of all settings and tables.
+SETTING_CHECKSUM = "crc(name, value)"
+FORMAT_5 = f"""
+ALTER TABLE settings ADD COLUMN checksum INTEGER;
+DELETE FROM settings WHERE name = 'seal';
+UPDATE settings SET checksum = {SETTING_CHECKSUM};
+"""
+
+STEPS = (FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4, FORMAT_5)
 VERSION = len(STEPS)
-SEALED = 4  # the first format with a seal
-# The seal, a setting, is a checksum of the store's format, of its tables' definitions, and of all other settings.
-SEAL = """crc((SELECT user_version FROM pragma_user_version),
-    (SELECT group_concat(type || name || tbl_name || ifnull(sql, '')) FROM (SELECT * FROM sqlite_master ORDER BY type, name)),
-    (SELECT group_concat(name || value) FROM (SELECT * FROM settings WHERE name != 'seal' ORDER BY name)))"""
+SOUND_POINT = "p.checksum IS crc(p.request, p.position, p.key, p.changes, p.class)"
+UNTRAINED = '"training":[]'  # in the text of a result that has trained nothing
+CHECKED_COLUMNS = {  # by table, the columns that a row's checksum covers
+    "settings": "name, value",
+    "requests": REQUEST,
+    "points": "request, position, key, changes, class",
+    "failures": "key, sentence, bug",
+    "results": "key, result",
+    "trainings": "class, record",
+}
+DAMAGED_ROWS = {  # by kind, the query for damaged rows
+    "a setting": f"SELECT 1 FROM settings WHERE checksum IS NOT {SETTING_CHECKSUM}",
+    "a request": f"SELECT 1 FROM requests WHERE checksum IS NOT {REQUEST_CHECKSUM}",
+    "a point": f"SELECT 1 FROM points WHERE checksum IS NOT {POINT_CHECKSUM} OR state NOT IN (0, 1, 2)",
+    "a failure": f"SELECT 1 FROM failures WHERE checksum IS NOT {FAILURE_CHECKSUM}",
+    "a finished point": """SELECT 1 FROM points p JOIN requests q ON q.id = p.request WHERE p.state = 1
+        AND NOT EXISTS (SELECT 1 FROM results r WHERE r.key = p.key AND r.code = q.code)""",
+}

@@ -13,7 +13,7 @@ from .. import version
 from ..errors import BadInput
 from ..run.progress import Progress, from_json
 from ..scenario.keys import Fidelity
-from .database import OPEN, open_store
+from .database import OPEN, check_requests, open_store
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 END_STATES = ("done", "cancelled", "failed")
@@ -35,10 +35,10 @@ class RequestStatus:
     """The status of a request.
 
     request: its number.
-    how: "estimate" or "full".
+    fidelity: "estimate" or "full".
     state: its state.
     total: its points.
-    done: its finished points.
+    finished_points: its finished points.
     failed: its finished points without a result.
     eta_seconds: the expected seconds until its end, or None.
     running: its running points.
@@ -46,17 +46,17 @@ class RequestStatus:
     """
 
     request: int
-    how: Fidelity
+    fidelity: Fidelity
     state: State
     total: int
-    done: int
+    finished_points: int
     failed: int
     eta_seconds: float | None
     running: tuple[RunningPoint, ...]
     note: str
 
     @property
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         """Whether the request has ended, so that no further results will come."""
         return self.state in END_STATES
 
@@ -76,6 +76,7 @@ def status(path: Path, request: int) -> RequestStatus:
         row = store.execute("SELECT how, state, total, reused, started, note FROM requests WHERE id = ?", (request,)).fetchone()
         if row is None:
             raise BadInput(f"request={request} is not in {path}; submit it again.")
+        check_requests(store, "id = ?", request)
         # Both counts use an index of their own: of open points, and of failures, which are few.
         open_count = store.execute(f"SELECT count(*) FROM points WHERE request = ? AND state = {OPEN}", (request,)).fetchone()[0]
         failed = int(store.execute(COUNT_FAILED, (request,)).fetchone()[0])

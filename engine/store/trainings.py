@@ -10,8 +10,8 @@ from typing import Any
 from .. import version
 from ..run.shared_training import Training
 from ..training.loop import Scores
-from .database import transaction
-from .kept import checksum, is_whole
+from .database import checksum, transaction
+from .result_rows import is_whole
 
 
 class StoreShelf:

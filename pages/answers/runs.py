@@ -14,7 +14,7 @@ from engine.scenario.keys import Fidelity, key
 from engine.scenario.scenario import Scenario
 from engine.service import service
 from engine.service.stopped_runs import StoppedRunFile
-from engine.store import database, kept, requests
+from engine.store import database, requests, result_rows
 from engine.store import status as store_status
 from engine.store.status import RequestStatus
 from pages.answers import data_file
@@ -46,7 +46,7 @@ def stopped_progress(scenario: Scenario) -> tuple[Progress | None, int | None]:
 
 def results(scenarios: Scenarios, run_kind: Fidelity) -> list[Result | None]:
     """Return the finished results in the order of the scenarios, None for each unfinished one."""
-    return [result for _, result in kept.stored_results(STORE, scenarios, run_kind)]
+    return [result for _, result in result_rows.stored_results(STORE, scenarios, run_kind)]
 
 
 def start(
@@ -90,7 +90,7 @@ def draw_while_running(scenarios: Scenarios, run_kind: Fidelity, draw: Callable[
     """
 
     def runs(status: RequestStatus | None) -> bool:
-        return status is not None and (not status.ended or bool(status.running))
+        return status is not None and (not status.is_ended or bool(status.running))
 
     running = runs(request(scenarios, run_kind))
 
@@ -104,7 +104,7 @@ def draw_while_running(scenarios: Scenarios, run_kind: Fidelity, draw: Callable[
         status = request(scenarios, run_kind)
         if running != runs(status):
             st.rerun()
-        if status and not status.ended:
+        if status and not status.is_ended:
             renew_request(status)
         draw(status)
 
@@ -124,9 +124,9 @@ def progress(status: RequestStatus, unit_name: str = "points") -> None:
     `unit_name` is the noun of its points.
     """
     running = [point.progress for point in status.running if point.progress]
-    share = (status.done + sum(point.share for point in running)) / status.total
+    share = (status.finished_points + sum(point.share for point in running)) / status.total
     time_left = "" if status.eta_seconds is None or share < MIN_ETA_SHARE else f", about {duration(status.eta_seconds)} left"
-    points = f"{status.done} of {status.total} {unit_name}, " if status.total > 1 else ""
+    points = f"{status.finished_points} of {status.total} {unit_name}, " if status.total > 1 else ""
     bar, stop = st.columns((6, 1), vertical_alignment="bottom")
     bar.progress(
         min(share, 1.0),
@@ -138,7 +138,9 @@ def progress(status: RequestStatus, unit_name: str = "points") -> None:
 def draw_end_note(status: RequestStatus | None, unit_name: str = "points") -> None:
     """Say why a request ended without all its points, where it did."""
     if status and status.state == "cancelled":
-        kept_so_far = f"after {status.done} of {status.total} {unit_name}, which are kept; running again goes on from there."
+        kept_so_far = (
+            f"after {status.finished_points} of {status.total} {unit_name}, which are kept; running again goes on from there."
+        )
         st.info(f"Cancelled {kept_so_far if status.total > 1 else 'before the end; running again starts from the first batch.'}")
     elif status and (status.state == "failed" or status.failed):
         reason = f"{status.failed} of {status.total} {unit_name} have no result; the table says why." if status.total > 1 else ""

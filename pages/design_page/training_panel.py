@@ -52,7 +52,7 @@ def _go_on(scenario: Scenario) -> None:
     """
     unstruck_scenario: Scenario | None = st.session_state.pop(RUN_STRUCK, None)
     status = runs.request([unstruck_scenario], "full") if unstruck_scenario and unstruck_scenario != scenario else None
-    if unstruck_scenario is None or status is None or status.ended:
+    if unstruck_scenario is None or status is None or status.is_ended:
         return
     training_class = functional_class(scenario)
     same_training = training_class is not None and training_class == functional_class(unstruck_scenario)
@@ -86,7 +86,7 @@ def _start(scenario: Scenario) -> None:
 
 
 def _unfinished(scenario: Scenario, status: RequestStatus | None) -> None:
-    if status is None or status.ended:
+    if status is None or status.is_ended:
         knob_budget, scenario = scenario.run.step_budget_GFLOP, with_larger_budget(scenario)
         if (budget := scenario.run.step_budget_GFLOP) != knob_budget:
             st.caption(f"A step of this model takes more than the step budget; it is raised to {exact(budget)} GFLOP.")
@@ -109,7 +109,7 @@ def _unfinished(scenario: Scenario, status: RequestStatus | None) -> None:
         and trained_scenario
         and not status.running
         and (trains := runs.request([trained_scenario], "full"))
-        and not trains.ended
+        and not trains.is_ended
     ):
         runs.renew_request(trains)
         status = replace(trains, request=status.request)  # the Cancel button stops the run with the fault

@@ -14,7 +14,7 @@ from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import KNOBS
 from engine.service import history
 from engine.service.history import PastRequest
-from engine.store import columns
+from engine.store import metric_columns
 from engine.store.quota import Usage
 from engine.units import GiB
 from pages.ui.numbers import better_direction, duration, label, result_text, unit
@@ -67,7 +67,7 @@ def answer(entries: Sequence[PastRequest], num_requests: int) -> str:
 def fullness(usage: Usage) -> str:
     """Return how full the store is, as a sentence."""
     return (
-        f"The store holds {count(usage.results)} results in {_size_text(usage.used)} of {_size_text(usage.quota)}; "
+        f"The store holds {count(usage.results)} results in {_size_text(usage.used_bytes)} of {_size_text(usage.quota)}; "
         "beyond that, what was used longest ago makes room, but nothing pinned."
     )
 
@@ -98,8 +98,8 @@ def _points_of(store: Path, request: int, state: tuple[float, int, int]) -> pd.D
 
     100,000 points take seconds to read.
     """
-    stored_columns = columns.columns_of_request(store, request)
-    ran_points = np.flatnonzero(stored_columns.state == columns.COMPLETED)
+    stored_columns = metric_columns.columns_of_request(store, request)
+    ran_points = np.flatnonzero(stored_columns.state == metric_columns.COMPLETED)
     knob_values = {
         title(path): np.array(texts, object)[ran_points] for path, texts in history.varied_texts(store, request).items()
     }

@@ -24,9 +24,9 @@ from engine.run import forecast
 from engine.scenario.keys import Fidelity, key
 from engine.scenario.scenario import Scenario
 from engine.schedule.evaluate import RUNS, NotScheduled
-from engine.store import columns, kept, requests
-from engine.store.columns import Columns
+from engine.store import metric_columns, requests, result_rows
 from engine.store.database import open_store, transaction
+from engine.store.metric_columns import Columns
 from engine.store.status import RequestStatus
 from engine.store.status import status as status_of
 from engine.sweep.sweep import Sweep
@@ -100,7 +100,7 @@ def _read_shelf(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> R
     shelf = _shelf(runs.STORE.resolve(), status.request if status else 0, f"{sweep.digest} {mode}")
     with shelf.lock:
         if status is not None:
-            finished_columns = columns.columns_of_request(runs.STORE, status.request, shelf.columns)
+            finished_columns = metric_columns.columns_of_request(runs.STORE, status.request, shelf.columns)
         elif shelf.columns is None or monotonic() - shelf.read_at > REDRAW_SECONDS:
             finished_columns, shelf.read_at = _known_columns(sweep, mode), monotonic()
         else:
@@ -116,8 +116,8 @@ def _known_columns(sweep: Sweep, mode: Fidelity) -> Columns:
     More than MANY points are not looked up.
     """
     if len(sweep) > MANY_POINTS:
-        return Columns({}, np.full(len(sweep), columns.UNFINISHED, np.uint8))
-    return columns.columns_of_keys(runs.STORE, keys(sweep, mode))
+        return Columns({}, np.full(len(sweep), metric_columns.UNFINISHED, np.uint8))
+    return metric_columns.columns_of_keys(runs.STORE, keys(sweep, mode))
 
 
 def estimate_small_sweep(sweep: Sweep, mode: Fidelity) -> bool:
@@ -138,24 +138,28 @@ def _estimated(store: Path, sweep: Sweep) -> None:
     A point in error, such as one without its file, is left to a run.
     """
     shelf, names = _read_shelf(sweep, "estimate", None), keys(sweep, "estimate")
-    unfinished = np.flatnonzero(shelf.columns.state == columns.UNFINISHED).tolist() if shelf.columns else []
+    unfinished = np.flatnonzero(shelf.columns.state == metric_columns.UNFINISHED).tolist() if shelf.columns else []
     rows = []
     for place, estimate in zip(unfinished, results([sweep[place] for place in unfinished], RUNS), strict=True):
         if not isinstance(estimate, NotScheduled):
-            rows.append((names[place], kept.row_text(estimate)))
+            rows.append((names[place], result_rows.row_text(estimate)))
         elif not estimate.error:
-            rows.append((names[place], kept.row_text(unscheduled_result(estimate))))
+            rows.append((names[place], result_rows.row_text(unscheduled_result(estimate))))
     with open_store(store) as database, transaction(database):
-        kept.store_results(database, rows)
+        result_rows.store_results(database, rows)
     shelf.columns = None  # forces a fresh read
 
 
 def missing_points(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> int:
     """Return the number of points that are unfinished, or failed and can be tried again."""
     if status is not None:
-        return status.total - status.done + status.failed
+        return status.total - status.finished_points + status.failed
     finished_columns = _read_shelf(sweep, mode, None).columns
-    return int(np.isin(finished_columns.state, (columns.UNFINISHED, columns.BROKEN)).sum()) if finished_columns else len(sweep)
+    return (
+        int(np.isin(finished_columns.state, (metric_columns.UNFINISHED, metric_columns.BROKEN)).sum())
+        if finished_columns
+        else len(sweep)
+    )
 
 
 def forecast_seconds(sweep: Sweep, mode: Fidelity, point_count: int, cores: int) -> float:
@@ -188,11 +192,11 @@ def draw_and_follow(find: Callable[[], RequestStatus | None], size: int, progres
     that `find` looks up begins or ends.
     """
     first_status = find()
-    running = first_status is not None and not first_status.ended
+    running = first_status is not None and not first_status.is_ended
 
     def tick() -> None:
         request_status = status_of(runs.STORE, first_status.request) if first_status and running else find()
-        if running != (request_status is not None and not request_status.ended):
+        if running != (request_status is not None and not request_status.is_ended):
             st.rerun()
         if request_status and running:
             runs.renew_request(request_status)
@@ -221,6 +225,8 @@ def _with_error_shown(draw: Callable[[], None]) -> Callable[[], None]:
 def draw_progress(request_status: RequestStatus) -> None:
     """Draw a running request's progress with a cancel button, and its rate in points a second."""
     runs.progress(request_status)
-    rate = (request_status.total - request_status.done) / request_status.eta_seconds if request_status.eta_seconds else 0
+    rate = (
+        (request_status.total - request_status.finished_points) / request_status.eta_seconds if request_status.eta_seconds else 0
+    )
     if rate >= 1:
         st.caption(f"{count(rate)} points per second.")

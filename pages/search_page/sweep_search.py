@@ -126,7 +126,7 @@ def _show(sweep: Sweep, answer: SearchAnswer) -> None:
         runs.draw_while_running(
             unfinished,
             "full",
-            lambda status: runs.progress(status) if status and not status.ended else runs.draw_end_note(status),
+            lambda status: runs.progress(status) if status and not status.is_ended else runs.draw_end_note(status),
         )
 
 

@@ -87,7 +87,7 @@ def _draw_runs(points: Mapping[str, Scenario], status: RequestStatus | None) -> 
     scenarios = list(points.values())
     results = {name: result for name, result in zip(points, runs.results(scenarios, "full"), strict=True) if result}
     missing_points = [point for name, point in points.items() if not (name in results and results[name].results)]
-    if missing_points and status and not status.ended:
+    if missing_points and status and not status.is_ended:
         runs.progress(status, UNIT_NAME)
     elif missing_points:
         wait = duration(forecast.sweep_seconds(missing_points, "full", cpu_count()))

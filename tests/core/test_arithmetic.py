@@ -18,7 +18,7 @@ from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.simulate import simulate
-from engine.store import columns, kept, requests
+from engine.store import metric_columns, requests, result_rows
 from engine.store.database import open_store, transaction
 from engine.sweep import links
 from engine.sweep.axes import parse
@@ -76,17 +76,17 @@ def test_a_table_that_was_trained_on_two_kinds_of_processors_says_so(store):
     request = requests.submit(store, runs, "full")
     for kernels, words in ((arithmetic(), ""), (OTHER, f"({' and '.join(sorted((arithmetic(), OTHER)))})")):
         with open_store(store) as connection, transaction(connection):
-            rows = [(key(run, "full"), kept.row_text(replace(simulate(run), arithmetic=kernels))) for run in runs[1:]]
+            rows = [(key(run, "full"), result_rows.row_text(replace(simulate(run), arithmetic=kernels))) for run in runs[1:]]
             connection.execute("DELETE FROM results")
-            kept.store_results(connection, [(key(runs[0], "full"), kept.row_text(simulate(runs[0]))), *rows])
-        note = sweep_table.finished_table(pd.DataFrame(index=range(3)), columns.columns_of_request(store, request)).attrs[
+            result_rows.store_results(connection, [(key(runs[0], "full"), result_rows.row_text(simulate(runs[0]))), *rows])
+        note = sweep_table.finished_table(pd.DataFrame(index=range(3)), metric_columns.columns_of_request(store, request)).attrs[
             sweep_table.NOTE
         ]
         assert words in note and bool(note) == bool(words)
         found = sweep_tables.survey(
             Sweep(runs[0], (parse("data.seed=1,2"),)),
             "full",
-            lambda asked: (result for _, result in kept.stored_results(store, asked, "full")),
+            lambda asked: (result for _, result in result_rows.stored_results(store, asked, "full")),
             SweepQuestions(),
         )
         assert found.kernels == {arithmetic(), kernels}

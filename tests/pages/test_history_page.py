@@ -13,7 +13,7 @@ from engine.results.result import Result
 from engine.scenario.keys import key
 from engine.scenario.scenario import with_values
 from engine.service import computations, history
-from engine.store import kept, requests
+from engine.store import requests, result_rows
 from engine.store.database import DEFAULT, open_store
 from engine.sweep import links
 from engine.sweep.axes import parse
@@ -36,7 +36,7 @@ def asked(seeds: range, finished: int | None = None, title: str = "") -> int:
             result = Result(
                 scenario(seed), ran=True, outcome="It completed.", results={STEP: float(seed), "AUC": 0.5 + seed / 100}
             )
-            computations.close_claims(store, [(name, "kept", kept.row_text(result))])
+            computations.close_claims(store, [(name, "kept", result_rows.row_text(result))])
         requests.end_requests(store)
     return request
 
@@ -186,7 +186,7 @@ def test_a_request_shows_what_it_holds_of_a_knob_that_only_another_one_varies() 
     with open_store(DEFAULT) as store:
         for number, point in enumerate(swept):
             result = Result(point, ran=True, outcome="It completed.", results={STEP: number + 1.0, "AUC": 0.5})
-            kept.store_results(store, [(key(point, "estimate"), kept.row_text(result))])
+            result_rows.store_results(store, [(key(point, "estimate"), result_rows.row_text(result))])
     frame = history_tables.points(DEFAULT, history.past_requests(DEFAULT))
     rows = frame[["Request", "Data seed", "Batch size [samples]"]].itertuples(index=False, name=None)
     held = scenario(5).data.batch_size
@@ -203,7 +203,7 @@ def test_points_of_all_requests_stand_in_one_table_and_late_ones_join_them() -> 
     assert sorted(frame["Data seed"]) == sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16]
     late = Result(scenario(19), ran=True, outcome="It completed.", results={STEP: 19.0, "AUC": 0.7})
     with open_store(DEFAULT) as store:
-        kept.store_results(store, [(key(scenario(19), "estimate"), kept.row_text(late))])
+        result_rows.store_results(store, [(key(scenario(19), "estimate"), result_rows.row_text(late))])
     frame = history_tables.points(DEFAULT, history.past_requests(DEFAULT))
     assert sorted(frame[STEP]) == [10, 11, 12, 12, 13, 13, 14, 15, 16, 19]
 
@@ -211,9 +211,9 @@ def test_points_of_all_requests_stand_in_one_table_and_late_ones_join_them() -> 
 def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkeypatch: pytest.MonkeyPatch) -> None:
     request = asked(range(1, 4))
     (entry,) = history.past_requests(DEFAULT)
-    results = [result for _, result in kept.stored_results(DEFAULT, scenarios(range(1, 4)), "estimate") if result]
+    results = [result for _, result in result_rows.stored_results(DEFAULT, scenarios(range(1, 4)), "estimate") if result]
     assert history_panel._csv_text([entry], "estimate") == csv_table.csv_text(results, "estimate")
-    assert history_panel._json_lines([entry]).splitlines() == [kept.result_text(result) for result in results]
+    assert history_panel._json_lines([entry]).splitlines() == [result_rows.result_text(result) for result in results]
     monkeypatch.setattr(history_panel, "MOST_WHOLE", 2)
     short = list(csv.DictReader(io.StringIO(history_panel._csv_text([entry], "estimate"))))
     assert [(row["Request"], row["Data seed"], row[STEP]) for row in short] == [

@@ -12,7 +12,7 @@ from engine.scenario import keys
 from engine.scenario.presets import DEFAULT, preset
 from engine.scenario.scenario import GROUPS, KNOBS, with_values
 from engine.simulate import simulate
-from engine.store import kept
+from engine.store import result_rows
 from engine.store.database import DEFAULT as STORE
 from engine.store.database import open_store as opened_store
 from engine.sweep import links
@@ -283,7 +283,7 @@ def keep(result, how="full"):
 def keep_all(results, how):
     """Put several there."""
     with opened_store(STORE) as store:
-        kept.store_results(store, [(keys.key(result.scenario, how), kept.row_text(result)) for result in results])
+        result_rows.store_results(store, [(keys.key(result.scenario, how), result_rows.row_text(result)) for result in results])
 
 
 def notes(app):

@@ -26,7 +26,7 @@ from engine.results.result import from_json
 from engine.scenario.keys import key
 from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
-from engine.store.kept import row_text
+from engine.store.result_rows import row_text
 from engine.sweep.axes import parse
 from engine.sweep.links import MOST_CHARACTERS, link, open_link
 from engine.sweep.questions import LinkQuestions

@@ -18,7 +18,7 @@ from engine.scenario.keys import key
 from engine.scenario.machine import PARTS, MachineKnobs
 from engine.scenario.presets import preset, preset_names
 from engine.scenario.scenario import KNOBS, Scenario, with_values
-from engine.store import kept, requests
+from engine.store import requests, result_rows
 from tests import ROOT
 from tests.parts.conftest import BUILT_IN, shipped
 
@@ -146,7 +146,7 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
         use.look_at_folder()
         scenario = with_values(base, OWN)
         service.serve(store, 1, 0, request=requests.submit(store, [scenario], "estimate"))
-        ((_, found),) = kept.stored_results(store, [scenario], "estimate")
+        ((_, found),) = result_rows.stored_results(store, [scenario], "estimate")
         return found.results[STEP]
 
     first = computed()

@@ -12,9 +12,9 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.service import computations, dispatch, worker
 from engine.service.queue import LiveRequest, OpenPoint, live_requests, open_points
 from engine.simulate import simulate
-from engine.store import kept, requests
+from engine.store import requests, result_rows
 from engine.store.database import open_store
-from engine.store.kept import result_text
+from engine.store.result_rows import result_text
 from tests.machines import TINY
 
 CALM = with_values(TINY, {"run.training": False, "run.batches": 6})
@@ -54,7 +54,7 @@ def test_a_worker_runs_its_chunk_together_and_keeps_to_the_byte_what_each_point_
     assert worker.compute_chunk(chunk) == worker.ChunkAnswer(chunk.keys)
     refused = [point.changes for point in chunk.points if point.key == key(REFUSED, "full")]
     assert by_themselves == [chunk.points[0].changes, *refused], "the first is looked at to see how long one takes"
-    found = [result for _, result in kept.stored_results(path, asked, "full")]
+    found = [result for _, result in result_rows.stored_results(path, asked, "full")]
     for one, scenario in zip(found, asked, strict=True):
         assert one.outcome == alone(scenario) if scenario == REFUSED else result_text(one) == alone(scenario)
     assert found[0].breakdown and found[0].devices and found[0].timeline and found[0].ledger
@@ -73,7 +73,7 @@ def test_who_is_still_waited_for_goes_on_when_the_others_of_its_chunk_are_cancel
         ended = worker.point_endings(chunk, chunk.keys, watcher)
     assert told[0].startswith("counted rows of batch 0")
     assert {name: how for name, how, _ in ended} == {name: "kept" if name in wanted else "cancelled" for name in chunk.keys}
-    assert [kept.complete_text(text) for name, _, text in ended if name in wanted] == [alone(POINTS[3])]
+    assert [result_rows.complete_text(text) for name, _, text in ended if name in wanted] == [alone(POINTS[3])]
 
 
 @pytest.mark.parametrize(("pace", "reached"), [(1.0, 1), (0.2, 3), (0.05, 7), (0.01, 31), (0.001, 64)])

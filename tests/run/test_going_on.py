@@ -13,7 +13,7 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.scenario.storage import OPTIMIZERS
 from engine.service.stopped_runs import StoppedRunFile
 from engine.simulate import simulate
-from engine.store.kept import result_text
+from engine.store.result_rows import result_text
 from tests.machines import scenario
 from tests.workload.readers import made_up_criteo
 

@@ -18,7 +18,7 @@ from engine.scenario.presets import preset
 from engine.scenario.scenario import with_values
 from engine.schedule.machine import machine_of, settle
 from engine.simulate import simulate
-from engine.store.kept import result_text
+from engine.store.result_rows import result_text
 from engine.training.loop import Scores
 from tests.caches.reference_caches import followed
 from tests.cases import each

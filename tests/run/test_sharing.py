@@ -15,7 +15,7 @@ from engine.run.shared_training import READ_GROUPS, Training, functional_class
 from engine.scenario.scenario import KNOBS, Scenario, values, with_values
 from engine.schedule.machine import schedule
 from engine.simulate import simulate
-from engine.store.kept import result_text
+from engine.store.result_rows import result_text
 from engine.store.trainings import training_from_text, training_text
 from engine.training import loop
 from tests.cases import each, examples

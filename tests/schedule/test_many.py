@@ -21,7 +21,7 @@ from engine.schedule.kernels import totals
 from engine.schedule.machine import expected_timeline, machine_of, run_timeline, settle
 from engine.service import worker
 from engine.service.queue import live_requests, open_points
-from engine.store import kept, requests
+from engine.store import requests, result_rows
 from engine.store.database import open_store
 from tests.cases import each, examples
 from tests.machines import TINY, every_machine
@@ -98,7 +98,7 @@ def test_a_worker_estimates_its_chunk_together_and_each_point_ends_in_its_own_wa
     ended = worker.compute_chunk(worker.Chunk(str(path), turn, points))
     changes = {point.key: point.changes for point in points}
     assert (ended.trouble, computed_alone) == ("", [changes[key(REFUSED, "estimate")]])
-    found = [result for _, result in kept.stored_results(path, asked, "estimate")]
+    found = [result for _, result in result_rows.stored_results(path, asked, "estimate")]
     assert [told(one)[:2] for one in found] == [anew(one)[:2] for one in asked]
     assert "looks rows up after the update" in found[5].outcome
     assert "cannot hold" in found[6].outcome and not any(one.timeline or one.breakdown for one in found)

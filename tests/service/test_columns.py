@@ -8,7 +8,7 @@ from engine.errors import BadInput
 from engine.results.result import Result
 from engine.scenario.keys import key
 from engine.service import computations
-from engine.store import columns, kept, requests, status
+from engine.store import metric_columns, requests, result_rows, status
 from engine.store.database import open_store, transaction
 from tests import service_fakes as fakes
 
@@ -21,7 +21,7 @@ def keep(store, *seeds, ran=True):
         for scenario in fakes.scenarios(seeds):
             results = {"Step time [ms]": scenario.data.seed / 7, "AUC": None, 'Made up "x" [s]': scenario.data.seed}
             result = Result(scenario, ran, "It ran." if ran else 'It says "ran":true, but does not fit.', results if ran else {})
-            kept.store_results(connection, [(key(scenario, "full"), kept.row_text(result))])
+            result_rows.store_results(connection, [(key(scenario, "full"), result_rows.row_text(result))])
 
 
 def step_times(found):
@@ -31,8 +31,10 @@ def step_times(found):
 def test_columns_hold_what_reading_one_by_one_gives(store):
     request = requests.submit(store, SCENARIOS, "full")
     keep(store, 2, 3, 7)
-    found = columns.columns_of_request(store, request)
-    one_by_one = [result and result.results["Step time [ms]"] for _, result in kept.stored_results(store, SCENARIOS, "full")]
+    found = metric_columns.columns_of_request(store, request)
+    one_by_one = [
+        result and result.results["Step time [ms]"] for _, result in result_rows.stored_results(store, SCENARIOS, "full")
+    ]
     assert step_times(found) == one_by_one == [None, 2 / 7, 3 / 7, None, None, None, 1.0]
     assert set(found.metrics) == {"Step time [ms]", 'Made up "x" [s]'} and fakes.num_finished(found) == 3
 
@@ -40,25 +42,27 @@ def test_columns_hold_what_reading_one_by_one_gives(store):
 def test_a_running_request_is_followed_by_its_new_rows_alone(store, monkeypatch):
     request = requests.submit(store, SCENARIOS, "full")
     keep(store, 1, 2)
-    first = columns.columns_of_request(store, request)
+    first = metric_columns.columns_of_request(store, request)
     keep(store, 5, 99)
     parsed = []
     monkeypatch.setattr(
-        columns, "_parse_results", lambda texts, real=columns._parse_results: parsed.append(len(texts)) or real(texts)
+        metric_columns,
+        "_parse_results",
+        lambda texts, real=metric_columns._parse_results: parsed.append(len(texts)) or real(texts),
     )
-    second = columns.columns_of_request(store, request, first)
-    assert parsed == [1] and step_times(second) == step_times(columns.columns_of_request(store, request))
+    second = metric_columns.columns_of_request(store, request, first)
+    assert parsed == [1] and step_times(second) == step_times(metric_columns.columns_of_request(store, request))
     assert step_times(first) == [1 / 7, 2 / 7, None, None, None, None, None], "a value that was handed out never changes"
 
 
 def test_rows_that_take_the_place_of_deleted_ones_are_seen(store):
     request = requests.submit(store, SCENARIOS, "full")
     keep(store, 1, 2)
-    first = columns.columns_of_request(store, request)
+    first = metric_columns.columns_of_request(store, request)
     with open_store(store) as connection:
         connection.execute("DELETE FROM results WHERE key = ?", (key(SCENARIOS[1], "full"),))
     keep(store, 4)
-    second = columns.columns_of_request(store, request, first)
+    second = metric_columns.columns_of_request(store, request, first)
     assert step_times(second) == [1 / 7, None, None, 4 / 7, None, None, None]
 
 
@@ -69,14 +73,19 @@ def test_a_point_that_cannot_run_says_why_and_one_without_a_result_can_be_tried_
     with open_store(store) as connection:
         (mine,) = computations.claim_points(connection, request, [key(SCENARIOS[2], "full")])
         computations.close_claims(connection, [(mine, "failed", "It broke.")])
-    found = columns.columns_of_request(store, request)
-    assert list(found.state) == [columns.COMPLETED, columns.REFUSED, columns.BROKEN, *[columns.UNFINISHED] * 4]
+    found = metric_columns.columns_of_request(store, request)
+    assert list(found.state) == [
+        metric_columns.COMPLETED,
+        metric_columns.REFUSED,
+        metric_columns.BROKEN,
+        *[metric_columns.UNFINISHED] * 4,
+    ]
     assert found.reasons == {1: 'It says "ran":true, but does not fit.', 2: "It broke."}
     again = requests.submit(store, SCENARIOS, "full")
     assert (
-        columns.columns_of_request(store, again).state[2]
-        == columns.columns_of_request(store, request, found).state[2]
-        == columns.UNFINISHED
+        metric_columns.columns_of_request(store, again).state[2]
+        == metric_columns.columns_of_request(store, request, found).state[2]
+        == metric_columns.UNFINISHED
     )
 
 
@@ -87,19 +96,19 @@ def test_a_damaged_row_goes_and_counts_as_unfinished(store):
         connection.execute(
             "UPDATE results SET result = replace(result, '0.14', '9.14') WHERE key = ?", (key(SCENARIOS[0], "full"),)
         )
-    assert step_times(columns.columns_of_request(store, request)) == [None, 2 / 7, None, None, None, None, None]
+    assert step_times(metric_columns.columns_of_request(store, request)) == [None, 2 / 7, None, None, None, None, None]
     assert fakes.ask(store, "SELECT count(*) FROM results") == [(1,)]
-    assert status.status(store, request).done == 1
+    assert status.status(store, request).finished_points == 1
 
 
 def test_a_request_that_the_store_does_not_know_is_refused(store):
     with pytest.raises(BadInput, match="request=3 is not in"):
-        columns.columns_of_request(store, 3)
+        metric_columns.columns_of_request(store, 3)
 
 
 def test_points_that_nobody_asked_for_together_are_found_by_their_keys(store):
     keep(store, 6, 2)
-    found = columns.columns_of_keys(store, [key(scenario, "full") for scenario in SCENARIOS])
+    found = metric_columns.columns_of_keys(store, [key(scenario, "full") for scenario in SCENARIOS])
     assert step_times(found) == [None, 2 / 7, None, None, None, 6 / 7, None] and fakes.num_finished(found) == 2
 
 

@@ -19,7 +19,7 @@ from engine.service import history, service
 from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk, compute_chunk
 from engine.simulate import simulate
-from engine.store import columns, kept, quota, requests, status, trainings
+from engine.store import metric_columns, quota, requests, result_rows, status, trainings
 from engine.store import owner as ownership
 from engine.store.database import open_store
 from engine.store.trainings import StoreShelf, Training
@@ -69,9 +69,9 @@ def test_a_service_of_other_code_hands_over_at_once_and_leaves_no_wrong_number(s
         until(lambda: store.exists() and ownership.is_owned(store))
         until(lambda: ask(store, "SELECT 1 FROM sqlite_master WHERE name = 'results'"))
         request = requests.submit(store, points, "estimate")
-        until(lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).ended, 60.0)  # as a page waits
+        until(lambda: service.ensure_service(store, 1, 1.0) or status.status(store, request).is_ended, 60.0)  # as a page waits
         right = [estimate(point).results for point in points]
-        assert [result and result.results for _, result in kept.stored_results(store, points, "estimate")] == right
+        assert [result and result.results for _, result in result_rows.stored_results(store, points, "estimate")] == right
         theirs.wait(HANDOVER_SECONDS)
     assert set(ask(store, "SELECT code FROM results")) == {(version.CODE,)}
 
@@ -123,13 +123,17 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
     assert (entry.request, entry.state, entry.num_points, entry.num_results, entry.num_failures) == (theirs, "done", 3, 0, 0)
     assert kept_result(store, points[0], "estimate") is None
     assert [*history.results(store, theirs), *history.result_lines(store, theirs)] == []
-    assert num_finished(columns.columns_of_request(store, theirs)) == num_finished(columns.columns_of_keys(store, names)) == 0
+    assert (
+        num_finished(metric_columns.columns_of_request(store, theirs))
+        == num_finished(metric_columns.columns_of_keys(store, names))
+        == 0
+    )
     assert requests.newest_request(store, names) is requests.newest_by_link(store, link, "estimate") is None
     assert quota.usage(store).results == history.freed_results(store, [theirs]) == 3
     more = ran(store, (*points[:1], scenario(9)))
     assert (
-        num_finished(columns.columns_of_request(store, theirs)) == 0
-        and num_finished(columns.columns_of_request(store, more)) == 2
+        num_finished(metric_columns.columns_of_request(store, theirs)) == 0
+        and num_finished(metric_columns.columns_of_request(store, more)) == 2
     )
     assert (
         ran(store, points, link=link)
@@ -138,8 +142,8 @@ def test_rows_of_other_code_are_absent_everywhere_count_as_used_space_and_are_re
         == requests.newest_by_link(store, link, "estimate")
     )
     assert (
-        num_finished(columns.columns_of_request(store, theirs))
-        == num_finished(columns.columns_of_keys(store, names))
+        num_finished(metric_columns.columns_of_request(store, theirs))
+        == num_finished(metric_columns.columns_of_keys(store, names))
         == history.past_requests(store)[0].num_results
         == 3
     )
@@ -214,7 +218,7 @@ def test_a_point_of_generated_data_is_not_computed_from_the_file_of_its_neighbou
         (turn,) = live_requests(connection, {})
         points = tuple(open_points(connection, request, -1, 99))
     assert [compute_chunk(Chunk(str(store), turn, (point,))).trouble for point in points] == ["", ""]
-    generated, recorded = [result for _, result in kept.stored_results(store, asked, "full")]
+    generated, recorded = [result for _, result in result_rows.stored_results(store, asked, "full")]
     assert generated.results == simulate(plain).results != recorded.results
     assert recorded.results == simulate(asked[1], file).results
 

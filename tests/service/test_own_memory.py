@@ -16,7 +16,7 @@ from engine.errors import CannotRun, NoRoom
 from engine.scenario.scenario import with_values
 from engine.service import service, worker
 from engine.service.queue import LiveRequest
-from engine.store import kept, requests, status
+from engine.store import requests, result_rows, status
 from engine.workload.batch import recent
 from tests import ROOT
 from tests.machines import TINY
@@ -67,7 +67,7 @@ def test_a_point_that_asks_for_too_much_fails_with_the_remedy_and_no_result_is_k
     service.serve(store, 1, 0.0, COMPUTE)
     (failure,) = status.failures(store, request)
     assert failure.sentence == process.TOO_LARGE and "data.batch_size" in failure.sentence and not failure.bug
-    assert [found.ran for _, found in kept.stored_results(store, points, "estimate") if found] == [True, False, True]
+    assert [found.ran for _, found in result_rows.stored_results(store, points, "estimate") if found] == [True, False, True]
     assert ask(store, "SELECT count(*) FROM results") == [(2,)]
 
 
@@ -116,7 +116,7 @@ def test_workers_that_cannot_start_are_a_sentence_and_nothing_is_lost(store: Pat
             service.serve(store, 1, 0.0, COMPUTE)
     assert not ask(store, "SELECT 1 FROM claims") and status.status(store, request).state == "queued"
     service.serve(store, 1, 0.0, COMPUTE)
-    assert status.status(store, request).done == 3
+    assert status.status(store, request).finished_points == 3
 
 
 @pytest.mark.parametrize("call", ["subprocess.run", "pathlib.Path.open"])

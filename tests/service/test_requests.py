@@ -84,7 +84,7 @@ def test_what_is_asked_for_again_is_the_same_request_and_another_sessions_stays_
     assert (status.status(store, first).state, status.status(store, other).state) == ("queued", "cancelled")
     serve(store)
     assert requests.submit(store, asked, "estimate", session="a third") == other
-    assert (status.status(store, other).state, status.status(store, other).done) == ("done", 3)
+    assert (status.status(store, other).state, status.status(store, other).finished_points) == ("done", 3)
     assert ask(store, "SELECT count(*) FROM points") == [(6,)]
     assert ask(store, "SELECT count(*) FROM claims") == [(2,)]
 
@@ -95,7 +95,7 @@ def test_a_request_whose_results_are_gone_is_computed_again_under_its_number(sto
     serve(store)
     ask(store, "DELETE FROM results WHERE key = ?", key(scenario(1), "estimate"))
     assert requests.submit(store, scenarios([1, 2]), "estimate") == request
-    assert (status.status(store, request).state, status.status(store, request).done) == ("queued", 1)
+    assert (status.status(store, request).state, status.status(store, request).finished_points) == ("queued", 1)
     serve(store)
     assert status.status(store, request).state == "done"
 

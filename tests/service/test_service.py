@@ -13,8 +13,8 @@ from engine.errors import BadInput, CannotRun
 from engine.results.csv_table import csv_text
 from engine.scenario.keys import key
 from engine.service import service
-from engine.store import kept, requests, status
 from engine.store import owner as ownership
+from engine.store import requests, result_rows, status
 from tests import kill_storm
 from tests.kill_storm import VICTIMS, Storm, storm
 from tests.service_fakes import (
@@ -65,7 +65,7 @@ def test_a_killed_worker_and_a_killed_owner_lose_and_repeat_nothing_and_the_tabl
     kept_before = finished(store)
     assert 4 <= kept_before < len(SEEDS)
     with owner(store):
-        until(lambda: status.status(store, request).ended)
+        until(lambda: status.status(store, request).is_ended)
     assert status.status(store, request).state == "done"
     assert never_begun_once_finished(store)
     assert ask(store, "SELECT count(*) FROM claims WHERE ending = 'kept'") == [(len(SEEDS),)]
@@ -133,7 +133,7 @@ def test_a_point_that_kills_its_worker_three_times_fails_with_a_sentence_and_the
     request = requests.submit(store, scenarios([1, KILLER, 2, 3], 0.2), "full")
     serve(store)
     found = status.status(store, request)
-    assert (found.state, found.done, found.failed) == ("done", 4, 1)
+    assert (found.state, found.finished_points, found.failed) == ("done", 4, 1)
     (failure,) = status.failures(store, request)
     assert failure.bug and "3 times" in failure.sentence and failure.key == key(scenario(KILLER, 0.2), "full")
     assert ask(store, "SELECT count(*) FROM claims WHERE key = ? AND ending = 'died'", failure.key) == [(3,)]
@@ -144,16 +144,16 @@ def test_refusals_and_bugs_end_as_rows_with_a_sentence_and_are_tried_again_when_
     asked = scenarios([1, REFUSED, BUGGY, TOO_BIG])
     request = requests.submit(store, asked, "estimate")
     serve(store)
-    found = [result for _, result in kept.stored_results(store, asked, "estimate")]
+    found = [result for _, result in result_rows.stored_results(store, asked, "estimate")]
     assert [result and result.ran for result in found] == [True, False, False, False]
     assert [failure.bug for failure in status.failures(store, request)] == [False, True]
     assert found[1] and found[1].outcome == "run.batches=1 is made up to be refused; choose 2."
     assert found[2] and found[2].outcome.startswith("ZeroDivisionError: made up.")
     assert found[3] and found[3].outcome == "It does not fit; take less."
     again = requests.submit(store, asked, "estimate")
-    assert status.status(store, again).done == 2
+    assert status.status(store, again).finished_points == 2
     serve(store)
-    assert status.status(store, again).ended
+    assert status.status(store, again).is_ended
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_status_tells_progress_and_time_left_to_all_who_wait_for_the_same_point(
         until(lambda: any(p.progress and p.progress.share > 0.3 for p in status.status(store, asked[0]).running))
         for request in asked:
             found = status.status(store, request)
-            assert (found.state, found.done, found.total) == ("running", 0, 1)
+            assert (found.state, found.finished_points, found.total) == ("running", 0, 1)
             (point,) = found.running
             assert point.key == key(scenario(1, 3.0), "full") and point.progress
             pace = point.seconds / point.progress.share  # how long the whole point takes

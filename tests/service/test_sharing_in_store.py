@@ -15,9 +15,9 @@ from engine.scenario.scenario import Scenario, with_values
 from engine.service.dispatch import Dispatcher
 from engine.service.worker import COMPUTE, Chunk, ChunkAnswer, compute_chunk
 from engine.simulate import simulate
-from engine.store import kept, requests, status
+from engine.store import requests, result_rows, status
 from engine.store.database import open_store
-from engine.store.kept import row_text
+from engine.store.result_rows import row_text
 from engine.store.status import seconds_left
 from engine.store.trainings import StoreShelf, load_training
 from tests.service_fakes import REFUSED, ask, scenario
@@ -87,7 +87,7 @@ def test_where_a_worker_or_the_owner_died_over_the_first_point_it_is_trained_aga
     for chunk in rest:
         again.note_answer(compute_chunk(chunk))
     assert status.status(store, request).state == "running" and given(again) == []
-    assert status.status(store, request).done == 3
+    assert status.status(store, request).finished_points == 3
 
 
 def test_where_the_first_point_is_cancelled_the_class_s_next_one_trains(store: Path, feed: Dispatcher) -> None:
@@ -110,7 +110,7 @@ def test_a_class_whose_points_are_all_refused_ends(store: Path, feed: Dispatcher
 
 def leave_nothing(store: Path, feed: Dispatcher, chunk: Chunk) -> None:
     with open_store(store) as connection:
-        kept.store_results(connection, [(chunk.points[0].key, "{}")])
+        result_rows.store_results(connection, [(chunk.points[0].key, "{}")])
     feed.note_answer(ChunkAnswer(chunk.keys))
 
 
@@ -168,7 +168,7 @@ def test_a_sweep_with_and_without_sharing_is_the_same_table_to_the_byte(store: P
             while chunks := given(feed):
                 for chunk in chunks:
                     feed.note_answer(compute_chunk(chunk))
-        tables.append(csv_text([one for _, one in kept.stored_results(path, asked, "full") if one], "full"))
+        tables.append(csv_text([one for _, one in result_rows.stored_results(path, asked, "full") if one], "full"))
     assert tables[0] == tables[1] and tables[0].count("completed without a fault") == len(asked)
     assert len(trainings(store)) == 2 and trainings(tmp_path / "alone.sqlite") == []
     alone = [row_text(simulate(one)) for one in asked]

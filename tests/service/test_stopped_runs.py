@@ -25,7 +25,7 @@ from engine.service.worker import COMPUTE, Chunk, compute_chunk
 from engine.simulate import simulate
 from engine.store import requests, status
 from engine.store.database import open_store
-from engine.store.kept import result_text, stored_results
+from engine.store.result_rows import result_text, stored_results
 from tests import ROOT
 from tests.machines import scenario
 from tests.training.training_models import state_bytes

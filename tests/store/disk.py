@@ -6,8 +6,6 @@ The store's code runs unchanged on it. It needs the SQLite library that Python i
 import _sqlite3
 import ctypes
 import errno
-import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
@@ -134,41 +132,6 @@ def watched(*there: Path) -> Iterator[Disk]:
     finally:
         library.sqlite3_vfs_register(address, 1)
         library.sqlite3_vfs_unregister(ctypes.byref(vfs))
-
-
-@contextmanager
-def names_watched(disk: Disk) -> Iterator[None]:
-    """Note also what Python's own calls do within the block: link, rename, replace, unlink and sync."""
-    own = {name: getattr(os, name) for name in ("link", "rename", "replace", "unlink", "fsync")}
-
-    def link(old: Any, new: Any) -> None:
-        own["link"](old, new)
-        disk.numbers[str(new)] = disk.numbers[str(old)]
-        disk.ops.append(Op(LINK, disk.numbers[str(new)], name=str(new)))
-
-    def rename(old: Any, new: Any) -> None:
-        own["replace"](old, new)
-        disk.numbers[str(new)] = disk.numbers.pop(str(old))
-        disk.ops.append(Op(RENAME, name=str(old), data=str(new).encode()))
-
-    def unlink(path: Any) -> None:
-        own["unlink"](path)
-        if disk.numbers.pop(str(path), 0):
-            disk.ops.append(Op(UNLINK, name=str(path)))
-
-    def fsync(file: int) -> None:
-        own["fsync"](file)
-        folder = stat.S_ISDIR(os.fstat(file).st_mode)
-        disk.ops.append(Op(SYNC_FOLDER) if folder else Op(SYNC, disk.numbers[os.readlink(f"/proc/self/fd/{file}")]))
-
-    noted = {"link": link, "rename": rename, "replace": rename, "unlink": unlink, "fsync": fsync}
-    try:
-        for name, call in noted.items():
-            setattr(os, name, call)
-        yield
-    finally:
-        for name, call in own.items():
-            setattr(os, name, call)
 
 
 class _Through:

@@ -13,7 +13,7 @@ from engine.results.result import Result
 from engine.run.progress import Progress
 from engine.scenario.keys import key
 from engine.service import computations, history, queue
-from engine.store import kept, quota, requests
+from engine.store import quota, requests, result_rows
 from engine.store.database import open_store
 from tests.service_fakes import scenario, scenarios
 
@@ -37,7 +37,9 @@ def digest(store: Connection) -> str:
 def answer(seed: int) -> str:
     """The text of a finished point's result."""
     training = tuple({"Batch": batch, "Loss": seed / (batch + 3)} for batch in range(seed % 7 * 6))
-    return kept.row_text(Result(scenario(seed), ran=True, outcome="It completed.", results={"AUC": seed / 7}, training=training))
+    return result_rows.row_text(
+        Result(scenario(seed), ran=True, outcome="It completed.", results={"AUC": seed / 7}, training=training)
+    )
 
 
 class Day:
@@ -103,7 +105,7 @@ def noon(day: Day) -> None:
     day.compute(day.other, second, [49], "failed")
     day.owner.execute("UPDATE results SET result = '{' WHERE key = ?", (key(scenario(10), "full"),))
     day.acknowledged()
-    assert kept.load_result(day.one, key(scenario(10), "full")) is None
+    assert result_rows.load_result(day.one, key(scenario(10), "full")) is None
     day.acknowledged()
 
 

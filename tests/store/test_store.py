@@ -13,9 +13,8 @@ from engine.scenario.keys import key
 from engine.scenario.scenario import Scenario, values, with_values
 from engine.service import computations
 from engine.service.worker import _scenario, _with_changes
-from engine.store import kept, requests, status
+from engine.store import requests, result_rows, status
 from engine.store.database import open_store, transaction
-from engine.store.soundness import write_seal
 from tests import strategies
 from tests.service_fakes import ask, kept_result, scenario, scenarios
 
@@ -24,7 +23,7 @@ def put(path: Path, asked: Scenario, value: float = 1.5) -> str:
     name = key(asked, "full")
     result = Result(asked, ran=True, outcome="It completed.", results={"AUC": value}, training=({"Batch": 1, "Loss": 0.1},))
     with open_store(path) as store:
-        kept.store_results(store, [(name, kept.row_text(result))])
+        result_rows.store_results(store, [(name, result_rows.row_text(result))])
     return name
 
 
@@ -36,14 +35,18 @@ def test_a_result_reads_back_equal(path: Path) -> None:
     assert found.scenario == asked and found.training == ({"Batch": 1, "Loss": 0.1},)
     assert kept_result(path, asked, "estimate") is None
     with open_store(path) as store:
-        assert kept.load_result(store, key(asked, "full")) == found
+        assert result_rows.load_result(store, key(asked, "full")) == found
 
 
 @given(one=strategies.scenarios)
 def test_a_row_names_only_knobs_that_differ_and_is_completed_to_the_byte(one: Scenario) -> None:
     result = Result(one, ran=True, outcome="It completed.", results={"AUC": 0.5}, training=({"Batch": 1, "Loss": 0.1},))
-    text = kept.row_text(result)
-    assert kept.complete_text(text) == kept.complete_text(kept.result_text(result)) == kept.result_text(result)
+    text = result_rows.row_text(result)
+    assert (
+        result_rows.complete_text(text)
+        == result_rows.complete_text(result_rows.result_text(result))
+        == result_rows.result_text(result)
+    )
     assert from_json(json.loads(text)) == result
     whole = one.model.name != Scenario().model.name
     assert all(value != values(Scenario())[path] or (whole and path.startswith("model.")) for path, value in differs(text))
@@ -69,7 +72,7 @@ def test_a_damaged_row_goes_and_is_computed_anew(path: Path, damage: str) -> Non
     assert kept_result(path, scenario(3), "full") is None
     assert ask(path, "SELECT key FROM results") == []
     again = requests.submit(path, [scenario(3)], "full")
-    assert status.status(path, again).done == 0
+    assert status.status(path, again).finished_points == 0
 
 
 def test_a_row_moved_under_another_key_is_not_believed(path: Path) -> None:
@@ -108,8 +111,8 @@ def test_a_database_of_another_program_is_refused(path: Path) -> None:
 def test_a_newer_store_is_refused(path: Path) -> None:
     with open_store(path) as store:
         store.execute("PRAGMA user_version = 99")
-        write_seal(store)
-    with pytest.raises(BadFile, match=r"newer Emberpool .store format 99, this one reads 4.*update"):
+        store.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(BadFile, match=r"newer Emberpool .store format 99, this one reads 5.*update"):
         ask(path, "SELECT 1")
 
 

@@ -15,7 +15,7 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.keys import key
 from engine.service import history, service
-from engine.store import kept, quota, requests, status
+from engine.store import quota, requests, result_rows, status
 from engine.store.database import open_store
 from engine.store.owner import AlreadyOwned
 from tests.service_fakes import COMPUTE, computing_here, scenarios
@@ -71,7 +71,7 @@ def life(path: Path, disk: Disk) -> list[str]:
 
 def finished(path: Path) -> set[str]:
     """The keys of the points that have a result which reads back."""
-    return {name for name, result in kept.stored_results(path, scenarios([*SEEDS, 20, 21]), "estimate") if result}
+    return {name for name, result in result_rows.stored_results(path, scenarios([*SEEDS, 20, 21]), "estimate") if result}
 
 
 def tidy(path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from engine.errors import BadFile
 from engine.service import computations, queue
-from engine.store import database, kept
+from engine.store import database, result_rows
 from engine.store.database import open_store
 from tests.store import power_cuts, store_work
 from tests.store.disk import LINK, SYNC, SYNC_FOLDER, WRITE, Op, sqlite, watched
@@ -85,7 +85,7 @@ def _resumed(found: sqlite3.Connection) -> str:
             if computations.claim_points(found, turn.request, [name]) != [name]:
                 return "stuck"
             computations.close_claims(found, [(name, "kept", store_work.answer(1))])
-            if kept.load_result(found, name) is None:
+            if result_rows.load_result(found, name) is None:
                 return "stuck"
     return "whole"
 

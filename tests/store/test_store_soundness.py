@@ -1,9 +1,7 @@
 """Is a damaged record of the store noticed before anything is computed from it, or shown of it?"""
 
-import os
 import re
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
@@ -11,13 +9,14 @@ import pytest
 from engine.errors import BadFile
 from engine.scenario.keys import key
 from engine.service import computations, history, service
-from engine.store import database, requests, schema, status
+from engine.store import database, metric_columns, quota, requests, schema, status
 from engine.store.database import open_store
 from engine.store.owner import own_store
+from engine.store.restoration import restore
 from tests.service_fakes import COMPUTE, ask, scenario, scenarios
 from tests.store.test_store_quota import fill
 
-REMEDY = r"is damaged \(malformed: {} is not as it was written\); python -m engine serve --restore --store .* in its place\.$"
+REMEDY = r"is damaged \(malformed: {} is not as it was written\); python -m engine serve --restore .* can still be read\.$"
 DAMAGES = {
     "a request": ("total = 4", "started = 2.0", "pinned = 1", "title = 'Afore'", "base = zeroblob(3)"),
     "a point": ("changes = replace(changes, '2', '7')", "class = 'a'", "state = 3 WHERE position = 1"),
@@ -52,12 +51,22 @@ def asked(path: Path) -> int:
 
 
 @EACH
-def test_a_store_with_a_damaged_row_is_a_sentence_for_whoever_opens_it(path: Path, asked: int, what: str, change: str) -> None:
-    assert status.status(path, asked).total == 4
+def test_the_service_refuses_a_store_with_a_damaged_row(path: Path, asked: int, what: str, change: str) -> None:
     damaged(path, what, change)
-    for use in (lambda: status.status(path, asked), lambda: history.past_requests(path), lambda: service.serve(path, 1, 0.0)):
-        with pytest.raises(BadFile, match=REMEDY.format(what)):
-            use()
+    with pytest.raises(BadFile, match=REMEDY.format(what)):
+        service.serve(path, 1, 0.0)
+
+
+def test_viewers_show_no_number_or_knob_from_a_damaged_row(path: Path, asked: int) -> None:
+    assert metric_columns.columns_of_request(path, asked).finished == 3
+    damaged(path, "a point", "position = 9 WHERE request = 2 AND position = 1")
+    damaged(path, "a point", "changes = replace(changes, '2', '7') WHERE request = 2 AND position = 2")
+    columns = metric_columns.columns_of_request(path, asked)
+    assert list(columns.state) == [metric_columns.COMPLETED, *[metric_columns.UNFINISHED] * 3]
+    damaged(path, "a request", "base = replace(base, '0.05', '0.06')")
+    for show in (lambda: status.status(path, asked), lambda: history.past_requests(path)):
+        with pytest.raises(BadFile, match=REMEDY.format("a request")):
+            show()
 
 
 @pytest.mark.parametrize(
@@ -66,7 +75,6 @@ def test_a_store_with_a_damaged_row_is_a_sentence_for_whoever_opens_it(path: Pat
 def test_nothing_is_computed_from_what_is_damaged_at_work(path: Path, asked: int, what: str, change: str) -> None:
     with own_store(path):
         damaged(path, what, change)
-        assert status.status(path, asked).total == 4, "whoever owns it has looked at it"
         with pytest.raises(BadFile, match=REMEDY.format(what)), open_store(path) as store:
             computations.claim_points(store, asked, [key(scenario(3), "full")])
         assert ask(path, "SELECT 1 FROM claims WHERE ending IS NULL") == []
@@ -87,41 +95,26 @@ def test_whatever_the_store_itself_changes_stays_believed(path: Path, asked: int
     assert status.status(path, asked).state == "done"
     requests.submit(path, scenarios(range(3, 6)), "full")
     ask(path, "UPDATE points SET class = 'a'")
-    database._CHECKED_STATES.clear()
+    with open_store(path) as store:
+        database.check_store(store)
     assert [entry.num_points for entry in history.past_requests(path)] == [3, 4, 2]
 
 
-@pytest.mark.parametrize("statement", ["DROP TRIGGER result_kept", "DELETE FROM settings", "PRAGMA user_version = 6"])
-def test_tables_that_are_not_as_they_were_made_are_a_sentence(path: Path, asked: int, statement: str) -> None:
+def test_a_damaged_quota_drops_nothing(path: Path) -> None:
+    quota.set_quota(path, 1.0)
+    ask(path, "UPDATE settings SET value = '1' WHERE name = ?", quota.SETTING)
+    with pytest.raises(BadFile, match=REMEDY.format("a setting")):
+        service.serve(path, 1, 0.0)
+
+
+@pytest.mark.parametrize("statement", ["DROP TRIGGER result_kept", "PRAGMA user_version = 7"])
+def test_tables_that_are_not_as_they_were_made_are_restored(path: Path, asked: int, statement: str) -> None:
     with sqlite3.connect(path) as store:
         store.execute(statement)
     store.close()
-    with pytest.raises(BadFile, match=r"is damaged \(malformed: its tables are (gone|not as they were made)\)"):
-        status.status(path, asked)
-
-
-def test_a_store_that_others_have_changed_is_looked_at_again_and_one_that_has_not_is_not(
-    path: Path, asked: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[object] = []
-    monkeypatch.setattr(database.soundness, "check_store", looks.append)
-    monkeypatch.setattr(database, "TICK_NS", 0)
-    database._CHECKED_STATES.clear()
-    for _ in range(3):
-        status.status(path, asked)
-    assert len(looks) == 1
-    requests.cancel(path, asked)
-    status.status(path, asked)
-    assert len(looks) == 1, "its own changes are no news"
-    path.write_bytes(path.read_bytes())
-    status.status(path, asked)
-    assert len(looks) == 2
-    before = path.stat()
-    time.sleep(0.02)  # file systems tell no shorter times apart
-    path.write_bytes(path.read_bytes())
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as rsync --inplace -t does
-    status.status(path, asked)
-    assert len(looks) == 3
+    with pytest.raises(BadFile, match=r"is damaged \(malformed: its (tables are not as they were made|format is not as it was)"):
+        service.serve(path, 1, 0.0)
+    assert not restore(path).was_sound and status.status(path, asked).total == 4
 
 
 def test_every_column_of_a_request_is_in_its_checksum(path: Path, asked: int) -> None:

@@ -15,7 +15,7 @@ from engine.results import csv_table
 from engine.results.result import Result
 from engine.scenario.keys import Fidelity
 from engine.scenario.scenario import Scenario
-from engine.store import kept
+from engine.store import result_rows
 from pages.answers import runs
 from pages.graphics import pictures
 from pages.search_page.points import report, sweep_filters, sweep_table
@@ -65,7 +65,7 @@ def csv(view: View, mode: Fidelity) -> str:
 
 
 def _outcomes(scenarios: Iterable[Scenario], mode: Fidelity) -> Iterator[Result | None]:
-    return (result for _, result in kept.stored_results(runs.STORE, scenarios, mode))
+    return (result for _, result in result_rows.stored_results(runs.STORE, scenarios, mode))
 
 
 def parquet_frame(view: View) -> pd.DataFrame:

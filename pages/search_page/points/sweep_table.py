@@ -16,7 +16,7 @@ from engine.core.figures import exact, figure
 from engine.insight.running_costs import swept_price_unit
 from engine.scenario import knobs
 from engine.scenario.scenario import KNOBS
-from engine.store.columns import Columns
+from engine.store.metric_columns import Columns
 from engine.sweep.axes import Axis
 from engine.sweep.sweep import Sweep
 from pages.ui import numbers, palette

@@ -11,7 +11,7 @@ from engine.run.progress import Progress
 from engine.scenario import keys
 from engine.service import service
 from engine.simulate import simulate
-from engine.store import kept, requests, status
+from engine.store import requests, result_rows, status
 from engine.store.database import DEFAULT, open_store
 from engine.store.status import RequestStatus, RunningPoint
 from engine.sweep import links
@@ -51,7 +51,7 @@ def learned(page):
 def keep(results):
     with open_store(DEFAULT) as store:
         for result in results.values():
-            kept.store_results(store, [(keys.key(result.scenario, "full"), kept.row_text(result))])
+            result_rows.store_results(store, [(keys.key(result.scenario, "full"), result_rows.row_text(result))])
 
 
 def test_the_page_asks_for_all_systems_with_the_same_faults_and_shows_what_is_finished(page, struck):

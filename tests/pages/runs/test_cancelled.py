@@ -10,7 +10,7 @@ from engine.service.queue import live_requests, open_points
 from engine.service.worker import Chunk, compute_chunk
 from engine.simulate import simulate
 from engine.store.database import DEFAULT, open_store
-from engine.store.kept import result_text
+from engine.store.result_rows import result_text
 from pages.answers import runs
 from tests import apps
 from tests.apps import text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.analysis.objective import Constraint
 from engine.scenario.presets import preset
 from engine.scenario.scenario import KNOBS
-from engine.store.columns import COMPLETED, REFUSED, UNFINISHED, Columns
+from engine.store.metric_columns import COMPLETED, REFUSED, UNFINISHED, Columns
 from engine.sweep import axes
 from engine.sweep.sweep import Sweep
 from pages.search_page import axes_panel

@@ -71,7 +71,7 @@ def test_on_data_an_accepted_guess_shows_the_popularity_with_the_names_of_the_co
     app.button(key="train shown").click().run()
     assert app.session_state["scenario"] == scenario
     asked = runs.request([scenario], "full")
-    assert asked and not asked.ended, "the run has begun"
+    assert asked and not asked.is_ended, "the run has begun"
     assert any(one.label == "Cancel" for one in app.button)
 
 

@@ -20,34 +20,35 @@ from numpy.typing import NDArray
 from .. import version
 from ..errors import BadInput
 from ..results.metrics import all_metrics
-from . import kept
-from .database import FAILED, OPEN, open_store
+from . import result_rows
+from .database import FAILED, OPEN, check_requests, checksum, open_store
 from .quota import USE_SECONDS, note_use
+from .schema import SOUND_POINT, UNTRAINED
 
 UNFINISHED, COMPLETED, REFUSED, BROKEN = range(4)  # a point's state: REFUSED cannot run, with a reason; BROKEN has no result
 AT_ONCE = 4096  # rows parsed together, which bounds the memory that texts take
 RESULTS = '"results":'
-UNTRAINED, KERNELS = '"training":[]', re.compile('"arithmetic":"([^"]{,100})"')
-POINT_ROWS = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
-    WHERE p.request = ? AND p.state = 1 AND r.code = ?"""
-NEWER = """SELECT p.position, p.key, r.result, r.checksum, r.used FROM results r CROSS JOIN points p ON p.key = r.key
-    WHERE p.request = ? AND r.rowid > ? AND r.code = ?"""
+KERNELS = re.compile('"arithmetic":"([^"]{,100})"')
+POINT_ROWS = f"""SELECT p.position, p.key, r.result, r.checksum, r.used FROM points p CROSS JOIN results r ON r.key = p.key
+    WHERE p.request = ? AND p.state = 1 AND r.code = ? AND {SOUND_POINT}"""
+NEWER = f"""SELECT p.position, p.key, r.result, r.checksum, r.used FROM results r CROSS JOIN points p ON p.key = r.key
+    WHERE p.request = ? AND r.rowid > ? AND r.code = ? AND {SOUND_POINT}"""
 KEY_ROWS = """SELECT p.key, r.key, r.result, r.checksum, r.used FROM json_each(?) p CROSS JOIN results r ON r.key = p.value
     WHERE r.code = ?"""
 FAILED_KEYS = "SELECT p.key, f.sentence FROM json_each(?) p CROSS JOIN failures f ON f.key = p.value"
 FAILURES = f"""SELECT p.position, f.sentence FROM points p CROSS JOIN failures f ON f.key = p.key
-    WHERE p.request = ? AND p.state = {FAILED}"""
+    WHERE p.request = ? AND p.state = {FAILED} AND {SOUND_POINT}"""
 Numbers = NDArray[np.float64]
 Row = tuple[int, str, str, str, float | None]
 
 
 @dataclass
 class ReadingNotes:
-    """Notes of a reading: keys of damaged rows, and of rows not used since."""
+    """Notes of a reading: damaged keys, and keys last used before the limit."""
 
     damaged: list[str] = field(default_factory=list)
-    read: list[str] = field(default_factory=list)
-    since: float = field(default_factory=lambda: time.time() - USE_SECONDS)
+    read_keys: list[str] = field(default_factory=list)
+    use_limit: float = field(default_factory=lambda: time.time() - USE_SECONDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +58,14 @@ class Columns:
     metrics: numbers by metric name, NaN where a point is unfinished or the metric does not apply.
     state: UNFINISHED, RAN, REFUSED or BROKEN.
     reasons: why points have no numbers, by position.
-    last: the number of the newest row that was read.
+    last_row: the number of the newest row that was read.
     kernels: the arithmetic that trained points were computed with.
     """
 
     metrics: Mapping[str, Numbers]
     state: NDArray[np.uint8]
     reasons: Mapping[int, str] = field(default_factory=dict)
-    last: int = 0
+    last_row: int = 0
     kernels: frozenset[str] = frozenset()
 
 
@@ -101,14 +102,15 @@ def columns_of_request(path: Path, request: int, previous_columns: Columns | Non
 
 def _tend_rows(store: sqlite3.Connection, notes: ReadingNotes) -> None:
     for key in notes.damaged:
-        kept.load_result(store, key)
-    if notes.read:
-        note_use(store, notes.read)
+        result_rows.load_result(store, key)
+    if notes.read_keys:
+        note_use(store, notes.read_keys)
 
 
 def _read_request(
     store: sqlite3.Connection, path: Path, request: int, previous_columns: Columns | None, notes: ReadingNotes
 ) -> Columns:
+    check_requests(store, "id = ?", request)
     row = store.execute("SELECT total, code FROM requests WHERE id = ?", (request,)).fetchone()
     if row is None:
         raise BadInput(f"request={request} is not in {path}; submit it again.")
@@ -122,13 +124,13 @@ def _read_request(
     failed = store.execute(FAILURES, (request,)).fetchall()
     if (
         previous_columns is not None
-        and previous_columns.last == last_row
+        and previous_columns.last_row == last_row
         and np.array_equal(np.flatnonzero(previous_columns.state), sorted(finished))
     ):
         return previous_columns
-    if previous_columns is not None and previous_columns.last <= last_row:
+    if previous_columns is not None and previous_columns.last_row <= last_row:
         columns = _merge_rows(
-            previous_columns, store.execute(NEWER, (request, previous_columns.last, version.CODE)), failed, last_row, notes
+            previous_columns, store.execute(NEWER, (request, previous_columns.last_row, version.CODE)), failed, last_row, notes
         )
         if np.array_equal(np.flatnonzero(columns.state), sorted(finished)):
             return columns  # else rows were deleted meanwhile, and new ones may have taken their row numbers
@@ -152,9 +154,9 @@ def _merge_rows(
         state[position], reasons[position] = BROKEN, reason
     rows, kernels = iter(rows), set(previous_columns.kernels)
     while batch := list(islice(rows, AT_ONCE)):
-        sound = [row for row in batch if isinstance(row[2], str) and kept.checksum(row[1], row[2]) == row[3]]
+        sound = [row for row in batch if isinstance(row[2], str) and checksum(row[1], row[2]) == row[3]]
         notes.damaged += [row[1] for row in batch if row not in sound] if len(sound) < len(batch) else []
-        notes.read += [row[1] for row in sound if (row[4] or 0.0) < notes.since]
+        notes.read_keys += [row[1] for row in sound if (row[4] or 0.0) < notes.use_limit]
         positions = np.array([row[0] for row in sound], np.intp)
         for name, numbers in _parse_results([row[2] for row in sound]):
             columns.setdefault(name, np.full(len(state), np.nan))[positions] = numbers

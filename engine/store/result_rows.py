@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from ..core.part_files.use import accept_parts
 from ..results.result import Result, from_json
 from ..scenario.keys import Fidelity, KnobTexts, changed_knobs, group_texts, key
 from ..scenario.scenario import Scenario
-from .database import open_store
+from .database import checksum, open_store
 from .quota import USE_SECONDS, note_use
 
 PARTS = "part"  # no knob is called so
@@ -73,11 +72,6 @@ def store_results(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -
     store.executemany(f"INSERT OR IGNORE INTO results ({columns}) VALUES (?, ?, ?, ?, ?5, ?5, ?6)", rows)
 
 
-def checksum(name: str, text: str) -> str:
-    """Return the digest that ties a result to its key."""
-    return blake2b(f"{name}\n{text}".encode(), digest_size=16).hexdigest()
-
-
 def load_result(
     store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read_keys: list[str] | None = None
 ) -> Result | None:
@@ -97,7 +91,7 @@ def load_result(
 
 def is_as_written(name: object, text: object, digest: object) -> bool:
     """Return whether a text is as written under a name, by its digest."""
-    return isinstance(text, str) and checksum(str(name), text) == digest
+    return isinstance(text, str) and checksum(name, text) == digest
 
 
 def is_whole(store: sqlite3.Connection, table: str, name: str, text: object, digest: str) -> bool:

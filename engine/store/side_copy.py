@@ -1,0 +1,116 @@
+"""The copy beside the store: requests with their names, notes and pins, settings, and trained results.
+
+The copy is a store file itself. It has the points of full runs, so that their requests are whole. Everything else in a store is
+quick to compute again.
+"""
+
+import sqlite3
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from ..errors import BadFile
+from . import quota
+from .database import FAILED, FINISHED, LENIENT_TEXT, OPEN, check_store, connect, insert_rows, sound_rows, transaction
+from .files import old_backups, remove_database, side_copy, sync
+from .schema import UNTRAINED
+
+BYTES_PER_SECOND = 100e6  # of a check and a copy, on a disk of 300 MB/s
+SHARE = 0.05  # the most of the owner's time for maintenance
+WORK_SECONDS = 60.0  # between copies while there is work
+LOOK_SECONDS = 1.0
+COPIED = {  # by table, the rows that are copied
+    "settings": "true",
+    "requests": "state != 'arriving'",
+    "failures": "true",
+    "trainings": "true",
+    "results": f"instr(result, '{UNTRAINED}') = 0",
+}
+
+INSERT_POINT = f"""INSERT OR IGNORE INTO points (request, position, key, changes, state, class, checksum)
+    SELECT ?1, ?2, ?3, ?4, CASE WHEN EXISTS (SELECT 1 FROM results r JOIN requests q ON q.code = r.code
+        WHERE r.key = ?3 AND q.id = ?1) THEN {FINISHED} WHEN EXISTS (SELECT 1 FROM failures WHERE key = ?3) THEN {FAILED}
+        ELSE {OPEN} END, ?6, ?7"""
+
+
+class StoreMaintenance:
+    """The owner's maintenance of its store, in a small share of its time: the copy beside, and the quota."""
+
+    def __init__(self, path: Path, store: sqlite3.Connection) -> None:
+        self.path, self.store = path, store
+        self.start_time, self.next_look, self.copied_state, self.last_sentence = time.time(), 0.0, (-1, -1), ""
+
+    def tend(self, leaving: bool = False) -> None:
+        """Copy what has changed every minute or when the owner leaves, and enforce the quota.
+
+        A failed copy prints one sentence to standard error; raises sqlite3.DatabaseError for a damaged store.
+        """
+        if (start_seconds := time.monotonic()) < self.next_look and not leaving:
+            return
+        try:
+            self._copy(leaving)
+        except (OSError, sqlite3.OperationalError, BadFile) as error:
+            self._say(f"{side_copy(self.path)} was not updated: {error}; free some space beside it.")
+        quota.enforce_quota(self.store, quota.file_bytes(side_copy(self.path)))
+        self.next_look = time.monotonic() + max(LOOK_SECONDS, (time.monotonic() - start_seconds) / SHARE)
+
+    def _copy(self, leaving: bool) -> None:
+        copy = side_copy(self.path)
+        copy_time = copy.stat().st_mtime if copy.exists() else 0.0 if leaving else self.start_time
+        wait = max(quota.used_bytes(self.store) / BYTES_PER_SECOND / SHARE, 0.0 if leaving else WORK_SECONDS)
+        state = (int(self.store.execute("PRAGMA data_version").fetchone()[0]), self.store.total_changes)
+        if state == self.copied_state or 0.0 <= time.time() - copy_time < wait:
+            return
+        make_copy(self.path, self.store)
+        self.copied_state = state
+        if unneeded := ", ".join(str(backup) for backup in old_backups(self.path) if backup.exists()):
+            self._say(f"Backups by an earlier version of Emberpool are no longer needed; delete {unneeded}.")
+
+    def _say(self, sentence: str) -> None:
+        if sentence != self.last_sentence:
+            print(sentence, file=sys.stderr)
+        self.last_sentence = sentence
+
+
+def make_copy(path: Path, store: sqlite3.Connection) -> None:
+    """Replace the copy beside a store; raises OSError, BadFile, and sqlite3.DatabaseError for a damaged store."""
+    check_store(store)  # a damaged store may lack rows that the last copy has
+    new_path = Path(f"{side_copy(path)}.fresh")
+    remove_database(new_path)
+    with closing(connect(new_path)) as copy:
+        carry_rows(copy, [path], COPIED, "how = 'full'")
+    put_in_place(new_path, side_copy(path))
+
+
+def carry_rows(target: sqlite3.Connection, sources: Sequence[Path], tables: Mapping[str, str], with_points: str) -> None:
+    """Insert the sound rows of other store files for which their table's condition holds; the first source's row stays.
+
+    `with_points` is the condition for requests whose points are inserted too.
+    """
+    target.execute("PRAGMA journal_mode = OFF")  # an unfinished file is made again
+    with transaction(target):
+        for source_path in sources:
+            with closing(open_source(source_path)) as source:
+                for table, condition in tables.items():
+                    insert_rows(target, table, sound_rows(source, table, condition))
+        requests = target.execute(f"SELECT id FROM requests WHERE {with_points}").fetchall()
+        for source_path in sources:
+            with closing(open_source(source_path)) as source:
+                for (request,) in requests:
+                    target.executemany(INSERT_POINT, sound_rows(source, "points", f"request = {request}", "position"))
+
+
+def open_source(path: Path) -> sqlite3.Connection:
+    """Open a store file for reading, damaged or of any format."""
+    source = sqlite3.connect(path)
+    source.text_factory = LENIENT_TEXT
+    return source
+
+
+def put_in_place(new_path: Path, path: Path) -> None:
+    """Give a complete file its name, durably."""
+    sync(new_path)
+    new_path.rename(path)
+    sync(path.parent)
