@@ -37,14 +37,19 @@ def call(arguments: argparse.Namespace) -> int:
 def benchmarks() -> dict[str, Any]:
     """Return the benchmarks of this checkout by name; raises BadInput where there are none."""
     if find_spec("benchmarks") is None:
-        raise BadInput("The benchmarks live in a checkout's benchmarks folder; run this command at its top.")
+        raise BadInput(
+            "The benchmarks are only in a checkout's folder benchmarks; run this command from the checkout's top folder."
+        )
     modules = (module.name for module in iter_modules(import_module("benchmarks").__path__) if module.name.startswith("p"))
     declared = (import_module(f"benchmarks.{name}").BENCHMARK for name in sorted(modules))
     return {benchmark.name: benchmark for benchmark in declared}
 
 
 def benchmark_row(benchmark: Any) -> Row:
-    """Return the row of one benchmark, which this runs; without its peer, measured fields are null."""
+    """Run one benchmark and return its row.
+
+    Without its peer, measured fields are null.
+    """
     row = {field: getattr(benchmark, field) for field in ("name", "title", "peer_name", "target", "stretch")}
     if benchmark.needs and find_spec(benchmark.needs) is None:
         return row | dict.fromkeys(MEASURED_FIELDS)

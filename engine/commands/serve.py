@@ -1,4 +1,7 @@
-"""`serve`: computes the requests in a store until idle; the explorer starts this command by itself."""
+"""`serve`: compute the requests in a store until none is left.
+
+The explorer starts this command by itself.
+"""
 
 import argparse
 import sys
@@ -30,7 +33,7 @@ def add(commands: Subparsers) -> None:
         "--restore",
         "--salvage",
         action="store_true",
-        help="only put the newest backup in a damaged store's place; ends with 3 then",
+        help="only replace a damaged store by its newest backup; then the exit status is 3",
     )
     parser.set_defaults(call=call)
 

@@ -1,4 +1,4 @@
-"""Memory corruption: which line is poisoned, which bit flips, and what that does to the medium's bytes."""
+"""Memory corruption: poisoned lines and flipped bits in the medium's bytes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ DamagePlace = Literal["logged row", "other row", "row log", "mlp log"]
 
 @dataclass(frozen=True)
 class Damage:
-    """The place of a lost line or a flipped bit, the same at any size of the table.
+    """The place of a lost line or flipped bit, at any table size.
 
     where: the region of the medium.
     turn: for a log's line, a number that selects the log slot.
@@ -111,7 +111,10 @@ def _flip(media: CrashMedia, address: int, bit: int) -> None:
 
 
 def with_flipped_bits(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -> Bytes:
-    """Return the table with these bits inverted: the table as written, if the bits have flipped."""
+    """Return the table with these bits inverted.
+
+    This is the table as written, if the bits have flipped.
+    """
     flipped_table = table.copy() if bits else table
     for row, byte, bit in bits:
         flipped_table.reshape(-1)[layout.value_slice(row)][byte] ^= np.uint8(bit)
@@ -121,7 +124,10 @@ def with_flipped_bits(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -
 def keep_flipped(
     media: CrashMedia, layout: MediumLayout, written_table: Bytes, flipped_table: Bytes, bits: Iterable[Bit]
 ) -> None:
-    """Give rows that were not written since the flip their flipped bits, without a change of the table's digest."""
+    """Give rows not written since the flip their flipped bits again.
+
+    The table's digest does not change.
+    """
     for row in {row for row, _, _ in bits}:
         values, address = layout.value_slice(row), layout.row(row)
         home = slice(address, address + values.stop - values.start)

@@ -1,4 +1,7 @@
-"""Crash recovery: a segment's cut played through the log protocol, and the state that recovery restores from it."""
+"""Crash recovery: play a segment's cut through the log protocol.
+
+Recovery then restores the state.
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -69,7 +72,7 @@ def recovered_state(
         raise ValueError("a system without a log has nothing to recover from.")
     if any("media" in strike.kind.destroys for strike in outage.strikes):
         raise CannotRun(
-            f"the memory that holds tables and logs of {m.system.title} is lost and nothing else holds a copy; start again at "
+            f"the memory that holds tables and logs of {m.system.title} is lost, and there is no other copy; start again at "
             "batch 0, or protect the run with a copy in another node's memory."
         )
     size = m.scenario.data.batch_size
@@ -128,8 +131,9 @@ def _interrupted(
 
 
 def recovered_batches(m: Machine, segment: Segment, outage: Outage) -> tuple[int, int]:
-    """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a few rows.
+    """Return (embedding batch, MLP batch) of a recovery without training.
 
+    The same protocol runs on a few rows.
     One logged row and one other row give the same result as all rows, and rows of unlike sizes the same as rows of their mean
     size. The number of rows matters only if fenced writes are lost.
     """

@@ -1,4 +1,7 @@
-"""The cut of a timeline at a fault: its ended persists, its persists under way, and its begun batches."""
+"""The cut of a timeline at a fault: persists and begun batches.
+
+Persists are ended, or under way.
+"""
 
 from dataclasses import dataclass
 
@@ -57,8 +60,9 @@ def num_begun_before(timeline: Timeline, seconds: float) -> int:
 
 
 def batch_begins(timeline: Timeline) -> Floats:
-    """Return when each batch begins [s], (N,): the first start of a task that takes time.
+    """Return when each batch begins [s], (N,).
 
+    It is the first start of a task that takes time.
     Transfers do not count, nor does the host's training loop, which may run any number of batches ahead of the GPU.
     """
     is_preparation = np.array([task.stage in ("Transfer", "Other") for task in timeline.graph.tasks])

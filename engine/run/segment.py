@@ -1,5 +1,6 @@
-"""A segment: training between two faults that stop the job, scheduled only as far as the run follows it.
+"""A segment: training between two faults that stop the job.
 
+It is scheduled only as far as the run follows it.
 The timeline up to an instant does not depend on later batches, so a segment is scheduled in windows that grow. A degradation
 slows the batches that begin during it; the segment goes on without a cut.
 """
@@ -23,7 +24,10 @@ SPARE_BATCHES = 16  # batches scheduled beyond the expected ones
 
 @dataclass(frozen=True)
 class Flip:
-    """A bit that flipped at `at` seconds: `batch` is the next batch to begin, `committed` the newest committed batch."""
+    """A bit that flipped at `at` seconds.
+
+    `batch` is the next batch to begin, `committed` the newest committed batch.
+    """
 
     at: float
     batch: int

@@ -34,10 +34,9 @@ class UpcomingFaults:
         self._switched += slows_device(strike)
         if len(self.passed) > MAX_PASSED or self._switched > MAX_SLOW_DOWNS:
             raise CannotRun(
-                f"Faults that do not stop the run, such as {strike.fault}, have "
-                f"struck {count(len(self.passed))} times by {figure(strike.at, 's')}, more than can be followed; "
-                "make faults rarer, or "
-                "shorten faults.detect_seconds and faults.restart_seconds."
+                f"{count(len(self.passed))} faults that do not stop the run, such as {strike.fault}, have happened by "
+                f"{figure(strike.at, 's')}, more than the limit; make faults rarer, or shorten faults.detect_seconds and "
+                "faults.restart_seconds."
             )
 
     def stops(self, strike: Strike) -> bool:
@@ -53,7 +52,10 @@ class UpcomingFaults:
         return sum(flips_bit(strike) for strike in self.passed)
 
     def stop_before(self, end: float) -> Strike | None:
-        """Take all strikes before `end` seconds up to one that stops the job, and return that one, or None."""
+        """Take all strikes before `end` seconds, up to one that stops the job.
+
+        Return that strike, or None.
+        """
         while (strike := self.next) is not None and strike.at < end:
             self.take(strike)
             if self.stops(strike):

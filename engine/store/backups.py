@@ -51,7 +51,7 @@ class StoreMaintenance:
         try:
             self._back_up(leaving)
         except (OSError, sqlite3.OperationalError, BadFile) as error:
-            self._say(f"No backup of {self.path} was made: {error}; free some space beside it.")
+            self._say(f"No backup of {self.path} could be made: {error}; free some space beside it.")
         self.next = time.monotonic() + max(LOOK_SECONDS, (time.monotonic() - start_seconds) / SHARE)
 
     def _back_up(self, leaving: bool) -> None:
@@ -60,8 +60,8 @@ class StoreMaintenance:
             for backup in backups(self.path):
                 backup.unlink(missing_ok=True)
             self._say(
-                f"{self.path} has no backup: there is no room for two of them in its quota of "
-                f"{figures.exact(allowed / GiB)} GiB; raise it."
+                f"{self.path} has no backup: its quota of {figures.exact(allowed / GiB)} GiB has no room for two copies; raise "
+                "the quota."
             )
             return
         newest = backups(self.path)[0]
@@ -151,7 +151,7 @@ class StoreRestoration:
             else ""
         )
         if self.aside is None:
-            return loss_text or f"{self.path} is sound; nothing was changed."
+            return loss_text or f"{self.path} is not damaged; nothing was changed."
         kept_as = f"{self.path} was damaged, and is kept whole as {self.aside}: delete it when nothing is missed."
         if self.saved is None:
             return f"{kept_as} There was no sound backup, and the store begins empty: whatever it held {recompute_text}."

@@ -36,8 +36,9 @@ class Damaged(BadFile):
 
 @contextmanager
 def open_store(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the store for the block, or make it; each statement commits by itself. Raises BadFile.
+    """Open the store for the block, or make it.
 
+    Each statement commits by itself. Raises BadFile.
     The whole file is checked unless a service owns it or this process has checked this version of it.
     """
     try:
@@ -96,7 +97,7 @@ def crc(*values: object) -> int:
 
 def _connect(path: Path) -> sqlite3.Connection:
     if path.exists() and not path.is_file():
-        raise BadFile(f"{path} cannot be used as a store: it is no file; choose another with --store FILE.")
+        raise BadFile(f"{path} cannot be used as a store: it is not a regular file; choose another with --store FILE.")
     if restored_path(path).exists():  # the damaged store may have lost its log already
         raise Damaged(
             f"{path} is being restored, or that was interrupted: run {_remedy(path)} again, which goes on where it was."
@@ -182,7 +183,7 @@ def _bad_file(path: Path, error: Exception) -> BadFile:
     text = str(error)
     if "full" in text or "disk I/O" in text:
         return BadFile(
-            f"{path}: the disk is full or failing ({text}); free some space and start again, finished points are kept."
+            f"{path}: the disk is full or failing ({text}); free some space and start again: finished points are kept."
         )
     if "unable to open" in text:
         remedy = "free some space if the disk is full, or choose another with --store FILE"
@@ -193,8 +194,8 @@ def _bad_file(path: Path, error: Exception) -> BadFile:
         return BadFile(f"{path} is not a store of Emberpool; choose another with --store FILE.")
     if "locked" in text or "busy" in text:
         remedy = "end the program that holds it, or choose another with --store FILE"
-        return BadFile(f"{path} has been busy for {BUSY_SECONDS} s; {remedy}.")
-    return Damaged(f"{path} is damaged ({text}); {_remedy(path)} puts its newest backup in its place.")
+        return BadFile(f"Other programs have used {path} for {BUSY_SECONDS} s without a break; {remedy}.")
+    return Damaged(f"{path} is damaged ({text}); {_remedy(path)} replaces it by its newest backup.")
 
 
 def _was_store(path: Path) -> bool:

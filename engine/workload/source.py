@@ -52,7 +52,10 @@ class Generated:
         return self.stream.ids(n) if self.stream else generator.draw_ids(prepare(self.recipe), n, self.batch_size)
 
     def starts(self, n: int) -> Ints | None:
-        """Return the positions where uneven bags of batch n begin in its ids, None for even bags."""
+        """Return where batch n's uneven bags begin in its ids.
+
+        Return None for even bags.
+        """
         return generator.bag_starts(prepare(self.recipe), n, self.batch_size)
 
     def batch(self, n: int) -> Batch:
@@ -116,7 +119,10 @@ class Recorded:
         return self.drawn[n] if n < len(self.drawn) else self._ids(self._rows(n))
 
     def starts(self, n: int) -> Ints | None:
-        """Return the positions where uneven bags of batch n begin in its ids, None for even bags."""
+        """Return where batch n's uneven bags begin in its ids.
+
+        Return None for even bags.
+        """
         return self._starts(self._rows(n))
 
     def batch(self, n: int) -> Batch:
@@ -204,7 +210,8 @@ def repeats_warning(scenario: Scenario, origin: Source) -> str:
     """Return the warning that a batch larger than its file repeats samples, or ""."""
     size, samples = scenario.data.batch_size, origin.training_samples or scenario.data.batch_size
     warning = (
-        f"Each batch of {count(size, 'sample')} repeats the file's {count(samples)}; lower data.batch_size to see its own rows."
+        f"Each batch of {count(size, 'sample')} repeats the file's {count(samples)}; lower data.batch_size so that a batch "
+        "has different samples."
     )
     return warning if size > samples else ""
 

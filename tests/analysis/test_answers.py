@@ -77,7 +77,7 @@ def test_the_knee_is_nearest_to_the_best_of_all_whatever_the_units() -> None:
     assert rank.tolist() == [1, 1, 1, 2] and knee(columns, wanted, rank) == 1
     assert front_sentence(columns, wanted, rank) == (
         "3 of 4 points are on the Pareto front of Step time and Capital cost: Step time from 1.00 ms, "
-        "Capital cost from 1,000,000 USD; nearest to the best of all: 2.00 ms and 2,000,000 USD."
+        "Capital cost from 1,000,000 USD; nearest to the best value of all objectives together: 2.00 ms and 2,000,000 USD."
     )
     assert "no Pareto front" in front_sentence({TIME: [None]}, wanted, np.zeros(1, int))
 
@@ -114,7 +114,7 @@ def test_bounds_are_kept_as_written_and_a_point_without_a_number_keeps_none() ->
         ("Step time [ms]<=5 ms", "bound '5 ms'"),
         ("1<=Step time [ms]<=5", "cannot be read"),
         ("Stp time [ms]<=5", r"did you mean Step time \[ms\]"),
-        ("machine.gpu<=5", "neither a result nor a knob with a number"),
+        ("machine.gpu<=5", "neither a result nor a numeric knob"),
         ("<=5", "neither a result"),
         ("x" * 9000 + "<1", "neither a result"),
     ],

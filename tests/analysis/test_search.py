@@ -154,5 +154,5 @@ def test_contradictions_cost_nothing_and_a_box_of_nothing_else_is_refused() -> N
     assert {one.scenario.model.embedding_dim for one in found.results} == {16} and len(found.results) == 2
     with pytest.raises(BadInput, match="bottom_mlp ends in 16"):
         search.search(base, [parse("model.embedding_dim=32,64")], BOTH, evaluations=20)
-    with pytest.raises(BadInput, match="needs an axis"):
+    with pytest.raises(BadInput, match="needs at least one axis"):
         search.search(base, [], BOTH)

@@ -67,7 +67,7 @@ def test_a_scenario_shows_what_differs(table: api.Table) -> None:
 def test_a_table_is_indexed_by_numbers(table: api.Table) -> None:
     assert table[np.int64(1)] is table[1] and len(table[2:4]) == 2
     for odd in ("Step time [ms]", 1.0, None, (1, 2)):
-        with pytest.raises(api.BadInput, match=r"a column is of table\.frame"):
+        with pytest.raises(api.BadInput, match=r"take columns from table\.frame"):
             table[odd]
 
 

@@ -76,10 +76,10 @@ def test_the_list_of_protections_has_their_constants_with_sources(capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "No fault can strike; give --mtbf"),
+        ([], "No fault has a rate, so none can happen; give --mtbf"),
         (["--mtbf", "gpu-crash"], "is not a fault with its hours"),
         (["--mtbf", "gpu-crush=3"], "did you mean gpu-crash?"),
-        (["--mtbf", "log-full=3"], "cannot be struck by"),
+        (["--mtbf", "log-full=3"], "does not happen by itself in a campaign"),
         (["--mtbf", "gpu-crash=3", "--protection", "und"], "did you mean undo?"),
         (["--days", "0"], "not a number of days"),
     ],

@@ -108,7 +108,7 @@ def test_a_stage_depends_on_those_assumptions_alone_that_it_reads_and_changes_no
     stage, calls = counted(lambda s: memory_bytes(s.machine))
     assert stage(assuming(gpu_memory=40.0)) == stage(assuming(gpu_memory=40.0, dram_price=9.0)) == 40e9 and len(calls) == 1
     assert stage(assuming(dram_price=9.0)) == stage(BASE) != 40e9 and len(calls) == 2
-    with pytest.raises(RuntimeError, match="cannot change within a stage"):
+    with pytest.raises(RuntimeError, match="cannot change between points here"):
         counted(lambda s: with_values(s, {"machine.assume": ()}))[0](BASE)
 
 

@@ -220,9 +220,9 @@ def test_a_wrong_file_is_refused_with_its_name_what_is_wrong_and_what_to_do(old,
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("media/Big Box", "", "cannot name a part"),
-        ("media/optane-100", TEXT["media/optane-100"], "has the name of a part in .*give the file another name"),
-        ("gpu/trainingcxl", TEXT["gpu/v100"], "has the name of a part in "),
+        ("media/Big Box", "", "is not a valid name of a part"),
+        ("media/optane-100", TEXT["media/optane-100"], "has the same name as a part in .*give the file another name"),
+        ("gpu/trainingcxl", TEXT["gpu/v100"], "has the same name as a part in "),
         ("gpus/x900", TEXT["gpu/v100"], "gpus is no kind of part; did you mean gpu"),
         ("gpu/x900", TEXT["gpu/v100"].replace("nvlink-2", "nvlnk-2"), "names the fabric 'nvlnk-2'.*did you mean nvlink-2"),
         ("gpu/x900", TEXT["gpu/v100"].replace('fabric = "nvlink-2"\n', ""), 'does not name its fabric; write fabric = "NAME"'),

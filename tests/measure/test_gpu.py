@@ -344,5 +344,5 @@ def test_a_row_of_a_strange_system_is_refused():
     kept = json.loads(FIRST_MACHINE_FILE.read_text(encoding="utf-8"))
     assert {one.system for one in read_trials("", json.dumps(kept).encode()).trials} == {"cpu-only"}
     kept["rows"][0]["system"] = "<b>"
-    with pytest.raises(BadFile, match="is not what"):
+    with pytest.raises(BadFile, match="is not a file that"):
         read_trials("file", json.dumps(kept).encode())

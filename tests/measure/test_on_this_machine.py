@@ -14,7 +14,7 @@ def test_a_quick_measurement_predicts_real_training(tmp_path, capsys):
     assert find_spec("torch"), "make slow installs PyTorch; see requirements-slow.txt"
     out = tmp_path / "parts"
     assert main(["measure", "--quick", "--out", str(out)]) == 0
-    assert "Use them with --parts-dir" in capsys.readouterr().out
+    assert "To use them, add --parts-dir" in capsys.readouterr().out
     assert {path.parent.name for path in out.glob("*/measured.toml")} >= {"host", "dram", "host-software", "framework"}
     assert main(["validate", "--here", "--shapes", "6", "--seed", "5", "--parts-dir", str(out)]) == 0
     told = capsys.readouterr().out

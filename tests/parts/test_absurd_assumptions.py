@@ -18,7 +18,7 @@ def assuming(name, value, **knobs):
 
 REFUSED = [
     ("chassis.fan-share", 1.0, r"chassis\.fan-share=1 of the node leaves it no power; write less than 1"),
-    ("chassis.supply-rating", 0.0, r"chassis\.supply-rating=0 W feeds nothing"),
+    ("chassis.supply-rating", 0.0, r"chassis\.supply-rating=0 W cannot power a node"),
     ("chassis.efficiency-at-half-load", 1.01, r"efficiency-at-half-load=1\.01 of input is more than supplies take in"),
     ("host.DRAM-channels", 0.4, r"gives DRAM channels 0\.4 channels, which are whole ones; assume 1 or more"),
     ("pmem.link-lanes", 0.4, r"gives link lanes 0\.4 lanes, which are whole ones; assume 1 or more"),

@@ -130,7 +130,7 @@ def test_a_pickle_brings_the_values_along(folder):
     made = with_values(preset("dlrm-kaggle").scenario, OWN | {"machine.gpu": "mine"})
     text, found = pickle.dumps(made), estimate(made).results
     folder.elsewhere()
-    with pytest.raises(BadKnob, match="whose values are not known here"):
+    with pytest.raises(BadKnob, match="whose values are unknown here"):
         with_values(Scenario(), {"machine.gpu": made.machine.gpu})
     assert estimate(pickle.loads(text)).results == found
 
@@ -161,15 +161,15 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
     ("name", "text", "sentence"),
     [
         ("gpu/h100-sxm", shipped("gpu/v100"), r"gpu/h100-sxm\.toml has the name of a part in .*give the file another name"),
-        ("gpu/trainingcxl", shipped("gpu/v100"), r"has the name of a part in .*gpu-replay"),
-        ("media/bad", "x = [", r"media/bad\.toml is not valid TOML: .*correct it there"),
+        ("gpu/trainingcxl", shipped("gpu/v100"), r"has the same name as a part in .*gpu-replay"),
+        ("media/bad", "x = [", r"media/bad\.toml is not valid TOML: .*correct that line"),
         (
             "media/bad",
             shipped("media/optane-100").replace("value = 6.6\n", ""),
             "does not say value of read-rate; a constant has",
         ),
         ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", "nvlnk-2"), "names the fabric 'nvlnk-2', which has no file"),
-        ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", f"own-link~{16 * '0'}"), "write the name alone"),
+        ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", f"own-link~{16 * '0'}"), "write only the name"),
         (
             "room/mine",
             shipped("room/server-room"),
@@ -180,8 +180,8 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
         ("expander/bad", FPGA_CARD.replace("0.1636, 0.7523", "0.7523, 0.1636"), "loads that do not rise; sort them"),
         ("expander/bad", FPGA_CARD.replace("[584", '["fast"'), "latency-under-load.latencies = .*; write two numbers or more"),
         ("expander/bad", FPGA_CARD.replace("0.8645, 1]", "0.8645, 1.2]"), "loads = .*each from 0 to 1"),
-        ("expander/bad", FPGA_CARD.replace("962, 951", "962, 100"), "where a higher load has fewer accesses under way"),
-        ("expander/bad", FPGA_CARD.replace("[584", "[0"), "latencies that begin at 0; write what an access takes"),
+        ("expander/bad", FPGA_CARD.replace("962, 951", "962, 100"), "where a higher load has fewer accesses in flight"),
+        ("expander/bad", FPGA_CARD.replace("[584", "[0"), "latencies that begin at 0; write the latency of an access"),
         ("fabric/bad", shipped("fabric/nvlink-2") + CURVE, "says 'latency-under-load', which is not known"),
         ("mine", shipped("gpu/v100"), "mine.toml is in no folder of a kind; put it in one"),
     ],

@@ -90,8 +90,8 @@ def test_a_kind_may_be_given_and_what_a_part_uses_may_lie_beside_it(folder, caps
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("media/optane-100", shipped("media/optane-100"), "has the name of a part in "),
-        ("media/Big", shipped("media/optane-100"), "cannot name a part"),
+        ("media/optane-100", shipped("media/optane-100"), "has the same name as a part in "),
+        ("media/Big", shipped("media/optane-100"), "is not a valid name of a part"),
         ("room/mine", shipped("room/server-room"), "which no knob chooses"),
         ("gpu/empty", "", "must say title"),
         ("gpu/binary", "\x00\x01", "is not valid TOML"),

@@ -224,7 +224,7 @@ def test_a_service_that_cannot_start_is_told_without_the_words_of_others_and_not
     monkeypatch.setattr(sys, "executable", str(broken))
     assert service.ensure_service(store) == ""
     until(lambda: Path(f"{store}.log").read_text())
-    assert service.ensure_service(store) == f"The service that computes ended without a word; {store}.log may say why."
+    assert service.ensure_service(store) == f"The background service ended without a message; {store}.log may have the reason."
     assert starts.read_text() == "once\n"
     os.utime(f"{store}.log", (0, 0))
     assert service.ensure_service(store) == ""

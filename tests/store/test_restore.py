@@ -39,7 +39,7 @@ def test_the_command_puts_the_newest_backup_in_a_damaged_store_s_place_and_says_
     assert Path(f"{backed}.damaged-1").read_bytes() == damaged
     assert left(backed, range(35)) == list(SEEDS)
     assert main(["serve", "--restore", "--store", str(backed)]) == 0
-    assert "is sound; nothing was changed" in capsys.readouterr().err
+    assert "is not damaged; nothing was changed" in capsys.readouterr().err
 
 
 def test_what_was_lost_is_computed_again_when_it_is_asked_for(backed: Path) -> None:
@@ -106,7 +106,7 @@ def read_only(path: Path) -> None:
 @pytest.mark.parametrize("damage", [emptied, without_magic, read_only, Path.unlink])
 def test_whatever_a_store_has_become_its_backup_takes_its_place(backed: Path, damage: Callable[[Path], None]) -> None:
     damage(backed)
-    with pytest.raises(BadFile, match=r"is damaged .* puts its newest backup in its place"):
+    with pytest.raises(BadFile, match=r"is damaged .* replaces it by its newest backup"):
         status.status(backed, 1)
     assert restore(backed).results == 30 and len(left(backed, SEEDS)) == 30
 

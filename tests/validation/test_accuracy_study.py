@@ -162,7 +162,7 @@ def test_seeds_of_other_code_are_not_mixed_into_a_file(tmp_path, monkeypatch):
         f'"model_version": "{stored().model}"', f'"model_version": "{kept.version.MODEL}"'
     )
     out.write_text(old)  # of a time when code was not noted
-    with pytest.raises(BadFile, match=f"holds {len(stored().seeds)} seeds that other code"):
+    with pytest.raises(BadFile, match=f"has {len(stored().seeds)} seeds from another version"):
         kept.open_study(out, AccuracyPlan(), "2026-11-21")
 
 

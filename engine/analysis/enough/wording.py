@@ -17,8 +17,9 @@ SAME_RATE_FACTOR = 1.02  # times: a link is named by a card that is at most so m
 
 
 def machine_words(q: TargetQuestion, machine: Candidate, sure: str = "", carded: bool = False) -> str:
-    """Return a machine's modules, link or both in words, with the band `sure` of the first of them.
+    """Return a machine's modules, link or both in words, with the first one's band.
 
+    `sure` is the band.
     `carded` adds the slowest card that carries the link.
     """
     words = []
@@ -52,13 +53,13 @@ def _bracketed(*words: str) -> str:
 
 
 def verb_form(q: TargetQuestion, machine: Candidate, word: str) -> str:
-    """Return a verb as a sentence about a machine has it: several modules or links meet, one meets."""
+    """Return a verb in the form for a machine's parts, such as meet or meets."""
     is_plural = (machine.modules or 1) > 1 or (machine.gbps and (machine.modules or _links(q, machine) > 1))
     return word if is_plural else f"{word}s"
 
 
 def times_words(q: TargetQuestion, machine: Candidate, sure: str = "") -> str:
-    """Return a machine's step as a multiple of the reference, with its time and the band `sure`."""
+    """Return a machine's step as a multiple of the reference, with its band `sure`."""
     base = load_variant("systems", q.baseline.scenario.system).title
     reference_text = f"{base}'s step" if q.target.milliseconds is None else "the target"
     return f"{figures.figure(machine.seconds / q.reference)} times {reference_text}{_bracketed(ms(machine.seconds), sure)}"

@@ -88,7 +88,7 @@ def test_a_popularity_under_which_another_family_or_nothing_wins_is_told(verdict
         "Popularity of rows: as in uniform it is no machine that meets what is asked.",
     ]
     assert not [*popularity_changes(verdict, cases[:1])]
-    assert "It holds however popular rows are" in popularity_words(verdict, cases[:1])
+    assert "The verdict is the same for every popularity of rows" in popularity_words(verdict, cases[:1])
     said = popularity_words(verdict, [cases[0], cases[2]])
     assert "It holds" not in said and "uniform: no machine that meets what is asked" in said
 

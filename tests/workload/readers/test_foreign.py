@@ -383,8 +383,8 @@ def test_bags_too_long_and_odd_numberings_are_refused(tmp_path: Path) -> None:
     for more, words in (
         ('rows = "hashed into 0"', "or 'hashed into 100000'"),
         ('rows = "sorted"', "is not known; write 'hashed'"),
-        ("lists = '\"'", "cannot part ids"),
-        ('lists = ","', "has no text in its columns of ids .*take lists away"),
+        ("lists = '\"'", "cannot separate ids"),
+        ('lists = ","', "has no text in its columns of ids .*remove it from the mapping"),
     ):
         with pytest.raises(BadFile, match=words):
             read_file(mapped(path, f'ids = "seen"\n{more}'))

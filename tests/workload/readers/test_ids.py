@@ -390,6 +390,6 @@ def test_a_mapping_with_a_byte_order_mark_is_read(tmp_path):
 def test_a_file_without_labels_is_fitted_and_not_trained_on(tmp_path):
     path = mapped(tmp_path / "trace.csv", 'ids = ["user"]\n')
     path.write_text("\n".join(["user", *(f"{n}" for n in range(COUNT))]))
-    with pytest.raises(BadFile, match="names no label, without which a file can only be fitted and counted"):
+    with pytest.raises(BadFile, match="names no label; without one a file can only be fitted and counted"):
         read_file(path)
     assert read_file(path, labels=False).tokens[:, 0].tolist() == list(range(COUNT))

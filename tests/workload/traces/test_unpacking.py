@@ -220,6 +220,6 @@ def test_a_disk_that_fails_while_it_is_written_is_a_sentence(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(unpacking, "_write", fail)
-    with pytest.raises(BadFile, match="needs more room" if number == errno.ENOSPC else "Input/output error"):
+    with pytest.raises(BadFile, match="needs more space" if number == errno.ENOSPC else "Input/output error"):
         torch_save.read_lookups(packed(tmp_path / "t.pt.gz", FIRST))
     assert kept(folder) == []
