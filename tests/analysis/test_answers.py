@@ -161,8 +161,11 @@ def test_a_target_that_no_machine_meets_says_how_near_the_nearest_comes() -> Non
     columns = {TIME: [1.0, 4.0], AUC: [0.5, 0.8], COST: [1.0, 2.0]}
     for texts, sentence in (
         (["step time<=0.5"], "None of 2 points has Step time <= 0.5 ms: the nearest has 1.00 ms."),
-        (["step time<=1", "auc>=0.8"], "None of 2 points has Step time <= 1 ms, AUC >= 0.8 at once; each alone can be had."),
-        (["loss<=1"], "None of 2 points has a loss, so none keeps Loss<=1."),
+        (
+            ["step time<=1", "auc>=0.8"],
+            "None of 2 points has Step time <= 1 ms, AUC >= 0.8 together; each of these bounds alone can be met.",
+        ),
+        (["loss<=1"], "None of 2 points has a value of loss, so none can meet the bound Loss<=1."),
     ):
         found = cheapest(columns, [read_constraint(text) for text in texts])
         assert (found.index, found.sentence) == (None, sentence)

@@ -112,7 +112,7 @@ def test_an_interrupted_search_writes_the_front_of_what_it_has_estimated(
     out, words = tmp_path / "front.csv", ("--axis", f"{LATENCY}=10:500", "--axis", "system=cxl,pmem,ssd,dram")
     most = 20
     assert main(["search", "--preset", "tiny", *words, "--evaluations", "64", "--confirm", "3", "--csv", str(out)]) == 130
-    assert capsys.readouterr().err.startswith("Interrupted; run it again for the whole search. 16 estimates.")
+    assert capsys.readouterr().err.startswith("Interrupted; run the command again for the whole search. 16 estimates.")
     assert 1 < len(out.read_text().splitlines()) <= 17
     out.unlink()
     most = 0

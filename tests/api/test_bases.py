@@ -121,7 +121,7 @@ def test_a_row_that_does_not_say_all_of_its_point_is_refused(table: api.Table) -
         api.BadInput, match=r"without the table's attrs does not say which base scenario it belongs to; give table\[0\]"
     ):
         api.link({"Step time [ms]": row["Step time [ms]"], "Training system": row["Training system"]})
-    with pytest.raises(api.BadInput, match="A table of 48 points is no one scenario"):
+    with pytest.raises(api.BadInput, match="A table of 48 points is not one scenario"):
         api.link(table)
 
 

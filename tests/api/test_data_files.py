@@ -141,15 +141,15 @@ def test_a_frame_is_fitted() -> None:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (3, "of type int, is no data; give a path, a pandas.DataFrame or an Arrow table"),
+        (3, "of type int, is not data; give a path, a pandas.DataFrame or an Arrow table"),
         ("  ", "is not the name of a file"),
         (["a.csv"], "give one path, or one pandas.DataFrame"),
         (np.zeros((50, 3)), r"its columns have no names: give pandas.DataFrame\(data, columns="),
         ({"label": [0, 1]}, r"give pandas.DataFrame\(data\)"),
         ("~nobody-here/x.csv", "cannot be read: No such file"),
-        (log().rename(columns={"clicked": "outcome"}), "No column of data is named like label; its columns are outcome, user"),
+        (log().rename(columns={"clicked": "outcome"}), "No column of data has a name like label; its columns are outcome, user"),
         (log().assign(y=1), "clicked and y could each be the label"),
-        (log().assign(when=pd.Timedelta(0)), r"Column 'when' of data is of type duration\[\w+\], neither ids nor numbers"),
+        (log().assign(when=pd.Timedelta(0)), r"Column 'when' of data has type duration\[\w+\], which is neither ids nor numbers"),
         (
             log().assign(when=pd.period_range("2020-01", periods=SIZE, freq="D")),
             r"Column 'when' of data has type .*, which is neither ids",
@@ -158,7 +158,7 @@ def test_a_frame_is_fitted() -> None:
         (log().assign(user=[2**65] * SIZE), r"cannot be read as a table \(.*too (large|big).*\); give a pandas.DataFrame"),
         (
             log().assign(shop=log()["shop"].where(log()["shop"] > 3)),
-            "Column 'shop' of data has whole numbers and gaps: ids, or a de",
+            "Column 'shop' of data has whole numbers and missing values, so it may be ids or a de",
         ),
         (log()["user"], r"cannot be read as a table \(.*\); give a pandas.DataFrame"),
         (log()[["clicked", "age"]], "has no column of ids beside 'clicked'"),
@@ -186,7 +186,7 @@ def test_what_is_no_data_is_refused(data: Any, sentence: str) -> None:
         ({**MAPPING, "rows": None}, "mapping gives 'rows' None"),
         ({**MAPPING, "ids": None}, "mapping gives 'ids' None"),
         ({**MAPPING, "ids": {"user": 1}}, "mapping gives 'ids' {'user': 1}; write a text, or a list of texts"),
-        ({**MAPPING, "ids": log()["item"]}, "mapping gives 'ids' more than 1,000 values; write the names of columns"),
+        ({**MAPPING, "ids": log()["item"]}, "mapping gives 'ids' more than 1,000 values; give fewer columns"),
         ({**MAPPING, "ids": (str(n) for n in itertools.count())}, "mapping gives 'ids' more than 1,000 values"),
         ({**MAPPING, "ids": log()}, "mapping gives 'ids' .*; write a text or a list of texts"),
         ({**MAPPING, "ids": np.array([["user"]])}, "mapping gives 'ids' .*; write a text or a list of texts"),

@@ -195,15 +195,18 @@ def test_assumptions_are_a_dict_or_pairs() -> None:
         ({"cxl_bandwidth_GBps": "8,16"}, "is a text of several values; write a list for an axis"),
         ({"cxl_bandwidth_GBps": "8:64:4"}, r"is a range; write it as ep.sweep\(BASE, 'machine.cxl_bandwidth_GBps=8:64:4'\)"),
         ({"system": "pmem,cxl"}, r"write a list for an axis: system=\[...\]"),
-        ({"cxl_bandwidth_GBps": "8 GB/s"}, "is not a number; write the number alone, in GB/s"),
+        ({"cxl_bandwidth_GBps": "8 GB/s"}, "is not a number; write only the number, in GB/s"),
         ({"cxl_bandwidth_GBps": {"a": 8}}, "is a dict; write one value, or a list"),
-        ({"cxl_bandwidth_GBps": pd.DataFrame({"a": [8]})}, "is no value of a knob, but of type DataFrame"),
+        ({"cxl_bandwidth_GBps": pd.DataFrame({"a": [8]})}, "has type DataFrame, which no knob takes"),
         ({"cxl_bandwidth_GBps": b"8"}, "of type bytes"),
-        ({"cxl_bandwidth_GBps": 8, "CXL bandwidth [GB/s]": 9}, "are both machine.cxl_bandwidth_GBps; name it once"),
-        ({"data": "x.csv"}, r"data= is no knob; it is read by ep.run\(data=FILE\) .* an estimate reads no file"),
-        ({"jobs": 2}, "jobs= is no knob; it is of ep.run"),
-        ({"preset": "tiny"}, "preset= is no knob; it is the first argument, without a name"),
-        ({"ids": ["user"]}, "ids= is no knob; it is a key of mapping=, beside data="),
+        (
+            {"cxl_bandwidth_GBps": 8, "CXL bandwidth [GB/s]": 9},
+            "are two names of the knob machine.cxl_bandwidth_GBps; give it once",
+        ),
+        ({"data": "x.csv"}, r"data= is not a knob; it is an argument of ep.run\(data=FILE\), .* an estimate reads no file"),
+        ({"jobs": 2}, "jobs= is not a knob; it is of ep.run"),
+        ({"preset": "tiny"}, "preset= is not a knob; it is the first argument, without a name"),
+        ({"ids": ["user"]}, "ids= is not a knob; it is a key of mapping=, beside data="),
         ({"cxl_bandwidth_GBps": Decimal("sNaN")}, r"Decimal\('sNaN'\) has type .*, which no knob takes"),
         *(({"cxl_bandwidth_GBps": odd}, "has a masked cell, which has no value; fill it") for odd in MASKED),
         *(({"passes": odd}, "has a masked cell, which has no value; fill it") for odd in MASKED),
@@ -218,7 +221,7 @@ def test_a_refusal_says_what_to_write(changes: dict[str, Any], sentence: str) ->
 def test_an_endless_axis_is_refused_at_once() -> None:
     start = time.monotonic()
     for endless in (itertools.count(1), range(1, 10**12), np.broadcast_to(8.0, 10**9)):
-        with pytest.raises(api.BadKnob, match="more than 100,000 values; take fewer"):
+        with pytest.raises(api.BadKnob, match="more than 100,000 values; give fewer"):
             split_axes({"cxl_bandwidth_GBps": endless})
     assert time.monotonic() - start < 2.0
 

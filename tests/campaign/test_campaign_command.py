@@ -179,8 +179,8 @@ def test_a_campaign_trains_as_many_batches_as_a_full_run_that_simulates_each(nam
 
 def test_many_recoveries_are_told_by_the_measured_run_that_takes_back_as_much():
     told = accuracy.many_faults_sentence(236, 1e6, 23_600)
-    assert told.startswith("In the mean 236 recoveries of this campaign take back 2.36 % of the MLPs' training. Measured: 2.5 %")
+    assert told.startswith("On average, 236 recoveries of this campaign undo 2.36 % of the MLPs' training. Measured: 2.5 %")
     assert "percentage points at the end" in told and "0.0200 recoveries" in accuracy.many_faults_sentence(0.02, 1e6, 1)
-    assert "taken back by 100 recoveries changes AUC by" in accuracy.many_faults_sentence(1, 400, 100)
+    assert "undone by 100 recoveries changes AUC by" in accuracy.many_faults_sentence(1, 400, 100)
     assert "under 0.001 % of" in accuracy.many_faults_sentence(33, 1e9, 200)
     assert accuracy.many_faults_sentence(0, 1e9, 0) == accuracy.many_faults_sentence(3, 1e6, -2) == ""

@@ -132,7 +132,7 @@ def test_others_are_part_of_what_is_asked_and_errors_are_not_kept():
 
 def test_a_knob_read_after_the_stage_is_an_error_not_an_old_value():
     stage, _ = counted(lambda s: lambda: s.machine.cxl_lanes)
-    with pytest.raises(RuntimeError, match=r"machine\.cxl_lanes is read after its stage was over"):
+    with pytest.raises(RuntimeError, match=r"machine\.cxl_lanes is read after the memoised function has returned"):
         stage(BASE)()
 
 

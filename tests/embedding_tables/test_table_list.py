@@ -115,7 +115,7 @@ REFUSED = {
     "no rows": ("Rows,Dim\n", "has 0 tables"),
     "no column of rows": ("Table,Dim\na,1\n", "tables.csv:1: there is no column Rows"),
     "a strange column": ("Rows,Colour\n1,red\n", "tables.csv:1: the heading 'Colour' is none of Table"),
-    "a column twice": ("Rows,num_embeddings\n1,2\n", "tables.csv:1: two columns are Rows"),
+    "a column twice": ("Rows,num_embeddings\n1,2\n", "tables.csv:1: two columns have the heading Rows"),
     "a word for a number": ("Rows,Dim\n10,8\nten,8\n", "tables.csv:3: column Rows: 'ten' is not a number"),
     "a fraction": ("Rows,Lookups\n10,4.5\n", "tables.csv:2: column Lookups: '4.5' is not a whole number"),
     "a comma for a point": ("Rows;Lookups\n10;4,5\n", "tables.csv:2: column Lookups: '4,5' is not a whole number"),
@@ -126,10 +126,10 @@ REFUSED = {
     "an empty word": ("Rows,Optimizer\n10,\n", "column Optimizer: the cell is empty; write sgd or rowwise-adagrad"),
     "a short row": ("Table,Rows,Dim\na,10\n", "tables.csv:2: column Dim: the cell is empty"),
     "a long row": ("Rows,Dim\n1,000,8\n", "tables.csv:2: the row has 3 cells, the heading 2"),
-    "an open mark": ('Table,Rows\n"a,10\nb,20\n', "tables.csv:2: its quotation marks do not pair up"),
-    "a mark that swallows lines": ('Table,Rows\n"a,10\nb,20\nc",30\n', "tables.csv:2: its quotation marks do not pair up"),
-    "a mark within a cell": ('Table,Rows\n"a"b,10\n', "tables.csv:2: its quotation marks do not pair up"),
-    "an open mark at the end": ('Table,Rows\nb,20\na,"10', "tables.csv:3: its quotation marks do not pair up"),
+    "an open mark": ('Table,Rows\n"a,10\nb,20\n', "tables.csv:2: a quotation mark has no partner"),
+    "a mark that swallows lines": ('Table,Rows\n"a,10\nb,20\nc",30\n', "tables.csv:2: a quotation mark has no partner"),
+    "a mark within a cell": ('Table,Rows\n"a"b,10\n', "tables.csv:2: a quotation mark has no partner"),
+    "an open mark at the end": ('Table,Rows\nb,20\na,"10', "tables.csv:3: a quotation mark has no partner"),
 }
 
 

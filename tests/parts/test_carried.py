@@ -58,7 +58,7 @@ def test_a_link_opens_elsewhere_with_the_same_key_and_the_same_numbers(folder):
     assert opened.scenario == scenario and key(opened.scenario, "full") == key(scenario, "full")
     assert found and estimate(opened.scenario).results == found
     assert [part.name for part in opened.parts] == ["own-link", "mine", "crystal"]
-    assert "The gpu mine is a part of the sender's, whose values the link carries." in opened.banner
+    assert "The gpu mine is a part of the link's sender, whose values the link carries." in opened.banner
     assert link(opened.scenario) == text
 
 
@@ -74,7 +74,7 @@ def test_a_part_of_the_same_name_with_other_values_here_is_said_and_the_links_va
     folder.put("media/crystal", shipped("media/optane-200"))
     folder.elsewhere(folder.path)
     opened = open_link(text)
-    assert "The media crystal is a part of the sender's, with other values than yours of that name" in opened.banner
+    assert "The media crystal is a part of the link's sender, with other values than your part of that name" in opened.banner
     assert "The gpu mine" not in opened.banner
     assert opened.scenario == scenario and estimate(opened.scenario).results == found
 
@@ -135,11 +135,11 @@ def hostile():
     """Yield what a link may carry as a part, and what it is told."""
     gpu = loads(shipped("gpu/h100-sxm"))
     yield "", "is not a part, which is written KIND:NAME:DIGEST:VALUES"
-    yield "gpu:mine", "is no part"
-    yield text_of(gpu, name="../../etc/passwd"), "is no part"
-    yield text_of(gpu, name="Mine"), "is no part"
-    yield text_of(gpu, kind="../gpu"), "is no part"
-    yield text_of(gpu, kind="gpus"), "is no part"
+    yield "gpu:mine", "is not a part"
+    yield text_of(gpu, name="../../etc/passwd"), "is not a part"
+    yield text_of(gpu, name="Mine"), "is not a part"
+    yield text_of(gpu, kind="../gpu"), "is not a part"
+    yield text_of(gpu, kind="gpus"), "is not a part"
     yield text_of(gpu, given=16 * "0"), "has the digest [0-9a-f]{16} and says 0000"
     yield text_of(gpu)[:-40], "is damaged"
     yield text_of(gpu) + "AAAA", "is damaged"
@@ -197,7 +197,7 @@ COPIED = {
 }
 
 
-REFUSED = ("is not the generation of a CXL link", "leaves it no power", "is more than supplies take in")
+REFUSED = ("is not the generation of a CXL link", "leaves no power for its devices", "is more than all input power")
 
 
 def extreme(kind, rng):
@@ -237,7 +237,9 @@ def test_a_module_s_link_is_of_a_known_generation_and_counts_are_whole(folder):
     (part,) = use.accept_parts((said("link-generation", 7),))
     scenario = with_values(preset("dlrm-kaggle").scenario, {"machine.pmem": part.reference})
     for one in (scenario, with_values(preset("dlrm-kaggle").scenario, {"machine.assume": (("pmem.link-generation", 7.0),)})):
-        with pytest.raises(BadKnob, match=r"pmem\.link-generation=7 is of no CXL link; 4, 5 and 6 are known"):
+        with pytest.raises(
+            BadKnob, match=r"pmem\.link-generation=7 is not the generation of a CXL link; write one of 4, 5 and 6"
+        ):
             estimate(one)
     with pytest.raises(BadInput, match=r"link-lanes\.value = 0\.4; write a number 0, or from 1 to 1,000,000,000,000, in lanes"):
         use.accept_parts((said("link-lanes", 0.4),))

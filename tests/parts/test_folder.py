@@ -84,7 +84,7 @@ def test_a_script_takes_a_folder_and_a_file_that_changes_moves_its_numbers(folde
     second = ep.estimate("dlrm-kaggle", pmem="crystal", system="pmem")[0]
     assert second.results[STEP] > 1.01 * first.results[STEP]
     assert key(first.scenario, "estimate") != key(second.scenario, "estimate")
-    with pytest.warns(UserWarning, match="crystal as it was when it was chosen"):
+    with pytest.warns(UserWarning, match="crystal with its values at the time of the choice"):
         assert ep.estimate(before)[0].results == first.results
     with warnings.catch_warnings(action="error"):
         assert len(ep.parts()) == 3 and ep.parts(None).empty
@@ -173,9 +173,9 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
         (
             "room/mine",
             shipped("room/server-room"),
-            "is of the kind room, which no knob chooses; parts of one's own are gpu",
+            "has the kind room, which no knob chooses; own parts can be gpu",
         ),
-        ("gpus/mine", shipped("gpu/v100"), "gpus is no kind of part; did you mean gpu"),
+        ("gpus/mine", shipped("gpu/v100"), "gpus is not a kind of part; did you mean gpu"),
         ("expander/bad", FPGA_CARD.replace("584, 663", "584"), "gives 4 loads and 3 latencies of latency-under-load"),
         ("expander/bad", FPGA_CARD.replace("0.1636, 0.7523", "0.7523, 0.1636"), "loads that do not rise; sort them"),
         ("expander/bad", FPGA_CARD.replace("[584", '["fast"'), "latency-under-load.latencies = .*; write two numbers or more"),
@@ -183,7 +183,7 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
         ("expander/bad", FPGA_CARD.replace("962, 951", "962, 100"), "where a higher load has fewer accesses in flight"),
         ("expander/bad", FPGA_CARD.replace("[584", "[0"), "latencies that begin at 0; write the latency of an access"),
         ("fabric/bad", shipped("fabric/nvlink-2") + CURVE, "says 'latency-under-load', which is not known"),
-        ("mine", shipped("gpu/v100"), "mine.toml is in no folder of a kind; put it in one"),
+        ("mine", shipped("gpu/v100"), "mine.toml is not inside a folder of a kind of part; put it in one"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_its_path_and_takes_nothing(name, text, sentence, folder, capsys):
@@ -201,7 +201,7 @@ def test_a_file_that_breaks_is_left_out_and_what_uses_it_too(folder):
     with pytest.raises(BadFile, match="own-link"):
         use.look_at_folder()
     assert {"crystal"} == {name for _, name in catalog.own_folder().parts}
-    with pytest.raises(BadKnob, match=r"machine\.gpu='mine' is a part whose file cannot be used"):
+    with pytest.raises(BadKnob, match=r"machine\.gpu='mine' is a part whose file has an error"):
         with_values(Scenario(), {"machine.gpu": "mine"})
     folder.put("fabric/own-link", shipped("fabric/nvlink-3"))
     use.look_at_folder()

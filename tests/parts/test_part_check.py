@@ -45,7 +45,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(folder, capsys):
     assert lines == sorted(lines) and {sentence.partition(";")[0]: line for line, sentence in found} == {
         "lacks memory [GB]": 1,
         "names the fabric 'nvlnk-4', which has no file": line_of(text, "fabric"),
-        "gives fp32-peak in 'GFLOPS', but it is taken in 'TFLOPS'": line_of(text, "unit", "[fp32-peak]"),
+        "gives fp32-peak in 'GFLOPS', but the unit must be 'TFLOPS'": line_of(text, "unit", "[fp32-peak]"),
         "says 'memry', which is not known": line_of(text, "[memry]"),
         "gives board-limit = 7000 W outside its range of 700 to 700": line_of(text, "value", "[board-limit]"),
         "gives kernel-launch.confidence = 'mesured'": line_of(text, "confidence", "[kernel-launch]"),
@@ -82,7 +82,7 @@ def test_a_kind_may_be_given_and_what_a_part_uses_may_lie_beside_it(folder, caps
     path.parent.mkdir()
     path.write_text(shipped("media/optane-100"))
     status, _, _, error = told(capsys, path)
-    assert status == 2 and "is of the kind 'loose', its folder's name, which is none" in error
+    assert status == 2 and "is in the folder 'loose', which is not a kind of part" in error
     assert told(capsys, path, "--kind", "media")[0] == 0
     assert told(capsys, folder.path / "gpu" / "mine.toml")[0] == 0
 

@@ -73,7 +73,9 @@ def test_a_file_of_before_means_the_machine_of_before(tmp_path):
 @pytest.mark.parametrize("asked", [["run", "--estimate", "--set", f"{OLD}=512"], ["sweep", "--csv", "-", "--axis", f"{OLD}=1,2"]])
 def test_the_command_line_names_the_knob_of_today_instead_of_guessing(asked, capsys):
     assert main(asked) != 0
-    assert f"'{OLD}' is no knob any more; write {NEW}, with numbers 1.073741824 times as large." in capsys.readouterr().err
+    assert (
+        f"'{OLD}' is a knob of an older version; write {NEW}, with numbers 1.073741824 times as large." in capsys.readouterr().err
+    )
 
 
 def test_a_knob_under_both_names_and_values_that_are_none_are_refused():

@@ -244,7 +244,7 @@ def test_what_a_page_tells_of_a_service_that_ended_is_its_own_sentence_as_plain_
         serve(store)
     Path(f"{store}.log").write_text("ValueError: what a worker wrote last\n")
     told = service.ensure_service(store)
-    assert told.startswith("The service that computes ended: No worker [31m could be started: x<script>x")
+    assert told.startswith("The background service ended: No worker [31m could be started: x<script>x")
     assert told.endswith(". It is started again every few seconds.") and len(told) <= 300 and told.isprintable()
     os.utime(f"{store}.log", (0, 0))
     monkeypatch.setattr(service, "_start_apart", lambda command, log: None)

@@ -28,7 +28,7 @@ def test_the_command_puts_the_newest_backup_in_a_damaged_store_s_place_and_says_
     os.utime(files.backups(backed)[0], (1e9, 1e9))
     damaged = garbled(backed, of_results(backed))
     with pytest.raises(
-        BadFile, match=r"is damaged .*python -m engine serve --restore --store .*store\.sqlite puts its newest backup"
+        BadFile, match=r"is damaged .*python -m engine serve --restore --store .*store\.sqlite replaces it by its newest backup"
     ):
         status.status(backed, 1)
     assert main(["serve", "--restore", "--store", str(backed)]) == 3

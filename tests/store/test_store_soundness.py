@@ -17,7 +17,10 @@ from engine.store.owner import own_store
 from tests.service_fakes import COMPUTE, ask, scenario, scenarios
 from tests.store.test_store_quota import fill
 
-REMEDY = r"is damaged \(malformed: {} is not as it was written\); python -m engine serve --restore --store .* in its place\.$"
+REMEDY = (
+    r"is damaged \(malformed: {} is not as it was written\); "
+    r"python -m engine serve --restore --store .* replaces it by its newest backup\.$"
+)
 DAMAGES = {
     "a request": ("total = 4", "started = 2.0", "pinned = 1", "title = 'Afore'", "base = zeroblob(3)"),
     "a point": ("changes = replace(changes, '2', '7')", "class = 'a'", "state = 3 WHERE position = 1"),

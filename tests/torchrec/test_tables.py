@@ -101,7 +101,7 @@ REFUSED = {
     "EmbeddingConfig(num_embeddings=1, embedding_dim=1)": "not pooled",
     "EmbeddingBagConfig(num_embeddings=1, embedding_dim=1": "is not closed",
     "EmbeddingBagConfig(num_embeddings=1, embedding_dim=1, name='\n')": "not Python",
-    "EmbeddingBagConfig(1, 1, 'a'), EmbeddingBagConfig(1, 1, 'a')": "stand twice, such as 'a'",
+    "EmbeddingBagConfig(1, 1, 'a'), EmbeddingBagConfig(1, 1, 'a')": "occur twice, such as 'a'",
     "EmbeddingBagConfig(1, 1, 'a'), EmbeddingBagConfig(1, 0, 'b')": "Table 2 ('b'): embedding_dim is 0",
 }
 
@@ -190,7 +190,7 @@ def test_lookups_of_a_table_are_the_sum_over_its_features_in_whole_numbers() -> 
         ("[]", "are not a map"),
         ("{", "not valid JSON"),
         ("[" * 10**6, "nested too deeply"),
-        ('{"f9": 3}', "'f9', which is no feature and no table; did you mean f0?"),
+        ('{"f9": 3}', "'f9', which is neither a feature nor a table; did you mean f0?"),
         ('{"f0": 0}', "of 'f0' is 0"),
         ('{"f0": true}', "of 'f0' is True"),
         ('{"t1": [1, 2, 3]}', "3 numbers for 2 features"),

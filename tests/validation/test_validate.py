@@ -164,7 +164,7 @@ def test_rm2_and_rm3_stay_predictions_because_nothing_published_about_them_was_u
             "`tolerance_note` needs a tolerance",
         ),
         ({**GOOD, "counts_with": "another"}, "say in `not_counted`"),
-        ({**GOOD, "published_to": 8.0}, "is its own tolerance"),
+        ({**GOOD, "published_to": 8.0}, "is already a tolerance"),
         ({**without(GOOD, "tolerance"), "published_to": 5.0}, "up to a larger"),
         ({**GOOD, "cause_knobs": {"machine.pmemm": "optane-200"}}, "is not a knob"),
     ],

@@ -104,7 +104,7 @@ def _blank(blocks: Blocks, text: bytes, blank: int) -> int:
     blank_line = re.search(rb"\n\r?\n", ends)
     if ends and (blank or blank_line):
         first_blank = blank or (_line(blocks, text, blank_line.start() + 1) if blank_line else 0)
-        raise BadFile(f"{blocks.name}:{first_blank}: the line is blank, but samples follow; remove the blank line.")
+        raise BadFile(f"{blocks.name}:{first_blank}: the line has 1 columns, but samples follow; remove the blank line.")
     blanks = text.count(b"\n", len(ends)) - bool(ends)
     return blank or (_line(blocks, text, len(ends)) + bool(ends) if blanks > 0 else 0)
 

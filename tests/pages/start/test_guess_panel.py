@@ -58,7 +58,9 @@ def test_a_typed_table_is_guessed_accepted_and_shown_in_three_presses(path, trus
     assert "0 of" in text(app.caption) and "rows stay empty" in text(app.caption)
     app.button(key="own popularity").click().run()
     assert not app.exception and not app.error
-    assert "Ids are rows in the order first seen in all tables" in text(app.markdown), "the page of popularity is open"
+    assert "Ids are numbered as rows in the order first seen in all tables" in text(app.markdown), (
+        "the page of popularity is open"
+    )
 
 
 def test_a_table_of_uneven_lists_is_trained_on_for_the_model_of_another_number_of_tables(tmp_path, trusted):

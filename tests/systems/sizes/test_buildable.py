@@ -63,7 +63,7 @@ RULES = [
         LARGE | of("gpus_per_node", 9),
         of("num_gpus", 8),
         of("num_gpus", 9),
-        "9 GPUs of a node need 9 places of one chassis; the largest has 8.",
+        "9 GPUs of a node need 9 places in one chassis; the largest chassis has 8.",
     ),
     (
         "all-hbm",

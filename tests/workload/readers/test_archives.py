@@ -97,10 +97,10 @@ REFUSED = {
     "three axes": ({"seen": np.zeros((COUNT, 2, 2), int)}, MAPPING, "seen is 500 x 2 x 2 of int64"),
     "a number": ({"user": np.array(3)}, MAPPING, "user is one of int64"),
     "complex": ({"user": np.zeros(COUNT, complex)}, MAPPING, "complex128, from which 'user' cannot be taken"),
-    "two labels": ({"stars": AGES}, MAPPING, r"map a column of it, such as stars\.0"),
+    "two labels": ({"stars": AGES}, MAPPING, r"map one of its columns, such as stars\.0"),
     "nothing": ({name: ARRAYS[name][:0] for name in ARRAYS}, MAPPING, "has 0 samples"),
     "objects": ({"user": np.array([{}] * COUNT, dtype=object)}, MAPPING, "Python objects, which are never opened"),
-    "not whole": ({"user": np.full(COUNT, 0.5)}, MAPPING, r"own.npz:1: user=0.5 is no row's number"),
+    "not whole": ({"user": np.full(COUNT, 0.5)}, MAPPING, r"own.npz:1: user=0.5 is not the number of a row"),
     "no mapping": ({}, "", r"looks like an archive of arrays: user \(500 of int64\), stars .*seen \(500 x 3 of int64\)"),
 }
 

@@ -84,7 +84,7 @@ FOREIGN = {
     "uneven header": (b"user,item\n" + b"1,2,0\n" * 60, "own:1: the line has 2 columns, but those below have 3; mend the header"),
     "prose": (
         b"Lorem ipsum dolor sit amet\nconsectetur adipiscing\n" * 60,
-        "own is no table: its first lines have unlike numbers",
+        "own is not a table: its first lines have different numbers",
     ),
     "Avro": (b"Obj\x01" + bytes(90), "an Avro file"),
     "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(90), "an HDF5 file"),
@@ -378,7 +378,7 @@ def test_bags_too_long_and_odd_numberings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"own.parquet:701: seen has 10,001 ids; a sample has at most 10,000: cut them"):
         read_file(mapped(path, 'ids = "seen"'))
     FRAME.assign(seen=[[1, 2]] * 700 + [[1, 7, -3]] + [[]] * 199).to_parquet(path, index=False)
-    with pytest.raises(BadFile, match=r"own.parquet:701: seen=-3 is no row's number"):
+    with pytest.raises(BadFile, match=r"own.parquet:701: seen=-3 is not the number of a row"):
         read_file(mapped(path, 'ids = "seen"\nrows = "as they are"'))
     for more, words in (
         ('rows = "hashed into 0"', "or 'hashed into 100000'"),

@@ -102,7 +102,9 @@ def test_a_format_of_array_files_that_a_file_is_not_is_refused_without_lines_tha
         np.savez(path, x=USERS)
     else:
         path.write_text("user,click\n1,0\n", encoding="utf-8")
-    with pytest.raises(BadFile, match=rf"{name} is not such an array file, .*{name}.toml.*take format away") as refused:
+    with pytest.raises(
+        BadFile, match=rf"{name} is not such an array file, .*{name}.toml.*remove `format` from the mapping"
+    ) as refused:
         read_file(path)
     assert not refused.value.remedy
 

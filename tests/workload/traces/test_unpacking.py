@@ -114,7 +114,7 @@ def test_a_folder_or_a_file_of_another_user_is_not_believed(
     path = packed(tmp_path / "t.pt.gz", FIRST)
     read_lookups(path)
     monkeypatch.setattr(unpacking, "_user", lambda: os.getuid() + 1)
-    with pytest.raises(BadFile, match="this user can write to neither; make room, or name another folder as TMPDIR"):
+    with pytest.raises(BadFile, match="this user can write to neither; free some space, or set TMPDIR to another folder"):
         read_lookups(path)
     (plain,) = kept(folder)
     with plain.open("rb") as file:
