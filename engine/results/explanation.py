@@ -159,7 +159,7 @@ def _missed(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
         path: [instant for instant in instants if instant >= elapsed]
         for path, instants in zip(INSTANT_KNOBS, fault_instants(scenario), strict=True)
     }
-    clause = f"is after the end of the run at {figure(elapsed, 's')}, so it has no effect."
+    clause = f"is after the end of the run at {figure(elapsed, 's')}, so the fault never struck."
     return tuple(f"{path}={min(instants):g} {clause}" for path, instants in late_instants.items() if instants)
 
 

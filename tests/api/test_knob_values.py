@@ -189,7 +189,7 @@ def test_assumptions_are_a_dict_or_pairs() -> None:
     ("changes", "sentence"),
     [
         ({"cxl_bandwidth_GBps": []}, "is given an empty list; give at least one value"),
-        ({"power_loss_at_seconds": []}, r"give at least one, or \(\) for none"),
+        ({"power_loss_at_seconds": []}, r"give at least one value, or \(\) for none"),
         ({"cxl_bandwidth_GBps": [8, "8.0"]}, "gives 8.0 twice; name each value once"),
         ({"cxl_bandwidth_GBps": [[8, 16]]}, "is a list inside a list; write one flat list"),
         ({"cxl_bandwidth_GBps": "8,16"}, "is a text of several values; write a list for an axis"),
@@ -198,7 +198,7 @@ def test_assumptions_are_a_dict_or_pairs() -> None:
         ({"cxl_bandwidth_GBps": "8 GB/s"}, "is not a number; write only the number, in GB/s"),
         ({"cxl_bandwidth_GBps": {"a": 8}}, "is a dict; write one value, or a list"),
         ({"cxl_bandwidth_GBps": pd.DataFrame({"a": [8]})}, "has type DataFrame, which no knob takes"),
-        ({"cxl_bandwidth_GBps": b"8"}, "of type bytes"),
+        ({"cxl_bandwidth_GBps": b"8"}, "has type bytes"),
         (
             {"cxl_bandwidth_GBps": 8, "CXL bandwidth [GB/s]": 9},
             "are two names of the knob machine.cxl_bandwidth_GBps; give it once",
@@ -210,7 +210,7 @@ def test_assumptions_are_a_dict_or_pairs() -> None:
         ({"cxl_bandwidth_GBps": Decimal("sNaN")}, r"Decimal\('sNaN'\) has type .*, which no knob takes"),
         *(({"cxl_bandwidth_GBps": odd}, "has a masked cell, which has no value; fill it") for odd in MASKED),
         *(({"passes": odd}, "has a masked cell, which has no value; fill it") for odd in MASKED),
-        ({"seed": 1}, "is the last part of data.seed and"),
+        ({"seed": 1}, "is the last part of several knobs: data.seed and"),
     ],
 )
 def test_a_refusal_says_what_to_write(changes: dict[str, Any], sentence: str) -> None:

@@ -42,7 +42,7 @@ def test_the_order_of_assumptions_makes_no_difference():
 
 
 def test_an_assumption_about_nothing_is_refused_with_the_nearest_name():
-    with pytest.raises(BadKnob, match=r"machine\.assume names 'pmem\.red-rate'.*pmem\.read-rate"):
+    with pytest.raises(BadKnob, match=r"machine\.assume has the name 'pmem\.red-rate'.*pmem\.read-rate"):
         estimate(changed("pmem.red-rate", 5.0))
 
 

@@ -140,7 +140,7 @@ def hostile():
     yield text_of(gpu, name="Mine"), "is not a part"
     yield text_of(gpu, kind="../gpu"), "is not a part"
     yield text_of(gpu, kind="gpus"), "is not a part"
-    yield text_of(gpu, given=16 * "0"), "has the digest [0-9a-f]{16} and says 0000"
+    yield text_of(gpu, given=16 * "0"), "has the digest [0-9a-f]{16}, but the link says 0000"
     yield text_of(gpu)[:-40], "is damaged"
     yield text_of(gpu) + "AAAA", "is damaged"
     yield f"gpu:mine:{16 * '0'}:{'A' * 100}", "is damaged"

@@ -160,13 +160,13 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("gpu/h100-sxm", shipped("gpu/v100"), r"gpu/h100-sxm\.toml has the name of a part in .*give the file another name"),
+        ("gpu/h100-sxm", shipped("gpu/v100"), r"gpu/h100-sxm\.toml has the same name as a part in .*give the file another name"),
         ("gpu/trainingcxl", shipped("gpu/v100"), r"has the same name as a part in .*gpu-replay"),
         ("media/bad", "x = [", r"media/bad\.toml is not valid TOML: .*correct that line"),
         (
             "media/bad",
             shipped("media/optane-100").replace("value = 6.6\n", ""),
-            "does not say value of read-rate; a constant has",
+            "lacks value of read-rate; a constant has",
         ),
         ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", "nvlnk-2"), "names the fabric 'nvlnk-2', which has no file"),
         ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", f"own-link~{16 * '0'}"), "write only the name"),

@@ -56,7 +56,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(folder, capsys):
     ("name", "old", "new", "where", "sentence"),
     [
         ("media", "value = 6.6\n", 'value = "6.6"\n', "value@[read-rate]", "gives read-rate.value = '6.6'; write a number"),
-        ("media", "value = 6.6\n", "", "[read-rate]", "does not say value of read-rate"),
+        ("media", "value = 6.6\n", "", "[read-rate]", "lacks value of read-rate"),
         ("media", "value = 6.6\n", "value = 6.6\nvalues = 1\n", "values@[read-rate]", "says 'values' of read-rate"),
         ("media", 'title = "', 'title = "\\n', "title", "must say title in one line"),
         ("media", "[read-rate]\n", "[read-rate\n", "[read-rate", "is not valid TOML"),

@@ -108,7 +108,7 @@ def test_a_plan_of_torchrecs_says_what_we_cannot_price() -> None:
     read = torchrec_answer(asked, json.dumps({"large": large, **{f"small{n}": small for n in range(6)}})).read
     assert read is not None
     said = " ".join(read.sentences)
-    assert "The plan has 6 tables that are data_parallel" in said and "such as large, another kernel" in said and "uneven" in said
+    assert "The plan has 6 tables that are data_parallel" in said and "such as large, another kernel" in said and "Uneven" in said
 
 
 def test_the_command_writes_the_plan_that_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

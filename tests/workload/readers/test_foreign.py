@@ -375,7 +375,7 @@ def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) 
 def test_bags_too_long_and_odd_numberings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "own.parquet"
     FRAME.assign(seen=[[1, 2]] * 700 + [[1] * 10_001] + [[1]] * 199).to_parquet(path, index=False)
-    with pytest.raises(BadFile, match=r"own.parquet:701: seen has 10,001 ids; a sample has at most 10,000: cut them"):
+    with pytest.raises(BadFile, match=r"own.parquet:701: seen has 10,001 ids, but a sample has at most 10,000; shorten the list"):
         read_file(mapped(path, 'ids = "seen"'))
     FRAME.assign(seen=[[1, 2]] * 700 + [[1, 7, -3]] + [[]] * 199).to_parquet(path, index=False)
     with pytest.raises(BadFile, match=r"own.parquet:701: seen=-3 is not the number of a row"):

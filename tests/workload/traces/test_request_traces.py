@@ -173,7 +173,8 @@ def test_a_trace_in_zstd_is_named_with_the_command_that_unpacks_it(tmp_path: Pat
 def test_a_run_says_what_a_trace_is_for(tmp_path: Path) -> None:
     records().tofile(tmp_path / "w.oracleGeneral")
     with pytest.raises(
-        BadFile, match=r"1 table, without labels and of 40,000 requests: .*workload fit w.oracleGeneral` counts it"
+        BadFile,
+        match=r"1 table, without labels and of 40,000 requests, so a run cannot train on it: use .*workload fit w.oracleGeneral`",
     ):
         read_file(tmp_path / "w.oracleGeneral")
 
