@@ -255,5 +255,5 @@ def test_a_time_format_reads_dates_in_digits_alone(tmp_path, suffix):
 
 
 def test_a_time_format_that_strptime_does_not_know_is_refused(tmp_path):
-    with pytest.raises(BadFile, match=r"time_format='%q' is no format"):
+    with pytest.raises(BadFile, match=r"time_format='%q' is not a format"):
         read_file(log(tmp_path / "a.csv", list(DAYS.strftime("%d/%m/%Y")), 'time_format = "%q"\n'))

@@ -138,7 +138,7 @@ def _guessed(name: str, likeness: str, mapping: str, columns: Sequence[str] = ()
     unneeded = f"`{PROGRAM} workload fit` and `{PROGRAM} workload count` need no label"
     no_label = "" if has_label(mapping) else f" No column is clearly a label; {unneeded}."
     return UndescribedTable(
-        f"{name} looks like {likeness}.{no_label} Save these lines as {name}.toml, and mend what they guess wrong:",
+        f"{name} looks like {likeness}.{no_label} Save these lines as {name}.toml, and correct wrong guesses:",
         remedy=mapping,
         columns=columns,
     )

@@ -138,7 +138,7 @@ def header_columns(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
             advice = (
                 f"say delimiter = {json.dumps(other_mark)} in {name}.toml"
                 if len(names) == 1 and other_mark
-                else "mend the header"
+                else "correct the header"
             )
             raise BadFile(f"{name}:1: column {column[:40]!r} is {fault} in the header, which has {names_text}; {advice}.")
     return names

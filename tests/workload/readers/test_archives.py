@@ -96,7 +96,7 @@ REFUSED = {
     "unlike lengths": ({"user": np.arange(COUNT - 1)}, MAPPING, r"different lengths \(stars 500, ages 500, user 499, seen 500"),
     "three axes": ({"seen": np.zeros((COUNT, 2, 2), int)}, MAPPING, "seen is 500 x 2 x 2 of int64"),
     "a number": ({"user": np.array(3)}, MAPPING, "user is one of int64"),
-    "complex": ({"user": np.zeros(COUNT, complex)}, MAPPING, "complex128, from which 'user' cannot be taken"),
+    "complex": ({"user": np.zeros(COUNT, complex)}, MAPPING, "complex128, so 'user' cannot be taken from it"),
     "two labels": ({"stars": AGES}, MAPPING, r"map one of its columns, such as stars\.0"),
     "nothing": ({name: ARRAYS[name][:0] for name in ARRAYS}, MAPPING, "has 0 samples"),
     "objects": ({"user": np.array([{}] * COUNT, dtype=object)}, MAPPING, "Python objects, which are never opened"),

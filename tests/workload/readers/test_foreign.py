@@ -81,7 +81,10 @@ FOREIGN = {
     "MIND's news": (b'N1\tlifestyle\troyals\tThe "Brands\tx\thttps://a/b\t[]\t[]\n' * 60, "articles without clicks"),
     "MIND's test set": (b"1\tU7\t11/11/2019 9:05:58 AM\tN1 N2\tN3 N4\n" * 60, "without clicks; give that of train or dev"),
     "pipes and blanks": (b"1|Toy Story (1995)|01-Jan-1995\n2|GoldenEye (1995)|01-Jan-1995\n" * 60, 'separated by "|" without'),
-    "uneven header": (b"user,item\n" + b"1,2,0\n" * 60, "own:1: the line has 2 columns, but those below have 3; mend the header"),
+    "uneven header": (
+        b"user,item\n" + b"1,2,0\n" * 60,
+        "own:1: the line has 2 columns, but those below have 3; correct the header",
+    ),
     "prose": (
         b"Lorem ipsum dolor sit amet\nconsectetur adipiscing\n" * 60,
         "own is not a table: its first lines have different numbers",

@@ -230,7 +230,7 @@ MAPPINGS = {
     "no ids": ('label = "rating >= 4"', "names no ids"),
     "no label": ('ids = "movieId"', "names no label"),
     "no such column": ('label = "rating >= 4"\nids = "film"', "column 'film' is not in the header"),
-    "ids of numbers": ('label = "rating >= 4"\nids = [1]', "ids is no list"),
+    "ids of numbers": ('label = "rating >= 4"\nids = [1]', "ids is not a list"),
     "label of two values": ('label = "rating"\nids = "movieId"', "is not a label; write 0 or 1, or give a rule"),
     "text compared": ('label = "rating >= good"\nids = "movieId"', "compares with something that is not a number"),
     "unknown format": ('format = "movielense"', "movielens"),
@@ -264,11 +264,11 @@ def zero(path: Path) -> None:
 ARRAYS = {
     "cut off": (False, cut, "do not match; copy it again"),
     "objects": (False, pickled, "whole numbers"),
-    "too short": (False, lambda path: np.save(path, np.zeros((9, 26), np.int32)), r"have \[9, 300\] samples"),
+    "too short": (False, lambda path: np.save(path, np.zeros((9, 26), np.int32)), r"different numbers of samples, \[9, 300\]"),
     "floats": (False, lambda path: np.save(path, np.zeros((ROWS, 26))), "whole numbers"),
-    "one axis": (False, lambda path: np.save(path, np.zeros(ROWS, np.int32)), "two axes"),
+    "one axis": (False, lambda path: np.save(path, np.zeros(ROWS, np.int32)), "arrays with one axis"),
     "no header": (False, zero, "a .npy header that cannot be read"),
-    "no labels": (False, lambda path: path.with_name("day_3_labels.npy").unlink(), "needs day_3_labels.npy beside it"),
+    "no labels": (False, lambda path: path.with_name("day_3_labels.npy").unlink(), "needs the file day_3_labels.npy beside it"),
     "archive cut off": (True, cut, "damaged or cut off .npz"),
     "archive of others": (True, lambda path: np.savez(path, ids=np.zeros((ROWS, 1), np.int32)), "members other than 0.npy"),
 }

@@ -368,7 +368,7 @@ def test_keys_beside_a_format_lie_over_its_layout(tmp_path, key):
 @pytest.mark.parametrize("key", ['delimiter = ","', 'quotes = "none"', 'columns = ["click", "user"]', 'lists = "|"'])
 def test_a_key_that_would_do_nothing_in_parquet_is_refused(tmp_path, key):
     parquet.write_table(pa.table({"click": [n % 2 for n in range(COUNT)], "user": range(COUNT)}), tmp_path / "log.parquet")
-    with pytest.raises(BadFile, match=rf"{key.split(' ')[0]} has no effect"):
+    with pytest.raises(BadFile, match=rf"{key.split(' ')[0]}.? has no effect"):
         read_file(mapped(tmp_path / "log.parquet", f'label = "click"\nids = ["user"]\n{key}\n'))
 
 

@@ -180,10 +180,8 @@ def _check(name: str, requests: Any, watch: Watch) -> None:
         if not is_later.all():
             row = low + int(is_later.argmin())
             following = int(requests["next"][row])
-            follows = (
-                f"request {figures.count(row + 1)} says that request {figures.count(following)} is the next one for its object"
-            )
-            fault = f"{name}: {follows}, which is not behind it"
+            follows = f"request {figures.count(row + 1)} has number {figures.count(following)} for the next request of its object"
+            fault = f"{name}: {follows}, which does not come later"
             raise BadFile(
                 f"{fault}; the file is damaged or not an oracleGeneral trace, which has time, id, size and next request in 24 "
                 "bytes each."
