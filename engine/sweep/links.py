@@ -241,7 +241,7 @@ def _today_parameter(name: str, text: str, format_: int, systems: frozenset[str]
 def _banner(text: str, renamed: Mapping[str, str], link_arithmetic: str) -> str:
     if not re.fullmatch(r"[\w.-]{0,80}", link_arithmetic, re.ASCII):
         raise BadLink(f"The link's arithmetic={link_arithmetic[:80]!r} is not the name of known kernels; leave it out.")
-    renames_text = " ".join(f"Its {old_text[:80]} is now {new_text[:80]}." for old_text, new_text in renamed.items())
+    renames_text = " ".join(f"Its {old_text[:80]} is {new_text[:80]} now." for old_text, new_text in renamed.items())
     arithmetic_notes = other_kernels_note(link_arithmetic)
     if text == version.MODEL:
         return " ".join(filter(None, (renames_text, *arithmetic_notes)))

@@ -75,7 +75,7 @@ REFUSALS = {
     "a persist without a log": (
         "dram",
         changed("Embedding update", persists="embedding update"),
-        "Embedding update on expander-dram persists 'embedding update', which a system without a log never does; "
+        "Embedding update on expander-dram persists 'embedding update', but a system without a log never does; "
         "clear its persists",
     ),
     "a flag before its log": (

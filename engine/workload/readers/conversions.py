@@ -138,7 +138,7 @@ VOWPAL = _by_rows(
 
 def _vscsi(names: str, kinds: str) -> Conversion:
     return Conversion(
-        f"write the numbers of its blocks, which `{PROGRAM} workload fit` and `{PROGRAM} workload count` take, with Python:",
+        f"write the numbers of its blocks, which `{PROGRAM} workload fit` and `{PROGRAM} workload count` take, in Python:",
         "import numpy\n"
         f"record = numpy.dtype(list(zip('{names}'.split(), '{kinds}'.split())))\n"
         "numpy.savetxt({new}, numpy.fromfile({file}, record)['block'], '%d')",
