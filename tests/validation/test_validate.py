@@ -158,7 +158,7 @@ def test_rm2_and_rm3_stay_predictions_because_nothing_published_about_them_was_u
             {**without(GOOD, "published", "tolerance", "sample"), "not_counted": "a sentence"},
             "`not_counted` needs a published number",
         ),
-        ({**GOOD, "sample_reason": "a sentence"}, "explains 'in sample' alone"),
+        ({**GOOD, "sample_reason": "a sentence"}, "explains only the sample 'in sample'"),
         (
             {**without(GOOD, "published", "tolerance", "sample"), "tolerance_note": "a sentence"},
             "`tolerance_note` needs a tolerance",
