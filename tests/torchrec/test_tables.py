@@ -91,8 +91,8 @@ def test_a_field_that_cannot_be_read_is_refused_by_table_and_name(arguments: str
 
 
 REFUSED = {
-    "": "names no EmbeddingBagConfig",
-    "[]": "names no EmbeddingBagConfig",
+    "": "has no EmbeddingBagConfig",
+    "[]": "has no EmbeddingBagConfig",
     "hello": "print(tables)",
     "[1, 2]": "Table 1 of the JSON is '1'",
     '{"a": [{}], "b": [{}]}': "2 lists of tables",
