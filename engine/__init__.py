@@ -1,4 +1,4 @@
-"""Emberpool's engine: a scenario goes in, simulated training with its time, energy and faults comes out.
+"""Emberpool's engine: simulate training of a scenario, with its time, energy and faults.
 
 Begin with `simulate`, the main idea on one screen. Each room needs only those above it:
 

@@ -1,4 +1,7 @@
-"""A run's artefact: one zip with its result, link, table, charts and environment, from which the run can be computed again."""
+"""A run's artefact: a zip from which the run can be computed again.
+
+It has the run's result, link, table, charts and environment.
+"""
 
 import json
 import platform
@@ -83,7 +86,7 @@ def _has_form(content: Mapping[str, Any]) -> bool:
 
 
 def differences(artefact: Artefact, recomputed: Result) -> Iterator[str]:
-    """Yield a line for each knob and number that differs: its name, its stored value, and its value now.
+    """Yield a line per differing knob or number: name, stored value, value now.
 
     Results of training may differ by TRAINING_TOLERANCE if other kernels of arithmetic made them; all else has to be equal.
     """

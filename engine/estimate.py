@@ -1,4 +1,7 @@
-"""The instant estimate: expected accesses instead of ids, the same systems, devices and schedule, no training."""
+"""The instant estimate: expected accesses, without ids and without training.
+
+Systems, devices and schedule are those of a full run.
+"""
 
 from .estimates import results
 from .results.explanation import unscheduled_result

@@ -80,7 +80,7 @@ def _results(points: Sequence[DesignPoint], observed: Observations) -> list[Resu
 
 def _notes(point: DesignPoint, elapsed: float) -> tuple[str, ...]:
     s = point.scenario
-    guessed = f"Estimated with the generator's popularity {s.data.popularity!r}; a full run counts the file's own ids."
+    guessed = f"The estimate uses the generator's popularity {s.data.popularity!r}; a full run counts the ids of the file."
     return (
         *((guessed,) if s.data.digest else ()),
         *passes_note(s),

@@ -109,7 +109,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         reason = error.strerror if isinstance(error, OSError) else error
         raise BadFile(f"{name} cannot be read: {reason}.") from error
     if not isinstance(content.get("knobs", {}), dict):
-        raise BadFile(f"{path}: knobs is no table; write [knobs] and a line for each, such as run.batches = 20.")
+        raise BadFile(f"{path}: knobs is not a table; write [knobs] and one line per knob, such as run.batches = 20.")
     content["knobs"] = dict(_dotted(content.get("knobs", {})))
     return content
 

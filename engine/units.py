@@ -1,4 +1,7 @@
-"""Conversions between human units and SI; used where a device or a metric meets the outside."""
+"""Conversions between human units and SI, at the engine's borders.
+
+A device or a metric is such a border.
+"""
 
 GB = 1e9
 MiB, GiB = 2**20, 2**30

@@ -1,1 +1,4 @@
-"""Traffic of a run's batches: expected from the popularity for an estimate, counted from the ids for a full run."""
+"""Traffic of a run's batches: expected for an estimate, counted for a full run.
+
+Expected amounts follow from the popularity, counted amounts from the ids.
+"""

@@ -1,4 +1,6 @@
-"""Traffic of a full run's batches, counted from their ids; points that read the same knobs share a count.
+"""Traffic of a full run's batches, counted from their ids.
+
+Points that read the same knobs share a count.
 
 Rows are counted once for all points with the same data, and the moves of a cache once for each cache: bandwidths move no row.
 In a system with several memories, rows are found in tables placed in HBM and DRAM, and in row caches in front of all others.
@@ -229,7 +231,7 @@ def _lines(s: Scenario, medium: LineCache, *, file: Recording | None, on_progres
 
 
 def row_finder(s: Scenario, cache_rows: tuple[float, float], recorded: bool) -> Finder:
-    """Return a function that counts a batch's rows by memory, to be called batch after batch.
+    """Return a function that counts the rows of successive batches by memory.
 
     `cache_rows` are the rows of the caches in DRAM and SCM. The popularity of a `recorded` file is not known, so its caches are
     empty at first.

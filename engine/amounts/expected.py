@@ -76,7 +76,7 @@ def _share(expected: float, batches: int) -> Floats:
 
 @memoised(most=64)
 def batch_row_sizes(s: Scenario, system: System, replicated: float = 0.0, unique: bytes = b"") -> RowSizes:
-    """Return the bytes of a batch's rows, in the mix of row sizes that the popularity gives.
+    """Return the bytes of a batch's rows, in the popularity's mix of row sizes.
 
     A full run passes its counted (T,) `unique` rows as bytes. `replicated` is the number of popular rows with copies. The
     mixes of hot rows, of rows that a cache moves, and of rows in each memory are the expected ones in a full run too.

@@ -52,7 +52,7 @@ def hot_set(s: Scenario, capacity: float, origin: Source) -> HotSet:
 
 
 def popular_shares_counted(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
-    """Return the share of popular samples of a batch, and these samples' share of its lookups.
+    """Return the share of popular samples in a batch, and their share of lookups.
 
     `starts` are the positions of uneven bags, as in a Batch.
     """

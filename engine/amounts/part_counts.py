@@ -1,4 +1,7 @@
-"""Lookups and unique rows of each part in a batch, counted from the batch's ids by the plan that divides the tables."""
+"""Lookups and unique rows of each part in a batch, counted from its ids.
+
+The plan that divides the tables defines the parts.
+"""
 
 from collections.abc import Callable
 
@@ -15,7 +18,7 @@ Counter = Callable[[Ints, Ints], Floats]
 
 
 def part_counter(model: Model, parts: int, pieces: Pieces, weight: Weight = None) -> Counter:
-    """Return a function that counts the lookups and unique rows of each part in a batch.
+    """Return a function that counts a batch's lookups and unique rows by part.
 
     The function maps a batch's ids and its unique rows by table to (2, parts). Lookups and rows of a table count `weight` (2, T)
     times, or once without a weight.

@@ -1,4 +1,4 @@
-"""Lookups of a batch that come back to a row for which the scratchpad of the near-data logic had no room.
+"""Repeated lookups of a batch that the near-data scratchpad has no room for.
 
 The indices of a batch are known before its rows are read, so the scratchpad keeps the rows that the batch uses most often.
 """
@@ -14,7 +14,7 @@ MAX_USES = 64  # uses of a row in a batch; the few rows with more uses are taken
 
 
 def expected_repeats(s: Scenario, room: float) -> float:
-    """Return a batch's expected lookups of rows read before that had no place among `room` rows.
+    """Return a batch's expected repeated lookups of rows without a place among `room` rows.
 
     Uses of a row in a batch are taken as Poisson; locality is left out.
     """

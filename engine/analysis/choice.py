@@ -1,4 +1,4 @@
-"""The choice of a point: the points that keep all bounds, and the cheapest of them."""
+"""The choice of a point: the cheapest of the points that meet all bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,8 @@ def _no_choice_sentence(columns: Columns, constraints: Sequence[Constraint], num
         column_numbers = float_column(columns, constraint.name)
         if not np.isfinite(column_numbers).any():
             return (
-                f"None of {count(num_points, 'point')} has a {short_name(constraint.name).lower()}, so none keeps {constraint}."
+                f"None of {count(num_points, 'point')} has a value of {short_name(constraint.name).lower()}, so none can "
+                f"meet the bound {constraint}."
             )
         if not constraint.holds(columns).any():
             nearest_point = int(np.nanargmin(constraint.excess(columns)))
@@ -66,7 +67,7 @@ def _no_choice_sentence(columns: Columns, constraints: Sequence[Constraint], num
             )
             return f"None of {count(num_points, 'point')} has {_bound_text(constraint)}: the nearest has {number}."
     bounds_text = ", ".join(_bound_text(constraint) for constraint in constraints)
-    return f"None of {count(num_points, 'point')} has {bounds_text} at once; each alone can be had."
+    return f"None of {count(num_points, 'point')} has {bounds_text} together; each of these bounds alone can be met."
 
 
 def _bound_text(constraint: Constraint) -> str:

@@ -1,4 +1,4 @@
-"""The importance of knobs: how much of a metric's variance over a sweep each axis explains.
+"""The importance of knobs: the share of a metric's variance that each axis explains.
 
 Alone: the variance of the metric's mean at each value of the axis. In all: what remains when all other axes stand still, so
 with everything that the axis does together with others. Both are shares of the variance over the points (Sobol's indices).
@@ -38,7 +38,10 @@ class VarianceShare:
     total: float | None = None
 
     def sentence(self, metric: str, points_text: str = "") -> str:
-        """Return a sentence on the share that the knob explains; `points_text` names the points if not all."""
+        """Return a sentence on the share that the knob explains.
+
+        `points_text` names the points if not all.
+        """
         total = self.alone_share if self.total is None else self.total
         interaction_clause = f", and with other knobs together {_percent(total)}" if total >= self.alone_share + 0.05 else ""
         variance_clause = f"of the variance of {short_name(metric).lower()}{' ' * bool(points_text)}{points_text}"
@@ -46,7 +49,7 @@ class VarianceShare:
 
 
 def variance_shares(sweep: Sweep, values: Sequence[float | None] | Array) -> tuple[VarianceShare, ...]:
-    """Return each axis's share of a metric's variance over the points of a sweep, the largest first.
+    """Return each axis's share of a metric's variance over a sweep, the largest first.
 
     Points without a number are left out. Shares of a grid are exact, with totals. For a sampling, ranges are cut into bins
     of equally many points, the noise between bins is subtracted, and intervals come from drawing the points again.

@@ -1,4 +1,4 @@
-"""The value in force of each knob that is set to "auto", and the reason for that value."""
+"""The value in force of each automatic knob, and the reason for it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,10 @@ CARD, GRADE = "machine.expander", "machine.host_dram"
 
 @dataclass(frozen=True)
 class AutomaticValue:
-    """A value that the knob could be set to with the same result, or None; `reason` is the reason, a clause."""
+    """A value that the knob could be set to with the same result, or None.
+
+    `reason` is the reason, a clause.
+    """
 
     setting: Any
     reason: str
@@ -68,7 +71,7 @@ def find_automatic_value(scenario: Scenario, path: str) -> AutomaticValue:
 
 
 def automatic_caption(scenario: Scenario, path: str) -> str:
-    """Return a line for an optional knob: the value under auto, the modules that it brings; may be ""."""
+    """Return a line with an automatic knob's value and modules, or ""."""
     knob, setting = KNOBS[path], values(scenario)[path]
     if setting is not None:
         text = modules_text(scenario) if path == CAPACITY else ""

@@ -1,5 +1,6 @@
-"""Check the meaning of links: bounds and objectives name results, a crash state can be replayed.
+"""Check that the parts of a link have a meaning.
 
+Bounds and objectives must name results, and a crash state must be one that can be replayed.
 `sweep.links` has checked their form before.
 """
 
@@ -18,12 +19,18 @@ Refusal = Callable[[links.OpenedLink], str]
 
 
 def read_link(url: str) -> links.OpenedLink:
-    """Open a whole link, or the part behind its question mark; raises BadInput with the sentence that refuses it."""
+    """Open a whole link, or the part behind its question mark.
+
+    Raises BadInput with the sentence that refuses it.
+    """
     return check_link(links.open_link(url))
 
 
 def check_link(opened_link: links.OpenedLink) -> links.OpenedLink:
-    """Return an opened link if all its parts, and all links that it compares, are valid; raises BadInput."""
+    """Return an opened link if all its parts and compared links are valid.
+
+    Raises BadInput.
+    """
     compared = (links.open_link(link).questions for _, link in links.compared_runs(opened_link.questions))
     for questions in chain((opened_link.questions,), compared):
         if questions.pareto:
@@ -40,7 +47,10 @@ def check_link(opened_link: links.OpenedLink) -> links.OpenedLink:
 
 def _check_metric(metric: str) -> None:
     if column_name(metric) in KNOBS:
-        raise BadInput(f"The link shows metric={metric[:80]!r}, which is a knob; write a result, such as metric=Step time [ms].")
+        raise BadInput(
+            f"The link shows metric={metric[:80]!r}, which is a knob and not a result; write a result, such as metric=Step time "
+            "[ms]."
+        )
 
 
 def open_or_error(pairs: Pairs) -> links.OpenedLink | BadInput:
@@ -52,8 +62,9 @@ def open_or_error(pairs: Pairs) -> links.OpenedLink | BadInput:
 
 
 def open_in_part(pairs: Pairs, refusal: Refusal = lambda opened_link: "") -> tuple[links.OpenedLink, tuple[str, ...]]:
-    """Open decoded parameters without those that refuse the link; return a sentence for each one that is left out.
+    """Open decoded parameters without those that refuse the link.
 
+    Return a sentence for each one that is left out.
     `refusal` returns a further sentence that refuses the opened link, or "". A parameter that alone refuses the link is found
     by leaving each out in turn. Where several do, each parameter is kept if the link opens with those kept before, in two
     rounds, as some are only valid together: three attempts a parameter at most.

@@ -1,4 +1,4 @@
-"""Objectives and constraints on the columns of points: results, metrics over weeks, and knobs with numbers."""
+"""Objectives and constraints on columns of points: results, metrics over weeks, numeric knobs."""
 
 import operator
 import re
@@ -65,7 +65,10 @@ class Constraint:
         return holding
 
     def excess(self, columns: Columns) -> Array:
-        """Return the excess of each point over the bound, 0 where the bound holds, NaN without a number."""
+        """Return how far each point lies beyond the bound.
+
+        The excess is 0 where the bound holds, NaN without a number.
+        """
         distance = (float_column(columns, self.name) - self.bound) * (-1 if ">" in self.sign else 1)
         bound_excess: Array = np.where(
             self.holds(columns), 0.0, np.maximum(np.abs(distance) if self.sign == "=" else distance, 1e-12)
@@ -74,7 +77,10 @@ class Constraint:
 
 
 def read_objective(text: str) -> Objective:
-    """Read an objective: a metric or knob, in its metric's own direction or with :min or :max; raises BadInput."""
+    """Read an objective: a metric or knob with its direction.
+
+    The direction is the metric's own, or given by :min or :max. Raises BadInput.
+    """
     name, colon, way = text.strip().rpartition(":")
     if not colon or way not in DIRECTIONS:
         full_name = column_name(text)
@@ -87,7 +93,9 @@ def read_objectives(text: str) -> tuple[Objective, ...]:
     parsed_objectives = tuple(read_objective(word) for word in text[:2000].split(","))
     names = [parsed_objective.name for parsed_objective in parsed_objectives]
     if len(set(names)) < len(names) or len(names) > MAX_OBJECTIVES:
-        raise BadInput(f"The objectives {', '.join(names)[:200]} are {len(names)}; name up to {MAX_OBJECTIVES} different ones.")
+        raise BadInput(
+            f"The search has {len(names)} objectives ({', '.join(names)[:200]}); name at most {MAX_OBJECTIVES}, all different."
+        )
     return parsed_objectives
 
 
@@ -104,13 +112,14 @@ def read_constraint(text: str) -> Constraint:
     except ValueError:
         bound = float("nan")
     if not isfinite(bound):
-        raise BadInput(f"The constraint {text[:80]!r} has the bound {match[3][:40]!r}; write one number.")
+        raise BadInput(f"The constraint {text[:80]!r} has the bound {match[3][:40]!r}, which is not a number; write one number.")
     return Constraint(column_name(match[1]), sign, bound)
 
 
 def column_name(text: str) -> str:
-    """Return the full name of a result, or the path of a numeric knob; raises BadInput.
+    """Return the full name of a result, or the path of a numeric knob.
 
+    Raises BadInput.
     A result is named with or without its unit.
     """
     word = text.strip()
@@ -121,7 +130,7 @@ def column_name(text: str) -> str:
     if word in full_names or word.lower() in full_names:
         return full_names.get(word) or full_names[word.lower()]
     hint = nearest_hint(word[:80], names)
-    raise BadInput(f"{word[:80]!r} is neither a result nor a knob with a number; {hint}")
+    raise BadInput(f"{word[:80]!r} is neither a result nor a numeric knob; {hint}")
 
 
 def float_column(columns: Columns, name: str) -> Array:
@@ -143,12 +152,15 @@ def short_name(name: str) -> str:
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a column, from a result's brackets or a knob's declaration; "" for none."""
+    """Return the unit of a column, from a result's brackets or a knob's declaration.
+
+    Return "" for none.
+    """
     return KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
 
 
 def number_text(name: str, number: float, error: float | None = None) -> str:
-    """Return a number of a column as text, with its unit, or with its standard error where known."""
+    """Return a column's number as text, with its unit or its standard error."""
     unit = unit_of(name)
     if name in ERRORS:
         return with_error(number, error)

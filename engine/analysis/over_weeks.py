@@ -1,5 +1,6 @@
-"""Metrics over weeks of faults, as numbers beside a point's estimate: one campaign under its own knobs.
+"""Metrics over weeks of faults, from one campaign of each point.
 
+They stand beside the point's estimate and follow the point's own knobs.
 Each point trains for `faults.campaign_days` under `policy.protection` and the faults that its knobs say, drawn by
 `faults.seed`: points with the same faults are struck at the same instants, so that they can be compared.
 """
@@ -18,7 +19,7 @@ from ..units import DAY, HOUR, MINUTE
 
 
 class CampaignMetric(NamedTuple):
-    """A metric of a campaign: whether more is better, and the function that reads the number."""
+    """A campaign metric: its better direction, and the function that reads its number."""
 
     highest: bool
     measure: Callable[[Campaign], float]
@@ -32,7 +33,10 @@ CAMPAIGN_METRICS: Mapping[str, CampaignMetric] = {
 
 
 def campaign_metric(scenario: Scenario, name: str) -> float | None:
-    """Return a number of the scenario's campaign; None where no fault can strike, or the protection cannot be had."""
+    """Return a number of the scenario's campaign.
+
+    Return None where no fault can strike, or the protection cannot be had.
+    """
     campaign_run = _campaign(scenario)
     return None if campaign_run is None else CAMPAIGN_METRICS[name].measure(campaign_run)
 
@@ -59,7 +63,10 @@ def _campaign(scenario: Scenario) -> Campaign | None:
 
 
 def result_number(result: Result, name: str) -> float | None:
-    """Return a number of a result, of its scenario's knobs or its campaign, by name; None without one."""
+    """Return a number of a result, of its scenario's knobs or its campaign, by name.
+
+    Return None without one.
+    """
     if name in KNOBS:
         setting = values(result.scenario)[name]
         return None if setting is None or isinstance(setting, tuple) else float(setting)

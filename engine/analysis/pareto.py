@@ -67,7 +67,7 @@ def front_sentence(columns: Columns, objectives: Sequence[Objective], rank: Arra
         if len(front) > 1
         else f"1 of {count(num_ranked, 'point')} is"
     )
-    front_text = f"{', '.join(end_texts)}; nearest to the best of all: {_join_words(knee_texts)}"
+    front_text = f"{', '.join(end_texts)}; nearest to the best value of all objectives together: {_join_words(knee_texts)}"
     return f"{subject} on the Pareto front of {_join_words(names)}: {front_text}.{_unpriced_note(columns, objectives)}"
 
 
@@ -80,7 +80,7 @@ def _unpriced_note(columns: Columns, objectives: Sequence[Objective]) -> str:
 
 
 def distinct_front(columns: Columns, objectives: Sequence[Objective], rank: Array) -> Array:
-    """Return the indices of the front, sorted by the first objective, only one of equal points."""
+    """Return the indices of the front without duplicates, sorted by the first objective."""
     front = np.flatnonzero(rank == 1)
     losses = np.column_stack([_rounded(objective.losses(columns)[front]) for objective in objectives])
     distinct_points: Array = front[np.unique(losses, axis=0, return_index=True)[1]]  # sorted by the first column, then the next
@@ -109,8 +109,9 @@ ONE_BIT = np.uint64(1)
 
 
 def fronts(points: Floats) -> Ints:
-    """Return the front, from 1, of each of some different points in lexicographic order; smaller is better.
+    """Return the front, from 1, of each of some different points in lexicographic order.
 
+    Smaller is better.
     Only earlier points can beat a point. If no member of a front beats a point, no member of a later front does, so the first
     such front is found by halving (Zhang et al., IEEE TEVC 19(2), 2015). A front's members are a chain from the newest on.
     """

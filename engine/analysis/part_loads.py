@@ -1,4 +1,4 @@
-"""Loads of parts: the work of each part for a batch, and the step of each way of sharding.
+"""Loads of parts: their work for a batch, and each sharding's step time.
 
 A part is a GPU, a node, a server or a module.
 """
@@ -46,7 +46,7 @@ class PartLoad:
 
 @dataclass(frozen=True)
 class ShardingWay:
-    """A way of sharding: its step [ms], or None and the sentence that refuses the way."""
+    """A way of sharding: its step time [ms], or the sentence that refuses it."""
 
     name: str
     step: float | None
@@ -93,7 +93,10 @@ def has_divided_tables(scenario: Scenario) -> bool:
 
 
 def part_loads(scenario: Scenario) -> PartLoads | None:
-    """Return the load of each part; None for a system that shares its work evenly, or has one part."""
+    """Return the load of each part.
+
+    Return None for a system that divides its work evenly, or has one part.
+    """
     kind, number = _parts(scenario)
     if kind is None or number == 1:
         return None
@@ -155,12 +158,12 @@ def _crossing_seconds(crossing: Crossing, units: Units) -> float:
 
 
 def balance_sentence(parts: PartLoads) -> str:
-    """Return a sentence on the time of the slowest part, and on the gain of perfect balance."""
+    """Return a sentence on the slowest part's time and the gain of perfect balance."""
     step, even_step = parts.step(parts.in_force), parts.step(EVEN_SHARES)
     if step is None:
         return next(way.outcome for way in parts.ways if way.name == parts.in_force)
     if not parts.loads:
-        return f"Every {parts.title} has an even share of all tables: perfect balance."
+        return f"Every {parts.title} has an equal share of all tables: the balance is perfect."
     slowest = parts.slowest
     subject, duration = (
         f"{parts.title[0].upper()}{parts.title[1:]} {slowest.part}",

@@ -1,5 +1,6 @@
-"""The search for the Pareto front of a box of knobs too large to be computed.
+"""The search for the Pareto front of a box of knobs.
 
+The box may have too many points to compute them all.
 NSGA-II (Deb et al., IEEE TEVC 6(2), 2002; Optuna's) breeds generations of points; every point is estimated once, and the
 answer is the front of all estimated points.
 """
@@ -52,7 +53,10 @@ class SearchedPoints:
 
     @property
     def front(self) -> tuple[Result, ...]:
-        """The points that no point beats, sorted by the first objective; of equal points the earliest."""
+        """The points that no point beats, sorted by the first objective.
+
+        Of equal points the earliest stands for all.
+        """
         return tuple(self.results[index] for index in distinct_front(self.columns, self.objectives, self.rank))
 
 
@@ -72,7 +76,7 @@ def search(
     the search with the points so far.
     """
     if not axes or not objectives:
-        raise BadInput("A search needs an axis to move along and an objective; give --axis and --objective.")
+        raise BadInput("A search needs at least one axis, the knob to vary, and one objective; give --axis and --objective.")
     seed = int(dict(settings).get("data.seed", base.data.seed))
     outcomes: dict[AxisPositions, Result | RefusedPlace] = {}
     generation = min(max(evaluations // GENERATIONS, MIN_POPULATION), MAX_POPULATION)

@@ -37,8 +37,9 @@ SUGGESTED_KNOBS = (
 
 
 def suggested_axes(base: Scenario, max_points: int = MAX_POINTS) -> tuple[Axis, ...]:
-    """Return axes of the base's family of systems, then of the knobs that change time or cost.
+    """Return axes of the base's family of systems, then of knobs with an effect.
 
+    These are knobs that change time or cost.
     Each axis has the base's own value too; an axis that would make more than `max_points` is left out.
     """
     family = all_variants("systems")[base.system].family

@@ -1,4 +1,7 @@
-"""Uncertainty from the constants: tornados (each alone), bands (all together), and constants that turn a verdict."""
+"""Uncertainty from the constants: tornados, bands, and constants that turn a verdict.
+
+A tornado moves each constant alone, a band moves all together.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +37,7 @@ class Swing:
 
     @property
     def width(self) -> float:
-        """How far the metric moves."""
+        """The width of the metric's swing between the two ends of the range."""
         return abs(self.at_high - self.at_low)
 
 
@@ -52,7 +55,10 @@ def uncertain_constants(scenario: Scenario) -> dict[str, Constant]:
 
 
 def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
-    """Return every constant's swing of a metric of the estimate, the widest first; those without effect are left out."""
+    """Return each constant's swing of a metric of the estimate, the widest first.
+
+    Constants without effect are left out.
+    """
     swings = (
         Swing(name, constant, _metric_number(scenario, low, metric), _metric_number(scenario, high, metric))
         for name, constant, low, high in _results_at_ends(scenario)
@@ -100,7 +106,10 @@ def draws(scenario: Scenario, samples: int = SAMPLES, *other_scenarios: Scenario
 
 
 def drawn_constant(constant: Constant, direction: float) -> float:
-    """Return a value in a constant's range: at `direction` -1 the lower end, at 0 the constant, at 1 the upper."""
+    """Return a value in a constant's range, by `direction`.
+
+    -1 is the lower end, 0 the constant itself, 1 the upper end.
+    """
     return constant.value + abs(direction) * ((constant.high if direction > 0 else constant.low) - constant.value)
 
 
@@ -118,13 +127,16 @@ def _metric_number(scenario: Scenario, results: Results, metric: str) -> float:
     number = results[metric]
     if number is None:
         raise CannotRun(
-            f"{metric} is not known here, for system {scenario.system} or for lack of a price; choose another result."
+            f"{metric} is not known for system {scenario.system}, or a part has no published price; choose another result."
         )
     return number
 
 
 class TurningPoint(NamedTuple):
-    """A constant that alone turns a verdict, which holds while the constant is above, or below, `turning_value`."""
+    """A constant that alone turns a verdict when it crosses `turning_value`.
+
+    The verdict holds while the constant is above, or below, that value.
+    """
 
     name: str
     constant: Constant

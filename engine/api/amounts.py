@@ -29,7 +29,7 @@ def workers(jobs: Any) -> int:
         count = 0
     if isinstance(jobs, bool) or not (count == EVERY_CORE or 1 <= count <= MOST_WORKERS):
         raise BadInput(
-            f"jobs={short_text(jobs)} is no number of workers; write one from 1 to {figures.count(MOST_WORKERS)}, "
+            f"jobs={short_text(jobs)} is not a number of workers; write a whole number from 1 to {figures.count(MOST_WORKERS)}, "
             "or -1 for one per core."
         )
     return count
@@ -40,7 +40,7 @@ def target(within_percent: Any, within_share: Any, step_ms: Any, stacklevel: int
     targets = {"within_percent": within_percent, "within": within_share, "step_ms": step_ms}
     given_names = [name for name, argument in targets.items() if argument is not None]
     if len(given_names) > 1:
-        raise BadInput(f"{' and '.join(given_names)} are two targets; give one of them.")
+        raise BadInput(f"{' and '.join(given_names)} are two targets for one question; give only one of them.")
     if step_ms is not None:
         return Target(milliseconds=number("step_ms", step_ms, "milliseconds, such as step_ms=2.5"))
     if within_share is None:
@@ -48,8 +48,8 @@ def target(within_percent: Any, within_share: Any, step_ms: Any, stacklevel: int
         return Target(number("within_percent", percent, "percent, such as within_percent=10", percent=1.0) / 100)
     share = number("within", within_share, "a share, or better within_percent=10", percent=100.0)
     warnings.warn(
-        f"within={short_text(within_share)} is a share, {figures.exact(100 * share)} %, and goes in the next minor version; "
-        f"write within_percent={100 * share:.6g}.",
+        f"within={short_text(within_share)} is a share, {figures.exact(100 * share)} %, and will be removed in the next minor "
+        f"version; write within_percent={100 * share:.6g}.",
         DeprecationWarning,
         stacklevel=stacklevel,
     )
@@ -67,7 +67,7 @@ def system(name: str, argument: Any) -> str:
     """Return the name of a system; raises BadInput."""
     if not isinstance(argument, str) or argument not in variant_names("systems"):
         raise BadInput(
-            f"{name}={short_text(argument)} is no system; {nearest_hint(str(argument), variant_names('systems'), 'systems')}"
+            f"{name}={short_text(argument)} is not a system; {nearest_hint(str(argument), variant_names('systems'), 'systems')}"
         )
     return str(argument)
 
@@ -84,16 +84,16 @@ def number(name: str, argument: Any, unit: str, percent: float | None = None) ->
         except ValueError:
             pass
     if np.ma.is_masked(argument):
-        raise BadInput(f"{name}={short_text(argument)} is masked, and no number; write {unit}.")
+        raise BadInput(f"{name}={short_text(argument)} is masked, so it has no number; write {unit}.")
     scalar = argument.item() if hasattr(argument, "item") and getattr(argument, "ndim", 1) == 0 else argument
     if isinstance(scalar, bool) or not isinstance(scalar, int | float | Decimal | Fraction):
-        raise BadInput(f"{name}={short_text(argument)} is no number; write {unit}.")
+        raise BadInput(f"{name}={short_text(argument)} is not a number; write {unit}.")
     try:
         return float(scalar)
     except OverflowError:
         raise BadInput(f"{name}={short_text(argument)} is too large; write {unit}.") from None
     except ValueError:  # a signalling NaN
-        raise BadInput(f"{name}={short_text(argument)} is no number; write {unit}.") from None
+        raise BadInput(f"{name}={short_text(argument)} is not a number; write {unit}.") from None
 
 
 def sampling_of(sample: Any) -> Sampling:
@@ -106,6 +106,6 @@ def sampling_of(sample: Any) -> Sampling:
         count = 0 if isinstance(sample, bool) else index(sample)
     except TypeError:
         raise BadInput(
-            f"sample={short_text(sample)} is no sampling; write a number of points, or a kind with it, such as sobol:64."
+            f"sample={short_text(sample)} is not a sampling; write a number of points, or a kind and a number, such as sobol:64."
         ) from None
     return Sampling("grid", count)

@@ -54,14 +54,14 @@ def _scenario_of(base: Base, stacklevel: int) -> Scenario:
     if isinstance(base, os.PathLike):
         return scenario_file(user_path(Path(base)))
     if hasattr(base, "iterrows"):
-        raise BadInput(f"A frame of {count(len(base), 'row')} is no scenario; take one, such as frame.iloc[0].")
+        raise BadInput(f"A frame of {count(len(base), 'row')} is not one scenario; give one row, such as frame.iloc[0].")
     if isinstance(base, Mapping) or (hasattr(base, "index") and hasattr(base, "attrs")):  # a dict or a row of pandas
         return _scenario_of_row(dict(base.items()), getattr(base, "attrs", {}).get(FRAME_KEY))
     if isinstance(base, Sequence) and not isinstance(base, bytes) and all(isinstance(result, Result) for result in base):
         if len(base) == 1:
             return base[0].scenario  # type: ignore[no-any-return]
-        raise BadInput(f"A table of {count(len(base), 'point')} is no one scenario; take a point, such as table[0].")
-    raise BadInput(f"{short_text(base)} is no scenario; {EXPECTED}.")
+        raise BadInput(f"A table of {count(len(base), 'point')} is not one scenario; give one point, such as table[0].")
+    raise BadInput(f"{short_text(base)} is not a scenario; {EXPECTED}.")
 
 
 def open_link(address: Any, stacklevel: int = 3) -> Scenario:
@@ -71,13 +71,15 @@ def open_link(address: Any, stacklevel: int = 3) -> Scenario:
     """
     if not isinstance(address, str):
         raise BadInput(
-            f"{short_text(address)} is no link, which is a text such as /design?preset={DEFAULT}; copy one from the explorer."
+            f"{short_text(address)} is not a link, which is a text such as /design?preset={DEFAULT}; copy one from the explorer."
         )
     opened_link = linked.read_link(address.strip())
     if opened_link.banner:
         warnings.warn(opened_link.banner, stacklevel=stacklevel)
     if opened_link.axes:
-        warnings.warn(f"The link sweeps {', '.join(opened_link.axes)}; this is its base.", stacklevel=stacklevel)
+        warnings.warn(
+            f"The link is a sweep over {', '.join(opened_link.axes)}; only its base scenario is used here.", stacklevel=stacklevel
+        )
     return opened_link.scenario
 
 
@@ -101,7 +103,7 @@ def _scenario_by_name(text: str, stacklevel: int) -> Scenario:
     if "?" in text or "://" in text or text.startswith("/"):
         return open_link(text, stacklevel + 1)
     if not text:
-        raise BadInput(f"An empty text is no scenario; {EXPECTED}.")
+        raise BadInput(f"An empty text is not a scenario; {EXPECTED}.")
     return preset(text).scenario
 
 
@@ -119,11 +121,11 @@ def _scenario_of_row(row: dict[Any, Any], attrs: Mapping[str, Any] | None) -> Sc
     result_names = [name for name in cells if name in RESULT_COLUMNS]
     if result_names and start is None:
         raise BadInput(
-            f"A row with {result_names[0]!r}, but without the table's attrs, does not say which scenario it varies; "
-            "give table[0], a row of table.frame itself, or the knobs alone."
+            f"A row with {result_names[0]!r} but without the table's attrs does not say which base scenario it belongs to; give "
+            "table[0], a row of table.frame itself, or only the knobs."
         )
     if len(cells) < len(row) - (start is not None):
-        raise BadInput(f"{short_text(row)} is no scenario: its keys are not all texts; name knobs by path or title.")
+        raise BadInput(f"{short_text(row)} is not a scenario: some of its keys are not texts; name knobs by path or title.")
     _check_ends(row)
     changes = {name: cell for name, cell in cells.items() if name not in result_names}
     return with_values(scenario_of(DEFAULT if start is None else start), settings(changes))
@@ -135,7 +137,7 @@ def _check_ends(row: Mapping[Any, Any]) -> None:
     inner: Any = row
     while isinstance(inner, Mapping):
         if any(inner is visited for visited in visited_rows):
-            raise BadInput("A row whose preset is that row itself is no scenario; name a preset by a text.")
+            raise BadInput("A row cannot be its own preset; name a preset by a text.")
         visited_rows.append(inner)
         inner = inner.get("preset")
 

@@ -124,7 +124,7 @@ def sweep(
     look_at_folder()
     in_full = amounts.switch_of("full", full)
     if data is not None and not in_full:
-        raise BadInput("An estimate trains on no data; write full=True, or take ep.fit(FILE) as the base.")
+        raise BadInput("An estimate does not read data; write full=True for a full run, or take ep.fit(FILE) as the base.")
     values, spanned = split_axes(knobs, flat_lists=False)
     argument_axes = tuple(axis for argument in axes for axis in _axes(argument))
     points = Sweep(scenario_of(base), (*argument_axes, *spanned), tuple(values.items()), amounts.sampling_of(sample))
@@ -207,7 +207,7 @@ def fit(file: ClickData, base: Base = DEFAULT, /, *, mapping: MappingOfColumns =
     start = scenario(base, **knobs)
     with data_file(file, mapping) as path:
         if path is None:
-            raise BadInput("ep.fit(None) has no file to fit to; give a path or a frame.")
+            raise BadInput("ep.fit(None) has no file to fit; give a path or a frame.")
         workload_fit = fit_file(lookups_of(path))
     for sentence in fit_warnings(workload_fit):
         warnings.warn(sentence, stacklevel=2)
@@ -286,12 +286,16 @@ def _axes(argument: Any) -> tuple[Axis, ...]:
     if isinstance(argument, Mapping):
         values, axes = split_axes(argument)
         if values:
-            raise BadKnob(f"The axis {next(iter(values))} has one value; give a list, or set the knob as a keyword.")
+            raise BadKnob(
+                f"The axis {next(iter(values))} has one value; give a list of values, or set the knob with a keyword argument."
+            )
         return axes
     if isinstance(argument, list | tuple) and all(isinstance(text, str) for text in argument):
         return tuple(axis for text in argument for axis in _axes(text))
     if not isinstance(argument, str):
-        raise BadInput(f"{short_text(argument)} is no axis; write a text such as 'system=pmem,cxl', or system=['pmem', 'cxl'].")
+        raise BadInput(
+            f"{short_text(argument)} is not an axis; write a text such as 'system=pmem,cxl', or system=['pmem', 'cxl']."
+        )
     name, sign, rest = re.match(r"([^=:]*)([=:]?)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
     return (parse(f"{path_of(name.strip())}={rest}" if sign else argument),)
 

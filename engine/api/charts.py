@@ -17,7 +17,8 @@ from typing import Any
 VEGA_LITE = "application/vnd.vegalite.v6+json"
 MOST_DRAWN = 500_000  # characters of a drawing
 NO_CONVERTER = (
-    "A chart in Vega-Lite. `pip install vl-convert-python` shows it as a picture without a network; .to_dict() is its text."
+    "A chart in Vega-Lite. `pip install vl-convert-python` shows it as a picture without a network; .to_dict() returns its "
+    "specification."
 )
 COMPOSITIONS = ("__add__", "__and__", "__or__", "facet", "repeat")  # make a chart of another kind
 

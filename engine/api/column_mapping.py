@@ -32,7 +32,7 @@ def mapping_of(mapping: Any) -> Columns | None:
     if mapping is None:
         return None
     if not isinstance(mapping, Mapping):
-        raise BadInput(f"mapping={short_text(mapping)} is no mapping; write a dict such as {EXAMPLE}.")
+        raise BadInput(f"mapping={short_text(mapping)} is not a mapping; write a dict such as {EXAMPLE}.")
     return {str(key): _mapping_setting(str(key), setting) for key, setting in mapping.items()}
 
 
@@ -45,7 +45,7 @@ def _mapping_setting(key: str, setting: Any) -> Any:
         return _single_setting(key, setting)
     names = list(islice(setting, MOST_COLUMNS + 1))
     if len(names) > MOST_COLUMNS:
-        raise BadInput(f"mapping gives {key!r} more than {count(MOST_COLUMNS)} values; write the names of columns, {EXAMPLE}.")
+        raise BadInput(f"mapping gives {key!r} more than {count(MOST_COLUMNS)} values; give fewer columns, such as {EXAMPLE}.")
     texts = [_single_setting(key, name) for name in names]
     return sorted(texts, key=str) if isinstance(setting, set | frozenset) else texts
 
@@ -60,7 +60,7 @@ def _single_setting(key: str, setting: Any) -> str | bool | int | float:
 
 
 def _unusable_error(key: str, setting: Any) -> BadInput:
-    return BadInput(f"mapping gives {key!r} {short_text(setting)}; write a text, or a list of texts.")
+    return BadInput(f"mapping gives {key!r} {short_text(setting)}; write a text or a list of texts.")
 
 
 def columns_of(mapping: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -121,10 +121,10 @@ def guess(head: Any) -> Columns:
     mapping |= {key: [name for name, role in roles.items() if role == key] for key in ("ids", "dense")}
     times = [name for name, role in roles.items() if role == "time"]
     if len(times) > 1:
-        raise BadInput(f"{' and '.join(times[:2])} of data could each be the time; say what counts: {EXAMPLE}.")
+        raise BadInput(f"{' and '.join(times[:2])} of data could each be the time; name the right one in mapping: {EXAMPLE}.")
     if not mapping["ids"]:
         raise BadInput(
-            f"data has no column of ids beside {label!r}; its columns are {names_text(head.schema.names)}. Write {EXAMPLE}."
+            f"data has no column of ids except {label!r}; its columns are {names_text(head.schema.names)}. Write {EXAMPLE}."
         )
     return {key: names for key, names in (mapping | {"time": (times or [""])[0]}).items() if names}
 
@@ -143,8 +143,8 @@ def _label(names: list[str]) -> str:
     labels = [name for name in names if name.lower() in LABELS]
     labels = labels or [name for name in names if WORDS["label"].search(name.lower())]
     if len(labels) != 1:
-        doubt = f"{' and '.join(labels)} could each be the label" if labels else f"No column of data is named like {LABELS[0]}"
-        raise BadInput(f"{doubt}; its columns are {names_text(names)}. Say what they mean: {EXAMPLE}.")
+        doubt = f"{' and '.join(labels)} could each be the label" if labels else f"No column of data has a name like {LABELS[0]}"
+        raise BadInput(f"{doubt}; its columns are {names_text(names)}. Name their roles in mapping: {EXAMPLE}.")
     return labels[0]
 
 
@@ -165,7 +165,8 @@ def _role(field: Any, seems: Guess, column: Any) -> str:
         return "time"
     if not types.is_integer(field.type):  # nor integers with another meaning, as pandas' periods
         raise BadInput(
-            f"Column {field.name!r} of data is of type {field.type}, neither ids nor numbers; say what counts: {EXAMPLE}."
+            f"Column {field.name!r} of data has type {field.type}, which is neither ids nor numbers; name the columns to use in "
+            f"mapping: {EXAMPLE}."
         )
     # The guess is by the hour of the first rows; later times look like text.
     if seems.role in ("time", "text") and (compute.min(column).as_py() or 0) >= EARLIEST_SECONDS:

@@ -36,7 +36,7 @@ def data_file(clicks: Any, mapping: Any = None) -> Iterator[Path | None]:
     columns = mapping_of(mapping)
     if clicks is None:
         if columns is not None:
-            raise BadInput("mapping= says what the columns of data= mean; give both.")
+            raise BadInput("mapping= gives the roles of the columns of data=; give both arguments.")
         yield None
         return
     try:
@@ -63,7 +63,7 @@ def _check_unmapped(path: Path) -> None:
     """Raise BadInput where a file has a mapping beside it already."""
     with suppress(OSError):  # a name that is too long
         if mapping_path := place(path):
-            raise BadInput(f"{path.name} has its mapping in {mapping_path.name}; leave mapping= out, or take that file away.")
+            raise BadInput(f"{path.name} has its mapping in {mapping_path.name}; leave out mapping=, or remove that file.")
 
 
 def _write_files(file_path: Path, path: Path | None, clicks: Any, columns: Columns | None) -> None:
@@ -104,7 +104,7 @@ def _path(clicks: Any) -> Path | None:
     if isinstance(clicks, bytes):
         clicks = os.fsdecode(clicks)
     if isinstance(clicks, str) and not clicks.strip():
-        raise BadInput(f"data={clicks!r} names no file; give a path, or leave data= out.")
+        raise BadInput(f"data={clicks!r} is not the name of a file; give a path, or leave out data=.")
     if isinstance(clicks, str | os.PathLike):
         return user_path(clicks if isinstance(clicks, str) else Path(os.fsdecode(clicks)))
     if hasattr(clicks, "iterrows") or hasattr(clicks, "__arrow_c_stream__") or hasattr(clicks, "__arrow_c_array__"):
@@ -118,4 +118,4 @@ def _path(clicks: Any) -> Path | None:
         hint = "give the path of the file, not the open file"
     elif isinstance(clicks, list | tuple | set):
         hint = "give one path, or one pandas.DataFrame"
-    raise BadInput(f"data={short_text(clicks)}, of type {type(clicks).__name__}, is no data; {hint}.")
+    raise BadInput(f"data={short_text(clicks)}, of type {type(clicks).__name__}, is not data; {hint}.")

@@ -94,13 +94,16 @@ def _check_gaps(frame: Any) -> None:
     for name in frame.columns:
         column = frame[name]
         if column.dtype.kind == "f" and column.hasnans and (column.dropna() % 1 == 0).all():
-            raise BadInput(f"Column {name!r} of data has whole numbers and gaps: ids, or a dense feature? Say which: {EXAMPLE}.")
+            raise BadInput(
+                f"Column {name!r} of data has whole numbers and missing values, so it may be ids or a dense feature; name its "
+                f"role in mapping: {EXAMPLE}."
+            )
 
 
 def _check_names(names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise BadInput(f"data has several columns {name!r}; name each column once.")
+            raise BadInput(f"data has several columns with the name {name!r}; give each column its own name.")
 
 
 def _read_first_batches(reader: Any) -> list[Any]:

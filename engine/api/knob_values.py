@@ -27,7 +27,10 @@ from ..sweep.axes import MOST_POINTS, Axis
 BASE_ARGUMENT = "is the first argument, without a name: ep.estimate('tiny', ...)."
 COLUMNS = "is a key of mapping=, beside data=."
 OTHER_ARGUMENTS = {  # names that are no knob, and where they belong
-    "data": "is read by ep.run(data=FILE) to train on it, by ep.fit(FILE) for a scenario like it; an estimate reads no file.",
+    "data": (
+        "is an argument of ep.run(data=FILE), which trains on the file, and ep.fit(FILE), which fits a scenario to it; an "
+        "estimate reads no file."
+    ),
     "mapping": "goes with the data of ep.run, ep.sweep or ep.fit.",
     "jobs": "is of ep.run and ep.sweep, which compute with several processes.",
     "within_percent": "is of ep.enough, which has a target.",
@@ -50,9 +53,12 @@ def path_of(name: str) -> str:
         return TITLES[name]
     paths = [path for path in KNOBS if path.rpartition(".")[2] == dotted]
     if len(paths) > 1:
-        raise BadKnob(f"{name!r} is the last part of {' and '.join(paths)}; write one of them, with __ for the point.")
+        raise BadKnob(
+            f"{name!r} is the last part of several knobs: {' and '.join(paths)}; write one of these names in full, with __ for "
+            "the point."
+        )
     if not paths and name in OTHER_ARGUMENTS:
-        raise BadInput(f"{name}= is no knob; it {OTHER_ARGUMENTS[name]}")
+        raise BadInput(f"{name}= is not a knob; it {OTHER_ARGUMENTS[name]}")
     return paths[0] if paths else declaration(dotted).path
 
 
@@ -74,7 +80,7 @@ def by_path(changes: Mapping[str, Any]) -> dict[str, Any]:
     for name in changes:
         path = path_of(name)
         if path in names:
-            raise BadKnob(f"{names[path]!r} and {name!r} are both {path}; name it once.")
+            raise BadKnob(f"{names[path]!r} and {name!r} are two names of the knob {path}; give it once.")
         names[path] = name
     return {path: changes[name] for path, name in names.items()}
 
@@ -89,8 +95,8 @@ def settings(changes: Mapping[str, Any]) -> dict[str, Any]:
         setting = plain_setting(argument, path)
         if isinstance(setting, list | tuple) and not _takes_several(KNOBS[path]):
             raise BadKnob(
-                f"{path}={short_text(argument)} gives several values where one is needed; "
-                "a list is an axis of ep.estimate and ep.run."
+                f"{path}={short_text(argument)} has several values, but this call takes one; a list is an axis of ep.estimate "
+                "and ep.run."
             )
         setting_by_path[path] = _one_setting(KNOBS[path], setting, argument)
     return setting_by_path
@@ -125,7 +131,8 @@ def plain_setting(setting: Any, path: str) -> Any:
         return _number(path, setting)
     if np.ma.is_masked(setting):
         raise BadKnob(
-            f"{path}={short_text(setting)} has a masked cell, which is no value; fill it, as with .filled(), or take it away."
+            f"{path}={short_text(setting)} has a masked cell, which has no value; fill it, for example with .filled(), or "
+            "remove it."
         )
     if isinstance(setting, bytes | bytearray | os.PathLike) or hasattr(setting, "iterrows"):
         raise _strange_type(path, setting)
@@ -142,7 +149,7 @@ def plain_setting(setting: Any, path: str) -> Any:
         raise _strange_type(path, setting)
     items = list(islice(setting, MOST_POINTS + 1))
     if len(items) > MOST_POINTS:
-        raise BadKnob(f"{path} gets more than {count(MOST_POINTS)} values; take fewer.")
+        raise BadKnob(f"{path} gets more than {count(MOST_POINTS)} values; give fewer.")
     members = [plain_setting(member, path) for member in items]
     return tuple(members) if isinstance(setting, tuple) else members
 
@@ -159,7 +166,7 @@ def short_text(argument: Any) -> str:
 def _strange_type(path: str, setting: Any) -> BadKnob:
     kind = type(setting).__name__
     return BadKnob(
-        f"{path}={short_text(setting)} is no value of a knob, but of type {kind}; write a number, a text or a list of them."
+        f"{path}={short_text(setting)} has type {kind}, which no knob takes; write a number, a text or a list of them."
     )
 
 
@@ -182,7 +189,7 @@ def _one_setting(knob: Knob, setting: Any, argument: Any) -> Any:
     Raises BadKnob, also for a set, which has no order.
     """
     if isinstance(argument, set | frozenset):
-        raise BadKnob(f"{knob.path}={short_text(argument)} is a set, which has no order; write a tuple.")
+        raise BadKnob(f"{knob.path}={short_text(argument)} is a set, which has no order; write a tuple instead.")
     return _typed_setting(knob, tuple(setting) if isinstance(setting, list) else setting)
 
 
@@ -223,7 +230,7 @@ def _both_forms(knob: Knob) -> str:
 def _axis(knob: Knob, items: list[Any] | tuple[Any, ...], unordered: bool) -> Axis:
     if not items:
         none_hint = ", or () for none" if knob.kind == "floats" else ""
-        raise BadKnob(f"{knob.path} is given a list without a value; give at least one{none_hint}.")
+        raise BadKnob(f"{knob.path} is given an empty list; give at least one value{none_hint}.")
     values = [_typed_setting(knob, _axis_member(knob, member)) for member in items]
     seen_settings: set[Any] = set()
     for setting in values:
@@ -239,7 +246,7 @@ def _axis_member(knob: Knob, member: Any) -> Any:
         return member
     if not _takes_several(knob):
         raise BadKnob(
-            f"{knob.path} takes one value at each point, and {short_text(member)} is a list in a list; write one flat list."
+            f"{knob.path} takes one value at each point, but {short_text(member)} is a list inside a list; write one flat list."
         )
     return tuple(member)
 

@@ -35,7 +35,7 @@ def parts(folder: str | os.PathLike[str] | None = AS_BEFORE, /) -> DataFrame:
     elif folder is None or isinstance(folder, str | os.PathLike):
         use.use_folder(None if folder is None else user_path(Path(folder)))
     else:
-        raise BadInput(f"{short_text(folder)} is no folder; give its path, or None for the catalogue's parts alone.")
+        raise BadInput(f"{short_text(folder)} is not a folder; give its path, or None for only the parts of the catalogue.")
     own_parts = sorted(catalog.own_folder().parts.values(), key=lambda part: (part.kind, part.name))
     rows = [(part.kind, part.name, catalog.part_content(part.kind, part.name)["title"], part.place) for part in own_parts]
     return DataFrame(rows, columns=["kind", "name", "title", "file"])

@@ -55,7 +55,9 @@ class Table(Sequence[Result]):
     def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
         """Return a point's result."""
         if not (isinstance(index, slice) or hasattr(index, "__index__")):
-            raise BadInput(f"table[{short_text(index)}]: a table is indexed by a point's number; a column is of table.frame.")
+            raise BadInput(
+                f"table[{short_text(index)}]: the index of a table is a point's number; take columns from table.frame."
+            )
         return self.results[index]
 
     @cached_property
@@ -100,9 +102,9 @@ class Table(Sequence[Result]):
         x_title = x or (titles[0] if titles else "Outcome")
         for name in (x_title, y):
             if not isinstance(name, str):
-                raise BadInput(f"{name!r} is no column; a chart shows one, named by a text such as {STEP!r}.")
+                raise BadInput(f"{name!r} is not a column; a chart shows one column, named by a text such as {STEP!r}.")
             if name not in columns:
-                raise BadInput(f"{name!r} is no column; {nearest_hint(name, tuple(columns))}")
+                raise BadInput(f"{name!r} is not a column; {nearest_hint(name, tuple(columns))}")
         other_titles = [title for title in titles if title != x_title]
         numeric = self.frame[x_title].dtype.kind in "if"
         chart_frame = self.frame[list(dict.fromkeys((x_title, y, *other_titles)))]
@@ -135,7 +137,9 @@ class Table(Sequence[Result]):
         phrases += (
             []
             if ran_count == len(self)
-            else [f"{count(ran_count)} ran; the first other: {next(result.outcome for result in self if not result.ran)}"]
+            else [
+                (f"{count(ran_count)} ran; the first that did not: {next(result.outcome for result in self if not result.ran)}")
+            ]
         )
         return shorten(f"Table({'; '.join(phrases)})")
 

@@ -1,4 +1,4 @@
-"""Caches that serve a whole batch at once: by frequency, by look-ahead, or by a hash.
+"""Caches that serve a whole batch at once: by frequency, look-ahead or hash.
 
 Rows of the batch itself are never evicted; rows that do not fit beside them are fetched and written home again. A frequency-aware
 cache relabels rows by falling frequency in the data before the run starts.

@@ -15,20 +15,23 @@ class CachePolicy(NamedTuple):
 
 
 POLICIES = {
-    "frequency": CachePolicy("frequency", "By frequency", "The row that is rarest in the data goes."),
-    "hash": CachePolicy("hash", "By hash", "No row goes: its hash says whether it lies in HBM or in host memory."),
-    "lfu": CachePolicy("lfu", "LFU", "The row used in the fewest batches since it came in goes; counts do not age."),
+    "frequency": CachePolicy("frequency", "By frequency", "Evicts the row with the fewest lookups in the whole data."),
+    "hash": CachePolicy("hash", "By hash", "Evicts no row: the hash of a row decides whether it lies in HBM or in host memory."),
+    "lfu": CachePolicy(
+        "lfu", "LFU", "Evicts the row used in the fewest batches since it came in; old uses count as much as new ones."
+    ),
     "lfu in sets": CachePolicy(
         "set-associative-lfu",
         "Set-associative LFU",
-        "A row may only stand in one set of 32, and only in place of one looked up no more often; counts do not age.",
+        "A row can be cached in one set of 32 only, and replaces a row with no more lookups; old lookups count as much as new "
+        "ones.",
     ),
-    "look-ahead": CachePolicy("look-ahead", "Look-ahead", "A row stays if one of the next batches uses it."),
-    "lru": CachePolicy("lru", "LRU", "The row that has not been used for longest goes."),
+    "look-ahead": CachePolicy("look-ahead", "Look-ahead", "Keeps a row as long as one of the next batches uses it."),
+    "lru": CachePolicy("lru", "LRU", "Evicts the row that has been unused for the longest time."),
     "lru in sets": CachePolicy(
         "set-associative",
         "Set-associative",
-        "A row may only stand in one set of 32, where the one not used for longest goes.",
+        "A row can be cached in one set of 32 only, and replaces the row of that set that has been unused for the longest time.",
     ),
 }
 

@@ -36,7 +36,7 @@ def accuracy_effect(protection: str, plan: ProtectionPlan | None = None) -> Accu
     """
     definition: Protection = load_variant("protections", protection)
     if "lossy" not in definition.fidelity_by_loss.values():
-        return AccuracyEffect(True, "What comes back is exact, so one recovery changes no later result.")
+        return AccuracyEffect(True, "The recovered state is exact, so a recovery changes no later result.")
     if protection in ("relaxed", "relaxed-backup"):
         return _stale_effect(plan.mlp_age if plan else 100)
     if protection == "cpr":
@@ -70,9 +70,9 @@ def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -
     share_text = figures.percent(share) if share > LEAST_SHARE else f"under {figures.percent(LEAST_SHARE)}"
     count = figures.count(spread[nearest], "recovery", "recoveries")
     return (
-        f"In the mean {figures.figure(recoveries)} recoveries of this campaign take back {share_text} of the MLPs' training. "
-        f"Measured: {figures.percent(shares[nearest])} taken back by {count} changes AUC by "
-        f"{figures.signed(difference.mean)} percentage points at the end ({figures.signed(difference.low)} to "
+        f"On average, {figures.figure(recoveries)} recoveries of this campaign undo {share_text} of the MLPs' training. "
+        f"Measured: {figures.percent(shares[nearest])} undone by {count} changes AUC by {figures.signed(difference.mean)} "
+        f"percentage points at the end ({figures.signed(difference.low)} to "
         f"{figures.signed(difference.high)}){', so no loss is shown' if difference.high >= 0 else ''}."
     )
 

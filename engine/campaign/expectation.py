@@ -112,12 +112,13 @@ def check_exponential(hazards: Mapping[str, Hazard]) -> None:
     for name, hazard in hazards.items():
         if hazard.listed_seconds:
             raise BadKnob(
-                f"Listed instants of {name} have no closed form; clear faults.{name.replace('-', '_')}_at_seconds and "
-                "faults.trace, or simulate the campaign."
+                f"The knob faults.{name.replace('-', '_')}_at_seconds or faults.trace fixes instants of {name}, for which there "
+                "is no closed formula; clear both, or simulate the campaign."
             )
         if hazard.mtbf and hazard.shape != 1:
             raise BadKnob(
-                f"faults.weibull_shape={exact(hazard.shape)} of {name} has no closed form; set it to 1, or simulate the campaign."
+                f"faults.weibull_shape={exact(hazard.shape)} of {name} has no closed formula; set it to 1, or simulate the "
+                "campaign."
             )
 
 

@@ -29,9 +29,8 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
     expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
     if expected > MOST_ARRIVALS:
         raise BadKnob(
-            f"A campaign of {figures.exact(seconds / HOUR)} h would be struck {figures.count(round(expected))} times, "
-            f"more than {figures.count(MOST_ARRIVALS)}; shorten it, "
-            "or lengthen the mean time between faults."
+            f"A campaign of {figures.exact(seconds / HOUR)} h would have {figures.count(round(expected))} faults, more than the "
+            f"limit of {figures.count(MOST_ARRIVALS)}; shorten the campaign, or raise the mean time between faults."
         )
     streams = (_stream(scenario, name, hazards[name], seed) for name in sorted(hazards))
     return list(takewhile(lambda arrival: arrival.seconds < seconds, merge(*streams)))
@@ -103,9 +102,9 @@ def check_hazards(hazards: Mapping[str, Hazard]) -> None:
     """Raise BadKnob for a hazard of an unknown fault, or of one without strikes."""
     for name in hazards:
         if name not in variant_names("faults"):
-            raise BadKnob(f"hazards name the fault {name!r}; {nearest_hint(name, variant_names('faults'), 'faults')}")
+            raise BadKnob(f"hazards has the unknown fault {name!r}; {nearest_hint(name, variant_names('faults'), 'faults')}")
         if name not in campaign_faults():
-            raise BadKnob(f"hazards name {name!r}, which a campaign cannot be struck by; leave it out.")
+            raise BadKnob(f"hazards has the fault {name!r}, which does not happen by itself in a campaign; leave it out.")
 
 
 def _stream(scenario: Scenario, name: str, hazard: Hazard, seed: int) -> Iterator[FaultArrival]:

@@ -1,1 +1,4 @@
-"""The headless commands, one file each: `add` declares the arguments, `call` runs the command and returns the exit status."""
+"""The headless commands, one file each.
+
+`add` declares the arguments, `call` runs the command and returns the exit status.
+"""

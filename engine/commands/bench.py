@@ -48,7 +48,9 @@ def call(arguments: argparse.Namespace) -> int:
 def benchmarks() -> dict[str, Any]:
     """Return the benchmarks of this checkout by name; raises BadInput where there are none."""
     if find_spec("benchmarks") is None:
-        raise BadInput("The benchmarks live in a checkout's benchmarks folder; run this command at its top.")
+        raise BadInput(
+            "The benchmarks are only in a checkout's folder benchmarks; run this command from the checkout's top folder."
+        )
     modules = (module.name for module in iter_modules(import_module("benchmarks").__path__) if module.name.startswith("p"))
     files = [import_module(f"benchmarks.{name}") for name in sorted(modules)]
     declared = [benchmark for file in files for benchmark in getattr(file, "BENCHMARKS", ()) or (file.BENCHMARK,)]
@@ -56,9 +58,10 @@ def benchmarks() -> dict[str, Any]:
 
 
 def benchmark_row(benchmark: Any, is_loaded: bool = False) -> Row:
-    """Return the row of one benchmark, which this runs; without its peer, measured fields are null.
+    """Run one benchmark and return its row.
 
-    A row is `busy` if the computer was loaded before, or if other processes took much of the processor meanwhile.
+    Without its peer, measured fields are null. A row is `busy` if the computer was loaded before, or if other processes
+    took much of the processor meanwhile.
     """
     row = {field: getattr(benchmark, field) for field in ("name", "title", "peer_name", "target", "stretch")}
     if benchmark.needs and find_spec(benchmark.needs) is None:
@@ -88,7 +91,7 @@ def _version(package: str) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows as a table for people, with three verdicts: results equal, target met, and whether others were busy."""
+    """Return the rows as a table for people, with three verdicts each."""
     lines = [f"{'':11} {'benchmark':42} {'peer':20} {'ratio':>8} {'target':>8}  verdict"]
     for row in rows:
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}x"

@@ -41,7 +41,11 @@ def add(commands: Subparsers) -> None:
     scenario_arguments.add(parser)
     parser.add_argument("--protection", metavar="NAME,...", help=f"of {', '.join(variant_names('protections'))} (all)")
     parser.add_argument(
-        "--mtbf", action="append", default=[], metavar="FAULT=HOURS", help="of the whole machine; otherwise the fault knobs hold"
+        "--mtbf",
+        action="append",
+        default=[],
+        metavar="FAULT=HOURS",
+        help="mean time between faults of the whole machine; without it, the fault knobs hold",
     )
     parser.add_argument(
         "--days",
@@ -61,7 +65,7 @@ def call(arguments: argparse.Namespace) -> int:
     scenario = scenario_arguments.selected_scenario(arguments).scenario
     hazards = dict(map(_hazard, arguments.mtbf)) or fault_stream.hazards_of(scenario)
     if not hazards:
-        raise BadInput("No fault can strike; give --mtbf gpu-crash=24, or --set faults.rates=llama3.")
+        raise BadInput("No fault has a rate, so none can happen; give --mtbf gpu-crash=24, or --set faults.rates=llama3.")
     protections = arguments.protection.split(",") if arguments.protection else variant_names("protections")
     for name in protections:
         if name not in variant_names("protections"):
@@ -94,7 +98,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the rows as a table for people, with the reasons below why protections cannot be had."""
+    """Return the rows as a readable table, with reasons for impossible protections below."""
     head = "".join(f"{title:>{width}}" for title, width, _ in COLUMNS.values())
     lines = [row["Refused"] or _line(row) for row in sorted(rows, key=lambda row: bool(row["Refused"]))]
     return "\n".join([f"{'protection':22}{head}", *lines]) + "\n"

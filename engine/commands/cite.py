@@ -9,9 +9,9 @@ from .parser import Subparsers
 
 def add(commands: Subparsers) -> None:
     """Declare the command."""
-    parser = commands.add_parser("cite", help="BibTeX of the works that a scenario's results come from")
+    parser = commands.add_parser("cite", help="write BibTeX entries of the sources of a scenario's results")
     scenario_arguments.add(parser)
-    parser.add_argument("--bib", metavar="FILE", default=output.STANDARD, help="write it here; - is standard output")
+    parser.add_argument("--bib", metavar="FILE", default=output.STANDARD, help="write the BibTeX here; - is standard output")
     parser.set_defaults(call=call)
 
 

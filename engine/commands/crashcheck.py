@@ -1,4 +1,7 @@
-"""`crashcheck`: explores the states after power losses, and judges every recovery; can also break the protocol for a test."""
+"""`crashcheck`: explore the states after power losses, and judge every recovery.
+
+It can also break the protocol for a test.
+"""
 
 import argparse
 from functools import partial
@@ -23,11 +26,15 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--states", type=states, default=DEFAULT_STATES, metavar="N", help=f"unique states to visit, about ({DEFAULT_STATES})"
     )
-    parser.add_argument("--model", metavar="NAME", help="one persistence model; without it, all that are safe")
+    parser.add_argument("--model", metavar="NAME", help="check only this persistence model; without it, all models that are safe")
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--broken", metavar="BUG", help="a seeded bug, or FILE.py:FUNCTION from a medium to a broken one")
     choice.add_argument("--ladder", action="store_true", help="how many seeded bugs each depth of exploration catches")
-    parser.add_argument("--replay", metavar="LINE", help="judge one state again; with --broken FILE.py:FUNCTION on that medium")
+    parser.add_argument(
+        "--replay",
+        metavar="LINE",
+        help="check one crash state again; with --broken FILE.py:FUNCTION, on the medium of that broken protocol",
+    )
     seed = partial(whole_number, what="seed", most=999_999_999, least=0)
     parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the small runs' values and of what is sampled (0)")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - for standard output")
@@ -35,7 +42,10 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Explore, replay, or count caught bugs; returns 3 for an inconsistent state, 1 for a state without verdict, else 0."""
+    """Explore, replay, or count caught bugs.
+
+    Returns 3 for an inconsistent state, 1 for a state without verdict, else 0.
+    """
     models = (arguments.model,) if arguments.model else None
     for name in models or ():
         domain(name)
@@ -81,7 +91,7 @@ def report_text(report: CrashReport, bug_fields: dict[str, Any]) -> str:
         )
         lines += [f"{state.line}\n    {state.problem}" for state in report.no_verdict_states[:MAX_SHOWN]]
     if report.interrupted:
-        lines.append("Interrupted; run it again for the rest: the order of states is always the same.")
+        lines.append("Interrupted; run the command again to check the rest: the order of states is always the same.")
     lines += [f"{failure.line}\n    {failure.problem}" for failure in report.failures[:MAX_SHOWN]]
     if len(report.failures) > MAX_SHOWN:
         lines.append(f"and {len(report.failures) - MAX_SHOWN} more lines in --json FILE.")

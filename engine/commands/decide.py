@@ -1,4 +1,4 @@
-"""`decide`: which machine, of all that can be built, trains the model for the least money while it meets a requirement."""
+"""`decide`: find the cheapest machine that trains the model and meets a requirement."""
 
 import argparse
 import json
@@ -67,7 +67,7 @@ def call(arguments: argparse.Namespace) -> int:
     verdict = _decided(question)
     if not verdict.is_complete:
         output.note(
-            f"Interrupted after {verdict.num_searched} of {len(verdict.space)} systems: the others were searched quickly alone."
+            f"Interrupted after {verdict.num_searched} of {len(verdict.space)} systems: the others were searched only roughly."
         )
     verdict_outlook = _outlook(arguments, verdict)
     if arguments.json:
@@ -99,7 +99,7 @@ def _outlook(arguments: argparse.Namespace, verdict: Verdict) -> Outlook:
         with progress_bar.visible_bar():
             return outlook(verdict, arguments.map, progress_bar.PacedBar())
     except KeyboardInterrupt:
-        output.note("Interrupted: draws, tipping points and map are left out.")
+        output.note("Interrupted: draws, tipping points and the map are missing.")
         return NO_OUTLOOK
 
 

@@ -1,4 +1,7 @@
-"""`enough`: the smallest machine that meets a target, its costs, and the value where each main knob stops to matter."""
+"""`enough`: find the smallest machine that meets a target, and its costs.
+
+It also prints the value from which each main knob has no more effect.
+"""
 
 import argparse
 import json
@@ -72,7 +75,10 @@ def call(arguments: argparse.Namespace) -> int:
     percent = arguments.within_percent
     if arguments.within is not None:
         percent = arguments.within
-        print(f"--within goes in the next minor version; write --within-percent {figures.exact(percent)}.", file=sys.stderr)
+        print(
+            f"--within will be removed in the next minor version; write --within-percent {figures.exact(percent)}.",
+            file=sys.stderr,
+        )
     selection = scenario_arguments.selected_scenario(arguments)
     scenario = selection.scenario
     if arguments.memory_cost is not None:

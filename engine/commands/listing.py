@@ -29,7 +29,7 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("what", choices=tuple(LISTS))
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.add_argument("--check", type=user_path, metavar="FILE", help="with devices: say what is wrong with a part's file")
-    parser.add_argument("--kind", metavar="KIND", help="of the part to check; by default its folder's name")
+    parser.add_argument("--kind", metavar="KIND", help="with --check: the kind of the part; by default the name of its folder")
     parser.set_defaults(call=call)
 
 

@@ -33,8 +33,8 @@ HOST_KNOBS = {
 DRIVE_KNOBS = {"machine.ssd": "drive"}
 USE = " ".join(f"--set {knob}={NAME}" for knob in HOST_KNOBS)
 EXPANDER = (
-    f"Add --set machine.expander={NAME} --set machine.cxl_switch_hops=0 for the NUMA node without cores, in system dram; "
-    "the latency that was measured has the whole way."
+    f"For system dram, add --set machine.expander={NAME} --set machine.cxl_switch_hops=0 to use the NUMA node without "
+    "cores; its measured latency contains the whole path."
 )
 
 gpu_argument = partial(whole_number, what="GPU", least=0, most=63)
@@ -49,7 +49,7 @@ def add(commands: Subparsers) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats: half a minute")
     parser.add_argument("--drive", type=user_path, metavar="DIR", help="the drive of DIR too, in a scratch file of 1 GiB there")
     parser.add_argument(
-        "--gpu", type=gpu_argument, metavar="N", help="the GPU of this number; without it, GPU 0 where PyTorch sees one"
+        "--gpu", type=gpu_argument, metavar="N", help="number of the GPU to measure; without it, GPU 0 if PyTorch sees one"
     )
     parser.set_defaults(call=call)
 
@@ -77,13 +77,19 @@ def call(arguments: argparse.Namespace) -> int:
         paths += write_parts(arguments.out, device.description, device.parts, device.nearest, GPU_PART_NAMES, beside=host.parts)
         lines += [device.description, *device.notes, "", table(device.parts, device.nearest)]
     lines += [f"Written: {', '.join(map(str, paths))}."]
-    lines += [f"Use them with --parts-dir {arguments.out} {USE}; what was not measured is the nearest part's."]
+    lines += [
+        (f"To use them, add --parts-dir {arguments.out} {USE}; constants that were not measured are those of the nearest part.")
+    ]
     lines += ["Add --set machine.ssd=measured for the drive."] * ("drive" in host.parts)
     lines += [EXPANDER] * ("expander" in host.parts)
     lines += [_gpu_usage(device)] if device else []
     lines += [effect_sentence(arguments.out, host.parts)]
-    lines += [f"How good they are: {PROGRAM} validate --here --parts-dir {arguments.out}"]
-    lines += [f"And with the GPU: {PROGRAM} validate --here --gpu {number} --parts-dir {arguments.out}"] if device else []
+    lines += [f"To check the measured parts, run {PROGRAM} validate --here --parts-dir {arguments.out}"]
+    lines += (
+        [f"To check them with the GPU, run {PROGRAM} validate --here --gpu {number} --parts-dir {arguments.out}"]
+        if device
+        else []
+    )
     output.write(output.STANDARD, "\n".join(lines) + "\n")
     return FAILED if failure and arguments.gpu is not None else 0
 
@@ -132,7 +138,7 @@ def _gpu_usage(device: MeasuredGpu) -> str:
     parts = (
         f"--set machine.gpu={NAME} --set machine.framework={GPU_PART_NAMES['framework']} --set machine.pcie_bandwidth_GBps={rate}"
     )
-    return f"For systems with the GPU add {parts}; that framework stands in place of the host's."
+    return f"For systems with the GPU add {parts}; that framework replaces the one of the host."
 
 
 def table(parts: Mapping[str, Mapping[str, MeasuredFigure]], nearest: Mapping[str, str]) -> str:

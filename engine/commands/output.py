@@ -1,4 +1,7 @@
-"""The targets of output: a file, written whole or not at all, or standard output for `-`, whatever its encoding."""
+"""Targets of output: a file, or standard output for `-`.
+
+A file is written whole or not at all; standard output can have any encoding.
+"""
 
 import argparse
 import codecs
@@ -24,7 +27,10 @@ LEGIBLE = "emberpool.legible"
 
 
 def ascii_fallback(error: UnicodeError) -> tuple[str, int]:
-    """Return ASCII for characters that an encoding lacks, and the position after them; letters lose their accents."""
+    """Return ASCII for characters that an encoding lacks, and the position after them.
+
+    Letters lose their accents.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     characters = error.object[error.start : error.end]
@@ -40,7 +46,10 @@ codecs.register_error(LEGIBLE, ascii_fallback)
 
 
 def open_streams() -> None:
-    """Make both standard streams take any character; text to a closed stream is dropped, here and in workers."""
+    """Make both standard streams take any character.
+
+    Text to a closed stream is dropped, here and in workers.
+    """
     process.open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -52,7 +61,7 @@ def check(arguments: argparse.Namespace) -> None:
     arguments_given = [vars(arguments).get(name) for name in TARGETS]
     targets = [target for target in arguments_given if isinstance(target, str)]
     if vars(arguments).get("artefact") == STANDARD:
-        raise BadInput("An artefact is no text for standard output; name a file.")
+        raise BadInput("An artefact is a zip file, which cannot go to standard output; name a file.")
     if targets.count(STANDARD) > 1:
         raise BadInput("Only one output can be - (standard output); name a file for the other.")
     for target in targets:
@@ -93,7 +102,8 @@ def write_for_people(text: str, *targets: str | None) -> None:
             raise
         if not isinstance(sys.stdout, process.ClosedStream):  # who has closed it wants no summary
             note(
-                f"{str(error).partition(';')[0]}, so the summary is lost; {' and '.join(chosen_targets)} has what was asked for."
+                f"{str(error).partition(';')[0]}, so the summary is lost; the requested output is in "
+                f"{' and '.join(chosen_targets)}."
             )
 
 
@@ -104,12 +114,18 @@ def note(sentence: str) -> None:
 
 
 def write_json_or(target: str | None, content: Any, text: str) -> None:
-    """Write the content as JSON to the target; without one, the text for people to standard output."""
+    """Write the content as JSON to the target.
+
+    Without a target, write the text for people to standard output.
+    """
     write(target or STANDARD, json.dumps(content, indent=1) + "\n" if target else text)
 
 
 def drop_stream(stream: TextIO | None = None) -> None:
-    """Drop the rest of a stream whose reader, such as `head`, has gone, or whose disk is full."""
+    """Drop the rest of a stream whose reader or disk space is gone.
+
+    Such a reader is `head`.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, (stream or sys.stdout).fileno())
     os.close(nowhere)

@@ -1,4 +1,7 @@
-"""The command line's parser, whose refusals are one sentence each, and arguments that several commands share."""
+"""The command line's parser, and arguments that several commands share.
+
+Each of its refusals is one sentence.
+"""
 
 import argparse
 import sys
@@ -19,7 +22,10 @@ NO_VERDICT = BUG  # of a check that could not finish
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises BadInput instead of printing its usage; every command takes a folder of the user's parts."""
+    """A parser that raises BadInput instead of printing its usage.
+
+    Every command takes a folder of the user's parts.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
@@ -51,7 +57,10 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def number(text: str) -> float:
-    """Return the number that a text states; NaN, which lies in no range, for other texts."""
+    """Return the number that a text states.
+
+    Return NaN, which lies in no range, for other texts.
+    """
     try:
         return float(text)
     except ValueError:
@@ -71,21 +80,30 @@ def percentage(text: str, minimum: float, maximum: float) -> float:
 
 
 def positive(text: str, noun: str, maximum: float) -> float:
-    """Return a text's number above 0 and up to `maximum`; a refusal names the unit with `noun`."""
+    """Return a text's number above 0 and up to `maximum`.
+
+    A refusal uses `noun` as the unit.
+    """
     if not 0 < number(text) <= maximum:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of {noun} above 0 and up to {exact(maximum)}")
     return number(text)
 
 
 def whole_number(text: str, what: str, most: int, least: int = 1) -> int:
-    """Return a text's whole number from `least` to `most`; a refusal names the unit with `what`."""
+    """Return a text's whole number from `least` to `most`.
+
+    A refusal uses `what` as the unit.
+    """
     if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from {least} to {most}")
     return int(text)
 
 
 def jobs(text: str) -> int | None:
-    """Return a text's number of workers; None for -1, which means one per core, as in joblib."""
+    """Return a text's number of workers.
+
+    Return None for -1, which means one per core, as in joblib.
+    """
     return None if text.strip() == "-1" else whole_number(text, "workers", 1024)
 
 

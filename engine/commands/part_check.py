@@ -27,12 +27,15 @@ Table = dict[str, Any]
 
 
 def call(list_name: str, path: Path, kind: str | None) -> int:
-    """Write the faults in a part's file, or that the file is right; returns the exit status."""
+    """Write the faults in a part's file, or that the file is right.
+
+    Returns the exit status.
+    """
     if list_name != "devices":
-        raise BadInput(f"--check goes with `{PROGRAM} list devices`, not with {list_name}.")
+        raise BadInput(f"--check can only be used with `{PROGRAM} list devices`, not with {list_name}.")
     kind = kind or path.absolute().parent.name
     if kind not in catalog.kinds():
-        raise BadInput(f"{path} is of the kind {kind!r}, its folder's name, which is none; {nearest_hint(kind, catalog.kinds())}")
+        raise BadInput(f"{path} is in the folder {kind!r}, which is not a kind of part; {nearest_hint(kind, catalog.kinds())}")
     line_faults = list(faults(path, kind))
     for line, sentence in line_faults:
         print(f"{path}:{line}: {sentence}", file=sys.stderr)
@@ -42,7 +45,10 @@ def call(list_name: str, path: Path, kind: str | None) -> int:
 
 
 def faults(path: Path, kind: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the sentence of each fault in a part's file, counted from 1, in the order of lines."""
+    """Yield the line and the sentence of each fault in a part's file.
+
+    Lines are counted from 1 and come in order.
+    """
     try:
         content = parsed(path)
     except BadFile as error:
@@ -51,9 +57,9 @@ def faults(path: Path, kind: str) -> Iterator[tuple[int, str]]:
         yield int(line[1]) if line else path.read_bytes().count(b"\n") if "at end of document" in sentence else 1, sentence
         return
     if not NAME.fullmatch(path.stem):
-        yield 1, "cannot name a part; a file's name is of at most 40 small letters, digits, '.' and '-'."
+        yield 1, "is not a valid name of a part; a file's name has at most 40 small letters, digits, '.' and '-'."
     elif path.stem in catalog.shipped(kind) and path.absolute() != catalog.shipped(kind)[path.stem]:
-        yield 1, f"has the name of a part in {catalog.shipped(kind)[path.stem]}; give the file another name."
+        yield 1, f"has the same name as a part in {catalog.shipped(kind)[path.stem]}; give the file another name."
     text = path.read_text(encoding="utf-8").splitlines()
     yield from sorted({(_line(text, key, word), sentence) for key, word, sentence in _of_content(path, kind, content)})
 

@@ -31,7 +31,7 @@ def visible_bar() -> Iterator[None]:
 
 
 class PacedBar:
-    """A progress bar that is drawn at most five times a second, with the time left."""
+    """A progress bar with the time left, drawn at most five times a second."""
 
     def __init__(self) -> None:
         """Begin now."""

@@ -45,7 +45,7 @@ def call(arguments: argparse.Namespace) -> int:
     """Run the chosen scenario and write its result to the targets; returns the exit status."""
     selection = scenario_arguments.selected_scenario(arguments)
     if selection.start.axes:
-        raise BadInput("The link sweeps some knobs; use `sweep` for it, or drop its axis parameters.")
+        raise BadInput("The link is a sweep over some knobs; use `sweep` for it, or remove its axis parameters.")
     fidelity: Fidelity = "estimate" if arguments.estimate else "full"
     with progress_bar.visible_bar(), threadpool_limits(1), immediate_interrupt():
         result = compute_point(selection.scenario, fidelity, selection.data_file, partial(draw_progress, progress_bar.PacedBar()))
@@ -103,7 +103,10 @@ def _with_unit(result: Result, name: str, number: float) -> str:
 
 @contextmanager
 def immediate_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end the process at once, not after a kernel returns, during a block without writes."""
+    """Let Ctrl-C end the process at once, during a block without writes.
+
+    Without this, it would wait until a kernel returns.
+    """
     handler = signal.getsignal(signal.SIGINT)
     if handler is not signal.default_int_handler:  # ignored, or somebody else's
         yield

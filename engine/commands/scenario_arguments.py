@@ -1,4 +1,4 @@
-"""The arguments that choose a scenario: a preset, a link or a file, then the knobs set on the command line."""
+"""The arguments that choose a scenario: a preset, link or file, then knobs."""
 
 import argparse
 import sys
@@ -23,7 +23,10 @@ DIGEST = "data.digest"
 
 @dataclass(frozen=True)
 class ScenarioSelection:
-    """A scenario from a preset, a link or a file, its settings by dotted path, its data file, and names of listed tables."""
+    """The chosen scenario, its settings by dotted path, its data file, its tables' names.
+
+    It comes from a preset, a link or a file.
+    """
 
     start: links.OpenedLink
     settings: Mapping[str, Any]
@@ -98,7 +101,7 @@ def _read_tables(path: Path) -> TableList:
     except OSError as error:
         raise BadFile(f"{path} cannot be read ({error.strerror}); give a CSV file of tables.") from error
     except UnicodeDecodeError as error:
-        raise BadFile(f"{path} is no UTF-8 text; save it as CSV in UTF-8.") from error
+        raise BadFile(f"{path} is not UTF-8 text; save it as CSV in UTF-8.") from error
 
 
 def _start(arguments: argparse.Namespace) -> links.OpenedLink:

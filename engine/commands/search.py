@@ -1,4 +1,7 @@
-"""`search`: the Pareto front of a box of knobs, found by estimates of some of its points and confirmed by full runs."""
+"""`search`: find the Pareto front of a box of knobs by estimates.
+
+Full runs can confirm it.
+"""
 
 import argparse
 import sys
@@ -60,7 +63,9 @@ def call(arguments: argparse.Namespace) -> int:
     )
     if lacking := _lacking(selection.scenario, objectives):
         name = lacking[0].name
-        raise BadInput(f"No estimate has {name}; search by what estimates have, and bound it with --where and --confirm K.")
+        raise BadInput(
+            f"An estimate has no {name}; choose an objective that estimates have, and bound {name} with --where and --confirm K."
+        )
     constraints = [read_constraint(text) for text in (*questions.bounds, *arguments.where)]
     full_run_bounds = _lacking(selection.scenario, constraints)
     bounds = [bound for bound in constraints if bound not in full_run_bounds]
@@ -151,7 +156,7 @@ def _say(
     place = (
         {axis.path: values(searched.results[knee_index].scenario)[axis.path] for axis in axes} if knee_index is not None else {}
     )
-    stopped = "Interrupted; run it again for the whole search. " if searched.interrupted else ""
+    stopped = "Interrupted; run the command again for the whole search. " if searched.interrupted else ""
     finding_text = with_year(
         front_sentence(searched.columns, objectives, searched.rank), swept_price_unit(searched.results[0].scenario, place)
     )

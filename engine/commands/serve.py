@@ -1,4 +1,7 @@
-"""`serve`: computes the requests in a store until idle; the explorer starts this command by itself."""
+"""`serve`: compute the requests in a store until none is left.
+
+The explorer starts this command by itself.
+"""
 
 import argparse
 import sys

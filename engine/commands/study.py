@@ -27,7 +27,11 @@ def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("study", help="measure what lossy recoveries cost in accuracy, over many seeds")
     parser.add_argument(
-        "which", choices=tuple(KINDS), help="accuracy: an old MLP log; protections: old or rounded rows; rollbacks: many faults"
+        "which",
+        choices=tuple(KINDS),
+        help=(
+            "accuracy: recovery with an old MLP log; protections: recovery with old or rounded rows; rollbacks: many recoveries"
+        ),
     )
     parser.add_argument("--preset", choices=preset_names(), metavar="NAME", help=f"model ({_usual('preset')})")
     parser.add_argument(
@@ -94,7 +98,7 @@ def _train(arguments: argparse.Namespace, study: study_file.Study) -> None:
             _tell(finished + trained, arguments.seeds, seed_seconds * (arguments.seeds - finished - trained))
     except KeyboardInterrupt:
         progress_bar.wipe()
-        print(f"Stopped: finished seeds are kept in {arguments.out}; to resume, run the same again.", file=sys.stderr)
+        print(f"Stopped: finished seeds are kept in {arguments.out}; run the same command again to resume.", file=sys.stderr)
         raise
     progress_bar.wipe()
 
@@ -109,7 +113,7 @@ def _tell(finished: int, seeds: int, seconds_left: float | None) -> None:
 def _seeds(text: str) -> int:
     number = whole_number(text, "seeds", 10_000)
     if number < 2:
-        raise argparse.ArgumentTypeError("1 seed has no spread; take at least 2")
+        raise argparse.ArgumentTypeError("1 seed has no spread; give at least 2")
     return number
 
 

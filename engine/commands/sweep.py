@@ -1,4 +1,7 @@
-"""`sweep`: many scenarios through the store, by this process or by the one that already owns the store."""
+"""`sweep`: compute many scenarios through the store.
+
+This process computes them, or the one that already owns the store.
+"""
 
 import argparse
 import os
@@ -36,7 +39,7 @@ MAX_HELD_ESTIMATES = 5000  # estimates that are remembered from the first look t
 
 @dataclass(frozen=True)
 class SweepEnd:
-    """A sweep whose points all have an outcome: their survey, a function to read them again, and the failures."""
+    """A finished sweep: its survey, a function to read its points, and its failures."""
 
     survey: sweep_tables.Survey
     outcomes: sweep_tables.Outcomes
@@ -65,7 +68,7 @@ def call(arguments: argparse.Namespace) -> int:
     )
     if fidelity == "full" and not (arguments.axis or selection.start.axes):
         raise BadInput(
-            f"Without --axis there are {count(len(points), 'point')}, too many for full runs; add --estimate, or name axes."
+            f"Without --axis there are {count(len(points), 'point')}, too many for full runs; add --estimate, or give --axis."
         )
     if fidelity == "full" and not arguments.no_sharing and (note := forecast.shared_training_note(points)):
         print(note, file=sys.stderr)
@@ -128,13 +131,16 @@ def _stored_sweep(
             return SweepEnd(
                 survey, outcomes, tuple(failure.sentence for failure in failures), any(failure.bug for failure in failures)
             )
-    raise CannotRun(status.status(store, request).note or "The store keeps losing points; check its disk.")
+    raise CannotRun(status.status(store, request).note or "The store loses points again and again; check its disk.")
 
 
 def compute_points(
     arguments: argparse.Namespace, points: Sequence[Scenario], fidelity: Fidelity, data_file: Path | None, *, sharing: bool = True
 ) -> int:
-    """Return the request after all points that the store lacks are computed; Ctrl-C keeps finished points."""
+    """Return the request after all points that the store lacks are computed.
+
+    Ctrl-C keeps finished points.
+    """
     store, session = arguments.store, f"command {os.getpid()}"
     link = history.reopening(points)
     request = requests.submit(store, points, fidelity, data_file, session=session, link=link, sharing=sharing)
@@ -144,7 +150,7 @@ def compute_points(
         requests.cancel(store, request)
         progress, command_line = status.status(store, request), f"{PROGRAM} {shlex.join(sys.argv[1:])}"
         progress_text = f"{progress.finished_points} of {progress.total} points are finished and kept in {store}"
-        print(f"Stopped: {progress_text}; to resume, run the same again: {command_line}", file=sys.stderr)
+        print(f"Stopped: {progress_text}; run the same command again to resume: {command_line}", file=sys.stderr)
         raise
     return request
 

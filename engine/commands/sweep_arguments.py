@@ -68,7 +68,7 @@ class SweepQuestions:
         return tuple(dict.fromkeys(columns))
 
     def row(self, columns: Columns, rank: int, place: int) -> dict[str, str | float | None]:
-        """Return the cells that answers add to a row of the table: its rank, and numbers over weeks if in question."""
+        """Return the cells that answers add to a row: rank, and numbers over weeks."""
         ranked: dict[str, str | float | None] = {"Pareto rank": rank or None} if self.objectives else {}
         week_numbers = {name: columns[name][place] for name in self.names if name in CAMPAIGN_METRICS}
         return ranked | {
@@ -78,10 +78,14 @@ class SweepQuestions:
 
 def add_axes(parser: argparse.ArgumentParser) -> None:
     """Declare the axes and the bounds."""
-    shapes = "KNOB=V1,V2,..., KNOB=LOW:HIGH:COUNT[:log] or, to draw from, KNOB=LOW:HIGH[:log]; repeatable"
+    shapes = "KNOB=V1,V2,..., KNOB=LOW:HIGH:COUNT[:log] or, for --sampling, KNOB=LOW:HIGH[:log]; repeatable"
     parser.add_argument("--axis", action="append", default=[], metavar="AXIS", help=shapes)
     parser.add_argument(
-        "--where", action="append", default=[], metavar="BOUND", help="only points such as 'Step time [ms]<=5'; repeatable"
+        "--where",
+        action="append",
+        default=[],
+        metavar="BOUND",
+        help="keep only points that meet this bound, such as 'Step time [ms]<=5'; repeatable",
     )
 
 
@@ -95,23 +99,28 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=USUAL_OBJECTIVES,
         metavar="RESULT,...",
-        help=f"rank the points in Pareto fronts; alone: {USUAL_OBJECTIVES}",
+        help=f"rank the points in Pareto fronts by these objectives; without names: {USUAL_OBJECTIVES}",
     )
     parser.add_argument("--by", metavar="RESULT", help="order the rows by this result, the best first (add :min or :max)")
     parser.add_argument("--top", type=points, metavar="K", help="only the first K rows of the order")
     parser.add_argument(
-        "--matters", action="append", default=[], metavar="RESULT", help="say which knob explains how much of it; repeatable"
+        "--matters",
+        action="append",
+        default=[],
+        metavar="RESULT",
+        help="say how much of this result's variance each knob explains; repeatable",
     )
 
 
 def axes(arguments: argparse.Namespace, selection: ScenarioSelection) -> tuple[Axis, ...]:
-    """Return the axes asked for, a link's first; without any, the suggested axes, but for knobs that were set.
+    """Return the axes asked for, a link's first.
 
+    Without any, return the suggested axes, except knobs that were set.
     Raises BadInput, also for a link that keeps words (only=), which the page filters by.
     """
     if kept_words := selection.start.questions.allowed_words:
         raise BadInput(
-            f"The link keeps the points with {kept_words[0][:80]} (only=); leave that out and give --axis these values."
+            f"The link keeps only the points with {kept_words[0][:80]} (only=); remove only= and give --axis these values."
         )
     named_axes = tuple(parse(text) for text in (*selection.start.axes, *arguments.axis))
     return named_axes or tuple(
@@ -124,7 +133,7 @@ def questions(arguments: argparse.Namespace, link: LinkQuestions) -> tuple[Sweep
     bounds = tuple(read_constraint(text) for text in (*link.bounds, *arguments.where))
     pareto = arguments.pareto if arguments.pareto is not None else link.pareto
     if arguments.top and not (arguments.by or pareto):
-        raise BadInput(f"--top {arguments.top} needs an order; give --by RESULT or --pareto.")
+        raise BadInput(f"--top {arguments.top} needs an order of the points; give --by RESULT or --pareto.")
     point_sampling = sampling(link.sample) if link.sample else Sampling()
     if arguments.sample or arguments.sampling:
         point_sampling = Sampling(arguments.sampling or point_sampling.kind, arguments.sample or point_sampling.count)
@@ -134,7 +143,10 @@ def questions(arguments: argparse.Namespace, link: LinkQuestions) -> tuple[Sweep
 
 
 def selected_rows(questions: SweepQuestions, columns: Columns) -> tuple[Array, Array]:
-    """Return the indices of the rows to write, in their order, and every point's Pareto rank, 0 for none."""
+    """Return the indices of the rows to write, and every point's Pareto rank.
+
+    Rows come in their order; rank 0 is no rank.
+    """
     within_bounds = keeps_bounds(columns, questions.bounds)
     rank = (
         ranks(columns, questions.objectives, questions.bounds)
@@ -151,7 +163,10 @@ def selected_rows(questions: SweepQuestions, columns: Columns) -> tuple[Array, A
 
 
 def print_answers(questions: SweepQuestions, sweep: Sweep, columns: Columns, rank: Array, is_point: Array) -> None:
-    """Print the answers of the points on standard error; `is_point` is True for rows that are points of the sweep."""
+    """Print the answers of the points on standard error.
+
+    `is_point` is True for rows that are points of the sweep.
+    """
     unit = swept_price_unit(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
     if questions.bounds:
         choice = cheapest(columns, questions.bounds)

@@ -1,4 +1,7 @@
-"""The tables of a sweep, read point by point: the numbers that answers need, then the rows; memory is a few numbers each."""
+"""The tables of a sweep, read point by point to save memory.
+
+First come the numbers that answers need, then the rows; memory has a few numbers of each point.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +26,9 @@ Outcomes = Callable[[Iterator[Scenario]], Iterator[Result | None]]  # of scenari
 
 @dataclass(frozen=True)
 class Survey:
-    """The table's columns, the numbers that answers need, by name and in the order of the box, and whether any point ran.
+    """The table's columns, the answers' numbers by name, and whether any point ran.
 
+    The numbers have the order of the box.
     `kernels` are those that trained points were computed with.
     """
 
@@ -63,7 +67,10 @@ def rows(
     order: Sequence[int],
     answers: Callable[[int], Mapping[str, csv_table.Cell]],
 ) -> Iterator[tuple[csv_table.Row, Result | None]]:
-    """Yield the rows at the places `order` of the box, and their results; raises LookupError where a point has no outcome."""
+    """Yield the rows at the places `order` of the box, and their results.
+
+    Raises LookupError where a point has no outcome.
+    """
     index = np.cumsum(points.is_possible) - 1
     results = outcomes(points[int(index[place])] for place in order if points.is_possible[place])
     base = texts(points.base)
@@ -80,7 +87,10 @@ def rows(
 
 
 def estimate_in_groups(scenarios: Iterator[Scenario], failed: list[str]) -> Iterator[Result]:
-    """Yield estimates of scenarios, made in this process in groups; sentences of refused ones are added to `failed`."""
+    """Yield estimates of scenarios, made in this process in groups.
+
+    Sentences of refused ones are added to `failed`.
+    """
     while group := list(islice(scenarios, GROUP_SIZE)):
         results = estimates(group)
         failed += [result.outcome for result in results if not result.results]

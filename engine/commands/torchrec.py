@@ -1,4 +1,4 @@
-"""`torchrec`: a sharding plan for TorchRec's tables and topology, with our estimate and that of its planner."""
+"""`torchrec`: make a sharding plan for TorchRec, with our estimate and its planner's."""
 
 import argparse
 import json
@@ -28,10 +28,10 @@ def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("torchrec", help="a sharding plan for TorchRec's tables, priced by us and by its planner")
     parser.add_argument(
-        "listing", metavar="TABLES", help="EmbeddingBagConfigs as JSON, as Python prints them, or as source; - reads"
+        "listing", metavar="TABLES", help="EmbeddingBagConfigs as JSON, as Python prints them, or as source; - is standard input"
     )
     parser.add_argument("--topology", metavar="FILE", help="the planner's Topology as JSON, as a call, or as Python prints it")
-    parser.add_argument("--pooling", metavar="FILE", help="JSON: mean lookups of a sample by feature or table (1)")
+    parser.add_argument("--pooling", metavar="FILE", help="JSON: mean lookups per sample, by feature or table; default 1")
     parser.add_argument("--read-plan", metavar="FILE", help="price this plan too: TorchRec's dump of one, or one of ours")
     parser.add_argument("--plan", metavar="FILE", help="write our plan as TorchRec's JSON; - for standard output")
     parser.add_argument("--module", metavar="PATH", default=MODULE, help=f"where the model has its tables ({MODULE})")
@@ -56,7 +56,7 @@ def call(arguments: argparse.Namespace) -> int:
         output.write(arguments.json, json.dumps(answer_content(answer, arguments.module), indent=1) + "\n")
     output.write_for_people("\n".join(_lines(answer)) + "\n", arguments.plan, arguments.json)
     if arguments.plan and not answer.plan.result.ran:
-        output.note("No plan was written: it cannot run.")
+        output.note("No plan was written, because the machine cannot run this model.")
     return 0 if answer.plan.result.ran else FAILED
 
 
@@ -125,7 +125,7 @@ def _prices(answer: TorchRecAnswer) -> Iterator[str]:
     """Yield both estimates of our plan and of the one that was read, and the link."""
     yield _price("Our plan", answer.plan)
     if answer.imported_plan:
-        yield _price("The plan read", answer.imported_plan)
+        yield _price("The plan that was read", answer.imported_plan)
         yield from answer.imported_plan.sentences
     link = links.link(answer.plan.result.scenario)
     if len(link) <= LONGEST_LINK:
@@ -133,7 +133,7 @@ def _prices(answer: TorchRecAnswer) -> Iterator[str]:
 
 
 def _price(subject: str, plan: PricedPlan) -> str:
-    planner_text = f"The planner's estimate of its tables alone is {figure(plan.planner_ms, 'ms')} on the slowest rank."
+    planner_text = f"The planner's estimate, for its tables alone, is {figure(plan.planner_ms, 'ms')} on the slowest rank."
     if not plan.result.ran:
         return f"{subject} cannot run: {plan.result.outcome} {planner_text}"
     throughput = figure(plan.result.results.get("Throughput [samples/s]"), "samples/s")

@@ -32,18 +32,18 @@ from . import output, progress_bar
 from .measure import check_folder, gpu_argument
 from .parser import FAILED, INTERRUPTED, Subparsers, whole_number
 
-UNTRIED = "The drive was not tried: there is no measured drive, or the folder or memory has less than 2 GiB free."
+UNTRIED = "The drive was not checked: there is no measured drive, or the folder or memory has less than 2 GiB free."
 
 
 def add(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser("validate", help="compare with published values")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="presets; without any, all that make claims")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="presets to validate; without any, all presets with claims")
     parser.add_argument("--json", metavar="FILE", help="write each number as JSON; - for standard output")
     parser.add_argument(
         "--gaps", action="store_true", help="compare estimates with full runs instead: every system and several lengths; minutes"
     )
-    parser.add_argument("--accept", metavar="REASON", help="write the accepted record anew; refused where something got worse")
+    parser.add_argument("--accept", metavar="REASON", help="replace the accepted record; refused if a claim got worse")
     parser.add_argument(
         "--here", action="store_true", help="predict steps from measured parts, then train for real on this machine"
     )
@@ -71,13 +71,15 @@ def add(commands: Subparsers) -> None:
 def call(arguments: argparse.Namespace) -> int:
     """Run the claims; return 3 if one is worse than accepted or breaks our limit."""
     if arguments.accept is not None and (arguments.names or arguments.gaps):
-        raise BadInput("--accept writes the record of every claim; leave out the presets and --gaps.")
+        raise BadInput("--accept writes the record of all claims; leave out the presets and --gaps.")
     if arguments.here:
         return validate_here(arguments)
     if arguments.gpu is not None:
-        raise BadInput("--gpu says which GPU models are trained with; add --here, or leave out --gpu.")
+        raise BadInput("--gpu chooses the GPU for the trained models of --here; add --here, or leave out --gpu.")
     if arguments.drive is not None:
-        raise BadInput("--drive says where a checkpoint and a mapped file are tried; add --here, or leave out --drive.")
+        raise BadInput(
+            "--drive chooses the folder where --here measures a checkpoint and a mapped file; add --here, or leave out --drive."
+        )
     for name in arguments.names:
         preset(name)  # raises for an unknown preset before any is run
     if arguments.gaps:  # facts about the estimate, which never fail the command
@@ -106,7 +108,7 @@ def validate_here(arguments: argparse.Namespace) -> int:
     Finished trials are written all the same.
     """
     if arguments.names or arguments.gaps or arguments.accept is not None:
-        raise BadInput("--here trains models that it draws itself; leave out presets, --gaps and --accept.")
+        raise BadInput("--here draws the models that it trains; leave out presets, --gaps and --accept.")
     if arguments.drive:
         check_folder(arguments.drive)
     torch = pytorch()

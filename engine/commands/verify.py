@@ -51,14 +51,16 @@ def _about(artefact: Artefact, banner: str) -> list[str]:
     made_with = artefact.environment.get("model_version", "unknown")
     sentences = [banner] if banner else []
     if made_with != MODEL:
-        sentences.append(f"The artefact is of model version {made_with}, this is {MODEL}: CHANGELOG.md says what moved.")
+        sentences.append(
+            f"The artefact was made with model version {made_with}, this is {MODEL}: CHANGELOG.md lists what changed."
+        )
     return sentences
 
 
 def _verdict(artefact: Artefact, lines: list[str]) -> list[str]:
     numbers = count(sum(value is not None for value in artefact.content["results"].values()))
     if not lines:
-        return [f"Equal: {numbers} results and all tables are as they were."]
+        return [f"Equal: {numbers} results and all tables are identical."]
     more = [f"... and {count(len(lines) - MAX_LINES)} more"] if len(lines) > MAX_LINES else []
     verb = "differs" if len(lines) == 1 else "differ"
     return [f"{count(len(lines), 'number or knob', 'numbers or knobs')} {verb}:", *lines[:MAX_LINES], *more]

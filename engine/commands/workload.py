@@ -1,4 +1,7 @@
-"""`workload`: the generator's figures beside those of real click logs; `fit`, `count` and `describe` are of a data file."""
+"""`workload`: compare the generator's figures with real click logs.
+
+`fit`, `count` and `describe` read a data file.
+"""
 
 import argparse
 import json
@@ -115,12 +118,15 @@ def description_report(description: "FileDescription") -> str:
         lines.append(f" {column.name:{width}}  {column.guess:8} {distinct:>12} {column.missing_cells:12,}  {values}")
     lines += ["", *description.notes] if description.notes else []
     if not description.is_known:
-        lines += ["", f"Save these lines as {description.name}.toml, and mend what they guess wrong:", "", description.mapping]
+        lines += ["", f"Save these lines as {description.name}.toml, and correct wrong guesses:", "", description.mapping]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """Return the figures as lines for people, under the name of their group; all are percentages."""
+    """Return the figures as lines for people, under the name of their group.
+
+    All are percentages.
+    """
     lines = []
     for group, members in groupby(figures, lambda figure: figure.group):
         lines.append(f"{group} [%]")

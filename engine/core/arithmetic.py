@@ -1,4 +1,4 @@
-"""The linear-algebra and NumPy kernels of this process: the part of a result's provenance that belongs to the computer.
+"""The linear-algebra and NumPy kernels of this process, for a result's provenance.
 
 Measured under OpenBLAS' kernels for SkylakeX and Haswell and with NumPy's AVX-512 switched off: time, energy and wear of
 a full run are the same to the byte, an estimate's to twelve digits; training follows the kernel, from a loss's eighth digit.
@@ -33,8 +33,10 @@ def other_kernels_note(kernels: str) -> tuple[str, ...]:
     if kernels in ("", arithmetic()):
         return ()
     return (
-        f"Made with {kernels[:MAX_KERNEL_LETTERS]}; this computer computes with {arithmetic()}: loss and AUC can differ from "
-        "the fifth digit on, time and energy do not.",
+        (
+            f"Made with {kernels[:MAX_KERNEL_LETTERS]}; this computer computes with {arithmetic()}: loss and AUC can differ "
+            "from the fifth digit on; time and energy are the same."
+        ),
     )
 
 
@@ -45,5 +47,5 @@ def mixed_kernels_note(kernel_names: Collection[str]) -> str:
     kinds = " and ".join(sorted(kernels[:MAX_KERNEL_LETTERS] or "unknown kernels" for kernels in kernel_names)[:3])
     return (
         f"Trained on {len(kernel_names)} kinds of processors ({kinds}): loss and AUC of equal scenarios can differ from the "
-        "fifth digit on, time and energy do not; the CSV's column arithmetic says which row is whose."
+        "fifth digit on; time and energy are the same. The CSV's column arithmetic has the processor of each row."
     )

@@ -1,4 +1,7 @@
-"""Type names of arrays by their numbers, arrays that begin on a cache line, and `InColumns`: many design points as one object."""
+"""Arrays: type names by their numbers, allocation at cache lines, and `InColumns`.
+
+`InColumns` holds many design points as one object.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The catalogue of hardware parts: a TOML file each, whose every constant has a value, unit, range, confidence and source.
+"""The catalogue of hardware parts: TOML files of constants with ranges and sources.
 
 A part's kind is its folder. The dataclass that a device reads declares the name and the unit of each constant.
 """
@@ -107,7 +107,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         return tuple(self._fields.values())
 
     def units(self) -> dict[str, str]:
-        """Return the unit of each constant that a file of this kind may have, by its key."""
+        """Return the unit of each constant that a part's file may have, by key."""
         return {quantity.key: quantity.unit for quantity in (*self._fields.values(), *self._extra_quantities)}
 
     def check(self, path: Path | str, content: Table) -> None:
@@ -162,7 +162,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
 
 class PartNames:
-    """The choices of a knob: the names of all shipped and own parts of some kinds; `part_names` makes it."""
+    """The choices of a knob: names of shipped and own parts of some kinds."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         self.kinds = kinds
@@ -172,14 +172,14 @@ class PartNames:
         return part_names_of(*self.kinds)
 
     def scenario_name(self, name: str) -> str | None:
-        """Return the name of a part in a scenario: NAME, or NAME~DIGEST for an own part; None for an unknown name."""
+        """Return a scenario's name of a part: NAME or NAME~DIGEST; None if unknown."""
         if name in _files(FOLDERS[0], self.kinds) or known.find_part(self.kinds, name):
             return name
         own_parts = (own_folder().parts.get((kind, name)) for kind in self.kinds) if FOLDERS[1:] else ()
         return next((part.reference for part in own_parts if part), None)
 
     def list_name(self, name: str) -> str:
-        """Return the name of a part in lists: without the digest if that is the file's present one."""
+        """Return a part's name for lists, without the digest of its present file."""
         bare_name = name.partition(DIGEST_SEPARATOR)[0]
         return bare_name if DIGEST_SEPARATOR in name and self.scenario_name(bare_name) == name else name
 
@@ -190,15 +190,15 @@ class PartNames:
         """
         if match := REFERENCE.fullmatch(name):
             return (
-                "is a part of one's own whose values are not known here; give its folder (--parts-dir, EMBERPOOL_PARTS), write "
-                f"{match[1]} alone for the file as it is now, or open the link, which carries them."
+                "is a user's own part whose values are unknown here; give its folder (--parts-dir, EMBERPOOL_PARTS), write "
+                f"only {match[1]} for the file as it is now, or open the link, which has the values."
             )
         broken = any((kind, name) in own_folder().refused for kind in self.kinds)
-        return f"is a part whose file cannot be used as it is; `{PROGRAM} list devices --check FILE` says why." if broken else ""
+        return f"is a part whose file has an error; `{PROGRAM} list devices --check FILE` says which." if broken else ""
 
 
 class AnyPart(PartNames):
-    """The names of all parts of some kinds, and the `lone` kinds, whose parts no knob chooses, by the kind itself."""
+    """The names of all parts of some kinds, and the `lone` kinds themselves."""
 
     def __init__(self, kinds: tuple[str, ...], lone: tuple[str, ...]) -> None:
         super().__init__(kinds)
@@ -220,7 +220,7 @@ def part_names(*kinds: str) -> PartNames:
 
 
 def part_names_of(*kinds: str) -> tuple[str, ...]:
-    """Return the names of all parts of some kinds, in the order of lists: choices of a knob follow from the files."""
+    """Return the names of all parts of some kinds, in the lists' order."""
     shipped_paths = _files(FOLDERS[0], kinds)
     return (
         (*shipped_paths, *(name for kind in kinds for name in own_folder().by_kind.get(kind, ())))
@@ -255,18 +255,18 @@ def look_again() -> PartsFolder:
 
 
 def check_part(kind: str, path: Path | str, content: Table) -> None:
-    """Raise BadFile if the content is no valid part of its kind, or if no knob chooses this kind."""
+    """Raise BadFile if the content is not a valid part that a knob chooses."""
     all_variants("devices")  # which declare the kinds
     chosen_kinds = dict.fromkeys(
         part_kind for knob_kind in KINDS_OF_SAME_KNOB for part_kind in (knob_kind, *KINDS[knob_kind].uses)
     )
     if kind not in chosen_kinds:
-        refuse(path, f"is of the kind {kind}, which no knob chooses; parts of one's own are {joined_words(tuple(chosen_kinds))}.")
+        refuse(path, f"has the kind {kind}, which no knob chooses; own parts can be {joined_words(tuple(chosen_kinds))}.")
     KINDS[kind].check(path, content)
 
 
 def units(kind: str) -> dict[str, str]:
-    """Return the unit of each constant of a kind of part, by its key in a file."""
+    """Return the unit of each constant of a kind of part, by its key."""
     all_variants("devices")  # which declare the kinds
     return KINDS[kind].units()
 
@@ -311,7 +311,7 @@ def _latency_points(file: "PartFile") -> LatencyPoints | None:
 
 
 def shipped(kind: str) -> Mapping[str, Path]:
-    """Return the files of shipped parts by name, of a kind and of all kinds that share its knob."""
+    """Return the files of shipped parts by name, of kinds sharing `kind`'s knob."""
     return _files(FOLDERS[0], KINDS_OF_SAME_KNOB.get(kind, (kind,)))
 
 
@@ -321,7 +321,7 @@ def part_content(kind: str, name: str) -> Table:
 
 
 class PartFile(NamedTuple):
-    """The place of a part's content: a shipped file, or an own part of the user."""
+    """The place of a part's content: a shipped file or a user's own part."""
 
     path: Path | str
     own_part: OwnPart | None = None
@@ -380,12 +380,12 @@ def _content(path: Path) -> Table:
     """Return the parsed content of a TOML file; raises BadFile."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            refuse(path, f"is longer than {count(MAX_FILE_BYTES)} bytes; a part takes a few thousand.")
+            refuse(path, f"is longer than {count(MAX_FILE_BYTES)} bytes; the file of a part has a few thousand.")
         return loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         refuse(path, f"cannot be read: {error.strerror}; make it a text file that you may read.")
     except (ValueError, RecursionError) as error:
-        refuse(path, f"is not valid TOML: {str(error).rstrip('.')}; correct it there.")
+        refuse(path, f"is not valid TOML: {str(error).rstrip('.')}; correct that line.")
 
 
 def _used_part_name(path: Path | str, content: Table, kind: str) -> str:

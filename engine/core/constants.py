@@ -55,7 +55,10 @@ class Constant:
             raise ValueError(f"{self.name}={self.value} {self.unit} lies outside its range {self.low} to {self.high}.")
 
     def with_other_sources(self, switch: str, **source_values: SourcedValue) -> "Constant":
-        """Return the constant with other sources' value, low, high, confidence and source by choice of `switch`."""
+        """Return the constant with the differing values of other sources.
+
+        They are value, low, high, confidence and source by choice of `switch`.
+        """
         constants = (
             (choice, Constant(self.name, source_value[0], self.unit, *source_value[1:]))
             for choice, source_value in source_values.items()
@@ -77,7 +80,10 @@ class Constant:
         return Constant(self.name, assumption, self.unit, low, high, *rest)
 
     def with_years(self, years: dict[int, SourcedValue]) -> "Constant":
-        """Return the price with its values of other years: value, low, high, confidence and source by year."""
+        """Return the price with its values of other years.
+
+        They are value, low, high, confidence and source by year.
+        """
         prices = (
             (year, Constant(self.name, source_value[0], self.unit, *source_value[1:], year=year))
             for year, source_value in years.items()

@@ -1,5 +1,6 @@
-"""Numbers for reading: three significant digits and the unit that fits, for pages, sentences and the command line alike.
+"""Numbers for readers: three significant digits and the unit that fits.
 
+Pages, sentences and the command line share them.
 Use `figure`, `percent` and `factor` for measured and computed numbers, `with_error` for numbers with a standard error, `exact`
 for numbers that a user wrote, and `count` for whole numbers with a noun.
 """
@@ -23,8 +24,9 @@ MIN_IN_UNIT, MAX_IN_UNIT = 0.1, 1000.0  # limits in a unit, beyond which a unit 
 
 
 def figure(number: float | None, unit: str = "") -> str:
-    """Return a number in three significant digits with the unit that fits: "3.15 s", "8.39 PB", "27,100 USD"; None is "n/a".
+    """Return a number with three significant digits and the unit that fits.
 
+    Examples: "3.15 s", "8.39 PB", "27,100 USD"; None is "n/a".
     A unit of time, bytes, energy, power or rate stays while the number is from 0.1 to 1,000 of it.
     """
     if number is None or number != number:
@@ -91,7 +93,10 @@ def count(number: float, noun: str = "", plural: str = "") -> str:
 
 
 def exact(number: float, unit: str = "") -> str:
-    """Return a number that a user wrote with all its digits, long ones in groups: "0.5", "25.83 GB/s", "1,024"."""
+    """Return a user's number with all its digits, long ones in groups.
+
+    Examples: "0.5", "25.83 GB/s", "1,024".
+    """
     if not isfinite(number):
         return figure(number, unit)
     text = f"{number:,.0f}" if number == round(number) and abs(number) < 1e15 else f"{number:,.10g}"
@@ -104,7 +109,7 @@ def signed(number: float, unit: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time to wait for, coarse enough to be true: "a moment", "12 s", "3 min", "2.5 h"."""
+    """Return a waiting time in coarse words, such as "12 s" or "3 min"."""
     if seconds < 1.5:
         return "a moment"
     if seconds < 100:

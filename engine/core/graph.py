@@ -40,7 +40,9 @@ class Demand:
 
 @dataclass(frozen=True)
 class Task:
-    """One step of a batch, served by its first demand's lane at the pace of its slowest demand.
+    """One task of a batch, which runs at the pace of its slowest demand.
+
+    Its first demand's lane serves it.
 
     name, stage: the task's name in the batch, and its stage in charts.
     demands: the work for each device.
@@ -87,7 +89,7 @@ class TaskGraph:
 
 
 def check_graph(graph: TaskGraph, devices: set[str] | frozenset[str], log: str = "") -> None:
-    """Raise ValueError, naming the task, where the graph of a system with this log breaks a rule of its grammar."""
+    """Raise ValueError, naming the task, where a system's graph breaks a rule."""
     task_names = [task.name for task in graph.tasks]
     if len(set(task_names)) != len(task_names):
         raise ValueError(f"two tasks share a name in {task_names}.")
@@ -107,14 +109,12 @@ def _check_task(task: Task, task_names: set[str], devices: set[str] | frozenset[
             raise ValueError(f"{task.name} waits for {name!r}, which is not a task of the batch.")
     if not task.predecessors and not task.previous_batch_predecessors:
         raise ValueError(
-            f"{task.name} waits for nothing: all batches would start it at once; "
+            f"{task.name} has no predecessor, so all batches would start it at once; "
             "give it predecessors or previous_batch_predecessors."
         )
     for demand in task.demands:
         if demand.device not in devices:
-            raise ValueError(
-                f"{task.name} runs on {demand.device!r}, which the system does not have; add it to the system's devices."
-            )
+            raise ValueError(f"{task.name} runs on {demand.device!r}, which is not among the system's devices; add it to them.")
         for name, amount in amounts(demand.work).items():
             lowest, highest = (amount, amount) if isinstance(amount, int | float) else (amount.min(), amount.max())
             if not 0 <= lowest <= highest < inf:
@@ -147,8 +147,8 @@ def _check_lanes(graph: TaskGraph) -> None:
             if task.server in background_tasks:
                 lane_text = f"lane {task.server[1]!r} of {task.server[0]}" if task.server[1] else task.server[0]
                 raise ValueError(
-                    f"{task.name} and {background_tasks[task.server]} both run in the background of {lane_text}, which has "
-                    "room for one; give one of them a lane of its own."
+                    f"{task.name} and {background_tasks[task.server]} both run in the background of {lane_text}, which has room "
+                    "for one background task; give one of them a lane of its own."
                 )
             background_tasks[task.server] = task.name
 
@@ -162,8 +162,8 @@ def _check_log(graph: TaskGraph, log: str) -> None:
     for task in graph.tasks:
         if task.persists and task.persists not in STEPS[log]:
             raise ValueError(
-                f"{task.name} on {task.server[0]} persists {task.persists!r}, which {system_text} never does; clear its "
-                "persists, or change the system's log_policy."
+                f"{task.name} on {task.server[0]} persists {task.persists!r}, but {system_text} never does; clear its persists, "
+                "or change the system's log_policy."
             )
     for step in STEPS[log]:
         step_tasks = [task for task in graph.tasks if task.persists == step]
@@ -192,7 +192,7 @@ def _check_order_of_log(graph: TaskGraph) -> None:
             task_text = f"{task.name} on {task.server[0]}"
             if missing_steps:
                 raise ValueError(
-                    f"{task_text} persists {task.persists!r} before {missing_steps[0]!r} is durable; let it wait for that."
+                    f"{task_text} persists {task.persists!r} before {missing_steps[0]!r} is durable; make it wait for that step."
                 )
 
 

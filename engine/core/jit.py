@@ -1,5 +1,6 @@
-"""Decorators of compiled kernels: `entry` for those that Python calls, `inner` and `shared` for those that kernels call.
+"""Decorators of compiled kernels.
 
+Python calls an `entry` kernel; kernels call `inner` and `shared` ones.
 An inner kernel is inlined at each call; a shared one, which has many callers or is called seldom, stays a function.
 
 Numba checks a kept kernel against its own source file alone, not against kernels that it calls or constants that it names. So the

@@ -21,14 +21,15 @@ NO_CHANGES: Mapping[str, Any] = {}
 
 
 class Reads(dict[str, Any]):
-    """The values that a stage has read by dotted path, in order, while the stage was `open`."""
+    """The values that a stage has read by path, while the stage was `open`."""
 
     open = True
 
 
 class Recorder:
-    """A stand-in for a scenario or a group of its knobs that notes each knob read, and can have some `changes`.
+    """A stand-in for a scenario or group that notes each knob that is read.
 
+    It can have some `changes`.
     A knob that has been read once is kept as an attribute, so a second read is cheap.
     """
 
@@ -46,7 +47,9 @@ class Recorder:
             elif self._notes.open:
                 self._notes[path] = knob_value
             else:
-                raise RuntimeError(f"{path} is read after its stage was over; read it before making the function that uses it.")
+                raise RuntimeError(
+                    f"{path} is read after the memoised function has returned; read it before making the function that uses it."
+                )
         setattr(self, name, knob_value)
         return knob_value
 

@@ -20,7 +20,7 @@ TOO_LARGE = f"It needs more memory than is free; {REMEDY}."
 
 
 def physical_memory() -> int:
-    """Return the bytes of memory of this computer, or of its container, which may have less."""
+    """Return the bytes of memory of this computer, or of its container."""
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in CONTAINER_LIMITS:
         with suppress(OSError, ValueError):  # no such file, or the limit is "max"
@@ -42,7 +42,7 @@ def require_memory(nbytes: float, subject: str, remedy: str) -> None:
 
 
 def single_thread() -> AbstractContextManager[object]:
-    """Limit every BLAS and OpenMP pool of this process to one thread while the block runs."""
+    """Limit every BLAS and OpenMP pool to one thread during the block."""
     limited: AbstractContextManager[object] = threadpool_limits(limits=1)
     return limited
 

@@ -1,4 +1,4 @@
-"""Bytes of embedding rows: one number if all rows are alike, or a mix of sizes with the share of rows of each.
+"""Bytes of embedding rows: one number, or a mix of sizes with their shares.
 
 Costs follow the number of rows and a measure of each row, such as its whole lines. Over a mix, the mean of that measure
 counts, so no row counts as wider than it is.

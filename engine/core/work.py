@@ -1,5 +1,6 @@
-"""The kinds of work a system can ask of a device: amounts only, no seconds and no joules.
+"""Kinds of work that a system asks of a device, as amounts.
 
+They have no seconds and no joules.
 Amounts are floats or arrays with one value per batch (or per design point); zero amounts cost nothing.
 """
 
@@ -18,7 +19,7 @@ Requester = Literal["host", "near-data", "gpu", "card"]  # requester of a memory
 
 @dataclass(frozen=True)
 class Work:
-    """One kind of work: its fields are amounts, and properties of what is read, written or computed.
+    """One kind of work: its fields are amounts and properties of the data.
 
     skew: the work of the slowest part of a device over its even share, for parts that share the work unevenly.
     """
@@ -64,7 +65,9 @@ class RowUpdates(Work):
 
 @dataclass(frozen=True)
 class RowLog(Work):
-    """Copy embedding rows to the log region of the same memory: read rows, append entries of row and number.
+    """Copy embedding rows to the log region of the same memory.
+
+    Rows are read, and entries of row and number appended.
 
     rows, row_bytes, entry_bytes: the number of rows, the bytes of a row, and the bytes of a log entry.
     requester: the requester of the rows.
@@ -126,7 +129,7 @@ class Copy(Work):
 
 @dataclass(frozen=True)
 class Direct(Work):
-    """Let GPU threads read or write `nbytes` of rows in host memory across the link (UVM)."""
+    """Let GPU threads access `nbytes` of rows in host memory across the link (UVM)."""
 
     nbytes: Amount
 
@@ -177,7 +180,7 @@ class HostEmbedding(Work):
 
 @dataclass(frozen=True)
 class HostRows(Work):
-    """Gather rows from host memory into one buffer, or scatter them back, on a host CPU.
+    """Gather rows from host memory into a buffer, or scatter them, by host CPU.
 
     rows, row_bytes: the number of rows, and the bytes of each.
     scatter: True to scatter, False to gather.

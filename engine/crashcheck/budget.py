@@ -1,5 +1,6 @@
-"""Limits of one run of the protocol, or of one recovery: a broken protocol may loop, and the judge must stop it.
+"""Limits of one run of the protocol, or of one recovery.
 
+A broken protocol may loop, and the judge must stop it.
 Operations of the medium are counted. A run or recovery with too many operations counts as endless, on every computer alike. A
 run or recovery that takes too much processor time, or waits, has no verdict: a busy computer never makes a sound protocol a
 broken one.
@@ -33,7 +34,7 @@ class NoEnd(BaseException):
 
 
 class NoVerdict(BaseException):
-    """Raised when the processor time is used up, so that there is no verdict on the run or recovery."""
+    """No verdict on a run or recovery, because its processor time is used up."""
 
 
 BREAKS = (Exception, NoEnd, SystemExit)  # failures of a broken medium; a user's interrupt and a lack of time are none
@@ -49,7 +50,7 @@ class OperationBudget:
         """Count an operation; raises NoEnd."""
         self.remaining -= 1
         if self.remaining < 0:
-            raise NoEnd(f"{ENDLESS}; it was stopped after too many operations of the medium.")
+            raise NoEnd(f"{ENDLESS}; it was stopped after too many operations on the medium.")
 
 
 class CountedMedia:
@@ -85,8 +86,9 @@ def with_counted_operations(media: Any, wrap: Callable[[Media], Media] | None, l
 
 
 def processor_limited(run: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """Return the run or recovery with a limit: NoVerdict is raised after too much processor time, or after a long wait.
+    """Return the run or recovery with a limit on its time.
 
+    NoVerdict is raised after too much processor time, or after a long wait.
     A timer reads the processor time now and then; only the main thread can be interrupted.
     """
 

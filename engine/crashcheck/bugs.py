@@ -66,7 +66,10 @@ def seeded() -> Mapping[str, BrokenProtocol]:
 def checkout_module(name: str) -> Any:
     """Return a module of the checkout's tests folder; raises BadInput without such a folder."""
     if not (TESTS / "seeded_bugs").is_dir():
-        raise BadInput("The broken protocols live in a checkout's tests folder, which an installed engine lacks; run it there.")
+        raise BadInput(
+            "The broken protocols are only in a checkout's folder tests, which an installed package lacks; run the command in a "
+            "checkout."
+        )
     if str(TESTS.parent) not in sys.path:
         sys.path.insert(0, str(TESTS.parent))
     return import_module(f"tests.{name}")
@@ -79,7 +82,10 @@ def hunt(
     seed: int = 0,
     on_progress: OnProgress = lambda share, message: None,
 ) -> CrashReport:
-    """Explore with the bug installed until a state shows it: first in its own configurations, then in all, ever further."""
+    """Explore with the bug installed until a state shows it.
+
+    Its own configurations come first, then all, further and further.
+    """
     simple_first = sorted(
         configurations(), key=lambda variant: variant.name.count("-")
     )  # variants with the fewest features first
@@ -110,13 +116,13 @@ def _from_file(name: str) -> BrokenProtocol:
     path = Path(place)
     spec = importlib.util.spec_from_file_location("broken_medium", path) if path.suffix == ".py" else None
     if spec is None or spec.loader is None or not path.is_file():
-        raise BadFile(f"--broken {name!r} names no Python file; write path/to/file.py:function.")
+        raise BadFile(f"--broken {name!r} is not a Python file with a function; write path/to/file.py:function.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise BadInput(f"{place} cannot be imported: {type(error).__name__}: {error}; mend it first.") from error
+        raise BadInput(f"{place} cannot be imported: {type(error).__name__}: {error}; correct the file first.") from error
     wrap = getattr(module, function, None)
     if not callable(wrap):
         raise BadInput(f"{place} has no function or class {function!r} that takes a medium and returns one.")

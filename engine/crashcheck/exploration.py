@@ -1,4 +1,4 @@
-"""The exploration of the crash states of one configuration, or of all, under every persistence model.
+"""The exploration of crash states, by configuration and persistence model.
 
     explore("undo-strict")                      # every safe model
     explore("redo-near", wrap=my_broken_media)  # the protocol on a broken medium
@@ -149,7 +149,10 @@ def with_counter_overflow(variant: Configuration) -> Configuration:
 
 
 def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
-    """Return the efforts of tiny and small runs with which all `pairs` (configuration, model) visit about `states` images."""
+    """Return the efforts of small runs with which all `pairs` visit `states` images.
+
+    A pair is a configuration and a model; runs are tiny or small.
+    """
     states_per_pair = max(states // pairs // 4, 4)
     return Effort(states_per_pair, None, max(states_per_pair // 50, 1), 2, 0), Effort(
         2 * states_per_pair, 2, max(states_per_pair // 25, 1), max(states_per_pair // 10, 2), 1

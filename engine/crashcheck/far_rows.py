@@ -1,5 +1,6 @@
-"""Rows beyond 2^32: one batch and its recovery on a huge table, so that row numbers and addresses exceed 32 bits.
+"""Rows beyond 2^32: a batch and its recovery on a huge table.
 
+Row numbers and addresses exceed 32 bits.
 The medium keeps only written pages; all other bytes of the table are zeros. Its content afterwards is compared with plain
 arithmetic: each logged row has its value, at its place, and no other byte of the table has changed.
 """

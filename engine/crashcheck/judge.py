@@ -1,4 +1,4 @@
-"""The verdict on one crash state: the real recovery, compared with the arrays of the reference run."""
+"""The verdict on a crash state: the recovery, compared with the reference run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -91,7 +91,10 @@ def attach_counted(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> 
 
 
 def mismatch(reference: ReferenceRun, restored_state: RestoredState, acknowledged: int) -> str:
-    """Return a sentence if the recovered state differs from the state of its batches (I2, I4); else ""."""
+    """Return a sentence if the recovered state is wrong (I2, I4), else "".
+
+    It must be the state of its batches.
+    """
     first_batch = reference.configuration.first_batch
     b, m = restored_state.embedding_batch - first_batch, restored_state.mlp_batch - first_batch
     tables, mlps = reference.images
@@ -124,7 +127,10 @@ def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
 
 @_limited
 def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> CrashVerdict:
-    """Recover, train to the end, lose power, and recover again: the run must end like one without a crash (I3)."""
+    """Recover, train to the end, lose power and recover again (I3).
+
+    The run must end like one without a crash.
+    """
     media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
     try:
         counted_media = attach_counted(reference, media, wrap)
@@ -158,8 +164,9 @@ def judge_damaged(
     flips: Places = (),
     wrap: Wrap | None = None,
 ) -> CrashVerdict:
-    """Recover with lost lines and flipped bits (numbered over all bytes): exactly, or by a refusal (I5).
+    """Recover with lost lines and flipped bits: exactly, or by a refusal (I5).
 
+    Bits are numbered over all bytes.
     If the recovery reports damaged records or a dirty shutdown, an older exact state is right too. Only a scan finds flips of
     rows, so the recovery scans if there are flips.
     """

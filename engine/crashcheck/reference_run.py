@@ -1,4 +1,7 @@
-"""The reference run: a small training with all its states in plain arrays, the oracle of the crash explorer."""
+"""The reference run: a small training with all states in plain arrays.
+
+It is the oracle of the crash explorer.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -169,7 +172,10 @@ class ReferenceRun:
 
     @property
     def bound(self) -> int:
-        """The staleness bound: an MLP log takes two batches, so at a commit the newest complete one is at most two old."""
+        """The staleness bound of the MLP log, in batches.
+
+        An MLP log takes two batches, so at a commit the newest complete one is at most two old.
+        """
         return 2 if self.configuration.relaxed else 0
 
     @property
@@ -185,7 +191,7 @@ class ReferenceRun:
 
     @cached_property
     def row_byte_flags(self) -> Flags:
-        """True for the bytes of the tables that rows have, if rows differ in size, (num_rows, bytes)."""
+        """True for the tables' bytes that rows have, (num_rows, bytes), if sizes differ."""
         sizes = np.repeat([nbytes for _, nbytes in self.layout.sizes], [rows for rows, _ in self.layout.sizes])
         return np.asarray(np.arange(self.tables[0].shape[1]) < sizes[:, None])
 

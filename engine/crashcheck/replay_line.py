@@ -68,11 +68,11 @@ def read_line(line: str) -> ReplayedState:
     """Parse a replay line; raises BadInput for any other text."""
     match = LINE.fullmatch(line.strip()) if len(line) <= 10_000 else None
     if match is None:
-        raise BadInput(f"{line[:60]!r} is not a replay line; copy one whole, such as {EXAMPLE}.")
+        raise BadInput(f"{line[:60]!r} is not a replay line; copy a whole one, such as {EXAMPLE}.")
     operations = tuple(int(match[name]) for name in ("first", "second") if match[name])
     choices = tuple(_choice(text) for text in match["choices"].split("/"))
     if len(choices) != len(operations):
-        raise BadInput(f"The replay line names {len(operations)} power losses and {len(choices)} choices; copy one whole.")
+        raise BadInput(f"The replay line has {len(operations)} power losses but {len(choices)} choices; copy the whole line.")
     second_model = match["again"] or match["model"]
     for model in (match["model"], second_model):
         domain(model)
@@ -119,7 +119,7 @@ def _replay(state: ReplayedState, wrap: Wrap | None) -> CrashVerdict:
     if last_choice.poisons or last_choice.flips:
         if max(*last_choice.poisons, *(bit // 8 for bit in last_choice.flips), 0) >= reference.layout.nbytes:
             raise BadInput(
-                f"The replay line damages what lies outside the medium of {reference.layout.nbytes} bytes; copy one whole."
+                f"The replay line damages bytes outside the medium of {reference.layout.nbytes} bytes; copy the whole line."
             )
         return judge.judge_damaged(reference, image, point.acknowledged, last_choice.poisons, last_choice.flips, wrap)
     lossy = point.after_loss or (announced and counts != point.sizes)
@@ -129,7 +129,7 @@ def _replay(state: ReplayedState, wrap: Wrap | None) -> CrashVerdict:
 def _choice(text: str) -> CrashChoice:
     tokens = [TOKEN.fullmatch(word) for word in text.split(",")]
     if not all(tokens):
-        raise BadInput(f"{text[:60]!r} is no choice of a replay line; write all, none or stream=words, such as 65=3.")
+        raise BadInput(f"{text[:60]!r} is not a choice of a replay line; write all, none or stream=words, such as 65=3.")
     matches = [token for token in tokens if token]
     names = {token[5] for token in matches if token[5]}
     words = {int(token[1]): int(token[2]) for token in matches if token[1]}
@@ -146,4 +146,4 @@ def chosen_state(points: Sequence[CrashPoint], operation: int, choice: CrashChoi
         if point.operation == operation:
             return point, point.sizes if choice.words is None else point.counts(choice.words)
     operations = ", ".join(str(point.operation) for point in points[:40])
-    raise BadInput(f"The run cannot lose power with writes pending at operation {operation}; it can at {operations}.")
+    raise BadInput(f"At operation {operation} no writes are pending, so power cannot be lost there; choose one of {operations}.")

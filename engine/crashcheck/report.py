@@ -14,14 +14,17 @@ RAISED = re.compile(rf"ended in (?!{CannotRun.__name__}:)\w+:")
 
 @dataclass(frozen=True, slots=True)
 class Inconsistency:
-    """A state that broke an invariant, or has no verdict: its replay line and the reason as a sentence."""
+    """A state that broke an invariant or has no verdict, with its replay line.
+
+    The reason is a sentence.
+    """
 
     line: str
     problem: str
 
     @property
     def evidence(self) -> str:
-        """The invariant that does not hold, or NO_END, or EXCEPTION for an exception that is no refusal."""
+        """The broken invariant, or NO_END, or EXCEPTION for an unexpected exception."""
         if ENDLESS in self.problem:
             return NO_END
         return EXCEPTION if RAISED.search(self.problem) else self.problem.partition(":")[0]
@@ -73,7 +76,10 @@ class CrashReport:
         self.no_verdict_states += report.no_verdict_states
 
     def caught_by(self, evidence: str = "") -> str:
-        """Return this evidence if a failure shows it, or the first evidence if none is named; else ""."""
+        """Return the evidence that a failure shows, else "".
+
+        Without a named evidence, return the first.
+        """
         return next((failure.evidence for failure in self.failures if evidence in ("", failure.evidence)), "")
 
     def not_explored(self) -> str:
@@ -81,7 +87,7 @@ class CrashReport:
         gaps = [
             "no third power loss inside the recovery of a recovery",
             "damage to more than one line at a time, or flips in the device's own dirty-shutdown counter",
-            "only runs of a few batches, and tables of more than 2^16 rows in one recovery of each log alone",
+            "only runs of a few batches; tables of more than 2^16 rows only in one recovery of each log",
             "media whose words of less than 8 B are atomic, and records of 4 GiB or more",
         ]
         if self.cut_short:

@@ -1,4 +1,4 @@
-"""Second crashes: a power loss during recovery, training resumed to the end, lost lines and flipped bits."""
+"""Second crashes: power loss in recovery, resumed training, lost lines, flipped bits."""
 
 from collections.abc import Iterator
 from itertools import islice, zip_longest
@@ -22,7 +22,7 @@ BATCHES_AFTER_RECOVERY = 1  # batches of training in which power may be lost the
 
 
 def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Lose power a second time: at every operation of the recovery (I6), and of the training after it.
+    """Lose power again at every operation of the recovery (I6) and later training.
 
     If the flush of the first loss can fail or not, the second loss is explored both with and without a failing flush.
     """
@@ -48,8 +48,9 @@ def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Cou
 def after_recovery(
     reference: ReferenceRun, models: tuple[str, str], point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
 ) -> list[CrashPoint]:
-    """Return the crash points inside a state's recovery, and in the training that follows unless the recovery refuses.
+    """Return the crash points of a state's recovery, and of the training after it.
 
+    There is no training if the recovery refuses.
     `models` are those of the first and the second loss. The medium after a refusal must be refused again, or recover exactly.
     Raises NoVerdict.
     """
@@ -83,13 +84,19 @@ def judge_resume(search: Search, model: str, point: CrashPoint, counts: Counts) 
 
 
 def lose_flag(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Lose each flag, and the dirty-shutdown counter, one at a time: no older state may count as the newest (I5, I7)."""
+    """Lose each flag and the dirty-shutdown counter, one at a time (I5, I7).
+
+    No older state may count as the newest.
+    """
     for address in (HEALTH, *(slot.header for slot in search.reference.layout.slots)):
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
 
 
 def judge_damages(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Lose every line in use, and flip a bit in each, one at a time (I5); then lose the whole medium."""
+    """Damage every line in use, one at a time (I5), then the whole medium.
+
+    Each line is lost, then a bit in it flipped.
+    """
     rng = Random(point.operation)
     lines = tuple(judge.in_use(search.reference))
     for address in lines:
@@ -122,7 +129,10 @@ def _simple(point: CrashPoint, rng: Random) -> Iterator[tuple[CrashPoint, Counts
 
 
 def spread(crash_states: list[tuple[CrashPoint, Counts]], number: int, rng: Random) -> list[tuple[CrashPoint, Counts]]:
-    """Return `number` of the states, by turns from every point, so that no moment of the protocol is left out."""
+    """Return `number` of the states, taken by turns from every crash point.
+
+    No moment of the protocol is left out.
+    """
     groups: dict[int, list[tuple[CrashPoint, Counts]]] = {}
     for point, counts in rng.sample(crash_states, len(crash_states)):
         groups.setdefault(point.operation, []).append((point, counts))

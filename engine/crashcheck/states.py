@@ -1,4 +1,4 @@
-"""Crash states: the points of a run at which power can be lost, and the states that may be left at each."""
+"""Crash states: points where power can be lost, and the states left there."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -55,7 +55,10 @@ class CrashPoint:
         return image
 
     def name(self, counts: Counts) -> str:
-        """Return a choice as text of replay lines: all, none, or stream=words of the streams that keep words."""
+        """Return a choice as text of replay lines.
+
+        It is all, none, or stream=words of the streams that keep words.
+        """
         if counts == self.sizes:
             return "all"
         kept_words = [f"{stream}={count}" for stream, count in zip(self.streams, counts, strict=True) if count]
@@ -67,7 +70,10 @@ class CrashPoint:
 
 
 class Observer:
-    """A collector of the crash points of a run on its crash medium, which begins with the bytes `start`."""
+    """A collector of a run's crash points on its crash medium.
+
+    The medium begins with the bytes `start`.
+    """
 
     def __init__(self, start: Bytes, power: Power, journal: Journal, after_loss: bool = False) -> None:
         self.points: list[CrashPoint] = []
@@ -91,7 +97,10 @@ class Observer:
 
 
 def deviating_counts(sizes: Counts, lines: int) -> Iterator[Counts]:
-    """Yield the choices in which exactly `lines` streams differ from the others, which all keep nothing or everything."""
+    """Yield the choices in which exactly `lines` streams differ from the others.
+
+    All other streams keep nothing, or everything.
+    """
     for rest in (tuple(0 for _ in sizes), sizes):
         for streams in combinations(range(len(sizes)), lines):
             for prefixes in product(
@@ -114,7 +123,10 @@ def all_prefixes(sizes: Counts) -> Iterator[Counts]:
 
 
 def random_prefixes(sizes: Counts, rng: Random) -> Counts:
-    """Draw a choice: in half of the draws random prefixes of all streams, else two streams that differ from the others."""
+    """Draw a random choice of kept words.
+
+    Half of the draws have random prefixes of all streams, the others two streams that differ.
+    """
     if rng.random() < 0.5 or len(sizes) < 3:
         return tuple(rng.randint(0, size) for size in sizes)
     counts = list(sizes) if rng.random() < 0.5 else [0] * len(sizes)

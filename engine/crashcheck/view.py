@@ -1,4 +1,4 @@
-"""A view of one crash state: the content of each line of the medium, its pending writes, and the recovery."""
+"""A view of one crash state: each line's content, pending writes, the recovery."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +24,10 @@ SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")
 
 
 class MediumCell(NamedTuple):
-    """A line of 64 B: its lane, its number there, its state (settled, kept, torn or lost), and its content in words."""
+    """A line of 64 B: lane, number, state, and content in words.
+
+    The state is settled, kept, torn or lost.
+    """
 
     lane: str
     line: int
@@ -34,7 +37,7 @@ class MediumCell(NamedTuple):
 
 @dataclass(frozen=True)
 class CrashView:
-    """A crash state for drawing: its replay `line`, the promised batch, the lines of the medium, and the verdict."""
+    """A crash state for drawing: replay line, promised batch, lines, and verdict."""
 
     line: str
     acknowledged: int
@@ -49,7 +52,7 @@ class CrashView:
 
 @lru_cache(maxsize=64)
 def moments(variant: Configuration, model: str, granularity: int = 8, seed: int = 0) -> tuple[CrashPoint, ...]:
-    """Return the moments of a small run at which power can be lost with writes pending."""
+    """Return a small run's moments at which power can be lost with pending writes."""
     points, _ = visit.crash_points(reference_run(variant, seed), model, granularity, None)
     return tuple(point for point in points if point.streams)
 
@@ -73,8 +76,8 @@ def view_state(line: str) -> CrashView:
     is_small = state.configuration.size in VIEWED_SIZES
     if len(state.operations) != 1 or state.choices[0].run or state.bug or not is_small:
         raise BadInput(
-            "Only a line of one power loss in the unbroken protocol, on a small table, can be looked at; replay others on the "
-            "command line."
+            "The picture can only show a replay line with one power loss, the unbroken protocol and a small table; replay other "
+            "lines on the command line."
         )
     points = moments(state.configuration, state.model, state.granularity, state.seed)
     point, counts = replay_line.chosen_state(points, state.operations[0], state.choices[0])

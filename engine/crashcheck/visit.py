@@ -1,4 +1,7 @@
-"""The visit of states, one by one: each image is recovered and judged once, and each failure gets a replay line."""
+"""The visit of states: each image is recovered and judged once.
+
+Each failure gets a replay line.
+"""
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -62,7 +65,7 @@ class Search:
     verdicts: dict[tuple[bytes, bool, bool], CrashVerdict] = field(default_factory=dict)
 
     def note(self, model: str, location: str, verdict: CrashVerdict) -> None:
-        """Note the problem of a state, or that there is no verdict, with the state's replay line."""
+        """Note a state's problem, or its missing verdict, with its replay line."""
         grain = "" if self.effort.granularity == 8 else str(self.effort.granularity)
         parts = [self.reference.configuration.name, model + grain, *([self.bug] if self.bug else [])]
         state = Inconsistency(f"v1:{'~'.join(parts)}:{self.seed}:{location}", verdict.no_verdict or verdict.problem)
@@ -76,7 +79,10 @@ class Search:
 
     @property
     def failed(self) -> bool:
-        """True if the search can stop: the `evidence` was found, or enough failures if none is named, or no verdict."""
+        """True if the search can stop: enough failures, or no verdict.
+
+        With a named `evidence`, the search stops once that is found.
+        """
         if self.report.no_verdict:
             return True
         return bool(self.report.caught_by(self.evidence)) if self.evidence else len(self.report.failures) >= MAX_FAILURES

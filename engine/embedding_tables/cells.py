@@ -63,7 +63,7 @@ def _grouped(text: str, mark: str, marks: frozenset[str]) -> int:
     number = int(text.replace(mark, ""))
     if mark in POINTS and text.count(mark) == 1 and mark not in marks:
         raise BadInput(
-            f"{text!r} can be {count(number)} or {text.partition(mark)[0]}, as countries differ; "
+            f"{text!r} can mean {count(number)} or {text.partition(mark)[0]}, because countries write numbers differently; "
             "write the number without a mark between its digits."
         )
     return number
@@ -71,7 +71,7 @@ def _grouped(text: str, mark: str, marks: frozenset[str]) -> int:
 
 def _integer(number: Decimal, cell: Any) -> int:
     if number != int(number):
-        raise BadInput(f"{_cell_text(cell)} is not a whole number; write one.")
+        raise BadInput(f"{_cell_text(cell)} is not a whole number; write a whole number.")
     return int(number)
 
 

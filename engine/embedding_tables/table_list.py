@@ -82,9 +82,7 @@ def table_list(rows: Sequence[ListRow], titles: Iterable[str]) -> TableList:
     """Return the tables of rows with columns `titles`; raises BadInput that names row and column."""
     max_tables = int(KNOBS[TABLES].high or 0)
     if not 0 < len(rows) <= max_tables:
-        raise BadInput(
-            f"The list has {count(len(rows), 'table')}; write 1 to {count(max_tables)} of them, each in a row of its own."
-        )
+        raise BadInput(f"The list has {count(len(rows), 'table')}; write 1 to {count(max_tables)} tables, each in its own row.")
     names = tuple(_name(row.cells.get(TABLE), number) for number, row in enumerate(rows, 1))
     columns = {COLUMNS[title]: tuple(_column(rows, title)) for title in COLUMNS if title in titles}
     return TableList(names if any(names) else (), columns)
@@ -134,7 +132,7 @@ def parse(text: str, name: str = "") -> TableList:
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     heading_line = next((number for number, line in enumerate(lines) if line.strip()), None)
     if heading_line is None:
-        raise BadInput(f"{name or 'The list'} is empty; begin with the line {','.join(TITLES)}, then write a table a line.")
+        raise BadInput(f"{name or 'The list'} is empty; begin with the line {','.join(TITLES)}, then write one table per line.")
     delimiter = max(DELIMITERS, key=lambda mark: sum(_meant(cell) != "" for cell in lines[heading_line].split(mark)))
     (place, heading), *rows = _parted(lines, delimiter, name)
     titles = _titles(place, heading)
@@ -155,8 +153,8 @@ def _parted(lines: Sequence[str], delimiter: str, name: str) -> Iterator[tuple[s
             cells, end_line = [], 0
         if end_line != number:
             raise BadInput(
-                f"{place}: its quotation marks do not pair up; remove them, or write one that belongs to a name twice, "
-                "between two that enclose the cell."
+                f"{place}: a quotation mark has no partner; remove it, or, if it belongs to a name, write it twice and put the "
+                "cell in quotation marks."
             )
         if any(cell.strip() for cell in cells):
             yield place, cells
@@ -182,9 +180,9 @@ def _titles(place: str, heading: Sequence[str]) -> list[str]:
         raise BadInput(f"{place}: no column is named; begin with a line such as {','.join(TITLES)}.")
     if "" in titles:
         strange = cells[titles.index("")]
-        raise BadInput(f"{place}: the heading {strange[:40]!r} is none of {', '.join(TITLES)}; rename or remove that column.")
+        raise BadInput(f"{place}: the heading {strange[:40]!r} is not one of {', '.join(TITLES)}; rename or remove that column.")
     if twice := next((title for title in HEADINGS if titles.count(title) > 1), ""):
-        raise BadInput(f"{place}: two columns are {twice}; keep one.")
+        raise BadInput(f"{place}: two columns have the heading {twice}; remove one of them.")
     if ROWS not in titles:
         raise BadInput(f"{place}: there is no column {ROWS}; name it {ROWS} or num_embeddings.")
     return titles
@@ -230,7 +228,8 @@ def replaced_tables(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[st
     for title, path in COLUMNS.items():
         if path in list_paths and path not in changes and title != FEATURES:
             raise BadKnob(
-                f"The list has {count(tables, 'table')} but no column {title}, and {path} has {len(base_values[path])} values."
+                f"The list has {count(tables, 'table')} but no column {title}, while {path} has {len(base_values[path])} "
+                "values; add the column."
             )
     stale = stale_lists(base, tables)
     stale |= {path: 1 for path in list_paths if path == COLUMNS[FEATURES] and path not in changes}

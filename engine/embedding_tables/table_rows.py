@@ -88,8 +88,8 @@ def times_note(result: Result) -> str:
         else "the bytes that its lookups and unique rows move"
     )
     return (
-        f"Embedding work keeps {device} busy for {figure(busy / MS, 'ms')} a batch, and lengthens the step by "
-        f"{figure(exposed / MS, 'ms')}; a table's share of the first is by {way}."
+        f"Embedding work keeps {device} busy for {figure(busy / MS, 'ms')} per batch, and lengthens the step by "
+        f"{figure(exposed / MS, 'ms')}; the busy time is divided among the tables by {way}."
     )
 
 

@@ -1,4 +1,7 @@
-"""The catalogue of faults: a table each in catalog.toml; this module has the strikes that follow from other faults' knobs."""
+"""The catalogue of faults, and strikes that follow from other faults' knobs.
+
+Each fault is a table in catalog.toml.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,5 +1,6 @@
-"""Faults: when and where a fault strikes, and what the fault destroys; a run takes all faults as one stream of strikes.
+"""Faults: their times and places, and the state that each destroys.
 
+A run takes all faults as one stream of strikes.
 Instants come from renewal processes, lists and replayed traces, each class and node on a random stream of its own. Published
 rates are a file each in engine/faults/rates: how often a unit of a machine is struck, by class of fault.
 """
@@ -46,13 +47,19 @@ class Hazard:
 
 
 def random_generator(seed: int, stream: str, node: int = 0) -> np.random.Generator:
-    """Return the random generator of a stream and node; no other stream's numbers depend on it."""
+    """Return the random generator of a stream and node.
+
+    No other stream's numbers depend on it.
+    """
     name = int.from_bytes(blake2b(stream.encode(), digest_size=8).digest(), "little")
     return np.random.default_rng([seed, name, node])
 
 
 def instants(hazard: Hazard, seed: int, stream: str, node: int = 0) -> Iterator[float]:
-    """Yield a hazard's instants in seconds, in rising order: listed instants, and random ones without end."""
+    """Yield a hazard's times in seconds, rising: listed ones and random ones.
+
+    Random times have no end.
+    """
     return merge(sorted(hazard.listed_seconds), _renewals(hazard, random_generator(seed, stream, node)))
 
 
@@ -188,8 +195,9 @@ def active_faults(scenario: Scenario) -> frozenset[str]:
 
 
 def class_mtbf(scenario: Scenario, name: str) -> float | None:
-    """Return the mean seconds between two strikes of a class at one unit; None for never.
+    """Return the mean seconds between two strikes of a class at one unit.
 
+    Return None for never.
     The knob of the class says the mean, else the published rate.
     """
     hours: float | None = getattr(scenario.faults, f"{name.replace('-', '_')}_mtbf_hours", None)

@@ -28,7 +28,7 @@ WALL = quantity("rise near full load", "power", default=Constant("", 0.75, "", 0
 
 
 class LoadCurve(NamedTuple):
-    """How a part's latency rises with its load.
+    """The rise of a part's latency with its load.
 
     If there are measured `points` of (load, latency over idle latency), the curve runs through them. Else the latency is
     idle × (1 + rise load^bend / (1 - load)^wall).

@@ -258,7 +258,9 @@ def assumed_part(machine: MachineKnobs, device: str, part: Part) -> Part:
 
 def _own_price(undated: Quantity, price: float) -> Constant:
     """Return the price that a scenario assumes of a part without a published price."""
-    return Constant(undated.name, price, undated.unit, price, price, "unsourced", "assumed by the scenario; none is published")
+    return Constant(
+        undated.name, price, undated.unit, price, price, "unsourced", "assumed by the scenario; no value is published"
+    )
 
 
 def amount_price(price: Constant | None, amount: float = 1.0) -> float | None:
@@ -300,8 +302,8 @@ def check_assumptions(machine: MachineKnobs, built: Iterable[Device], all_names:
     for name in [name for name, _ in machine.assume if name not in known_names]:
         if successor := REPLACED.get(name.partition(".")[2]):
             successor_path = f"{name.partition('.')[0]}.{successor}"
-            raise BadKnob(
-                f"machine.assume names {name!r}, which is gone; {successor_path}, a share of two rates, says what it did."
-            )
+            raise BadKnob(f"machine.assume has the old name {name!r}; {successor_path}, a share of two rates, has replaced it.")
         if name not in all_names():
-            raise BadKnob(f"machine.assume names {name!r}, which is no constant of any device; {nearest_hint(name, all_names())}")
+            raise BadKnob(
+                f"machine.assume has the name {name!r}, which is not a constant of any device; {nearest_hint(name, all_names())}"
+            )

@@ -122,6 +122,6 @@ def no_unit(machine: MachineKnobs) -> str:
     if precision in possible:
         return ""
     return (
-        f"machine.matrix_precision={precision} is not possible: the layers are on the host, and machine.host={machine.host} "
-        f"computes in {' or '.join(possible)}; choose that, or another host."
+        f"machine.matrix_precision={precision} is not possible: the layers run on the host, and machine.host={machine.host} "
+        f"computes in {' or '.join(possible)}; choose one of these, or another host."
     )

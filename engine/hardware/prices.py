@@ -104,7 +104,7 @@ def unpriced_sentences(machine: MachineKnobs, devices: Mapping[str, Device]) -> 
     Its money is left out, not counted as 0.
     """
     return tuple(
-        f"{_part(machine, name)} has no published price: money is left out; machine.assume can give one."
+        f"{_part(machine, name)} has no published price, so no costs are shown; machine.assume can give a price."
         for name, device in devices.items()
         if device.price is None
     )
@@ -120,7 +120,7 @@ def _part(machine: MachineKnobs, name: str) -> str:
 
 
 def price_years_sentence(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
-    """Return a sentence with the years of prices that are not of the year asked for.
+    """Return a sentence with the years of prices from other years than asked.
 
     "" if all prices are of that year, or as recorded.
     """
@@ -130,4 +130,7 @@ def price_years_sentence(machine: MachineKnobs, prices: Iterable[Constant]) -> s
     if not years:
         return ""
     span = f"{years[0]} to {years[-1]}" if len(years) > 1 else f"{years[0]}"
-    return f"What has no price of {machine.prices} is at its nearest one, of {span}, its range wider by 1.25 each year."
+    return (
+        f"A part without a price of {machine.prices} has the nearest year's, of {span}, with a range wider by 1.25 times per "
+        "year."
+    )

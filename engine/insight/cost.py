@@ -12,7 +12,10 @@ from ..schedule.evaluate import NotScheduled
 
 @dataclass(frozen=True)
 class BatchCost:
-    """Seconds and joules of a steady batch; `stages` are its exposed seconds in the order of result.STAGES."""
+    """Seconds and joules of a steady batch.
+
+    `stages` are its exposed seconds in the order of result.STAGES.
+    """
 
     seconds: float
     joules: float

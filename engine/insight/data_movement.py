@@ -1,5 +1,6 @@
-"""Data movement in one batch: the payload that each task asks each device to read, update, write, pool or carry.
+"""Data movement in one batch: the payload of each task on each device.
 
+A device reads, updates, writes, pools or carries it.
 A byte counts once on every device that it passes, without the lines, copies and hops that a device makes of it. Bytes that
 layers move within a GPU or a host's caches are not counted.
 """
@@ -33,12 +34,18 @@ class DataMove:
 
     @property
     def place(self) -> str:
-        """The device with its direction where a link has one, as in "cxl out", else with the way, as in "pmem read"."""
+        """The device with its direction, such as "cxl out" or "pmem read".
+
+        A link has a direction, another device the kind of access.
+        """
         return f"{self.device} {self.lane if self.way == 'carried' and self.lane else self.way}"
 
 
 def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
-    """Return the data moves of an estimated batch, one for each task and device; () for a scenario that does not fit."""
+    """Return the data moves of an estimated batch, one for each task and device.
+
+    Return () for a scenario that does not fit.
+    """
     settled = settle(scenario)
     if settled.problems:
         return ()
@@ -53,7 +60,10 @@ def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
 
 
 def payload(task_work: work.Work) -> tuple[str, work.Amount]:
-    """Return the way in which a task's work moves bytes, and their number; a home write is counted with its update."""
+    """Return the way in which a task's work moves bytes, and their number.
+
+    A home write is counted with its update.
+    """
     match task_work:
         case work.Move() | work.Copy() | work.Direct() | work.Fetch():
             return "carried", task_work.nbytes

@@ -1,4 +1,7 @@
-"""The access profile of data, expected or counted: popularity, unique rows and overlap by batch size, hits by cache size."""
+"""The access profile of data, expected or counted.
+
+It has popularity, unique rows and overlap by batch size, and hits by cache size.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -56,11 +59,14 @@ class Profile:
     samples: int = 0
 
     def hit_rate(self, policy: str, share: float) -> float:
-        """Return the hit rate of a cache of a share of rows, interpolated between the shares that were computed."""
+        """Return a cache's hit rate, interpolated between computed shares of rows."""
         return float(np.interp(np.log(max(share, 1e-9)), np.log(ROW_SHARES), self.hits[policy])) if share > 0 else 0.0
 
     def share_for(self, policy: str, hit_rate: float) -> float | None:
-        """Return the smallest share of rows with that hit rate, interpolated likewise; None where no share has it."""
+        """Return the smallest share of rows with that hit rate, interpolated likewise.
+
+        Return None where no share has it.
+        """
         hits = np.maximum.accumulate(self.hits[policy])
         if not 0 < hit_rate <= hits[-1]:
             return None
@@ -89,14 +95,17 @@ def _bounded(laws: Sequence[Popularity]) -> None:
     classes = sum(len(spectrum(law).p) for law in distinct_laws)
     if classes > MOST_CLASSES:
         raise CannotRun(
-            f"{count(len(distinct_laws))} unlike tables have {count(classes)} classes of equally popular rows, "
-            f"and a profile takes at most {count(MOST_CLASSES)}; give more tables the same rows and data.zipf_exponents, "
-            "or lower model.num_tables."
+            f"{count(len(distinct_laws))} different kinds of tables have {count(classes)} classes of equally popular rows, but "
+            f"a profile takes at most {count(MOST_CLASSES)}; give more tables the same rows and data.zipf_exponents, or lower "
+            "model.num_tables."
         )
 
 
 def counted_profile(scenario: Scenario, batches: Sequence[Ints]) -> Profile:
-    """Return the profile of recorded batches of ids. Caches start empty, so a short trace hits less than a long one."""
+    """Return the profile of recorded batches of ids.
+
+    Caches start empty, so a short trace hits less than a long one.
+    """
     tables, ends = per_table(scenario.model, "num_embeddings"), [table_ends(batch, offsets(scenario.model)) for batch in batches]
     ids, cache_rows = np.concatenate(batches), ROW_SHARES * sum(tables)
     uses = -np.sort(-np.unique(ids, return_counts=True)[1])

@@ -1,5 +1,6 @@
-"""The decomposition of the speed-up: single changes, one after the other, turn system pmem into system cxl.
+"""The decomposition of the speed-up from system pmem to system cxl.
 
+Single changes follow one another.
 The saving of a change depends on the changes before it. Where a machine could be built in the other order too, both
 orders are estimated, and the mean of the two savings is the Shapley value within that pair.
 """
@@ -22,7 +23,7 @@ SWAPPABLE_STEPS = (0, 3)  # steps that could come after their successor instead 
 
 @dataclass(frozen=True)
 class Change:
-    """One change on the way from pmem to cxl, with the batch costs before and after it.
+    """One change from pmem to cxl, with the batch costs before and after.
 
     name, description: the change's title, and its description.
     scenario: the scenario after the change.
@@ -62,7 +63,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The steps from pmem to cxl, with a batch's cost before the first (`start_cost`) and after the last (`end_cost`)."""
+    """The changes from pmem to cxl, with a batch's first and last cost.
+
+    `start_cost` is the cost before the first, `end_cost` the cost after the last.
+    """
 
     steps: tuple[Change, ...]
     start_cost: BatchCost
@@ -85,7 +89,10 @@ def cxl_policies(scenario: Scenario) -> tuple[int, bool]:
 
 
 def decompose(scenario: Scenario) -> Decomposition:
-    """Return the steps from pmem to cxl with the scenario's policies; raises CannotRun where not even pmem runs."""
+    """Return the steps from pmem to cxl with the scenario's policies.
+
+    Raises CannotRun where not even pmem runs.
+    """
     start = cost(with_values(scenario, PMEM_KNOBS))
     steps: list[Change] = []
     changes = dict(PMEM_KNOBS)
@@ -117,7 +124,12 @@ def _rungs(scenario: Scenario) -> tuple[tuple[str, str, Changes, str], ...]:
     batches = "batch" if bound == 1 else "batches"
     return (
         (card, tables + pooling_text, {"system": "pcie"}, ""),
-        ("Hardware hand-offs", "CXL moves lines by itself: no synchronising, copying and dispatching", {"system": "cxl-d"}, ""),
+        (
+            "Hardware hand-offs",
+            ("CXL moves lines in hardware: no synchronising, copying and dispatching"),
+            {"system": "cxl-d"},
+            "",
+        ),
         (
             "Undo log beside top MLP",
             "old values are logged while the top MLP runs, not new ones at the end",
@@ -128,13 +140,13 @@ def _rungs(scenario: Scenario) -> tuple[tuple[str, str, Changes, str], ...]:
             "Relaxed lookup",
             "the next batch's rows are read before this one's update",
             {"system": "cxl", RELAXED: True},
-            "" if relaxed else f"{RELAXED}=off does not ask for it; set it to on or auto.",
+            "" if relaxed else f"{RELAXED}=off rules it out; set it to on or auto.",
         ),
         (
             "Relaxed MLP log",
             f"the MLP log may span batches and be {bound} {batches} old",
             {"system": "cxl", BOUND: bound},
-            "" if bound else f"{BOUND}=0 does not ask for it; raise it or set it to auto.",
+            "" if bound else f"{BOUND}=0 rules it out; raise it or set it to auto.",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""The effect of a knob in a scenario: whether moving the knob changes a result of the estimate, and why not.
+"""The effect of a knob: whether it changes an estimate's result, and why not.
 
 A knob is moved to its other choices, to half and double, and to the ends of its range. Knobs of faults and weights, which
 no estimate knows, declare that they act in a full run.
@@ -32,7 +32,10 @@ TRIED_VALUES = {
 
 @dataclass(frozen=True)
 class KnobEffect:
-    """Whether moving a knob changes a result; `sentence` says why not, or which full run shows the change."""
+    """Whether moving a knob changes a result.
+
+    `sentence` says why not, or which full run shows the change.
+    """
 
     acts: bool
     sentence: str = ""
@@ -40,13 +43,16 @@ class KnobEffect:
 
 @lru_cache(maxsize=8192)
 def effect(scenario: Scenario, path: str) -> KnobEffect:
-    """Return the effect of the knob at `path`; takes a few estimates where the knob has none."""
+    """Return the effect of the knob at `path`.
+
+    It needs a few estimates if the knob has no effect.
+    """
     knob = KNOBS[path]
     if knob.acts != "always":
         return _in_full(scenario, knob)
     variants = list(moved_scenarios(scenario, knob))
     if not variants:
-        return KnobEffect(True, "Moves only together with other knobs.")
+        return KnobEffect(True, "Changes the result only together with other knobs.")
     owners = readers(path)
     if owners and not any(
         set(owners) & powered_devices(variant.system, variant.machine).keys() for variant in (scenario, *variants)
@@ -64,7 +70,7 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
         elif isinstance(own_outcome, str) or not equal_results(own_outcome, outcome):
             return KnobEffect(True)
     if knob.learned and scenario.run.training and not scenario.data.digest and len(refusals) < len(variants):
-        return KnobEffect(True, "Acts on what a full run learns, not in the estimate.")
+        return KnobEffect(True, "Changes the learning in a full run, not the estimate.")
     start = NO_OTHER_VALUE if len(refusals) == len(variants) else NO_EFFECT
     return KnobEffect(
         False, f"{start}: {refusals[0] if refusals else _idle(scenario, path) or TRIED_VALUES[knob.kind in WORD_KINDS]}"
@@ -92,7 +98,7 @@ def _in_full(scenario: Scenario, knob: Knob) -> KnobEffect:
     }
     obstacle = obstacles.get(knob.acts, "") or _unmet_need(scenario, knob.needs)
     place = f"{PLACES.get(knob.acts, 'a full run')}{', on the page Failures' * (knob.acts == 'campaign')}"
-    return KnobEffect(not obstacle, f"{NO_EFFECT}: {obstacle}" if obstacle else f"Acts in {place}, not in the estimate.")
+    return KnobEffect(not obstacle, f"{NO_EFFECT}: {obstacle}" if obstacle else f"Changes results in {place}, not the estimate.")
 
 
 def _unmet_need(scenario: Scenario, needs: str) -> str:

@@ -1,4 +1,4 @@
-"""Knob stops: the values at which a knob is worth looking at, and the value that is in force."""
+"""Knob stops: the values of a knob worth comparing, and the one in force."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -30,8 +30,9 @@ EVEN_RATIO = 3.0  # up to this ratio of a range's ends its stops are evenly spac
 
 
 def useful_values(settled: Scenario, knob: Knob) -> Sequence[Any]:
-    """Return a knob's useful values: all its words, or round numbers within a factor of 1000 of the value in force.
+    """Return a knob's useful values: its words, or round numbers near its own.
 
+    Numbers lie within a factor of 1000 of the value in force.
     Small ranges are divided evenly, into tenths where they begin at 0 and hold more than a hundred whole numbers; others are
     doubled, as 1, 2, 5, 10 where they begin at 0. Capacity is doubled in whole modules.
     """
@@ -64,7 +65,7 @@ def knob_stops(settled: Scenario, knob: Knob) -> list[Any]:
 
 
 def settled_if_possible(scenario: Scenario) -> Scenario:
-    """Return a scenario with its nodes and memory settled, or as it is where they cannot be."""
+    """Return a scenario with settled nodes and memory, or unchanged if impossible."""
     try:
         return sized_scenario(scenario)
     except EmberpoolError:
@@ -72,7 +73,7 @@ def settled_if_possible(scenario: Scenario) -> Scenario:
 
 
 def capacity_of_modules(settled: Scenario, count: int) -> float:
-    """Return the capacity in GB of `count` whole modules, within the range of the capacity's knob."""
+    """Return the capacity in GB of `count` modules, within the knob's range."""
     knob = KNOBS[CAPACITY]
     gigabytes = count * module_bytes(settled.machine) / GB
     return min(max(gigabytes, knob.low or 0.0), knob.high or gigabytes)
@@ -83,7 +84,10 @@ def _typed(knob: Knob, number: float) -> float | int:
 
 
 def resolved_value(settled: Scenario, path: str) -> Any:
-    """Return a knob's value, or the value that an automatic knob resolves to; None where there is none."""
+    """Return a knob's value, or the value that an automatic knob resolves to.
+
+    Return None where there is none.
+    """
     knob_value = values(settled)[path]
     try:
         return RESOLVED_VALUES[path](settled) if knob_value is None and path in RESOLVED_VALUES else knob_value

@@ -1,5 +1,6 @@
-"""Knob strips: step time, energy and cost over one knob's useful values, to show where the knob stops to matter.
+"""Knob strips: step time, energy and cost over one knob's useful values.
 
+They show where the knob stops to matter.
 All stops of all strips go through one call of `estimates`. The useful range is where the step still changes, and at least
 a decade to either side of the value in force. Other automatic knobs stay automatic.
 """
@@ -88,7 +89,10 @@ class Strip:
 
     @property
     def acts(self) -> bool:
-        """Whether the stop in force can run, and some other that can differs from it, by more than is lost in adding up."""
+        """Whether the stop in force runs and another stop differs from it.
+
+        Differences that adding up can lose do not count.
+        """
         outcomes = [(stop.seconds, stop.joules, stop.dollars) for stop in self.stops if not stop.refused]
         return not self.own_stop.refused and not bool(
             np.allclose(outcomes, [outcomes[0]], rtol=EQUAL_WITHIN, atol=0.0, equal_nan=True)
@@ -98,8 +102,9 @@ class Strip:
 def strips(
     scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MAX_STOPS
 ) -> tuple[Strip, ...]:
-    """Return a strip for each of `paths` that has a value in force and acts on estimates, of at most so many numbers each.
+    """Return a strip for each of `paths` with a value in force.
 
+    It must act on estimates; each strip has at most so many numbers.
     The value in force joins those worth looking at. Lists and texts have no strip.
     """
     settled = settled_if_possible(scenario)
@@ -237,7 +242,7 @@ def _words(row: Sequence[Stop], own_stop: Stop) -> str:
     if not runnable or own_stop.refused:
         return own_stop.refused
     if _same_step(own_stop.seconds, fastest.seconds):
-        return "No other value makes the step shorter by 1 %."
+        return "No other value shortens the step by 1 % or more."
     milliseconds, own_milliseconds = figure(fastest.seconds / MS, "ms"), figure(own_stop.seconds / MS, "ms")
     return f"With {fastest.text} the step takes {milliseconds} instead of {own_milliseconds}."
 

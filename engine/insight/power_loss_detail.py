@@ -1,4 +1,7 @@
-"""A power loss in detail: the batches around the fault, their logs and commits, and the batches that are run again."""
+"""A power loss in detail: batches around it, their logs, and replayed batches.
+
+Logs and their commits are those of the batches around the fault.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,14 +29,20 @@ LANES = {
 
 @dataclass(frozen=True)
 class PowerLossDetail:
-    """Rows of lane, batch, fate, start and end in ms from the fault; the outage is drawn 1.2 batches long, whatever it lasts."""
+    """Rows of lane, batch, fate, start and end in ms from the fault.
+
+    The outage is drawn 1.2 batches long, however long it lasts.
+    """
 
     rows: tuple[Row, ...]
     crash: Crash
 
 
 def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail:
-    """Lose power when `share` of a steady-state batch has passed; raises CannotRun for a scenario that does not fit."""
+    """Lose power when `share` of a steady-state batch has passed.
+
+    Raises CannotRun for a scenario that does not fit.
+    """
     calm = ready_machine(replace(scenario, run=replace(scenario.run, batches=BATCHES, training=False), faults=Faults()))
     amounts = expected_traffic(calm.settled, BATCHES)
     ends = schedule(calm, amounts).batch_ends

@@ -1,4 +1,4 @@
-"""Checkpoint relaxation: the staleness that the MLP log needs, against the bandwidth with which it can be written.
+"""Checkpoint relaxation: the MLP log's needed staleness against write bandwidth.
 
 The log advances only while the top MLP runs, in the time that its slower end, link or PMEM, has left then. It is written
 without a pause: when one is complete, the next begins with the state of that batch. So a log is as old as its writing took
@@ -59,7 +59,10 @@ class MlpLog:
 
     @property
     def batches(self) -> float:
-        """How many batches one log takes; infinite if it gets no time beside the top MLP."""
+        """The number of batches that one log takes.
+
+        It is infinite if the log gets no time beside the top MLP.
+        """
         return self.write_seconds / self.gate_seconds if self.gate_seconds > 1e-6 * self.write_seconds else inf
 
     @property
@@ -75,7 +78,9 @@ class MlpLog:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The present log, and the logs of machines with a slower or faster PMEM, or link, the other end never the limit.
+    """The present log, and the logs of slower or faster machines.
+
+    PMEM or the link changes its speed, and the other is never the limit.
 
     bound: the scenario's staleness bound [batches].
     present_log: the log of the scenario's machine.
@@ -93,8 +98,9 @@ class Relaxation:
 
 
 def closed_form(writing: float, gate: float, unlimited: float) -> int:
-    """Return the staleness bound that keeps the exposed part of the log within 1 % of the unlimited step.
+    """Return the least staleness bound whose exposed log is within 1 %.
 
+    The share is of the unlimited step.
     In bound + 1 batches two logs of `write_seconds` must be complete, in `gate_seconds` of each batch; the step waits
     for missing seconds. A bound of 0 writes another log, with its own batch's rows, which only an estimate can judge.
     """
@@ -102,7 +108,10 @@ def closed_form(writing: float, gate: float, unlimited: float) -> int:
 
 
 def relaxation(scenario: Scenario) -> Relaxation:
-    """Return the present log and those along both curves; raises CannotRun or BadKnob where system cxl cannot run."""
+    """Return the present log and those along both curves.
+
+    Raises CannotRun or BadKnob where system cxl cannot run.
+    """
     base, bound = relaxable(scenario), cxl_policies(scenario)[0]
     present_log = mlp_log(base, bound)
     lowest = {"pmem": min(SLOWEST, present_log.rate / GB / SLOWER), "cxl": SLOWEST}
@@ -113,8 +122,9 @@ def relaxation(scenario: Scenario) -> Relaxation:
 
 
 def relaxable(scenario: Scenario) -> Scenario:
-    """Return the scenario under system cxl: PMEM capacity settled, links of several expanders joined into one to be moved.
+    """Return the scenario under system cxl, with settled PMEM and one link.
 
+    Links of several expanders are joined into one, which can be moved.
     The scenario trains without end, since a short run ends before a log is waited for.
     """
     base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: cxl_policies(scenario)[1]})
@@ -131,7 +141,10 @@ def log_rates(base: Scenario) -> dict[str, float]:
 
 
 def machine_with_log_rate(base: Scenario, limit: str, rate: float) -> Scenario:
-    """Return the machine whose log is written with `rate` GB/s because of `limit`; the other end is at least twice as fast."""
+    """Return the machine whose log is written with `rate` GB/s because of `limit`.
+
+    The other limit is at least twice as fast.
+    """
     modules, rates = machine_of(fit(base)).devices["pmem"].modules, log_rates(base)
     gbps = {end: rate if end == limit else max(own_rate / GB, 2 * rate) for end, own_rate in rates.items()}
     assumed = {**dict(base.machine.assume), RATE: gbps["pmem"] / modules}
@@ -165,14 +178,17 @@ def _unlimited(base: Scenario) -> Timeline:
 
 
 def middle_step(line: Timeline) -> float:
-    """Return the interval between batch ends in the middle of a timeline: its last batch looks nothing up early."""
+    """Return the interval of batch ends in the middle of a timeline.
+
+    Its last batch looks nothing up early.
+    """
     ends = line.batch_ends
     first_batch, last_batch = len(ends) // 2, len(ends) - 2
     return float(ends[last_batch] - ends[first_batch]) / (last_batch - first_batch)
 
 
 def gate_seconds(line: Timeline) -> float:
-    """Return the seconds of a batch's top MLP in which the log's device has no other work."""
+    """Return the seconds of a batch's top MLP while the log's device is idle."""
     g, batch = line.template, line.start.shape[0] // 2
     gate_start, gate_end = line.start[batch, g.gate], line.end[batch, g.gate]
     server = g.tasks["server"]

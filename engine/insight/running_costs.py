@@ -29,8 +29,9 @@ PRICES = "machine.prices"
 
 @dataclass(frozen=True)
 class RunningCosts:
-    """Costs in USD: the whole machine, a month's electricity (and its kWh), and both for a billion trained samples.
+    """Costs in USD: the machine, a month's electricity, and both per billion samples.
 
+    The electricity's kWh are also here.
     Capital, and with it the cost of samples, is None where a part has no published price.
     """
 
@@ -41,7 +42,10 @@ class RunningCosts:
 
 
 def running_costs(result: Result) -> RunningCosts | None:
-    """Return the running costs of a result's machine; None for a result that did not run."""
+    """Return the running costs of a result's machine.
+
+    Return None for a result that did not run.
+    """
     if not result.ran:
         return None
     numbers = result.results
@@ -58,21 +62,27 @@ def running_costs(result: Result) -> RunningCosts | None:
 
 
 class TrainingCost(NamedTuple):
-    """USD for a time of training: the capital written off in that time, None without a price, and electricity."""
+    """USD for a time of training: capital written off, and electricity.
+
+    The capital is None without a price.
+    """
 
     capital: float | None
     electricity: float
 
 
 def training_cost(machine: MachineKnobs, capital: float | None, watts: float, seconds: float) -> TrainingCost:
-    """Return the cost of `seconds` of training on a machine of price `capital` that draws `watts` in the room."""
+    """Return the cost of `seconds` of training on a machine.
+
+    The machine costs `capital` and draws `watts` in the room.
+    """
     trained = machine.service_life_years * YEAR * machine.training_hours_a_month / HOURS
     written_off = None if capital is None else capital * seconds / trained
     return TrainingCost(written_off, watts * seconds / KWH * prices.electricity(machine).value)
 
 
 def room_watts(scenario: Scenario, watts: float) -> float:
-    """Return the watts at the room's meter for watts that are counted at the scenario's energy level."""
+    """Return the watts at the room's meter, from those at the energy level."""
     machine = scenario.machine
     housed = in_chassis(scenario.system, machine)
     in_room = {"device": room_joule_factor(housed), "node": room_joule_factor(housed) / node_joule_factor(housed), "room": 1.0}
@@ -89,7 +99,10 @@ def static_energy_clause(results: Mapping[str, float | None]) -> str:
 
 
 def price_unit(scenario: Scenario) -> str:
-    """Return the unit of a machine's price with its year: "USD (2026)", or "USD of 2019 to 2023" as recorded."""
+    """Return the unit of a machine's price with its year.
+
+    It is "USD (2026)", or "USD of 2019 to 2023" as recorded.
+    """
     return prices.money_unit(scenario.machine, _prices(scenario))
 
 
@@ -104,7 +117,10 @@ def running_cost_unit(scenario: Scenario) -> str:
 
 
 def swept_price_unit(base: Scenario, paths: Iterable[str], settings: Iterable[tuple[str, Any]] = ()) -> str:
-    """Return the unit of prices over points that differ from a scenario along some knobs, all of them with some settings."""
+    """Return the price unit over points that differ along some knobs.
+
+    All points share some settings.
+    """
     if (year := dict(settings).get(PRICES)) is not None:
         base, paths = with_values(base, {PRICES: year}), ()
     if PRICES in paths:
@@ -133,9 +149,11 @@ def assumptions(scenario: Scenario) -> str:
         else "all the time"
     )
     sentences = (
-        f"Assumed: the machine trains {trains} for {exact(machine.service_life_years)} years{life} and is then worth nothing; "
-        f"electricity, with fans, supplies and the room's cooling, costs {exact(kwh.value)} USD/kWh{source}.",
-        "To train always would favour larger machines." if fewer else "",
+        (
+            f"Assumed: the machine trains {trains} for {exact(machine.service_life_years)} years{life} and then has no value; "
+            f"electricity, including that of fans, supplies and the room's cooling, costs {exact(kwh.value)} USD/kWh{source}."
+        ),
+        "Training all the time would favour larger machines." if fewer else "",
         price_note(scenario),
     )
     return " ".join(filter(None, sentences))

@@ -1,4 +1,7 @@
-"""Saturation of the CXL link: step time against bandwidth, and the devices that set the pace beyond it and hide the link."""
+"""Saturation of the CXL link: step time against bandwidth, and what hides it.
+
+Beyond saturation, other devices set the pace.
+"""
 
 from dataclasses import dataclass
 
@@ -21,7 +24,10 @@ LEAST_HIDDEN = 0.02  # of the link's busy time: hidden parts below it are not wo
 
 @dataclass(frozen=True)
 class LinkTask:
-    """One task's work on the link in a batch: its seconds, the exposed ones among them, and the cause that hides the rest."""
+    """One task's work on the link in a batch, and the cause that hides it.
+
+    It has the work's seconds, and the exposed ones among them.
+    """
 
     task: str
     busy_seconds: float
@@ -31,7 +37,7 @@ class LinkTask:
 
 @dataclass(frozen=True)
 class Saturation:
-    """One system's step time over the bandwidth of its link, and the bandwidth at which more stops helping.
+    """One system's step time over link bandwidth, and the bandwidth that is enough.
 
     curve: step time by bandwidth, as (GB/s, seconds).
     sufficient_bandwidth: bandwidth beyond which doubling saves less than 1 % [GB/s]; None where the widest link is too narrow.
@@ -64,7 +70,7 @@ class Saturation:
 
     @property
     def hidden_tasks(self) -> tuple[LinkTask, ...]:
-        """The link's hidden tasks, the longest first, without those that are too short to be told."""
+        """The link's hidden tasks, the longest first, without very short ones."""
         parts = (
             link_task
             for link_task in self.link_tasks
@@ -74,7 +80,10 @@ class Saturation:
 
 
 def saturation(scenario: Scenario) -> tuple[Saturation, ...]:
-    """Return the saturation of every system with PMEM behind a CXL link; raises CannotRun or BadKnob where one cannot run."""
+    """Return the saturation of every system with PMEM behind a CXL link.
+
+    Raises CannotRun or BadKnob where one cannot run.
+    """
     relaxed = with_values(relaxable(scenario), {BOUND: cxl_policies(scenario)[0]})
     strict = with_values(relaxed, PMEM_KNOBS)
     return tuple(_saturation(relaxed if name == "cxl" else with_values(strict, {"system": name})) for name in SYSTEMS)

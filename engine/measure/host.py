@@ -68,7 +68,7 @@ def pytorch() -> Any:
         torch = import_module("torch")
     except ImportError:
         raise BadInput(
-            "PyTorch is not installed, and it is what is measured; run `pip install -r requirements-measure.txt`."
+            "PyTorch is not installed, but this command measures it; run `pip install -r requirements-measure.txt`."
         ) from None
     torch.sparse.check_sparse_tensor_invariants.disable()  # PyTorch warns unless this is set
     return torch

@@ -138,7 +138,7 @@ def node_arrays(node: MemoryNode, cores: int) -> tuple[MemoryArrays, tuple[str, 
     try:
         places = {place for array in (arrays.chain, arrays.table) for place in page_nodes(array)}
     except OSError as error:
-        return arrays, (f"Whether its arrays lay there could not be checked ({error.strerror}).",)
+        return arrays, (f"The location of its arrays could not be checked ({error.strerror}).",)
     if places != {node.number}:
         raise OSError(0, "the system put its arrays elsewhere")
     return arrays, ()

@@ -15,7 +15,7 @@ IDLE_SECONDS, ACTIVE_SECONDS, QUICK_SECONDS = 2.0, 3.0, 0.5
 SLICES = 4  # slices of those seconds, each with its own watts
 MICROJOULES = 1e6  # microjoules in a joule
 MARGIN = 0.02  # share of a figure that is added to the slices' spread, each way
-UNREADABLE = "Watts are not measured: this system shows no readable energy counters; they are the nearest part's."
+UNREADABLE = "Power is not measured: this system has no readable energy counters; the watts are those of the nearest part."
 
 
 class EnergyCounter(NamedTuple):
@@ -91,7 +91,7 @@ def _figures(idle: list[float], active: list[float], idle_seconds: float, active
     """Return the medians of slices; active watts are never below idle ones."""
     notes = (
         f"all processors over {figure(idle_seconds, 's')} of sleep, with the system's own background work",
-        f"all processors over {figure(active_seconds, 's')} of products of matrices on all cores; a longer load may be throttled",
+        f"all processors over {figure(active_seconds, 's')} of matrix products on all cores; a longer load may be throttled",
     )
     lowest = median(idle)
     slices = {"idle-power": idle, "active-power": [max(lowest, watts) for watts in active]}

@@ -82,9 +82,9 @@ def busy_notes(
             total - (end_times.idle - start_times.idle) - (end_times.stolen - start_times.stolen) - own_seconds
         ) / total
         if other_share > MAX_OTHER_SHARE:
-            yield f"Other work had {percent(other_share)} of the cores: the machine was busy, measure again when it is quiet."
+            yield f"Other programs used {percent(other_share)} of the cores: measure again when the machine is idle."
         if (stolen := (end_times.stolen - start_times.stolen) / total) > MAX_OTHER_SHARE / 2:
-            yield f"The hypervisor took {percent(stolen)} of the cores away: rates are those of a shared machine."
+            yield f"The hypervisor took away {percent(stolen)} of the cores' time: the rates are those of a shared machine."
     uncertain_names = [name for name, operator_timing in timings.items() if operator_timing.spread > MAX_SPREAD]
     if uncertain_names:
         names = ", ".join(uncertain_names[:4])

@@ -1,5 +1,6 @@
-"""Checksums of rows and of the whole table: sums of mixed words, so the order of the words does not matter.
+"""Checksums of rows and of the whole table: sums of mixed words.
 
+The order of the words does not matter.
 A batch changes the table's digest by the difference of its rows' sums. A changed word always changes its row's sum, since
 mixing is a bijection for each place; two or more changes cancel out by chance, 1 in 2**64.
 """
@@ -22,14 +23,17 @@ MODULUS = 2**64
 
 
 def row_digests(span: RowSpan, rows: Ints, values: Bytes) -> Words:
-    """Return the checksums of rows of a span, (rows,), from their numbers and their values, (rows, bytes of each)."""
+    """Return the checksums of a span's rows, (rows,).
+
+    They follow from the rows' numbers and their values, (rows, bytes of each).
+    """
     words = _words(values)
     sums: Words = _mix(_places(span, rows) + words).sum(axis=1, dtype=np.uint64)
     return sums
 
 
 def table_digest(layout: MediumLayout, values: NDArray[Any]) -> int:
-    """Return the digest of a whole table from the values of its rows, row after row."""
+    """Return a whole table's digest from its rows' values, row after row."""
     parts = zip(layout.parts(flat_bytes(values)), _table_places(layout.spans), strict=True)
     return sum(int(_mix(_words(part) + places).sum(dtype=np.uint64)) for part, places in parts) % MODULUS
 

@@ -1,4 +1,4 @@
-"""A medium that can lose power: a volatile image, a durable image, and the pending writes between the two.
+"""A medium that can lose power: volatile image, durable image, pending writes.
 
 The persistence model decides which pending writes survive; `streams` lists them, so that all crash states can be enumerated.
 """
@@ -115,8 +115,9 @@ class CrashMedia(FunctionalMedia):
         return self._streams(self._buffered + self.draining + self._unflushed())
 
     def survivor(self, reach: Reach | None = None) -> "CrashMedia":
-        """Return the medium after a power loss now: the durable bytes, and a pending prefix of each stream.
+        """Return the medium after a power loss now.
 
+        It has the durable bytes, and a pending prefix of each stream.
         `reach` chooses the prefixes, first the prefix of the line being written. Without `reach` the generator draws them;
         without a generator nothing pending survives.
         """
@@ -131,12 +132,16 @@ class CrashMedia(FunctionalMedia):
         return survivor_media
 
     def hold(self) -> None:
-        """Keep all further writes pending until `tear`, even after a fence or under a model that is durable at once."""
+        """Keep all further writes pending until `tear`.
+
+        A fence, or a model that is durable at once, changes nothing.
+        """
         self._holds_writes = True
 
     def tear(self, share: float, rng: np.random.Generator) -> None:
-        """Keep the first `share` of the pending flushed lines and random words of the next line; lose the rest.
+        """Keep the first `share` of pending flushed lines, and lose the rest.
 
+        Random words of the next line survive too.
         The persistence model says which words these can be; a prefix of the words by default.
         """
         queue = self.draining + (self._unflushed() if self.domain.at_once else [])
@@ -151,7 +156,10 @@ class CrashMedia(FunctionalMedia):
         self.draining.clear()
 
     def drain(self) -> None:
-        """Make all fenced writes durable for good, also those in the device's buffer, as after a long time."""
+        """Make all fenced writes durable, as after a long time.
+
+        Those in the device's buffer become durable too.
+        """
         buffered, self._buffered = self._buffered, []
         for write in buffered:
             self._persist(write)

@@ -25,7 +25,10 @@ Spans = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Space for one log record: a header line at the address `header`, which is its flag, and `capacity` payload bytes."""
+    """Space for one log record: a header line, and `capacity` payload bytes.
+
+    The header, at the address `header`, is the record's flag.
+    """
 
     header: int
     capacity: int
@@ -159,7 +162,10 @@ class MediumLayout:
 
     @cached_property
     def size_word(self) -> int:
-        """The superblock's word on row sizes: the only size, or a digest of different sizes, too large to be a size."""
+        """The superblock's word on row sizes: the only size, or a digest.
+
+        The digest of different sizes is too large to be a size.
+        """
         if not isinstance(self.row_bytes, tuple):
             return self.row_bytes
         words = np.array([*self.row_bytes, (self.max_log_bytes, 0)], "<u8").tobytes()
@@ -171,13 +177,16 @@ class MediumLayout:
         return span.base + row * span.stride
 
     def value_slice(self, row: int) -> slice:
-        """Return the slice of a row's values among the values of all rows, row after row."""
+        """Return the slice of a row's values among the values of all rows."""
         span = self._span(row)
         start = span.offset + (row - span.first_row) * span.row_bytes
         return slice(start, start + span.row_bytes)
 
     def places(self, rows: Ints) -> tuple[Ints, Ints | int]:
-        """Return the addresses of rows, (rows,), and the stored bytes of each: a number if all sizes are equal."""
+        """Return the addresses of rows, (rows,), and the stored bytes of each.
+
+        The bytes are one number if all sizes are equal.
+        """
         if len(self.spans) == 1:
             return self.spans[0].base + rows * self.spans[0].stride, self.spans[0].stored_bytes
         _, nbytes, stride, base = self._columns[:, self._numbers(rows)]
@@ -194,8 +203,9 @@ class MediumLayout:
         return [values[span.offset : end].reshape(span.num_rows, span.row_bytes) for span, end in spans]
 
     def runs(self, rows: Ints, values: Bytes, with_checksums: bool = False) -> Iterator[tuple[RowSpan, Ints, Bytes]]:
-        """Yield runs of `rows` in one span: the span, the row numbers, and the values, (rows, bytes of each).
+        """Yield runs of `rows` in one span.
 
+        Each is the span, the row numbers, and the values, (rows, bytes of each).
         The flat `values` are those of all `rows`, row after row; `with_checksums` says if each has its checksum.
         """
         if len(self.spans) == 1:
@@ -241,7 +251,10 @@ class MediumLayout:
 def layout_for(
     num_rows: int, row_bytes: int | Spans, mlp_bytes: int, batches: Sequence[Ints], row_checksums: bool = False
 ) -> MediumLayout:
-    """Return the layout whose row-log slots just hold the largest of these batches, given by their row numbers."""
+    """Return the layout whose row-log slots just hold the largest batch.
+
+    Batches are given by their row numbers.
+    """
     place = MediumLayout(num_rows, row_bytes, mlp_bytes, max([1, *map(len, batches)]), row_checksums)
     return replace(place, max_log_bytes=max(map(place.log_bytes, batches), default=0)) if place.has_mixed_sizes else place
 

@@ -31,7 +31,10 @@ class LogOrder:
     batches_ahead: int
 
     def log_rows(self, media: Media, layout: MediumLayout, batch: int, rows: Ints, values: NDArray[Any]) -> PendingRecord:
-        """Log the rows that the batch changes, with their values at its start (undo) or after it (redo)."""
+        """Log the rows that the batch changes, with old or new values.
+
+        Undo logs the values at the batch's start, redo those after it.
+        """
         return protocol.log_rows(media, layout, self.kind, batch + self.batches_ahead, rows, values)
 
     def commit(self, media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None, stamp: Stamp) -> None:

@@ -1,5 +1,6 @@
-"""The medium, the interface between the log protocol and its bytes: six operations, 64 B lines, 8 B words.
+"""The medium: the interface between the log protocol and its bytes.
 
+It has six operations, 64 B lines and 8 B words.
 The protocol uses `Media` alone, so the same code is timed and explored for crash states.
 """
 
@@ -70,7 +71,10 @@ def store_and_flush(media: Media, address: int, content: Bytes) -> None:
 
 
 def flat_bytes(content: bytes | NDArray[Any]) -> Bytes:
-    """Return bytes or an array as one flat array of bytes, without a copy if the array is contiguous."""
+    """Return bytes or an array as a flat byte array.
+
+    A contiguous array is not copied.
+    """
     if isinstance(content, bytes):
         return np.frombuffer(content, np.uint8)
     return np.ascontiguousarray(content).reshape(-1).view(np.uint8)

@@ -46,7 +46,10 @@ class PersistenceModel:
 
 
 def by_line(address: int, device: bool, controller: int) -> int:
-    """Return the stream of a word: its line for host writes, -1, -2, ... by controller for near-data writes."""
+    """Return the stream of a word, by line or by controller.
+
+    Host writes have their line, near-data writes -1, -2, ... by controller.
+    """
     return -1 - controller if device else address // LINE
 
 
@@ -83,24 +86,29 @@ BUFFER = 16 * 1024
 MODELS: Mapping[str, PersistenceModel] = {
     # The memory controller's queue is safe, caches are not.
     "adr": PersistenceModel(
-        "ADR", "Flushed and fenced lines are durable; of others each keeps any prefix of its words.", by_line
+        "ADR", "Flushed and fenced lines are durable; each other line keeps any prefix of its words.", by_line
     ),
     # Caches are flushed by stored energy; a store is torn at one word at most.
-    "eadr": PersistenceModel("eADR", "Every store is durable at once, in program order.", in_order, at_once=True),
+    "eadr": PersistenceModel("eADR", "Every store is durable at once, in the order of the program.", in_order, at_once=True),
     # Every write, the host's too, passes the device's controllers.
     "device-fifo": PersistenceModel(
-        "Controller queues", "Writes are durable first in, first out per memory controller.", by_controller
+        "Controller queues",
+        "Writes become durable in their order at each memory controller (first in, first out).",
+        by_controller,
     ),
     # No order at all between fences: the weakest that a fence allows.
-    "weak-word": PersistenceModel("Weak words", "Any subset of pending words may be durable.", by_word),
+    "weak-word": PersistenceModel("Weak words", "Any subset of the pending words may be durable; no order holds.", by_word),
     # CXL's flush: host caches and device buffers reach the medium before power is gone.
     "gpf-ok": PersistenceModel(
-        "Global Persistent Flush", "Caches and buffers are flushed in time: program order.", in_order, at_once=True
+        "Global Persistent Flush",
+        "Caches and buffers are flushed in time, so all stores are durable in the order of the program.",
+        in_order,
+        at_once=True,
     ),
     # CXL's flush, or ADR itself, fails: the device counts such a shutdown as dirty, and nothing else reports it.
     "gpf-fail": PersistenceModel(
         "Global Persistent Flush fails",
-        "Of the newest 16 KiB also fenced lines may be lost; only the dirty-shutdown counter tells.",
+        "The newest 16 KiB may be lost, fenced lines too; only the dirty-shutdown counter shows it.",
         each_line,
         buffered_lines=BUFFER // LINE,
         announced=True,
@@ -108,7 +116,7 @@ MODELS: Mapping[str, PersistenceModel] = {
     # The control experiment: fences promise nothing and no counter reports it, so every protocol must fail here.
     "volatile": PersistenceModel(
         "Volatile (control)",
-        "Nothing that was written is safe, and nothing tells.",
+        "Writes are never safe, and no counter shows a loss.",
         each_line,
         buffered_lines=inf,
         safe=False,

@@ -1,4 +1,4 @@
-"""The log protocol, the operations of both logs: log rows, log the MLP, commit, release, rewrite rows.
+"""The log protocol: log rows, log the MLP, commit, release, rewrite rows.
 
 No operation waits longer than necessary: payloads share the fence at the start of `commit`, and rewritten rows are durable by
 the fence of the next commit, before the records that could restore them are released.
@@ -60,7 +60,10 @@ def format_media(
 
 
 def write_superblock(media: Media, layout: MediumLayout, mlp: bytes | NDArray[Any], position: Position, table: int) -> None:
-    """Write the superblock and a first checkpoint of the table on the medium, whose digest is `table`."""
+    """Write the superblock and the table's first checkpoint on the medium.
+
+    `table` is the table's digest.
+    """
     store_and_flush(media, 0, flat_bytes(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout)) + media.load(HEALTH, WORD)))
     checkpoint(media, layout, flat_bytes(mlp), position, table)
 
@@ -109,10 +112,13 @@ def log_mlp(
 
 
 def commit(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None, stamp: Stamp) -> None:
-    """Set the flags of a row log and of an MLP log, if one is complete: first the data, then the flags."""
+    """Set the flags of a row log, and of a complete MLP log.
+
+    First the data, then the flags.
+    """
     if mlp and mlp.nbytes != layout.mlp_bytes:
         raise CannotRun(
-            f"The MLP log of batch {mlp.batch} holds {mlp.nbytes} of {layout.mlp_bytes} bytes; finish it before it is committed."
+            f"The MLP log of batch {mlp.batch} holds {mlp.nbytes} of {layout.mlp_bytes} bytes; finish it before the commit."
         )
     media.fence()
     for pending in (rows, mlp):
@@ -122,8 +128,9 @@ def commit(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: Pending
 
 
 def release(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None) -> None:
-    """Delete the checkpoint before a committed one, durably, so that no row changes while both exist.
+    """Delete the checkpoint before a committed one, durably.
 
+    So no row changes while both exist.
     Otherwise, after a later damage to the newer record, recovery would use the older one.
     """
     clear(media, records.superseded_slots(media, layout.row_slots, rows))
@@ -158,7 +165,10 @@ def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[A
 
 
 def read_table(media: Media, layout: MediumLayout) -> Bytes:
-    """Return the table as bytes, (num_rows, row_bytes), or flat, row after row, if rows differ in size."""
+    """Return the table as bytes, (num_rows, row_bytes).
+
+    The array is flat, row after row, if rows differ in size.
+    """
     return without_checksums(layout, _stored_table(media, layout))
 
 
@@ -172,7 +182,10 @@ def without_checksums(layout: MediumLayout, parts: Iterable[tuple[RowSpan, Bytes
 
 
 def damaged(span: RowSpan, stored_rows: Bytes) -> Ints:
-    """Return the numbers of rows with a wrong checksum in a whole span of stored rows, (rows, stored_bytes)."""
+    """Return the numbers of a span's rows with a wrong checksum.
+
+    The stored rows are a whole span, (rows, stored_bytes).
+    """
     stored_checksums = np.ascontiguousarray(stored_rows[:, span.row_bytes :]).view("<u8")[:, 0]
     return span.first_row + np.flatnonzero(
         stored_checksums != checksums.row_digests(span, span.rows, stored_rows[:, : span.row_bytes])
@@ -188,10 +201,10 @@ def verify(media: Media, layout: MediumLayout, table: int) -> None:
             f"{len(damaged_rows)} of {layout.num_rows} embedding rows fail their checksum, the first is row {damaged_rows[0]}"
         )
     elif checksums.table_digest(layout, without_checksums(layout, parts)) != table:
-        finding = "The embedding table is not the one that the newest log speaks of: rows are stale, torn or damaged"
+        finding = "The embedding table does not match the newest log: rows are stale, torn or damaged"
     else:
         return
-    raise CannotRun(f"{finding}; restore a full checkpoint or start again at batch 0.")
+    raise CannotRun(f"{finding}; restore a full checkpoint, or start again at batch 0.")
 
 
 def is_dirty(media: Media) -> bool:

@@ -1,5 +1,6 @@
-"""A log record: a payload, made durable first, and one header line with the record's kind and checksum.
+"""A log record: a durable payload, then a header line.
 
+The header has the record's kind and checksum.
 The header is the record's flag. Its last word is a checksum over payload and header, so that neither a torn header, nor a torn
 or stale payload, nor a region of zeros is ever taken for a record.
 """
@@ -46,7 +47,7 @@ KINDS = frozenset(int(kind) for kind in RecordKind)
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The position of training in a flag: the reader's position, two seed words, and the table's digest."""
+    """The position of training in a flag: reader, seed words, and table digest."""
 
     reader: int
     seed: tuple[int, int]
@@ -90,7 +91,8 @@ def claim_slot(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int
         if is_free(media, slot):
             return PendingRecord(slot, kind, batch, 0, new_digest())
     raise CannotRun(
-        f"The {kind.name.lower()} record of batch {batch} finds all {len(slots)} log slots in use; release the older ones first."
+        f"The {kind.name.lower()} record of batch {batch} has no free log slot: all {len(slots)} are in use; release older "
+        "records first."
     )
 
 
@@ -134,7 +136,10 @@ def clear_flag(media: Media, slot: Slot) -> None:
 
 
 def superseded_slots(media: Media, slots: Sequence[Slot], successor: PendingRecord) -> list[Slot]:
-    """Return the slots in use whose record is of the same or an older batch than `successor`, except its slot."""
+    """Return the used slots with a record no newer than `successor`.
+
+    The record is of the same or an older batch; the successor's own slot is left out.
+    """
     return [
         slot for slot in slots if slot != successor.slot and not is_free(media, slot) and _batch(media, slot) <= successor.batch
     ]
@@ -180,7 +185,10 @@ def intact_bytes(media: Media, address: int, nbytes: int) -> bytes | None:
 
 
 def new_digest() -> hashlib.blake2b:
-    """Return an empty 64-bit BLAKE2b digest: one word wide and, unlike a CRC, not linear in torn words."""
+    """Return an empty 64-bit BLAKE2b digest.
+
+    It is one word wide and, unlike a CRC, not linear in torn words.
+    """
     return hashlib.blake2b(digest_size=CHECKSUM.size)
 
 

@@ -1,4 +1,6 @@
-"""Recovery: find the newest batch that can be restored, repair the table, and make that state a checkpoint again.
+"""Recovery: restore the newest possible batch, and make it a checkpoint.
+
+The table is repaired in between.
 
 Recovery may lose power anywhere and start over: repairs only write values that the log keeps, and the log is released only
 after the new checkpoint is durable.
@@ -90,25 +92,35 @@ def repair_state(
 
 
 def intact_records(slot_records: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:
-    """Return the intact records of some kinds, oldest first, a checkpoint after the log of the same batch."""
+    """Return the intact records of some kinds, oldest first.
+
+    A checkpoint comes after the log of the same batch.
+    """
     intact = [record for record in slot_records if record and record.kind in kinds]
     return tuple(sorted(intact, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
 
 
 def choose_checkpoint(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[Record, Record]:
-    """Return the newest row record with an MLP record of its batch, or of one at most `bound` batches older."""
+    """Return the newest row record with a matching MLP record.
+
+    The MLP is of the same batch, or at most `bound` batches older.
+    """
     for row in reversed(rows):
         for mlp in reversed(mlps):
             if 0 <= row.batch - mlp.batch <= bound:
                 return row, mlp
     raise CannotRun(
-        f"The persistent memory holds no complete checkpoint: intact are row logs of batches {_batches(rows)} and MLP logs "
-        f"of batches {_batches(mlps)}, which may be {bound} batches older; training has to start again at batch 0."
+        f"The persistent memory holds no complete checkpoint: row logs of batches {_batches(rows)} and MLP logs of batches "
+        f"{_batches(mlps)} are intact, and an MLP may be {bound} batches older than the rows; training has to start again at "
+        "batch 0."
     )
 
 
 def logs_to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Record]:
-    """Return the row logs to write home: undo from the newest back to `batch`, redo from the oldest up to `batch`."""
+    """Return the row logs to write home, to reach `batch`.
+
+    Undo goes from the newest back, redo from the oldest forward.
+    """
     if log == "undo":
         return [record for record in reversed(rows) if record.batch >= batch]
     return [record for record in rows if record.batch <= batch]
@@ -123,7 +135,10 @@ def repair(media: Media, layout: MediumLayout, logs: Sequence[Record]) -> None:
 
 
 def logged_rows(layout: MediumLayout, record: Record) -> tuple[Ints, Bytes]:
-    """Return row numbers and values of a row log: (rows, row_bytes), or flat, row after row, if rows differ in size."""
+    """Return row numbers and values of a row log.
+
+    Values are (rows, row_bytes), or flat, row after row, if rows differ in size.
+    """
     numbers = layout.logged_rows(record.payload)
     stored_values = np.frombuffer(record.payload, np.uint8, offset=numbers.size * ROW_ID)
     return numbers, protocol.without_checksums(
@@ -144,7 +159,7 @@ def report_losses(media: Media, layout: MediumLayout) -> None:
 
 
 def write_checkpoint(media: Media, layout: MediumLayout, rows: Record, mlp: Record) -> None:
-    """Make the repaired state a checkpoint, so that the slots of its logs can be reused."""
+    """Make the repaired state a checkpoint, and free the slots of its logs."""
     for slots, keep in ((layout.row_slots, rows.slot), (layout.mlp_slots, mlp.slot)):
         protocol.clear(media, [slot for slot in slots if slot != keep])
     media.fence()

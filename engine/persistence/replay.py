@@ -67,7 +67,7 @@ class StartState:
 
 
 class LogWriter:
-    """A writer that carries out events on a medium with the protocol's operations, from `start` on.
+    """A writer that replays events on a medium by the protocol, from `start`.
 
     The writer keeps the row logs by batch, the MLP log that waits for its flag, the last flagged MLP log, and the table's
     digests.

@@ -1,1 +1,1 @@
-"""Results: the report, the ledger, the table of metrics and the tables that come out of a run or an estimate."""
+"""Results of a run or an estimate: report, ledger, metrics and tables."""

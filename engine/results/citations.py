@@ -1,5 +1,6 @@
-"""Citations of a result as BibTeX: Emberpool, and the works behind the system, model, data, faults and constants.
+"""Citations of a result as BibTeX: Emberpool and the works behind it.
 
+These are the sources of system, model, data, faults and constants.
 A source that no entry of works.toml knows is cited by the arXiv number or the repository that it names; a source without
 either, such as a data sheet, stays beside the constant. The order is that of use.
 """
@@ -30,8 +31,9 @@ WorkFields = Mapping[str, str]
 
 
 def bibtex(scenario: Scenario, paper: str = "") -> str:
-    """Return the BibTeX entries for a scenario's results. Emberpool's entry, with the scenario's key, comes first.
+    """Return the BibTeX entries for a scenario's results.
 
+    Emberpool's entry, with the scenario's key, comes first.
     `paper` is a further source, whose published numbers stand beside the results.
 
     >>> from engine.scenario.presets import preset
@@ -50,7 +52,10 @@ def bibtex(scenario: Scenario, paper: str = "") -> str:
 
 
 def sources(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Yield each part of a scenario with its source: system, model, popularity, faults, then each constant."""
+    """Yield each part of a scenario with its source.
+
+    The parts are system, model, popularity, faults, then each constant.
+    """
     for source in load_variant("systems", scenario.system).cites:
         yield f"system {scenario.system}", source
     model = ENGINE_FOLDER / "scenario" / "models" / f"{scenario.model.name}.toml"

@@ -1,4 +1,7 @@
-"""The CSV table of results: a row per scenario, the same bytes for any worker and any order of computing."""
+"""The CSV table of results, a row per scenario.
+
+It has the same bytes for any worker and any order of computing.
+"""
 
 import os
 import stat
@@ -31,7 +34,10 @@ Header = tuple[dict[str, None], ...]
 
 
 class SectionText(NamedTuple):
-    """A section of the row written last: `section` is the section, `joined_cells` its cells' names and their joined texts."""
+    """A section of the row written last.
+
+    `section` is the section, `joined_cells` its cells' names and their joined texts.
+    """
 
     section: Mapping[str, Cell]
     values: Sequence[object]
@@ -40,8 +46,9 @@ class SectionText(NamedTuple):
 
 
 def csv_text(results: Iterable[Result], fidelity: Fidelity) -> str:
-    """Return results as CSV with LF ends: knobs by dotted path, results with their units, key, version, constants, outcome.
+    """Return results as CSV with LF ends.
 
+    Columns are knobs by dotted path, results with their units, key, version, constants, outcome.
     Rows keep the given order; result and constant columns come in the order in which they first appear. An empty
     cell is a result that does not apply, or a constant of a part that the row's machine does not use.
     Text that a spreadsheet would take for a formula gets a leading '.
@@ -50,14 +57,17 @@ def csv_text(results: Iterable[Result], fidelity: Fidelity) -> str:
 
 
 def csv_of(rows: Iterable[Row]) -> str:
-    """Return rows of the table as CSV. Rows are read one by one and wait as text, as the last one completes the header."""
+    """Return rows of the table as CSV.
+
+    Rows are read one by one and wait as text, because the last one completes the header.
+    """
     waiting = [*_texts(rows)]
     shapes = groupby(tuple([names for names, _ in sections]) for sections in waiting)
     return "".join(_lines(header_of_rows(shape for shape, _ in shapes), waiting))
 
 
 def csv_lines(columns: Header, rows: Iterable[Row]) -> Iterator[str]:
-    """Yield the table as CSV, line by line, so that a long one need not be held."""
+    """Yield the table as CSV, line by line, to save memory."""
     return _lines(columns, _texts(rows))
 
 
@@ -110,7 +120,10 @@ def _in_columns(waits: SectionCells, columns: tuple[str, ...]) -> str:
 
 
 def result_row(result: Result, fidelity: Fidelity, answers: Mapping[str, Cell] | None = None) -> Row:
-    """Return a result as a row of the table; `answers` are a sweep's cells, such as the result's rank among the others."""
+    """Return a result as a row of the table.
+
+    `answers` are a sweep's cells, such as the result's rank among the others.
+    """
     groups = group_texts(result.scenario)
     address = {"scenario key": key_of(groups, fidelity), "model version": version.MODEL, "arithmetic": result.arithmetic}
     other_sections = answers or {}, address, constants_in_use(result.scenario), {"outcome": result.outcome}
@@ -118,13 +131,19 @@ def result_row(result: Result, fidelity: Fidelity, answers: Mapping[str, Cell] |
 
 
 def refused_row(knobs: Mapping[str, str], sentence: str) -> Row:
-    """Return the row of a point that no scenario can have: its knobs and the refusal, without numbers and key."""
+    """Return the row of an impossible point: its knobs and the refusal.
+
+    It has no numbers and no key.
+    """
     groups = ({path: text for path, text in knobs.items() if path.rpartition(".")[0] == group} for group in ("", *GROUPS))
     return *groups, {}, {}, {"model version": version.MODEL}, {}, {"outcome": sentence}
 
 
 def header_of_rows(rows: Iterable[Row | Shape]) -> Header:
-    """Return every section's columns in the order in which they first appear; rows are read one by one."""
+    """Return every section's columns in the order in which they first appear.
+
+    Rows are read one by one.
+    """
     section_columns: Header = tuple({} for _ in range(SECTIONS))
     for row in rows:
         for columns, section in zip(section_columns, row, strict=True):
@@ -133,7 +152,10 @@ def header_of_rows(rows: Iterable[Row | Shape]) -> Header:
 
 
 def constants_in_use(scenario: Scenario) -> dict[str, float]:
-    """Return the value of every constant in use, by its name with its unit, as in `pmem.read-rate [GB/s]`."""
+    """Return every constant in use, by name and unit.
+
+    Example: `pmem.read-rate [GB/s]`.
+    """
     constant_values: dict[str, float] = {}
     for device in powered_devices(scenario.system, scenario.machine).values():
         constant_values |= device.constant_values
@@ -154,7 +176,10 @@ def _unread_columns(system: str, host: str, software: str) -> tuple[str, ...]:
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Return rows as CSV with LF ends: numbers with every digit, None as an empty cell, text safe for spreadsheets."""
+    """Return rows as CSV with LF ends.
+
+    Numbers have every digit, None is an empty cell, and text is safe for spreadsheets.
+    """
     return "".join(map(_line, chain((header,), rows)))
 
 
@@ -183,7 +208,10 @@ def _is_number(text: str) -> bool:
 
 
 def write_atomically(path: Path, text: str | bytes | Iterable[str]) -> None:
-    """Write a file whole or not at all, durably; a pipe or a device is written as it is. Raises BadFile."""
+    """Write a file whole or not at all, durably.
+
+    A pipe or a device is written as it is. Raises BadFile.
+    """
     pieces = [text] if isinstance(text, str | bytes) else text
     try:
         path = path.resolve()
@@ -213,7 +241,10 @@ def _replace(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def check_can_write(path: Path) -> None:
-    """Refuse a file early that `write_atomically` would have to refuse after a long run; raises BadFile."""
+    """Refuse early a file that `write_atomically` would refuse after a long run.
+
+    Raises BadFile.
+    """
     folder = path.resolve().parent
     if path.is_dir():
         raise BadFile(f"{path} is a folder; name a file in it.")

@@ -1,4 +1,7 @@
-"""A run's result: metrics, tables, warnings, and the finding, which names the largest exposed part of a batch and a remedy."""
+"""A run's result: metrics, tables, warnings, and the finding.
+
+The finding names the largest exposed part of a batch, and a remedy.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -41,7 +44,10 @@ def run_result(
     notes: tuple[str, ...],
     lengths: tuple[float, ...] = (),
 ) -> Result:
-    """Return the result of a full run of the scenario before settling; `lengths` as in `warnings`."""
+    """Return the result of a full run of the scenario before settling.
+
+    `lengths` has the meaning that it has in `warnings`.
+    """
     all_notes = (*notes, *run_warnings(scenario, report.machine, report.batches, report.elapsed, run.completed, lengths))
     (result,) = report_results([scenario], report, run.outcome, [all_notes], [run.fault_free_timeline])
     curve = tables.thin_rows(list(learned.rows))
@@ -55,7 +61,10 @@ def report_results(
     scenario_notes: Iterable[tuple[str, ...]],
     lines: Iterable[TaskTimes | None],
 ) -> list[Result]:
-    """Return a result for each scenario of a report; a result has tables if there is a timeline to draw."""
+    """Return a result for each scenario of a report.
+
+    A result has tables if there is a timeline to draw.
+    """
     result_parts = zip(scenarios, metric_rows(report), scenario_notes, findings(report), strict=True)
     results = [
         Result(scenario, True, outcome, numbers, warnings=notes, finding=sentence)
@@ -83,7 +92,7 @@ def run_warnings(
     completed: bool = True,
     lengths: tuple[float, ...] = (),
 ) -> tuple[str, ...]:
-    """Return warnings about a full run: that the run is short, or that a fault never struck.
+    """Return warnings about a full run: too short, or a fault never struck.
 
     `lengths` are the mean lookups a sample of each table in the data file; () without one.
     """
@@ -107,14 +116,19 @@ def _inexact(machine: Machine) -> tuple[str, ...]:
     if not narrow_precisions or not machine.log_policy.relaxed_lookup:
         return ()
     return (
-        f"Relaxed lookup with {' and '.join(narrow_precisions)} rows is not exact: a row's rounded change is added to pooled "
-        "vectors in fp32, so they agree with a strict lookup to fp32's rounding, not to the bit; "
-        "policy.relaxed_lookup=off is exact.",
+        (
+            f"Relaxed lookup with {' and '.join(narrow_precisions)} rows is not exact: the rounded change of a row is added to "
+            "pooled vectors in fp32, so the result equals that of a strict lookup only up to fp32's rounding; "
+            "policy.relaxed_lookup=off is exact."
+        ),
     )
 
 
 def unscheduled_result(not_scheduled: NotScheduled) -> Result:
-    """Return the result of a scenario without a schedule; a scenario that is refused has no numbers at all."""
+    """Return the result of a scenario without a schedule.
+
+    A refused scenario has no numbers.
+    """
     if not_scheduled.error and not isinstance(not_scheduled.error, CannotRun):
         return Result(not_scheduled.scenario, ran=False, outcome=str(not_scheduled.error), results={})
     return infeasible_result(
@@ -123,7 +137,10 @@ def unscheduled_result(not_scheduled: NotScheduled) -> Result:
 
 
 def infeasible_result(scenario: Scenario, problems: tuple[str, ...]) -> Result:
-    """Return the result of a scenario that does not fit: the first problem is the outcome, the rest and cautions are warnings."""
+    """Return the result of a scenario that does not fit its machine.
+
+    The first problem is the outcome; the rest and cautions are warnings.
+    """
     no_numbers: dict[str, float | None] = {metric.name: None for metric in all_metrics()}
     return Result(
         scenario=scenario, ran=False, outcome=problems[0], results=no_numbers, warnings=(*problems[1:], *sequence_notes(scenario))
@@ -133,7 +150,7 @@ def infeasible_result(scenario: Scenario, problems: tuple[str, ...]) -> Result:
 def _short_run_note(batches: int) -> tuple[str, ...]:
     if batches >= SHORT_RUN:
         return ()
-    return (f"run.batches={batches} is too short for a steady state; step time is the mean from the start.",)
+    return (f"run.batches={batches} is too short for a steady state; step time is the mean over all batches.",)
 
 
 def _missed(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
@@ -142,12 +159,15 @@ def _missed(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
         path: [instant for instant in instants if instant >= elapsed]
         for path, instants in zip(INSTANT_KNOBS, fault_instants(scenario), strict=True)
     }
-    clause = f"is after the end of the run at {figure(elapsed, 's')}; it never struck."
+    clause = f"is after the end of the run at {figure(elapsed, 's')}, so the fault never struck."
     return tuple(f"{path}={min(instants):g} {clause}" for path, instants in late_instants.items() if instants)
 
 
 def rounded_up_note(scenario: Scenario, machine: Machine) -> tuple[str, ...]:
-    """Return the sentence that a PMEM capacity was rounded up to whole modules; () where it was not."""
+    """Return the sentence that a PMEM capacity was rounded up to whole modules.
+
+    Return () where it was not.
+    """
     asked_gigabytes, settled = scenario.machine.pmem_capacity_GB, machine.scenario.machine
     if asked_gigabytes is None or asked_gigabytes == settled.pmem_capacity_GB or "pmem" not in machine.devices:
         return ()
@@ -158,7 +178,9 @@ def rounded_up_note(scenario: Scenario, machine: Machine) -> tuple[str, ...]:
 
 
 def too_late_notes(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
-    """Return a sentence for each list of instants that an estimate of these seconds shows to be after the run's end.
+    """Return sentences on faults that are timed after the run's end.
+
+    An estimate gives the run's length in seconds.
 
     The end is taken late: an estimate can be short, and the time of a stop beside its outage is known as a maximum only.
     """
@@ -196,15 +218,21 @@ def _first_strikes(scenario: Scenario) -> tuple[Strike | None, ...]:
 
 
 def passes_note(scenario: Scenario) -> tuple[str, ...]:
-    """Return the sentence that a number of passes has no effect without a data file; () where it has one."""
+    """Return the sentence that passes have no effect without a data file.
+
+    Return () where there is a data file.
+    """
     if scenario.run.passes is None or scenario.data.digest:
         return ()
     run = scenario.run
-    return (f"run.passes={run.passes} counts passes over a data file; without one, run.batches={run.batches} counts.",)
+    return (f"run.passes={run.passes} needs a data file; without one, run.batches={run.batches} sets the length.",)
 
 
 def findings(report: Report) -> Iterator[str]:
-    """Yield two sentences for each machine: the largest exposed part of a step, and the busy share of the CXL link, if any."""
+    """Yield findings for each machine: the largest exposed part and the CXL link.
+
+    The link's sentence is on its busy share, if there is a link.
+    """
     cells, points = report.steady.cells, len(report.machines)
     exposed, step, link = (
         np.reshape(column, (-1, points))

@@ -1,5 +1,6 @@
-"""The ledger of a run: every second and joule entered once, as useful work or under another account.
+"""The ledger of a run: each second and joule in one account.
 
+Useful work is one of the accounts.
 A batch that survives to the end counts as useful work and checkpoint up to its cost without a fault. Time beyond that is
 stalled, because a device was slow or a pipeline had to fill again. A batch's second execution is replay. Work that no later
 batch builds on is lost.
@@ -36,7 +37,7 @@ class RunLedger(InColumns):
 
 
 def undisturbed_ledger(elapsed: Number, checkpoint: Number, joules: Number, checkpoint_joules: Number) -> RunLedger:
-    """Return the ledger of runs without a fault, from their totals and the checkpoints' share of them."""
+    """Return the ledger of fault-free runs, from totals and checkpoint shares."""
     zeros = dict.fromkeys(ACCOUNTS, 0.0)
     seconds = {"useful": elapsed - checkpoint, "checkpoint": checkpoint}
     return RunLedger(zeros | seconds, zeros | {"useful": joules - checkpoint_joules, "checkpoint": checkpoint_joules})

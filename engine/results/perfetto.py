@@ -1,4 +1,7 @@
-"""The Perfetto trace: a run's timeline as Chrome trace JSON, which chrome://tracing opens too, one lane per device."""
+"""The Perfetto trace: a run's timeline as Chrome trace JSON.
+
+chrome://tracing opens it too; each device is a lane.
+"""
 
 import json
 

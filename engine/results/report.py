@@ -1,4 +1,7 @@
-"""The report, from which metrics are computed: the accounts of a run or of an estimate, in SI units."""
+"""The report: the accounts of a run or estimate, in SI units.
+
+Metrics are computed from it.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -99,7 +102,10 @@ def run_report(run: Run, amounts: Traffic, scores: Scores) -> Report:
 def undisturbed_report(
     points: Sequence[DesignPoint], observed: Observations, whole_run: UncutRuns, batches: Ints | int
 ) -> Report:
-    """Return the report of `batches` without a fault: as they were counted, or as an estimate scales them."""
+    """Return the report of `batches` batches without a fault.
+
+    They are as counted, or as an estimate scales them.
+    """
     watts = sum(observed.idle_watts)
     all_joules, logs = (
         watts * whole_run.elapsed + sum(whole_run.work.joules),

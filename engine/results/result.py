@@ -1,4 +1,4 @@
-"""A result: tables with units in their column names, and the sentence of how the run ended."""
+"""A result: tables with units, and a sentence on how the run ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from ..sweep import link_parts, links
 
 OUTWARD_NAMES = {"ledger": "books"}  # names in JSON and in stores, where they differ from ours
 ENERGY_NOTES = {
-    "device": "Energy is counted at the devices, without supplies and cooling.",
-    "node": "Energy is counted at the nodes' plugs, with fans and supplies.",
-    "room": "Energy is counted in the room, with fans, supplies and cooling.",
+    "device": "Energy is counted at the devices, without power supplies and cooling.",
+    "node": "Energy is counted at the plugs of the nodes, with fans and power supplies.",
+    "room": "Energy is counted in the room, with fans, power supplies and cooling.",
 }
 
 
@@ -85,7 +85,10 @@ class Result:
 
 
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
-    """Return the result of an object of `as_json`; a given `scenario` saves reading the scenario again."""
+    """Return the result of an object of `as_json`.
+
+    A given `scenario` saves reading the scenario again.
+    """
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")
     if scenario is None and "&part=" in content.get("link", ""):

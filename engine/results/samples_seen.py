@@ -1,4 +1,4 @@
-"""The number of samples that a run's model has learned from, beside that of a real run."""
+"""The samples that a run's model has learned from, beside a real run's."""
 
 from ..core.figures import count, figure
 from ..workload.popularity import SAMPLES
@@ -7,16 +7,22 @@ from .result import Result
 
 # MLPerf Training's DLRM on the 1TB logs: AUC evaluated after 5 and after 20 % of the samples.
 REPORTED_AUC = {"terabyte": ((210e6, 0.777), (839e6, 0.792))}
-HELD_OUT_ERROR = "± is one standard error of an AUC, by the number of held-out samples alone; seeds and training add to it."
+HELD_OUT_ERROR = "± is one standard error of an AUC, due to the number of held-out samples alone; seeds and training add to it."
 
 
 def trained_samples(result: Result) -> int:
-    """Return the number of samples that the final weights have learned from: surviving batches times the batch size."""
+    """Return the samples that the final weights have learned from.
+
+    They are the surviving batches times the batch size.
+    """
     return (result.training[-1]["Batch"] + 1) * result.scenario.data.batch_size if result.training else 0
 
 
 def samples_note(result: Result) -> str:
-    """Return a sentence: the samples of a run, and of the data set that it imitates; "" where no AUC is known."""
+    """Return a sentence on a run's samples and those of its data set.
+
+    Return "" where no AUC is known.
+    """
     if result.results.get("AUC") is None or not (samples := trained_samples(result)):
         return ""
     data_knobs = result.scenario.data

@@ -1,4 +1,4 @@
-"""The tables of a result: devices, training curve, events and a stretch of the timeline, ready to show."""
+"""The tables of a result: devices, training curve, events, part of the timeline."""
 
 from collections.abc import Iterable
 from math import isnan
@@ -29,7 +29,10 @@ PASSING_KINDS = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"
 
 
 def device_rows(report: Report) -> tuple[Row, ...]:
-    """Return busy share and energy of each device over the whole run; losses of the wall are counted with each device."""
+    """Return busy share and energy of each device over the whole run.
+
+    Losses of the wall are counted with each device.
+    """
     return tuple(
         {
             "Device": name,
@@ -45,7 +48,10 @@ def device_rows(report: Report) -> tuple[Row, ...]:
 
 
 def timeline_rows(line: TaskTimes) -> tuple[Row, ...]:
-    """Return the tasks of a few steady-state batches, times in ms from the end of the batch before them."""
+    """Return the tasks of a few steady-state batches, with times in ms.
+
+    Times count from the end of the batch before them.
+    """
     ends = line.batch_ends
     first_batch = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
     low = float(ends[first_batch - 1]) if first_batch else 0.0

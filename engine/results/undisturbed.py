@@ -34,8 +34,9 @@ def planned_batches(
 def undisturbed_results(
     points: Sequence[DesignPoint], observed: Observations, notes: tuple[str, ...] = (), lengths: tuple[float, ...] = ()
 ) -> Iterator[Result | None]:
-    """Yield the results of runs, with tables if their timelines were observed; None for a run that a fault strikes.
+    """Yield the results of runs, with tables if their timelines were observed.
 
+    A run that a fault strikes yields None.
     `lengths` are the mean lookups a sample of each table in the points' data file.
     """
     if observed.uncut_runs is None:

@@ -1,4 +1,4 @@
-"""Crash recovery: a segment's cut played through the log protocol, damaged as the fault did, and the state that is restored.
+"""Crash recovery: play a segment's cut through the log protocol, and restore the state.
 
 A media error poisons a line of the medium, and a silent corruption flips a bit; both lie at the same place at any size of the
 table.
@@ -82,7 +82,7 @@ def recovered_state(
         raise ValueError("a system without a log has nothing to recover from.")
     if any("media" in strike.kind.destroys for strike in outage.strikes):
         raise CannotRun(
-            f"the memory that holds tables and logs of {m.system.title} is lost and nothing else holds a copy; start again at "
+            f"the memory that holds tables and logs of {m.system.title} is lost, and there is no other copy; start again at "
             "batch 0, or protect the run with a copy in another node's memory."
         )
     size = m.scenario.data.batch_size
@@ -141,8 +141,9 @@ def _interrupted(
 
 
 def recovered_batches(m: Machine, segment: Segment, outage: Outage) -> tuple[int, int]:
-    """Return (embedding batch, MLP batch) of the recovery without training: the same protocol on a few rows.
+    """Return (embedding batch, MLP batch) of a recovery without training.
 
+    The same protocol runs on a few rows.
     One logged row and one other row give the same result as all rows, and rows of unlike sizes the same as rows of their mean
     size. The number of rows matters only if fenced writes are lost.
     """
@@ -163,7 +164,7 @@ def recovered_batches(m: Machine, segment: Segment, outage: Outage) -> tuple[int
 
 @dataclass(frozen=True)
 class Damage:
-    """The place of a lost line or a flipped bit, the same at any size of the table.
+    """The place of a lost line or flipped bit, at any table size.
 
     place: the region of the medium.
     slot_number: for a log's line, a number that selects the log slot.
@@ -247,7 +248,10 @@ def _flip(media: CrashMedia, address: int, bit: int) -> None:
 
 
 def with_flipped_bits(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -> Bytes:
-    """Return the table with these bits inverted: the table as written, if the bits have flipped."""
+    """Return the table with these bits inverted.
+
+    This is the table as written, if the bits have flipped.
+    """
     flipped_table = table.copy() if bits else table
     for row, byte, bit in bits:
         flipped_table.reshape(-1)[layout.value_slice(row)][byte] ^= np.uint8(bit)
@@ -257,7 +261,10 @@ def with_flipped_bits(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -
 def keep_flipped(
     media: CrashMedia, layout: MediumLayout, written_table: Bytes, flipped_table: Bytes, bits: Iterable[Bit]
 ) -> None:
-    """Give rows that were not written since the flip their flipped bits, without a change of the table's digest."""
+    """Give rows not written since the flip their flipped bits again.
+
+    The table's digest does not change.
+    """
     for row in {row for row, _, _ in bits}:
         values, address = layout.value_slice(row), layout.row(row)
         home = slice(address, address + values.stop - values.start)

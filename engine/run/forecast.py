@@ -1,4 +1,7 @@
-"""The forecast of a computation's time on a typical computer: for buttons, never part of a result."""
+"""Forecast of a computation's time on a typical computer, for buttons.
+
+It is never part of a result.
+"""
 
 from collections.abc import Sequence
 from operator import mul
@@ -27,14 +30,14 @@ def run_seconds(scenario: Scenario) -> float:
 
 
 def counting_seconds(scenario: Scenario) -> float:
-    """Return the seconds that a full run without its training is likely to take on one core."""
+    """Return a full run's likely seconds on one core, without its training."""
     samples = scenario.data.batch_size * scenario.run.batches
     lookups: int = sum(per_table(scenario.model, "pooling"))
     return POINT_SECONDS + scenario.run.batches * BATCH_SECONDS + samples * lookups / ROWS_PER_SECOND
 
 
 def training_seconds(scenario: Scenario) -> float:
-    """Return the seconds that the training of a full run is likely to take on one core."""
+    """Return the likely seconds of a full run's training on one core."""
     if not scenario.run.training:
         return 0.0
     samples = scenario.data.batch_size * scenario.run.batches
@@ -47,7 +50,10 @@ def training_seconds(scenario: Scenario) -> float:
 
 
 def sweep_seconds(scenarios: Sequence[Scenario], mode: Fidelity, cores: int = 1) -> float:
-    """Return the likely seconds of many points: each class is trained once, the longest training on its own core."""
+    """Return the likely seconds of many points.
+
+    Each class is trained once, the longest training on its own core.
+    """
     if mode == "estimate":
         return (len(scenarios) * ESTIMATE_SECONDS + _laws(scenarios) * LAW_SECONDS) / cores
     representatives = distinct_runs(scenarios)
@@ -57,7 +63,10 @@ def sweep_seconds(scenarios: Sequence[Scenario], mode: Fidelity, cores: int = 1)
 
 
 def distinct_runs(scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """Return the full runs that share no training and no counts: one run of each class, and all without a class."""
+    """Return full runs that share no training and no counts.
+
+    They are one run of each class, and all runs without a class.
+    """
     runs_by_class: dict[object, Scenario] = {}
     for number, s in enumerate(scenarios):
         counted_by = None if s.run.training else (s.system, s.model, s.data, s.policy, s.run)

@@ -1,4 +1,7 @@
-"""Functional training beside the simulated machine: model weights at batch n, and their roll-back on a crash."""
+"""Functional training beside the simulated machine, with roll-back on a crash.
+
+It has the model weights at batch n.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -133,7 +136,10 @@ def _flipped_bit(shape: Shape, blocks: Sequence[RowBlock], flip: Flip, seed: int
 
 
 def with_flipped_bit(shape: Shape, weights: Weights, corruption_place: str, flip: Flip, seed: int) -> Weights:
-    """Return a copy of the weights in which one random bit of the rows' vectors or of the MLPs is inverted."""
+    """Return a copy of the weights with one random bit inverted.
+
+    The bit is in the rows' vectors or the MLPs.
+    """
     if corruption_place != "table":
         mlp, rng = weights.mlp.copy(), random_generator(seed, f"bit of {flip.seconds!r}")
         word, index = int(rng.integers(mlp.size)), int(rng.integers(32))
@@ -192,7 +198,7 @@ def _by_block(shape: Shape, template: Sequence[RowBlock], table_bytes: Bytes) ->
 def crash_and_recover(
     learner: Learner, m: Machine, segment: Segment, outage: Outage, on_batch: OnBatch
 ) -> tuple[Learner, Resumption, TrainedStretch]:
-    """Train the batches that the segment had begun, let the fault strike at the cut, and recover.
+    """Train the segment's begun batches, let the fault strike, and recover.
 
     Returns the learner to resume with, the resumption, and the trained stretch.
     """

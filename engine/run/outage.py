@@ -1,4 +1,7 @@
-"""An outage, from a fault that stops the job to its resumption: detection, repair, restart, restore, further faults."""
+"""An outage, from a fault that stops the job to its resumption.
+
+It has detection, repair, restart, restore and further faults.
+"""
 
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise

@@ -1,4 +1,7 @@
-"""A run's progress: an immutable snapshot that can be stored and drawn, and the meter that takes it now and then."""
+"""A run's progress: an immutable snapshot, and the meter that takes it.
+
+The snapshot can be stored and drawn.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass

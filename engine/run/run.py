@@ -21,7 +21,10 @@ UNDISTURBED = "completed without a fault"
 
 @dataclass(frozen=True)
 class Resumption:
-    """The state after a recovery: embeddings and MLPs at the start of these batches, or a `fatal` sentence."""
+    """The state after a recovery, or a `fatal` sentence.
+
+    Embeddings and MLPs are those at the start of these batches.
+    """
 
     embedding_batch: int
     mlp_batch: int
@@ -147,6 +150,7 @@ def _gave_up(crashes: list[Crash]) -> str:
             "or shorten faults.detect_seconds, faults.repair_median_seconds and faults.restart_seconds."
         )
     return (
-        f"unrecoverable: after {_struck(strikes)} training no longer got past batch {last_crash.resumption.embedding_batch}; "
-        "make faults rarer, shorten the run, or choose a system that logs every batch."
+        f"unrecoverable: after {_struck(strikes)} training could no longer get past batch "
+        f"{last_crash.resumption.embedding_batch}; make faults rarer, shorten the run, or choose a system that logs every "
+        "batch."
     )

@@ -1,5 +1,6 @@
-"""A segment: training between two faults that stop the job, scheduled only as far as the run follows it, and its cut.
+"""A segment: training between two faults that stop the job, and its cut.
 
+It is scheduled only as far as the run follows it.
 The timeline up to an instant does not depend on later batches, so a segment is scheduled in windows that grow. A degradation
 slows the batches that begin during it; the segment goes on without a cut. A fault that stops the job cuts the timeline: persists
 have ended or are under way, and batches have begun.
@@ -70,8 +71,9 @@ def num_begun_before(timeline: Timeline, seconds: float) -> int:
 
 
 def batch_begins(timeline: Timeline) -> Floats:
-    """Return when each batch begins [s], (N,): the first start of a task that takes time.
+    """Return when each batch begins [s], (N,).
 
+    It is the first start of a task that takes time.
     Transfers do not count, nor does the host's training loop, which may run any number of batches ahead of the GPU.
     """
     is_preparation = np.array([task.stage in ("Transfer", "Other") for task in timeline.graph.tasks])

@@ -1,4 +1,6 @@
-"""A run and its training: trained with the run, or one training shared by all points of a functional class.
+"""A run and its training, alone or shared by a functional class.
+
+All points of a class share one training.
 
 A functional class is all that a training reads: model, data, run, the lookup's order and the products' precision, nothing else
 of a machine. A strict recovery from a loss of volatile state restores the weights of the run without a fault, to the bit; then
@@ -61,7 +63,10 @@ LONG_RUN_SECONDS = 3600.0  # simulated seconds; an early filter only: the run it
 
 @dataclass(frozen=True, slots=True)
 class FunctionalClass:
-    """All that a training reads: equal classes train the same weights, to the bit, on any machine."""
+    """The knobs and data that a training reads.
+
+    Equal classes train the same weights, to the bit, on any machine.
+    """
 
     model: Model
     data: DataKnobs
@@ -71,13 +76,19 @@ class FunctionalClass:
 
     @property
     def scenario(self) -> Scenario:
-        """A scenario with the knobs of the class and defaults elsewhere, so that a training reads nothing else."""
+        """A scenario with the class's knobs and defaults elsewhere.
+
+        So a training reads nothing else.
+        """
         machine = MachineKnobs(matrix_precision=self.matrix_precision)
         return Scenario(model=self.model, data=self.data, run=self.run, machine=machine)
 
     @property
     def name(self) -> str:
-        """The digest of the class, 32 hex digits: the same on every computer, different for each model version."""
+        """The digest of the class, 32 hex digits.
+
+        It is the same on every computer, different for each model version.
+        """
         return _name(self, version.MODEL)
 
 
@@ -99,7 +110,10 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
 
 
 def strikes_matter(scenario: Scenario, policy: LogPolicy) -> bool:
-    """Return whether faults can leave other weights than a run without them, or if the weights' bytes decide when."""
+    """Return whether faults can change the weights of a run.
+
+    This includes faults whose time depends on the weights' bytes.
+    """
     struck = () if scenario.faults == NO_FAULTS else active_faults(scenario)
     if not struck:
         return False
@@ -148,7 +162,10 @@ class TrainingShelf(Protocol):
 
 
 def trains_itself(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
-    """Return whether a run trains itself: training is on, and the shelf does not have the training."""
+    """Return whether a run trains by itself.
+
+    Training is on, and the shelf does not have it.
+    """
     training_class = functional_class(scenario) if shelf is not None else None
     return scenario.run.training and not (shelf is not None and training_class and shelf.get(training_class.name))
 
@@ -162,8 +179,9 @@ def run_and_learn(
     shelf: TrainingShelf | None,
     resume: StoppedRun | None = None,
 ) -> tuple[Run, TrainingOutcome]:
-    """Run all batches through their faults, and train with the run unless training is off or the `shelf` has it.
+    """Run all batches through their faults, and train with the run.
 
+    It does not train if training is off or the `shelf` has it.
     RunStopped carries a cancelled run; resumed with `resume`, the run ends with the bytes of an uninterrupted one.
     """
     training_class = functional_class(m.scenario) if shelf is not None else None

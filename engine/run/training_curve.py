@@ -1,4 +1,4 @@
-"""The training curve of a run, and the state of training that passes from segment to segment."""
+"""A run's training curve, and the state that passes between segments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,9 @@ class TrainingOutcome:
 
 @dataclass(frozen=True, eq=False)
 class StoppedRun:
-    """A run that was cancelled while it trained: all that it needs to end with the bytes of an uninterrupted run.
+    """A run that was cancelled while it trained, with all state to resume.
+
+    A resumed run ends with the bytes of an uninterrupted one.
 
     batch: the next batch to train.
     batches_done: the number of trained batches, batches that were run again included.
@@ -94,7 +96,10 @@ class TrainingState:
 
 
 def curve_row(n: int, end: float, loss: float, auc_with_error: tuple[float | None, float | None] | None) -> Row:
-    """Return a row of the training curve: batch, end [s], loss, and the AUC with its error if the model was evaluated."""
+    """Return a row of the training curve: batch, end [s], loss, AUC.
+
+    AUC and its error are there if the model was evaluated.
+    """
     area, error = auc_with_error or (None, None)
     return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": area, "AUC error": error}
 
@@ -102,7 +107,10 @@ def curve_row(n: int, end: float, loss: float, auc_with_error: tuple[float | Non
 def initial_state(
     m: Machine, batch_source: Source, batches: int, meter: Meter, resume: StoppedRun | None = None
 ) -> TrainingState:
-    """Return the state before the first batch, with an empty curve, or that of a cancelled run to `resume`."""
+    """Return the state before the first batch, or to `resume` from.
+
+    The curve is empty, or that of a cancelled run.
+    """
     learner = scaled_learner(m.scenario, batch_source, batches, meter, m.log_policy.relaxed_lookup)
     state = TrainingState(m, learner, meter, last_pass_batch(m.scenario, batch_source, batches))
     learner = resumed_learner(learner, resume, meter, is_shared=False)
@@ -112,7 +120,10 @@ def initial_state(
 
 
 def resumed_learner(learner: Learner, run: StoppedRun | None, meter: Meter, is_shared: bool) -> Learner:
-    """Return an untrained learner with the weights of a cancelled run, or unchanged if the run does not fit."""
+    """Return a learner with a cancelled run's weights, or unchanged.
+
+    It is unchanged if the run does not fit.
+    """
     if run is None or run.is_shared != is_shared or _sizes(run.stretch.weights) != _sizes(learner.weights):
         meter.resume((), 0)
         return learner
@@ -154,8 +165,9 @@ def last_pass_batch(scenario: Scenario, batch_source: Source, batches: int) -> i
 
 
 def train_segment(segment: Segment, outage: Outage | None, state: TrainingState) -> tuple[Resumption, TrainingState]:
-    """Train the batches that the segment had begun, and recover if a fault cut it: a `Resolve` of engine.run.
+    """Train the segment's begun batches, and recover after a fault.
 
+    It is a `Resolve` of engine.run.
     In a resumed run, the segments before the cancelled one are not trained again.
     """
     number = len(state.resumptions)
@@ -175,14 +187,17 @@ def train_segment(segment: Segment, outage: Outage | None, state: TrainingState)
 
 
 def training_outcome(state: TrainingState) -> TrainingOutcome:
-    """Return the scores of the model on held-out samples and on the last pass of training."""
+    """Return the model's scores on held-out samples and on the last pass."""
     shape, weights = state.learner.shape, state.learner.weights
     final = evaluate(shape, weights, localise(shape, weights, state.learner.held_out))
     return TrainingOutcome(state.rows, scores(final, state.predictions), scale_note(shape))
 
 
 def scores(final: Evaluation, predictions: Mapping[int, Prediction]) -> Scores:
-    """Return the scores of a model as evaluated, and of the predictions of the last pass, by batch."""
+    """Return the evaluated scores and those of the last pass.
+
+    Predictions of the last pass come by batch.
+    """
     last_predictions = [predictions[n] for n in sorted(predictions)]
     losses = [loss for loss, _, _ in last_predictions]
     labels, logits = (

@@ -36,10 +36,9 @@ class UpcomingFaults:
         self._switched += slows_device(strike)
         if len(self.passed_strikes) > MAX_PASSED or self._switched > MAX_SLOW_DOWNS:
             raise CannotRun(
-                f"Faults that do not stop the run, such as {strike.fault}, have "
-                f"struck {count(len(self.passed_strikes))} times by {figure(strike.seconds, 's')}, more than can be followed; "
-                "make faults rarer, or "
-                "shorten faults.detect_seconds and faults.restart_seconds."
+                f"{count(len(self.passed_strikes))} faults that do not stop the run, such as {strike.fault}, have happened by "
+                f"{figure(strike.seconds, 's')}, more than the limit; make faults rarer, or shorten faults.detect_seconds and "
+                "faults.restart_seconds."
             )
 
     def stops_job(self, strike: Strike) -> bool:
@@ -55,7 +54,10 @@ class UpcomingFaults:
         return sum(flips_bit(strike) for strike in self.passed_strikes)
 
     def stop_before(self, end: float) -> Strike | None:
-        """Take all strikes before `end` seconds up to one that stops the job, and return that one, or None."""
+        """Take all strikes before `end` seconds, up to one that stops the job.
+
+        Return that strike, or None.
+        """
         while (strike := self.next_strike) is not None and strike.seconds < end:
             self.take(strike)
             if self.stops_job(strike):

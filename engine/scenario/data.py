@@ -10,7 +10,9 @@ BY_TABLE = ("zipf_exponents", "zipf_shifts", "hottest_shares", "once_shares")
 
 def _number_per_table(label: str, summary: str, high: float) -> Any:
     """Declare a knob that has a number for each table."""
-    return knob((), label, f"{summary}, ';' between them; empty: the same for all.", low=0.0, high=high)
+    return knob(
+        (), label, f"{summary}; one number per table, separated by ';'; empty: the value for all tables.", low=0.0, high=high
+    )
 
 
 @dataclass(frozen=True)
@@ -20,56 +22,80 @@ class DataKnobs:
     __repr__ = brief_group
 
     digest: str = knob(
-        "", "Data file", "SHA-256 of a data file; empty for the generator. Opening a link asks for the file.", acts="full run"
+        "",
+        "Data file",
+        "SHA-256 of a data file; empty: samples come from the generator. A link with this knob asks for the file.",
+        acts="full run",
     )
     id_numbering: str = knob(
         "first-seen",
         "Ids of a file",
-        "How a column's ids become rows: numbered in the order first seen if all of them fit into its table, else hashed; "
-        "or always hashed. A mapping's `rows` comes before it.",
+        "How the ids of a file become rows of a table. auto: numbered in the order first seen if all ids of a column fit into "
+        "its table, else hashed; hashed: always hashed. An entry `rows` in the file's mapping takes precedence.",
         choices=("first-seen", "hashed"),
         acts="file",
     )
     popularity: str = knob(
         "kaggle",
         "Popularity",
-        "How lookups spread over rows: fitted to Criteo Kaggle or 1TB, to shares of Avazu's rows, or to Meta's reuse counts; "
-        "a plain Zipf, or uniform.",
+        "How lookups spread over the rows of a table: fitted to Criteo Kaggle or 1TB, to Avazu's shares of lookups by row, or "
+        "to Meta's reuse counts; a plain Zipf law, or uniform.",
         choices=("kaggle", "terabyte", "avazu", "meta", "zipf", "uniform"),
     )
-    zipf_exponent: float = knob(1.05, "Zipf exponent", "Skew of the plain Zipf popularity.", low=0.0, high=12.0)
-    zipf_exponents: tuple[float, ...] = _number_per_table("Exponents by table", "Skew of the plain Zipf in each table", 12.0)
-    zipf_shift: float = knob(
-        0.0, "Zipf shift", "Flattens the head of the plain Zipf: rank r weighs (r + shift)^-exponent.", low=0.0, high=1e9
+    zipf_exponent: float = knob(
+        1.05,
+        "Zipf exponent",
+        "Exponent of the plain Zipf popularity; a larger exponent sends more lookups to few rows.",
+        low=0.0,
+        high=12.0,
     )
-    zipf_shifts: tuple[float, ...] = _number_per_table("Shifts by table", "Shift of the plain Zipf in each table", 1e9)
+    zipf_exponents: tuple[float, ...] = _number_per_table(
+        "Exponents by table", "Exponent of the plain Zipf popularity of each table", 12.0
+    )
+    zipf_shift: float = knob(
+        0.0,
+        "Zipf shift",
+        "Shift of the plain Zipf popularity: the row of rank r has the weight (r + shift)^-exponent; a larger shift makes "
+        "the top rows more alike.",
+        low=0.0,
+        high=1e9,
+    )
+    zipf_shifts: tuple[float, ...] = _number_per_table("Shifts by table", "Shift of the plain Zipf popularity of each table", 1e9)
     hottest_shares: tuple[float, ...] = knob(
         (),
         "Hottest row",
-        "Share of a table's lookups that one row takes besides the plain Zipf; one number, or one per table.",
+        "Share of a table's lookups that go to one row, in addition to the plain Zipf popularity; one number, or one per table.",
         low=0.0,
         high=0.99,
     )
     once_share: float = knob(
-        0.0, "Ids seen once", "Share of lookups of ids that hardly return, besides the plain Zipf.", low=0.0, high=0.99
+        0.0,
+        "Ids seen once",
+        "Share of lookups whose id hardly ever returns, in addition to the plain Zipf popularity.",
+        low=0.0,
+        high=0.99,
     )
     once_shares: tuple[float, ...] = _number_per_table(
-        "Seen once by table", "Share of each table's lookups of ids that hardly return", 0.99
+        "Seen once by table", "Share of lookups in each table whose id hardly ever returns", 0.99
     )
     bag_length_cv: tuple[float, ...] = knob(
         (),
         "Bag length spread",
-        "Standard deviation of a sample's lookups in a table over their mean, the pooling factor; 0 or empty: all samples have "
-        "as many; 1 at a pooling factor of 1: as chance throws them. One number, or one per table.",
+        "Standard deviation of the bag length (lookups of one sample in a table) divided by its mean, the pooling factor. 0 or "
+        "empty: all bags are equally long; 1 with a pooling factor of 1: random lengths, as in a Poisson process. One number, "
+        "or one per table.",
         low=0.0,
         high=10.0,
         learned=True,
     )
-    locality: float = knob(0.0, "Locality", "Share of repeats that come soon after the row's last use.", low=0.0, high=0.9)
+    locality: float = knob(
+        0.0, "Locality", "Share of repeated lookups of a row that come soon after its last use.", low=0.0, high=0.9
+    )
     sample_correlation: float = knob(
         0.0,
         "Sample correlation",
-        "Share of samples that are equally rare in all five largest Criteo Kaggle fields, as real ones are; 0: independent.",
+        "Share of samples whose values are equally rare in all of the five largest Criteo Kaggle fields, as in real data; 0: "
+        "the fields are independent.",
         low=0.0,
         high=1.0,
         learned=True,
@@ -77,7 +103,7 @@ class DataKnobs:
     click_rate: float = knob(
         0.256,
         "Click rate",
-        "Share of generated samples that are clicks; Criteo Kaggle's by default.",
+        "Share of generated samples with a click; the default is that of Criteo Kaggle.",
         low=0.001,
         high=0.999,
         acts="training",
@@ -86,13 +112,20 @@ class DataKnobs:
     held_out_samples: int = knob(
         8192,
         "Held-out samples",
-        "Samples kept for AUC and loss (a file keeps its last tenth).",
+        "Samples kept out of training, on which AUC and loss are measured; a data file always keeps its last tenth.",
         unit="samples",
         low=20,
         high=10**7,
         acts="training",
     )
-    seed: int = knob(1, "Data seed", "Seeds data, teacher and initial weights.", low=0, high=2**31 - 1, acts="full run")
+    seed: int = knob(
+        1,
+        "Data seed",
+        "Seed of the generated data, of the labels' teacher model and of the initial weights.",
+        low=0,
+        high=2**31 - 1,
+        acts="full run",
+    )
 
 
 def by_table(data_knobs: DataKnobs, name: str, tables: int) -> tuple[float, ...]:

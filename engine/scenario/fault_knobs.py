@@ -15,13 +15,16 @@ MAX_TRACE_EVENTS = 2000
 
 def _instants(fault_title: str) -> Any:
     """Declare a knob with the instants of a fault."""
-    text = "Simulated instants, ';' between them."
+    text = "Simulated times of this fault in seconds from the start, separated by ';'."
     return knob((), f"{fault_title} at", text, unit="s", low=0, high=MAX_SECONDS, acts="full run")
 
 
 def _mtbf(fault_title: str, unit: str) -> Any:
     """Declare a knob with the mean time between two faults of one unit."""
-    text = f"Mean time between two, of one {unit}; auto: as faults.rates says, else never."
+    text = (
+        f"Mean time between two faults of this class on one {unit}; auto: the published rate of faults.rates, or never without "
+        "one."
+    )
     return knob(None, f"{fault_title} MTBF", text, unit="h", low=1e-9, high=1e9, acts="full run")
 
 
@@ -58,7 +61,8 @@ class Faults:
     media_error_where: str = knob(
         "anywhere",
         "Poisoned line",
-        "Which line of 64 B is lost: any, by size; one of the table, of rows that the log holds, or of a log.",
+        "Which 64 B line of persistent memory is lost: anywhere, each line equally likely; a line of the table, of rows that "
+        "are also in the log, of a row log, or of an MLP log.",
         choices=("anywhere", "table", "logged row", "row log", "mlp log"),
         acts="outages",
         needs="media-error",
@@ -68,7 +72,7 @@ class Faults:
     torn_write_bytes: int = knob(
         8,
         "Torn write granularity",
-        "What a write is never torn within: a word, a line, or a PMEM line; holds for every fault.",
+        "Bytes that a write never splits in any fault: 8 for a word, 64 for a cache line, 256 for a PMEM line.",
         unit="B",
         low=8,
         high=256,
@@ -80,7 +84,7 @@ class Faults:
     silent_corruption_where: str = knob(
         "table",
         "Flipped bit",
-        "Where a bit flips without an error: in the tables, in the MLPs, or in the newest log.",
+        "Where a bit flips without an error report: in the tables, in the MLPs, or in the newest log.",
         choices=("table", "mlp", "log"),
         acts="outages",
         needs="silent-corruption",
@@ -88,78 +92,111 @@ class Faults:
     flush_failure_at_seconds: tuple[float, ...] = _instants("Flush failure")
     flush_failure_mtbf_hours: float | None = _mtbf("Flush failure", "site")
     flush_failure_share: float = _number(
-        0.0, "Flush failures", "Share of power losses in which the flush of accepted writes fails.", 0, 1, "power-loss"
+        0.0, "Flush failures", "Share of power losses in which the memory's flush of accepted writes fails.", 0, 1, "power-loss"
     )
     log_full_at_seconds: tuple[float, ...] = _instants("Log full")
     log_full_mtbf_hours: float | None = _mtbf("Log full", "site")
     fault_in_recovery_at_seconds: tuple[float, ...] = knob(
-        (), "Fault in recovery at", "Seconds from a fault to further ones.", unit="s", low=0, high=MAX_SECONDS, acts="outages"
+        (),
+        "Fault in recovery at",
+        "Times of further power losses during a recovery, in seconds from the fault that it recovers from.",
+        unit="s",
+        low=0,
+        high=MAX_SECONDS,
+        acts="outages",
     )
     fault_in_recovery_share: float = _number(
-        0.0, "Faults in recovery", "Share of recoveries that power loss interrupts, of repeated ones too.", 0, 0.95
+        0.0,
+        "Faults in recovery",
+        "Share of recoveries that another power loss interrupts; a repeated recovery can be interrupted too.",
+        0,
+        0.95,
     )
     correlated_shock_at_seconds: tuple[float, ...] = _instants("Correlated shock")
     correlated_shock_mtbf_hours: float | None = _mtbf("Correlated shock", "site")
     correlated_shock_nodes: int = knob(
         2,
         "Nodes in a shock",
-        "How many nodes crash at once; the slowest repair counts.",
+        "Number of nodes that crash at once in a correlated shock; training waits for the slowest repair.",
         low=1,
         high=4096,
         acts="outages",
         needs="correlated-shock",
     )
-    lemon_factor: float = _number(1.0, "Lemon factor", "How often node 0 is struck, in multiples of another node.", 1, 1e4)
+    lemon_factor: float = _number(1.0, "Lemon factor", "How many times as often as any other node node 0 has faults.", 1, 1e4)
     fail_slow_at_seconds: tuple[float, ...] = _instants("Fail-slow")
     fail_slow_mtbf_hours: float | None = _mtbf("Fail-slow", "node")
-    fail_slow_seconds: float = _seconds(60.0, "Fail-slow lasts", "From the fault until full speed.", "fail-slow")
+    fail_slow_seconds: float = _seconds(
+        60.0, "Fail-slow lasts", "Time from a fail-slow fault until the device has its full speed again.", "fail-slow"
+    )
     fail_slow_device: str = knob(
         "memory",
         "Slow device",
-        "What slows down: the memory that holds the tables, the link to it, or the GPUs.",
+        "Device that a fail-slow fault slows down: the memory that holds the tables, the link to it, or the GPUs.",
         choices=("memory", "link", "gpu"),
         acts="outages",
         needs="fail-slow",
     )
-    fail_slow_bandwidth: float = _number(0.1, "Slow bandwidth", "Of the full rate.", 1e-3, 1, "fail-slow")
-    fail_slow_latency: float = _number(10.0, "Slow latency", "In multiples of the usual one.", 1, 1e4, "fail-slow")
+    fail_slow_bandwidth: float = _number(
+        0.1, "Slow bandwidth", "Bandwidth of the slow device, as a share of its full bandwidth.", 1e-3, 1, "fail-slow"
+    )
+    fail_slow_latency: float = _number(
+        10.0, "Slow latency", "Latency of the slow device, as a multiple of its usual latency.", 1, 1e4, "fail-slow"
+    )
     false_alarm_at_seconds: tuple[float, ...] = _instants("False alarm")
     false_alarm_mtbf_hours: float | None = _mtbf("False alarm", "node")
-    late_detection_share: float = _number(0.0, "Late detections", "Share of faults that are noticed later.", 0, 1)
-    late_detection_seconds: float = _seconds(600.0, "Late by", "How much later those are noticed.", "faults.late_detection_share")
+    late_detection_share: float = _number(0.0, "Late detections", "Share of faults that are detected late.", 0, 1)
+    late_detection_seconds: float = _seconds(
+        600.0, "Late by", "Extra time until a late fault is detected.", "faults.late_detection_share"
+    )
     rates: str = knob(
         NO_RATES,
         "Failure rates",
-        "Published rates, by GPU and node, for the classes whose MTBF is auto.",
+        "Published failure rates per GPU and node, for all fault classes whose MTBF is auto.",
         choices=rate_names,
         acts="full run",
     )
     machines: int = knob(
         1,
         "Machines together",
-        "So many such machines train together, each a replica: a fault of any one stops all.",
+        "Number of such machines that train together as replicas of one model; a fault of any machine stops all of them.",
         low=1,
         high=100_000,
         log=True,
         acts="outages",
     )
     campaign_days: float = knob(
-        30.0, "Campaign", "How long training goes on, on the page Failures.", unit="d", low=0.01, high=3650, acts="campaign"
+        30.0, "Campaign", "Length of the training campaign on the page Failures.", unit="d", low=0.01, high=3650, acts="campaign"
     )
     trace: str = knob(
         "",
         "Fault trace",
-        "Faults to replay, 'seconds class node; ...', such as '0.5 gpu-crash 0; 2 link-down 1'.",
+        "Recorded faults to replay, written 'seconds class node; ...', such as '0.5 gpu-crash 0; 2 link-down 1'.",
         high=6000,
         acts="full run",
     )
-    weibull_shape: float = _number(1.0, "Weibull shape", "Of random intervals; 1: exponential, below: infant mortality.", 0.2, 10)
-    repair_median_seconds: float = _seconds(0.0, "Repair median", "From the notice to the restart.")
-    repair_sigma: float = _number(0.0, "Repair spread", "Deviation of its logarithm.", 0, 3, "faults.repair_median_seconds")
-    detect_seconds: float = _seconds(30.0, "Detection median", "From the fault to its notice.")
-    detect_sigma: float = _number(0.0, "Detection spread", "Deviation of its logarithm.", 0, 3, "faults.detect_seconds")
-    restart_seconds: float = _seconds(120.0, "Process start", "How long it takes, before the restore.")
-    seed: int = knob(1, "Fault seed", "Seeds random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")
+    weibull_shape: float = _number(
+        1.0,
+        "Weibull shape",
+        "Shape of the Weibull distribution of times between random faults; 1: exponential; below 1: faults come in clusters, "
+        "most of them early.",
+        0.2,
+        10,
+    )
+    repair_median_seconds: float = _seconds(
+        0.0, "Repair median", "Median time from the detection of a fault to the restart, in which the hardware is repaired."
+    )
+    repair_sigma: float = _number(
+        0.0, "Repair spread", "Standard deviation of the logarithm of the repair time.", 0, 3, "faults.repair_median_seconds"
+    )
+    detect_seconds: float = _seconds(30.0, "Detection median", "Median time from a fault to its detection.")
+    detect_sigma: float = _number(
+        0.0, "Detection spread", "Standard deviation of the logarithm of the detection time.", 0, 3, "faults.detect_seconds"
+    )
+    restart_seconds: float = _seconds(
+        120.0, "Process start", "Time in which the training processes start, before they restore the state."
+    )
+    seed: int = knob(1, "Fault seed", "Seed of random faults and torn writes.", low=0, high=2**31 - 1, acts="outages")
 
 
 class TraceEvent(NamedTuple):
@@ -187,7 +224,8 @@ def _traced(words: list[str], fault_names: tuple[str, ...]) -> TraceEvent:
     event = " ".join(words)[:60]
     if len(words) not in (2, 3):
         raise BadKnob(
-            f"faults.trace has the entry {event!r}; write 'seconds class' or 'seconds class node', such as '12.5 gpu-crash 3'."
+            f"faults.trace has the entry {event!r}, which cannot be read; write 'seconds class' or 'seconds class node', such "
+            "as '12.5 gpu-crash 3'."
         )
     try:
         seconds = float(words[0])

@@ -1,4 +1,4 @@
-"""A knob is one field of a scenario that knows its unit, range, label and help.
+"""A knob: one scenario field with its unit, range, label and help.
 
 Each knob is declared once: the declaration parses, validates, lists, draws and exports the knob, and writes it into links.
 """
@@ -95,7 +95,10 @@ class Knob:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The words of a choice; registries are read late, so that a new file is enough."""
+        """The words of a choice.
+
+        Registries are read late, so that a new file needs no other change.
+        """
         return self.choices() if callable(self.choices) else self.choices
 
 
@@ -237,12 +240,14 @@ def check(knob: Knob, setting: Any) -> Any:
 def _by_table(knob: Knob, values: tuple[Any, ...]) -> Any:
     """Return a value for each table, or the single value of a list."""
     if not values:
-        raise BadKnob(f"{knob.path} is empty; write one value, or one per table separated by {LISTING!r}.")
+        raise BadKnob(f"{knob.path} is empty; write one value, or one per table, separated by {LISTING!r}.")
     _check_count(knob, len(values))
     try:
         typed_settings = {(type(setting), setting) for setting in values}
     except TypeError:
-        raise BadKnob(f"{knob.path}={values!r} has more than plain values; write one per table.") from None
+        raise BadKnob(
+            f"{knob.path}={values!r} contains something that is not a single value; write one value per table."
+        ) from None
     checked = {key: (_choice if knob.kind == "choice" else _in_range)(knob, key[1]) for key in typed_settings}
     in_order = tuple([checked[type(setting), setting] for setting in values])
     return in_order if len(in_order) > 1 else in_order[0]
@@ -296,7 +301,7 @@ def settled_list(parts: PartNames, text: str) -> str:
 def _assumption(knob: Knob, text: str) -> tuple[str, float]:
     name, equals, number = text.partition("=")
     if not equals:
-        raise BadKnob(f"{knob.path}={text!r} is not an assumption; write device.constant=number, ';' between several.")
+        raise BadKnob(f"{knob.path}={text!r} is not an assumption; write device.constant=number, separated by ';'.")
     return name.strip(), float(_number(knob, number))
 
 
@@ -305,13 +310,15 @@ def _assumptions(knob: Knob, setting: Any) -> tuple[tuple[str, float], ...]:
     try:
         pairs = tuple((str(name), number) for name, number in setting)
     except (TypeError, ValueError):
-        raise BadKnob(f"{knob.path}={setting!r} is no assumption; write device.constant=number, ';' between several.") from None
+        raise BadKnob(f"{knob.path}={setting!r} is not an assumption; write device.constant=number, separated by ';'.") from None
     names = [name for name, _ in pairs]
     strange = [name for name in names if not NAME.fullmatch(name)]
     if strange:
-        raise BadKnob(f"{knob.path} names {strange[0][:40]!r}, which cannot be a constant; write device.constant=number.")
+        raise BadKnob(
+            f"{knob.path} has the name {strange[0][:40]!r}, which is not that of a constant; write device.constant=number."
+        )
     if len(pairs) > MAX_ASSUMPTIONS or len(set(names)) < len(names):
-        raise BadKnob(f"{knob.path} may name each constant once, and at most {MAX_ASSUMPTIONS}; it names {len(names)}.")
+        raise BadKnob(f"{knob.path} has {len(names)} names; name each constant once, and at most {MAX_ASSUMPTIONS}.")
     return tuple(sorted((name, float(_in_range(knob, number))) for name, number in pairs))
 
 
@@ -323,7 +330,9 @@ def _sequence(knob: Knob, setting: Any) -> tuple[Any, ...]:
     try:
         return _in_ranges(knob, items, frozenset(map(type, items)))
     except TypeError:  # an unhashable list or table among them
-        raise BadKnob(f"{knob.path}={setting!r} has more than numbers; write numbers alone{_range(knob)}.") from None
+        raise BadKnob(
+            f"{knob.path}={setting!r} contains something that is not a number; write only numbers{_range(knob)}."
+        ) from None
 
 
 def _check_count(knob: Knob, items: int) -> None:
@@ -347,7 +356,7 @@ def _number(knob: Knob, text: str) -> float | int:
         return _whole_number(float(text), knob, text) if _integral(knob) else float(text)
     except ValueError:
         unit = f", in {knob.unit}" if knob.unit else ""
-        raise BadKnob(f"{knob.path}={text!r} is not a number; write the number alone{unit}.") from None
+        raise BadKnob(f"{knob.path}={text!r} is not a number; write only the number{unit}.") from None
 
 
 def _integral(knob: Knob) -> bool:
@@ -372,7 +381,9 @@ def _in_range(knob: Knob, number: Any) -> float | int:
         raise BadKnob(f"{knob.path}={number}{unit} is out of range; choose a number{_range(knob)}.")
     if knob.allowed_numbers and number not in knob.allowed_numbers:
         *smaller, largest = knob.allowed_numbers
-        raise BadKnob(f"{knob.path}={number} does not exist; choose {', '.join(map(str, smaller))} or {largest}.")
+        raise BadKnob(
+            f"{knob.path}={number} is not one of the possible values; choose {', '.join(map(str, smaller))} or {largest}."
+        )
     return _whole_number(number, knob, number) if _integral(knob) else float(number)
 
 

@@ -29,67 +29,66 @@ class MachineKnobs:
 
     __repr__ = brief_group
 
-    gpu: str = knob("a100-80", "GPU", "Accelerator that trains the MLPs.", choices=part_names("gpu", "gpu-replay"))
-    num_gpus: int = knob(1, "GPUs", "Accelerators over all nodes; a batch is split evenly among them.", low=1, high=4096)
+    gpu: str = knob("a100-80", "GPU", "GPU that trains the MLPs.", choices=part_names("gpu", "gpu-replay"))
+    num_gpus: int = knob(1, "GPUs", "Number of GPUs over all nodes; each batch is divided evenly among them.", low=1, high=4096)
     target_throughput: float | None = knob(
         None,
         "Target throughput",
-        "Take the fewest whole nodes that hold the model and reach it; auto: train on the GPUs given.",
+        "Throughput to reach with the fewest whole nodes that also hold the model; auto: keep the given number of GPUs.",
         unit="samples/s",
         low=1e-3,
         high=1e12,
     )
-    gpus_per_node: int = knob(8, "GPUs per node", "Accelerators that share a host and its fabric.", low=1, high=64)
+    gpus_per_node: int = knob(8, "GPUs per node", "Number of GPUs that share one host and its fabric.", low=1, high=64)
     step_jitter: float = knob(
         0.01,
         "Step jitter",
-        "Standard deviation of a GPU's own time for a batch, as a share of it; each batch waits for the slowest GPU.",
+        "Standard deviation of one GPU's time for a batch, as a share of that time; a batch waits for the slowest GPU.",
         low=0,
         high=0.5,
     )
     matrix_precision: str = knob(
         "fp32",
         "Matrix products",
-        "Arithmetic of the layers, on the GPU or, in a system without, on the host: fp32; tf32, products alone; bf16 or fp16 "
-        "with fp32 master weights, which halves the bytes of activations. A GPU or host without a unit for it is refused.",
+        "Number format of the dense layers: fp32; tf32, only in products; bf16 or fp16, with fp32 master weights.",
         choices=("fp32", "tf32", "bf16", "fp16"),
     )
     exchange_precision: str = knob(
         "fp32",
         "Exchange",
-        "Numbers in which pooled vectors and their gradients are sent between GPUs or nodes; training itself is not rounded.",
+        "Number format of pooled vectors and gradients between GPUs or nodes; it changes time, but training is not rounded.",
         choices=("fp32", "fp16", "int8"),
     )
     network: str = knob(
         "roce",
         "Network",
-        "Kind of network between nodes; each sustains another share of its bandwidth in collectives.",
+        "Kind of network between nodes; each kind reaches a different share of its bandwidth in collectives.",
         choices=part_names("network"),
     )
     exchange_route: str = knob(
         "direct",
         "Exchange route",
-        "direct: a GPU sends a message to each GPU of other nodes; by node: the GPUs of a node first gather, over their fabric, "
-        "the messages to the same other node, so that fewer and longer ones cross the network.",
+        "direct: each GPU sends a message to each GPU of other nodes; by node: the GPUs of a node first gather, over their "
+        "fabric, their messages to the same other node, so that fewer and longer messages cross the network.",
         choices=("direct", "by node"),
     )
     network_bandwidth_GBps: float = knob(
         22.5,
         "Network bandwidth",
-        "Between nodes, for each GPU, one direction; 200 Gb/s links sustain 22.5.",
+        "Bandwidth between nodes for each GPU, in one direction; links of 200 Gb/s sustain 22.5 GB/s.",
         unit="GB/s",
         low=0.1,
         high=1000,
         log=True,
     )
     embedding_servers: int = knob(
-        1, "Embedding servers", "Hosts without GPUs that hold the tables of remote systems.", low=1, high=1024
+        1, "Embedding servers", "Hosts without GPUs that hold the tables, in systems with remote tables.", low=1, high=1024
     )
-    host: str = knob("server", "Host", "Host CPU and board.", choices=part_names("host"))
+    host: str = knob("server", "Host", "CPUs and board of each host.", choices=part_names("host"))
     host_threads: int | None = knob(
         None,
         "Host threads",
-        "Threads of a host for embedding work and layers; they ask memory for rows, and each keeps a core busy; auto: its cores.",
+        "Threads of a host for embedding work and layers; each keeps one core busy; auto: one per core.",
         low=1,
         high=1024,
     )
@@ -103,64 +102,64 @@ class MachineKnobs:
         "lean",
         "Training loop",
         "Software that drives the GPUs: none; a lean compiled loop; a captured CUDA graph; TensorFlow compiled by XLA; PyTorch "
-        "of 2022, kernel by kernel; or that with the slow input of TorchRec's first release.",
+        "of 2022, kernel by kernel; or that PyTorch with the slow input of TorchRec's first release.",
         choices=part_names("framework"),
     )
     host_dram_GiB: float | None = knob(
         None,
         "Host DRAM",
-        "Of a node's host, beside any persistent memory; auto: like DIMMs in all channels that hold what the system keeps there.",
+        "DRAM of each node's host, without persistent memory; auto: equal DIMMs in all channels that hold the system's data.",
         unit="GiB",
         low=1,
         high=1e6,
         log=True,
     )
     host_dram: str | None = knob(
-        None, "Host DRAM grade", "Grade of a host's DIMMs; auto: that of the host.", choices=part_names("dram")
+        None, "Host DRAM grade", "Grade of each host's DIMMs; auto: the host's own grade.", choices=part_names("dram")
     )
     host_dram_channels: int | None = knob(
-        None, "DRAM channels", "Of a host; its DRAM's bandwidth is linear in them; auto: those of the host.", low=1, high=64
+        None, "DRAM channels", "DRAM channels of a host; bandwidth is proportional to them; auto: the host's own.", low=1, high=64
     )
     expander_dram_GiB: float | None = knob(
         None,
         "Expander DRAM",
-        "Of all expanders of system dram; auto: what its cards have, or like DIMMs in all their channels that hold the tables.",
+        "DRAM of all expanders of system dram; auto: that of its cards, or equal DIMMs in all channels that hold the tables.",
         unit="GiB",
         low=1,
         high=1e6,
         log=True,
     )
     expander_dram: str = knob(
-        "ddr4-3200", "Expander DRAM grade", "Grade of an expander's DIMMs, where it is no card.", choices=part_names("dram")
+        "ddr4-3200", "Expander DRAM grade", "Grade of an expander's DIMMs, if it is not a card.", choices=part_names("dram")
     )
     expander: str | None = knob(
         None,
         "Expander card",
-        "Card of DRAM behind CXL, with its link, of system dram; auto: none, link and channels are as their knobs say.",
+        "CXL card with DRAM, for system dram; auto: none, so that the knobs for link and channels hold.",
         choices=part_names("expander"),
     )
     expander_dram_channels: int | None = knob(
         None,
         "Expander channels",
-        "DRAM channels of all of system dram's expanders; auto: its cards', or 6.",
+        "DRAM channels of all expanders of system dram; auto: those of its cards, or 6.",
         low=1,
         high=256,
     )
     server_dram_GiB: float | None = knob(
         None,
         "Server DRAM",
-        "Of each embedding server; auto: like DIMMs in as many channels as a host has that hold its share of the tables.",
+        "DRAM of each embedding server; auto: equal DIMMs in all channels of a host that hold its share of the tables.",
         unit="GiB",
         low=1,
         high=1e6,
         log=True,
     )
-    pmem: str = knob("optane-100", "PMEM media", "Persistent memory type.", choices=part_names("media"))
+    pmem: str = knob("optane-100", "PMEM media", "Kind of persistent memory (PMEM).", choices=part_names("media"))
     pmem_capacity_GB: float | None = knob(
         None,
         "PMEM capacity",
-        "Of a node, in whole modules, each with its bandwidth and its watts; auto: what tables and logs need, and at least the "
-        "modules that the link can feed or that fill an interleave set, whichever are fewer.",
+        "Persistent memory of each node, in whole modules that each add bandwidth and watts; auto: enough for tables and logs, "
+        "and at least the modules that the link can feed or that fill an interleave set, whichever are fewer.",
         unit="GB",
         low=1,
         high=1.28e6,
@@ -168,12 +167,12 @@ class MachineKnobs:
         main=True,
     )
     pmem_module_GB: float | None = knob(
-        None, "PMEM module", "Capacity of one module; auto: the media's usual one.", unit="GB", low=1, high=1e5
+        None, "PMEM module", "Capacity of one module; auto: the medium's usual capacity.", unit="GB", low=1, high=1e5
     )
     pmem_writers_per_module: int = knob(
         4,
         "PMEM writers per module",
-        "Threads that write one module at a time; beyond 4, Optane loses write bandwidth and writes its media more often.",
+        "Threads that write to one module at a time; beyond 4, Optane loses write bandwidth and its media wears faster.",
         unit="writers",
         low=1,
         high=64,
@@ -181,7 +180,7 @@ class MachineKnobs:
     cxl_bandwidth_GBps: float | None = knob(
         None,
         "CXL bandwidth",
-        "Sustained payload of an expander's CXL link, one direction; auto: what its generation and lanes carry.",
+        "Bandwidth of an expander's CXL link for data, in one direction; auto: that of its generation and lanes.",
         unit="GB/s",
         low=0.1,
         high=1000,
@@ -189,142 +188,145 @@ class MachineKnobs:
         main=True,
     )
     cxl_generation: int = knob(
-        5, "CXL generation", "PCIe generation of the lanes under an automatic CXL bandwidth.", low=4, high=6
+        5, "CXL generation", "PCIe generation of the CXL link's lanes, if CXL bandwidth is auto.", low=4, high=6
     )
     cxl_lanes: int = knob(
-        16, "CXL lanes", "Lanes under an automatic CXL bandwidth.", unit="lanes", low=1, high=16, allowed_numbers=(1, 2, 4, 8, 16)
+        16,
+        "CXL lanes",
+        "Lanes of the CXL link, if CXL bandwidth is auto.",
+        unit="lanes",
+        low=1,
+        high=16,
+        allowed_numbers=(1, 2, 4, 8, 16),
     )
     cxl_latency_ns: float | None = knob(
         None,
         "CXL latency",
-        "One access through the link, unloaded, without the memory's own; auto: that of the card or module, or 250.",
+        "Latency of one access through the idle link, without that of the memory; auto: that of the card or module, or 250 ns.",
         unit="ns",
         low=0,
         high=1e6,
     )
-    cxl_switch_hops: int = knob(1, "CXL switch hops", "Switches between GPU and memory.", low=0, high=8)
-    cxl_retimers: int = knob(0, "CXL retimers", "Retimers that stretch the link over boards and cables.", low=0, high=8)
+    cxl_switch_hops: int = knob(1, "CXL switch hops", "Number of CXL switches between GPU and memory.", low=0, high=8)
+    cxl_retimers: int = knob(0, "CXL retimers", "Number of retimers that extend the link over boards and cables.", low=0, high=8)
     num_expanders: int | None = knob(
         None,
         "CXL expanders",
-        "Memory cards side by side, each with a link and a controller of its own, and a PMEM module or DRAM channel at least; "
-        "auto: as many as hold the tables, of a card or of modules with links of their own; else one.",
+        "Number of CXL memory cards, each with its own link and controller and at least one PMEM module or DRAM channel; auto: "
+        "as many as hold the tables, for a catalogue card or modules with their own links; else one.",
         low=1,
         high=1024,
     )
     near_data_compute: bool = knob(
-        True, "Near-data compute", "Pool and update embeddings next to the memory; off: rows cross the link.", main=True
+        True, "Near-data compute", "Pool and update embeddings in logic beside the memory; off: rows cross the link.", main=True
     )
-    near_data_logic: str = knob("fpga", "Near-data logic", "How the computing logic is made.", choices=part_names("near-data"))
-    near_data_lanes: int = knob(4, "Near-data lanes", "Parallel vector lanes of the computing logic.", low=1, high=1024)
+    near_data_logic: str = knob("fpga", "Near-data logic", "Technology of the near-data logic.", choices=part_names("near-data"))
+    near_data_lanes: int = knob(4, "Near-data lanes", "Parallel vector lanes of the near-data logic.", low=1, high=1024)
     near_data_lanes_per: str = knob(
         "controller",
         "Lanes stand at",
-        "Each memory controller, of a PMEM module or a DRAM channel, has so many lanes; or all of a memory's share them.",
+        "Which unit has this number of lanes: each memory controller (of a PMEM module or DRAM channel), or the whole memory.",
         choices=("controller", "memory"),
     )
-    near_data_width_bytes: int = knob(64, "Near-data width", "Bytes a lane handles per cycle.", unit="B", low=4, high=4096)
-    near_data_clock_MHz: float = knob(250.0, "Near-data clock", "Clock of the computing logic.", unit="MHz", low=1, high=10_000)
+    near_data_width_bytes: int = knob(64, "Near-data width", "Bytes that a lane processes per cycle.", unit="B", low=4, high=4096)
+    near_data_clock_MHz: float = knob(250.0, "Near-data clock", "Clock of the near-data logic.", unit="MHz", low=1, high=10_000)
     near_data_scratchpad_MB: float = knob(
         32.0,
         "Near-data scratchpad",
-        "On-chip memory of an expander that holds a batch's rows while they are pooled; what does not fit is read again.",
+        "On-chip memory of an expander for a batch's rows while they are pooled; a repeated row without room is read again.",
         unit="MB",
         low=0,
         high=1e5,
     )
     pcie_bandwidth_GBps: float = knob(
-        26.0, "PCIe copy rate", "Pinned host-device copies, one direction.", unit="GB/s", low=0.1, high=1000, log=True
+        26.0, "PCIe copy rate", "Rate of copies from pinned memory, one direction.", unit="GB/s", low=0.1, high=1000, log=True
     )
     assume: tuple[tuple[str, float], ...] = knob(
         (),
         "Assumptions",
-        f"Constants to change, e.g. pmem.read-rate=5.1;cxl.switch-hop=90; `{PROGRAM} list devices` names them.",
+        f"Constants to replace, such as pmem.read-rate=5.1;cxl.switch-hop=90; `{PROGRAM} list devices` shows names and units.",
         low=0,
         high=1e12,
     )
     all_powered: bool = knob(
         False,
         "Everything powered",
-        "Every part of the machine draws idle power and is paid for, also parts that the chosen system leaves unused.",
+        "Count idle power and price of every part of the machine, even of parts that the chosen system does not use.",
     )
     pmem_bandwidth_source: str = knob(
         "own",
         "PMEM bandwidth source",
-        "Whose ratio to DRAM holds for Optane and the prototype: paper 0.6 read and 0.1 write, measured 0.36 and 0.16 on six "
-        "modules, random 0.09 and 0.04 at 64 B; own: the media's own rates.",
+        "Source of the ratio of PMEM to DRAM bandwidth, for Optane and the prototype: paper 0.6 for reads and 0.1 for writes, "
+        "measured 0.36 and 0.16 on six modules, random 0.09 and 0.04 at 64 B; own: the medium's own rates.",
         choices=("own", "paper", "measured", "random"),
     )
     pmem_write_latency_source: str = knob(
         "own",
         "PMEM write latency source",
-        "When a small write of Optane or the prototype counts as durable: in the media, 7 times DRAM's latency, or visible in "
-        "the persistence domain, 1.04 times; own: the media's own latency.",
+        "Source of Optane's write latency: in the media, 7 times DRAM's, or visible, 1.04 times; own: the medium's own.",
         choices=("own", "media", "visible"),
     )
     dram_static_power_source: str = knob(
         "own",
         "DRAM static power source",
-        "Of an expander's DRAM (the host's own is in its idle power): simulated dies at 0.06 W/GB, a fleet's rule at 0.284 W/GB; "
-        "own: the dies' value with a range that reaches the rule.",
+        "Source of the static power of an expander's DRAM: dies, 0.06 W/GB, or a fleet's rule, 0.284 W/GB; own: the dies'.",
         choices=("own", "dies", "fleet"),
     )
     gpu_memory_energy_source: str = knob(
         "own",
         "GPU memory energy source",
-        "Of the memory device alone, 31 to 48 pJ/B, or of the whole board, 124 pJ/B; own: the board's with a wide range. The "
-        "prototype's GPU draws power, not energy per byte.",
+        "Source of the energy of GPU memory: the device alone, 31 to 48 pJ/B, or the whole board, 124 pJ/B; own: the board's.",
         choices=("own", "device", "board"),
     )
     persistence_model: str = knob(
         "adr",
         "Persistence model",
-        "What of the writes under way a power loss leaves in PMEM; gpf_fail also takes fenced lines from the device's buffer.",
+        "Which unfinished writes to PMEM survive a power loss; with gpf_fail, fenced lines in the device's buffer are lost too.",
         choices=domain_names,
         acts="outages",
     )
     energy_level: str = knob(
         "device",
         "Energy level",
-        "Count joules at the devices; at a node's plug, with its fans and supplies; or in the room, with its cooling too.",
+        "Where energy is counted: at the devices; at a node's plug, with fans and supplies; or in the room, with cooling too.",
         choices=("device", "node", "room"),
     )
     chassis: str | None = knob(
         None,
         "Chassis",
-        "Server around host and GPUs; auto: of two sockets, with up to two GPUs; beyond them of four or eight GPUs.",
+        "Server chassis of a node; auto: of two sockets with up to two GPUs, else of four or eight GPUs.",
         choices=part_names("chassis"),
     )
     cooling: str = knob(
-        "air", "Cooling", "How a node is cooled: by air, with fans of its own, or by a liquid.", choices=("air", "liquid")
+        "air", "Cooling", "How a node is cooled: by air, with its own fans, or by a liquid.", choices=("air", "liquid")
     )
     constant_power: bool = knob(
         False,
         "Constant power",
-        "For comparison: each powered device draws its full power for the whole run, whatever it does; a GPU its board's limit.",
+        "For comparison: each powered device draws its full power all the time; a GPU draws the limit of its board.",
     )
-    ssd: str = knob("p5800x", "SSD", "Storage of system ssd.", choices=part_names("drive"))
+    ssd: str = knob("p5800x", "SSD", "Kind of drive for tables and checkpoints.", choices=part_names("drive"))
     num_ssds: int | None = knob(
-        None, "SSDs", "Drives of a node, striped; auto: as many as hold what the system keeps on drives.", low=1, high=64
+        None, "SSDs", "Drives of a node, as one striped volume; auto: as many as hold the system's data.", low=1, high=64
     )
     ssd_software: str = knob(
         "io_uring",
         "SSD software",
-        "How an access reaches a drive: a page fault of mmap at 10 us, io_uring at 5 us, SPDK's polling at 0.07 us.",
+        "Software path of an access to a drive: a page fault of mmap takes 10 us, io_uring 5 us, polling by SPDK 0.07 us.",
         choices=("mmap", "io_uring", "spdk"),
     )
 
     prices: str = knob(
         "2026",
         "Prices of",
-        "The year whose prices count, of parts and of electricity; what has none of that year takes the nearest, its range wider "
-        "by 1.25 each year; recorded: each part's price as its source dates it.",
+        "Year of the prices of parts and electricity; a part without a price of that year has the nearest year's, with a range "
+        "wider by 1.25 times per year; recorded: each part has the price in its source.",
         choices=(RECORDED, *YEARS),
     )
     electricity_USD_per_kWh: float | None = knob(
         None,
         "Electricity",
-        "Price of a kilowatt-hour in running costs; auto: that of the nearest known year to machine.prices.",
+        "Price of electricity in running costs; auto: that of the known year nearest to machine.prices.",
         unit="USD/kWh",
         low=0,
         high=10,
@@ -333,7 +335,7 @@ class MachineKnobs:
     service_life_years: float = knob(
         SERVICE_LIFE,
         "Service life",
-        "Years over which running costs write a machine off, evenly.",
+        "Years over which running costs divide the price of a machine evenly.",
         unit="years",
         low=0.1,
         high=50,
@@ -342,7 +344,7 @@ class MachineKnobs:
     training_hours_a_month: float = knob(
         HOURS,
         "Training hours a month",
-        "Hours of a month in which the machine trains, is written off and draws power; 730, all of them, favours large machines.",
+        "Hours of a month in which the machine trains, loses value and draws power; 730, all hours, favours large machines.",
         unit="h",
         low=1,
         high=HOURS,
@@ -352,8 +354,7 @@ class MachineKnobs:
     owned_parts: str = knob(
         "",
         "Owned parts",
-        "Parts that are owned already and cost nothing but power, ';' between names: GPU, host, DRAM grade, PMEM media, SSD, "
-        "expander card, chassis, near-data logic, embedding-server, gather-card.",
+        "Parts that are owned already and cost only power, separated by ';', such as GPU, host, DRAM grade, PMEM media or SSD.",
         high=4000,
         parts=OWNABLE,
         added_later=True,

@@ -62,7 +62,7 @@ def scenario_file(path: Path) -> Scenario:
     content = read_toml(path)
     unknown = set(content) - {"preset", "knobs", "title", "description", "paper", "claims"}
     if unknown:
-        raise BadFile(f"{path} has an unknown entry {sorted(unknown)[0]!r}; knobs go under [knobs].")
+        raise BadFile(f"{path} has an unknown entry {sorted(unknown)[0]!r}; put knobs under [knobs].")
     base = preset(str(content.get("preset", DEFAULT))).scenario
     system = str(content["knobs"].get("system", base.system))
     return with_values(base, dict(_today(path, file_value, system) for path, file_value in content["knobs"].items()))

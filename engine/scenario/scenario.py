@@ -35,7 +35,7 @@ class Scenario:
     system: str = knob(
         "cxl",
         "Training system",
-        "How the model is trained: where tables live, who computes, what is logged.",
+        "How the model is trained: where tables lie, which processor looks rows up, and what is logged.",
         choices=lambda: variant_names("systems"),
         main=True,
     )
@@ -101,7 +101,7 @@ def _check_model(model: Model) -> None:
 def _check_length(path: str, setting: Any, tables: int) -> None:
     count = len(setting) if isinstance(setting, tuple) else 1
     if count not in (1, tables):
-        raise BadKnob(f"{path} has {count} values for {tables} tables; give one, or {tables}.")
+        raise BadKnob(f"{path} has {count} values for {tables} tables; give one value, or {tables}.")
 
 
 def _check_features(model: Model) -> None:
@@ -110,13 +110,13 @@ def _check_features(model: Model) -> None:
     if table is not None:
         features, lookups = (per_table(model, name)[table] for name in ("features", "pooling"))
         raise BadKnob(
-            f"model.features={features} of table {table} is more than its model.pooling={lookups}; "
-            "each feature has one lookup a sample or more."
+            f"model.features={features} of table {table} is more than its model.pooling={lookups}; each feature needs at least "
+            "one lookup per sample."
         )
     if model.interaction_stride > 1 and model.interaction != "concat":
         raise BadKnob(
-            f"model.interaction_stride={model.interaction_stride} averages concatenated features; "
-            "set model.interaction=concat, or the stride to 1."
+            f"model.interaction_stride={model.interaction_stride} works only on concatenated features; set "
+            "model.interaction=concat, or the stride to 1."
         )
 
 
@@ -146,14 +146,14 @@ def _check_data(data_knobs: DataKnobs, tables: int) -> None:
     for name in (*BY_TABLE, "bag_length_cv"):
         count = len(getattr(data_knobs, name))
         if count not in (0, 1, tables):
-            raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one, or {tables}.")
+            raise BadKnob(f"data.{name} has {count} values for {tables} tables; give none, one or {tables} values.")
     max_share = max(
         map(sum, zip(*(by_table(data_knobs, name, tables) for name in ("hottest_shares", "once_shares")), strict=True))
     )
     if max_share > 0.99:
         raise BadKnob(
-            f"data.hottest_shares and data.once_share take {figures.exact(max_share)} of a table's lookups; "
-            "leave 0.01 or more to the others."
+            f"data.hottest_shares and data.once_share together take {figures.exact(max_share)} of a table's lookups; leave at "
+            "least 0.01 to the other rows."
         )
 
 
@@ -174,7 +174,7 @@ def values(scenario: Scenario) -> dict[str, Any]:
 def declaration(path: str) -> Knob:
     """Return the declaration of `path`; raises BadKnob with the nearest known knob."""
     if path in RENAMED:
-        raise BadKnob(f"{path!r} is no knob any more; {RENAMED[path].remedy}")
+        raise BadKnob(f"{path!r} is a knob of an older version; {RENAMED[path].remedy}")
     if path not in KNOBS:
         raise BadKnob(f"{path!r} is not a knob; {nearest_hint(path, tuple(KNOBS), 'knobs')}")
     return KNOBS[path]
@@ -192,8 +192,9 @@ def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
 
 
 def fit_bottom_mlp(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return manual changes with a bottom MLP that fits a new embedding dim, and a sentence.
+    """Return changes with a bottom MLP that fits a new embedding dimension.
 
+    A sentence says so.
     The sentence says so; "" without such a change. An untouched bottom MLP follows the dim; one that is set too, or never
     fitted, is left as it is.
     """
@@ -215,7 +216,10 @@ def with_checked_values(scenario: Scenario, checked: Mapping[str, Any]) -> Scena
     """Return `scenario` with checked values that fit it and each other; no check is repeated."""
     if isinstance(scenario, Recorder):
         if "machine.assume" in checked:
-            raise RuntimeError("machine.assume cannot change within a stage, which reads what is `given` of the scenario itself.")
+            raise RuntimeError(
+                "machine.assume cannot change between points here, because the constants are read from `given`, the scenario "
+                "itself."
+            )
         return cast(Scenario, scenario.with_changes(checked))
     grouped: dict[str, dict[str, Any]] = {}
     for path, setting in checked.items():
@@ -281,7 +285,7 @@ def projection_dim(model: Model) -> int:
 
 
 def projected_tables(model: Model) -> tuple[int, ...]:
-    """Return the numbers of the tables whose vectors a layer projects to the dot products' width.
+    """Return the tables whose vectors a layer projects to the dot products' width.
 
     The tuple is empty for other interactions.
     """

@@ -1,4 +1,4 @@
-"""The warning about sequences: histories too long for a bag are pooled here all the same."""
+"""The warning that histories too long for a bag are pooled here."""
 
 from collections.abc import Sequence
 from itertools import compress
@@ -7,7 +7,7 @@ from ..core import figures
 from .scenario import Scenario, per_table
 
 LONGEST_BAG = 1000  # lookups a sample in one table
-REMEDY = "Sequences are not simulated yet: lower model.pooling to the lookups that are pooled."
+REMEDY = "Sequences are not simulated yet; lower model.pooling to the lookups that are pooled."
 
 
 def sequence_note(lengths: Sequence[float]) -> str:

@@ -1,4 +1,4 @@
-"""Memory of a row and its optimizer state: a vector by its precision, and fp32 words.
+"""Memory of a row: its vector by precision, and fp32 optimizer state.
 
 The words are beside the row and beside each MLP weight. A narrow row has elements of 2 B or 1 B; int8 has one fp32 scale a row
 more. Optimizer state is always fp32: SGD keeps none, Adagrad a sum of squared gradients of each element, row-wise Adagrad one of

@@ -1,4 +1,4 @@
-"""Averaging kernel: schedule machines that share a plan one after the other, and average each schedule."""
+"""Averaging kernel: schedule and average machines that share a plan, one by one."""
 
 from typing import Any, NamedTuple
 
@@ -30,8 +30,9 @@ from .kernels.totals import Totals, empty_totals, enter_averages, enter_demands,
 
 
 class Inputs(NamedTuple):
-    """Inputs of P machines with one plan: the kind of each batch, the accounts of demands, and their costs.
+    """Inputs of P machines with one plan.
 
+    They have the kind of each batch, the accounts of demands, and their costs.
     The batches of `stretch` are repeated in the run that the scheduled batches represent.
     """
 
@@ -44,7 +45,10 @@ class Inputs(NamedTuple):
 def observe(
     template: Template, kind: Ints, accounts: Accounts, demand_costs: DemandCosts, totals: Totals, stretch: Stretch = NO_REPEAT
 ) -> Averages:
-    """Schedule and average P machines, and fill the `totals` of uncut runs if they have room."""
+    """Schedule and average P machines.
+
+    Fill the `totals` of uncut runs if they have room.
+    """
     machines = np.arange(demand_costs.busy_watts.shape[1])
     return _averages(template, initial_state(template), machines, Inputs(kind, accounts, demand_costs, stretch), totals)
 
@@ -96,7 +100,10 @@ def _observe(
 
 @inner_kernel
 def reset_state(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, demand_costs: DemandCosts, p: int) -> None:
-    """Reset the state to the start of a run, as far as it is read before it is written."""
+    """Reset the state to a run's start, as far as needed.
+
+    Arrays that are written before they are read stay unchanged.
+    """
     width = len(graph.tasks)
     for n in range(len(kind)):
         state.staleness[n] = 0

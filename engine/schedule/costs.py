@@ -64,7 +64,7 @@ def _no_bytes(device: Device, work: Work) -> float:
 
 
 def distinct_by_identity(devices: Sequence[Any]) -> tuple[list[Any], Ints]:
-    """Return the distinct devices by identity, in their order, and the index of each device among them."""
+    """Return the distinct devices by identity, and each device's index among them."""
     if all(map(is_, devices, repeat(devices[0]))):
         return [devices[0]], np.zeros(len(devices), dtype=np.int64)
     identities = [*map(id, devices)]

@@ -1,4 +1,7 @@
-"""Evaluation of design points: points with the same plan are scheduled together, and share their common work."""
+"""Evaluation of design points: equal plans are scheduled together.
+
+They share their common work.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +32,10 @@ MAX_AMOUNTS = 5_000_000  # amounts of different devices that are computed at onc
 
 @dataclass(frozen=True, eq=False)
 class PlannedBatches:
-    """The batches' amounts and the plan layout that points with equal model, data and policy share."""
+    """Amounts of batches and the plan layout.
+
+    Points with equal model, data and policy share them.
+    """
 
     amounts: Traffic
     layout: PlanLayout
@@ -37,7 +43,10 @@ class PlannedBatches:
 
 @dataclass(frozen=True, eq=False)
 class NotScheduled:
-    """A scenario that does not fit its machine, with the reasons, or that is refused, with the error."""
+    """A scenario that cannot be scheduled, with the reasons or the error.
+
+    It does not fit its machine, or is refused.
+    """
 
     scenario: Scenario
     problems: tuple[str, ...] = ()

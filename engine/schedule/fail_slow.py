@@ -1,4 +1,4 @@
-"""A device that fails slowly: the same amounts, a fraction of the rate, a multiple of the latency."""
+"""A device that fails slowly: lower rate, higher latency, same amounts."""
 
 from collections.abc import Mapping
 from dataclasses import replace

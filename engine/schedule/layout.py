@@ -1,5 +1,6 @@
-"""A plan laid out as arrays, which all design points with the same plan share, and the costs of each device.
+"""A plan laid out as arrays, and the costs of each device.
 
+All design points with the same plan share the arrays.
 D demands of K tasks ask V devices for work in N batches. Few batches differ from each other: `kind` has the kind of each batch,
 0 to R-1, and costs are computed for the R kinds alone.
 """
@@ -73,8 +74,9 @@ class PlanLayout:
         ), machine
 
     def log_queues_at(self, demand_costs: DemandCosts) -> Ints:
-        """Return for each machine the slowest demand of the rolling log, by number, in whose lane the log waits, (P,).
+        """Return for each machine the lane in which the log waits, (P,).
 
+        It is that of the rolling log's slowest demand, by number.
         So the log never uses more of a slow medium than there is.
         """
         logs = [k for k, task in enumerate(self.graph.tasks) if task.gate_task]
@@ -87,7 +89,7 @@ class PlanLayout:
         return slowest
 
     def graph_queued_at(self, demand: int) -> tuple[TaskGraph, Template]:
-        """Return the graph with its log waiting in the lane of a demand, by number, and its arrays."""
+        """Return the graph with its log in a demand's lane, and its arrays."""
         if demand not in self.graphs_by_log_queue:
             graph = with_log_queued_at(self.graph, demand)
             self.graphs_by_log_queue[demand] = graph, template_of(graph, len(self.kind))
@@ -136,7 +138,10 @@ def lay_out_plan(graph: TaskGraph, devices: tuple[str, ...], batches: int, stret
 
 
 def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Accounts, tuple[tuple[str, str], ...]]:
-    """Return the accounts of all demands, and (stage, device) of each cell in the order of the breakdown's rows."""
+    """Return the accounts of all demands, and the cells of the breakdown.
+
+    A cell is (stage, device), in the order of the breakdown's rows.
+    """
     entries = [
         (k, task.stage, demand.device, demand.excluded_from_busy) for k, task in enumerate(tasks) for demand in task.demands
     ]
@@ -196,7 +201,10 @@ def _demand_by_kind(example: Ints, batches: int, demand: Demand) -> Demand:
 
 
 def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
-    """Return the graph with its rolling log waiting in the lane of one of the log's demands, by number."""
+    """Return the graph with its rolling log in the lane of one demand.
+
+    The demand is one of the log's, by number.
+    """
 
     def queued(task: Task) -> Task:
         log_demand = task.demands[demand]

@@ -1,4 +1,4 @@
-"""A machine: a settled scenario on as many nodes as it needs, with built devices and scheduled batches."""
+"""A machine: a settled scenario with its nodes, devices and scheduled batches."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
@@ -208,8 +208,7 @@ def _size_on(scenario: Scenario, system: System, count: int) -> tuple[TablePlace
 
 def _too_much(scenario: Scenario, nodes: int, fastest: float) -> str:
     return (
-        f"machine.target_throughput={scenario.machine.target_throughput:g} samples/s is out of reach: system={scenario.system} "
-        f"trains {figures.figure(fastest, 'samples/s')} on {figures.count(nodes, 'node')}, and more do not help; "
-        "lower it, or choose "
-        "a faster network."
+        f"machine.target_throughput={scenario.machine.target_throughput:g} samples/s is out of reach: "
+        f"system={scenario.system} trains {figures.figure(fastest, 'samples/s')} on {figures.count(nodes, 'node')}, and "
+        "more nodes do not help; lower it, or choose a faster network."
     )

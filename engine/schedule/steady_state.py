@@ -37,7 +37,10 @@ class Steady(InColumns):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The breakdown: a task's exposed seconds are at the device that sets its pace, static power is at Other."""
+        """The breakdown of the step by stage and device.
+
+        A task's exposed seconds are at the device that sets its pace, static power is at Other.
+        """
         return tuple(
             {"Stage": stage, "Device": name, "Busy [s]": busy, "Exposed [s]": exposed, "Energy [J]": joules}
             for stage, name, busy, exposed, joules in self.cells

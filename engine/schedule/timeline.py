@@ -20,8 +20,9 @@ EndSeconds = float | Floats  # an instant of a timeline [s], or the instants at 
 
 @dataclass(frozen=True)
 class TaskTimes:
-    """The start and end of each task of N batches, (N, K), in seconds from the first batch's start.
+    """The start and end of each task of N batches, (N, K).
 
+    They are in seconds from the first batch's start.
     `start` is NaN for a rolling log that was skipped, `end` also for a log that had not ended.
     """
 
@@ -48,7 +49,10 @@ class TaskTimes:
 
     @property
     def ran_shares(self) -> Floats:
-        """The share of the batches after the first two in which each task ran, (K,): 1, less for logs that span batches."""
+        """Share of the batches after the first two with each task, (K,).
+
+        It is 1, or less for logs that span batches.
+        """
         shares: Floats = np.mean(~np.isnan(self.end[2 if len(self.end) > 2 else 0 :]), axis=0)
         return shares
 
@@ -84,7 +88,10 @@ class Timeline(TaskTimes):
 
     @cached_property
     def busy(self) -> Floats:
-        """Busy seconds of each demand by kind of batch, (D, R): 0 for work that does not count as busy time."""
+        """Busy seconds of each demand by kind of batch, (D, R).
+
+        It is 0 for work that does not count as busy time.
+        """
         spent: Floats = np.where(self.layout.accounts.excluded_from_busy[:, None], 0.0, by_demand(self.demand_costs, SECONDS))
         return spent
 
@@ -97,7 +104,10 @@ class Timeline(TaskTimes):
 
 
 class WorkDone(NamedTuple):
-    """The work done in a timeline: busy seconds and joules by device, (V,), bytes into persistent memory and its media."""
+    """The work done in a timeline: busy seconds, joules, and bytes persisted.
+
+    Seconds and joules are by device, (V,); bytes are those into persistent memory and its media.
+    """
 
     busy: Number
     joules: Number
@@ -145,7 +155,10 @@ def timeline(
 
 
 def by_demand(demand_costs: DemandCosts, quantity: int) -> Floats:
-    """Return a cost (SECONDS, ENERGY or STORED) of one machine by demand and kind of batch, (D, R), contiguous by demand."""
+    """Return a machine's cost by demand and kind of batch, (D, R).
+
+    The cost is SECONDS, ENERGY or STORED; the array is contiguous by demand.
+    """
     return np.ascontiguousarray(demand_costs.costs[:, demand_costs.column[quantity, :, 0]].T)
 
 

@@ -1,4 +1,7 @@
-"""The window of batches that represents a run of any length: all of a short run, else begin, end and repeated turns."""
+"""The window of batches that represents a run of any length.
+
+It is all of a short run, else begin, end and repeated turns.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,8 +25,9 @@ class Window(NamedTuple):
 
 
 def steady_window(log_policy: LogPolicy) -> int:
-    """Return the number of batches that show the steady state: two, then whole turns of bound + 1 batches.
+    """Return the number of batches that show the steady state.
 
+    They are two, then whole turns of bound + 1 batches.
     A log that cannot keep up makes a batch wait once in a turn; a run of fewer turns may end before the first wait.
     """
     turn = log_policy.mlp_staleness_bound + 1

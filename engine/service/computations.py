@@ -27,8 +27,8 @@ MOST_DEATHS = 3
 MOST_STOPPED = 16  # cancelled points whose progress is kept for viewers
 TOO_LATE = "what it had learned is not kept, since it did not stop in time"
 KILLER = (
-    f"The computation killed its worker process {MOST_DEATHS} times, the last time alone; it may need more memory than is free: "
-    f"{REMEDY}."
+    f"The computation ended its worker process {MOST_DEATHS} times, the last time while it ran alone; it may need more "
+    f"memory than is free: {REMEDY}."
 )
 # Condition: a live request waits for the point, neither ended nor cancelled. A run-out lease stops no running point.
 WANTED_CONDITION = """EXISTS (SELECT 1 FROM points p JOIN requests r ON r.id = p.request

@@ -23,8 +23,8 @@ from .worker import CODE_CHANGED, Chunk, ChunkAnswer, point_endings
 TOPIC = "emberpool progress"
 CONNECT_SECONDS, TELL_SECONDS, GONE_SECONDS = 10.0, 2.0, 20.0
 KILLER = (
-    "The computation killed the cluster's workers again and again; they may have too little memory: "
-    "lower data.batch_size, run.batches or run.memory_budget_GiB, or start workers with more."
+    "The computation ended the cluster's workers again and again, which may have too little memory: lower data.batch_size, "
+    "run.batches or run.memory_budget_GiB, or start workers with more memory."
 )
 UNWANTED: set[tuple[str, str]] = set()  # on a worker: task and key of points that no request waits for any more
 _CHUNK_LOCK = Lock()
@@ -37,7 +37,10 @@ def compute_on_cluster(chunk: Chunk, wanted_keys: tuple[str, ...], training_text
     training_text: the training of the chunk's functional class, if the owner has it; a new training is returned too.
     """
     if chunk.code != version.CODE:
-        trouble = f"A worker of the cluster runs engine {version.CODE}, and this is {chunk.code}; install the same everywhere."
+        trouble = (
+            f"A worker of the cluster runs engine {version.CODE}, but this computer runs {chunk.code}; install the same version "
+            "on both."
+        )
         return ChunkAnswer(chunk.keys, trouble)
     name = chunk.functional_class
     shelf = {name: trainings.training_from_text(training_text)} if name and training_text else {}
@@ -138,8 +141,11 @@ class Cluster:
             self.client.run(stop_points, points, wait=False)
 
     def _no_scheduler_error(self) -> CannotRun:
-        remedy = f"see that it runs, start some with `dask worker {self.address} --nthreads 1`, and run the same again to go on"
-        return CannotRun(f"The scheduler at {self.address} is gone or has no worker; finished points are kept: {remedy}.")
+        remedy = (
+            f"check that it runs, start workers with `dask worker {self.address} --nthreads 1`, and run the same command again "
+            "to continue"
+        )
+        return CannotRun(f"The scheduler at {self.address} has stopped or has no worker; finished points are kept: {remedy}.")
 
     def end_workers(self, store: Store) -> None:
         """Do nothing: deaths of a cluster's workers are answers."""

@@ -79,7 +79,10 @@ class Dispatcher:
         return None
 
     def note_answer(self, chunk_end: ChunkAnswer) -> None:
-        """Note a chunk's answer: its keys are no longer in flight. Raises BadFile for its trouble."""
+        """Note a chunk's answer: its keys are no longer in flight.
+
+        Raises BadFile for its trouble.
+        """
         if chunk_end.trouble:
             raise BadFile(chunk_end.trouble)
         chunk = self.in_flight.pop(chunk_end.keys, None)

@@ -282,4 +282,4 @@ def delete(path: Path, requests: Sequence[int]) -> None:
 def _check_known(store: sqlite3.Connection, path: Path, requests: Sequence[int]) -> None:
     for request in requests:
         if not store.execute("SELECT 1 FROM requests WHERE id = ?", (request,)).fetchone():
-            raise BadInput(f"request={request} is not in {path}; someone may have deleted it: look at the history again.")
+            raise BadInput(f"request={request} is not in {path}; someone may have deleted it: reload the history.")

@@ -79,7 +79,7 @@ class LocalPool:
         ending, self.ending = self.ending, "died"
         self.false_starts = 0 if computations.close_open_claims(store, ending) else self.false_starts + 1
         if self.false_starts > MOST_FALSE_STARTS:
-            raise CannotRun("Worker processes die before they begin; free some memory, or start fewer with --jobs.")
+            raise CannotRun("Worker processes end before they begin to compute; free some memory, or start fewer with --jobs.")
 
     def close(self) -> None:
         """End the workers at once; their answers from now on are lost."""

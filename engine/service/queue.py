@@ -119,7 +119,7 @@ def resume_requests(store: sqlite3.Connection) -> None:
     Running requests are queued again, those of another model version fail, and requests of other code without a waiting
     viewer are adopted.
     """
-    note = f"It was asked for with another model version; this is {version.MODEL}. Submit it again."
+    note = f"This request was made with another model version; this is {version.MODEL}. Submit it again."
     store.execute("UPDATE requests SET state = 'queued' WHERE state = 'running'")
     refuse = "UPDATE requests SET state = 'failed', note = ? WHERE state = 'queued' AND model_version != ?"
     store.execute(refuse, (note, version.MODEL))

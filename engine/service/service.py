@@ -140,7 +140,7 @@ def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: flo
             _start_apart(command, log)
     except (OSError, subprocess.SubprocessError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        return f"The service that computes cannot be started: {reason}; free some memory and some space beside {path}."
+        return f"The background service cannot be started: {reason}; free some memory, and some space beside {path}."
     return ""
 
 
@@ -154,7 +154,11 @@ def _other_owner_note(path: Path) -> str:
         return ""
     with open_store(path) as store:
         waits = queue.newest_has_other_code(store)
-    return f"Process {pid}, of another version of Emberpool, computes what was asked for later; this follows." if waits else ""
+    return (
+        (f"Process {pid}, of another version of Emberpool, is computing requests that were made later; these points follow.")
+        if waits
+        else ""
+    )
 
 
 def _start_apart(command: Sequence[str], log: IO[bytes]) -> None:
@@ -180,7 +184,7 @@ def _start_failure(path: Path) -> str:
         raw_words = _words_file(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         log = Path(f"{path}.log")
-        return f"The service that computes ended without a word; {log} may say why." if log.stat().st_size else ""
+        return f"The background service ended without a message; {log} may have the reason." if log.stat().st_size else ""
     words = "".join(letter if letter.isprintable() else " " for letter in raw_words)
     words = " ".join(words.split())[:MAX_WORDS_CHARACTERS].rstrip(".")
-    return f"The service that computes ended: {words}. It is started again every few seconds."
+    return f"The background service ended: {words}. It is started again every few seconds."

@@ -39,7 +39,7 @@ class Damaged(BadFile):
 
 @contextmanager
 def open_store(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the store for the block, or make it; each statement commits by itself. Raises BadFile.
+    """Open the store for the block, or make it.
 
     Readers hold the rows that they show against their checksums; the owner checks the whole file as it begins.
     """
@@ -154,9 +154,12 @@ CHECKSUMS: dict[str, Callable[..., object]] = {"results": checksum, "trainings":
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open or make a store of the present format, without checking it; raises BadFile and sqlite3.Error."""
+    """Open or make a store of the present format, without checking it.
+
+    Raises BadFile and sqlite3.Error.
+    """
     if path.exists() and not path.is_file():
-        raise BadFile(f"{path} cannot be used as a store: it is no file; choose another with --store FILE.")
+        raise BadFile(f"{path} cannot be used as a store: it is not a regular file; choose another with --store FILE.")
     if not path.exists() and has_traces(path):  # its restoring was interrupted, or somebody has deleted it
         raise Damaged(f"{path} is gone; {_remedy(path)} makes it of what was saved.")
     make_private_file(path)
@@ -237,7 +240,7 @@ def _bad_file(path: Path, error: Exception) -> BadFile:
     text = str(error)
     if "full" in text or "disk I/O" in text:
         return BadFile(
-            f"{path}: the disk is full or failing ({text}); free some space and start again, finished points are kept."
+            f"{path}: the disk is full or failing ({text}); free some space and start again: finished points are kept."
         )
     if "unable to open" in text:
         remedy = "free some space if the disk is full, or choose another with --store FILE"

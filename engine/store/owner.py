@@ -28,7 +28,10 @@ def own_store(path: Path) -> Iterator[None]:
         if not _lock_within(lock, PATIENCE_SECONDS):
             pid, code = _owner_in(lock)
             version_note = "" if code == version.CODE else ", which is of another version of Emberpool"
-            raise AlreadyOwned(f"{path} is served by process {pid}{version_note}; leave it running, or end it first.")
+            raise AlreadyOwned(
+                f"{path} is already used by the service of process {pid}{version_note}; let that process do the work, or end it "
+                "first."
+            )
         with suppress(OSError):  # a full disk cannot store the number, which only a message needs
             os.ftruncate(lock, 0)
             os.pwrite(lock, f"{os.getpid()} {version.CODE}".encode(), 0)

@@ -87,7 +87,9 @@ def set_quota(path: Path, gibibytes: float) -> None:
 
 
 def enforce_quota(store: sqlite3.Connection, copy_bytes: int = 0) -> int:
-    """Delete the rows used longest ago until the store and its copy are within the quota; return their number.
+    """Delete the rows used longest ago until the store keeps its quota.
+
+    The copy counts too. Return the number of deleted rows.
 
     Rows of live and pinned requests stay. The store keeps half of the quota, and a larger copy shrinks when it is made next.
     """

@@ -74,7 +74,8 @@ def submit(
         raise BadInput("No scenario was given; a request needs at least one.")
     if len(scenarios) > limit.points:
         raise BadInput(
-            f"{count(len(scenarios), 'point')} are asked for and at most {count(limit.points)} are taken at once; take fewer."
+            f"{count(len(scenarios), 'point')} are requested, but at most {count(limit.points)} are possible at once; request "
+            "fewer."
         )
     base = group_texts(scenarios[0])
     source = str(data.resolve()) if data else None
@@ -125,8 +126,8 @@ def _write_points(
         work += forecast.sweep_seconds(chunk, method)
         if work > limit.core_seconds:
             raise BadInput(
-                f"These points are likely to take more than {count(limit.core_seconds / HOUR, 'hour')} of one core, and no more "
-                "taken at once; take fewer points or batches, or estimates."
+                f"These points would probably take more than {count(limit.core_seconds / HOUR, 'hour')} of one core, which is "
+                "the limit of one request; request fewer points or batches, or estimates."
             )
         rows = list(_points(request, position, chunk, base, method, sharing))
         for machine in {id(scenario.machine): scenario.machine for scenario in chunk}.values():

@@ -1,4 +1,4 @@
-"""Restoring: a damaged store is set aside whole, and a new one begins with what can still be read.
+"""Restoration: set a damaged store aside, and carry over the rows still readable.
 
 Sound rows of the damaged file come first, then those of its copy. Everything else is computed again when it is asked for.
 """
@@ -42,7 +42,9 @@ class StoreRestoration:
 
 
 def restore(path: Path) -> StoreRestoration:
-    """Set a damaged store aside, and begin a new one with what can still be read; raises BadFile.
+    """Set a damaged store aside, and begin a new one with its readable rows.
+
+    Raises BadFile.
 
     A sound store stays. After a power cut in the middle, the next restoring continues.
     """

@@ -1,4 +1,6 @@
-"""The copy beside the store: requests with their names, notes and pins, settings, and trained results.
+"""The copy beside the store: requests, settings and trained results.
+
+Requests keep their names, notes and pins.
 
 The copy is a store file itself. It has the points of full runs, so that their requests are whole. Everything else in a store is
 quick to compute again.
@@ -36,7 +38,10 @@ INSERT_POINT = f"""INSERT OR IGNORE INTO points (request, position, key, changes
 
 
 class StoreMaintenance:
-    """The owner's maintenance of its store, in a small share of its time: the copy beside, and the quota."""
+    """The owner's maintenance of its store: the copy beside, and the quota.
+
+    It takes a small share of the owner's time.
+    """
 
     def __init__(self, path: Path, store: sqlite3.Connection) -> None:
         self.path, self.store = path, store
@@ -85,7 +90,9 @@ def make_copy(path: Path, store: sqlite3.Connection) -> None:
 
 
 def carry_rows(target: sqlite3.Connection, sources: Sequence[Path], tables: Mapping[str, str], with_points: str) -> None:
-    """Insert the sound rows of other store files for which their table's condition holds; the first source's row stays.
+    """Insert the sound rows of other store files.
+
+    A row must meet its table's condition; the first source's row stays.
 
     `with_points` is the condition for requests whose points are inserted too.
     """

@@ -59,7 +59,10 @@ class Axis:
 
     @property
     def has_levels(self) -> bool:
-        """Whether the axis has separate values, listed ones or whole numbers, rather than a continuum."""
+        """Whether the axis has separate values rather than a continuum.
+
+        They are listed values or whole numbers.
+        """
         return self.span is None or declaration(self.path).kind in WHOLE_KINDS
 
     def axis_numbers(self, shares: Array) -> Array:
@@ -103,14 +106,14 @@ def parse(text: str) -> Axis:
     span = _span(knob, spaced) if spaced else None
     axis_values = _spaced(knob, span) if span else _listed_values(knob, match[3])
     if len(set(axis_values)) < len(axis_values):
-        raise BadKnob(f"axis {knob.path}={match[3][:80]} gives a value twice; name each value once.")
+        raise BadKnob(f"axis {knob.path}={match[3][:80]} has the same value twice; write each value once.")
     return Axis(knob.path, axis_values, span)
 
 
 def _listed_values(knob: Knob, text: str) -> tuple[Any, ...]:
     words = text.split(",", MOST_POINTS)
     if len(words) > MOST_POINTS:
-        raise BadKnob(f"axis {knob.path} lists more than {figures.count(MOST_POINTS)} values; take fewer.")
+        raise BadKnob(f"axis {knob.path} has more than {figures.count(MOST_POINTS)} values; write fewer.")
     if not all(word.strip() for word in words):
         raise BadKnob(f"axis {knob.path}={text[:80]!r} has an empty value; write KNOB=V1,V2,... without gaps.")
     return tuple(knobs.parse(knob, word) for word in words)
@@ -122,7 +125,9 @@ def _span(knob: Knob, match: re.Match[str]) -> Span:
     count = None if has_no_count else _count(knob, match[3])
     scale = ((match[3] if has_no_count else match[4]) or "").strip()
     if scale not in ("", "log"):
-        raise BadKnob(f"axis {knob.path} has the scale {scale!r}; write :log for equal ratios, or nothing for equal steps.")
+        raise BadKnob(
+            f"axis {knob.path} has the unknown scale {scale!r}; write :log for equal ratios, or nothing for equal steps."
+        )
     if low > high:
         raise BadKnob(f"axis {knob.path} goes from {low:g} down to {high:g}; write LOW:HIGH:COUNT with LOW at most HIGH.")
     if scale and low <= 0:
@@ -142,14 +147,18 @@ def _bound(knob: Knob, text: str) -> float:
     bound = knobs.parse(knob, text)
     numbers = bound if isinstance(bound, tuple) else (bound,)
     if len(numbers) != 1 or numbers[0] is None:
-        raise BadKnob(f"axis {knob.path} has the bound {text[:40]!r}; LOW and HIGH must each be one number.")
+        raise BadKnob(
+            f"axis {knob.path} has the bound {text[:40]!r}, which is not a number; write LOW and HIGH as one number each."
+        )
     return float(numbers[0])
 
 
 def _count(knob: Knob, text: str) -> int:
     word = text.strip()
     if not word.isascii() or not word.isdigit() or not 1 <= int(word[:9]) <= MOST_POINTS or len(word) > 9:
-        raise BadKnob(f"axis {knob.path} has COUNT {text[:40]!r}; write a whole number from 1 to {figures.count(MOST_POINTS)}.")
+        raise BadKnob(
+            f"axis {knob.path} has the COUNT {text[:40]!r}; write a whole number from 1 to {figures.count(MOST_POINTS)}."
+        )
     return int(word)
 
 

@@ -63,7 +63,9 @@ def _referenced_words(name: str, text: str, parts: Iterable[OwnPart]) -> str:
 def banner(parts: Iterable[OwnPart]) -> str:
     """Return sentences on the sender's parts that this computer lacks or has otherwise."""
     return " ".join(
-        f"The {part.kind} {part.name} is a part of the sender's{_sender_clause(part)}." for part in parts if is_foreign(part)
+        (f"The {part.kind} {part.name} is a part of the link's sender{_sender_clause(part)}.")
+        for part in parts
+        if is_foreign(part)
     )
 
 
@@ -84,7 +86,10 @@ def _sender_clause(part: OwnPart) -> str:
     The link's values are taken.
     """
     if own_digest := _digest(part):
-        return f", with other values than yours of that name; the link's are taken ({part.digest}; yours: {own_digest})"
+        return (
+            f", with other values than your part of that name; the values of the link are used ({part.digest}; yours: "
+            f"{own_digest})"
+        )
     if part.kind in kinds() and part.name in part_names_of(part.kind):
-        return ", with other values than the catalogue's of that name; the link's are taken"
+        return ", with other values than the catalogue's part of that name; the values of the link are used"
     return ", whose values the link carries"

@@ -43,7 +43,7 @@ def compared_runs(questions: LinkQuestions) -> tuple[tuple[Fidelity, str], ...]:
     """Return method and link of each request that Runs compares; raises BadLink, BadKnob."""
     runs = questions.runs
     if len(runs) > MOST_RUNS or len(set(runs)) < len(runs):
-        raise BadLink(f"The link compares {len(runs)} runs (run=); up to {MOST_RUNS} different ones can be.")
+        raise BadLink(f"The link compares {len(runs)} runs (run=); at most {MOST_RUNS} different runs are possible.")
     return tuple(map(_compared, runs))
 
 
@@ -55,7 +55,7 @@ def _compared(text: str) -> tuple[Fidelity, str]:
         raise BadLink(f"The link's run={text[:80]!r} cannot be read; write run=estimate:/search?... or run=full:/search?...")
     pairs = _pairs(link)
     if any(name == "run" for name, _ in pairs):
-        raise BadLink(f"The link's run={text[:80]!r} compares others itself; name those instead.")
+        raise BadLink(f"The link's run={text[:80]!r} is a comparison itself; name the runs that it compares.")
     open_pairs(pairs)
     return ("full" if way == "full" else "estimate"), link
 
@@ -171,7 +171,7 @@ def open_pairs(pairs: Pairs) -> OpenedLink:
     systems = _systems(pairs)
     for name, raw_text in pairs:
         if "\ufffd" in name + raw_text or not (name + raw_text).isprintable():
-            raise BadLink(f"The link's parameter {name[:80]!r} has characters that are no printable text; copy it again.")
+            raise BadLink(f"The link's parameter {name[:80]!r} has characters that cannot be printed; copy the link again.")
         key, new_text = _today_parameter(name, raw_text, format_, systems)
         if (key, new_text) != (name, raw_text):
             renamed[f"{name}={raw_text}"] = f"{key}={new_text}"
@@ -181,7 +181,7 @@ def open_pairs(pairs: Pairs) -> OpenedLink:
         elif key in lists_by_name:
             lists_by_name[key].append(new_text)
         elif key in parameters:
-            raise BadLink(f"The link gives {key!r} twice ({parameters[key]!r} and {new_text!r}); keep one.")
+            raise BadLink(f"The link gives {key!r} twice ({parameters[key]!r} and {new_text!r}); remove one of them.")
         else:
             parameters[key] = new_text
     parameters.pop("v", None)
@@ -204,7 +204,8 @@ def open_pairs(pairs: Pairs) -> OpenedLink:
 def _link_version(text: str) -> int:
     if text not in {str(number) for number in range(1, version.LINK + 1)}:
         raise BadLink(
-            f"The link has format v={text[:20]!r}; this Emberpool opens v=1 to v={version.LINK}; update it to open the link."
+            f"The link has the format v={text[:20]!r}, but this Emberpool opens v=1 to v={version.LINK}; update Emberpool to "
+            "open the link."
         )
     return int(text)
 
@@ -239,7 +240,7 @@ def _today_parameter(name: str, text: str, format_: int, systems: frozenset[str]
 
 def _banner(text: str, renamed: Mapping[str, str], link_arithmetic: str) -> str:
     if not re.fullmatch(r"[\w.-]{0,80}", link_arithmetic, re.ASCII):
-        raise BadLink(f"The link's arithmetic={link_arithmetic[:80]!r} names no kernels; leave it out.")
+        raise BadLink(f"The link's arithmetic={link_arithmetic[:80]!r} is not the name of known kernels; leave it out.")
     renames_text = " ".join(f"Its {old_text[:80]} is {new_text[:80]} now." for old_text, new_text in renamed.items())
     arithmetic_notes = other_kernels_note(link_arithmetic)
     if text == version.MODEL:

@@ -143,5 +143,5 @@ class LinkQuestions:
         if len(self.parts) > MOST_PARTS:
             raise BadLink(f"The link names parts (parts=) of {len(self.parts)} characters; at most {MOST_PARTS} are allowed.")
         if len(self.find) > MOST_WORDS:
-            raise BadLink(f"The link looks for words (find=) of {len(self.find)} characters; at most {MOST_WORDS} are allowed.")
+            raise BadLink(f"The link's search text (find=) has {len(self.find)} characters; at most {MOST_WORDS} are allowed.")
         _ = self.pinned_points, self.words  # reading them is their check

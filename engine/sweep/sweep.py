@@ -94,7 +94,11 @@ class Sweep(Sequence[Scenario]):
         _check(self.axes, self.sampling)
         if not len(self._possible_rows):
             refused = scenario_at(self.base, self._place(0), self.settings)
-            raise BadKnob(refused.sentence if isinstance(refused, RefusedPlace) else "The axes span no point.")
+            raise BadKnob(
+                refused.sentence
+                if isinstance(refused, RefusedPlace)
+                else ("The axes have no possible point; change or remove an axis.")
+            )
 
     def __len__(self) -> int:
         """Return the number of possible points."""
@@ -253,14 +257,14 @@ def _check(axes: Sequence[Axis], sampling: Sampling) -> None:
             raise BadKnob(f"axis {axis.path} is given twice; list all its values in one axis.")
         if not axis.values and (sampling.kind == "grid" or not axis.span):
             raise BadKnob(
-                f"axis {axis.path} is a range without COUNT; write LOW:HIGH:COUNT, or draw points by --sampling sobol "
-                "(in a script, sample='sobol:64')."
+                f"axis {axis.path} is a range without COUNT; write LOW:HIGH:COUNT, or draw points with --sampling sobol (in a "
+                "script, sample='sobol:64')."
             )
         for setting in axis.values:
             knobs.check(declaration(axis.path), setting)
     size = prod(len(axis.values) for axis in axes)
     if sampling.kind == "grid" and size > MOST_POINTS:
         raise BadKnob(
-            f"The axes span {figures.count(size, 'point')}; at most {figures.count(MOST_POINTS)} are allowed: "
-            "take fewer values, or draw some."
+            f"The axes have {figures.count(size, 'point')} in all, but at most {figures.count(MOST_POINTS)} are allowed; write "
+            "fewer values, or draw a sample."
         )

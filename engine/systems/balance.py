@@ -39,7 +39,10 @@ ROUNDED = 1e-9  # relative difference of sums in another order
 
 @memoised()
 def table_placement(s: Scenario, system: System) -> TablePlacement:
-    """Return the placement of tables by the plan in force; raises BadKnob for an unreadable plan."""
+    """Return the placement of tables by the plan in force.
+
+    Raises BadKnob for an unreadable plan.
+    """
     balance = _balance_in_force(s, system)
     skews = Skews(skew(balance.work.lookups), skew(balance.work.rows)) if balance else Skews()
     far_skews = _far_skews(balance) if balance and system.tiers else FarSkews()

@@ -1,4 +1,4 @@
-"""Capacity check: chooses automatic memory sizes, and refuses a model that does not fit, with remedies."""
+"""Capacity check: choose memory sizes, and refuse models that do not fit."""
 
 from math import ceil
 
@@ -84,7 +84,7 @@ def _place(s: Scenario, system: System) -> tuple[TablePlacement, str]:
         remedy = "nothing" if plan else "auto"
         return (
             placement,
-            "" if is_even else f"{plan_setting} is not possible: system={s.system} shares its work evenly; set it to {remedy}.",
+            "" if is_even else f"{plan_setting} is not possible: system={s.system} divides all work evenly; set it to {remedy}.",
         )
     return placement, _overfull(s, system, kind, placement.balance, plan_setting) if placement.balance else ""
 
@@ -167,7 +167,7 @@ def _linked(s: Scenario) -> str:
     if not (s.data.sample_correlation and s.data.locality):
         return ""
     return (
-        f"data.sample_correlation={s.data.sample_correlation:g} is not possible with data.locality={s.data.locality:g}; "
+        f"data.sample_correlation={s.data.sample_correlation:g} and data.locality={s.data.locality:g} cannot be combined; "
         "set one of them to 0."
     )
 
@@ -208,8 +208,8 @@ def _pmem(s: Scenario, need: float) -> tuple[float, str]:
 def _largest(s: Scenario, need: float) -> tuple[float, str]:
     """Return the largest room of automatic PMEM, and the refusal."""
     return MOST_GB * GB * nodes(s.machine), (
-        f"machine.pmem_capacity_GB=auto goes up to {figures.exact(MOST_GB)}, but embedding tables and logs need {_gb(need)}; "
-        "lower model.num_embeddings, model.num_tables or model.embedding_dim."
+        f"machine.pmem_capacity_GB=auto is limited to {figures.exact(MOST_GB)}, but embedding tables and logs need "
+        f"{_gb(need)}; lower model.num_embeddings, model.num_tables or model.embedding_dim."
     )
 
 
@@ -240,8 +240,8 @@ def _stash(s: Scenario) -> str:
     need, capacity = stashed_bytes(s), _size(s, HOST) * GiB * nodes(s.machine)
     if need and not alike_shares(s):
         return (
-            f"policy.stashing={s.policy.stashing} is not possible: tables of unlike rows would stash unlike shares of "
-            "themselves; set it to both or off."
+            f"policy.stashing={s.policy.stashing} is not possible: tables with different rows would stash different shares "
+            "of themselves; set it to both or off."
         )
     sentence = (
         f"{HOST}={figures.exact(_size(s, HOST))} cannot hold a stash of {_gib(need)}; raise it, or set policy.stashing=off."
@@ -303,8 +303,8 @@ def _expanders(s: Scenario, memory: str) -> str:
     path, number = ("machine.expander_dram_channels", num_expanders) if dram else ("machine.pmem_capacity_GB", gigabytes)
     remedy = f", or raise {path} to {number}" if number <= (KNOBS[path].high or 0) else ""
     return (
-        f"machine.num_expanders={num_expanders} needs as many {component}, but there are {available}; "
-        f"lower it to {available}{remedy}."
+        f"machine.num_expanders={num_expanders} needs at least as many {component}, but there are {available}; lower it to "
+        f"{available}{remedy}."
     )
 
 
@@ -323,9 +323,8 @@ def _too_few(s: Scenario, dram: bool, available: int) -> str:
     if dram or links < max_links or available <= links or not own_link(machine):
         return ""
     return (
-        f"machine.num_expanders={links} links do not reach {figures.count(available, 'module')} of {machine.pmem}, "
-        "each with a link of its own; "
-        "raise machine.pmem_module_GB, choose another medium, or lower model.num_embeddings."
+        f"machine.num_expanders={links} is less than the {figures.count(available, 'module')} of {machine.pmem}, each of "
+        "which needs its own link; raise machine.pmem_module_GB, choose another medium, or lower model.num_embeddings."
     )
 
 
@@ -389,12 +388,12 @@ def _crowded(s: Scenario) -> str:
 
 
 def cache_refusal(s: Scenario, capacity: float, unique: float, users: str) -> str:
-    """Return the refusal of a cache that cannot hold the rows that must be cached together."""
+    """Return the refusal of a cache too small for rows cached together."""
     share = s.policy.cache_load_factor / max(capacity, 1) if capacity else 1 / num_rows(s)
     remedy = f"raise it to {min(1.0, 1.01 * unique * share):.3g}"
     fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""
     return (
         f"policy.cache_load_factor={s.policy.cache_load_factor:g} keeps {figures.count(int(capacity), 'row')}, but {users} "
-        f"{figures.count(int(unique))} "
-        f"different ones, which must be in the cache together; {remedy}, {fewer}or lower data.batch_size."
+        f"{figures.count(int(unique))} different rows, which must be in the cache together; {remedy}, {fewer}or lower "
+        "data.batch_size."
     )

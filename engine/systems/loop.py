@@ -1,5 +1,6 @@
-"""The training loop that drives a batch: the plan's launches are counted, at the framework's cost.
+"""The training loop that drives a batch, at the framework's cost.
 
+The plan's kernel launches are counted.
 A GPU has a process of its own, or, where the host's one thread also looks rows up, all GPUs of a node share that process. The
 loop calls every kernel and collective, handles in Python the tables whose rows are pooled on GPUs, and brings in the samples'
 values. Queues let the loop run ahead of the GPUs, so that a batch takes as long as the slower of both.

@@ -267,12 +267,15 @@ KINDS: Mapping[str, Kind] = {
 
 
 def kind_of(system: System) -> Kind | None:
-    """Return the kind of a system's parts; None if the system shares all its work evenly."""
+    """Return the kind of a system's parts.
+
+    Return None if the system shares all its work evenly.
+    """
     return KINDS[system.parts_kind] if system.parts_kind else None
 
 
 def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]:
-    """Return the memories of parts: name, bytes needed in all, room, parts that share a room.
+    """Return the memories of parts: name, bytes needed, room, parts sharing it.
 
     The room is in bytes.
     """

@@ -1,4 +1,4 @@
-"""Kinds of embedding rows: bytes of a row, and the mix of kinds over several tables."""
+"""Kinds of embedding rows: their bytes, and the mix over several tables."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -54,7 +54,7 @@ class RowSizes(NamedTuple):
 
 
 def row_kinds(s: Scenario) -> tuple[tuple[RowKind, ...], Ints]:
-    """Return the kinds of rows in the tables, and the kind index of each table, (T,)."""
+    """Return the tables' kinds of rows, and each table's kind index, (T,)."""
     return _row_kinds(*(per_table(s.model, name) for name in ROW_KNOBS), s.policy.row_checksums)
 
 
@@ -120,13 +120,13 @@ def row_sizes(
 
 
 def kind_bytes(s: Scenario, name: str) -> Floats:
-    """Return the bytes of each table's rows, (T,), by the name of a field of RowKind."""
+    """Return the bytes of each table's rows, (T,), by a field of RowKind."""
     kinds, kind = row_kinds(s)
     return np.array([float(mean_bytes(getattr(row_kind, name))) for row_kind in kinds])[kind]
 
 
 def row_bytes(s: Scenario) -> float:
-    """Return the bytes of a row with optimizer state and checksum, the mean over all rows."""
+    """Return a mean row's bytes with optimizer state and checksum."""
     return mean_bytes(mean_kind(s, per_table(s.model, "num_embeddings")).row)
 
 

@@ -205,7 +205,9 @@ def parse_plan(text: str, tables: int, count: int) -> Pieces:
     """
     entries = [part.strip() for part in text.split(";")]
     if len(entries) not in (1, tables):
-        raise BadKnob(f"policy.plan has {len(entries)} entries for {tables} tables; give one, or {tables}, ';' between them.")
+        raise BadKnob(
+            f"policy.plan has {len(entries)} entries for {tables} tables; give one entry, or {tables} separated by ';'."
+        )
     entry_runs = {
         text_entry: [_parts(run, text_entry, count) for run in text_entry.split("/")] for text_entry in dict.fromkeys(entries)
     }
@@ -223,8 +225,8 @@ def _parts(text: str, text_entry: str, count: int) -> tuple[int, ...]:
         first_word, _, last_word = (word.strip() for word in run.partition("-"))
         if not (first_word.isdecimal() and (last_word or first_word).isdecimal() and len(first_word + last_word) <= MAX_DIGITS):
             raise BadKnob(
-                f"policy.plan has the entry {text_entry[:40]!r}; "
-                "write a part as 3, rows over several as 0-7 or 0+2, columns as 0/1."
+                f"policy.plan has the entry {text_entry[:40]!r}, which cannot be read; write 3 for a whole table, 0-7 or 0+2 "
+                "for rows over several parts, 0/1 for columns."
             )
         low, high = int(first_word), int(last_word or first_word)
         if not low <= high < count:
@@ -232,8 +234,8 @@ def _parts(text: str, text_entry: str, count: int) -> tuple[int, ...]:
         part_numbers += range(low, high + 1)
         if len(part_numbers) > MAX_SHARES:
             raise BadKnob(
-                f"policy.plan has the entry {text_entry[:40]!r} of more than {figures.count(MAX_SHARES)} shares; "
-                "name fewer parts."
+                f"policy.plan has the entry {text_entry[:40]!r} with more than {figures.count(MAX_SHARES)} shares; name fewer "
+                "parts."
             )
     return tuple(part_numbers)
 

@@ -134,7 +134,7 @@ def modules_by_reason(s: Scenario, system: System) -> Modules:
 
 
 def dimms_GiB(channels: int, nbytes: float) -> float:
-    """Return the GiB of the smallest equal DIMMs in all channels that hold so many bytes.
+    """Return the GiB of the smallest equal DIMMs in all channels for `nbytes`.
 
     If none do, return the GiB of the largest ones.
     """

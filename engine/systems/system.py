@@ -211,8 +211,8 @@ def cache_policy(scenario: Scenario, cache: Cache) -> str:
     policy_name, allowed = scenario.policy.cache_policy or cache.policy, (cache.policy, *cache.other_policies)
     if policy_name not in allowed:
         raise BadKnob(
-            f"policy.cache_policy={policy_name} is not possible: system={scenario.system} keeps rows by {' or '.join(allowed)}; "
-            "set it to auto."
+            f"policy.cache_policy={policy_name} is not possible: the cache of system={scenario.system} can only evict by "
+            f"{' or '.join(allowed)}; set it to auto."
         )
     return f"{policy_name} in sets" if cache.in_sets else policy_name
 
@@ -223,8 +223,9 @@ def cached_tables(scenario: Scenario, cache: Cache) -> tuple[int, ...] | None:
 
 
 def medium_cache(scenario: Scenario, system: System) -> LineCache:
-    """Return the cache of the modules that hold the tables, without lines if there is none.
+    """Return the cache of the modules that hold the tables.
 
+    Without a cache it has no lines.
     The scenario must be settled.
     """
     return line_cache(scenario.machine) if system.memory == "pmem" else NO_CACHE
@@ -251,8 +252,8 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
         )
     if not system.can_relax and relaxed:
         raise BadKnob(
-            f"policy.relaxed_lookup=on is not possible: system={scenario.system} looks rows up after the update; "
-            "set it to auto or off, or choose system=cxl."
+            f"policy.relaxed_lookup=on is not possible: system={scenario.system} always looks rows up after the update; set it "
+            "to auto or off, or choose system=cxl."
         )
     return LogPolicy(log, bound, relaxed)
 

@@ -66,7 +66,10 @@ class FarSkews(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Traffic of the links of groups, such as expanders: (ratio to no plan, skew over links)."""
+    """Traffic of the links of groups, such as expanders.
+
+    It is (ratio to no plan, skew over links).
+    """
 
     vectors: tuple[float, float] = (1.0, 1.0)
     indices: tuple[float, float] = (1.0, 1.0)

@@ -32,7 +32,7 @@ SENT_BYTES = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, INT8_OVERHEAD)} 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Amounts of one run; arrays have one value per batch, as have `lookups` if batches differ.
+    """Amounts of one run; arrays, also of `lookups` if batches differ, are per batch.
 
     rows, raw_share: unique rows; share of lookups whose row the batch before has written.
     misses, evicted: rows that the system's cache fetches, and sends home.
@@ -136,7 +136,7 @@ class Traffic:
 
     @property
     def gpu_spread_bytes(self) -> Amount:
-        """Bytes that a GPU moves to spread gradients to rows: gradients, and a sort of indices."""
+        """Bytes that a GPU moves to spread gradients to rows, sorted by index."""
         return self.spread_bytes + self.sort_bytes
 
     @property
@@ -168,7 +168,7 @@ class Traffic:
 
     @property
     def feature_bytes(self) -> Amount:
-        """Bytes of the sparse features: one row index per lookup, and of uneven bags their lengths."""
+        """Bytes of sparse features: an index per lookup, and lengths of uneven bags."""
         return self.lookups * INDEX_BYTES + self.length_bytes
 
 
@@ -177,7 +177,7 @@ SKEWS = ("lookup_skew", "row_skew")
 
 
 def traffic(s: Scenario, **amounts: Any) -> Traffic:
-    """Return the traffic of batches with `rows` and other given `amounts`, one value per batch each.
+    """Return the traffic of batches, given `rows` and other `amounts` per batch.
 
     Defaults are zero, but evicted rows and missed lookups = missed rows, and popular samples have their share of lookups.
     """
@@ -218,7 +218,7 @@ def stateful_lookups(s: Scenario, tables: Flags | None = None) -> float:
 
 
 def tables_apart(s: Scenario) -> float:
-    """Return the tables updated one by one by software without a fused update; none under SGD."""
+    """Return the tables updated one by one without a fused update; none under SGD."""
     return float(sum(map(bool, table_states(s))))
 
 
@@ -233,7 +233,7 @@ def table_states(s: Scenario) -> tuple[int, ...]:
 
 
 def pooled_bytes(s: Scenario) -> float:
-    """Return the bytes of a batch's pooled vectors, one for each sample and table, in fp32."""
+    """Return the bytes of a batch's fp32 pooled vectors, by sample and table."""
     return float(s.data.batch_size * elements(s) * FLOAT32)
 
 
@@ -253,12 +253,12 @@ def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def sent_bytes(s: Scenario) -> float:
-    """Return the bytes of a mean table's pooled vectors for a batch, as they are sent."""
+    """Return the bytes of a mean table's pooled vectors, as sent."""
     return float(np.mean(vector_nbytes(s)))
 
 
 def vector_nbytes(s: Scenario) -> float | Floats:
-    """Return the bytes of a table's, or each table's (T,), pooled vectors as they are sent."""
+    """Return the bytes of a table's pooled vectors, as sent, or (T,) of all."""
     model = s.model
     if isinstance(model.embedding_dim, tuple) or isinstance(model.features, tuple):
         return np.array([vectors * _sent_nbytes(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])
@@ -272,7 +272,7 @@ def _sent_nbytes(s: Scenario, dim: int) -> float:
 
 
 def index_bytes(s: Scenario) -> float:
-    """Return the bytes of a row's index, with its share of the lengths of uneven bags."""
+    """Return the bytes of a row's index, with its share of bag lengths."""
     return float(INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / sum(per_table(s.model, "pooling")))
 
 
@@ -307,7 +307,7 @@ def hot_bytes(s: Scenario) -> float:
 
 
 def rows_within(s: Scenario, nbytes: float) -> float:
-    """Return the number of most popular rows of all tables that fit into so many bytes."""
+    """Return the number of most popular rows of all tables within so many bytes."""
     if len(row_kinds(s)[0]) == 1:
         return float(min(num_rows(s), nbytes // row_bytes(s)))
     if nbytes >= table_bytes(s):  # classes of rows sum up to slightly fewer
@@ -356,7 +356,7 @@ def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ..
 
 
 def log_bytes(s: Scenario) -> float:
-    """Return the bytes of the log region: two batches' rows with their indices, three MLP logs."""
+    """Return the bytes of the log region: two batches' rows, three MLP logs."""
     entry_nbytes = [int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
     rows, pooling = (per_table(s.model, name) for name in ("num_embeddings", "pooling"))
     batch = s.data.batch_size * sum(bags * nbytes for bags, nbytes in zip(pooling, entry_nbytes, strict=True))

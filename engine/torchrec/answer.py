@@ -1,5 +1,6 @@
-"""The answer to TorchRec's tables and topology: our plan, priced by us and by TorchRec's planner.
+"""The answer to TorchRec: our plan for its tables and topology.
 
+We price it, and so does TorchRec's planner.
 A page calls `read_request` with what was pasted, then `torchrec_answer`.
 """
 
@@ -96,7 +97,10 @@ class PricedPlan(NamedTuple):
 
 
 class TorchRecAnswer(NamedTuple):
-    """Our plan for a request; `imported_plan` is the plan that the user gave, None without one."""
+    """Our plan for a request.
+
+    `imported_plan` is the plan that the user gave, None without one.
+    """
 
     request: TorchRecRequest
     plan: PricedPlan
@@ -140,7 +144,10 @@ def _topology_of(s: Scenario, topology: TorchRecTopology | None) -> TorchRecTopo
 
 
 def torchrec_answer(request: TorchRecRequest, plan: str = "") -> TorchRecAnswer:
-    """Return our priced plan for a request, and the user's `plan` if there is one; raises BadInput, BadKnob, CannotRun."""
+    """Return our priced plan for a request, and the user's `plan` if any.
+
+    Raises BadInput, BadKnob, CannotRun.
+    """
     settled, plan_sentences = _settle_with_plan(request.scenario)
     kernels = table_kernels(settled)
     imported_plan = _price_imported_plan(request, read_plan(plan, request.tables, request.layout), kernels) if plan else None
@@ -164,7 +171,7 @@ def _settle_with_plan(s: Scenario) -> tuple[Settled, tuple[str, ...]]:
     if s.policy.plan:
         raise CannotRun(" ".join(settled.problems))
     if s.policy.sharding:
-        raise BadKnob(f"{SHARDING}={s.policy.sharding} shares each row evenly, which TorchRec cannot; set it to planner.")
+        raise BadKnob(f"{SHARDING}={s.policy.sharding} divides each row evenly, which TorchRec cannot do; set it to planner.")
     sentence = f"system={s.system} shares tables evenly unless {SHARDING} is set, which TorchRec cannot: the planner shards them."
     return fit(with_values(s, {SHARDING: "planner"})), (sentence,)
 
@@ -191,8 +198,8 @@ def _price_our_plan(
         sharding.sharding_type == ROW_WISE and not all(shard.rows for shard in sharding.shards) for sharding in shardings
     ):
         sentences.append(
-            f"Rows of {count(num_partial, 'table')} lie on some GPUs: the others get row_wise shards of 0 rows, which "
-            "TorchRec asks too."
+            f"Rows of {count(num_partial, 'table')} lie on some GPUs only; the other GPUs get row_wise shards of 0 rows, "
+            "because TorchRec needs a shard on every GPU."
         )
     return _price_plan(request, shardings, possible_plans, sentences)
 
@@ -233,8 +240,8 @@ def _price_imported_plan(
     sentences = []
     if copies := sum(sharding.sharding_type == DATA_PARALLEL for sharding in shardings):
         sentences.append(
-            f"{count(copies, 'table')} of the plan read {'is' if copies == 1 else 'are'} data_parallel, which we cannot: "
-            "priced as rows over all GPUs, whose vectors cross; the true step is shorter."
+            f"The plan has {count(copies, 'table')} that {'is' if copies == 1 else 'are'} data_parallel, which is not modelled: "
+            "timed as rows over all GPUs, whose vectors cross the network; the true step is shorter."
         )
     other_kernel_tables = [
         sharding.name
@@ -243,12 +250,11 @@ def _price_imported_plan(
     ]
     if other_kernel_tables:
         sentences.append(
-            f"The plan read gives {count(len(other_kernel_tables), 'table')}, such as {other_kernel_tables[0][:60]}, "
-            "another kernel than "
-            f"system={request.scenario.system}, with which it is priced by us."
+            f"The plan gives {count(len(other_kernel_tables), 'table')}, such as {other_kernel_tables[0][:60]}, another kernel "
+            f"than system={request.scenario.system}; the time is that of the system's kernel."
         )
     if sum(map(_is_uneven, shardings)):
-        sentences.append("Shards of the plan read that are uneven are priced as even ones.")
+        sentences.append("Uneven shards of the plan are timed as even shards.")
     return _price_plan(request, shardings, table_plans, sentences)
 
 

@@ -1,4 +1,7 @@
-"""Embedding tables as TorchRec writes them: `EmbeddingBagConfig`s as JSON, as a pasted repr or as source."""
+"""Embedding tables in TorchRec's forms: JSON, a pasted repr, or source.
+
+They are lists of `EmbeddingBagConfig`.
+"""
 
 import json
 from collections import Counter
@@ -53,26 +56,29 @@ class TorchRecTable(NamedTuple):
 
 
 class TorchRecTables(NamedTuple):
-    """The tables of a text, and sentences on the parts of the text that are ignored."""
+    """The tables of a text, and sentences on the parts that are ignored."""
 
     tables: tuple[TorchRecTable, ...]
     sentences: tuple[str, ...]
 
 
 def read_tables(text: str) -> TorchRecTables:
-    """Read tables from JSON, a pasted repr or source; raises BadInput naming the table by number, and the field."""
+    """Read tables from JSON, a pasted repr or source.
+
+    Raises BadInput naming the table by number, and the field.
+    """
     table_text = check_size(text, "tables")
     tables, ignored = [], Counter[str]()
     for number, fields in enumerate(_written_fields(table_text), 1):
         tables.append(_table(number, fields))
         ignored.update(key for key, setting in fields.items() if key not in (*FIELDS, "pooling") and _is_set(setting))
     if not tables:
-        raise BadInput(f"The text names no {POOLED}(...) and is no list of tables in JSON; {PASTE_REMEDY}.")
+        raise BadInput(f"The text has no {POOLED}(...) and is not a list of tables in JSON; {PASTE_REMEDY}.")
     repeated_names = [name for name, times in Counter(table.name for table in tables).items() if times > 1]
     if repeated_names:
         raise BadInput(
-            f"{len(repeated_names)} names stand twice, such as {repeated_names[0][:60]!r}; TorchRec needs a name of "
-            "its own for each table."
+            f"{len(repeated_names)} names occur twice, such as {repeated_names[0][:60]!r}; TorchRec needs a different name for "
+            "each table."
         )
     return TorchRecTables(tuple(tables), tuple(_sentences(tables, ignored)))
 
@@ -92,7 +98,7 @@ def _written_fields(text: str) -> Iterator[Mapping[str, Any]]:
     calls = _fields_of_calls(text)
     first_table = next(calls, None)
     if first_table is None and refusal:
-        raise BadInput(f"The text {refusal}, as JSON, and names no {POOLED}(...); {PASTE_REMEDY}.")
+        raise BadInput(f"The text {refusal}, as JSON, and has no {POOLED}(...); {PASTE_REMEDY}.")
     if first_table is not None:
         yield first_table
         yield from calls
@@ -107,7 +113,7 @@ def _objects(content: Any) -> Iterator[Mapping[str, Any]]:
             if isinstance(json_list, list) and all(isinstance(part, dict) for part in json_list)
         ]
         if len(lists) != 1:
-            raise BadInput(f"The JSON has {count(len(lists), 'list')} of tables; write one, as 'tables'.")
+            raise BadInput(f"The JSON has {count(len(lists), 'list')} of tables; write one list, named 'tables'.")
         content = lists[0]
     _check_number(len(content))
     for number, table in enumerate(content, 1):
@@ -132,17 +138,16 @@ def _check_number(tables: int) -> None:
 
 def _check_call(number: int, call: SourceCall) -> None:
     if call.repeated:
-        raise BadInput(
-            f"Table {count(number)} is written once for many, by a list comprehension, which is not run here; {PASTE_REMEDY}."
-        )
+        raise BadInput(f"Table {count(number)} stands in a list comprehension, which is not run here; {PASTE_REMEDY}.")
     if call.name == UNPOOLED:
         raise BadInput(
-            f"Table {count(number)} is an {UNPOOLED}, whose vectors are not pooled; only an {POOLED} can be timed: leave it out."
+            f"Table {count(number)} is an {UNPOOLED}, whose vectors are not pooled; only an {POOLED} can be timed: leave the "
+            "table out."
         )
     if len(call.positional) > len(FIELDS) or any(
         isinstance(part, OpaqueExpression) and part.text.startswith("*") for part in call.positional
     ):
-        raise BadInput(f"Table {count(number)} has arguments that cannot be told apart, such as **fields; {PASTE_REMEDY}.")
+        raise BadInput(f"Table {count(number)} has arguments that cannot be read, such as **fields; {PASTE_REMEDY}.")
 
 
 def _table(number: int, fields: Mapping[str, Any]) -> TorchRecTable:
@@ -205,7 +210,7 @@ def _refusal(subject: str, field: str, setting: Any, allowed: str) -> BadInput:
         label = setting.name if isinstance(setting, Symbol) else setting.text
         if field not in ("data_type", "pooling") or isinstance(setting, OpaqueExpression):
             return BadInput(
-                f"{subject}: {field} is {label[:60]}, whose value the text does not tell; write the value, or {PASTE_REMEDY}."
+                f"{subject}: {field} is {label[:60]}, whose value is not in the text; write the value, or {PASTE_REMEDY}."
             )
         setting = label
     return BadInput(f"{subject}: {field} is {str(setting)[:60]}; write {allowed}.")
@@ -221,9 +226,9 @@ def _sentences(tables: Iterable[TorchRecTable], ignored: Mapping[str, int]) -> I
     if unmodelled := [
         f"{meaning} ({key} of {count(ignored[key], 'table')})" for key, meaning in UNMODELLED_FIELDS.items() if key in ignored
     ]:
-        yield f"These tables are timed without what is not modelled: {', '.join(unmodelled)}."
+        yield f"The times of these tables do not contain what is not modelled: {', '.join(unmodelled)}."
     if unknown_fields := sorted(ignored.keys() - {*UNTIMED_FIELDS, *UNMODELLED_FIELDS}):
-        yield f"Fields that no {POOLED} has were ignored: {', '.join(unknown_fields[:5])}."
+        yield f"These fields do not exist in {POOLED} and were ignored: {', '.join(unknown_fields[:5])}."
     means = sum(table.mean for table in tables)
     if means:
         yield f"pooling=MEAN of {count(means, 'table')} is timed as SUM: the division is not counted."

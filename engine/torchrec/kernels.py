@@ -67,7 +67,10 @@ def system_names() -> str:
 
 
 def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
-    """Return the kernel of each table, (T,), under a settled system; raises BadKnob where TorchRec has none."""
+    """Return the kernel of each table, (T,), under a settled system.
+
+    Raises BadKnob where TorchRec has none.
+    """
     s, system = settled.scenario, settled.system
     if system.groups:
         return _mixed_kernels(settled)
@@ -93,7 +96,7 @@ def _mixed_kernels(settled: Settled) -> tuple[TableKernel, ...]:
     kernels = chosen_kernels(settled.scenario)
     if HOST in kernels:
         raise BadKnob(
-            f"policy.kernel=host of table {kernels.index(HOST)} is no kernel of TorchRec's; choose hbm, uvm or uvm-cache."
+            f"policy.kernel=host of table {kernels.index(HOST)} is not a kernel of TorchRec; choose hbm, uvm or uvm-cache."
         )
     caches = _caches(settled) if settled.system.cache else (None,) * len(kernels)
     return tuple(

@@ -1,4 +1,7 @@
-"""Changes of knobs that represent TorchRec's tables and topology, and sentences on the parts that no knob has."""
+"""Changes of knobs that represent TorchRec's tables and topology.
+
+Sentences name the parts that no knob has.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -58,7 +61,7 @@ def torchrec_scenario(
     System, GPUs and batch become TorchRec's defaults where no text sets them; `as_started` keeps those of the start.
     """
     if strange := next((path for path in SHAPE if path in settings), ""):
-        raise BadKnob(f"{strange} is what the tables say; change the tables or the pooling factors.")
+        raise BadKnob(f"{strange} follows from the tables and cannot be set; change the tables or the pooling factors.")
     parts = [
         KnobChanges({}) if as_started else _default_changes(topology, settings),
         _model_changes(start, tables, pooling, settings),
@@ -82,10 +85,10 @@ def _default_changes(topology: TorchRecTopology | None, settings: Mapping[str, A
     gpus = settings.get(GPUS) or (topology.world_size if topology else DEFAULT_GPUS)
     if not topology and GPUS not in settings:
         changes |= {GPUS: DEFAULT_GPUS}
-        sentences.append(f"No topology is given: {count(DEFAULT_GPUS)} GPUs of one node are taken, unless {GPUS} is set.")
+        sentences.append(f"No topology is given, so {count(DEFAULT_GPUS)} GPUs of one node are assumed, unless {GPUS} is set.")
     if BATCH not in settings and not (topology and topology.batch_size):
         changes |= {BATCH: RANK_BATCH * gpus}
-        sentences.append(f"No batch size is given: {count(RANK_BATCH)} samples a GPU, the planner's default.")
+        sentences.append(f"No batch size is given, so {count(RANK_BATCH)} samples per GPU are assumed, the planner's default.")
     return KnobChanges(changes, tuple(sentences))
 
 
@@ -113,13 +116,13 @@ def _model_changes(
         changes[OPTIMIZER] = start.model.optimizer[0]
     if isinstance(dims, tuple) and start.model.interaction == "dot" and INTERACTION not in settings:
         changes[INTERACTION] = "concat"
-        sentences.append("Tables have unlike widths: their vectors are concatenated, which needs no projection.")
+        sentences.append("Tables have different widths, so their vectors are concatenated, which needs no projection.")
     elif not isinstance(dims, tuple) and INTERACTION not in settings:
         sentences.append(f"All tables have {count(dims)} columns: MLPs and interaction are as in {start.model.name}.")
     stale = stale_lists(start, num_tables)
     changes |= {path: default for path, default in stale.items() if path not in settings}
     if stale:
-        sentences.append(f"Lists of the start for other tables are left out: {', '.join(stale)}.")
+        sentences.append(f"Lists of the base scenario for other tables are left out: {', '.join(stale)}.")
     return KnobChanges(changes, tuple(sentences))
 
 
@@ -155,11 +158,12 @@ def _machine_changes(start: Scenario, topology: TorchRecTopology) -> KnobChanges
         low, high = KNOBS[path].low, KNOBS[path].high
         if low is not None and high is not None and not low <= setting <= high:
             raise BadInput(
-                f"Topology: {path} would be {exact(setting)}, which goes from {exact(low)} to {exact(high)}; change it there."
+                f"Topology: {path} would be {exact(setting)}, but the range is {exact(low)} to {exact(high)}; change the value."
             )
     if unread := [f"{meaning} ({name})" for name, meaning in WITHOUT_KNOB.items() if name in topology.stated_fields]:
         sentences.append(
-            f"No knob stands for {', '.join(unread)}: our steps are those of the parts, the planner's estimate has them."
+            f"No knob stands for {', '.join(unread)}: our step times use the machine's parts instead, the planner's estimate "
+            "uses these fields."
         )
     return KnobChanges(changes, tuple(sentences))
 

@@ -63,7 +63,10 @@ def _table_content(sharding: TableSharding, local_ranks: int) -> dict[str, Any]:
 
 
 def read_plan(text: str, tables: Sequence[TorchRecTable], layout: RankLayout) -> tuple[TableSharding, ...]:
-    """Read a plan, ours or TorchRec's dump, in the order of tables; raises BadInput naming the table."""
+    """Read a plan, ours or TorchRec's dump, in the order of tables.
+
+    Raises BadInput naming the table.
+    """
     content = json_content(text, "lines of the plan", "write them as TorchRec dumps a plan")
     content_by_table = dict(_table_contents(content, 0))
     names = [table.name for table in tables]
@@ -82,7 +85,7 @@ def read_plan(text: str, tables: Sequence[TorchRecTable], layout: RankLayout) ->
 def _table_contents(content: Any, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the tables of a plan by name; "plan" and the module's path around them may be absent."""
     if not isinstance(content, dict) or depth > 2:
-        raise BadInput('The plan is no map of tables; write {"plan": {module: {table: {"sharding_type": ...}}}}.')
+        raise BadInput('The plan is not a map of tables; write {"plan": {module: {table: {"sharding_type": ...}}}}.')
     for name, part in content.items():
         if isinstance(part, dict) and "sharding_type" in part:
             yield name, part

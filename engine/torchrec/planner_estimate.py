@@ -52,7 +52,10 @@ class ShardPerf(NamedTuple):
 
 
 class RankEstimate(NamedTuple):
-    """The planner's estimate of a shard or a rank: bytes of HBM and of host DRAM, milliseconds."""
+    """The planner's estimate of a shard or rank: HBM, DRAM, milliseconds.
+
+    Memory is in bytes.
+    """
 
     hbm: float
     ddr: float

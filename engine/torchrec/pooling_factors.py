@@ -1,4 +1,7 @@
-"""Pooling factors: the mean lookups of a sample, by feature or by table, as TorchRec's planner takes them."""
+"""Pooling factors: mean lookups of a sample, by feature or table.
+
+TorchRec's planner takes them in this form.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,30 +27,41 @@ def read_pooling(text: str, tables: Sequence[TorchRecTable]) -> PoolingFactors:
     if unknown_names:
         known_names = sorted(features | {table.name for table in tables})
         raise BadInput(
-            f"Pooling factors name {unknown_names[0][:60]!r}, which is no feature and no table; "
+            f"Pooling factors name {unknown_names[0][:60]!r}, which is neither a feature nor a table; "
             f"{nearest_hint(unknown_names[0], known_names)}"
         )
     return tuple(_table_factors(table, factors) for table in tables)
 
 
 def whole_lookups(factors: Sequence[float]) -> int:
-    """Return the whole lookups of a sample in a table: the sum of its factors, at least 1 a feature."""
+    """Return the whole lookups of a sample in a table.
+
+    They are the sum of its factors, at least 1 a feature.
+    """
     return max(len(factors), round(sum(factors)))
 
 
 def pooling_sentences(pooling: PoolingFactors) -> tuple[str, ...]:
-    """Return a sentence on pooling factors that were rounded to whole lookups, none where all are whole."""
+    """Return a sentence on pooling factors that were rounded.
+
+    There is none where all are whole numbers of lookups.
+    """
     rounded = [(sum(factors), whole_lookups(factors)) for factors in pooling if whole_lookups(factors) != sum(factors)]
     if not rounded:
         return ()
     example = f"such as {exact(rounded[0][0])} to {exact(rounded[0][1])}"
-    return (f"Pooling factors of {count(len(rounded), 'table')} are rounded to whole lookups, {example}; not for the planner.",)
+    return (
+        (
+            f"Pooling factors of {count(len(rounded), 'table')} are rounded to whole lookups, {example}; the planner uses exact "
+            "factors."
+        ),
+    )
 
 
 def _read_factors(text: str) -> dict[str, Any]:
     content = json_content(text, "pooling factors", 'write a map from feature or table to mean lookups, such as {"f0": 30}')
     if not isinstance(content, dict):
-        raise BadInput('The pooling factors are no map; write one such as {"f0": 30}.')
+        raise BadInput('The pooling factors are not a map; write one such as {"f0": 30}.')
     return content
 
 
@@ -58,8 +72,8 @@ def _table_factors(table: TorchRecTable, factors: dict[str, Any]) -> tuple[float
         return tuple(_factor(feature, factors.get(feature, 1.0)) for feature in table.features)
     if doubled_features := [feature for feature in table.features if feature in factors and feature != table.name]:
         raise BadInput(
-            f"Pooling factors name both the table {table.name[:60]!r} and its feature {doubled_features[0][:60]!r}; "
-            "write one of them."
+            f"Pooling factors name both the table {table.name[:60]!r} and its feature {doubled_features[0][:60]!r}; remove one "
+            "of the two."
         )
     table_factors = factors[table.name]
     if not isinstance(table_factors, list):
@@ -67,7 +81,7 @@ def _table_factors(table: TorchRecTable, factors: dict[str, Any]) -> tuple[float
     if len(table_factors) != num_features:
         raise BadInput(
             f"The pooling factor of {table.name[:60]!r} has {count(len(table_factors), 'number')} for "
-            f"{count(num_features, 'feature')}."
+            f"{count(num_features, 'feature')}; write one number for each feature."
         )
     return tuple(_factor(table.name, factor) for factor in table_factors)
 

@@ -11,7 +11,10 @@ from .plan_json import plan_content
 
 
 def answer_content(answer: TorchRecAnswer, module: str) -> dict[str, Any]:
-    """Return an answer as one JSON-ready object; `module` is the path of the tables in TorchRec's model."""
+    """Return an answer as one JSON-ready object.
+
+    `module` is the path of the tables in TorchRec's model.
+    """
     request, plan = answer.request, answer.plan
     return {
         "model_version": version.MODEL,
@@ -45,7 +48,10 @@ def _read_content(plan: PricedPlan) -> dict[str, Any]:
 
 
 def table_rows(request: TorchRecRequest, plan: PricedPlan) -> list[dict[str, Any]]:
-    """Return a row for each table: size, memory, sharding; `planner_ms` is of the table's slowest shard."""
+    """Return a row for each table: size, memory, sharding.
+
+    `planner_ms` is of the table's slowest shard.
+    """
     lookups = per_table(request.scenario.model, "pooling")
     tables_with_plans = zip(request.tables, plan.shardings, plan.estimates, table_nbytes(request), lookups, strict=True)
     return [
@@ -68,7 +74,10 @@ def table_rows(request: TorchRecRequest, plan: PricedPlan) -> list[dict[str, Any
 
 
 def rank_rows(plan: PricedPlan) -> list[dict[str, Any]]:
-    """Return a row for each rank: our bytes of tables by memory, and the planner's estimate."""
+    """Return a row per rank: our table bytes, and the planner's estimate.
+
+    Our bytes are by memory.
+    """
     return [
         {
             "rank": rank,

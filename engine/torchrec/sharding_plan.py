@@ -89,7 +89,10 @@ def plans_by_table(pieces: Pieces, tables: int) -> tuple[TablePlan, ...]:
 
 
 def torchrec_table_plan(table: TorchRecTable, table_plan: TablePlan, layout: RankLayout) -> TablePlan:
-    """Return a table's plan if TorchRec can have it, else the table's rows over all its ranks."""
+    """Return a table's plan if TorchRec can have it, else a row-wise plan.
+
+    The row-wise plan spreads over all the table's ranks.
+    """
     return (
         table_plan
         if _sharding_type(table, table_plan, layout)
@@ -147,7 +150,10 @@ def column_blocks(dim: int, ranges: int) -> Iterator[int]:
 
 
 def table_plan_of(sharding: TableSharding) -> TablePlan:
-    """Return our plan of a table for TorchRec's sharding; copies on all GPUs become rows over them."""
+    """Return our plan of a table for TorchRec's sharding.
+
+    Copies on all GPUs become rows over them.
+    """
     if sharding.sharding_type == DATA_PARALLEL:
         return (tuple(sorted(set(sharding.ranks))),)
     return tuple(
@@ -157,12 +163,16 @@ def table_plan_of(sharding: TableSharding) -> TablePlan:
 
 
 def plan_knob(table_plans: Sequence[TablePlan]) -> str:
-    """Write the plans of tables as `policy.plan`; raises BadInput for a text too long for the knob."""
+    """Write the plans of tables as `policy.plan`.
+
+    Raises BadInput for a text too long for the knob.
+    """
     texts = ["/".join(map(run_text, table_plan)) for table_plan in table_plans]
     text = texts[0] if len(set(texts)) == 1 else ";".join(texts)
     if len(text) > MAX_PLAN_TEXT:
         raise BadInput(
-            f"The plan has {count(len(text))} characters as policy.plan, which takes {count(MAX_PLAN_TEXT)}; read fewer tables."
+            f"The plan has {count(len(text))} characters as policy.plan, whose limit is {count(MAX_PLAN_TEXT)}; read a plan "
+            "with fewer tables."
         )
     return text
 

@@ -1,5 +1,6 @@
-"""Calls in Python text, such as a pasted repr or a script, read without running anything.
+"""Calls in Python text, read without running anything.
 
+The text is a pasted repr or a script.
 Text around the calls is skipped. An argument is read if it is a literal, a list of literals, arithmetic on numbers or a dotted
 name; enum members of a repr, `<DataType.FP16: 'FP16'>`, are names too. Any other expression is `Opaque`.
 """
@@ -58,7 +59,10 @@ class Symbol(NamedTuple):
 
 
 class SourceCall(NamedTuple):
-    """A call in a text: name, arguments by position and by keyword, whether a `for` repeats the call."""
+    """A call in a text: name and arguments.
+
+    Arguments are by position and by keyword; a flag says whether a `for` repeats the call.
+    """
 
     name: str
     positional: tuple[Any, ...]
@@ -78,7 +82,10 @@ class UnreadableExpression(Exception):
 
 
 def source_calls(text: str, names: Sequence[str]) -> Iterator[SourceCall]:
-    """Yield the outermost calls of some names in a text; raises BadInput for a call without end or too long."""
+    """Yield the outermost calls of some names in a text.
+
+    Raises BadInput for a call without end or too long.
+    """
     start = re.compile(rf"\b({'|'.join(names)})\s*\(")
     place, number = 0, 0
     while match := start.search(text, place):
@@ -93,7 +100,10 @@ def source_calls(text: str, names: Sequence[str]) -> Iterator[SourceCall]:
 
 
 def json_content(text: str, subject: str, remedy: str) -> Any:
-    """Return the content of a JSON text; raises BadInput with the `subject`, a plural noun, and the remedy."""
+    """Return the content of a JSON text.
+
+    Raises BadInput with the `subject`, a plural noun, and the remedy.
+    """
     try:
         return json.loads(check_size(text, subject))
     except RecursionError:
@@ -103,7 +113,10 @@ def json_content(text: str, subject: str, remedy: str) -> Any:
 
 
 def check_size(text: str, subject: str) -> str:
-    """Return a text without a byte order mark; raises BadInput where it is too long to be read."""
+    """Return a text without a byte order mark.
+
+    Raises BadInput if the text is too long.
+    """
     if len(text) > MAX_CHARACTERS:
         raise BadInput(f"The {subject} have {count(len(text))} characters; at most {count(MAX_CHARACTERS)} are read.")
     return text.removeprefix("\ufeff")

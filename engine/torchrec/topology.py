@@ -1,4 +1,7 @@
-"""A topology as TorchRec's planner has it: ranks, their memories, and bandwidths in bytes a millisecond."""
+"""A topology in the planner's terms: ranks, memories and bandwidths.
+
+Bandwidths are in bytes a millisecond.
+"""
 
 import json
 import re
@@ -61,7 +64,10 @@ class TorchRecTopology:
         return self.pod_size * self.local_world_size
 
     def bandwidth(self, ranks: int, local_ranks: int) -> float:
-        """Return the bytes a millisecond of a collective of `ranks`, `local_ranks` of them in a node."""
+        """Return the bytes a millisecond of a collective of `ranks`.
+
+        `local_ranks` of them are in a node.
+        """
         return self.intra_host_bw if ranks <= local_ranks else self.inter_host_bw
 
 
@@ -101,12 +107,12 @@ def read_topology(text: str) -> TorchRecTopology:
     }
     device = settings.pop("compute_device", "cuda")
     if (word := device.name if isinstance(device, Symbol) else device) != "cuda":
-        raise BadInput(f"Topology: compute_device is {str(word)[:40]}; only cuda can be planned for here.")
+        raise BadInput(f"Topology: compute_device is {str(word)[:40]}, but only cuda is supported; write cuda.")
     known_fields = (*MAX_WHOLE_NUMBERS, *CAPACITIES, *RATES, *IGNORED_FIELDS)
     if unread_field := next((name for name in UNREAD_FIELDS if settings.pop(name, None) is not None), ""):
-        raise BadInput(f"Topology: {unread_field} gives ranks of their own, which are not read; leave it out.")
+        raise BadInput(f"Topology: {unread_field} gives each rank a value of its own, which is not supported; leave it out.")
     if unknown_field := next((name for name in settings if name not in (*known_fields, *UNREAD_FIELDS)), ""):
-        raise BadInput(f"Topology: {unknown_field[:40]} is no field of it; {nearest_hint(unknown_field, known_fields)}")
+        raise BadInput(f"Topology: {unknown_field[:40]} is not one of its fields; {nearest_hint(unknown_field, known_fields)}")
     fields = {
         name: _checked_number(name, setting)
         for name, setting in settings.items()
@@ -118,9 +124,11 @@ def read_topology(text: str) -> TorchRecTopology:
     topology = TorchRecTopology(**fields, stated_fields=frozenset(fields))
     if topology.world_size % topology.local_world_size:
         ranks = f"world_size is {topology.world_size}, which is no multiple of local_world_size={topology.local_world_size}"
-        raise BadInput(f"Topology: {ranks}; all nodes need as many ranks.")
+        raise BadInput(f"Topology: {ranks}; give every node the same number of ranks.")
     if topology.world_size % topology.group_size:
-        raise BadInput(f"Topology: pod_size is {topology.pod_size}, of which {topology.world_size} ranks make no whole number.")
+        raise BadInput(
+            f"Topology: world_size={topology.world_size} is not a multiple of pod_size={topology.pod_size}; change one of them."
+        )
     return topology
 
 
@@ -154,7 +162,10 @@ def _parse_printed(text: str) -> dict[str, Any]:
             memory = _printed_number(setting)
             fields[f"{name}_cap"] = min(fields.get(f"{name}_cap", memory), memory)
     if not fields:
-        raise BadInput("The topology is neither JSON, nor a call such as Topology(world_size=8, ...), nor a printed one.")
+        raise BadInput(
+            "The topology is neither JSON, nor a call such as Topology(world_size=8, ...), nor the printed form of one; paste "
+            "one of these."
+        )
     group = fields.pop("intra_group_size", None)
     if group and fields.get("local_world_size"):
         fields["pod_size"] = group // fields["local_world_size"]
@@ -171,7 +182,7 @@ def _printed_number(numeral: str) -> float | int:
 def _checked_number(name: str, setting: Any) -> Any:
     if isinstance(setting, OpaqueExpression | Symbol):
         label = setting.name if isinstance(setting, Symbol) else setting.text
-        raise BadInput(f"Topology: {name} is {label[:60]}, whose value the text does not tell; write the number.")
+        raise BadInput(f"Topology: {name} is {label[:60]}, whose value is not in the text; write the number.")
     maximum = MAX_WHOLE_NUMBERS.get(name) or (MAX_BYTES if name in CAPACITIES else MAX_RATE)
     minimum, unit = (1, "") if name in MAX_WHOLE_NUMBERS else (0, "bytes") if name in CAPACITIES else (1e-9, "bytes/ms")
     if isinstance(setting, bool) or not isinstance(setting, int | float) or not minimum <= setting <= maximum:

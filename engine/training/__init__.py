@@ -1,4 +1,6 @@
-"""Functional training: a real DLRM, forward, backward and sparse update, over only the rows that a run touches.
+"""Functional training: a real DLRM on only the rows that a run uses.
+
+It has forward, backward and sparse update.
 
 Read in this order: `shape` (the model's shape), `weights` (the state), `lookup` and `layers` (the parts), `step` and
 `optimizers` (one batch), and `loop` (many batches, and evaluation).

@@ -1,5 +1,6 @@
-"""DCNv2's cross network: each layer multiplies its linear output by the network's input, and adds the layer's input.
+"""DCNv2's cross network, forward and backward.
 
+Each layer multiplies its linear output by the network's input, and adds the layer's input.
 With x0 the features, x' = x0 · (W x + b) + x, element by element; of low rank W is a product of two narrow matrices.
 Source: Wang et al., DCN V2, arXiv 2008.13535; MLPerf's DLRM-DCNv2 has three layers of rank 512.
 """
@@ -14,7 +15,10 @@ from .products import LOSS_SCALE, operand
 
 
 class CrossLayer(NamedTuple):
-    """One layer on F features: (F, rank) weights, (F,) biases and, for low rank, the (rank, F) weights before them."""
+    """One cross layer on F features: weights and biases.
+
+    Weights are (F, rank), biases (F,) and, for low rank, (rank, F) weights stand before them.
+    """
 
     weight: Singles
     bias: Singles
@@ -22,7 +26,7 @@ class CrossLayer(NamedTuple):
 
 
 class CrossValues(NamedTuple):
-    """A layer's input (B, F), that input narrowed to (B, rank), and the linear output (B, F)."""
+    """A cross layer's input (B, F), narrowed input (B, rank) and linear output."""
 
     given: Singles
     narrowed: Singles

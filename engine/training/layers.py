@@ -1,4 +1,7 @@
-"""The layers of a DLRM, forward and backward: fully connected layers, feature interaction, and the loss of a click."""
+"""The layers of a DLRM, forward and backward.
+
+They are fully connected layers, feature interaction, and the loss of a click.
+"""
 
 from collections.abc import Sequence
 
@@ -76,7 +79,9 @@ def _start_back(gradient: Singles, y: Singles, bias_gradient: Singles, relu: boo
 
 
 def project(shape: Shape, matrices: Sequence[Singles], features: Singles, precision: str) -> Singles:
-    """Return (B, V) vectors for the interaction: the (B, features), multiplied by the matrices of projected tables.
+    """Return (B, V) vectors for the interaction.
+
+    The (B, features) are multiplied by the matrices of projected tables.
 
     Source: Ginart et al., Mixed Dimension Embeddings, arXiv 1909.11810.
     """
@@ -103,7 +108,10 @@ def project_back(
     gradient: Singles,
     precision: str,
 ) -> Singles:
-    """Fill the matrices' `gradients` from the (B, V) vectors' gradient, and return the gradient of the (B, features)."""
+    """Fill the matrices' `gradients`, and return the (B, features) gradient.
+
+    Both follow from the (B, V) vectors' gradient.
+    """
     if not matrices:
         return gradient
     width, scale, projections = shape.bottom[-1], LOSS_SCALE * len(gradient), zip(matrices, gradients, strict=True)
@@ -146,7 +154,7 @@ def _averaged_back(gradient: Singles, width: int, stride: int) -> Singles:
 
 
 def interact(shape: Shape, vectors: Singles) -> Singles:
-    """Return (B, top input) from (B, V) vectors, before a cross network if there is one."""
+    """Return (B, top input) from (B, V) vectors, before any cross network."""
     if shape.interaction != "dot":
         return vectors if shape.stride == 1 else _averaged(vectors, shape.stride)
     output = aligned_empty((len(vectors), shape.top_input))

@@ -1,4 +1,4 @@
-"""The embedding lookup: pooled vectors of a batch, and the inverse, the samples that use each row."""
+"""The embedding lookup: a batch's pooled vectors, and each row's samples."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +17,10 @@ WIDE_SORT = 2048  # lookups of a table, from which wider digits are faster despi
 
 
 class SpanLookups(NamedTuple):
-    """A batch's lookups in a span of tables: places in its block of rows, laid out as `Batch.ids`, and bag `starts`."""
+    """A batch's lookups in a span of tables.
+
+    They are places in its block of rows, laid out as `Batch.ids`, and bag `starts`.
+    """
 
     places: Places
     starts: Ints | None = None
@@ -33,7 +36,9 @@ class LocalBatch:
 
 
 class RowUses(NamedTuple):
-    """The samples that use each row of a block, so that the gradients of duplicate rows are summed in a fixed order.
+    """The samples that use each row of a block.
+
+    So gradients of duplicate rows are summed in a fixed order.
 
     unique: the places used, (U,), ascending.
     first: `samples[first[u]:first[u + 1]]` use `unique[u]`, (U + 1,).
@@ -50,14 +55,20 @@ class RowUses(NamedTuple):
 
 
 class EarlyLookup(NamedTuple):
-    """The next batch's lookup, done before an update and corrected after the update, with the uses of each block's rows."""
+    """The next batch's early lookup, corrected after the update.
+
+    It has the uses of each block's rows.
+    """
 
     features: Singles
     uses: tuple[RowUses, ...]
 
 
 class SortBuffers(NamedTuple):
-    """Buffers to sort a table's lookups: keys, spare keys, spare samples, and the ends of the digits' buckets."""
+    """Buffers to sort a table's lookups.
+
+    They are keys, spare keys, spare samples, and the ends of the digits' buckets.
+    """
 
     keys: Places
     spare_keys: Places
@@ -98,7 +109,10 @@ def _feature_starts(place: PlacedSpan, starts: Ints | None, size: int) -> Ints:
 
 
 def by_feature(columns: Singles, span: TableSpan) -> Singles:
-    """Return a span's columns as (B * features, tables * dim): one sample for each feature that shares a table."""
+    """Return a span's columns as (B * features, tables * dim).
+
+    There is one sample for each feature that shares a table.
+    """
     cut = columns.reshape(len(columns), span.tables, span.features, span.dim).transpose(0, 2, 1, 3)
     return np.ascontiguousarray(cut).reshape(len(columns) * span.features, span.tables * span.dim)
 
@@ -110,8 +124,9 @@ def by_sample(vectors: Singles, span: TableSpan) -> Singles:
 
 
 def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, stop: int | None = None) -> Singles:
-    """Return (B, features) of samples start..stop-1: room for the dense vector, then a sum-pooled vector per table.
+    """Return (B, features) of samples start..stop-1.
 
+    They have room for the dense vector, then a sum-pooled vector per table.
     The vector of an empty bag is zero.
     """
     size = len(batch.labels)

@@ -1,5 +1,6 @@
-"""The training loop, a fold over batches: the same weights and batches give the same bytes, wherever the loop is cut.
+"""The training loop, a fold over batches with reproducible bytes.
 
+The same weights and batches give the same bytes, wherever the loop is cut.
 Evaluation on held-out samples is here too: loss, AUC and accuracy.
 """
 
@@ -73,7 +74,10 @@ class MlpSnapshot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowChange:
-    """The rows that one batch updated, block by block: their places, and their values before and after."""
+    """The rows that one batch updated, block by block.
+
+    They have places, and values before and after.
+    """
 
     places: tuple[Places, ...]
     before: tuple[RowBlock, ...]
@@ -225,8 +229,9 @@ def auc_error(area: float | None, labels: Singles) -> float | None:
 
 
 def sampling_error(area: float, clicks: int, non_clicks: int) -> float | None:
-    """Return the standard deviation of an AUC over random samples with `clicks` clicks and `non_clicks` others.
+    """Return an AUC's standard deviation over random samples.
 
+    They have `clicks` clicks and `non_clicks` others.
     None without both, and at an AUC of 0 or 1, where the formula gives 0 for any number of samples. The model is fixed: the
     scatter of seeds and training is not included. Hanley and McNeil, Radiology 143(1), 1982, Q1 and Q2 of exponential scores.
     """

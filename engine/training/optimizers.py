@@ -1,5 +1,6 @@
-"""The optimizers: SGD, Adagrad by row or by element, and lazy Adam, which skips rows that a batch does not use.
+"""The optimizers: SGD, Adagrad by row or element, and lazy Adam.
 
+Lazy Adam skips rows that a batch does not use.
 A step is computed from a summed gradient and the optimizer's state, then subtracted; a narrow row is rounded. Adam's
 correction of its first means counts the batches of the run, as PyTorch's `SparseAdam` counts a table's.
 """
@@ -57,7 +58,10 @@ def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
 def update_rows(
     shape: Shape, weights: Weights, row_uses: Sequence[RowUses], gradient: Singles, early_lookup: EarlyLookup | None, batch: int
 ) -> None:
-    """Update the rows in `row_uses` from the (B, features) gradient, and correct the `early_lookup`, both in place."""
+    """Update the rows in `row_uses`, and correct the `early_lookup`.
+
+    The gradient is (B, features); both changes are in place.
+    """
     rate = shape.learning_rate if shape.row_rate is None else shape.row_rate
     first_rows = first_places(weights.blocks)
     for k, place in enumerate(placed_spans(shape)):

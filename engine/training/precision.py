@@ -24,7 +24,10 @@ LEAST16 = 2.0**-24  # the step of fp16 below its normal numbers
 
 
 class Rounding(NamedTuple):
-    """The rounding of rows in one batch: the precision's number, and the stream of random bits."""
+    """The rounding of rows in one batch.
+
+    It has the precision's number, and the stream of random bits.
+    """
 
     kind: int
     stream: np.uint64
@@ -37,7 +40,10 @@ def rounding(precision: str, seed: int, batch: int) -> Rounding:
 
 
 def round_to_nearest(table: Singles, precision: str) -> tuple[Singles, Singles]:
-    """Return (R, dim) vectors rounded to the nearest values of a precision, ties to even, and (R, 0 or 1) scales."""
+    """Return (R, dim) vectors rounded to a precision, and their scales.
+
+    They go to the nearest values, ties to even; scales are (R, 0 or 1).
+    """
     no_scales = np.empty((len(table), 0), np.float32)
     if precision == "int8":
         scale = np.abs(table).max(axis=1, keepdims=True) / INT8_LIMIT
@@ -57,7 +63,10 @@ def pack_rows(precision: str, table: Singles, state: Singles) -> Bytes:
 
 
 def unpack_rows(precision: str, dim: int, rows: Bytes) -> tuple[Singles, Singles]:
-    """Return the vectors, and the states with scales, of rows as stored, the inverse of `packed`."""
+    """Return vectors and states of stored rows, the inverse of `packed`.
+
+    States have the scales.
+    """
     width = dim * ELEMENT_BYTES[precision]
     elements, state = np.ascontiguousarray(rows[:, :width]), np.ascontiguousarray(rows[:, width:]).view(np.float32)
     if precision == "int8":
@@ -124,7 +133,10 @@ def _round_scaled(vector: Any, state: Any, word: np.uint64) -> None:
 
 @inner_kernel
 def descend(vector: Any, step: Any, state: Any, row: Index, row_rounding: Rounding) -> None:
-    """Subtract `step` from a row's vector, round the vector at random, and write the real difference into `step`."""
+    """Subtract `step` from a row's vector, and round it at random.
+
+    The real difference is written into `step`.
+    """
     if row_rounding.kind == FP32:
         for d in range(step.size):
             vector[d] -= step[d]

@@ -1,5 +1,6 @@
-"""Matrix products of a GPU in tf32, bf16 or fp16: operands are rounded to the nearest; sums and weights stay fp32.
+"""Matrix products of a GPU in tf32, bf16 or fp16.
 
+Operands are rounded to the nearest; sums and weights stay fp32.
 Gradients in fp16 are scaled before they are rounded, as loss scaling does, so that small ones are not lost.
 """
 

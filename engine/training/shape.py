@@ -1,5 +1,6 @@
-"""The shape of the trained model: the scenario's model, or its functional twin, scaled to this computer's budgets.
+"""The shape of the trained model: the scenario's, or a scaled twin.
 
+The functional twin fits this computer's budgets.
 Timing always uses the full model; the twin gets the same ids, in the same order and the same batches.
 """
 
@@ -50,7 +51,7 @@ class TableSpan(NamedTuple):
 
     @property
     def row_state(self) -> int:
-        """Words of state of a row: the optimizer's state, and a scale if the row has one."""
+        """Words of a row's state: optimizer state, and a scale if any."""
         return row_state(self.optimizer, self.dim) + scale_words(self.precision)
 
     @property
@@ -62,7 +63,7 @@ class TableSpan(NamedTuple):
 def table_spans(
     dims: Iterable[int], precisions: Iterable[str], optimizers: Iterable[str], features: Iterable[int]
 ) -> tuple[TableSpan, ...]:
-    """Return the spans of tables, given the width, precision, optimizer and number of features of each table."""
+    """Return the spans of tables of equal width, precision, optimizer and features."""
     runs = groupby(zip(dims, precisions, optimizers, features, strict=True))
     return tuple(TableSpan(dim, word, rule, sum(1 for _ in run), num_features) for (dim, word, rule, num_features), run in runs)
 
@@ -123,7 +124,10 @@ class Shape:
 
     @property
     def features_width(self) -> int:
-        """Elements of a sample's features: the bottom MLP's output, then one pooled vector per table of its width."""
+        """Elements of a sample's features.
+
+        They are the bottom MLP's output, then one pooled vector per table of its width.
+        """
         return self.bottom[-1] + sum(span.width for span in self.spans)
 
     @property
@@ -184,7 +188,7 @@ def num_pairs(vectors: int) -> int:
 
 
 def offsets(shape: Shape) -> Ints:
-    """Return the global number of each full table's first row, then the number of all rows, (T+1,)."""
+    """Return each full table's first global row, then the number of rows, (T+1,)."""
     return np.concatenate(([0], np.cumsum(shape.rows, dtype=np.int64)))
 
 
@@ -206,17 +210,26 @@ def by_span(shape: Shape, rows: Ints) -> list[Ints]:
 
 
 def row_nbytes(span: TableSpan) -> int:
-    """Return the bytes of a row in this process: its vector, in fp32 at any precision, and its state."""
+    """Return the bytes of a row in this process.
+
+    It has its vector, in fp32 at any precision, and its state.
+    """
     return FLOAT32 * (span.dim + span.row_state)
 
 
 def mlp_size(shape: Shape, *parts: Part) -> int:
-    """Return the number of weights and biases of the named MLPs, of both without a name."""
+    """Return the number of weights and biases of the named MLPs.
+
+    Without a name, those of both.
+    """
     return sum(n * m + n for part in parts or PARTS for m, n in pairwise(shape.widths(part)))
 
 
 def cross_size(shape: Shape) -> int:
-    """Return the number of weights and biases of the cross network, which lie after those of the MLPs."""
+    """Return the number of weights and biases of the cross network.
+
+    They lie after those of the MLPs.
+    """
     return cross_parameters(shape.features_width, shape.ranks)
 
 
@@ -231,7 +244,10 @@ def dense_size(shape: Shape) -> int:
 
 
 def step_flop(shape: Shape, batch_size: int) -> float:
-    """Return the floating-point operations of a step, forward and twice as many backward, without the embeddings."""
+    """Return the floating-point operations of a step, without embeddings.
+
+    Backward has twice as many as forward.
+    """
     weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
     weights += sum(span.width * shape.bottom[-1] for span in shape.projected)
     products = shape.bottom[-1] * num_pairs(shape.num_vectors) if shape.interaction == "dot" else cross_size(shape)
@@ -259,8 +275,9 @@ def full_shape(scenario: Scenario) -> Shape:
 
 
 def scaled_shape(scenario: Scenario, touched_rows: Ints) -> Shape:
-    """Return the shape to train, given the sorted global rows that the run and its held-out samples touch.
+    """Return the shape to train, given the sorted global rows in use.
 
+    These are the rows of the run and of its held-out samples.
     Raises CannotRun if not even the smallest twin fits the budgets.
     """
     return _folded(_narrowed(full_shape(scenario), scenario), scenario, touched_rows)
@@ -276,7 +293,11 @@ def scale_note(shape: Shape) -> str:
         parts.append(f"hidden MLP widths{' and cross ranks' if any(shape.ranks) else ''} divided by {shape.width_divisor}")
     if shape.table_divisor > 1:
         parts.append(f"embedding tables folded to 1/{shape.table_divisor} of their rows")
-    return f"Trained on a functional twin with {' and '.join(parts)}; timing uses the full model." if parts else ""
+    return (
+        (f"Trained on a smaller model of the same form, with {' and '.join(parts)}; the timing uses the full model.")
+        if parts
+        else ""
+    )
 
 
 def _narrowed(shape: Shape, scenario: Scenario) -> Shape:
@@ -293,7 +314,10 @@ def _narrowed(shape: Shape, scenario: Scenario) -> Shape:
 
 
 def larger_budget(scenario: Scenario) -> float | None:
-    """Return the step budget [GFLOP] that training needs, if the scenario's budget is too small for any twin, else None."""
+    """Return the step budget [GFLOP] that training needs, or None.
+
+    It is None if the scenario's budget is enough for a twin.
+    """
     *_, narrowest = _divided(full_shape(scenario))
     flop = step_flop(narrowest, scenario.data.batch_size)
     return _ample(flop) if scenario.run.training and flop > scenario.run.step_budget_GFLOP * 1e9 else None

@@ -33,7 +33,10 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepResult:
-    """The result of a step: mean loss [nats], (B,) logits, and the next batch's early lookup."""
+    """The result of a step: loss [nats], logits (B,), and early lookup.
+
+    The loss is a mean, the lookup is the next batch's.
+    """
 
     loss: float
     logits: Singles

@@ -1,5 +1,6 @@
-"""The state that training changes: the existing rows with their index, and one flat vector of all dense layers.
+"""The state that training changes: rows with their index, and dense layers.
 
+One flat vector holds all dense layers.
 Only rows that a run touches exist; the first value of each row is a stateless hash, so no row depends on the others. Rows of
 equal tables lie in one block, so no row is padded. `mlp` holds the bottom MLP's layers, then the top's, then a cross network's,
 then the projections; each layer is its (out, in) weights row by row, then its biases. A checkpoint, a log or a copy of the MLPs
@@ -109,7 +110,7 @@ class RowBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """All that a step reads and changes in place.
+    """The weights of a model: every array that a step reads and changes in place.
 
     The caller that makes the weights owns them.
 
@@ -137,7 +138,10 @@ class Layer(NamedTuple):
 
 
 class DenseLayers(NamedTuple):
-    """All dense layers: both MLPs, the cross network, and (tables, D, dim) matrices for each projected span."""
+    """All dense layers: both MLPs, the cross network, and projections.
+
+    Projections are (tables, D, dim) matrices for each projected span.
+    """
 
     bottom: tuple[Layer, ...]
     top: tuple[Layer, ...]
@@ -241,7 +245,7 @@ def trained_arrays(weights: Weights) -> list[tuple[str, Singles]]:
 
 
 def first_places(blocks: Sequence[RowBlock]) -> list[int]:
-    """Return the place of each block's first row among all rows, then the number of all rows."""
+    """Return each block's first row among all rows, then their number."""
     return list(accumulate((len(block.vectors) for block in blocks), initial=0))
 
 
@@ -262,13 +266,19 @@ def local_places(shape: Shape, weights: Weights, ids: Ints) -> Places:
 
 
 def dense_layers(shape: Shape, mlp: Singles) -> DenseLayers:
-    """Return all dense layers as views of the flat vector `mlp`, or of a vector of the same layout."""
+    """Return all dense layers as views of the flat vector `mlp`.
+
+    The vector can be another of the same layout.
+    """
     bottom, top = (layers(shape, mlp, part) for part in PARTS)
     return DenseLayers(bottom, top, cross_layers(shape, mlp) if shape.ranks else (), _projections(shape, mlp))
 
 
 def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
-    """Return the layers of one MLP as views of the flat vector `mlp`, or of a vector of the same layout."""
+    """Return one MLP's layers as views of the flat vector `mlp`.
+
+    The vector can be another of the same layout.
+    """
     offset = mlp_size(shape, "bottom") if part == "top" else 0
     views = []
     for m, n in pairwise(shape.widths(part)):
@@ -278,7 +288,10 @@ def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
 
 
 def cross_layers(shape: Shape, mlp: Singles) -> tuple[CrossLayer, ...]:
-    """Return the layers of the cross network as views of the flat vector `mlp`, or of a vector of the same layout."""
+    """Return the cross network's layers as views of the flat vector.
+
+    The vector is `mlp` or another of the same layout.
+    """
     offset, width, views = mlp_size(shape), shape.features_width, list[CrossLayer]()
     for rank in shape.ranks:
         inner = rank or width

@@ -1,5 +1,6 @@
-"""References for a training's AUC: a logistic regression on the same batches, and the hidden model that clicks.
+"""References for a training's AUC: logistic regression, and hidden model.
 
+The regression has the same batches; the hidden model makes the clicks.
 The regression has a weight for each row and each dense feature, so a DLRM's lead over it comes from the products of features;
 the hidden model is the upper limit for generated data. Adagrad: McMahan and Streeter, arXiv 1002.4908.
 """
@@ -122,7 +123,8 @@ def yardsticks(scenario: Scenario, path: Path | None = None) -> Yardsticks:
     lookups = batches * scenario.data.batch_size * int(bags[-1])
     if lookups > MAX_LOOKUPS:
         raise CannotRun(
-            f"A logistic regression on {count(lookups, 'lookup')} takes long; it is found for up to {count(MAX_LOOKUPS)}."
+            f"A logistic regression on {count(lookups, 'lookup')} would take too long; it is computed for up to "
+            f"{count(MAX_LOOKUPS)}."
         )
     rate, curve = max(_curves(scenario, origin, batches, bags), key=lambda rate_and_curve: rate_and_curve[1][-1][1])
     held_out = origin.held_out()

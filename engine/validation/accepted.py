@@ -57,7 +57,7 @@ def read_record(file: Path = FILE) -> AcceptedRecord:
         return AcceptedRecord(**content, numbers=numbers)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFile(
-            f"{file.name} cannot be read ({error}); write it anew with `{version.PROGRAM} validate --accept REASON`."
+            f"{file.name} cannot be read ({error}); replace it with `{version.PROGRAM} validate --accept REASON`."
         ) from None
 
 
@@ -95,7 +95,7 @@ def accept_numbers(numbers: Iterable[PublishedNumber], reason: str, file: Path =
     Raises BadInput without a reason, or if numbers got worse under the same model version.
     """
     if not reason.strip():
-        raise BadInput("A record is accepted for a reason; give it after --accept.")
+        raise BadInput("--accept needs a reason, which is written into the record; give one after --accept.")
     scores = tuple(numbers)
     if file.exists():
         accepted_record = read_record(file)

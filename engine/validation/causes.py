@@ -138,4 +138,4 @@ def _words(text: object) -> str:
 def cause_text(knobs: Knobs, caused: float, objected: tuple[str, ...]) -> str:
     """Return a cause as a clause: the experiment, its number, and the objections to it."""
     experiment = f"{', '.join(f'{path}={setting}' for path, setting in knobs)} gives {figure(caused)}"
-    return f"{experiment}; does not count: {'; '.join(objected)}" if objected else experiment
+    return f"{experiment}; this does not count: {'; '.join(objected)}" if objected else experiment

@@ -127,7 +127,7 @@ def claims(name: str) -> tuple[Claim, ...]:
     preset_claims = tuple(_claim(preset(name), number, table) for number, table in enumerate(preset(name).claims, 1))
     for title, times in Counter(claim.title for claim in preset_claims).items():
         if times > 1:
-            raise BadFile(f"presets/{name}.toml has {times} claims called {title!r}; give each a title of its own.")
+            raise BadFile(f"presets/{name}.toml has {times} claims called {title!r}; give each claim its own title.")
     return preset_claims
 
 
@@ -209,7 +209,7 @@ def _unknown_words(claim: Claim) -> Iterator[str]:
 
 def _contradictions(claim: Claim) -> Iterator[str]:
     if (claim.kind == "counterfactual") != (claim.at_most is not None or claim.at_least is not None):
-        yield "a counterfactual, and nothing else, has a limit; give `at_most` or `at_least`."
+        yield "only a counterfactual has a limit; give `at_most` or `at_least` to it and to no other kind."
     if claim.kind == "counterfactual" and claim.published is not None:
         yield "a counterfactual has a limit instead of a published value; leave `published` out."
     if claim.form != "value" and not claim.baseline:
@@ -222,7 +222,7 @@ def _contradictions(claim: Claim) -> Iterator[str]:
         yield "a range reaches from `published` up to a larger `published_to`."
     tolerances = [number for number in (claim.tolerance, claim.tolerance_percent) if number is not None]
     if claim.published is None and (tolerances or claim.kind == "calibrated"):
-        yield "nothing is published to be calibrated to, or to be tolerant about; give `published`."
+        yield "without a published number, nothing can be calibrated or have a tolerance; give `published`."
     elif claim.published is not None:
         yield from _useless_tolerance(claim, len(tolerances))
     yield from _misplaced_notes(claim)
@@ -234,19 +234,19 @@ def _misplaced_notes(claim: Claim) -> Iterator[str]:
     A published value needs a sample, a prediction has none.
     """
     if (claim.published is None) == bool(claim.sample):
-        yield f"a published value, and nothing else, needs a `sample`: {', '.join(SAMPLES)}."
+        yield f"a published number, and only that, has a `sample`; choose it from {', '.join(SAMPLES)}."
     elif claim.published is not None and (claim.kind == "calibrated") != (claim.sample == "calibrated"):
         yield f"kind={claim.kind!r} and sample={claim.sample!r} contradict each other; a calibrated claim is both."
     if claim.sample_reason and claim.sample != IN_SAMPLE:
-        yield f"`sample_reason` explains {IN_SAMPLE!r} alone; leave it out, or give that sample."
+        yield f"`sample_reason` explains only the sample {IN_SAMPLE!r}; leave it out, or give that sample."
     if claim.tolerance_note and not claim.allowed_difference:
-        yield "there is no tolerance to note anything about; leave `tolerance_note` out."
+        yield "`tolerance_note` needs a tolerance; leave `tolerance_note` out."
     if claim.not_counted and claim.published is None:
-        yield "nothing is published that could count; leave `not_counted` out."
+        yield "`not_counted` needs a published number; leave `not_counted` out."
     if claim.counts_with and not claim.not_counted:
         yield "say in `not_counted` why the number counts with another one."
     if claim.cause_knobs and claim.published is None:
-        yield "nothing is published that could be missed; leave `cause_knobs` out."
+        yield "`cause_knobs` needs a published number; leave `cause_knobs` out."
 
 
 def _useless_tolerance(claim: Claim, tolerances: int) -> Iterator[str]:
@@ -256,12 +256,12 @@ def _useless_tolerance(claim: Claim, tolerances: int) -> Iterator[str]:
     """
     if claim.published_to is not None:
         if tolerances:
-            yield "a published range is its own tolerance; leave `tolerance` and `tolerance_percent` out."
+            yield "a published range is already a tolerance; leave `tolerance` and `tolerance_percent` out."
         return
     allowed, size = claim.allowed_difference or 0.0, abs(claim.published or 0.0)
     if tolerances != 1:
         yield "a published value needs exactly one of `tolerance` (in its own unit) and `tolerance_percent`."
     elif allowed <= 0:
-        yield f"a tolerance of {exact(allowed)} lets nothing pass; make it positive, and absolute where 0 is published."
+        yield f"a tolerance of {exact(allowed)} can never be met; make it positive, and absolute where 0 is published."
     elif 0 < size <= allowed:
-        yield f"a tolerance of {exact(allowed)} around {exact(size)} lets even 0 pass; lower it below the published value."
+        yield f"a tolerance of {exact(allowed)} around {exact(size)} would accept even 0; lower it below the published value."

@@ -27,10 +27,10 @@ def known_error_sentence(scenario: Scenario, metric: str) -> str:
     """Return a sentence on the known error of a result on the scenario's parts."""
     nearest_preset = _nearest(scenario)
     if nearest_preset is None:
-        return "No published number for this machine; the band is the only bound."
+        return "No published number exists for this machine; only the band says how wrong the result may be."
     claim_errors = known_errors(_parts(scenario), metric)
     if not claim_errors:
-        return "Nothing is published about this result; the band is the only bound."
+        return "No published number exists for this result; only the band says how wrong it may be."
     name, differing = nearest_preset
     by_kind = {words: [abs(error) for claim, error in claim_errors if claim.kind == kind] for kind, words in KIND_WORDS.items()}
     counts_text = "; ".join(

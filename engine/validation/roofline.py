@@ -88,7 +88,7 @@ def roofline_seconds(scenario: Scenario) -> float:
     demands = ((machine.devices[demand.device], demand.work) for task in graph.tasks for demand in task.demands)
     total = sum(float(np.mean(_work_seconds(device, work, s.machine, rates))) for device, work in demands)
     if not total > 0:
-        raise CannotRun("A plan without bytes and operations has no roofline.")
+        raise CannotRun("This plan has no bytes and operations, so it has no roofline.")
     return total
 
 

@@ -76,7 +76,7 @@ class ClaimVerdict:
 
     @property
     def cause_counts(self) -> bool | None:
-        """Whether a miss's cause counts; None without a miss or a known cause."""
+        """Whether a miss's cause counts; None without a miss or known cause."""
         return None if not self.cause or self.caused_value is None else not self.objections
 
     @property

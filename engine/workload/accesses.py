@@ -1,4 +1,7 @@
-"""Expected accesses of a batch: lookups, unique rows and shared rows of each table, by the popularity."""
+"""Expected accesses of a batch: lookups, unique and shared rows by table.
+
+They follow from the popularity.
+"""
 
 import numpy as np
 
@@ -26,7 +29,9 @@ def expected_accesses(scenario: Scenario) -> Accesses:
 
 
 def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats:
-    """Return the lookups per batch that miss an LRU cache over all tables, one per capacity.
+    """Return the lookups per batch that miss an LRU cache, by capacity.
+
+    The cache is over all tables.
 
     Lookups count as mixed over tables: within 0.5 points of the exact cache where the cache holds the rows of ten batches;
     in a cache for a few batches, where the tables' turns inside a batch still show, within some 2 points.

@@ -1,5 +1,6 @@
-"""Bags of uneven length: the number of rows that a sample looks up in a table, where it differs between samples.
+"""Bags of uneven length: lookups of a sample in a table.
 
+Their number differs between samples.
 A length has the table's pooling factor as its mean, and a coefficient of variation. Up to the variation of a Poisson law, each
 lookup leaves its own sample for any other with some chance; beyond, samples differ in activity by a gamma law, and lengths are
 negative binomial (Greenwood and Yule, 1920). A batch has as many lookups in a table as with even bags: only the ends of bags are
@@ -40,8 +41,9 @@ def length_spread(lengths: Ints | int) -> float:
 
 
 def length_law(mean: Any, cv: Any) -> tuple[Any, Any]:
-    """Return the share of lookups that leave their sample, and the shape of the activity's law.
+    """Return the share of lookups that leave their sample, and the law's shape.
 
+    The law is that of the samples' activity.
     The shape is that of a gamma law, infinite where all samples are equally active. Variances of the two laws are
     mean (1 - (1 - share)²) and mean + mean² / shape.
     """
@@ -68,7 +70,7 @@ def draw_lengths(random: np.random.Generator, samples: int, mean: int, cv: float
 
 
 def length_generating_function(mean: Any, cv: Any, z: Any) -> Any:
-    """Return the mean of z^length over a batch of many samples, for real or complex z."""
+    """Return the mean of z^length over many samples, for real or complex z."""
     leaving_share, shape = length_law(mean, cv)
     finite_shape = np.where(np.isfinite(shape), shape, 1.0)
     binomial = (leaving_share + (1 - leaving_share) * z) ** mean * np.exp(-mean * leaving_share * (1 - z))

@@ -1,4 +1,4 @@
-"""A batch of samples, the first row of each table, and the rows that a batch shares with the batch before.
+"""A batch of samples, its tables' first rows, and rows shared with the last.
 
 To find shared rows each table has two small hash sets, one per batch, used in turns; their size follows the lookups of a batch,
 never the rows of a table nor the length of a run.
@@ -51,7 +51,7 @@ def bag_layout(model: Model, batch_size: int) -> Ints:
 
 
 def table_ends(ids: Ints, offsets: Ints) -> Ints:
-    """Return (T+1,) positions in a batch's `ids` where each table's lookups start, found from the ids.
+    """Return (T+1,) positions in `ids` where each table's lookups start.
 
     `offsets` (T+1,) are tables' first rows.
     """
@@ -64,7 +64,9 @@ def _starts(counts: tuple[int, ...]) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecentRows:
-    """Hash sets of the rows of the latest two batches; `tally` changes the arrays in place.
+    """Hash sets of the rows of the latest two batches.
+
+    `tally` changes the arrays in place.
 
     first_rows: (T+1,) tables' first rows.
     start: (T+1,) first slot of each table in both halves.
@@ -98,8 +100,9 @@ def recent(model: Model, batch_size: int, room: Ints | None = None) -> RecentRow
 
 
 def tally_batch(recent: RecentRows, ids: Ints) -> Ints:
-    """Enter the next batch's ids, and return (3, T) its unique rows, shared rows and raw lookups.
+    """Enter the next batch's ids, and return (3, T) its counts.
 
+    They are unique rows, shared rows and raw lookups.
     Shared rows are in the batch before too; raw lookups meet such rows.
     """
     counts = np.zeros((3, len(recent.bits)), dtype=np.int64)

@@ -1,4 +1,6 @@
-"""Expected accesses of a table: unique rows, rows met again in the next batch, hits of an LRU cache.
+"""Expected accesses of a table: unique rows, repeats, LRU hits.
+
+A repeat is a row that the next batch uses again.
 
 With locality c the uses of a row form a point process: new uses at rate 1-c per mean gap, each use followed with
 probability c by one more after an exponential time of mean 1/5 gap. The chance that no use falls into a window of
@@ -53,19 +55,25 @@ def both_windows_chance(void: Floats, void_twice: Floats) -> Floats:
 
 
 def gap_rate(p: Floats) -> Floats:
-    """Return the rate of a row's uses per lookup: exp(-n rate) = (1-p)^n for n unused lookups."""
+    """Return the rate of a row's uses per lookup.
+
+    For n unused lookups, exp(-n rate) = (1-p)^n.
+    """
     return -np.log1p(-np.minimum(p, 1 - 1e-15))
 
 
 def unused_chance(x: Floats, locality: float) -> Floats:
-    """Return the chance v(x) that a row is not used during x of its mean gaps."""
+    """Return the chance v(x) that a row is unused for x mean gaps."""
     if locality == 0:
         return np.exp(-x)
     return np.exp(-(1 - locality) * x + locality / REUSE_CLOSENESS * np.expm1(-REUSE_CLOSENESS * x))
 
 
 def uses_after_void(x: Floats, locality: float) -> Floats:
-    """Return uses in a window of x gaps after an equally long unused window, over x."""
+    """Return uses in a window of x gaps after an unused one, over x.
+
+    The unused window is equally long.
+    """
     if locality == 0:
         return np.ones_like(x)
     pace = REUSE_CLOSENESS * (1 - locality)
@@ -73,7 +81,7 @@ def uses_after_void(x: Floats, locality: float) -> Floats:
 
 
 def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -> Floats:
-    """Return the share of lookups that an LRU cache of `capacity` rows serves, by Che's approximation.
+    """Return an LRU cache's hit rate for `capacity` rows, by Che's approximation.
 
     A row stays for one characteristic time T, the same for all rows, in which as many rows are used as the cache
     holds (Che, Tung and Wang, IEEE JSAC 20(7), 2002); a use hits if the row's last use is less than T ago.
@@ -87,8 +95,9 @@ def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -
 
 
 def stay_time(space: Spectrum, capacity: Floats | float, locality: float = 0.0, admitted: float = 1.0) -> Floats:
-    """Return the characteristic time of an LRU cache, in lookups: an unused row stays so long.
+    """Return the characteristic time of an LRU cache, in lookups.
 
+    An unused row stays so long.
     With `admitted` below 1 the cache takes in that share of the missing rows.
     """
     total_rows, rate = space.rows.sum(), gap_rate(space.p)
@@ -130,8 +139,9 @@ def log_odds(part: Any, total: float) -> Any:
 
 
 def rising_root(f: Callable[[Floats], Floats], low: Floats, high: Floats, tolerance: float = ROOT_TOLERANCE) -> Floats:
-    """Return the roots of rising functions of one number each, between `low` and `high`, within `tolerance`.
+    """Return the roots of rising functions of one number each.
 
+    They lie between `low` and `high`, within `tolerance`.
     By Chandrupatla's method (Advances in Engineering Software 28, 1997): inverse quadratic steps, and halves where these fail.
     """
     root, bound, f_root, f_bound, part = high, low, f(high), f(low), np.full(np.shape(low), 0.5)

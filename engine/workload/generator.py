@@ -1,4 +1,7 @@
-"""The generator: dense features, ids that may depend on each other inside a sample, and labels by a hidden model."""
+"""The generator: dense features, ids, and labels by a hidden model.
+
+Ids may depend on each other inside a sample.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -188,7 +191,10 @@ def _add_effects(ids: Ints, bags: Ints, starts: Ints | None, key: np.uint64, eff
 
 
 def fit_logit(raw: Floats, rate: float, auc: float) -> tuple[float, float]:
-    """Return (intercept, slope) with which `raw` clicks at `rate` and ranks its own clicks with `auc`."""
+    """Return (intercept, slope) for a wanted click `rate` and `auc`.
+
+    With them, `raw` clicks at that rate and ranks its own clicks with that AUC.
+    """
     ordered = np.sort(raw)
     low, high = np.log(1e-3), np.log(1e3)
     for _ in range(HALVINGS):
@@ -201,7 +207,10 @@ def fit_logit(raw: Floats, rate: float, auc: float) -> tuple[float, float]:
 
 
 def best_auc(chance: Floats) -> float:
-    """Return the expected AUC of samples ranked by their chances of a click, in ascending order."""
+    """Return the expected AUC of samples ranked by their click chances.
+
+    The chances ascend.
+    """
     negatives = (1 - chance) / (1 - chance).sum()
     return float(chance @ (np.cumsum(negatives) - negatives / 2) / chance.sum())
 

@@ -1,5 +1,6 @@
-"""Ids with temporal locality: a row's use is followed, with chance c, by another use soon after.
+"""Ids with temporal locality: uses of a row that soon repeat.
 
+With chance c, another use follows soon after a use.
 "Soon" is an exponential number of the table's lookups with a fifth of the row's mean gap as its mean. A slot takes the
 earliest repeat whose time has come, else a fresh row. Fresh rows are thinned by exactly the repeats that the run's past
 already supplies, so that each row keeps its popularity from the first batch on.
@@ -107,7 +108,10 @@ def fill_ids(
     queue: Queue,
     ids: Ints,
 ) -> int:
-    """Fill in `ids` of one table's consecutive lookups; return the number of repeats in the queue."""
+    """Fill in `ids` of one table's consecutive lookups.
+
+    Return the number of repeats in the queue.
+    """
     offset = folded[1]
     due, waiting_row, waiting = queue
     for slot in range(len(ids)):
@@ -130,7 +134,10 @@ def fill_ids(
 def draw_fresh_row(
     word: np.uint64, elapsed_lookups: float, locality: float, tables: Tables, shares: Shares, folded: Folded
 ) -> tuple[int, np.uint64]:
-    """Draw a row by popularity, thinned by due repeats; return it and the stream's advanced word."""
+    """Draw a row by popularity, thinned by due repeats.
+
+    Return it and the stream's advanced word.
+    """
     keep, alias, first_ranks, width = tables
     rows = folded[0]
     while True:

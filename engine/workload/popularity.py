@@ -53,7 +53,9 @@ class Popularity:
 
 
 class TableKinds(NamedTuple):
-    """Kinds of tables: tables of one kind have the same law and pooling, and are computed once.
+    """Kinds of tables: tables of one kind are computed once.
+
+    They have the same law and pooling.
 
     laws, pooling: law and pooling factor of each kind, in the order of first tables.
     table_counts: (kinds,) number of tables of each kind.

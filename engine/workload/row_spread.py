@@ -1,4 +1,6 @@
-"""Rows of one table spread over parts of a memory: the part of each row, and each part's lookups.
+"""Rows of one table spread over parts of a memory.
+
+It has the part of each row, and each part's lookups.
 
 No memory knows which rows are popular: a row's part is drawn by a hash of its number, so that all parts have as many rows.
 The hottest rows are few and heavy, so their parts are computed; all other rows spread evenly.
@@ -108,8 +110,9 @@ def spread_hot(first_rows: Ints, tables: Ints, rows: Ints, hot: Floats, rest: Fl
 def enter_spread(
     law: Popularity, lookups: float, unique: float, locality: float, first_rows: Ints, tables: Ints, part_amounts: Floats
 ) -> None:
-    """Fill (T, 2, P) `part_amounts` with each part's expected lookups and unique rows of some alike `tables`.
+    """Fill (T, 2, P) `part_amounts` with expected lookups and unique rows.
 
+    They are each part's, for some alike `tables`.
     `first_rows` (T,) are the numbers of all tables' first rows; `lookups` and `unique` are those of one table.
     """
     rows, hot, (hot_lookups, hot_unique) = _hot_demand(law, lookups, locality)
@@ -127,7 +130,10 @@ def _hot_demand(law: Popularity, lookups: float, locality: float) -> tuple[Ints,
 
 
 def counted_spread(ids: Ints, parts: int) -> Floats:
-    """Return (2, P) each part's lookups and unique rows, counted from a table's ids in one batch."""
+    """Return (2, P) each part's lookups and unique rows in one batch.
+
+    They are counted from a table's ids.
+    """
     rows, uses = np.unique(ids, return_counts=True)
     row_parts = part_of(rows, parts)
     return np.array([np.bincount(row_parts, weights=weights, minlength=parts) for weights in (uses, np.ones(len(rows)))])

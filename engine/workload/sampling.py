@@ -1,5 +1,6 @@
-"""Sampling of the ids of a batch: one alias table over all cells of a popularity, then a rank inside the cell.
+"""Sampling of a batch's ids by an alias table.
 
+One table covers all cells of a popularity; then a rank inside the cell is drawn.
 An id costs one or two mixed words and one look into the alias table (Walker 1974, Vose 1991), whatever the skew and
 however many ranks there are.
 
@@ -97,7 +98,10 @@ class Sampler(NamedTuple):
 
 
 def sampler(popularities: Sequence[Popularity]) -> Sampler:
-    """Return the alias tables to draw from; laws that differ in their rows alone share one."""
+    """Return the alias tables to draw from.
+
+    Laws that differ only in their rows share one.
+    """
     laws: dict[int, int] = {}
     parts: list[Cells] = []
     law = []
@@ -182,8 +186,9 @@ def _draw(ids: Ints, key: np.uint64, layout: Ints, offsets: Ints, sampler: Sampl
 
 
 def link_samples(ids: Ints, n: int, recipe: Recipe, bags: Ints, offsets: Ints, starts: Ints | None = None) -> Ints:
-    """Link a share of batch n's samples in place: lookups in linked tables are equally popular.
+    """Link a share of batch n's samples in place.
 
+    Their lookups in linked tables are equally popular.
     In uneven bags, which begin at `starts`, the first lookup of each bag is as popular as the first of the others, and so on.
     """
     samples, random = len(ids) // int(bags[-1]), stream(recipe.seed, Purpose.LINKS, n)

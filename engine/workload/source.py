@@ -87,7 +87,10 @@ class Generated:
         return hidden_model(self.recipe)
 
     def starts(self, n: int) -> Ints | None:
-        """Return the positions where uneven bags of batch n begin in its ids, None for even bags."""
+        """Return where batch n's uneven bags begin in its ids.
+
+        Return None for even bags.
+        """
         return generator.bag_starts(self._prepared, n, self.batch_size)
 
     def batch(self, n: int) -> Batch:
@@ -154,7 +157,10 @@ class Recorded:
         return self._ids(self._rows(n))
 
     def starts(self, n: int) -> Ints | None:
-        """Return the positions where uneven bags of batch n begin in its ids, None for even bags."""
+        """Return where batch n's uneven bags begin in its ids.
+
+        Return None for even bags.
+        """
         return self._starts(self._rows(n))
 
     def batch(self, n: int) -> Batch:
@@ -227,8 +233,9 @@ def source(scenario: Scenario, file: Recording | None = None) -> Source:
 
 @memoised(MAX_KEPT_LOOKUPS, lambda run_source: run_source.kept.lookups if run_source.kept else 1)
 def shared_source(scenario: Scenario, *, file: Recording | None) -> Source:
-    """Return the source of a run's batches, the same for all passes over the run: counts, rows to train, and training.
+    """Return the source of a run's batches, shared by all passes over the run.
 
+    Passes count rows, gather the rows to train, and train.
     Up to MAX_KEPT_LOOKUPS lookups keep their ids in memory.
     """
     origin = source(scenario, file)
@@ -261,7 +268,8 @@ def repeats_warning(scenario: Scenario, origin: Source) -> str:
     """Return the warning that a batch larger than its file repeats samples, or ""."""
     size, samples = scenario.data.batch_size, origin.training_samples or scenario.data.batch_size
     warning = (
-        f"Each batch of {count(size, 'sample')} repeats the file's {count(samples)}; lower data.batch_size to see its own rows."
+        f"Each batch of {count(size, 'sample')} repeats the file's {count(samples)}; lower data.batch_size so that a batch "
+        "has different samples."
     )
     return warning if size > samples else ""
 

@@ -1,5 +1,6 @@
-"""Popularity spectrum: the rows of a table in classes of equal popularity, from which all expected values follow.
+"""Popularity spectrum: a table's rows in classes of equal popularity.
 
+All expected values follow from it.
 Small tables are folded rank by rank, with the hash that drawing uses; in large tables, the mass of ranks beyond the last row is
 so thin that every row gets the same share.
 """
@@ -53,7 +54,10 @@ def table_spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
 
 
 def id_space(s: Scenario, tables: Sequence[int] | None = None) -> Spectrum:
-    """Return the classes of all tables' rows, or of some tables', as one space weighted by pooling."""
+    """Return the classes of tables' rows as one space weighted by pooling.
+
+    They are all tables, or some.
+    """
     kinds = table_kinds(s)
     count = kinds.table_counts if tables is None else np.bincount(kinds.kind_of_table[list(tables)], minlength=len(kinds.laws))
     return _id_space(kinds.laws, kinds.pooling, tuple(count.tolist()))
@@ -75,7 +79,7 @@ def head_mass(space: Spectrum, hottest: float | Sequence[float] | Floats) -> Flo
 
 
 def row_shares(popularity: Popularity) -> Floats:
-    """Return the share of lookups of each row of a table of at most EXACT_ROWS rows."""
+    """Return each row's share of lookups, for at most EXACT_ROWS rows."""
     part = rank_cells(popularity)
     p = np.repeat(part.mass / part.widths, np.clip(EXACT_RANKS - part.first_ranks, 0, part.widths))
     row = np.zeros(popularity.rows)

@@ -41,4 +41,4 @@ def file_text(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise BadInput(f"{name[:80]} is no UTF-8 text; save it as CSV in UTF-8.") from None
+        raise BadInput(f"{name[:80]} is not UTF-8 text; save it as CSV in UTF-8.") from None

@@ -77,7 +77,7 @@ def test_the_knee_is_nearest_to_the_best_of_all_whatever_the_units() -> None:
     assert rank.tolist() == [1, 1, 1, 2] and knee(columns, wanted, rank) == 1
     assert front_sentence(columns, wanted, rank) == (
         "3 of 4 points are on the Pareto front of Step time and Capital cost: Step time from 1.00 ms, "
-        "Capital cost from 1,000,000 USD; nearest to the best of all: 2.00 ms and 2,000,000 USD."
+        "Capital cost from 1,000,000 USD; nearest to the best value of all objectives together: 2.00 ms and 2,000,000 USD."
     )
     assert "no Pareto front" in front_sentence({TIME: [None]}, wanted, np.zeros(1, int))
 
@@ -114,7 +114,7 @@ def test_bounds_are_kept_as_written_and_a_point_without_a_number_keeps_none() ->
         ("Step time [ms]<=5 ms", "bound '5 ms'"),
         ("1<=Step time [ms]<=5", "cannot be read"),
         ("Stp time [ms]<=5", r"did you mean Step time \[ms\]"),
-        ("machine.gpu<=5", "neither a result nor a knob with a number"),
+        ("machine.gpu<=5", "neither a result nor a numeric knob"),
         ("<=5", "neither a result"),
         ("x" * 9000 + "<1", "neither a result"),
     ],
@@ -140,7 +140,7 @@ def test_whatever_is_written_is_an_objective_a_bound_or_a_sentence(text: str) ->
 
 
 def test_the_same_objective_twice_and_too_many_are_refused() -> None:
-    with pytest.raises(BadInput, match="up to 5 different ones"):
+    with pytest.raises(BadInput, match="name at most 5, all different"):
         read_objectives("AUC,AUC:min")
     with pytest.raises(BadInput, match="up to 5"):
         read_objectives("AUC,Loss,Step time,Energy,Elapsed,Nodes")
@@ -161,8 +161,11 @@ def test_a_target_that_no_machine_meets_says_how_near_the_nearest_comes() -> Non
     columns = {TIME: [1.0, 4.0], AUC: [0.5, 0.8], COST: [1.0, 2.0]}
     for texts, sentence in (
         (["step time<=0.5"], "None of 2 points has Step time <= 0.5 ms: the nearest has 1.00 ms."),
-        (["step time<=1", "auc>=0.8"], "None of 2 points has Step time <= 1 ms, AUC >= 0.8 at once; each alone can be had."),
-        (["loss<=1"], "None of 2 points has a loss, so none keeps Loss<=1."),
+        (
+            ["step time<=1", "auc>=0.8"],
+            "None of 2 points has Step time <= 1 ms, AUC >= 0.8 together; each of these bounds alone can be met.",
+        ),
+        (["loss<=1"], "None of 2 points has a value of loss, so none can meet the bound Loss<=1."),
     ):
         found = cheapest(columns, [read_constraint(text) for text in texts])
         assert (found.index, found.sentence) == (None, sentence)

@@ -55,7 +55,7 @@ def test_caches_fill_the_hbm_that_is_left():
 
 def test_too_little_money_and_parts_without_a_price_are_said():
     with pytest.raises(
-        CannotRun, match=r"costs 500 USD of 2022 to 2023 or less in GPUs and host DRAM. 1.,.00 USD .* are the least"
+        CannotRun, match=r"is possible with 500 USD of 2022 to 2023 of GPUs and host DRAM. 1.,.00 USD .* are the least"
     ):
         fastest_by_way(S, 500.0)
     with pytest.raises(CannotRun, match=r"What it buys does not hold them: machine.num_gpus=1 of a100-80 hold"):
@@ -72,7 +72,7 @@ def test_the_command_says_and_writes_the_same(tmp_path, capsys):
     assert len(written["ways"]) == len(told.splitlines()) - 1
     for way in written["ways"]:
         assert estimate(links.open_link(way["link"]).scenario).results["Step time [ms]"] == pytest.approx(way["step_ms"])
-    assert main([*asked, "10"]) == 3 and "No way to hold these tables costs 10.0 USD" in capsys.readouterr().err
+    assert main([*asked, "10"]) == 3 and "No way to hold these tables is possible with 10.0 USD" in capsys.readouterr().err
 
 
 @each(

@@ -46,7 +46,7 @@ def test_parts_have_the_name_of_what_they_are(system, title):
     assert has_divided_tables(s) and found.title == title and len(found.loads) == found.num_parts
     assert found.slowdown >= 1
     plain = with_values(s, {SHARDING: "interleaved"})
-    assert balance_sentence(part_loads(plain)) == f"Every {title} has an even share of all tables: perfect balance."
+    assert balance_sentence(part_loads(plain)) == f"Every {title} has an equal share of all tables: the balance is perfect."
 
 
 def test_one_part_alone_has_nothing_to_divide_and_a_bad_plan_says_why():

@@ -112,7 +112,7 @@ def test_an_interrupted_search_writes_the_front_of_what_it_has_estimated(
     out, words = tmp_path / "front.csv", ("--axis", f"{LATENCY}=10:500", "--axis", "system=cxl,pmem,ssd,dram")
     most = 20
     assert main(["search", "--preset", "tiny", *words, "--evaluations", "64", "--confirm", "3", "--csv", str(out)]) == 130
-    assert capsys.readouterr().err.startswith("Interrupted; run it again for the whole search. 16 estimates.")
+    assert capsys.readouterr().err.startswith("Interrupted; run the command again for the whole search. 16 estimates.")
     assert 1 < len(out.read_text().splitlines()) <= 17
     out.unlink()
     most = 0
@@ -154,5 +154,5 @@ def test_contradictions_cost_nothing_and_a_box_of_nothing_else_is_refused() -> N
     assert {one.scenario.model.embedding_dim for one in found.results} == {16} and len(found.results) == 2
     with pytest.raises(BadInput, match="bottom_mlp ends in 16"):
         search.search(base, [parse("model.embedding_dim=32,64")], BOTH, evaluations=20)
-    with pytest.raises(BadInput, match="needs an axis"):
+    with pytest.raises(BadInput, match="needs at least one axis"):
         search.search(base, [], BOTH)

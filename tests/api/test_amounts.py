@@ -12,7 +12,9 @@ from engine.api import amounts
 
 @pytest.mark.parametrize("jobs", [0, -2, 1025, True, 2.0, "2", [2], float("nan"), 10**30])
 def test_a_number_of_workers_is_a_whole_number(jobs: Any) -> None:
-    with pytest.raises(api.BadInput, match="is no number of workers; write one from 1 to 1,024, or -1 for one per core"):
+    with pytest.raises(
+        api.BadInput, match="is not a number of workers; write a whole number from 1 to 1,024, or -1 for one per core"
+    ):
         api.run("tiny", jobs=jobs)
 
 

@@ -98,7 +98,7 @@ def test_rows_of_tables_of_one_scenario_can_be_put_together(table: api.Table) ->
     both = pd.concat([table.frame, other.frame])
     assert [api.scenario(row) for _, row in both.iterrows()] == [one.scenario for one in (*table, *other)]
     mixed = pd.concat([table.frame, api.estimate("tiny", batches=30, **SPREAD).frame])
-    with pytest.raises(api.BadInput, match="does not say which scenario it varies"):
+    with pytest.raises(api.BadInput, match="does not say which base scenario it belongs to"):
         api.scenario(mixed.iloc[0])
 
 
@@ -117,9 +117,11 @@ def test_a_row_that_does_not_say_all_of_its_point_is_refused(table: api.Table) -
     row = table.frame.iloc[3]
     with pytest.raises(api.BadInput, match=r"lacks 'Training system', which its table varies"):
         api.link(row.drop("Training system"))
-    with pytest.raises(api.BadInput, match=r"without the table's attrs, does not say which scenario it varies; give table\[0\]"):
+    with pytest.raises(
+        api.BadInput, match=r"without the table's attrs does not say which base scenario it belongs to; give table\[0\]"
+    ):
         api.link({"Step time [ms]": row["Step time [ms]"], "Training system": row["Training system"]})
-    with pytest.raises(api.BadInput, match="A table of 48 points is no one scenario"):
+    with pytest.raises(api.BadInput, match="A table of 48 points is not one scenario"):
         api.link(table)
 
 
@@ -132,7 +134,7 @@ def test_what_names_no_scenario_is_refused_everywhere(function: str, stranger: s
 
 def test_a_link_is_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     for stranger in (TINY, 3, None, b"/design"):
-        with pytest.raises(api.BadInput, match="is no link"):
+        with pytest.raises(api.BadInput, match="is not a link"):
             api.load(stranger)
 
 
@@ -155,7 +157,7 @@ def test_a_row_that_is_its_own_preset_is_refused() -> None:
     outer: dict[str, Any] = {"preset": {"preset": {"preset": alone}}}
     alone_twice = {"preset": outer, "batches": 3}
     for row in (alone, outer, alone_twice):
-        with pytest.raises(api.BadInput, match="whose preset is that row itself is no scenario"):
+        with pytest.raises(api.BadInput, match="A row cannot be its own preset"):
             api.scenario(row)
     nested = {"preset": {"preset": "tiny", "batches": 20}, "cxl_bandwidth_GBps": 8}
     assert api.scenario(nested) == api.scenario("tiny", batches=20, cxl_bandwidth_GBps=8)

@@ -114,7 +114,7 @@ def test_a_file_takes_a_mapping_too_but_not_two(reference: api.Result, tmp_path:
     assert learned(api.run("tiny", data=tmp_path / "log.parquet", mapping=MAPPING, **SHAPE)[0]) == learned(reference)
     for name, text in (("log.toml", 'label = "click"\nids = "user"\n'), ("log.parquet.toml", "")):
         (tmp_path / name).write_text(text, encoding="utf-8")
-        with pytest.raises(api.BadInput, match=f"log.parquet has its mapping in {name}; leave mapping= out"):
+        with pytest.raises(api.BadInput, match=f"log.parquet has its mapping in {name}; leave out mapping="):
             api.run("tiny", data=tmp_path / "log.parquet", mapping=MAPPING)
 
 
@@ -141,29 +141,29 @@ def test_a_frame_is_fitted() -> None:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (3, "of type int, is no data; give a path, a pandas.DataFrame or an Arrow table"),
-        ("  ", "names no file"),
+        (3, "of type int, is not data; give a path, a pandas.DataFrame or an Arrow table"),
+        ("  ", "is not the name of a file"),
         (["a.csv"], "give one path, or one pandas.DataFrame"),
         (np.zeros((50, 3)), r"its columns have no names: give pandas.DataFrame\(data, columns="),
         ({"label": [0, 1]}, r"give pandas.DataFrame\(data\)"),
         ("~nobody-here/x.csv", "cannot be read: No such file"),
-        (log().rename(columns={"clicked": "outcome"}), "No column of data is named like label; its columns are outcome, user"),
+        (log().rename(columns={"clicked": "outcome"}), "No column of data has a name like label; its columns are outcome, user"),
         (log().assign(y=1), "clicked and y could each be the label"),
-        (log().assign(when=pd.Timedelta(0)), r"Column 'when' of data is of type duration\[\w+\], neither ids nor numbers"),
+        (log().assign(when=pd.Timedelta(0)), r"Column 'when' of data has type duration\[\w+\], which is neither ids nor numbers"),
         (
             log().assign(when=pd.period_range("2020-01", periods=SIZE, freq="D")),
-            r"Column 'when' of data is of type .*, neither ids",
+            r"Column 'when' of data has type .*, which is neither ids",
         ),
         (log().assign(a=pd.Timestamp(0), b=pd.Timestamp(0)), "a and b of data could each be the time"),
         (log().assign(user=[2**65] * SIZE), r"cannot be read as a table \(.*too (large|big).*\); give a pandas.DataFrame"),
         (
             log().assign(shop=log()["shop"].where(log()["shop"] > 3)),
-            "Column 'shop' of data has whole numbers and gaps: ids, or a de",
+            "Column 'shop' of data has whole numbers and missing values, so it may be ids or a de",
         ),
         # pandas 2 does not give a Series to Arrow, and has no type for texts of no rows.
         (log()["user"], r"cannot be read as a table \(.*\); give a pandas.DataFrame|of type Series, is no data"),
-        (log()[["clicked", "age"]], "has no column of ids beside 'clicked'"),
-        (pd.concat([log(), log()[["user"]]], axis=1), "has several columns 'user'; name each column once"),
+        (log()[["clicked", "age"]], "has no column of ids except 'clicked'"),
+        (pd.concat([log(), log()[["user"]]], axis=1), "has several columns with the name 'user'"),
         (log().assign(item=[{1}, "a"] * (SIZE // 2)), "cannot be read as a table"),
         (log().assign(clicked=7), "data, row 1: clicked=7 is not a label; write 0 or 1"),
         (log().iloc[:0], "data has 0 samples|'item' of data is of type null, neither ids nor numbers"),
@@ -177,7 +177,7 @@ def test_what_is_no_data_is_refused(data: Any, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("mapping", "sentence"),
     [
-        ("log.toml", "is no mapping; write a dict such as"),
+        ("log.toml", "is not a mapping; write a dict such as"),
         ({"ids": ["usr"], "label": "clicked"}, "names the column 'usr', which data lacks; did you mean user"),
         ({"ids": ["user"], "label": "click"}, "names the label 'click', which data lacks; did you mean clicked"),
         ({"ids": ["user"], "lable": "clicked"}, "mapping: 'lable' is not known; did you mean label"),
@@ -186,11 +186,11 @@ def test_what_is_no_data_is_refused(data: Any, sentence: str) -> None:
         ({**MAPPING, "rows": "sideways"}, "mapping: rows='sideways' is not known"),
         ({**MAPPING, "rows": None}, "mapping gives 'rows' None"),
         ({**MAPPING, "ids": None}, "mapping gives 'ids' None"),
-        ({**MAPPING, "ids": {"user": 1}}, "mapping gives 'ids' {'user': 1}; write a text, or a list of texts"),
-        ({**MAPPING, "ids": log()["item"]}, "mapping gives 'ids' more than 1,000 values; write the names of columns"),
+        ({**MAPPING, "ids": {"user": 1}}, "mapping gives 'ids' {'user': 1}; write a text or a list of texts"),
+        ({**MAPPING, "ids": log()["item"]}, "mapping gives 'ids' more than 1,000 values; give fewer columns"),
         ({**MAPPING, "ids": (str(n) for n in itertools.count())}, "mapping gives 'ids' more than 1,000 values"),
-        ({**MAPPING, "ids": log()}, "mapping gives 'ids' .*; write a text, or a list of texts"),
-        ({**MAPPING, "ids": np.array([["user"]])}, "mapping gives 'ids' .*; write a text, or a list of texts"),
+        ({**MAPPING, "ids": log()}, "mapping gives 'ids' .*; write a text or a list of texts"),
+        ({**MAPPING, "ids": np.array([["user"]])}, "mapping gives 'ids' .*; write a text or a list of texts"),
         ({**MAPPING, "label": {"clicked"}}, "mapping gives 'label' {'clicked'}; write a text"),
         ({**MAPPING, "label": log()["clicked"]}, "mapping gives 'label' .*; write a text"),
         ({**MAPPING, "delimiter": "\ud800"}, "mapping gives 'delimiter' .*; write a text"),
@@ -208,7 +208,7 @@ def test_data_where_none_is_read_is_refused() -> None:
         api.estimate("tiny", data=log())
     with pytest.raises(api.BadInput, match="write full=True"):
         api.sweep("tiny", "system=pmem", data=log())
-    with pytest.raises(api.BadInput, match="has no file to fit to"):
+    with pytest.raises(api.BadInput, match="has no file to fit"):
         api.fit(None)
 
 

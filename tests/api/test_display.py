@@ -55,7 +55,7 @@ def test_a_value_is_shown_in_a_screen(table: api.Table) -> None:
     step = table[0].results["Step time [ms]"]
     assert repr(table[0]) == f"Result(pmem, model tiny: step time {figure(step, 'ms')}; {table[0].outcome})"
     full = api.estimate("dlrm-terabyte", system="all-hbm")
-    assert "0 ran; the first other: machine.num_gpus=1" in repr(full) and len(repr(full)) <= 400 >= len(repr(full[0]))
+    assert "0 ran; the first that did not: machine.num_gpus=1" in repr(full) and len(repr(full)) <= 400 >= len(repr(full[0]))
 
 
 def test_a_scenario_shows_what_differs(table: api.Table) -> None:
@@ -67,7 +67,7 @@ def test_a_scenario_shows_what_differs(table: api.Table) -> None:
 def test_a_table_is_indexed_by_numbers(table: api.Table) -> None:
     assert table[np.int64(1)] is table[1] and len(table[2:4]) == 2
     for odd in ("Step time [ms]", 1.0, None, (1, 2)):
-        with pytest.raises(api.BadInput, match=r"a column is of table\.frame"):
+        with pytest.raises(api.BadInput, match=r"take columns from table\.frame"):
             table[odd]
 
 

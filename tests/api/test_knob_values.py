@@ -188,26 +188,29 @@ def test_assumptions_are_a_dict_or_pairs() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"cxl_bandwidth_GBps": []}, "is given a list without a value; give at least one"),
-        ({"power_loss_at_seconds": []}, r"give at least one, or \(\) for none"),
+        ({"cxl_bandwidth_GBps": []}, "is given an empty list; give at least one value"),
+        ({"power_loss_at_seconds": []}, r"give at least one value, or \(\) for none"),
         ({"cxl_bandwidth_GBps": [8, "8.0"]}, "gives 8.0 twice; name each value once"),
-        ({"cxl_bandwidth_GBps": [[8, 16]]}, "is a list in a list; write one flat list"),
+        ({"cxl_bandwidth_GBps": [[8, 16]]}, "is a list inside a list; write one flat list"),
         ({"cxl_bandwidth_GBps": "8,16"}, "is a text of several values; write a list for an axis"),
         ({"cxl_bandwidth_GBps": "8:64:4"}, r"is a range; write it as ep.sweep\(BASE, 'machine.cxl_bandwidth_GBps=8:64:4'\)"),
         ({"system": "pmem,cxl"}, r"write a list for an axis: system=\[...\]"),
-        ({"cxl_bandwidth_GBps": "8 GB/s"}, "is not a number; write the number alone, in GB/s"),
+        ({"cxl_bandwidth_GBps": "8 GB/s"}, "is not a number; write only the number, in GB/s"),
         ({"cxl_bandwidth_GBps": {"a": 8}}, "is a dict; write one value, or a list"),
-        ({"cxl_bandwidth_GBps": pd.DataFrame({"a": [8]})}, "is no value of a knob, but of type DataFrame"),
-        ({"cxl_bandwidth_GBps": b"8"}, "of type bytes"),
-        ({"cxl_bandwidth_GBps": 8, "CXL bandwidth [GB/s]": 9}, "are both machine.cxl_bandwidth_GBps; name it once"),
-        ({"data": "x.csv"}, r"data= is no knob; it is read by ep.run\(data=FILE\) .* an estimate reads no file"),
-        ({"jobs": 2}, "jobs= is no knob; it is of ep.run"),
-        ({"preset": "tiny"}, "preset= is no knob; it is the first argument, without a name"),
-        ({"ids": ["user"]}, "ids= is no knob; it is a key of mapping=, beside data="),
-        ({"cxl_bandwidth_GBps": Decimal("sNaN")}, r"Decimal\('sNaN'\) is no value of a knob"),
-        *(({"cxl_bandwidth_GBps": odd}, "has a masked cell, which is no value; fill it") for odd in MASKED),
-        *(({"passes": odd}, "has a masked cell, which is no value; fill it") for odd in MASKED),
-        ({"seed": 1}, "is the last part of data.seed and"),
+        ({"cxl_bandwidth_GBps": pd.DataFrame({"a": [8]})}, "has type DataFrame, which no knob takes"),
+        ({"cxl_bandwidth_GBps": b"8"}, "has type bytes"),
+        (
+            {"cxl_bandwidth_GBps": 8, "CXL bandwidth [GB/s]": 9},
+            "are two names of the knob machine.cxl_bandwidth_GBps; give it once",
+        ),
+        ({"data": "x.csv"}, r"data= is not a knob; it is an argument of ep.run\(data=FILE\), .* an estimate reads no file"),
+        ({"jobs": 2}, "jobs= is not a knob; it is of ep.run"),
+        ({"preset": "tiny"}, "preset= is not a knob; it is the first argument, without a name"),
+        ({"ids": ["user"]}, "ids= is not a knob; it is a key of mapping=, beside data="),
+        ({"cxl_bandwidth_GBps": Decimal("sNaN")}, r"Decimal\('sNaN'\) has type .*, which no knob takes"),
+        *(({"cxl_bandwidth_GBps": odd}, "has a masked cell, which has no value; fill it") for odd in MASKED),
+        *(({"passes": odd}, "has a masked cell, which has no value; fill it") for odd in MASKED),
+        ({"seed": 1}, "is the last part of several knobs: data.seed and"),
     ],
 )
 def test_a_refusal_says_what_to_write(changes: dict[str, Any], sentence: str) -> None:
@@ -218,7 +221,7 @@ def test_a_refusal_says_what_to_write(changes: dict[str, Any], sentence: str) ->
 def test_an_endless_axis_is_refused_at_once() -> None:
     start = time.monotonic()
     for endless in (itertools.count(1), range(1, 10**12), np.broadcast_to(8.0, 10**9)):
-        with pytest.raises(api.BadKnob, match="more than 100,000 values; take fewer"):
+        with pytest.raises(api.BadKnob, match="more than 100,000 values; give fewer"):
             split_axes({"cxl_bandwidth_GBps": endless})
     assert time.monotonic() - start < 2.0
 
@@ -238,7 +241,7 @@ def test_every_knob_takes_or_refuses_whatever_it_is_given() -> None:
 
 
 def test_a_scenario_has_one_value_of_each_knob() -> None:
-    with pytest.raises(api.BadKnob, match=r"gives several values where one is needed; a list is an axis of ep.estimate"):
+    with pytest.raises(api.BadKnob, match=r"has several values, but this call takes one; a list is an axis of ep.estimate"):
         api.scenario("tiny", cxl_bandwidth_GBps=[8, 16])
     assert api.scenario("tiny", num_embeddings=[10, 20, 30]) == api.scenario("tiny", num_embeddings=(10, 20, 30))
     assert values(api.scenario("tiny", batches=np.int32(7), near_data_compute=np.bool_(False)))["run.batches"] == 7

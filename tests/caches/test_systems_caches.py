@@ -183,7 +183,7 @@ def test_several_batches_fetched_at_once_amortise_and_too_many_do_not_fit():
 
 
 def test_a_system_refuses_a_cache_policy_that_it_does_not_have():
-    with pytest.raises(BadKnob, match=r"system=ssd keeps rows by lru; set it to auto"):
+    with pytest.raises(BadKnob, match=r"the cache of system=ssd can only evict by lru; set it to auto"):
         estimate(with_values(TINY, {"system": "ssd", "policy.cache_policy": "lfu"}))
 
 

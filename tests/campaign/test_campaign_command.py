@@ -76,10 +76,10 @@ def test_the_list_of_protections_has_their_constants_with_sources(capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "No fault can strike; give --mtbf"),
+        ([], "No fault has a rate, so none can happen; give --mtbf"),
         (["--mtbf", "gpu-crash"], "is not a fault with its hours"),
         (["--mtbf", "gpu-crush=3"], "did you mean gpu-crash?"),
-        (["--mtbf", "log-full=3"], "cannot be struck by"),
+        (["--mtbf", "log-full=3"], "does not happen by itself in a campaign"),
         (["--mtbf", "gpu-crash=3", "--protection", "und"], "did you mean undo?"),
         (["--days", "0"], "not a number of days"),
     ],
@@ -179,8 +179,8 @@ def test_a_campaign_trains_as_many_batches_as_a_full_run_that_simulates_each(nam
 
 def test_many_recoveries_are_told_by_the_measured_run_that_takes_back_as_much():
     told = accuracy.many_faults_sentence(236, 1e6, 23_600)
-    assert told.startswith("In the mean 236 recoveries of this campaign take back 2.36 % of the MLPs' training. Measured: 2.5 %")
+    assert told.startswith("On average, 236 recoveries of this campaign undo 2.36 % of the MLPs' training. Measured: 2.5 %")
     assert "percentage points at the end" in told and "0.0200 recoveries" in accuracy.many_faults_sentence(0.02, 1e6, 1)
-    assert "taken back by 100 recoveries changes AUC by" in accuracy.many_faults_sentence(1, 400, 100)
+    assert "undone by 100 recoveries changes AUC by" in accuracy.many_faults_sentence(1, 400, 100)
     assert "under 0.001 % of" in accuracy.many_faults_sentence(33, 1e9, 200)
     assert accuracy.many_faults_sentence(0, 1e9, 0) == accuracy.many_faults_sentence(3, 1e6, -2) == ""

@@ -174,8 +174,8 @@ def test_without_faults_checkpoints_cost_their_pauses_at_the_customary_period():
 @pytest.mark.parametrize(
     ("hazard", "sentence"),
     [
-        (Hazard(None, 1.0, (5.0,)), "Listed instants of gpu-crash have no closed form; clear faults.gpu_crash_at_seconds"),
-        (Hazard(HOUR, 0.7), r"faults\.weibull_shape=0\.7 of gpu-crash has no closed form; set it to 1"),
+        (Hazard(None, 1.0, (5.0,)), "The knob faults.gpu_crash_at_seconds or faults.trace fixes instants of gpu-crash"),
+        (Hazard(HOUR, 0.7), r"faults\.weibull_shape=0\.7 of gpu-crash has no closed formula; set it to 1"),
     ],
 )
 def test_faults_without_a_closed_form_are_refused(hazard, sentence):

@@ -45,14 +45,14 @@ def test_every_protection_runs_or_says_why_not(system):
 def test_what_cannot_be_is_refused_in_a_sentence():
     with pytest.raises(BadKnob, match="did you mean periodic-full"):
         run_campaign(TINY, "periodic-ful", {}, 1.0, 1)
-    with pytest.raises(BadKnob, match=r"hazards name the fault 'gpu-crush'; did you mean gpu-crash"):
+    with pytest.raises(BadKnob, match=r"hazards has the unknown fault 'gpu-crush'; did you mean gpu-crash"):
         run_campaign(TINY, "none", {"gpu-crush": Hazard(1.0)}, 1.0, 1)
     with pytest.raises(BadKnob, match="late-detection"):
         run_campaign(TINY, "none", {"late-detection": Hazard(1.0)}, 1.0, 1)
     for hours in (0.0, -1.0, float("nan"), 1e9):
         with pytest.raises(BadKnob, match="is not possible"):
             run_campaign(TINY, "none", {}, hours, 1)
-    with pytest.raises(BadKnob, match=r"struck 201,600 times, more than 200,000; shorten it"):
+    with pytest.raises(BadKnob, match=r"have 201,600 faults, more than the limit of 200,000; shorten the campaign"):
         run_campaign(TINY, "none", {"gpu-crash": Hazard(1.0)}, 56.0, 1)
     with pytest.raises(BadKnob, match="no checkpoint period"):
         period_curve(TINY, "undo", HAZARDS, [60.0])

@@ -121,7 +121,7 @@ def test_training_may_be_close_on_another_kind_of_processor_alone(made):
 def test_a_model_version_that_has_changed_is_said(made, capsys):
     path, _ = made
     rewritten(path, "environment.json", lambda content: content.replace(b'"model_version": "', b'"model_version": "0.0'))
-    assert main(["verify", str(path)]) == 0 and "The artefact is of model version 0.0" in capsys.readouterr().out
+    assert main(["verify", str(path)]) == 0 and "The artefact was made with model version 0.0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

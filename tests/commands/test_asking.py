@@ -116,10 +116,10 @@ def test_points_that_contradict_themselves_are_rows_with_their_sentence(store: P
     ("words", "sentence"),
     [
         ("sweep --csv - --estimate --top 3", "needs an order"),
-        ("sweep --csv - --estimate --where x<1", "neither a result nor a knob"),
+        ("sweep --csv - --estimate --where x<1", "neither a result nor a numeric knob"),
         ("sweep --csv - --preset tiny", "too many for full runs"),
         ("sweep --csv - --estimate --link ?axis=system:cxl,pmem&only=system:cxl", "give --axis these values"),
-        ("search --csv - --preset tiny --objective AUC", "No estimate has AUC"),
+        ("search --csv - --preset tiny --objective AUC", "An estimate has no AUC"),
         ("search --csv - --preset tiny --where AUC>=0.7", "add --confirm K"),
         ("search --csv - --preset tiny --evaluations 0", "not a number of points"),
     ],

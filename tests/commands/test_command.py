@@ -175,7 +175,11 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_resumes(store: Path,
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=10)
     assert process.returncode == 130 and out == "" and not target.exists()
-    assert err.startswith("Stopped: ") and err.count("\n") == 1 and "to resume, run the same again: python -m engine sweep" in err
+    assert (
+        err.startswith("Stopped: ")
+        and err.count("\n") == 1
+        and "run the same command again to resume: python -m engine sweep" in err
+    )
     until(lambda: not any(map(lives, workers)), 2.0)
     finished = ask(store, "SELECT key FROM results")
     assert 2 <= len(finished) < 10

@@ -73,7 +73,7 @@ def test_a_lost_summary_beside_a_file_is_a_note(
     assert main(["run", *TINY, "--csv", str(tmp_path / "f")]) == 0 and (tmp_path / "f").stat().st_size > 1000
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and "No space left on device, so the summary is lost; " in told
-    assert "name a file" not in told and f"{tmp_path / 'f'} has what was asked for." in told
+    assert "name a file" not in told and f"the requested output is in {tmp_path / 'f'}." in told
 
 
 def test_a_closed_output_beside_a_file_is_nothing(

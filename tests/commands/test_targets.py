@@ -19,7 +19,7 @@ def test_percent_by_both_names_is_one_target_and_the_old_one_says_so(capsys: pyt
     assert main([*TINY, "--within", "25 %"]) == 0
     old = capsys.readouterr()
     assert (wanted.err, old.out) == ("", wanted.out) and "within 25 % of DRAM" in wanted.out
-    assert old.err == "--within goes in the next minor version; write --within-percent 25.\n"
+    assert old.err == "--within will be removed in the next minor version; write --within-percent 25.\n"
 
 
 @pytest.mark.parametrize(

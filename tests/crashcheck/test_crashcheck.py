@@ -138,14 +138,14 @@ def test_larger_atomic_writes_leave_fewer_states_and_no_bad_one(granularity):
         ("v2:undo~adr:0:37:none", "is not a replay line"),
         ("v1:undo~adr:0:37:none\n<script>", "is not a replay line"),
         ("v1:undo~adr:0:37:" + "1=1," * 4000, "is not a replay line"),
-        ("v1:undo~adr:0:37:x", "is not a replay line|is no choice"),
-        ("v1:undo~adr:0:37:1=", "is no choice"),
-        ("v1:undo~adr:0:37/4:none", "names 2 power losses and 1 choices"),
-        ("v1:undo~adr:0:9999999:none", "cannot lose power with writes pending at operation 9999999"),
+        ("v1:undo~adr:0:37:x", "is not a replay line|is not a choice"),
+        ("v1:undo~adr:0:37:1=", "is not a choice"),
+        ("v1:undo~adr:0:37/4:none", "has 2 power losses but 1 choices"),
+        ("v1:undo~adr:0:9999999:none", "At operation 9999999 no writes are pending"),
         ("v1:undo~adrr:0:37:none", "persistence model 'adrr' is not known"),
         ("v1:undo-huge~adr:0:37:none", "configuration 'undo-huge' is not known"),
-        ("v1:undo-tiny~adr:0:10:all,p999999999", "lies outside the medium"),
-        ("v1:undo-tiny~adr:0:10:all,f999999999", "lies outside the medium"),
+        ("v1:undo-tiny~adr:0:10:all,p999999999", "damages bytes outside the medium"),
+        ("v1:undo-tiny~adr:0:10:all,f999999999", "damages bytes outside the medium"),
         ("v1:../../etc~adr:0:8:all", "is not a replay line"),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_medium_of_ones_own_is_hunted_from_its_file_and_replayed_with_it(capsy
         len(complaints) == 4
         and "cannot be imported: OSError" in complaints[3]
         and "'Missing'" in complaints[0]
-        and "names no Python file" in complaints[1]
+        and "is not a Python file with a function" in complaints[1]
     )
 
 

@@ -51,7 +51,7 @@ def test_every_bug_names_the_invariant_that_catches_it_and_few_are_known_by_less
         ("I2: embeddings are not those of batch 1", "I2"),
         ("I3: after resuming, I1: unrecoverable: no", "I3"),
         ("I5: a damage passed in silence: I2: embeddings are not those of batch 2", "I5"),
-        ("I1: training ended in CannotRun: The undo_rows record of batch 4 finds all 2 log slots in use.", "I1"),
+        ("I1: training ended in CannotRun: The undo_rows record of batch 4 has no free log slot: all 2 are in use", "I1"),
         ("I5: recovery of a damaged medium ended in TypeError: Recovered.__init__() takes 9", EXCEPTION),
         ("I1: recovery ended in IndexError: tuple index out of range", EXCEPTION),
         ("I3: resuming ended in NoEnd: it does not end; it was stopped after 20,000,000 steps of Python.", NO_END),

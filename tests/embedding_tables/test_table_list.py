@@ -101,7 +101,7 @@ def test_a_number_is_read_rightly(written):
 
 @each("written", ("1.000", '"1,000"', "123.456"))
 def test_a_number_that_countries_read_differently_is_refused_unless_its_column_tells(written):
-    with pytest.raises(BadInput, match=r"tables\.csv:3: column Rows: .* can be .* without a mark between its digits"):
+    with pytest.raises(BadInput, match=r"tables\.csv:3: column Rows: .* can mean .* without a mark between its digits"):
         parse(f"Rows,Dim\n10,8\n{written},8\n", "tables.csv")
     plain, mark = written.strip('"'), "," if "," in written else "."
     other = f"9{mark}999{mark}999"
@@ -114,8 +114,8 @@ REFUSED = {
     "no headings": ("5,6\n1,2\n", "tables.csv:1: no column is named"),
     "no rows": ("Rows,Dim\n", "has 0 tables"),
     "no column of rows": ("Table,Dim\na,1\n", "tables.csv:1: there is no column Rows"),
-    "a strange column": ("Rows,Colour\n1,red\n", "tables.csv:1: the heading 'Colour' is none of Table"),
-    "a column twice": ("Rows,num_embeddings\n1,2\n", "tables.csv:1: two columns are Rows"),
+    "a strange column": ("Rows,Colour\n1,red\n", "tables.csv:1: the heading 'Colour' is not one of Table"),
+    "a column twice": ("Rows,num_embeddings\n1,2\n", "tables.csv:1: two columns have the heading Rows"),
     "a word for a number": ("Rows,Dim\n10,8\nten,8\n", "tables.csv:3: column Rows: 'ten' is not a number"),
     "a fraction": ("Rows,Lookups\n10,4.5\n", "tables.csv:2: column Lookups: '4.5' is not a whole number"),
     "a comma for a point": ("Rows;Lookups\n10;4,5\n", "tables.csv:2: column Lookups: '4,5' is not a whole number"),
@@ -126,10 +126,10 @@ REFUSED = {
     "an empty word": ("Rows,Optimizer\n10,\n", "column Optimizer: the cell is empty; write sgd or rowwise-adagrad"),
     "a short row": ("Table,Rows,Dim\na,10\n", "tables.csv:2: column Dim: the cell is empty"),
     "a long row": ("Rows,Dim\n1,000,8\n", "tables.csv:2: the row has 3 cells, the heading 2"),
-    "an open mark": ('Table,Rows\n"a,10\nb,20\n', "tables.csv:2: its quotation marks do not pair up"),
-    "a mark that swallows lines": ('Table,Rows\n"a,10\nb,20\nc",30\n', "tables.csv:2: its quotation marks do not pair up"),
-    "a mark within a cell": ('Table,Rows\n"a"b,10\n', "tables.csv:2: its quotation marks do not pair up"),
-    "an open mark at the end": ('Table,Rows\nb,20\na,"10', "tables.csv:3: its quotation marks do not pair up"),
+    "an open mark": ('Table,Rows\n"a,10\nb,20\n', "tables.csv:2: a quotation mark has no partner"),
+    "a mark that swallows lines": ('Table,Rows\n"a,10\nb,20\nc",30\n', "tables.csv:2: a quotation mark has no partner"),
+    "a mark within a cell": ('Table,Rows\n"a"b,10\n', "tables.csv:2: a quotation mark has no partner"),
+    "an open mark at the end": ('Table,Rows\nb,20\na,"10', "tables.csv:3: a quotation mark has no partner"),
 }
 
 
@@ -155,7 +155,7 @@ def test_no_stray_mark_loses_a_row(lines):
 
 
 def test_more_tables_than_there_can_be_are_refused():
-    with pytest.raises(BadInput, match="has 10,001 tables; write 1 to 10,000 of them"):
+    with pytest.raises(BadInput, match="has 10,001 tables; write 1 to 10,000 tables"):
         parse("Rows\n" + "5\n" * 10_001)
 
 
@@ -172,7 +172,7 @@ def test_what_hangs_on_the_tables_of_before_follows_or_goes_and_says_so():
 
 def test_a_list_without_a_column_that_the_model_has_per_table_asks_for_it():
     base = with_values(KAGGLE, {"model.pooling": tuple(range(1, 27))})
-    with pytest.raises(BadInput, match=r"has 2 tables but no column Lookups, and model\.pooling has 26 values"):
+    with pytest.raises(BadInput, match=r"has 2 tables but no column Lookups, while model\.pooling has 26 values"):
         replaced_tables(base, parse("Rows\n10\n20\n").changes)
 
 
@@ -208,7 +208,7 @@ def test_the_command_line_takes_tables_from_a_file_and_settings_come_before_them
     listed.write_text("rows\nmany\n")
     assert main(words) == 2 and "tables.csv:2: column Rows: 'many' is not a number" in capsys.readouterr().err
     listed.write_bytes(b"\xff\xfe\x00")
-    assert main(words) == 2 and "is no UTF-8 text; save it as CSV in UTF-8" in capsys.readouterr().err
+    assert main(words) == 2 and "is not UTF-8 text; save it as CSV in UTF-8" in capsys.readouterr().err
     assert main([*words[:4], "--tables", str(tmp_path / "none.csv")]) == 2 and "cannot be read" in capsys.readouterr().err
 
 

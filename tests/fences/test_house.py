@@ -102,5 +102,33 @@ def test_a_module_says_what_it_is_and_so_does_every_public_name_of_the_engine():
     assert {path: names for path in house.files("engine") if (names := undocumented(house.tree(path)))} == {}
 
 
+MOST_WORDS = 15
+RIDDLE = re.compile(r"(?:What|Who|Whatever|Whoever|One that|Those that)\b")  # the noun is missing
+
+
+def first_lines(tree: ast.Module) -> list[str]:
+    """Return the first docstring lines of a file and of its public functions, classes and methods."""
+    top = [node for node in tree.body if isinstance(node, DEFINED) and not node.name.startswith("_")]
+    methods = [node for owner in top if isinstance(owner, ast.ClassDef) for node in owner.body if isinstance(node, DEFINED)]
+    public = [tree, *top, *(node for node in methods if not node.name.startswith("_"))]
+    return [text.split("\n")[0] for node in public if (text := ast.get_docstring(node))]
+
+
+def riddling(line: str) -> bool:
+    """Return whether a docstring's first line is too long, or begins without a noun; signs and shapes are no words."""
+    return sum(any(map(str.isalpha, word)) for word in line.split()) > MOST_WORDS or bool(RIDDLE.match(line))
+
+
+def test_the_first_line_of_a_public_docstring_of_the_engine_is_short_and_names_its_subject():
+    assert {
+        path: lines for path in house.files("engine") if (lines := list(filter(riddling, first_lines(house.tree(path)))))
+    } == {}
+
+
+def test_a_long_line_and_a_line_without_a_noun_are_found():
+    assert riddling("Those that are left.") and riddling("Whatever is kept.") and riddling("Return " + "words " * MOST_WORDS)
+    assert not riddling("Return (2, N) words " + "more " * 12) and not riddling("Whether the words are few.")
+
+
 def test_nothing_is_called_helpers_or_utils():
     assert [path for path in OURS if VAGUE & {path.stem, *path.parts}] == []

@@ -194,7 +194,10 @@ TOO_MANY = [
     ({**CARDS, "machine.expander_dram_GiB": 1000.0, "machine.num_expanders": 2}, r"1000 is more than the 477 GiB of 2 cmm"),
     ({**CARDS, **FULL}, r"1,024 cmm-d-256 of 256 GB cannot hold 272 TB of embedding tables; choose a larger"),
     ({**CARDS, **FULL, "model.num_tables": 100, "machine.num_expanders": 1}, r"cannot hold .*set machine\.expander_dram_GiB and"),
-    ({**FULL, "model.num_tables": 1500}, r"num_expanders=1024 links do not reach 1,276 modules of nv-cmm, each with a link"),
+    (
+        {**FULL, "model.num_tables": 1500},
+        r"num_expanders=1024 is less than the 1,276 modules of nv-cmm, each of which needs its own link",
+    ),
 ]
 
 

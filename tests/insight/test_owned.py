@@ -32,7 +32,7 @@ def test_a_machine_that_trains_fewer_hours_is_written_off_over_those_and_says_so
     seconds = 1e9 / estimate(KAGGLE).results["Throughput [samples/s]"]
     assert half.per_billion_samples - own.per_billion_samples == pytest.approx(own.capital * seconds / (5 * 365.25 * 86400))
     told = assumptions(with_values(KAGGLE, {HOURS_KNOB: 200}))
-    assert "the machine trains 200 of 730 hours a month" in told and "To train always would favour larger machines." in told
+    assert "the machine trains 200 of 730 hours a month" in told and "Training all the time would favour larger machines." in told
     assert "trains all the time" in assumptions(KAGGLE) and "favour" not in assumptions(KAGGLE)
     for hours in (0, 731):
         with pytest.raises(BadKnob, match="out of range"):

@@ -84,7 +84,7 @@ def test_a_price_without_its_year_or_with_a_wrong_one_is_refused(shelf, old, new
     shelf("gpu/other", TEXT["gpu/a100-80"].replace(old, new))
     with pytest.raises(BadFile, match=says):
         ACCELERATORS["other"]
-    with pytest.raises(BadKnob, match=r"machine\.gpu='other' is a part whose file cannot be used as it is"):
+    with pytest.raises(BadKnob, match=r"machine\.gpu='other' is a part whose file has an error"):
         with_values(KAGGLE, {"machine.gpu": "other"})
 
 
@@ -113,7 +113,7 @@ def test_an_assumption_beats_the_year():
 def test_dollars_say_their_year_or_the_years_of_the_parts_that_are_paid():
     recorded = with_values(KAGGLE, {"machine.prices": RECORDED})
     assert price_unit(KAGGLE) == "USD (2026)" and price_unit(recorded) == "USD of 2019 to 2023"
-    assert price_note(KAGGLE).startswith("What has no price of 2026 is at its nearest one, of 2019 to 2023")
+    assert price_note(KAGGLE).startswith("A part without a price of 2026 has the nearest year's, of 2019 to 2023")
     assert price_note(recorded) == "" and constants_in_use(recorded)["pmem.price [year]"] == 2019
     assert swept_price_unit(recorded, ["machine.prices"]) == "USD of each point's machine.prices"
     assert swept_price_unit(recorded, ["machine.gpu"], [("machine.prices", "2024")]) == "USD (2024)"
@@ -159,7 +159,7 @@ def unpriced(shelf):
 def test_without_a_price_there_is_no_money_and_the_part_is_named(unpriced):
     found = estimate(unpriced)
     assert found.ran and found.results[COST] is None
-    assert found.warnings == ("GPU priceless has no published price: money is left out; machine.assume can give one.",)
+    assert found.warnings == ("GPU priceless has no published price, so no costs are shown; machine.assume can give a price.",)
     costs = running_costs(found)
     assert costs.capital is None and costs.per_billion_samples is None and costs.electricity_month > 0
     assert isnan(stop_of_estimate(1, "1", found).dollars) and stop_of_estimate(1, "1", found).seconds > 0
@@ -174,7 +174,7 @@ def test_a_tornado_of_money_without_a_price_is_refused(unpriced):
         lambda: tornado(unpriced, COST),
         lambda: find_turning_points(unpriced, with_values(KAGGLE, {"system": "dram"}), COST),
     ):
-        with pytest.raises(CannotRun, match="for lack of a price"):
+        with pytest.raises(CannotRun, match="or a part has no published price"):
             ask_for()
 
 
@@ -207,7 +207,7 @@ def test_the_command_enough_says_years_and_what_has_no_price(capsys):
     assert said["costs"]["Cheapest"]["capital_usd"] is None and "no published price" in said["sentences"]["both"]
     assert main(["enough", "--preset", "dlrm-kaggle", "--set", "machine.gpu=b200"]) == 0
     text = capsys.readouterr().out
-    assert "Smallest: GPU b200 has no published price: money is left out" in text and "Cheapest" not in text
+    assert "Smallest: GPU b200 has no published price, so no costs are shown" in text and "Cheapest" not in text
     assert re.search(r"Wh a month for [0-9.,]+ USD \(2026\)\.", text)
 
 

@@ -64,7 +64,7 @@ def test_a_full_disk_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tally, "_put_away", full)
     monkeypatch.setattr(tally, "ROOM", 1)
     monkeypatch.setattr(tally, "LEAST_ROOM", 100)
-    with pytest.raises(BadFile, match=r"own\.csv is too large: .* name another folder as TMPDIR"):
+    with pytest.raises(BadFile, match=r"own\.csv is too large: .* set TMPDIR to another folder"):
         list(tallies(a_recording()))
 
 

@@ -92,9 +92,9 @@ def test_a_spread_is_that_of_the_middle_half_and_busy_machines_are_said():
     calm = {"one": Timing(1.0, 0.1, 5)}
     assert not list(busy_notes(CpuTimes(0, 0, 0), CpuTimes(100, 48, 1), 50.0, calm))
     (busy,) = busy_notes(CpuTimes(0, 0, 0), CpuTimes(100, 10, 1), 50.0, calm)
-    assert busy.startswith("Other work had 39 % of the cores")
+    assert busy.startswith("Other programs used 39 % of the cores")
     (stolen,) = busy_notes(CpuTimes(0, 0, 0), CpuTimes(100, 40, 8), 50.0, calm)
-    assert stolen.startswith("The hypervisor took 8 % of the cores")
+    assert stolen.startswith("The hypervisor took away 8 % of the cores")
     (wide,) = busy_notes(None, None, 50.0, {**calm, "two": Timing(1.0, 0.3, 5)})
     assert wide == "1 of 2 figures spread by more than 25 %: two."
 

@@ -172,11 +172,11 @@ def test_without_such_a_gpu_the_remedy_is_said(measured_gpu_parts, tmp_path, cap
     assert gpu_number(torch, None) is None
     for words in (["measure", "--out", str(tmp_path / "out")], ["validate", "--here"]):
         assert main([*words, "--gpu", "0"]) == 2
-        assert "PyTorch sees no GPU, and --gpu 0 asks for one; leave it out" in capsys.readouterr().err
+        assert "PyTorch sees no GPU, but --gpu is 0; leave out --gpu" in capsys.readouterr().err
     assert main(["validate", "--gpu", "0"]) == 2 and "add --here" in capsys.readouterr().err
     two = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True, device_count=lambda: 2))
     assert (gpu_number(two, None), gpu_number(two, 1)) == (0, 1)
-    with pytest.raises(BadInput, match="PyTorch sees GPUs 0 to 1, and --gpu 2 asks for one"):
+    with pytest.raises(BadInput, match="PyTorch sees GPUs 0 to 1, but --gpu is 2"):
         gpu_number(two, 2)
 
 
@@ -344,5 +344,5 @@ def test_a_row_of_a_strange_system_is_refused():
     kept = json.loads(FIRST_MACHINE_FILE.read_text(encoding="utf-8"))
     assert {one.system for one in read_trials("", json.dumps(kept).encode()).trials} == {"cpu-only"}
     kept["rows"][0]["system"] = "<b>"
-    with pytest.raises(BadFile, match="is not what"):
+    with pytest.raises(BadFile, match="is not a file that"):
         read_trials("file", json.dumps(kept).encode())

@@ -164,7 +164,7 @@ def test_arrays_elsewhere_are_not_measured_and_unchecked_ones_are_said(machine, 
 
     monkeypatch.setattr(numa_nodes, "page_nodes", unsaid)
     found = measure_nodes(2, 1)
-    assert found.figures and found.notes[1].startswith("Whether its arrays lay there could not be checked (asking where")
+    assert found.figures and found.notes[1].startswith("The location of its arrays could not be checked (asking where")
 
 
 def test_a_node_without_free_memory_is_not_filled(machine, monkeypatch):

@@ -91,4 +91,4 @@ def test_a_machine_without_counters_or_with_ones_that_stand_still_says_so(proces
     assert measure_power(lambda: cpus.spend(0.1, 0.0)) == ({}, (UNREADABLE,))
     monkeypatch.setattr(power, "COUNTERS", tmp_path / "none")
     assert measure_power(lambda: pytest.fail("it was loaded")) == ({}, (UNREADABLE,))
-    assert UNREADABLE.startswith("Watts are not measured: ")
+    assert UNREADABLE.startswith("Power is not measured: ")

@@ -51,7 +51,7 @@ def test_what_is_no_such_file_is_refused_with_what_to_upload(file):
 def test_only_trained_models_are_shown():
     some = [{**one, "measured": None} for one in KEPT["rows"][:39]]
     assert len(read_trials("a.json", json.dumps({**KEPT, "rows": [*some, KEPT["rows"][39]]}).encode()).trials) == 1
-    with pytest.raises(BadFile, match="no model that was trained"):
+    with pytest.raises(BadFile, match="no trained model"):
         read_trials("a.json", json.dumps({**KEPT, "rows": some}).encode())
 
 

@@ -91,7 +91,7 @@ def test_predictions_are_fixed_by_seed_and_written_before_training(measured, mon
     monkeypatch.setattr("engine.commands.validate.pytorch", lambda: type("torch", (), {"__version__": "0"}))
     assert main(["validate", "--here", "--shapes", "3", "--seed", "9", "--json", str(file)]) == 0
     told, written = capsys.readouterr(), json.loads(file.read_text(encoding="utf-8"))
-    assert "Of 3 models the step is predicted within" in told.out and "Measured parts " in told.err
+    assert "For 3 models, the predicted step differs by" in told.out and "Measured parts " in told.err
     assert [one["measured"] for one in seen[0]["rows"]] == [None] * 3 and seen[0]["rank"] is None
     assert [one["predicted"] for one in seen[0]["rows"]] == [one["predicted"] for one in written["rows"]]
     assert [one["measured"] for one in written["rows"]] == [0.01, 0.02, 0.03]

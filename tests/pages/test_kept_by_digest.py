@@ -17,7 +17,7 @@ from pages.data_page import fit_view, workload_tables
 from tests.cases import each
 from tests.workload.readers.test_formats import a_trace
 
-ROWS, ANOTHER = 2000, "is another file now"
+ROWS, ANOTHER = 2000, "has changed"
 
 
 def clicks(path: Path, seed: int, values: int) -> Path:

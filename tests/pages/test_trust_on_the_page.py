@@ -94,7 +94,10 @@ def test_how_sure_a_tile_is_names_the_constant_that_moves_it_most_and_what_is_pu
     widest = tornado(scenario, "Energy per batch [J]")[0]
     _, hangs, published = found["Energy per batch [J]"].sentences
     assert hangs.startswith(f"It hangs most on {widest.name} ({widest.constant.confidence})") and "headlines" in published
-    assert found["Capital cost [USD]"].sentences[-1] == "Nothing is published about this result; the band is the only bound."
+    assert (
+        found["Capital cost [USD]"].sentences[-1]
+        == "No published number exists for this result; only the band says how wrong it may be."
+    )
 
 
 def test_a_scenario_that_an_end_of_some_range_cannot_run_has_no_bands_and_still_its_tiles(monkeypatch):

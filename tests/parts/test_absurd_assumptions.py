@@ -17,12 +17,12 @@ def assuming(name, value, **knobs):
 
 
 REFUSED = [
-    ("chassis.fan-share", 1.0, r"chassis\.fan-share=1 of the node leaves it no power; write less than 1"),
-    ("chassis.supply-rating", 0.0, r"chassis\.supply-rating=0 W feeds nothing"),
-    ("chassis.efficiency-at-half-load", 1.01, r"efficiency-at-half-load=1\.01 of input is more than supplies take in"),
+    ("chassis.fan-share", 1.0, r"chassis\.fan-share=1 of the node leaves no power for its devices; write less than 1"),
+    ("chassis.supply-rating", 0.0, r"chassis\.supply-rating=0 W cannot power a node"),
+    ("chassis.efficiency-at-half-load", 1.01, r"efficiency-at-half-load=1\.01 is more than all input power"),
     ("host.DRAM-channels", 0.4, r"gives DRAM channels 0\.4 channels, which are whole ones; assume 1 or more"),
     ("pmem.link-lanes", 0.4, r"gives link lanes 0\.4 lanes, which are whole ones; assume 1 or more"),
-    ("pmem.link-generation", 3.0, r"pmem\.link-generation=3 is of no CXL link; 4, 5 and 6 are known"),
+    ("pmem.link-generation", 3.0, r"pmem\.link-generation=3 is not the generation of a CXL link; write one of 4, 5 and 6"),
 ]
 POSSIBLE = [
     ("chassis.fan-share", 0.9),

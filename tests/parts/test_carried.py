@@ -58,7 +58,7 @@ def test_a_link_opens_elsewhere_with_the_same_key_and_the_same_numbers(folder):
     assert opened.scenario == scenario and key(opened.scenario, "full") == key(scenario, "full")
     assert found and estimate(opened.scenario).results == found
     assert [part.name for part in opened.parts] == ["own-link", "mine", "crystal"]
-    assert "The gpu mine is a part of the sender's, whose values the link carries." in opened.banner
+    assert "The gpu mine is a part of the link's sender, whose values the link carries." in opened.banner
     assert link(opened.scenario) == text
 
 
@@ -74,7 +74,7 @@ def test_a_part_of_the_same_name_with_other_values_here_is_said_and_the_links_va
     folder.put("media/crystal", shipped("media/optane-200"))
     folder.elsewhere(folder.path)
     opened = open_link(text)
-    assert "The media crystal is a part of the sender's, with other values than yours of that name" in opened.banner
+    assert "The media crystal is a part of the link's sender, with other values than your part of that name" in opened.banner
     assert "The gpu mine" not in opened.banner
     assert opened.scenario == scenario and estimate(opened.scenario).results == found
 
@@ -82,7 +82,7 @@ def test_a_part_of_the_same_name_with_other_values_here_is_said_and_the_links_va
 def test_a_part_with_the_name_of_one_of_ours_is_said(folder):
     content = loads(shipped("gpu/h100-sxm")) | {"title": "Another"}
     opened = open_link(f"machine.gpu=v100&part={text_of(content, name='v100')}")
-    assert "with other values than the catalogue's of that name; the link's are taken" in opened.banner
+    assert "with other values than the catalogue's part of that name; the values of the link are used" in opened.banner
     assert opened.scenario.machine.gpu == f"v100~{digest(canonical(content))}"
     assert open_link("machine.gpu=v100").scenario.machine.gpu == "v100"
 
@@ -109,10 +109,10 @@ def test_commands_and_scripts_open_such_links_and_rows_have_them(folder, capsys)
     folder.elsewhere()
     assert main(["run", "--estimate", "--link", text, "--json", "-"]) == 0
     captured = capsys.readouterr()
-    assert "part of the sender's" in captured.err
+    assert "part of the link's sender" in captured.err
     result = json.loads(captured.out)
     assert result["scenario"]["machine.gpu"] == scenario.machine.gpu and open_link(result["link"]).scenario == scenario
-    with pytest.warns(UserWarning, match="part of the sender's"):
+    with pytest.warns(UserWarning, match="part of the link's sender"):
         assert ep.load(text) == scenario
     assert main(["run", "--estimate", "--link", text, "--csv", "-"]) == 0
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
@@ -136,13 +136,13 @@ def test_the_canonical_text_says_what_the_file_says(path):
 def hostile():
     """Yield what a link may carry as a part, and what it is told."""
     gpu = loads(shipped("gpu/h100-sxm"))
-    yield "", "is no part, which is KIND:NAME:DIGEST:VALUES"
-    yield "gpu:mine", "is no part"
-    yield text_of(gpu, name="../../etc/passwd"), "is no part"
-    yield text_of(gpu, name="Mine"), "is no part"
-    yield text_of(gpu, kind="../gpu"), "is no part"
-    yield text_of(gpu, kind="gpus"), "is no part"
-    yield text_of(gpu, given=16 * "0"), "has the digest [0-9a-f]{16} and says 0000"
+    yield "", "is not a part, which is written KIND:NAME:DIGEST:VALUES"
+    yield "gpu:mine", "is not a part"
+    yield text_of(gpu, name="../../etc/passwd"), "is not a part"
+    yield text_of(gpu, name="Mine"), "is not a part"
+    yield text_of(gpu, kind="../gpu"), "is not a part"
+    yield text_of(gpu, kind="gpus"), "is not a part"
+    yield text_of(gpu, given=16 * "0"), "has the digest [0-9a-f]{16}, but the link says 0000"
     yield text_of(gpu)[:-40], "is damaged"
     yield text_of(gpu) + "AAAA", "is damaged"
     yield f"gpu:mine:{16 * '0'}:{'A' * 100}", "is damaged"
@@ -150,14 +150,14 @@ def hostile():
     yield text_of("x = ["), "is not valid TOML"
     yield text_of(f"x = {5000 * '['}"), "is not valid TOML"
     yield text_of(f"x = 1{5000 * '0'}"), "is not valid TOML"
-    yield text_of("# mine\n" + canonical(gpu)), "is not written as links write parts"
+    yield text_of("# mine\n" + canonical(gpu)), "is not in the form in which links contain parts"
     yield text_of({}), "must say title"
     yield text_of(gpu | {"price": gpu["price"] | {"value": -1, "low": -1}}), "price.value = -1; write a number above 0"
     yield text_of(gpu | {"price": gpu["price"] | {"value": float("nan")}}), "price.value = nan"
     yield text_of(gpu | {"price": gpu["price"] | {"low": 1e-300}}), "price.low = 1e-300"
     yield text_of(gpu | {"title": "a\u202eb"}), "must say title in one line"
     yield text_of(gpu | {"fabric": "../../nvlink-4"}), "names the fabric '../../nvlink-4', which has no file"
-    yield text_of(gpu | {"fabric": f"own-link~{16 * '0'}"}), "which does not come before it"
+    yield text_of(gpu | {"fabric": f"own-link~{16 * '0'}"}), "which does not stand before it in the link"
     yield text_of(loads(shipped("room/server-room")), kind="room"), "which no knob chooses"
     yield text_of(loads(shipped("media/optane-100"))), "is not known"
 
@@ -199,7 +199,7 @@ COPIED = {
 }
 
 
-REFUSED = ("is of no CXL link; 4, 5 and 6 are known", "leaves it no power", "is more than supplies take in")
+REFUSED = ("is not the generation of a CXL link", "leaves no power for its devices", "is more than all input power")
 
 
 def extreme(kind, rng):
@@ -239,7 +239,9 @@ def test_a_module_s_link_is_of_a_known_generation_and_counts_are_whole(folder):
     (part,) = use.accept_parts((said("link-generation", 7),))
     scenario = with_values(preset("dlrm-kaggle").scenario, {"machine.pmem": part.reference})
     for one in (scenario, with_values(preset("dlrm-kaggle").scenario, {"machine.assume": (("pmem.link-generation", 7.0),)})):
-        with pytest.raises(BadKnob, match=r"pmem\.link-generation=7 is of no CXL link; 4, 5 and 6 are known"):
+        with pytest.raises(
+            BadKnob, match=r"pmem\.link-generation=7 is not the generation of a CXL link; write one of 4, 5 and 6"
+        ):
             estimate(one)
     with pytest.raises(BadInput, match=r"link-lanes\.value = 0\.4; write a number 0, or from 1 to 1,000,000,000,000, in lanes"):
         use.accept_parts((said("link-lanes", 0.4),))

@@ -84,7 +84,7 @@ def test_a_script_takes_a_folder_and_a_file_that_changes_moves_its_numbers(folde
     second = ep.estimate("dlrm-kaggle", pmem="crystal", system="pmem")[0]
     assert second.results[STEP] > 1.01 * first.results[STEP]
     assert key(first.scenario, "estimate") != key(second.scenario, "estimate")
-    with pytest.warns(UserWarning, match="crystal as it was when it was chosen"):
+    with pytest.warns(UserWarning, match="crystal with its values at the time of the choice"):
         assert ep.estimate(before)[0].results == first.results
     with warnings.catch_warnings(action="error"):
         assert len(ep.parts()) == 3 and ep.parts(None).empty
@@ -130,7 +130,7 @@ def test_a_pickle_brings_the_values_along(folder):
     made = with_values(preset("dlrm-kaggle").scenario, OWN | {"machine.gpu": "mine"})
     text, found = pickle.dumps(made), estimate(made).results
     folder.elsewhere()
-    with pytest.raises(BadKnob, match="whose values are not known here"):
+    with pytest.raises(BadKnob, match="whose values are unknown here"):
         with_values(Scenario(), {"machine.gpu": made.machine.gpu})
     assert estimate(pickle.loads(text)).results == found
 
@@ -160,30 +160,30 @@ def test_kept_results_are_of_the_file_as_it_is(folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("gpu/h100-sxm", shipped("gpu/v100"), r"gpu/h100-sxm\.toml has the name of a part in .*give the file another name"),
-        ("gpu/trainingcxl", shipped("gpu/v100"), r"has the name of a part in .*gpu-replay"),
-        ("media/bad", "x = [", r"media/bad\.toml is not valid TOML: .*correct it there"),
+        ("gpu/h100-sxm", shipped("gpu/v100"), r"gpu/h100-sxm\.toml has the same name as a part in .*give the file another name"),
+        ("gpu/trainingcxl", shipped("gpu/v100"), r"has the same name as a part in .*gpu-replay"),
+        ("media/bad", "x = [", r"media/bad\.toml is not valid TOML: .*correct that line"),
         (
             "media/bad",
             shipped("media/optane-100").replace("value = 6.6\n", ""),
-            "does not say value of read-rate; a constant has",
+            "lacks value of read-rate; a constant has",
         ),
         ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", "nvlnk-2"), "names the fabric 'nvlnk-2', which has no file"),
-        ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", f"own-link~{16 * '0'}"), "write the name alone"),
+        ("gpu/bad", shipped("gpu/v100").replace("nvlink-2", f"own-link~{16 * '0'}"), "write only the name"),
         (
             "room/mine",
             shipped("room/server-room"),
-            "is of the kind room, which no knob chooses; parts of one's own are gpu",
+            "has the kind room, which no knob chooses; own parts can be gpu",
         ),
-        ("gpus/mine", shipped("gpu/v100"), "gpus is no kind of part; did you mean gpu"),
+        ("gpus/mine", shipped("gpu/v100"), "gpus is not a kind of part; did you mean gpu"),
         ("expander/bad", FPGA_CARD.replace("584, 663", "584"), "gives 4 loads and 3 latencies of latency-under-load"),
         ("expander/bad", FPGA_CARD.replace("0.1636, 0.7523", "0.7523, 0.1636"), "loads that do not rise; sort them"),
         ("expander/bad", FPGA_CARD.replace("[584", '["fast"'), "latency-under-load.latencies = .*; write two numbers or more"),
         ("expander/bad", FPGA_CARD.replace("0.8645, 1]", "0.8645, 1.2]"), "loads = .*each from 0 to 1"),
-        ("expander/bad", FPGA_CARD.replace("962, 951", "962, 100"), "where a higher load has fewer accesses under way"),
-        ("expander/bad", FPGA_CARD.replace("[584", "[0"), "latencies that begin at 0; write what an access takes"),
+        ("expander/bad", FPGA_CARD.replace("962, 951", "962, 100"), "where a higher load has fewer accesses in flight"),
+        ("expander/bad", FPGA_CARD.replace("[584", "[0"), "latencies that begin at 0; write the latency of an access"),
         ("fabric/bad", shipped("fabric/nvlink-2") + CURVE, "says 'latency-under-load', which is not known"),
-        ("mine", shipped("gpu/v100"), "mine.toml is in no folder of a kind; put it in one"),
+        ("mine", shipped("gpu/v100"), "mine.toml is not inside a folder of a kind of part; put it in one"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_its_path_and_takes_nothing(name, text, sentence, folder, capsys):
@@ -201,7 +201,7 @@ def test_a_file_that_breaks_is_left_out_and_what_uses_it_too(folder):
     with pytest.raises(BadFile, match="own-link"):
         use.look_at_folder()
     assert {"crystal"} == {name for _, name in catalog.own_folder().parts}
-    with pytest.raises(BadKnob, match=r"machine\.gpu='mine' is a part whose file cannot be used"):
+    with pytest.raises(BadKnob, match=r"machine\.gpu='mine' is a part whose file has an error"):
         with_values(Scenario(), {"machine.gpu": "mine"})
     folder.put("fabric/own-link", shipped("fabric/nvlink-3"))
     use.look_at_folder()

@@ -45,7 +45,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(folder, capsys):
     assert lines == sorted(lines) and {sentence.partition(";")[0]: line for line, sentence in found} == {
         "lacks memory [GB]": 1,
         "names the fabric 'nvlnk-4', which has no file": line_of(text, "fabric"),
-        "gives fp32-peak in 'GFLOPS', but it is taken in 'TFLOPS'": line_of(text, "unit", "[fp32-peak]"),
+        "gives fp32-peak in 'GFLOPS', but the unit must be 'TFLOPS'": line_of(text, "unit", "[fp32-peak]"),
         "says 'memry', which is not known": line_of(text, "[memry]"),
         "gives board-limit = 7000 W outside its range of 700 to 700": line_of(text, "value", "[board-limit]"),
         "gives kernel-launch.confidence = 'mesured'": line_of(text, "confidence", "[kernel-launch]"),
@@ -56,7 +56,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(folder, capsys):
     ("name", "old", "new", "where", "sentence"),
     [
         ("media", "value = 6.6\n", 'value = "6.6"\n', "value@[read-rate]", "gives read-rate.value = '6.6'; write a number"),
-        ("media", "value = 6.6\n", "", "[read-rate]", "does not say value of read-rate"),
+        ("media", "value = 6.6\n", "", "[read-rate]", "lacks value of read-rate"),
         ("media", "value = 6.6\n", "value = 6.6\nvalues = 1\n", "values@[read-rate]", "says 'values' of read-rate"),
         ("media", 'title = "', 'title = "\\n', "title", "must say title in one line"),
         ("media", "[read-rate]\n", "[read-rate\n", "[read-rate", "is not valid TOML"),
@@ -82,7 +82,7 @@ def test_a_kind_may_be_given_and_what_a_part_uses_may_lie_beside_it(folder, caps
     path.parent.mkdir()
     path.write_text(shipped("media/optane-100"))
     status, _, _, error = told(capsys, path)
-    assert status == 2 and "is of the kind 'loose', its folder's name, which is none" in error
+    assert status == 2 and "is in the folder 'loose', which is not a kind of part" in error
     assert told(capsys, path, "--kind", "media")[0] == 0
     assert told(capsys, folder.path / "gpu" / "mine.toml")[0] == 0
 
@@ -90,8 +90,8 @@ def test_a_kind_may_be_given_and_what_a_part_uses_may_lie_beside_it(folder, caps
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("media/optane-100", shipped("media/optane-100"), "has the name of a part in "),
-        ("media/Big", shipped("media/optane-100"), "cannot name a part"),
+        ("media/optane-100", shipped("media/optane-100"), "has the same name as a part in "),
+        ("media/Big", shipped("media/optane-100"), "is not a valid name of a part"),
         ("room/mine", shipped("room/server-room"), "which no knob chooses"),
         ("gpu/empty", "", "must say title"),
         ("gpu/binary", "\x00\x01", "is not valid TOML"),

@@ -69,7 +69,7 @@ def test_a_senders_part_is_shown_with_its_numbers_and_its_file(folder):
     folder.elsewhere()
     app = opened("design", link(query), **{"strips added": ("machine.pmem",)})
     assert not app.exception and step(app) == own
-    assert "a part of the sender's" in text(app.info)
+    assert "a part of the link's sender" in text(app.info)
     labels = [one.label.replace("\\", "") for one in app.expander if "sender" in one.label]
     assert [label.split(",")[0] for label in labels] == [
         f"A part of the sender's: {what}" for what in ("fabric own-link", "gpu mine", "media crystal")
@@ -102,7 +102,7 @@ def test_a_part_of_the_same_name_here_stays_and_the_links_is_beside_it(folder):
     slower(folder)
     folder.elsewhere(folder.path)
     app = opened("design", link(query), **{"strips added": ("machine.pmem",)})
-    assert step(app) == own and "with other values than yours of that name" in text(app.info)
+    assert step(app) == own and "with other values than your part of that name" in text(app.info)
     box = app.selectbox(key=session.widget("machine.pmem"))
     assert {"crystal", scenario.machine.pmem} < set(box.options)
     box.select("crystal").run()

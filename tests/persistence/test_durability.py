@@ -121,7 +121,7 @@ def test_a_log_that_finds_no_free_slot_is_refused_and_never_overwrites_a_live_on
         kept.append(media.survivor().durable)
         if batch == 0:
             LOGS["redo"].rewrite(media, tale.layout, rows, mlp, tale.rows[batch], tale.change(batch).values_after)
-    with pytest.raises(CannotRun, match="batch 3 finds all 2 log slots in use"):
+    with pytest.raises(CannotRun, match="batch 3 has no free log slot: all 2 are in use"):
         LOGS["redo"].log_rows(media, tale.layout, 2, tale.rows[2], tale.change(2).values_after)
     assert np.array_equal(media.survivor().durable, kept[-1])
 

@@ -160,7 +160,7 @@ def test_a_cut_run_with_rows_of_unlike_sizes_recovers_exactly_a_batch_of_it(syst
 def test_a_scan_sees_a_flipped_bit_of_rows_of_unlike_sizes():
     scan = {"policy.recovery_scan": "always"}
     assert recovery("cxl-b", 0.5, False, **scan)[0].embedding_batch
-    with pytest.raises(CannotRun, match="embedding table is not the one"):
+    with pytest.raises(CannotRun, match="embedding table does not match"):
         recovery("cxl-b", 0.5, True, **scan)
     with pytest.raises(CannotRun, match="1 of 8 embedding rows fail their checksum, the first is row 7"):
         recovery("cxl-b", 0.5, True, **scan, **{"policy.row_checksums": True})

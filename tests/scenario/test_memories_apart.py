@@ -149,4 +149,4 @@ def test_who_writes_an_old_name_now_is_told_the_new_ones(old, new, capsys):
     with pytest.raises(BadKnob, match=rf"write machine\.{new}, under system dram machine\.{new.replace('host', 'expander')}"):
         declaration(old)
     assert main(["run", "--estimate", "--set", f"{old}=4"]) != 0
-    assert f"'{old}' is no knob any more; write machine.{new}" in capsys.readouterr().err
+    assert f"'{old}' is a knob of an older version; write machine.{new}" in capsys.readouterr().err

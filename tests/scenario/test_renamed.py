@@ -73,7 +73,9 @@ def test_a_file_of_before_means_the_machine_of_before(tmp_path):
 @pytest.mark.parametrize("asked", [["run", "--estimate", "--set", f"{OLD}=512"], ["sweep", "--csv", "-", "--axis", f"{OLD}=1,2"]])
 def test_the_command_line_names_the_knob_of_today_instead_of_guessing(asked, capsys):
     assert main(asked) != 0
-    assert f"'{OLD}' is no knob any more; write {NEW}, with numbers 1.073741824 times as large." in capsys.readouterr().err
+    assert (
+        f"'{OLD}' is a knob of an older version; write {NEW}, with numbers 1.073741824 times as large." in capsys.readouterr().err
+    )
 
 
 def test_a_knob_under_both_names_and_values_that_are_none_are_refused():
@@ -92,7 +94,7 @@ def test_a_renamed_knob_is_one_no_more_and_leads_to_one_that_is(path):
     assert path not in KNOBS and RENAMED[path].path in KNOBS
     with pytest.raises(BadKnob, match=RENAMED[path].path):
         declaration(path)
-    with pytest.raises(BadKnob, match="no knob any more"):
+    with pytest.raises(BadKnob, match="is a knob of an older version"):
         with_values(links.open_link("").scenario, {path: 1.0})
 
 

@@ -66,7 +66,7 @@ def test_a_chunk_is_claimed_by_the_owner_computed_without_the_store_and_kept_by_
 def test_a_worker_with_other_code_is_refused_with_a_sentence(store: Path) -> None:
     one = replace(chunk(store, 1), code="00")
     ended = dask_pool.compute_on_cluster(one, one.keys, "")
-    assert "install the same everywhere" in ended.trouble and not ended.endings
+    assert "install the same version on both" in ended.trouble and not ended.endings
 
 
 @pytest.mark.usefixtures("alone")

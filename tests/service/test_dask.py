@@ -96,4 +96,4 @@ def test_a_point_that_kills_every_worker_ends_as_a_sentence_and_the_others_finis
     service.serve(store, 2, 0.0, COMPUTE, cluster=dask.address)
     found = status.status(store, request)
     assert (found.state, found.finished_points, found.failed) == ("done", 7, 1)
-    assert "killed the cluster's workers" in status.failures(store, request)[0].sentence
+    assert "ended the cluster's workers" in status.failures(store, request)[0].sentence

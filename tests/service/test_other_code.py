@@ -253,7 +253,7 @@ def test_who_waits_behind_other_code_is_told_and_the_second_owner_as_well(store:
     requests.submit(store, scenarios(SEEDS), "full", session="theirs")
     with ownership.own_store(store):
         ours_after()
-        assert "of another version of Emberpool, computes what was asked for later" in service.ensure_service(store)
+        assert "of another version of Emberpool, is computing requests that were made later" in service.ensure_service(store)
         requests.submit(store, scenarios(SEEDS), "full", session="ours")
         assert service.ensure_service(store) == ""
         with pytest.raises(ownership.AlreadyOwned, match="which is of another version of Emberpool"):

@@ -138,7 +138,7 @@ requests.submit(Path({str(store)!r}), Asked([scenario(1)] * {AT_ONCE + 1}), "ful
 
 def test_more_than_the_limit_is_refused_before_it_starts_and_leaves_nothing(store: Path) -> None:
     asked = [with_values(one, {"run.batches": 1_000_000, "data.batch_size": 65536}) for one in scenarios(range(4))]
-    with pytest.raises(BadInput, match=r"4 points are asked for and at most 3 are taken"):
+    with pytest.raises(BadInput, match=r"4 points are requested, but at most 3 are possible"):
         requests.submit(store, asked, "full", limit=Limit(3, 1e9))
     with pytest.raises(BadInput, match=r"more than 2 hours of one core"):
         requests.submit(store, asked, "full", limit=Limit(4, 7200.0))

@@ -224,7 +224,7 @@ def test_a_service_that_cannot_start_is_told_without_the_words_of_others_and_not
     monkeypatch.setattr(sys, "executable", str(broken))
     assert service.ensure_service(store) == ""
     until(lambda: Path(f"{store}.log").read_text())
-    assert service.ensure_service(store) == f"The service that computes ended without a word; {store}.log may say why."
+    assert service.ensure_service(store) == f"The background service ended without a message; {store}.log may have the reason."
     assert starts.read_text() == "once\n"
     os.utime(f"{store}.log", (0, 0))
     assert service.ensure_service(store) == ""
@@ -244,7 +244,7 @@ def test_what_a_page_tells_of_a_service_that_ended_is_its_own_sentence_as_plain_
         serve(store)
     Path(f"{store}.log").write_text("ValueError: what a worker wrote last\n")
     told = service.ensure_service(store)
-    assert told.startswith("The service that computes ended: No worker [31m could be started: x<script>x")
+    assert told.startswith("The background service ended: No worker [31m could be started: x<script>x")
     assert told.endswith(". It is started again every few seconds.") and len(told) <= 300 and told.isprintable()
     os.utime(f"{store}.log", (0, 0))
     monkeypatch.setattr(service, "_start_apart", lambda command, log: None)

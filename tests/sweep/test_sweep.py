@@ -84,7 +84,7 @@ def test_knobs_that_no_rule_names_never_contradict_one_another(name: str) -> Non
 
 def test_too_many_points_repeated_axes_and_ranges_without_a_count_are_refused_before_any_is_made() -> None:
     many = "data.batch_size=1:1000:1000"
-    with pytest.raises(BadKnob, match="span 1,000,000 points; at most 100,000"):
+    with pytest.raises(BadKnob, match="have 1,000,000 points in all, but at most 100,000"):
         grid(many, "run.batches=1:1000:1000")
     with pytest.raises(BadKnob, match="given twice"):
         grid(many, many)

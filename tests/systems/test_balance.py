@@ -382,18 +382,19 @@ def test_interleaved_is_faster_than_any_plan_and_energy_counts_all_parts():
 @pytest.mark.parametrize(
     ("knobs", "sentence"),
     [
-        ({"policy.plan": "0;1"}, "policy.plan has 2 entries for 4 tables; give one, or 4, ';' between them."),
+        ({"policy.plan": "0;1"}, "policy.plan has 2 entries for 4 tables; give one entry, or 4 separated by ';'."),
         ({"policy.plan": "1", "machine.num_gpus": 1}, "policy.plan names part 1, but the parts are numbered 0 to 0."),
-        ({"policy.plan": "9" * 5000}, "write a part as 3, rows over several as 0-7 or 0+2, columns as 0/1."),
-        ({"policy.plan": "0-2+" * 22_000 + "0"}, "of more than 65,536 shares; name fewer parts."),
+        ({"policy.plan": "9" * 5000}, "write 3 for a whole table, 0-7 or 0+2 for rows over several parts, 0/1 for columns."),
+        ({"policy.plan": "0-2+" * 22_000 + "0"}, "with more than 65,536 shares; name fewer parts."),
         ({"policy.plan": "0;1;2;3"}, "policy.plan names part 3, but the parts are numbered 0 to 2."),
         (
             {"policy.plan": "0;1;2;x"},
-            "policy.plan has the entry 'x'; write a part as 3, rows over several as 0-7 or 0+2, columns as 0/1.",
+            "policy.plan has the entry 'x', which cannot be read; write 3 for a whole table, 0-7 or 0+2 for rows over "
+            "several parts, 0/1 for columns.",
         ),
         (
             {"policy.plan": "0;1;2;2", "system": "hotline"},
-            "policy.plan=0;1;2;2 is not possible: system=hotline shares its work evenly; set it to nothing.",
+            "policy.plan=0;1;2;2 is not possible: system=hotline divides all work evenly; set it to nothing.",
         ),
         (
             {"policy.plan": "0;1;2;2", "machine.assume": (("gpu.memory", 0.011),)},

@@ -48,7 +48,8 @@ REFUSALS = {
     "a second background task in a lane": (
         "cxl-b",
         more(SECOND),
-        "Scrub and Embedding log both run in the background of pmem, which has room for one; give one of them a lane of its own.",
+        "Scrub and Embedding log both run in the background of pmem, which has room for one background task; "
+        "give one of them a lane of its own.",
     ),
     "a second rolling log": (
         "cxl-b",
@@ -74,28 +75,29 @@ REFUSALS = {
     "a persist without a log": (
         "dram",
         changed("Embedding update", persists="embedding update"),
-        "Embedding update on expander-dram persists 'embedding update', which a system without a log never does; "
+        "Embedding update on expander-dram persists 'embedding update', but a system without a log never does; "
         "clear its persists",
     ),
     "a flag before its log": (
         "pmem",
         changed("Commit", predecessors=("Embedding log",)),
-        "Commit on pmem persists 'commit' before 'mlp log' is durable; let it wait for that.",
+        "Commit on pmem persists 'commit' before 'mlp log' is durable; make it wait for that step.",
     ),
     "an update before the flag": (
         "cxl-b",
         changed("Embedding update", predecessors=("Top MLP",)),
-        "Embedding update on pmem persists 'embedding update' before 'commit' is durable; let it wait for that.",
+        "Embedding update on pmem persists 'embedding update' before 'commit' is durable; make it wait for that step.",
     ),
     "a device that the system does not have": (
         "cxl-b",
         changed("Commit", demands=(Demand("ssd", Stream(1.0)),)),
-        "Commit runs on 'ssd', which the system does not have; add it to the system's devices.",
+        "Commit runs on 'ssd', which is not among the system's devices; add it to them.",
     ),
     "a task that waits for nothing": (
         "dram",
         more(Task("Count beads", "Other", (Demand("dram", Stream(1.0)),))),
-        "Count beads waits for nothing: all batches would start it at once; give it predecessors or previous_batch_predecessors.",
+        "Count beads has no predecessor, so all batches would start it at once; "
+        "give it predecessors or previous_batch_predecessors.",
     ),
     "a task that waits for one that is not there": (
         "cxl-b",
@@ -164,5 +166,5 @@ def test_a_system_with_a_log_or_tables_behind_cxl_restores_and_any_other_starts_
 
 def test_a_system_that_has_no_link_to_load_its_mlps_over_is_told_to_say_how_it_recovers():
     own = System("Bead frame", "Counts beads.", ("host", "abacus"), "dram", lambda settled, t: (), LogPolicy("", 0, False))
-    with pytest.raises(ValueError, match="Load MLP runs on 'pcie', which the system does not have"):
+    with pytest.raises(ValueError, match="Load MLP runs on 'pcie', which is not among the system's devices"):
         recover(replace(fit(scenario("tiny", "dram")), system=own), RECOVERY)

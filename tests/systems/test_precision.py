@@ -104,7 +104,7 @@ def test_a_precision_without_a_unit_is_refused_and_an_assumed_unit_is_not(gpu, a
 )
 def test_a_precision_that_a_host_has_no_unit_for_is_refused_where_the_layers_are_on_it(host, asked, has):
     base = with_values(TINY, {"system": "cpu-only", "machine.host": host, "machine.matrix_precision": asked})
-    refusal = f"matrix_precision={asked} is not possible: the layers are on the host, and machine.host={host} computes in {has};"
+    refusal = f"matrix_precision={asked} is not possible: the layers run on the host, and machine.host={host} computes in {has};"
     with pytest.raises(CannotRun, match=refusal):
         ready_machine(base)
     for remedy in [*has.split(" or ")]:

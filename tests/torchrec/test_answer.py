@@ -108,7 +108,7 @@ def test_a_plan_of_torchrecs_says_what_we_cannot_price() -> None:
     read = torchrec_answer(asked, json.dumps({"large": large, **{f"small{n}": small for n in range(6)}})).imported_plan
     assert read is not None
     said = " ".join(read.sentences)
-    assert "6 tables of the plan read are data_parallel" in said and "such as large, another kernel" in said and "uneven" in said
+    assert "The plan has 6 tables that are data_parallel" in said and "such as large, another kernel" in said and "Uneven" in said
 
 
 def test_the_command_writes_the_plan_that_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +126,7 @@ def test_the_command_writes_the_plan_that_it_prints(tmp_path: Path, capsys: pyte
     assert main([*words, "--read-plan", str(plan), "--plan", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["plan"]
     assert main([*words, "--read-plan", str(plan)]) == 0
-    assert "The plan read: " in capsys.readouterr().out
+    assert "The plan that was read: " in capsys.readouterr().out
 
 
 def test_the_command_ends_with_3_and_no_plan_where_nothing_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +135,7 @@ def test_the_command_ends_with_3_and_no_plan_where_nothing_fits(tmp_path: Path, 
     assert main(["torchrec", str(tables), "--plan", str(plan)]) == 3
     found = capsys.readouterr()
     assert not plan.exists() and "Our plan cannot run: " in found.out
-    assert found.err == "Note: No plan was written: it cannot run.\n"
+    assert found.err == "Note: No plan was written, because the machine cannot run this model.\n"
     assert main(["torchrec", str(tables), "--set", "policy.plan=9"]) == 3
     assert "parts are numbered 0 to 7" in capsys.readouterr().err
 
@@ -147,9 +147,9 @@ def test_the_command_ends_with_3_and_no_plan_where_nothing_fits(tmp_path: Path, 
         ("bytes.txt", "bytes.txt cannot be read: it is no text in UTF-8"),
         ("t.json --topology empty.json", "empty.json is empty"),
         ("t.json --topology t.json", "The topology is neither"),
-        ("t.json --pooling t.json", "pooling factors are no map"),
-        ("t.json --read-plan t.json", "no map of tables"),
-        ("t.json --set model.num_tables=3", "what the tables say"),
+        ("t.json --pooling t.json", "pooling factors are not a map"),
+        ("t.json --read-plan t.json", "not a map of tables"),
+        ("t.json --set model.num_tables=3", "follows from the tables"),
         ("t.json --json - --plan -", "Only one output can be -"),
         ("t.json --plan /no/such/folder/plan.json", "/no/such/folder"),
     ],

@@ -178,8 +178,8 @@ def test_a_plan_is_read_without_its_outer_maps_too() -> None:
     [
         ("{", "not valid JSON"),
         ('{"a":' * 10**5, "nested too deeply"),
-        ("[]", "no map of tables"),
-        ('{"plan": {"ebc": {"t": {"ranks": [0]}}}}', "no map of tables"),
+        ("[]", "not a map of tables"),
+        ('{"plan": {"ebc": {"t": {"ranks": [0]}}}}', "not a map of tables"),
         ("{}", "lacks 1 table of 1, such as 't'"),
         (dumped().replace('"t"', '"u"'), "lacks 1 table"),
         (json.dumps({"t": json.loads(dumped())["plan"]["ebc"]["t"], "u": {"sharding_type": "table_wise"}}), "'u', which is not"),

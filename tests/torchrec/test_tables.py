@@ -67,19 +67,19 @@ def test_what_is_not_taken_over_is_said() -> None:
 WRONG = {
     "num_embeddings=0, embedding_dim=4, name='a'": ("Table 1 ('a'): num_embeddings is 0", "1 to 100,000,000,000"),
     "num_embeddings=1.5, embedding_dim=4": ("Table 1: num_embeddings is 1.5", "whole number"),
-    "num_embeddings=9**99, embedding_dim=4": ("Table 1: num_embeddings", "text does not tell"),
-    "num_embeddings=ROWS, embedding_dim=4": ("Table 1: num_embeddings is ROWS", "does not tell", "print(tables)"),
-    "num_embeddings=__import__('os').getpid(), embedding_dim=4": ("num_embeddings", "does not tell"),
+    "num_embeddings=9**99, embedding_dim=4": ("Table 1: num_embeddings", "value is not in the text"),
+    "num_embeddings=ROWS, embedding_dim=4": ("Table 1: num_embeddings is ROWS", "value is not in the text", "print(tables)"),
+    "num_embeddings=__import__('os').getpid(), embedding_dim=4": ("num_embeddings", "value is not in the text"),
     "num_embeddings=True, embedding_dim=4": ("num_embeddings is True",),
     "num_embeddings=10": ("Table 1 has no embedding_dim",),
     "num_embeddings=10, embedding_dim=5000": ("embedding_dim is 5000", "1 to 4,096"),
     "num_embeddings=10, embedding_dim=4, data_type=DataType.INT4": ("data_type is DataType.INT4", "FP16"),
     "num_embeddings=10, embedding_dim=4, data_type=<DataType.NFP8: 'NFP8'>": ("data_type is DataType.NFP8",),
-    "num_embeddings=10, embedding_dim=4, name=f't{i}'": ("name is f't{i}'", "does not tell"),
+    "num_embeddings=10, embedding_dim=4, name=f't{i}'": ("name is f't{i}'", "value is not in the text"),
     "num_embeddings=10, embedding_dim=4, feature_names='f'": ("feature_names is f", '["f0"]'),
-    "num_embeddings=10, embedding_dim=4, feature_names=[f for f in names]": ("feature_names", "does not tell"),
+    "num_embeddings=10, embedding_dim=4, feature_names=[f for f in names]": ("feature_names", "value is not in the text"),
     "num_embeddings=10, embedding_dim=4, pooling=PoolingType.NONE": ("pooling is PoolingType.NONE", "SUM or MEAN"),
-    "**fields": ("Table 1", "told apart"),
+    "**fields": ("Table 1", "cannot be read"),
 }
 
 
@@ -91,8 +91,8 @@ def test_a_field_that_cannot_be_read_is_refused_by_table_and_name(arguments: str
 
 
 REFUSED = {
-    "": "names no EmbeddingBagConfig",
-    "[]": "names no EmbeddingBagConfig",
+    "": "has no EmbeddingBagConfig",
+    "[]": "has no EmbeddingBagConfig",
     "hello": "print(tables)",
     "[1, 2]": "Table 1 of the JSON is '1'",
     '{"a": [{}], "b": [{}]}': "2 lists of tables",
@@ -101,7 +101,7 @@ REFUSED = {
     "EmbeddingConfig(num_embeddings=1, embedding_dim=1)": "not pooled",
     "EmbeddingBagConfig(num_embeddings=1, embedding_dim=1": "is not closed",
     "EmbeddingBagConfig(num_embeddings=1, embedding_dim=1, name='\n')": "not Python",
-    "EmbeddingBagConfig(1, 1, 'a'), EmbeddingBagConfig(1, 1, 'a')": "stand twice, such as 'a'",
+    "EmbeddingBagConfig(1, 1, 'a'), EmbeddingBagConfig(1, 1, 'a')": "occur twice, such as 'a'",
     "EmbeddingBagConfig(1, 1, 'a'), EmbeddingBagConfig(1, 0, 'b')": "Table 2 ('b'): embedding_dim is 0",
 }
 
@@ -187,10 +187,10 @@ def test_lookups_of_a_table_are_the_sum_over_its_features_in_whole_numbers() -> 
 @each(
     ("text", "said"),
     [
-        ("[]", "are no map"),
+        ("[]", "are not a map"),
         ("{", "not valid JSON"),
         ("[" * 10**6, "nested too deeply"),
-        ('{"f9": 3}', "'f9', which is no feature and no table; did you mean f0?"),
+        ('{"f9": 3}', "'f9', which is neither a feature nor a table; did you mean f0?"),
         ('{"f0": 0}', "of 'f0' is 0"),
         ('{"f0": true}', "of 'f0' is True"),
         ('{"t1": [1, 2, 3]}', "3 numbers for 2 features"),

@@ -118,10 +118,10 @@ def test_a_topology_that_cannot_be_meant_is_refused(text: str, said: str) -> Non
 @each(
     ("topology", "settings", "said"),
     [
-        ({"world_size": 72}, {}, "machine.gpus_per_node would be 72, which goes from 1 to 64"),
+        ({"world_size": 72}, {}, "machine.gpus_per_node would be 72, but the range is 1 to 64"),
         ({"world_size": 8, "inter_host_bw": 1.0}, {}, "machine.network_bandwidth_GBps"),
         ({"world_size": 8}, {"machine.num_gpus": 12}, "no multiple of machine.gpus_per_node=8"),
-        ({"world_size": 8}, {"model.embedding_dim": 32}, "what the tables say"),
+        ({"world_size": 8}, {"model.embedding_dim": 32}, "follows from the tables"),
         ({"world_size": 8}, {"system": "cxl"}, "system=cxl has no plan that TorchRec can run; choose all-hbm"),
     ],
 )

@@ -47,7 +47,9 @@ def test_hidden_widths_take_the_smallest_power_of_two_that_fits():
     flop = [6 * 128 * weights for weights in by_hand]
     assert flop[0] > 1e9 >= flop[1] == step_flop(shape, 128)
     assert (shape.width_divisor, shape.bottom, shape.top) == (4, (13, 2048, 512, 32), (64, 16, 1))
-    assert scale_note(shape) == ("Trained on a functional twin with hidden MLP widths divided by 4; timing uses the full model.")
+    assert scale_note(shape) == (
+        "Trained on a smaller model of the same form, with hidden MLP widths divided by 4; the timing uses the full model."
+    )
 
 
 def test_no_hidden_width_falls_below_one():

@@ -69,7 +69,9 @@ def test_the_model_that_clicks_reaches_the_auc_that_the_generator_is_made_for(se
 
 def test_a_run_of_too_many_lookups_says_so(monkeypatch):
     monkeypatch.setattr(asked, "MAX_LOOKUPS", 1000)
-    with pytest.raises(CannotRun, match=r"A logistic regression on 2,880 lookups takes long; it is found for up to 1,000\."):
+    with pytest.raises(
+        CannotRun, match=r"A logistic regression on 2,880 lookups would take too long; it is computed for up to 1,000\."
+    ):
         yardsticks(with_values(preset("tiny").scenario, {**FEW, "data.seed": 6}))
 
 

@@ -158,13 +158,13 @@ def test_seeds_of_other_code_are_not_mixed_into_a_file(tmp_path, monkeypatch):
     study_file.open_study(out, SMALL, "2026-11-21")
     assert study_file.open_study(out, SMALL, "2026-11-22").date == "2026-11-21"
     monkeypatch.setattr(study_file.version, "CODE", "0123456789abcdef")
-    with pytest.raises(BadFile, match=r"holds 0 seeds that other code of Emberpool has computed.*give another --out"):
+    with pytest.raises(BadFile, match=r"has 0 seeds from another version of Emberpool's code.*give another --out"):
         study_file.open_study(out, SMALL, "2026-11-21")
     old = study_file.STORED_ACCURACY.read_text().replace(
         f'"model_version": "{stored().model}"', f'"model_version": "{study_file.version.MODEL}"'
     )
     out.write_text(old)  # of a time when code was not noted
-    with pytest.raises(BadFile, match=f"holds {len(stored().seeds)} seeds that other code"):
+    with pytest.raises(BadFile, match=f"has {len(stored().seeds)} seeds from another version"):
         study_file.open_study(out, AccuracyPlan(), "2026-11-21")
 
 
@@ -201,7 +201,7 @@ class AtOnce:
 @each(
     ("changes", "sentence"),
     [
-        ({"staleness": (1, 2)}, "A staleness of 1, 2 batches makes no pairs; give 0"),
+        ({"staleness": (1, 2)}, "A staleness of 1, 2 batches gives no pair to compare; give 0"),
         ({"staleness": (0,)}, "and at least one more"),
         ({"staleness": (0, 41)}, r"cannot leave an MLP 41 batches old .*choose a batch from 41 to 58"),
         ({"staleness": (0, 99)}, r"choose at least 101 batches, or another staleness"),
@@ -252,4 +252,4 @@ def test_a_seed_of_the_stored_result_comes_out_again(number):
 
 def test_a_study_that_would_be_kept_in_a_device_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", "accuracy", "--out", "/dev/zero"]) == 2
-    assert capsys.readouterr().err == "/dev/zero cannot keep a study: it is no file; give another --out.\n"
+    assert capsys.readouterr().err == "/dev/zero is not a regular file, so it cannot hold a study; give another --out.\n"

@@ -20,7 +20,7 @@ from tests.cases import each
 
 STEP = "Step time [ms]"
 PROTOTYPES = [f"trainingcxl-rm{number}" for number in (1, 2, 3, 4)]
-ALONE = "the band is the only bound."
+ALONE = "only the band says how wrong"
 
 
 def off(name, claim):
@@ -52,10 +52,10 @@ def test_a_published_mean_is_held_against_the_mean_of_the_estimates():
 def test_a_machine_of_other_parts_has_no_published_number():
     other = with_values(preset("trainingcxl-rm1").scenario, {"machine.gpu": "v100"})
     for scenario in (other, preset("optane-kaggle").scenario, preset("optane-rm1").scenario):
-        assert known_error_sentence(scenario, STEP) == f"No published number for this machine; {ALONE}"
+        assert known_error_sentence(scenario, STEP) == f"No published number exists for this machine; {ALONE} the result may be."
     assert (
         known_error_sentence(preset("trainingcxl-rm1").scenario, "Capital cost [USD]")
-        == f"Nothing is published about this result; {ALONE}"
+        == f"No published number exists for this result; {ALONE} it may be."
     )
 
 

@@ -79,8 +79,8 @@ def test_rounding_keeps_a_row_s_ends_and_errs_by_half_a_step_at_most():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"variants": ("cpr-31",)}, r"cannot go back 31 batches from batch 30"),
-        ({"variants": ("bits-17",)}, r"is no variant of this study"),
+        ({"variants": ("cpr-31",)}, r"goes back 31 batches, but batch 30 has fewer"),
+        ({"variants": ("bits-17",)}, r"is not a variant of this study"),
         ({"variants": ("gpr-3",)}, r"write cpr-BATCHES"),
         ({"crash_at": 40, "variants": ("bits-4",)}, r"choose a batch from 1 to 39"),
     ],

@@ -56,12 +56,12 @@ def test_recoveries_take_the_mlps_back_each_time_but_never_beyond_the_one_before
 @each(("more", "sentence"), [
     (["--variants", "spread-50"], "50 recoveries do not fit before batch 40"),
     (["--variants", "early-50"], "a fault in batch 50 does not fit before batch 40"),
-    (["--variants", "often"], "'often' is no variant of this study; write spread-NUMBER or early-BATCH"),
+    (["--variants", "often"], "'often' is not a variant of this study; write spread-NUMBER or early-BATCH"),
 ])  # fmt: skip
 def test_a_plan_that_cannot_be_carried_out_is_refused(more, sentence, tmp_path, capsys):
     assert main(["study", "rollbacks", *WORDS, *more, "--out", str(tmp_path / "s.jsonl")]) == 2
     assert sentence in capsys.readouterr().err
-    with pytest.raises(BadInput, match="leaves nothing to find"):
+    with pytest.raises(BadInput, match="means that no MLP is old"):
         rollbacks.check_plan(RollbacksPlan("tiny", 60, 40, 400, 0))
 
 

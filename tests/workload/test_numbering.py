@@ -97,7 +97,7 @@ def test_what_is_said_of_rows_is_what_a_count_of_them_says(tmp_path):
         assert [one.used_rows for one in uses] == used and [one.distinct_ids for one in uses] == list(DISTINCT)
         assert f"{sum(rows) - sum(used):,} of {sum(rows):,} rows stay empty" in numbering_note(scenario, read_file(path))
     said = numbering_note(asked(DISTINCT), read_file(path))
-    assert said == f"Ids are rows in the order first seen in all tables; 0 of {sum(DISTINCT):,} rows stay empty."
+    assert said == f"Ids are numbered as rows in the order first seen in all tables; 0 of {sum(DISTINCT):,} rows stay empty."
     assert "Ids are hashed into rows in all tables; " in numbering_note(
         asked(DISTINCT, **{"data.id_numbering": "hashed"}), read_file(path)
     )

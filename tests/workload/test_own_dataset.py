@@ -44,9 +44,9 @@ def test_each_table_gets_its_own_law_and_a_link_carries_it():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"data.zipf_exponents": (1.0, 1.1)}, "data.zipf_exponents has 2 values for 5 tables; give none, one, or 5"),
+        ({"data.zipf_exponents": (1.0, 1.1)}, "data.zipf_exponents has 2 values for 5 tables; give none, one or 5 values"),
         ({"data.hottest_shares": (0.1, 0.2)}, "data.hottest_shares has 2 values"),
-        ({"data.hottest_shares": (0.9,), "data.once_share": 0.2}, "take 1.1 of a table's lookups; leave 0.01 or more"),
+        ({"data.hottest_shares": (0.9,), "data.once_share": 0.2}, "together take 1.1 of a table's lookups; leave at least 0.01"),
     ],
 )
 def test_what_does_not_describe_a_popularity_is_refused(changes, sentence):

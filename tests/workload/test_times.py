@@ -244,7 +244,7 @@ def test_times_closer_than_can_be_told_apart_are_refused(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("kind", ["int64 nanoseconds", "floats", "timestamp[ns]", "date32", "decimal"])
 def test_a_time_format_over_a_column_that_is_no_text_is_refused(tmp_path, kind):
     path = log(tmp_path / "a.parquet", COLUMNS[kind], 'time_format = "%d%m%Y"\n')
-    with pytest.raises(BadFile, match=r"a\.parquet:1: t is a column of .*time_format does nothing"):
+    with pytest.raises(BadFile, match=r"a\.parquet:1: t is a column of .*time_format has no effect"):
         read_file(path)
 
 
@@ -255,5 +255,5 @@ def test_a_time_format_reads_dates_in_digits_alone(tmp_path, suffix):
 
 
 def test_a_time_format_that_strptime_does_not_know_is_refused(tmp_path):
-    with pytest.raises(BadFile, match=r"time_format='%q' is no format"):
+    with pytest.raises(BadFile, match=r"time_format='%q' is not a format"):
         read_file(log(tmp_path / "a.csv", list(DAYS.strftime("%d/%m/%Y")), 'time_format = "%q"\n'))

@@ -25,7 +25,10 @@ Assumptions = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class DrawBand:
-    """The 5 % and 95 % quantiles over draws: of the smallest value, infinite where none is enough; or of the nearest ratio."""
+    """The 5 % and 95 % quantiles over draws of the smallest value, or nearest ratio.
+
+    The smallest value is infinite where none is enough.
+    """
 
     low: float
     high: float
@@ -33,8 +36,9 @@ class DrawBand:
 
 @dataclass(frozen=True)
 class Bands:
-    """Bands of modules, of the link [GB/s], and of the cheapest machine's modules at its link.
+    """Bands of modules, of the link, and of the cheapest machine's modules.
 
+    The link's band is in GB/s; the last band is at the cheapest machine's link.
     Where a target is out of reach, its band is of the nearest machine's step divided by the reference.
     """
 

@@ -1,4 +1,4 @@
-"""The size of a row cache in HBM for a hit rate, the hit rate of a size, and its rows by table.
+"""Sizes and hit rates of a row cache in HBM, and its rows by table.
 
 Two caches are compared: a cache that always keeps the rows with the most lookups a byte, and a cache of the rows used last, as
 the system in force has it. Where rows come back soon (`data.locality`) the second can be the better one.
@@ -33,7 +33,7 @@ MAX_SHOWN_TABLES = 12  # tables in words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CacheSize:
-    """A cache of the rows with the most lookups a byte, compared with an LRU cache.
+    """A cache of the rows with the most lookups per byte, beside an LRU cache.
 
     rows: cached rows of each table, (T,).
     table_nbytes: their bytes with optimizer state, (T,).
@@ -54,7 +54,9 @@ class CacheSize:
 
 
 class RowClasses(NamedTuple):
-    """Classes of equally popular rows by kind of table, and sums over classes by falling lookups a byte.
+    """Classes of equally popular rows by kind of table, with sums over the classes.
+
+    The sums run over the classes in the order of falling lookups per byte.
 
     rows: rows of one table in each class.
     row_shares: share of a table's lookups that a row of each class has.
@@ -93,7 +95,10 @@ def cache_of_size(s: Scenario, nbytes: float) -> CacheSize:
 
 
 def hbm_room(s: Scenario, nodes: int | None = None) -> float:
-    """Return the bytes of HBM beside MLPs and activations, of the scenario's GPUs or of `nodes` nodes."""
+    """Return the bytes of HBM that MLPs and activations leave free.
+
+    They are those of the scenario's GPUs, or of `nodes` nodes.
+    """
     sized = sized_scenario(s if nodes is None else with_nodes(s, nodes))
     gpu_room = memory_bytes(sized.machine) - 2 * mlp_bytes(sized) - activation_bytes(sized)
     return max(0.0, sized.machine.num_gpus * gpu_room)
@@ -188,12 +193,14 @@ def cache_sentence(s: Scenario, cache_size: CacheSize) -> str:
         f"{percent(cache_size.hit_rate)} of the lookups if they always hold the rows with the most lookups a byte"
     )
     if cache_size.recent_nbytes is None:
-        return f"{densest_text}; by LRU no cache serves as many."
-    return f"{densest_text}; by LRU {figure(cache_size.recent_nbytes / GB, 'GB')} serve {percent(cache_size.recent_rate)}."
+        return f"{densest_text}; no LRU cache reaches that hit rate."
+    return (
+        f"{densest_text}; an LRU cache of {figure(cache_size.recent_nbytes / GB, 'GB')} serves {percent(cache_size.recent_rate)}."
+    )
 
 
 class TableShare(NamedTuple):
-    """The cached part of a table: its name, rows, GB, and the percent of its lookups that hit."""
+    """The cached part of a table: name, rows, GB, and percent of lookups that hit."""
 
     table: str
     rows: int
@@ -216,7 +223,7 @@ def table_shares(cache_size: CacheSize, names: Sequence[str] = ()) -> list[Table
 
 
 def cache_lines(s: Scenario, cache_size: CacheSize, names: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the sentence, then a line for each of the tables with the most cached bytes."""
+    """Yield the sentence, then a line for each table with the most cached bytes."""
     yield cache_sentence(s, cache_size)
     shares = table_shares(cache_size, names)
     for table, rows, gigabytes, hits in shares[:MAX_SHOWN_TABLES]:

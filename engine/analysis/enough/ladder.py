@@ -1,4 +1,4 @@
-"""Ladders of values to try, and the first value whose step meets a goal, by draw."""
+"""Ladders of values to try, and the first that meets a goal in each draw."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ def search_ladder(coarse: Sequence[int], steps: Steps, goals: Sequence[float], n
 
 
 def search_near(start: int, sizes: Sequence[float], steps: Steps, goals: Sequence[float]) -> list[Trace]:
-    """Find the first rung that meets the goal of each draw, from a rung near most of them.
+    """Find each draw's first rung that meets the goal, from a rung near most.
 
     The search tries half and twice the start's size, then the ends, then between. Between two rungs, the first guess supposes
     that seconds are linear in the inverse of `sizes`, as rates make them.
@@ -105,7 +105,10 @@ def _next_between(trace: Trace, num_rungs: int) -> list[int]:
 
 
 def spread_rungs(low: int, high: int, num_rungs: int) -> list[int]:
-    """Return about `num_rungs` rungs from `low` to `high`, both included, in steps of equal ratio; none where high < low."""
+    """Return about `num_rungs` rungs from `low` to `high` in steps of equal ratio.
+
+    Both ends are included; there is none where high < low.
+    """
     return sorted({round(number) - 1 for number in np.geomspace(low + 1, high + 1, num_rungs)}) if high >= low else []
 
 
@@ -118,7 +121,10 @@ def modules_of(s: Scenario) -> int:
 
 
 def module_knobs(s: Scenario, count: int) -> dict[str, Any]:
-    """Return the knobs of so many modules in a settled scenario; modules with own links set the links too."""
+    """Return the knobs for this number of modules in a settled scenario.
+
+    Modules with links of their own set the links too.
+    """
     return {CAPACITY: capacity_of_modules(s, count), **({NUM_EXPANDERS: count} if _has_own_links(s) else {})}
 
 
@@ -143,7 +149,10 @@ def links_of(s: Scenario) -> tuple[float, ...]:
 
 
 def card_link(s: Scenario, gbps: float) -> tuple[str, float] | None:
-    """Return the slowest card's link that carries so many GB/s, as "×8 Gen4", with its own GB/s; None where none does."""
+    """Return the slowest card's link that carries `gbps`, such as "×8 Gen4", and its GB/s.
+
+    Return None where no card's link is fast enough.
+    """
     fast_cards = [(payload / GB, name) for name, _, payload in products(s.machine) if payload >= gbps * GB * (1 - 1e-3)]
     return min(fast_cards)[::-1] if fast_cards else None
 

@@ -1,4 +1,7 @@
-"""The best use of a budget for GPUs and host DRAM: tables in HBM or host memory, cached or not."""
+"""The best use of a budget for GPUs and host DRAM.
+
+Tables lie in HBM, or in host memory with or without a cache.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,7 +89,7 @@ def fastest_by_way(s: Scenario, budget: float) -> list[PricedMachine]:
         )
         reason = f" What it buys does not hold them: {results[-1].outcome}" if results else cheapest_text
         raise CannotRun(
-            f"No way to hold these tables costs {figure(budget, price_unit(s))} or less in GPUs and host DRAM.{reason}"
+            f"No way to hold these tables is possible with {figure(budget, price_unit(s))} of GPUs and host DRAM.{reason}"
         )
     best_by_way = {machine.way: machine for machine in sorted(machines, key=lambda machine: (-machine.step, -machine.price))}
     return sorted(best_by_way.values(), key=lambda machine: (machine.step, machine.price))
@@ -109,7 +112,7 @@ def _price(s: Scenario) -> tuple[float, float]:
     devices = powered_devices(s.system, sized)
     prices = [devices[name].price for name in ("gpu", "dram")]
     if None in prices:
-        raise BadKnob(f"machine.gpu={sized.gpu} or its host's DRAM has no published price; choose another one.")
+        raise BadKnob(f"machine.gpu={sized.gpu} or the DRAM of its host has no published price; choose another GPU.")
     return sum(price or 0.0 for price in prices), nodes(sized) * (sized.host_dram_GiB or 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The question: a system, a baseline to compare with, and a target for the step time."""
+"""A sizing question: a system, a baseline, and a target for the step time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,10 @@ ROUNDING = 1e-9  # so that a machine is within 0 % of itself
 
 @dataclass(frozen=True)
 class Target:
-    """A step at most `tolerance` longer than the baseline's, 0.1 for 10 %; or, where it is given, of `milliseconds`."""
+    """A target step: at most `tolerance` longer than the baseline's, or `milliseconds`.
+
+    `within` is a share, 0.1 for 10 %.
+    """
 
     tolerance: float = 0.1
     milliseconds: float | None = None
@@ -43,10 +46,11 @@ class Target:
         """Refuse a target that no step can meet; raises BadInput."""
         if not (isfinite(self.tolerance) and MIN_WITHIN <= self.tolerance <= MAX_WITHIN):
             raise BadInput(
-                f"A step within {figure(100 * self.tolerance)} % of the baseline's is no target; choose from -99 to 100,000 %."
+                f"A target of {figure(100 * self.tolerance)} % above the baseline's step is not possible; choose from -99 to "
+                "100,000 %."
             )
         if self.milliseconds is not None and not (isfinite(self.milliseconds) and self.milliseconds > 0):
-            raise BadInput(f"A step of {figure(self.milliseconds)} ms is no target; choose more than 0 ms.")
+            raise BadInput(f"A target step of {figure(self.milliseconds)} ms is not possible; choose more than 0 ms.")
 
     def target_text(self, system: str) -> str:
         """Return the target in words, to follow those for a machine: within 10 % of DRAM."""
@@ -79,7 +83,10 @@ class Candidate:
 
     @property
     def dollars(self) -> float:
-        """Price of the machine in USD; infinite without a price, so that the machine is never the cheapest."""
+        """Price of the machine in USD.
+
+        It is infinite without a price, so that the machine is never the cheapest.
+        """
         price = self.result.results.get("Capital cost [USD]")
         return inf if price is None else price
 
@@ -92,7 +99,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class TargetQuestion:
-    """A scenario with its nodes and memory settled, its own result, the baseline's result, and the target."""
+    """A settled scenario, its own result, the baseline's result, and the target.
+
+    Its numbers of nodes and its memory sizes are settled.
+    """
 
     scenario: Scenario
     own_result: Result
@@ -120,8 +130,9 @@ class TargetQuestion:
 
 @lru_cache(maxsize=256)
 def baseline_of(scenario: Scenario, system: str) -> Scenario:
-    """Return the same scenario under another system, by that system's own policies, with memory that holds its tables.
+    """Return the same scenario under another system, with that system's own policies.
 
+    Its memory is made large enough for its tables.
     All sizes and the link are automatic, and near-data compute is on or off, whichever is faster.
     """
     system_scenario = with_values(scenario, {"system": system, **BASELINE_RESET})

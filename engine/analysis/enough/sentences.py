@@ -32,7 +32,9 @@ CHANGE = 0.01  # of the step: less is not worth a sentence
 
 @dataclass(frozen=True)
 class AnswerSentences:
-    """The answer in sentences, one or a few a field; "" where there is nothing to say.
+    """The answer in sentences, one or a few a field.
+
+    A field is "" where there is nothing to say.
 
     present: the machine as it is.
     capacity: the smallest capacity.
@@ -98,7 +100,7 @@ def _present_sentence(q: TargetQuestion) -> str:
         else (f"the baseline, system {base.system}, takes {ms(q.reference)}, so the target is {ms(q.goal)}")
     )
     if not q.own_result.ran:
-        return f"As it is it cannot run: {q.own_result.outcome} For a batch {target_clause}."
+        return f"The machine as it is cannot run: {q.own_result.outcome} For the time of a batch, {target_clause}."
     own_seconds = (q.own_result.results["Step time [ms]"] or 0.0) * MS
     met_clause = (
         "which it meets" if own_seconds <= q.goal else f"of which it takes {figures.figure(own_seconds / q.goal)} times as much"
@@ -113,10 +115,10 @@ def _one_knob_sentence(
         return ""
     machine, band_text = smallest.machine, band_words(band, unit if smallest.meets else " times")
     if not machine.result.ran:
-        return f"With {fixed_part} as it is, no {searched_part} can run: {machine.result.outcome}"
+        return f"With {fixed_part} unchanged, no {searched_part} can run: {machine.result.outcome}"
     sized = machine_words(q, machine, band_text if smallest.meets else "", carded=True)
     if smallest.meets:
-        sentence = f"With {fixed_part} as it is, {sized} {verb_form(q, machine, 'meet')} the target: {ms(machine.seconds)}."
+        sentence = f"With {fixed_part} unchanged, {sized} {verb_form(q, machine, 'meet')} the target: {ms(machine.seconds)}."
     else:
         limit = (
             figures.count(modules_of(q.scenario), "module")
@@ -124,9 +126,8 @@ def _one_knob_sentence(
             else figures.figure(links_of(q.scenario)[-1], "GB/s")
         )
         sentence = (
-            f"With {fixed_part} as it is, no {searched_part} up to {limit} meets the target: {sized} "
-            f"{verb_form(q, machine, 'come')} as near as "
-            f"{times_words(q, machine, band_text)}. {machine.result.finding}"
+            f"With {fixed_part} unchanged, no {searched_part} up to {limit} meets the target: {sized} "
+            f"{verb_form(q, machine, 'come')} nearest with {times_words(q, machine, band_text)}. {machine.result.finding}"
         )
     if smallest.larger_but_slower is None:
         return sentence
@@ -171,7 +172,7 @@ def _chassis(answer: SmallestMachines) -> str:
                 if extra_price == extra_price
                 else f"Its parts need {name}."
             )
-    return f"But it cannot be built: {problems[0][0].lower() + problems[0][1:]}"
+    return f"But no chassis has room for its parts: {problems[0][0].lower() + problems[0][1:]}"
 
 
 def _switched(answer: SmallestMachines) -> str:
@@ -187,7 +188,7 @@ def _reason_sentences(answer: SmallestMachines) -> str:
         return ""
     sentences, machine, smaller = [], smallest.machine, smallest.next_smaller
     if smaller is None:
-        sentences.append("It is the least there is.")
+        sentences.append("No smaller number of modules is possible.")
     elif not smaller.result.ran:
         sentences.append(f"With fewer modules it cannot run: {smaller.result.outcome}")
     else:
@@ -232,7 +233,7 @@ def _switch_sentences(answer: SmallestMachines, path: str) -> str:
         verdict = f"{label} {'is needed' if is_on else 'has to be off'}: with it {other_state} no machine gets nearer than "
         verdict += f"{times_words(q, best_other.machine)}."
     else:
-        verdict = f"{label} {state} comes nearest; with it {other_state} no machine gets nearer than "
+        verdict = f"{label} {state} comes nearest to the target; with it {other_state} no machine gets nearer than "
         verdict += f"{times_words(q, best_other.machine)}."
     return " ".join(filter(None, (verdict, _flip_sentence(q, machine, flipped_machine, other_state), _slower(answer, path))))
 
@@ -282,7 +283,10 @@ def _staleness(answer: SmallestMachines) -> str:
     if min_bound is None:
         saved = 1 - fastest.seconds / ran_by_bound[strict].seconds
         bound = figures.count(max(ran_by_bound), "batch", "batches")
-        return f"{label} up to {bound} does not meet the target; it saves at most {figures.percent(saved)} of a strict step."
+        return (
+            f"{label} up to {bound} does not meet the target; compared with a strict log, it shortens the step by at most "
+            f"{figures.percent(saved)}."
+        )
     if min_bound == strict:
         return f"{label} is not needed: {slow}."
     return f"{label} of at least {figures.count(min_bound, 'batch', 'batches')} is needed: {slow}."
@@ -305,7 +309,7 @@ def _exposed(state: Steady) -> dict[tuple[str, str], float]:
 
 
 def machine_words(q: TargetQuestion, machine: Candidate, sure: str = "", carded: bool = False) -> str:
-    """Return a machine's modules, link or both in words, with the band `sure` of the first of them.
+    """Return a machine's modules, link or both in words, with the first one's band `sure`.
 
     `carded` adds the slowest card that carries the link.
     """
@@ -340,13 +344,13 @@ def _bracketed(*words: str) -> str:
 
 
 def verb_form(q: TargetQuestion, machine: Candidate, word: str) -> str:
-    """Return a verb as a sentence about a machine has it: several modules or links meet, one meets."""
+    """Return a verb in the form for a machine's parts, such as meet or meets."""
     is_plural = (machine.modules or 1) > 1 or (machine.gbps and (machine.modules or _links(q, machine) > 1))
     return word if is_plural else f"{word}s"
 
 
 def times_words(q: TargetQuestion, machine: Candidate, sure: str = "") -> str:
-    """Return a machine's step as a multiple of the reference, with its time and the band `sure`."""
+    """Return a machine's step as a multiple of the reference, with its band `sure`."""
     base = load_variant("systems", q.baseline.scenario.system).title
     reference_text = f"{base}'s step" if q.target.milliseconds is None else "the target"
     return f"{figures.figure(machine.seconds / q.reference)} times {reference_text}{_bracketed(ms(machine.seconds), sure)}"

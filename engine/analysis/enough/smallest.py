@@ -1,4 +1,4 @@
-"""The smallest machines that meet a target: by capacity, by link, and the cheapest by both.
+"""The smallest machines that meet a target: by capacity, by link, and by price.
 
 Prices and energies are the estimates' own. A link costs as much as its card at any speed. So of equally cheap machines the
 smallest is the machine that keeps most of the scenario's choices, then the slowest link, then the least energy.
@@ -31,8 +31,9 @@ MachineSpec = tuple[int | None, float | None, Choice]
 
 @dataclass
 class Explorer:
-    """Machines of a question that were estimated so far; missing machines are estimated in one call.
+    """Machines of a question that were estimated so far.
 
+    Missing machines are estimated in one call.
     A search needs `steps` alone; results are computed only for the machines at its end.
     """
 
@@ -41,7 +42,10 @@ class Explorer:
     seconds: dict[MachineSpec, float] = field(default_factory=dict)
 
     def steps(self, specs: Sequence[MachineSpec]) -> list[float]:
-        """Return the seconds of machines, NaN where one cannot run; None leaves a knob as it is."""
+        """Return the seconds of machines, NaN where one cannot run.
+
+        None among the values leaves a knob unchanged.
+        """
         new_specs = [spec for spec in dict.fromkeys(specs) if spec not in self.seconds]
         scenarios = [with_checked_values(self.question.scenario, changes_of(self.question, *spec)) for spec in new_specs]
         self.seconds.update(zip(new_specs, step_seconds(scenarios), strict=True))
@@ -195,7 +199,10 @@ def _order_key(question: TargetQuestion, choice: Choice, smallest: SmallestMachi
 
 
 def first_on_ladder(explorer: Explorer, ladder: Sequence[MachineSpec]) -> SmallestMachine:
-    """Return the first machine of a ladder that meets the target, or else is nearest; every link is tried."""
+    """Return a ladder's first machine that meets the target, or the nearest one.
+
+    Every link is tried.
+    """
     goal = explorer.question.goal
 
     def steps(pairs: Sequence[tuple[int, int]]) -> list[float]:

@@ -1,4 +1,4 @@
-"""The aim of a search: candidates are ranked by the requirement first, then by the objective."""
+"""The aim of a search: rank candidates by requirement first, then by objective."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ CANNOT_RUN, NO_PRICE, MISSES, MEETS = 3.0, 2.0, 1.0, 0.0
 
 
 class SampleCost(NamedTuple):
-    """USD of a billion samples that count: capital written off, electricity, and the share lost to failures."""
+    """USD of a billion useful samples: capital, electricity, and the share lost to failures."""
 
     capital: float
     electricity: float
@@ -51,7 +51,7 @@ class Aim:
 
     @property
     def needs_prices(self) -> bool:
-        """Whether a candidate without a price has no rank."""
+        """Whether candidates need a price to be ranked."""
         return self.objective in ("cost", "capital") or self.requirement.budget is not None
 
     def rank(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> Rank:
@@ -70,7 +70,10 @@ class Aim:
         return (MEETS, *objective_values)
 
     def shortfalls(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> Mapping[str, float]:
-        """Return by limit how many times too slow, dear or lossy a candidate is; up to 1 meets the limit."""
+        """Return by limit how far a candidate misses the limit, as a factor.
+
+        A candidate is too slow, dear or lossy; up to 1 meets the limit.
+        """
         protected_candidate, requirement = guard.add_to(candidate), self.requirement
         throughput = self.batch_size / protected_candidate.step
         return {
@@ -98,7 +101,10 @@ class Aim:
         return SampleCost(paid.capital, paid.electricity, (paid.capital + paid.electricity) * (1 / max(share, MIN_SHARE) - 1))
 
     def objective_value(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> float:
-        """Return the objective's value: USD a billion samples, USD, joules a sample, or seconds a sample that counts."""
+        """Return the objective's value for a candidate.
+
+        It is in USD a billion samples, USD, joules a sample, or seconds a sample that counts.
+        """
         protected_candidate, cost = guard.add_to(candidate), self.cost(candidate, guard)
         return self._values(protected_candidate, guard.share, cost)[0]
 

@@ -1,4 +1,4 @@
-"""Allowed parts: the parts that a machine may be built of, by state or by name."""
+"""Allowed parts: the parts that a machine may have, by availability or by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,18 +37,16 @@ class AllowedParts:
         for word in self.words:
             knob, equals, name = word.rpartition("=")
             if equals and knob not in SEARCHED_KINDS:
-                raise BadInput(f"parts={word[:60]!r} names no kind of part; {nearest_hint(knob, SEARCHED_KINDS, 'kinds')}")
+                raise BadInput(f"parts={word[:60]!r} is not a kind of part; {nearest_hint(knob, SEARCHED_KINDS, 'kinds')}")
             kinds = (knob,) if equals else SEARCHED_KINDS
             parts = dict.fromkeys(part for kind in kinds for part in PARTS[kind]())
             known_words = tuple(
                 parts if equals else {**dict.fromkeys(STATES), **parts, **dict.fromkeys(part_names_of(*SYSTEM_PART_KINDS))}
             )
             if name == PROTOTYPE:
-                raise BadInput(f"parts={word[:60]} is of TrainingCXL's prototype, which is not for sale; leave it out.")
+                raise BadInput(f"parts={word[:60]} belongs to TrainingCXL's prototype, which is not for sale; leave it out.")
             if name not in known_words and not any(PARTS[kind].scenario_name(name) for kind in kinds):
-                raise BadInput(
-                    f"parts={word[:60]!r} is no part that a machine can be built of; {nearest_hint(name, known_words)}"
-                )
+                raise BadInput(f"parts={word[:60]!r} is not a part of the catalogue; {nearest_hint(name, known_words)}")
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -57,7 +55,7 @@ class AllowedParts:
         return tuple(dict.fromkeys(word for word in words if word)) or (ON_SALE,)
 
     def parts_of_knob(self, knob: str) -> tuple[str, ...]:
-        """Return the parts that a knob of the machine may choose, in the order of lists."""
+        """Return the allowed parts for a knob of the machine, in the lists' order."""
         parts = PARTS[knob]
         sole_parts = {parts.scenario_name(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
         if sole_parts:
@@ -72,7 +70,7 @@ class AllowedParts:
         return tuple(state for word in self.words for state in STATES.get(word, ()))
 
     def allows(self, name: str, state: str) -> bool:
-        """Return whether a part that no knob chooses may be used, such as a gather card."""
+        """Return whether a part without a knob is allowed, such as a gather card."""
         named_parts = {word.rpartition("=")[2] for word in self.words}
         return name in named_parts or state in (self.states or STATES[ON_SALE])
 
@@ -86,6 +84,9 @@ def _state(knob: str, name: str) -> str:
 
 
 def narrow_parts(text: str, settings: Mapping[str, Any]) -> str:
-    """Return the text of allowed parts, with each knob set by hand as the only part of its kind."""
+    """Return the text of allowed parts, narrowed to the knobs set by hand.
+
+    Such a knob's part is the only one of its kind.
+    """
     set_by_hand = {knob: settings[f"machine.{knob}"] for knob in SEARCHED_KINDS if settings.get(f"machine.{knob}")}
     return ",".join((text or ON_SALE, *(f"{knob}={name}" for knob, name in set_by_hand.items())))

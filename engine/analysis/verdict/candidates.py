@@ -1,4 +1,4 @@
-"""Candidates: machines of a system that were estimated, each in the cheapest chassis that takes its parts.
+"""Candidates: estimated machines of a system, each in its cheapest possible chassis.
 
 Candidates of one request are estimated in one call; each candidate is estimated once.
 """
@@ -82,7 +82,10 @@ class Candidates:
         return scenario
 
     def refusal(self, system: str, setting: Setting) -> str:
-        """Return why a candidate cannot be built or run; where no chassis has places, by the largest."""
+        """Return why a candidate cannot be built or run.
+
+        Where no chassis has enough places, the largest one gives the reason.
+        """
         scenario = self._in_chassis(system, setting, largest=True)
         return scenario if isinstance(scenario, str) else self.estimate(system, [setting])[0].problem
 
@@ -90,7 +93,7 @@ class Candidates:
         """Return a candidate in the cheapest chassis that takes its parts, or a sentence without one."""
         changes = {"system": system, **dict(setting)}
         s = with_checked_values(self.base, changes)
-        problem = "None of the chassis that may be used has places for its GPUs."
+        problem = "None of the allowed chassis has enough places for its GPUs."
         for name in [changes[CHASSIS]] if changes.get(CHASSIS) else self._chassis(s, largest):
             try:
                 settled = settle(with_checked_values(s, {CHASSIS: name}))

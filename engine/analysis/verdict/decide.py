@@ -1,4 +1,4 @@
-"""The decision: the best candidate of every system, and of these the cheapest that meets the requirement.
+"""The decision: each system's best candidate, and the cheapest that meets the requirement.
 
 A quick search of all systems comes first, then the whole search of each; the verdict is yielded after each.
 """
@@ -38,7 +38,10 @@ TIE_FACTOR = 1.02  # times the least cost: a simpler system up to there is named
 
 @dataclass(frozen=True)
 class VerdictQuestion:
-    """A question: a scenario's model and data, a requirement, an objective to be least, and the allowed parts."""
+    """A verdict question: model and data, a requirement, an objective, and allowed parts.
+
+    Model and data are those of a scenario; the objective is minimised.
+    """
 
     scenario: Scenario
     requirement: Requirement = field(default_factory=Requirement)
@@ -54,7 +57,9 @@ class VerdictQuestion:
 
 @dataclass(frozen=True)
 class SystemRow:
-    """The best candidate of a system; a candidate that cannot run has no scenario, result or cost.
+    """The best candidate of a system.
+
+    A candidate that cannot run has no scenario, result or cost.
 
     system: name of the system.
     family: family of the machine, by the memory that holds its rows.
@@ -136,7 +141,7 @@ class Verdict:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the space of each system was searched whole."""
+        """Whether the search visited the whole space of each system."""
         return self.num_searched == len(self.space)
 
     @property
@@ -155,7 +160,10 @@ class Verdict:
 
 
 def decide(question: VerdictQuestion, systems: Collection[str] = ()) -> Verdict:
-    """Return the verdict over all systems, or some; raises CannotRun for a question without an answer."""
+    """Return the verdict over all systems, or some.
+
+    Raises CannotRun for a question without an answer.
+    """
     (*_, verdict) = verdicts(question, systems)
     return verdict
 
@@ -214,7 +222,10 @@ class SystemSearch:
         return Verdict(self.question, self.space, tuple(ordered), num_searched, self.unpriced)
 
     def row(self, system: str, quickly: bool = False) -> SystemRow:
-        """Return the best candidate of a system; a whole search starts near the quick search's setting."""
+        """Return the best candidate of a system.
+
+        A whole search starts near the quick search's setting.
+        """
         stops = {knob: values for knob, values in self.space[system].items() if knob != CHASSIS}
         missing_knob = next((knob for knob, values in stops.items() if not values), None)
         if missing_knob:
@@ -281,7 +292,7 @@ class SystemSearch:
         required_throughput = max(aim.throughput, aim.requirement.min_useful_throughput)
         throughput *= guard.share if worst_limit == "days" else 1.0
         required_text, share = figure(required_throughput, "samples/s"), percent(throughput / required_throughput)
-        return f"It trains {figure(throughput)} of the {required_text} that are asked for, {share}."
+        return f"It trains {figure(throughput)} of the required {required_text}, {share}."
 
 
 def _refused_row(system: str, candidate: CandidateEstimate) -> SystemRow:
@@ -298,11 +309,14 @@ def _bill(settled: Settled, guard: CandidateProtection) -> tuple[tuple[str, floa
 
 def _no_part_sentence(knob: str) -> str:
     """Return the sentence for a knob without any allowed part."""
-    return f"No {KNOBS[knob].label} may be used of those that are allowed; allow more parts."
+    return f"None of the allowed parts is a {KNOBS[knob].label} that this system can use; allow more parts."
 
 
 def plainness_key(system: str, nodes: int, objective_value: float) -> tuple[Any, ...]:
-    """Return a sort key, the plainest machine first: known from source, of few parts and nodes, cheap."""
+    """Return a sort key that puts the plainest machine first.
+
+    Plain machines are known from source, have few parts and nodes, and are cheap.
+    """
     definition = load_variant("systems", system)
     return (definition.confidence != "source", len(definition.devices), nodes, objective_value, system)
 

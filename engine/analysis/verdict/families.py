@@ -36,7 +36,10 @@ def lowest_memory(settled: Settled) -> str:
 
 
 def family_of(settled: Settled) -> str:
-    """Return the family of a machine; host DRAM with rows in HBM is a family of its own."""
+    """Return the family of a machine.
+
+    Host DRAM with rows in HBM is a family of its own.
+    """
     place = lowest_memory(settled)
     has_hbm_rows = settled.system.nbytes_by_memory(settled.scenario).get("hbm", 0.0) > 0 or settled.system.cache is not None
     return CACHED_DRAM if place == "dram" and has_hbm_rows else FAMILY_BY_MEMORY[place]

@@ -54,7 +54,10 @@ class CandidateProtection(NamedTuple):
 
 
 def has_fault_rate(scenario: Scenario) -> bool:
-    """Return whether a fault has a rate; raises BadKnob for faults that have no closed form."""
+    """Return whether a fault has a rate.
+
+    Raises BadKnob for faults that have no closed form.
+    """
     hazards = hazards_of(scenario)
     check_exponential(hazards)
     return bool(hazards)

@@ -1,4 +1,4 @@
-"""Search the best protected candidate of a system among the estimated ones, the cheapest without faults first.
+"""Search for a system's best protected candidate, the cheapest without faults first.
 
 A protection makes no candidate cheaper than its capital alone: so the search ends at a candidate whose capital is dearer than
 the best so far.
@@ -15,7 +15,10 @@ MAX_PROTECTED, MAX_PROTECTED_QUICKLY = 60, 4  # the most candidates that are pro
 
 
 def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates: int) -> tuple[Setting, CandidateProtection]:
-    """Return the best candidate of a system with its protection; at least one candidate must run."""
+    """Return the best candidate of a system with its protection.
+
+    At least one candidate must run.
+    """
     ranked_candidates = [
         (aim.rank(candidate), setting, candidate)
         for (name, setting), candidate in candidates.estimates.items()

@@ -58,7 +58,7 @@ class Requirement:
 
     @property
     def loss_text(self) -> str:
-        """The maximal loss of a failure as a text of --lose, "" where there is no limit."""
+        """The largest allowed loss of a failure, written for --lose; "" without a limit."""
         if self.lost_batches is not None:
             return NO_LOSS if self.lost_batches == 0 else f"batches={_shortest_text(self.lost_batches)}"
         return "" if self.lost_minutes is None else f"minutes={_shortest_text(self.lost_minutes)}"
@@ -75,14 +75,17 @@ class Requirement:
 
 
 def read_requirement(texts: Sequence[str], lose: str = "") -> Requirement:
-    """Read the texts of --require and --lose; raises BadInput with a sentence on how to write them."""
+    """Read the texts of --require and --lose.
+
+    Raises BadInput with a sentence on how to write them.
+    """
     requirement = Requirement()
     seen_names: set[str] = set()
     for text in texts:
         name, equals, amount_text = text.partition("=")
         if name not in LIMITS or not equals:
             hint = nearest_hint(name, LIMITS, "requirements")
-            raise BadInput(f"require={text[:60]!r} is no requirement; write NAME=VALUE, such as throughput=1e6. {hint}")
+            raise BadInput(f"require={text[:60]!r} is not a requirement; write NAME=VALUE, such as throughput=1e6. {hint}")
         if name in seen_names:
             raise BadInput(f"require={name} is given twice; give it once.")
         seen_names.add(name)
@@ -94,14 +97,16 @@ def _limit(name: str, amount_text: str) -> dict[str, Any]:
     if name == "as":
         if amount_text not in variant_names("systems"):
             raise BadInput(
-                f"require=as={amount_text[:60]!r} names no system; "
+                f"require=as={amount_text[:60]!r} is not a system; "
                 f"{nearest_hint(amount_text, variant_names('systems'), 'systems')}"
             )
         return {"as_fast_as": amount_text}
     if name == "days":
         days, colon, samples = amount_text.partition(":")
         if not colon:
-            raise BadInput(f"require=days={amount_text[:60]!r} lacks the samples; write days=D:SAMPLES, such as days=7:1e12.")
+            raise BadInput(
+                f"require=days={amount_text[:60]!r} lacks the number of samples; write days=D:SAMPLES, such as days=7:1e12."
+            )
         return {"days": _amount("days", days), "samples": _amount("days", samples)}
     field = {"throughput": "throughput", "step-ms": "step_ms", "budget": "budget"}[name]
     return {field: _amount(name, amount_text)}
@@ -122,7 +127,9 @@ def _amount(name: str, text: str, minimum: float = 1e-12) -> float:
     except ValueError:
         number = inf
     if not (isfinite(number) and minimum <= number <= MAX_AMOUNT):
-        raise BadInput(f"{name}={text[:40]!r} is no amount; write a number above 0 and up to {exact(MAX_AMOUNT)}, such as 1e6.")
+        raise BadInput(
+            f"{name}={text[:40]!r} is not possible; write a number above 0 and up to {exact(MAX_AMOUNT)}, such as 1e6."
+        )
     return number
 
 

@@ -23,7 +23,10 @@ Ranks = Callable[[Sequence[Setting]], list[Rank]]
 def best_candidate(
     candidates: Candidates, aim: Aim, system: str, stops: Stops, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()
 ) -> tuple[Setting, CandidateEstimate]:
-    """Return the best candidate of a system, also started at `near_settings`; it may be unable to run."""
+    """Return the best candidate of a system, also started at `near_settings`.
+
+    It may be unable to run.
+    """
 
     def ranks(settings: Sequence[Setting]) -> list[Rank]:
         return [aim.rank(candidate) for candidate in candidates.estimate(system, settings)]
@@ -34,8 +37,9 @@ def best_candidate(
 
 
 def search(stops: Stops, ranks: Ranks, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()) -> Setting:
-    """Return the setting of the lowest rank that moving knobs finds, from the best shapes and `near_settings`.
+    """Return the lowest-ranked setting that moving knobs finds.
 
+    The search starts from the best shapes and from `near_settings`.
     Where no start runs, shapes with smaller nodes are tried too. With a single start knobs are moved one by one only.
     """
     shapes = _by_rank([*near_settings, *_shapes(stops)], ranks)

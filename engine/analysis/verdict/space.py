@@ -1,4 +1,4 @@
-"""The space of a search: for each system the knobs that are searched, and the stops of each.
+"""The space of a search: each system's searched knobs, and the values of each.
 
 A search begins at the first stop of a knob. Memories are sized automatically where their stop is None.
 """
@@ -80,7 +80,7 @@ QUICK_STOPS: Mapping[str, tuple[Any, ...]] = {
 
 
 def quick_stops(stops: Stops) -> Stops:
-    """Return the stops of a quick search: fewer stops of some knobs, the first of each always."""
+    """Return the values of a quick search: fewer for some knobs, always the first."""
     return {
         knob: tuple(stop for number, stop in enumerate(values) if not number or stop in QUICK_STOPS.get(knob, values))
         for knob, values in stops.items()
@@ -93,7 +93,10 @@ def free_base(scenario: Scenario) -> Scenario:
 
 
 def space_of(base: Scenario, allowed: AllowedParts, systems: Collection[str] = ()) -> dict[str, Stops]:
-    """Return the stops of each system, or of some, by knob; a knob without an allowed part has none."""
+    """Return the stops of each system, or of some, by knob.
+
+    A knob without an allowed part has none.
+    """
     chosen_systems = {name: system for name, system in all_variants("systems").items() if name in systems or not systems}
     return {name: _stops(with_values(base, {"system": name}), system, allowed) for name, system in chosen_systems.items()}
 

@@ -1,4 +1,4 @@
-"""LFU without ageing: the row used in the fewest turns since it came in is evicted.
+"""LFU cache without ageing: it evicts the row used in the fewest turns.
 
 Among rows of equal count, the row longest at that count goes. Rows of equal count form a group, a list from the first row to
 reach the count to the last; groups are linked by rising count. A slot knows its neighbours in its group, a group its first and

@@ -1,4 +1,4 @@
-"""Exact LRU cache over the ids of all tables.
+"""LRU cache over the ids of all tables: it evicts the least recently used row.
 
 Lookups are served one by one; batches make no difference.
 """
@@ -15,7 +15,10 @@ NEWEST, OLDEST = range(index.POLICY_STATE, index.POLICY_STATE + 2)
 
 
 def no_rows(rows: int) -> RowIndex:
-    """Return an empty cache of `rows` rows; a cache of zero or fewer rows holds none."""
+    """Return an empty cache of `rows` rows.
+
+    A cache of zero or fewer rows holds no row.
+    """
     return index.empty_index(max(0, rows), 2, (NO_SLOT, NO_SLOT))
 
 

@@ -1,4 +1,4 @@
-"""Set-associative cache: a hash sends each row to a set of 32 ways, with LRU inside.
+"""Set-associative LRU cache: a hash sends each row to a set of 32 ways.
 
 Rows come in while the batch before trains, whose rows are locked until it has finished. A missing row that finds its set full of
 rows of these two batches is refused: a conflict, served from the row's home (FBGEMM's LRU cache under a prefetch pipeline).

@@ -1,4 +1,4 @@
-"""Set-associative cache by count: a row replaces the least used row of its set.
+"""Set-associative LFU cache: a row replaces the least used row of its set.
 
 A set has 32 ways. A row used less than that one is refused. Each row of the tables has a count of all its lookups, held or not,
 that never ages: a row is refused until its count is high enough. Refused rows are used where they live (FBGEMM's LFU cache).

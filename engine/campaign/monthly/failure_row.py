@@ -114,7 +114,8 @@ def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
         )
     if row.nodes * row.gpus > max_gpus:
         raise BadKnob(
-            f"{_shape(row)} are {count(row.nodes * row.gpus)} GPUs, more than {exact(max_gpus)}; write fewer nodes or GPUs."
+            f"{_shape(row)} are {count(row.nodes * row.gpus)} GPUs, but the limit is {exact(max_gpus)}; write fewer nodes or "
+            "GPUs."
         )
     return with_values(scenario, sharded_knobs(row))
 

@@ -1,4 +1,8 @@
-"""CPR: after a fault of one shard only that shard goes back, without replay."""
+"""CPR: partial recovery, in which only the failed part returns to its checkpoint.
+
+Training goes on without replay, so the failed part loses its updates since the checkpoint. It saves lost work if AUC may suffer
+a little. Source: CPR, MLSys'21 (arXiv 2011.02999).
+"""
 
 from dataclasses import replace
 
@@ -18,8 +22,8 @@ def plan(site: Site) -> ProtectionPlan:
     """
     if site.shards < 2:
         raise BadKnob(
-            f"protection=cpr needs tables in at least 2 parts that fail alone, but system={site.scenario.system} keeps them in "
-            "1; raise machine.num_gpus or machine.embedding_servers, or choose protection=periodic-full."
+            f"protection=cpr needs tables in at least 2 parts that fail separately, but system={site.scenario.system} keeps "
+            "them in 1; raise machine.num_gpus or machine.embedding_servers, or choose protection=periodic-full."
         )
     period = 2 * LOST_SAMPLES.value * site.shards * site.mtbf if site.mtbf else None
     full_plan = periodic_full.plan(replace(site, period=site.period or period))
@@ -28,7 +32,7 @@ def plan(site: Site) -> ProtectionPlan:
 
 PROTECTION = Protection(
     "CPR, partial recovery",
-    "Only the failed part of the tables goes back to its checkpoint; training goes on without replay.",
+    "After a fault, only the failed part of the tables returns to its checkpoint; training goes on without replay.",
     {**dict.fromkeys(LOSSES, "lossy"), "site": "exact"},
     plan,
     periodic=True,

@@ -1,4 +1,7 @@
-"""None: no copy of the state, so that every loss of state starts training again."""
+"""None: no copy of the state, so any loss of state starts training again.
+
+The reference without any cost for protection.
+"""
 
 from ..protection import LOSSES, Protection, ProtectionPlan, Site
 
@@ -9,5 +12,8 @@ def plan(site: Site) -> ProtectionPlan:
 
 
 PROTECTION = Protection(
-    "None", "Nothing is kept; a fault that destroys state starts training again.", dict.fromkeys(LOSSES, "lost"), plan
+    "None",
+    "No copy of the state is kept; a fault that destroys state starts training again at batch 0.",
+    dict.fromkeys(LOSSES, "lost"),
+    plan,
 )

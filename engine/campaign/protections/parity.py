@@ -1,4 +1,8 @@
-"""Parity: updates also go to a parity, from which a lost part is computed."""
+"""Parity: a parity of all parts in memory, from which one lost part is computed.
+
+Every update also changes the parity, over the network. Recovery is exact and needs no checkpoint, but only one part may fail at
+a time. Source: ECRM (arXiv 2104.01981).
+"""
 
 from collections.abc import Mapping
 
@@ -39,7 +43,7 @@ def storage_needs(site: Site) -> Mapping[str, float]:
 
 PROTECTION = Protection(
     "Parity in memory",
-    "Updates also go to a parity, from which one lost part is computed.",
+    "Every update also changes a parity in memory, from which one lost part of the tables can be computed.",
     ON_A_PEER,
     plan,
     cites=(SOURCE,),

@@ -1,6 +1,7 @@
-"""Peer: each node keeps a copy of another node's state in host memory.
+"""Peer: each node's state is copied to another node's host memory.
 
-The copy is sent in the network's idle time.
+The copy is sent while the network is idle, and at times to remote storage. Recovery is fast, unless a whole site fails. Source:
+Gemini, SOSP'23.
 """
 
 from collections.abc import Mapping
@@ -67,7 +68,7 @@ def storage_needs(site: Site) -> Mapping[str, float]:
 
 PROTECTION = Protection(
     "Peer copy in memory",
-    "A peer's host memory holds a copy of each node's state, sent while the network is idle; a rare one goes to storage.",
+    "Each node's state is copied to another node's host memory while the network is idle, and at times to remote storage.",
     {**ON_A_PEER, "bits": "older", "site": "older"},
     plan,
     constants=(STORE, STORE_PRICE, BACKUP),

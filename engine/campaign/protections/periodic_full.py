@@ -1,4 +1,7 @@
-"""Periodic full: all tables and the MLP go to remote storage while training stands still."""
+"""Periodic full: training pauses to write tables and MLP to remote storage.
+
+The common checkpoint, at the period with the least loss. Source: Young, CACM 17(9), 1974; Daly, FGCS 22(3), 2006.
+"""
 
 from collections.abc import Mapping
 
@@ -45,7 +48,7 @@ def free_host_bytes(site: Site) -> float:
 
 PROTECTION = Protection(
     "Periodic full checkpoint",
-    "All tables and the MLP are written to remote storage while training stands.",
+    "Training pauses while all tables and the MLP are written to remote storage.",
     COPY_ELSEWHERE,
     plan,
     periodic=True,

@@ -1,4 +1,7 @@
-"""Periodic overlapped: a copy in host memory is sent to storage beside training."""
+"""Periodic overlapped: a copy in host memory goes to remote storage beside training.
+
+Training pauses only for the copy within the host, which needs enough free host memory. Source: Daly, FGCS 22(3), 2006.
+"""
 
 from functools import partial
 
@@ -7,7 +10,8 @@ from .periodic_full import COPY_ELSEWHERE, plan, stored_copies
 
 PROTECTION = Protection(
     "Periodic checkpoint, overlapped",
-    "All tables and the MLP are copied in host memory, then written to remote storage beside training.",
+    "Training pauses only for a copy of all tables and the MLP in host memory, which then goes to remote storage in the "
+    "background.",
     COPY_ELSEWHERE,
     partial(plan, overlapped=True),
     periodic=True,

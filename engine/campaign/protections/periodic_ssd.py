@@ -1,4 +1,7 @@
-"""Periodic SSD: state goes to each node's own drives while training stands still."""
+"""Periodic SSD: training pauses to write tables and MLP to each node's drives.
+
+Drives are faster than remote storage. Source: Young, CACM 17(9), 1974; Daly, FGCS 22(3), 2006.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,7 +29,7 @@ def storage_needs(site: Site) -> Mapping[str, float]:
 
 PROTECTION = Protection(
     "Periodic checkpoint to SSD",
-    "All tables and the MLP are written to each node's drives while training stands.",
+    "Training pauses while all tables and the MLP are written to the drives of each node.",
     periodic_full.COPY_ELSEWHERE,
     plan,
     periodic=True,

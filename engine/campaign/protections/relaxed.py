@@ -1,6 +1,7 @@
-"""Relaxed: TrainingCXL's undo log whose MLP part spans several batches.
+"""Relaxed: TrainingCXL's undo log, with the MLP logged over several batches.
 
-So a recovery finds an older MLP.
+So a recovery may find an MLP some batches older than the rows. For a log that a strict one would slow down. Source: Kwon et
+al., IEEE Micro 43(2), 2023.
 """
 
 from collections.abc import Mapping
@@ -21,8 +22,8 @@ def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
     strict = {"system": "cxl", "policy.log": None, "policy.relaxed_lookup": False}
     if scenario.policy.mlp_staleness_bound_batches == 0 and scenario.system == "cxl":
         raise BadKnob(
-            f"protection={name} needs an MLP log that may be old, but policy.mlp_staleness_bound_batches=0; "
-            "raise it, set it to auto, or choose protection=undo."
+            f"protection={name} needs an MLP log that spans several batches, but policy.mlp_staleness_bound_batches=0; raise "
+            "it, set it to auto, or choose protection=undo."
         )
     bound = {"policy.mlp_staleness_bound_batches": scenario.policy.mlp_staleness_bound_batches or None}
     return near_data_knobs(scenario, name, {"cxl": {}, "cxl-b": {**strict, **bound}, "cxl-d": {**strict, **bound}})
@@ -30,7 +31,7 @@ def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
 
 PROTECTION = Protection(
     "Relaxed undo log",
-    "TrainingCXL: rows are logged with every batch, the MLP over several.",
+    "TrainingCXL's undo log: rows are logged with every batch, the MLP over several batches.",
     {loss: "lossy" if fidelity == "exact" else fidelity for loss, fidelity in IN_PMEM.items()},
     log_plan,
     log,

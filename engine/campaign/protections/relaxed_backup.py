@@ -1,4 +1,7 @@
-"""Relaxed with backup: TrainingCXL's relaxed log, and a rare copy elsewhere."""
+"""Relaxed with backup: TrainingCXL's relaxed log, and a rare copy in remote storage.
+
+The copy survives the loss of the persistent memory itself, which the log does not.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -40,7 +43,7 @@ def plan(site: Site) -> ProtectionPlan:
 
 PROTECTION = Protection(
     "Relaxed undo log, rare backup",
-    "TrainingCXL's relaxed log; every few hours a copy of all state goes to remote storage, beside training.",
+    "TrainingCXL's relaxed undo log, and every few hours a copy of all state in remote storage, written in the background.",
     FIDELITY_BY_LOSS,
     plan,
     partial(log, name="relaxed-backup"),

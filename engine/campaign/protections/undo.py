@@ -1,4 +1,8 @@
-"""Undo: TrainingCXL's strict log of every batch's old rows and the MLP in persistent memory."""
+"""Undo: TrainingCXL's strict log of old rows and the MLP, with every batch.
+
+The log lies in persistent memory behind CXL and is written in the background. Recovery is exact after a loss of power, but not
+after a loss of that memory. Source: Kwon et al., IEEE Micro 43(2), 2023.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +24,7 @@ def near_data_knobs(scenario: Scenario, name: str, knobs: Mapping[str, Mapping[s
     """Return the knobs for the scenario's system; raises BadKnob without persistent memory behind CXL."""
     if scenario.system not in knobs:
         raise BadKnob(
-            f"protection={name} logs in persistent memory behind CXL, which system={scenario.system} lacks; "
+            f"protection={name} writes its log to persistent memory behind CXL, which system={scenario.system} does not have; "
             f"choose system={' or '.join(knobs)}, or protection=periodic-full."
         )
     return knobs[scenario.system]
@@ -48,7 +52,7 @@ def log_plan(site: Site) -> ProtectionPlan:
 
 PROTECTION = Protection(
     "Undo log",
-    "TrainingCXL, strict: old rows and the MLP are logged with every batch.",
+    "TrainingCXL's strict undo log: old rows and the MLP are logged with every batch.",
     IN_PMEM,
     log_plan,
     log,

@@ -1,4 +1,7 @@
-"""The canonical text of a part's file, one TOML text for all files of equal content, and its digest."""
+"""The canonical text of a part's file, and its digest.
+
+Files of equal content have one TOML text.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,7 +14,10 @@ EXACT_INTEGER_LIMIT = 2.0**53  # below this a float holds every whole number
 
 
 def canonical(content: Mapping[str, Any]) -> str:
-    """Return the content of a part's file as TOML: keys in a fixed order, 48.0 as 48, no layout, no comments."""
+    """Return a part's content as TOML in one form: keys in a fixed order.
+
+    48.0 is written as 48; layout and comments are dropped.
+    """
     lines = [f"{_key(key)} = {_toml_text(content[key])}" for key in _ordered(content) if not isinstance(content[key], dict)]
     for key in _ordered(content):
         if isinstance(content[key], dict):

@@ -38,19 +38,19 @@ def read_part(text: str, kinds: Collection[str]) -> tuple[OwnPart, dict[str, Any
     """
     match = PART_TEXT.fullmatch(text)
     if not match or match[1] not in kinds:
-        raise BadInput(f"part={text[:60]!r} is no part, which is KIND:NAME:DIGEST:VALUES; {COPY_AGAIN}")
+        raise BadInput(f"part={text[:60]!r} is not a part, which is written KIND:NAME:DIGEST:VALUES; {COPY_AGAIN}")
     kind, name, stated_digest, packed = match.groups()
     part_label = f"The part {kind} {name}"
     canonical_text = _unpacked(part_label, packed)
     if digest(canonical_text) != stated_digest:
-        raise BadInput(f"{part_label} has the digest {digest(canonical_text)} and says {stated_digest}; {COPY_AGAIN}")
+        raise BadInput(f"{part_label} has the digest {digest(canonical_text)}, but the link says {stated_digest}; {COPY_AGAIN}")
     try:
         content = loads(canonical_text)
         is_canonical = canonical(content) == canonical_text
     except (ValueError, RecursionError):
         raise BadInput(f"{part_label} is not valid TOML; {COPY_AGAIN}") from None
     if not is_canonical:
-        raise BadInput(f"{part_label} is not written as links write parts; {COPY_AGAIN}")
+        raise BadInput(f"{part_label} is not in the form in which links contain parts; {COPY_AGAIN}")
     return OwnPart(kind, name, stated_digest, canonical_text, part_label, _named_parts(part_label, content, kinds)), content
 
 
@@ -61,7 +61,7 @@ def _unpacked(part_label: str, packed: str) -> str:
         text_bytes = unpacking.decompress(urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), MAX_TEXT_LENGTH + 1)
         if len(text_bytes) > MAX_TEXT_LENGTH:
             raise BadInput(
-                f"{part_label} is longer than {count(MAX_TEXT_LENGTH)} bytes, and a part takes a few thousand; {COPY_AGAIN}"
+                f"{part_label} is longer than {count(MAX_TEXT_LENGTH)} bytes, but a part has a few thousand; {COPY_AGAIN}"
             )
         if not unpacking.eof or unpacking.unused_data:
             raise ValueError("cut off, or with more behind it")
@@ -78,5 +78,7 @@ def _named_parts(part_label: str, content: dict[str, Any], kinds: Collection[str
     named_parts = [(kind, name, known.find_part((kind,), name)) for kind, name in references]
     for kind, name, part in named_parts:
         if part is None:
-            raise BadInput(f"{part_label} uses the {kind} {name[:60]!r}, which does not come before it; {COPY_AGAIN}")
+            raise BadInput(
+                f"{part_label} uses the {kind} {name[:60]!r}, which does not stand before it in the link; {COPY_AGAIN}"
+            )
     return tuple(part for _, _, part in named_parts if part)

@@ -34,17 +34,17 @@ def curve(path: Path | str, table: Any) -> LatencyPoints:
     """Read the table of a curve; raises BadFile."""
     check_keys(path, CURVE, table, (*REQUIRED_KEYS, "note"), REQUIRED_KEYS)
     if table["unit"] != "ns":
-        refuse(path, f"gives {CURVE} in {table['unit']!r:.40}, but it is taken in 'ns'; convert it.")
+        refuse(path, f"gives {CURVE} in {table['unit']!r:.40}, but the unit must be 'ns'; convert the values.")
     loads, latencies = (_numbers(path, key, table[key], limit) for key, limit in (("loads", 1.0), ("latencies", MAX_NUMBER)))
     if len(loads) != len(latencies):
         refuse(path, f"gives {len(loads)} loads and {len(latencies)} latencies of {CURVE}; give one latency for each load.")
     if any(next_load <= load for load, next_load in pairwise(loads)):
-        refuse(path, f"gives {CURVE}.loads that do not rise; sort them, and give each once.")
+        refuse(path, f"gives {CURVE}.loads that do not rise; sort them, and give each load once.")
     if not latencies[0]:
-        refuse(path, f"gives {CURVE}.latencies that begin at 0; write what an access takes at the first load.")
+        refuse(path, f"gives {CURVE}.latencies that begin at 0; write the latency of an access at the first load.")
     in_flight = [load * latency for load, latency in zip(loads, latencies, strict=True)]
     if any(next_accesses <= accesses for accesses, next_accesses in pairwise(in_flight)):
-        refuse(path, f"gives {CURVE} where a higher load has fewer accesses under way; leave that point out.")
+        refuse(path, f"gives {CURVE} where a higher load has fewer accesses in flight; remove that point.")
     return LatencyPoints(loads, latencies, *confidence_and_source(path, CURVE, table))
 
 

@@ -99,17 +99,21 @@ def _files(path: Path, kinds: tuple[str, ...]) -> tuple[dict[Key, Path], list[Ba
             if folder.name[0] in "._":
                 continue
             if folder.suffix == ".toml" and folder.is_file():
-                misplaced.append(BadFile(f"{folder} is in no folder of a kind; put it in one, such as {path / 'gpu'}."))
+                misplaced.append(
+                    BadFile(f"{folder} is not inside a folder of a kind of part; put it in one, such as {path / 'gpu'}.")
+                )
             files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
             if files and folder.name not in kinds:
-                misplaced.append(BadFile(f"{folder} is no kind of part; {nearest_hint(folder.name, kinds)}"))
+                misplaced.append(BadFile(f"{folder} is not a kind of part; {nearest_hint(folder.name, kinds)}"))
             else:
                 files_by_key |= {(folder.name, file.stem): file for file in files}
     except OSError as error:
         misplaced = [BadFile(f"{path} cannot be read as a folder of parts: {error.strerror}; give a folder that you may read.")]
     if len(files_by_key) > MAX_FILES:
         return {}, [
-            BadFile(f"{path} has {count(len(files_by_key))} parts; at most {MAX_FILES} can be used: move some elsewhere.")
+            BadFile(
+                f"{path} has {count(len(files_by_key))} parts, but at most {MAX_FILES} can be used; move some to another folder."
+            )
         ]
     return files_by_key, misplaced
 
@@ -144,19 +148,19 @@ class _Reading:
     def _read_part(self, kind: str, name: str) -> OwnPart:
         path = self.files[kind, name]
         if not NAME.fullmatch(name):
-            raise BadFile(f"{path} cannot name a part; a name is of at most 40 small letters, digits, '.' and '-'.")
+            raise BadFile(f"{path} is not a valid name of a part; a name has at most 40 small letters, digits, '.' and '-'.")
         knob_kinds = self.shelf.kinds_of_same_knob(kind)
         twins = [self.files[knob_kind, name] for knob_kind in knob_kinds if knob_kind != kind and (knob_kind, name) in self.files]
         if shipped_path := self.shelf.files(kind).get(name, *twins[:1]):
-            raise BadFile(f"{path} has the name of a part in {shipped_path}; give the file another name.")
+            raise BadFile(f"{path} has the same name as a part in {shipped_path}; give the file another name.")
         content = parsed(path)
         uses = []
         for used_kind, used_name in content.items():
             if used_kind in self.shelf.kinds and isinstance(used_name, str):
                 if DIGEST_SEPARATOR in used_name:
                     raise BadFile(
-                        f"{path} names the {used_kind} {used_name!r}; "
-                        f"write the name alone, without what follows {DIGEST_SEPARATOR}."
+                        f"{path} names the {used_kind} {used_name!r}; write only the name, without {DIGEST_SEPARATOR} and the "
+                        "digest."
                     )
                 if (used_kind, used_name) in self.files:
                     uses.append(self._used_part(path, (used_kind, used_name)))
@@ -164,14 +168,14 @@ class _Reading:
         self.shelf.check(kind, path, content)
         text = canonical(content)
         if len(text.encode()) > MAX_TEXT_LENGTH:
-            raise BadFile(f"{path} is longer than {count(MAX_TEXT_LENGTH)} bytes; a part takes a few thousand.")
+            raise BadFile(f"{path} is longer than {count(MAX_TEXT_LENGTH)} bytes; the file of a part has a few thousand.")
         return OwnPart(kind, name, digest(text), text, str(path), tuple(uses))
 
     def _used_part(self, path: Path, key: Key) -> OwnPart:
         if key in self.open:
-            raise BadFile(f"{path} names the {key[0]} {key[1]!r}, which names it in turn; leave one of them out.")
+            raise BadFile(f"{path} names the {key[0]} {key[1]!r}, which names this part in turn; remove one of the two names.")
         if (part := self._part(key)) is None:
-            raise BadFile(f"{path} names the {key[0]} {key[1]!r}, whose own file cannot be used; correct {self.files[key]}.")
+            raise BadFile(f"{path} names the {key[0]} {key[1]!r}, whose own file has an error; correct {self.files[key]}.")
         return part
 
 
@@ -179,9 +183,9 @@ def parsed(path: Path) -> Table:
     """Return the content of a user's file; raises BadFile."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise BadFile(f"{path} is longer than {count(MAX_FILE_BYTES)} bytes; a part takes a few thousand.")
+            raise BadFile(f"{path} is longer than {count(MAX_FILE_BYTES)} bytes; the file of a part has a few thousand.")
         return loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; make it a text file that you may read.") from error
     except (ValueError, RecursionError) as error:
-        raise BadFile(f"{path} is not valid TOML: {str(error).rstrip('.')}; correct it there.") from error
+        raise BadFile(f"{path} is not valid TOML: {str(error).rstrip('.')}; correct that line.") from error

@@ -1,4 +1,6 @@
-"""The own parts that this process knows, by kind and NAME~DIGEST, from a folder, a link, a store or another process.
+"""The own parts that this process knows, by kind and NAME~DIGEST.
+
+They come from a folder, a link, a store or another process.
 
 A digest stands for one content for ever: a changed file is another part of the same name.
 """
@@ -62,7 +64,7 @@ def add_parts(parts: Iterable[OwnPart]) -> None:
 
 
 def find_part(kinds: Iterable[str], reference: str | None) -> OwnPart | None:
-    """Return the part NAME~DIGEST of one of some kinds, None if this process does not know the part."""
+    """Return the part NAME~DIGEST of one of some kinds, None if it is unknown."""
     if not reference or DIGEST_SEPARATOR not in reference:
         return None
     return next((part for kind in kinds if (part := _parts_by_key.get((kind, reference)))), None)

@@ -1,4 +1,7 @@
-"""The tables of a part's file: constants with their units, ranges and sources, prices by year, whether it can be bought."""
+"""The tables of a part's file: constants, prices by year, and availability.
+
+Constants have units, ranges and sources.
+"""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +29,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a part can be bought, since which year or month, and the source."""
+    """Availability of a part: whether it is on sale, since when, and the source."""
 
     state: str = "unknown"
     since: str = ""
@@ -94,7 +97,7 @@ def read_availability(path: Path | str, content: Table) -> Availability:
     table, required_keys = content[AVAILABILITY], ("state", "since", "source")
     check_keys(path, AVAILABILITY, table, required_keys)
     if missing_keys := [key for key in required_keys if key not in table]:
-        refuse(path, f"does not say {missing_keys[0]} of {AVAILABILITY}; it has {joined_words(required_keys)}.")
+        refuse(path, f"lacks {missing_keys[0]} in [{AVAILABILITY}]; this table has {joined_words(required_keys)}.")
     if table["state"] not in STATES:
         refuse(path, f"gives {AVAILABILITY}.state = {table['state']!r:.40}; {nearest_hint(str(table['state']), STATES)}")
     if not YEAR_OR_MONTH.fullmatch(str(table["since"])):
@@ -103,7 +106,7 @@ def read_availability(path: Path | str, content: Table) -> Availability:
 
 
 def check_form(path: Path | str, content: Table, forms: tuple[str, ...]) -> None:
-    """Raise BadFile if a part's file does not state one of the forms of its kind."""
+    """Raise BadFile if a part's file lacks a form of its kind."""
     if content.get(FORM) not in forms:
         complaint = f"says {FORM} = {content[FORM]!r:.40}" if FORM in content else f"does not say its {FORM}"
         refuse(path, f'{complaint}; write {FORM} = "{forms[0]}" or another of {joined_words(forms)}.')
@@ -138,7 +141,7 @@ def read_constant(path: Path | str, quantity: Quantity, table: Any) -> Constant:
         (*SOURCED_VALUE_KEYS, "unit", *extra_keys[:1] * (quantity.unit in MONEY)),
     )
     if table["unit"] != quantity.unit:
-        refuse(path, f"gives {quantity.key} in {table['unit']!r}, but it is taken in {quantity.unit!r}; convert it.")
+        refuse(path, f"gives {quantity.key} in {table['unit']!r}, but the unit must be {quantity.unit!r}; convert the value.")
     if (note := table.get("note", "")) != "":
         checked_line(path, f"{quantity.key}.note", note)
     numbers, origin = _numbers(path, quantity, quantity.key, table), confidence_and_source(path, quantity.key, table)
@@ -165,7 +168,7 @@ def _dated(path: Path | str, quantity: Quantity, price: Constant, table: Table) 
         if not isinstance(years.get(year), int) or not FIRST_YEAR <= years[year] <= LAST_YEAR:
             refuse(path, f"says {quantity.key} of the year {year!r:.40}; write a whole number from {FIRST_YEAR} to {LAST_YEAR}.")
     if str(table["year"]) in year_tables:
-        refuse(path, f"gives {quantity.key} of {table['year']} twice; keep one.")
+        refuse(path, f"gives {quantity.key} of {table['year']} twice; remove one of the two.")
     prices = {years[year]: _source_value(path, quantity, year, table, "years") for year in year_tables}
     return replace(price, year=table["year"]).with_years(prices)
 
@@ -211,7 +214,7 @@ def confidence_and_source(path: Path | str, key: str, table: Table) -> tuple[Con
 def check_keys(
     path: Path | str, table_name: str, table: Any, allowed_keys: Sequence[str], required_keys: Sequence[str] = ()
 ) -> None:
-    """Raise BadFile if `table` is no table, has an unknown key, or lacks a required one."""
+    """Raise BadFile if `table` is not a table with all required and known keys."""
     if not isinstance(table, dict):
         refuse(
             path,
@@ -229,7 +232,7 @@ def check_keys(
             )
     for key in required_keys:
         if key not in table:
-            refuse(path, f"does not say {key} of {table_name}; a constant has {joined_words(required_keys)}.")
+            refuse(path, f"lacks {key} of {table_name}; a constant has {joined_words(required_keys)}.")
 
 
 def checked_line(path: Path | str, key: str, text: Any) -> str:

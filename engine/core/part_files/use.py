@@ -1,4 +1,7 @@
-"""The use of a user's folder of parts, and of the parts that texts carry, with all checks of the catalogue."""
+"""Use of a user's folder of parts, and of parts that texts carry.
+
+All checks of the catalogue apply.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -27,7 +30,7 @@ def use_folder(path: Path | None) -> None:
 
 
 def follow_folder(path: Path | None) -> None:
-    """Use the parts of a folder as another process does, without the files that cannot be used."""
+    """Use the valid parts of a folder as another process does."""
     catalog.FOLDERS = (catalog.FOLDERS[0], *((path,) if path else ()))
     catalog.look_again()
 
@@ -44,8 +47,8 @@ def changed_part_notes(parts: Iterable[OwnPart]) -> Iterator[str]:
         folder_part = catalog.own_folder().parts.get((part.kind, part.name))
         if folder_part and folder_part.place == part.place and folder_part.digest != part.digest:
             yield (
-                f"This scenario has the {part.kind} {part.name} as it was when it was chosen; {part.place} has changed since. "
-                f"Choose {part.name} again to take the file as it is now."
+                f"This scenario uses the {part.kind} {part.name} with its values at the time of the choice; {part.place} "
+                f"has changed since. Choose {part.name} again to use the file as it is now."
             )
 
 
@@ -74,7 +77,7 @@ def accept_parts(texts: Iterable[str], limit: int = MAX_CARRIED_PARTS) -> tuple[
     parts: list[OwnPart] = []
     for text in texts:
         if len(parts) == limit:
-            raise BadInput(f"More than {limit} parts are carried (part=); leave some out.")
+            raise BadInput(f"More than {limit} parts are in the link (part=); remove some.")
         part, content = carried.read_part(text, catalog.kinds())
         try:
             catalog.check_part(part.kind, part.place, content)

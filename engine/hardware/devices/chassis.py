@@ -1,6 +1,6 @@
-"""The chassis of a node: its constant power, and its free places for parts.
+"""Chassis of a node: its constant power, and its places for parts.
 
-Board, GPU switches, cards and boot drives draw the same power for any training.
+Board, GPU switches, network cards and boot drives draw the same power during any training.
 """
 
 from dataclasses import dataclass
@@ -70,13 +70,11 @@ def chassis(machine: MachineKnobs) -> Chassis:
     """
     part = assumed_part(machine, "chassis", CHASSIS[machine.chassis or DEFAULT_CHASSIS])
     if machine.cooling == "air" and part.fans.value >= 1:
-        raise BadKnob(f"chassis.fan-share={part.fans.value:g} of the node leaves it no power; write less than 1.")
+        raise BadKnob(f"chassis.fan-share={part.fans.value:g} of the node leaves no power for its devices; write less than 1.")
     if not part.rating.value:
-        raise BadKnob("chassis.supply-rating=0 W feeds nothing; write more than 0.")
+        raise BadKnob("chassis.supply-rating=0 W cannot power a node; write more than 0.")
     if excessive := next((constant for constant in _efficiencies(part) if constant.value > 1), None):
-        raise BadKnob(
-            f"{name_of('chassis', excessive)}={excessive.value:g} of input is more than supplies take in; write 1 or less."
-        )
+        raise BadKnob(f"{name_of('chassis', excessive)}={excessive.value:g} is more than all input power; write at most 1.")
     return part
 
 

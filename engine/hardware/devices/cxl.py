@@ -1,4 +1,7 @@
-"""The CXL link between accelerator and memory: hardware moves lines, without software."""
+"""CXL link between GPU and memory, over which hardware moves lines without software.
+
+Its generation, lanes, switches and retimers give bandwidth and latency.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -53,7 +56,7 @@ def _link(generation: int) -> Link:
     name = f"generation-{generation}"
     if name not in LINKS:
         raise BadKnob(
-            f"pmem.link-generation={generation} is of no CXL link; {joined_words(generations())} are known, write one of them."
+            f"pmem.link-generation={generation} is not the generation of a CXL link; write one of {joined_words(generations())}."
         )
     return LINKS[name]
 

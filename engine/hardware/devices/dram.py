@@ -1,4 +1,4 @@
-"""DRAM of a host: equal DIMMs in all its channels."""
+"""Host DRAM: equal DIMMs in all memory channels of a host."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""DRAM of an expander: a card on sale, or the volatile ideal.
+"""Expander DRAM: a CXL memory card on sale, or an ideal volatile expander.
 
-PMEM behind CXL is compared with that ideal.
+Persistent memory behind CXL is compared with the ideal, in system dram.
 """
 
 from dataclasses import dataclass, replace

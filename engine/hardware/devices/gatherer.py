@@ -1,6 +1,6 @@
-"""A card that gathers rows from memories over PCIe and writes them back.
+"""Gather card: reads rows from several memories over PCIe, and writes them back.
 
-Each row is one read. Hotline's card is not public.
+It models Hotline's accelerator, which is not public. Each row is one read.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The GPU: layer times from a GEMM model with sourced constants, or replayed times.
+"""GPU: layer times from a GEMM model with sourced constants, or replayed times.
 
 The replayed times are those of the TrainingCXL paper, fitted.
 """
@@ -301,8 +301,8 @@ def no_unit(machine: MachineKnobs) -> str:
     if precision in possible:
         return ""
     return (
-        f"machine.matrix_precision={precision} is not possible: machine.gpu={machine.gpu} computes in {' or '.join(possible)}; "
-        "choose that, or another GPU."
+        f"machine.matrix_precision={precision} is not possible: machine.gpu={machine.gpu} computes in "
+        f"{' or '.join(possible)}; choose one of these, or another GPU."
     )
 
 

@@ -1,4 +1,4 @@
-"""The host: its CPU's embedding path and layers, and the power of its CPUs."""
+"""Host: CPUs with their time for embeddings and layers, and their power."""
 
 from collections.abc import Mapping
 from dataclasses import replace

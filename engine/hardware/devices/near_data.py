@@ -1,4 +1,7 @@
-"""Near-data logic: adders and multipliers at each memory controller, lanes × width × clock wide."""
+"""Near-data logic: vector adders at each memory controller, which pool and update rows.
+
+Its rate is lanes × width × clock.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The network of several GPUs: a fabric inside a node, a network between nodes.
+"""Network of several GPUs: a fabric inside each node, links between nodes.
 
 Collectives use both.
 """

@@ -1,4 +1,7 @@
-"""PCIe copies by software: synchronise, call, dispatch, then bytes at the pinned-copy rate."""
+"""PCIe link: copies between host and GPU that software starts.
+
+A copy takes the time to synchronise, call and dispatch, then its bytes at the rate of pinned copies.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +63,7 @@ JOULES: Mapping[type, Cost] = {Copy: link_joules, Direct: link_joules}
 
 
 def measured_rate(host: str) -> float | None:
-    """Return the GB/s of pinned copies that the copy path of a host has been measured with, None where none is said."""
+    """Return the measured GB/s of pinned copies on a host, or None."""
     said = PATHS.extra_constants(host).get(PINNED.name)
     return said.value if said else None
 

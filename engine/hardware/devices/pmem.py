@@ -1,4 +1,4 @@
-"""Persistent memory: modules that each add capacity and bandwidth, with the media's line size."""
+"""Persistent memory: modules that add capacity and bandwidth, read by lines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

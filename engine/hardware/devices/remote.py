@@ -1,4 +1,4 @@
-"""Embedding servers: hosts without GPUs that keep the tables and send rows over the network."""
+"""Embedding servers: hosts without GPUs that keep tables and send rows to trainers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""SSDs: rows are read and written as 4 KiB blocks, with software time per access."""
+"""SSDs: drives that read and write rows as blocks of 4 KiB.
+
+Each access also has the time of its software path.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The wall: power of supplies, fans and the room, beside the devices.
+"""Fans, supplies and cooling: power between the devices and the electricity meter.
 
 It counts only at the energy levels "node" and "room".
 """
@@ -47,8 +47,10 @@ def build(machine: MachineKnobs) -> Device:
     joules = room_joule_factor(machine) if room else node_joule_factor(machine)
     return Device(
         name="wall",
-        title=f"Fans, supplies{' and cooling' if room else ''}: {figure(joules, 'J')} for each joule of a device, "
-        "counted with it",
+        title=(
+            f"Fans, supplies{' and cooling' if room else ''}: {figure(joules, 'J')} for each joule of a device, included in its "
+            "energy"
+        ),
         seconds={},
         drawn_per_joule=joules,
         constants=fields_of(assumed_part(machine, "wall", ROOMS[ROOM_NAME])) if room else (),

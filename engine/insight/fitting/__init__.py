@@ -1,1 +1,1 @@
-"""Fits: from a file of lookups to the generator's knobs, and how well the generated lookups follow."""
+"""Fits of a file of lookups to the generator's knobs, with their goodness."""

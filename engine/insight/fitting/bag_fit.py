@@ -1,4 +1,7 @@
-"""Fits the law of bag lengths to a table: their mean and spread, and how well that says how many bags are empty."""
+"""Fits the law of bag lengths to a table: mean and spread.
+
+It also says how well these give the share of empty bags.
+"""
 
 from typing import NamedTuple
 
@@ -9,7 +12,10 @@ from ...workload.bags import chances, length_spread
 
 
 class BagFit(NamedTuple):
-    """Bags of a table: lookups a sample, a whole number, the spread of lengths, the share of empty bags, the exact mean."""
+    """Bags of a table: lookups, spread of lengths, share of empty bags, exact mean.
+
+    The lookups per sample are a whole number.
+    """
 
     pooling: int = 1
     length_cv: float = 0.0
@@ -23,7 +29,10 @@ class BagFit(NamedTuple):
 
 
 def bag_fit(lengths: Ints | int) -> BagFit:
-    """Fit to the lengths of a table's bags, or to the one that all have; the mean is rounded, and 1 at least."""
+    """Fit bag lengths of a table, given all lengths or the only one.
+
+    The mean is rounded, and at least 1.
+    """
     if isinstance(lengths, int):
         return BagFit(lengths, mean=float(lengths))
     mean = float(lengths.mean())

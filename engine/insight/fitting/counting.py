@@ -1,4 +1,4 @@
-"""Blocks of a file's lookups: counted table by table, one in four held back from the fit."""
+"""Blocks of a file's lookups, counted by table, one in four held back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Lookups(Protocol):
 
     @property
     def hashed(self) -> bool:
-        """Whether ids are hashes, which do not tell the number of rows."""
+        """Whether ids are hashes, so that the number of rows is unknown."""
 
     @property
     def tables(self) -> int:
@@ -44,12 +44,15 @@ class Lookups(Protocol):
         """Return a table's lookups of samples `low` to `high`, in their order."""
 
     def bag_lengths(self, table: int) -> Ints | int:
-        """Return the number of a table's lookups in each sample, or the one number that all samples have."""
+        """Return a table's lookups in each sample, or one number for all samples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookupCounts:
-    """A table's lookups: row numbers, block by block in the file's order; `rows` are numbered by their ids."""
+    """A table's lookups: row numbers, block by block in the file's order.
+
+    `rows` are numbered by their ids.
+    """
 
     rows: int
     blocks: tuple[Ints, ...]
@@ -91,7 +94,10 @@ class HeldBackShares:
         return *self.top, self.unseen, self.distinct
 
     def largest_gap(self, counterpart: "HeldBackShares") -> float:
-        """Return the largest difference between the shares of two, beyond twice its standard error by chance."""
+        """Return the largest difference of two tables' shares beyond chance.
+
+        Chance is twice its standard error.
+        """
         chance = 2 * (0.25 / max(self.lookups, 1) + 0.25 / max(counterpart.lookups, 1)) ** 0.5
         return float(
             max(
@@ -102,7 +108,10 @@ class HeldBackShares:
 
 
 def blocks(samples: int, max_samples: int) -> list[tuple[int, int]]:
-    """Return the begin and end of blocks of samples: all samples, or `max_samples` spread over the file."""
+    """Return the begin and end of blocks of samples.
+
+    They are all samples, or `max_samples` spread over the file.
+    """
     size = max(min(samples, max_samples) // BLOCKS, 1)
     starts = np.linspace(0, samples - size, min(BLOCKS, samples)).astype(np.int64)
     ends = np.append(starts[1:], samples) if samples <= max_samples else starts + size
@@ -110,7 +119,10 @@ def blocks(samples: int, max_samples: int) -> list[tuple[int, int]]:
 
 
 def count_table(file: Lookups, table: int, parts: list[tuple[int, int]], ids_are_rows: bool) -> LookupCounts:
-    """Count a table's lookups in blocks; where `ids_are_rows`, the largest id tells the number of rows."""
+    """Count a table's lookups in blocks.
+
+    Where `ids_are_rows`, the largest id tells the number of rows.
+    """
     block_lookups = [file.lookups(table, low, high) for low, high in parts]
     different, rows = np.unique(np.concatenate(block_lookups), return_inverse=True)
     if not len(different):
@@ -120,7 +132,7 @@ def count_table(file: Lookups, table: int, parts: list[tuple[int, int]], ids_are
 
 
 def generated_counts(ids: Callable[[int], Ints], sizes: list[int]) -> LookupCounts:
-    """Return as many lookups of a generator as a file has, in blocks of the same sizes."""
+    """Return a generator's lookups in the same number and blocks as a file's."""
     batches: list[Ints] = []
     lookups = sum(sizes)
     while sum(map(len, batches)) < lookups:
@@ -134,7 +146,10 @@ def _split(rows: int, row_numbers: Ints, sizes: list[int]) -> LookupCounts:
 
 
 def held_back_shares(counts: LookupCounts, rows: int) -> HeldBackShares:
-    """Return the shares of held-back lookups by the rows that fitted lookups use most, in a table of `rows`."""
+    """Return the shares of held-back lookups by the most used fitted rows.
+
+    The table has `rows` rows.
+    """
     held_back = np.concatenate(counts.held_back)
     fitted_uses = np.bincount(counts.fitted_lookups, minlength=int(held_back.max(initial=0)) + 1)
     held_back_uses = np.bincount(held_back, minlength=len(fitted_uses))
@@ -148,7 +163,10 @@ def held_back_shares(counts: LookupCounts, rows: int) -> HeldBackShares:
 
 
 def rarity(rows: Ints, max_lookups: int) -> Floats:
-    """Return the rarity of the rows of the first lookups: the rank of their counts, from 0 to 1."""
+    """Return the rarity of the first lookups' rows, from 0 to 1.
+
+    It is the rank of their counts.
+    """
     values = np.bincount(rows)[rows[:max_lookups]]
     order = np.sort(values)
     low, high = np.searchsorted(order, values, "left"), np.searchsorted(order, values, "right")

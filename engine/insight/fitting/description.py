@@ -1,4 +1,7 @@
-"""The description of a data file without a mapping: records, columns with a guess of each, and a mapping to save."""
+"""The description of a data file without a mapping: records, columns, a guess.
+
+The guess of each column makes a mapping to save.
+"""
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,7 +83,10 @@ class FileDescription:
 
 
 class ColumnCounts:
-    """The distinct values and missing cells of a column, counted block by block; a list's ids are counted one by one."""
+    """The distinct values and missing cells of a column, counted block by block.
+
+    A list's ids are counted one by one.
+    """
 
     def __init__(self, separator: str, usable: bool = True) -> None:
         """Start with nothing counted; `separator` stands between the ids of a cell of text, if it has several.
@@ -93,7 +99,10 @@ class ColumnCounts:
         self._lists = ListTexts(separator) if separator else None
 
     def add(self, column: Any) -> None:
-        """Count a block of the column's cells; cells of a type that cannot be an id are not counted."""
+        """Count a block of the column's cells.
+
+        Cells of a type that cannot be an id are not counted.
+        """
         if not self._usable:
             self.missing += column.null_count
             return
@@ -118,8 +127,9 @@ class ColumnCounts:
 
 
 def describe(path: Path, watch: Watch = unwatched) -> FileDescription:
-    """Return the description of a whole file; raises BadFile for a file that is no table, trace or known format.
+    """Return the description of a whole file.
 
+    Raises BadFile for a file that is neither a table nor a trace of a known format.
     `watch` is told the share that is read, from 0 to 1, and may stop the reading by an exception.
     """
     if is_of_arrays(path):
@@ -128,7 +138,10 @@ def describe(path: Path, watch: Watch = unwatched) -> FileDescription:
 
 
 def describe_first_block(path: Path) -> FileDescription:
-    """Return the description of a table by its first block: nothing is counted, `records` is 0; raises BadFile."""
+    """Return the description of a table by its first block.
+
+    Nothing is counted, so `records` is 0. Raises BadFile.
+    """
     return _with_marks(
         path, lambda dialect: _described(path, dialect, islice(read_blocks(path, dialect, unwatched), 1), is_counted=False)
     )
@@ -149,7 +162,7 @@ def _described(path: Path, dialect: Dialect, blocks: Iterator[Rows], is_counted:
     """Describe a table by its blocks."""
     first_block = next(blocks, None)
     if first_block is None:
-        raise BadFile(f"{short_path(path.name)} has no records; give a file that has some.")
+        raise BadFile(f"{short_path(path.name)} has no records; give a file with records.")
     cells = {name: texts_of(column) for name, column in first_block.columns.items()}
     notes: tuple[str, ...] = ()
     of_arrays = dialect.format == ARRAYS
@@ -196,7 +209,10 @@ def mapping_of(columns: Sequence[ColumnDescription], dialect: Dialect) -> str:
 
 
 def try_mapping(path: str, text: str) -> None:
-    """Read a table's first block by a mapping that is not saved yet; raises BadFile where a run would refuse the block."""
+    """Read a table's first block by a mapping that is not saved yet.
+
+    Raises BadFile where a run would refuse the block.
+    """
     try:
         mapping_content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

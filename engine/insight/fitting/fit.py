@@ -1,4 +1,7 @@
-"""Fits the generator to a file: a law for each table, locality, click rate; held-back blocks say how well it follows."""
+"""Fits the generator to a file: laws of tables, locality, click rate.
+
+Held-back blocks say how well the generator follows.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -92,7 +95,10 @@ class GeneratorFit:
 
     @property
     def changes(self) -> Mapping[str, Any]:
-        """The knobs that make a scenario's model and data like the file's; `model.bottom_mlp` is its first width alone."""
+        """The knobs that make a scenario's model and data like the file's.
+
+        `model.bottom_mlp` is its first width alone.
+        """
         laws, spreads = (
             [table_fit.law.knobs() for table_fit in self.tables],
             tuple(table_fit.bags.length_cv for table_fit in self.tables),
@@ -111,7 +117,10 @@ class GeneratorFit:
         return knob_values if self.click_rate is None else knob_values | {"data.click_rate": self.click_rate}
 
     def scenario(self, base: Scenario) -> Scenario:
-        """Return a scenario with the model's tables and the data of the file; raises BadKnob where they do not suit it."""
+        """Return a scenario with the model's tables and the data of the file.
+
+        Raises BadKnob where both do not suit the scenario.
+        """
         widths = base.model.bottom_mlp
         bottom = {} if self.dense is None else {"model.bottom_mlp": (self.dense, *widths[1:])}
         return with_values(base, {**self.changes, **bottom})
@@ -130,7 +139,7 @@ def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = 
     """
     table_fits, sizes, rarities = _laws(file, max_samples, open_ended, not file.hashed, watch)
     if not sizes:
-        raise BadFile(f"{file.name} has no lookups to fit, or too few to hold some back; give a file that has some.")
+        raise BadFile(f"{file.name} has no lookups to fit, or too few for held-back blocks; give a file with more lookups.")
     locality, hits = _locality(file, [table_fits[table] for table in sizes], watch)
     for position, table in enumerate(sizes):
         watch(0.85 + 0.15 * position / len(sizes), f"held-back blocks of table {table + 1}")

@@ -1,5 +1,6 @@
-"""The law of one table, fitted to the number of rows that are used at least so often and to their share of lookups.
+"""The law of one table, fitted to its rows' numbers of uses.
 
+It fits the number of rows used at least so often, and their share of lookups.
 A row of share p is used Poisson(N p) times in N lookups; so both curves are sums over the law's cells, and no ranking of
 rows by their own noisy counts is needed. Exponent, shift, the share of ids that hardly return and, where ids are open-ended,
 the rows that exist follow by least squares; one row may stand out.
@@ -82,8 +83,9 @@ def usage_curves(counts: Ints) -> UsageCurves:
 
 
 def fit_law(counts: Ints, rows: int, open_ended: bool) -> Law:
-    """Fit a table's law to how often its rows were used (in no order; those never used do not matter).
+    """Fit a table's law to the numbers of uses of its rows.
 
+    Their order is free, and rows that were never used do not matter.
     The table has `rows`, or at least so many where ids are open-ended, as those of a file that goes on.
     """
     counts = counts[counts > 0]

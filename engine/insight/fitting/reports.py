@@ -1,4 +1,7 @@
-"""Reports of a fit or an exact count: knobs as TOML, goodness as rows, and a sentence where the form does not fit."""
+"""Reports of a fit or an exact count: TOML knobs, rows, and sentences.
+
+A sentence says where the form does not fit.
+"""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +22,10 @@ FEW_SAMPLES, GROWTH_FACTOR, CORRELATED, MAX_NAMED = 20_000, 3.0, 0.2, 5
 
 
 def fit_rows(fitted: GeneratorFit) -> list[Row]:
-    """Return a row for each table: its law, and the shares of held-back lookups in the file and as generated."""
+    """Return a row for each table: its law, and its held-back shares.
+
+    The shares are those of the file and of the generated lookups.
+    """
     columns = ({"Column": name} for name in fitted.columns) if fitted.columns else ({} for _ in fitted.tables)
     return [_row(table_fit, column) for table_fit, column in zip(fitted.tables, columns, strict=True)]
 
@@ -52,7 +58,10 @@ def _row(table_fit: TableFit, column: Row) -> Row:
 
 
 def hit_rate_rows(fitted: GeneratorFit) -> list[Row]:
-    """Return the hit rates of an LRU cache for each table by its size: of the file, the fit, and the fit without locality."""
+    """Return an LRU cache's hit rates by size, of the file and the fit.
+
+    The fit also comes without locality.
+    """
     columns = zip(SHARES, *fitted.hits, strict=True)
     return [
         {
@@ -79,40 +88,44 @@ def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
             for table_fit in ill_fitting[:MAX_NAMED]
         )
         rest = f" and {len(ill_fitting) - MAX_NAMED} more" if len(ill_fitting) > MAX_NAMED else ""
-        instead = f"take the shares of `{PROGRAM} workload count`" if fitted.click_rate is None else "train on the file itself"
+        instead = (
+            (f"use the shares that `{PROGRAM} workload count` prints")
+            if fitted.click_rate is None
+            else "train on the file itself"
+        )
         yield (
-            f"The form does not fit {len(ill_fitting)} of {len(fitted.tables)} tables: on held-back blocks a share of lookups "
-            f"is off by more than {100 * FAR_SHARE:.0f} points, in {worst_tables}{rest}; {instead} where these matter."
+            f"The fitted form is wrong for {len(ill_fitting)} of {len(fitted.tables)} tables: on held-back blocks a share "
+            f"of lookups differs by more than {100 * FAR_SHARE:.0f} points, in {worst_tables}{rest}; {instead} if these "
+            "tables matter."
         )
     hit_gap = max(abs(file_rate - fit_rate) for file_rate, fit_rate in zip(*fitted.hits[:2], strict=True))
     if hit_gap > FAR_HIT_RATE and fitted.samples_counted >= FEW_SAMPLES:
         yield (
-            f"An LRU cache hits up to {figure(100 * hit_gap)} points more or less than on the file, at any locality; "
-            "reuse follows another law there."
+            f"With the fit, an LRU cache hits up to {figure(100 * hit_gap)} points more or less than with the file, at any "
+            "locality; reuse in the file follows another law."
         )
     emptier = [table_fit for table_fit in fitted.tables if abs(table_fit.bags.empty - table_fit.bags.generated_empty) > FAR_SHARE]
     if emptier:
         worst_bags = max(emptier, key=lambda table_fit: abs(table_fit.bags.empty - table_fit.bags.generated_empty)).bags
         yield (
-            f"Bag lengths of {len(emptier)} tables follow another law: of one, {percent(worst_bags.empty)} of the bags are "
-            f"empty, and {percent(worst_bags.generated_empty)} as generated."
+            f"Bag lengths of {len(emptier)} tables follow another law: in the worst table {percent(worst_bags.empty)} of "
+            f"the bags are empty, but {percent(worst_bags.generated_empty)} of the generated ones."
         )
     if fitted.samples_counted < FEW_SAMPLES:
         count_text = f"Only {count(fitted.samples_counted, 'sample')} were counted"
-        yield f"{count_text}: rare rows and the rows of large tables are a guess; give more."
+        yield f"{count_text}: rare rows and the rows of large tables are a guess; give more samples."
     growing = [table_fit for table_fit in fitted.tables if table_fit.law.rows > GROWTH_FACTOR * table_fit.rows_seen > 0]
     if growing:
         largest = max(growing, key=lambda table_fit: table_fit.law.rows)
         yield (
-            f"{len(growing)} tables go on growing: {fitted.title(largest.table)} has shown "
-            f"{count(largest.rows_seen, 'row')}, and as "
-            f"many as {count(largest.law.rows)} are expected; say --rows seen to keep to those that were seen."
+            f"{len(growing)} tables show new rows until the end: {fitted.title(largest.table)} has shown "
+            f"{count(largest.rows_seen, 'row')}, and {count(largest.law.rows)} are expected in all; add --rows seen to fit only "
+            "the rows that were seen."
         )
     if fitted.rarity_correlation is not None and abs(fitted.rarity_correlation) > CORRELATED:
         yield (
-            "Fields hang together in the file (their values' rarities correlate by "
-            f"{figure(fitted.rarity_correlation)}); generated "
-            "fields do not, so samples are more alike."
+            "Rare values come together in the file's samples (the rarities of fields correlate by "
+            f"{figure(fitted.rarity_correlation)}); generated fields are independent, so generated samples are more alike."
         )
     if fitted.click_rate is None:
         batch = (
@@ -133,7 +146,10 @@ def fit_report(fitted: GeneratorFit) -> str:
     clicks = "" if fitted.click_rate is None else f", {percent(fitted.click_rate)} of them clicks"
     lines = [
         f"{fitted.name}: {fitted.format}, {sample_text} samples counted{clicks}; order: {fitted.order}.",
-        f"Locality {exact(fitted.locality)}; one block in four was held back, and the pairs are its shares, file and fit [%].",
+        (
+            f"Locality {exact(fitted.locality)}; one block in four was held back. Each pair is the share in its held-back "
+            "blocks, file and fit [%]."
+        ),
         "",
         " table       rows  lookups  spread  exponent      shift  hottest     once"
         "     top .1 %       top 1 %      top 10 %   never seen  unique",
@@ -148,7 +164,7 @@ def fit_report(fitted: GeneratorFit) -> str:
         law = f"{s:9.3f} {q:10.4g} {hottest:8.3f} {once_share:8.3f}"
         name = fitted.columns[table_fit.table] if fitted.columns else ""
         lines.append(f"{table_fit.table + 1:6} {table_fit.law.rows:10,} {bags} {law}{shares}  {name}".rstrip())
-    lines += ["", "Hits of an LRU cache for each table, by the share of its rows that it holds [%]:"]
+    lines += ["", "Hits of an LRU cache for each table, by the share of its rows in the cache [%]:"]
     lines += [
         "  " + "   ".join(f"{name.partition(' [')[0]} {figure(number)}" for name, number in row.items())
         for row in hit_rate_rows(fitted)
@@ -157,7 +173,7 @@ def fit_report(fitted: GeneratorFit) -> str:
 
 
 def count_rows(tallies: list[UseSpectrum]) -> list[Row]:
-    """Return a row for each table: its lookups, its rows, and the shares of the hottest rows."""
+    """Return a row per table: lookups, rows, and the shares of hottest rows."""
     return [_counts(table + 1, tally) for table, tally in enumerate(tallies)]
 
 
@@ -193,7 +209,7 @@ def count_report(file: Lookups, tallies: list[UseSpectrum]) -> str:
 
 
 def scenario_toml(fitted: GeneratorFit, base: Scenario, preset_name: str) -> str:
-    """Return the fitted scenario as the text of a `--scenario` file: a preset, and the knobs that differ."""
+    """Return the fitted scenario as a `--scenario` file: a preset and changed knobs."""
     usual = values(preset(preset_name).scenario)
     differs = {path: knob_value for path, knob_value in values(fitted.scenario(base)).items() if knob_value != usual[path]}
     title = f"Fitted to {count(fitted.samples_counted, 'sample')} of {fitted.name}"

@@ -1,4 +1,4 @@
-"""The shape of a data file: the sizes that a model must have to train on the file."""
+"""The shape of a data file: the sizes that a model needs for it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class FileShape:
         return knob_changes(base, SampleShape(self.name, self.dense, self.pooling, self.length_cv, self.rows))
 
     def numbering(self, scenario: Scenario) -> str:
-        """Return how the file's ids become rows of a scenario's tables, and how many rows stay empty where that is known."""
+        """Return how the file's ids become rows, and the known number of empty rows."""
         sizes_by_table = per_table(scenario.model, "num_embeddings")
         if scenario.data.id_numbering == HASHED or not self.where_they_fit or len(sizes_by_table) != len(self.distinct):
             return ""
@@ -70,13 +70,19 @@ class FileShape:
 
 
 def training_samples_of(path: str, digest: str) -> int:
-    """Return the samples of one pass over the file of this digest; raises BadFile, also where it is another file now."""
+    """Return the samples of one pass over the file of this digest.
+
+    Raises BadFile, also if the file has changed.
+    """
     with digest_check(Path(path), digest):
         return read_file(Path(path), labels=False).training_samples
 
 
 def shape_of(path: str, digest: str, max_samples: int = MOST_SAMPLES, watch: Watch = unwatched) -> FileShape:
-    """Return the shape of the file of this digest; raises BadFile, also where it is another file now."""
+    """Return the shape of the file of this digest.
+
+    Raises BadFile, also if the file has changed.
+    """
     with digest_check(Path(path), digest):
         file = read_file(Path(path), watch, labels=False)
         parts = blocks(file.samples, max_samples)

@@ -1,5 +1,6 @@
-"""Exact counts of a file's lookups: rows by their number of uses, in bounded memory, with a temporary file for the rest.
+"""Exact counts of a file's lookups: rows by their number of uses.
 
+Memory is bounded; a temporary file holds the rest.
 Ids are multiplied by an odd number, which keeps them apart and spreads them, and kept as sorted runs of ids and counts. Runs
 beyond a table's room go to a temporary file of its own and are merged at the end, one range of ids after another.
 """
@@ -25,7 +26,7 @@ Run = tuple[Any, Any]  # ids, which rise, and how often each is used; in memory 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UseSpectrum:
-    """A table's popularity: the numbers of `rows` (K,) that are used so many `uses` (K,), rising."""
+    """A table's popularity: `rows` (K,) that are used `uses` (K,), rising."""
 
     uses: Ints
     rows: Ints
@@ -142,7 +143,10 @@ def _summed(values: Any, weights: Ints) -> Run:
 
 
 def tallies(file: Lookups, watch: Watch = unwatched) -> Iterator[UseSpectrum]:
-    """Yield each table's counts over the whole file; raises BadFile where temporary files have no room."""
+    """Yield each table's counts over the whole file.
+
+    Raises BadFile where temporary files have no room.
+    """
     room = max(ROOM // max(file.tables, 1), LEAST_ROOM)
     table_tallies = [Tally(room) for _ in range(file.tables)]
     try:

@@ -1,1 +1,4 @@
-"""Insights into memory: latency under load, the CXL link's latency, near-data compute, caches and working sets."""
+"""Insights into memory: latency, near-data compute, caches and working sets.
+
+Latency is that under load and that of the CXL link.
+"""

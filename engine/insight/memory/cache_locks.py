@@ -1,4 +1,7 @@
-"""Rows that a locked cache in HBM refuses, by its size: the knee where the rows of two batches fill its sets."""
+"""Rows that a locked cache in HBM refuses, by its size.
+
+The knee is where the rows of two batches fill its sets.
+"""
 
 from typing import NamedTuple
 
@@ -36,7 +39,10 @@ class LockPoint(NamedTuple):
 
 
 def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
-    """Return locked caches of several sizes, the smallest first; () for a system without a locked cache."""
+    """Return locked caches of several sizes, the smallest first.
+
+    Return () for a system without a locked cache.
+    """
     cache = system_in_force(s).cache
     if cache is None or cache_policy(s, cache) != "lru in sets":
         return ()
@@ -58,7 +64,10 @@ def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
 
 
 def knee(points: tuple[LockPoint, ...]) -> float | None:
-    """Return the GB from which on fewer than 1 % of a batch's rows are refused; None where already the smallest refuses fewer."""
+    """Return the GB from which fewer than 1 % of a batch's rows are refused.
+
+    Return None where even the smallest cache refuses fewer.
+    """
     refused = np.array([point.refused for point in points])
     refusing = np.flatnonzero(refused >= FEW_REFUSED)
     if not len(refusing) or refusing[-1] + 1 == len(points):
@@ -75,4 +84,6 @@ def finding(s: Scenario, points: tuple[LockPoint, ...]) -> str:
     refused, hits = (np.interp(size, shares, [getattr(point, name) for point in points]) for name in ("refused", "hit_rate"))
     cache = f"this cache refuses {percent(float(refused))} of a batch's rows and hits {percent(float(hits))} of lookups"
     bend = knee(points)
-    return cache[0].upper() + cache[1:] if bend is None else f"From {figure(bend, 'GB')} on the rows of two batches fit; {cache}"
+    return (
+        cache[0].upper() + cache[1:] if bend is None else (f"From {figure(bend, 'GB')} on, the rows of two batches fit; {cache}")
+    )

@@ -1,4 +1,7 @@
-"""Step time over the CXL link's latency: the latency at which each system loses, and the work that hides the link."""
+"""Step time over CXL link latency: the latency at which each system loses.
+
+It also names the work that hides the link.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +30,10 @@ LIMITS = LINES_IN_FLIGHT, "near-data.accesses-in-flight-a-lane"
 
 @dataclass(frozen=True)
 class LatencyCurve:
-    """Step seconds at each of LATENCIES, and the latency in ns from which on they are LOSS longer than at the first, if any."""
+    """Step seconds at each of LATENCIES, and the latency where they matter.
+
+    From that latency in ns on, steps are LOSS longer than at the first, if any.
+    """
 
     seconds: tuple[float, ...]
     losing_latency: float | None

@@ -1,4 +1,7 @@
-"""Near-data compute on against off: step time over memory controllers, each with logic of its own, and over media."""
+"""Near-data compute on against off: step time over controllers and media.
+
+Each memory controller has logic of its own.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,18 +40,22 @@ class NearDataPair:
 
     @property
     def added_share(self) -> float:
-        """The time that near-data compute adds, as a share of the step without; negative where near-data compute saves."""
+        """The time that near-data compute adds, as a share of the step without.
+
+        It is negative where near-data compute saves time.
+        """
         return self.step_with / self.step_without - 1
 
     @property
     def crosses_more(self) -> bool:
-        """Whether more crosses the link with it than without, as where nothing is pooled."""
+        """Whether more bytes cross the link with near-data compute, as without pooling."""
         return self.link_busy[0] > self.link_busy[1]
 
 
 def near_data(scenario: Scenario) -> tuple[NearDataPair, ...]:
-    """Return a pair for each medium by modules, and for system dram by channels; without machines that cannot run.
+    """Return a pair for each medium by modules, and for system dram by channels.
 
+    Machines that cannot run are left out.
     Media are those of the scenario's system, or of `cxl` if that has no PMEM behind a link.
     """
     system = load_variant("systems", scenario.system)

@@ -1,4 +1,4 @@
-"""Latency under load: the latency of each memory and link of a machine over its load, beside published points."""
+"""Latency under load of each memory and link, beside published points."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,10 @@ PUBLISHED_CURVES: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[fl
 
 @dataclass(frozen=True)
 class LoadedLatency:
-    """One part's latency in ns at each of LOADS, and published points (load, ns) with their source."""
+    """One part's latency in ns at each of LOADS, and published points (load, ns).
+
+    The points have their source.
+    """
 
     part: str
     latencies: tuple[float, ...]
@@ -38,7 +41,10 @@ class LoadedLatency:
 
 
 def loaded_latencies(scenario: Scenario) -> tuple[LoadedLatency, ...]:
-    """Return the curves of the machine's parts, then those through published points; raises CannotRun or BadKnob."""
+    """Return the curves of the machine's parts, then those through published points.
+
+    Raises CannotRun or BadKnob.
+    """
     m, curves = ready_machine(scenario), []
     for name in ("cxl", "pmem", "dram", "expander-dram"):
         if name in m.system.devices:

@@ -1,4 +1,7 @@
-"""The working set: step time over the bytes of the tables, by medium; a cache has its knee where the tables outgrow it."""
+"""The working set: step time over the bytes of the tables, by medium.
+
+A cache has its knee where the tables outgrow it.
+"""
 
 from dataclasses import dataclass
 
@@ -17,7 +20,10 @@ ROWS = "model.num_embeddings"
 
 @dataclass(frozen=True)
 class WorkingSet:
-    """Seconds of a batch with tables of `nbytes` on a medium; `cache` is the cache of one of its modules, in bytes."""
+    """Seconds of a batch with tables of `nbytes` on a medium.
+
+    `cache` is the cache of one of its modules, in bytes.
+    """
 
     memory: str
     nbytes: float
@@ -26,8 +32,9 @@ class WorkingSet:
 
 
 def working_set(scenario: Scenario) -> tuple[WorkingSet, ...]:
-    """Return the step time for several sizes of all tables, on as many modules of each medium as they need.
+    """Return the step time for several sizes of all tables, by medium.
 
+    Each medium has as many modules as the tables need.
     Media are those of the scenario's system, or of `cxl` if that has no PMEM; sizes that cannot be had are left out.
     """
     system = load_variant("systems", scenario.system)

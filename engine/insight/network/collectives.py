@@ -43,7 +43,10 @@ AssumedConstants = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class NetworkCurve:
-    """Simulated numbers over a kind of network, one for each number of GPUs, in the unit of the comparison."""
+    """Simulated numbers over a kind of network, one for each number of GPUs.
+
+    They are in the unit of the comparison.
+    """
 
     network: str
     gpus: tuple[int, ...]
@@ -78,7 +81,10 @@ class CollectivePoint:
 
 @dataclass(frozen=True)
 class CollectiveComparison:
-    """A collective, or a step, in `unit`: simulated curves by kind of network, and published points."""
+    """A collective or step: simulated curves by kind of network, and published points.
+
+    All are in `unit`.
+    """
 
     name: str
     unit: str
@@ -86,7 +92,7 @@ class CollectiveComparison:
     points: tuple[CollectivePoint, ...]
 
     def other_errors(self, point: CollectivePoint) -> dict[str, float]:
-        """Return the relative error of the other networks' curves at a point whose network is assumed, by network."""
+        """Return other networks' relative errors at a point of assumed network."""
         numbers = {curve.network: dict(zip(curve.gpus, curve.values, strict=True)).get(point.gpus) for curve in self.curves}
         other_numbers = {name: number for name, number in numbers.items() if number is not None and name != point.network}
         return {name: number / point.published - 1 for name, number in other_numbers.items()} if point.assumed else {}
@@ -98,14 +104,15 @@ def collectives(assume: AssumedConstants = ()) -> tuple[CollectiveComparison, ..
 
 
 def bus_bandwidth(machine: MachineKnobs, nbytes: float) -> float:
-    """Return the bus bandwidth in bytes/s of an all-reduce of so many bytes on each GPU."""
+    """Return an all-reduce's bus bandwidth in bytes/s, by bytes on each GPU."""
     count = machine.num_gpus
     return 2 * (count - 1) / count * nbytes / float(seconds(_links(machine), AllReduce(nbytes)))
 
 
 def card_share(machine: MachineKnobs, samples: int) -> float:
-    """Return the share of a card's bandwidth that TorchRec's exchange of pooled vectors reaches, all tables cut by rows.
+    """Return the share of a card's bandwidth that TorchRec's exchange reaches.
 
+    It exchanges pooled vectors, with all tables cut by rows.
     Each GPU has so many samples of a batch; without a second node the share is 0.
     """
     scenario, parts = preset(MODEL).scenario, Parts(machine.num_gpus, machine.gpus_per_node)

@@ -24,9 +24,9 @@ from .device_timing import DeviceTimer, cuda_timer
 ROUNDS, PASSES, QUICK_PASSES = 7, 3, 1
 HOST_CALLS = ("layer calls", "update calls", "loss calls")  # kinds of operators whose queueing alone is timed
 DEVICE_TIMED_KINDS = ("lookup", "gradient", "update SGD")  # kinds that are timed on the device too
-NOT_YET = "The GPU path of this command has not yet run on silicon: check its figures against another tool's."
-NO_ZERO_COPY = "Zero-copy reads of host memory are not measured: plain PyTorch has none."
-NO_GRAPH = "No graph could be captured: a kernel in a graph takes what the nearest part says."
+NOT_YET = "The GPU path of this command has not been tried on a real GPU yet: compare its figures with those of another tool."
+NO_ZERO_COPY = "Zero-copy reads of host memory are not measured, because plain PyTorch has none."
+NO_GRAPH = "No CUDA graph could be captured: the time of a kernel in a graph is that of the nearest part."
 NO_WATTS = "nvidia-smi gives no watts: those of the GPU are the nearest part's."
 SETTLING_SECONDS = 2.0  # seconds before the watts of an idle context are read
 
@@ -51,11 +51,9 @@ def gpu_number(torch: Any, number: int | None) -> int | None:
     if number < count:
         return number
     visible_gpus = (
-        f"PyTorch sees GPUs 0 to {count - 1}" if count > 1 else "PyTorch sees GPU 0 alone" if count else "PyTorch sees no GPU"
+        f"PyTorch sees GPUs 0 to {count - 1}" if count > 1 else "PyTorch sees only GPU 0" if count else "PyTorch sees no GPU"
     )
-    raise BadInput(
-        f"{visible_gpus}, and --gpu {number} asks for one; leave it out, or install a driver and a PyTorch for that GPU."
-    )
+    raise BadInput(f"{visible_gpus}, but --gpu is {number}; leave out --gpu, or install a driver and a PyTorch for that GPU.")
 
 
 def measure_gpu(
@@ -178,11 +176,11 @@ def _gpu_notes(timed: Sequence[TimedOperator], gpu: Mapping[str, MeasuredFigure]
     bandwidth = gpu["memory-bandwidth"].value * GB
     uniform, skewed = (max(_byte_rates(operators_of_kind(timed, kind)), default=0.0) for kind in ("lookup", "Zipf lookup"))
     yield (
-        f"Lookups reach {percent(uniform / bandwidth)} of the memory bandwidth by uniform ids and {percent(skewed / bandwidth)} "
-        f"by Zipf ids; the model takes {percent(gpu['GEMM-share-of-bandwidth'].value)}."
+        f"Lookups reach {percent(uniform / bandwidth)} of the memory bandwidth with uniform ids and "
+        f"{percent(skewed / bandwidth)} with Zipf ids; the model assumes {percent(gpu['GEMM-share-of-bandwidth'].value)}."
     )
     if (spread := median_spread(timed)) > 0.1:
-        yield f"The timings spread by {percent(spread)} in the median: measure again when nothing else uses the GPU."
+        yield f"The median spread of the timings is {percent(spread)}: measure again when nothing else uses the GPU."
 
 
 def _byte_rates(lookups: Sequence[TimedOperator]) -> list[float]:

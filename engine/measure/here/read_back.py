@@ -50,10 +50,10 @@ def read_trials(name: str, content: bytes) -> TrialRun:
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         raise BadFile(
-            f"{name} is not what {PROGRAM} validate --here --json FILE writes; upload that file.", kind="not a trial"
+            f"{name} is not a file that {PROGRAM} validate --here --json FILE writes; upload such a file.", kind="not a trial"
         ) from None
     if not trials:
-        raise BadFile(f"{name} has no model that was trained; let {PROGRAM} validate --here run longer.", kind="nothing trained")
+        raise BadFile(f"{name} has no trained model; run {PROGRAM} validate --here for longer.", kind="nothing trained")
     return TrialRun(machine if machine.isprintable() else "a machine", day, seed, trials)
 
 

@@ -54,7 +54,7 @@ class Trial:
 
     @property
     def error(self) -> float:
-        """How far the prediction is off, relative to what was measured."""
+        """The prediction's error, relative to the measured step."""
         return self.predicted_seconds / self.measured_seconds - 1 if self.measured_seconds else float("nan")
 
 
@@ -137,7 +137,7 @@ def train_trials(
 
 
 class TrialScore(NamedTuple):
-    """How good predictions are.
+    """The score of predictions: their errors against measured steps.
 
     median: median error, as a share.
     near_share: share of trials within NEAR.
@@ -191,9 +191,10 @@ def sentence(prediction_set: PredictionSet, trials: Sequence[Trial]) -> str:
     if trial_score is None:
         return f"Too few models were trained for a score.{left_out_note}"
     return (
-        f"Of {len(trials)} models the step is predicted within {percent(trial_score.median)} in the median, "
-        f"{percent(trial_score.near_share)} of them within {percent(NEAR_ERROR)}, rank correlation {figure(trial_score.rank)}; "
-        f"operations and bytes over peak rates alone are off by {percent(trial_score.peak_error)}.{left_out_note}"
+        f"For {len(trials)} models, the predicted step differs by {percent(trial_score.median)} in the median; "
+        f"{percent(trial_score.near_share)} of the models are predicted within {percent(NEAR_ERROR)}, with a rank correlation of "
+        f"{figure(trial_score.rank)}. Operations and bytes over peak rates alone differ by "
+        f"{percent(trial_score.peak_error)}.{left_out_note}"
     )
 
 

@@ -1,1 +1,4 @@
-"""Kernels of the schedule: `template` (its arrays), `events` (the event loop), `totals` (averages and totals of runs)."""
+"""Kernels of the schedule: arrays, event loop, averages and totals.
+
+They are in `template`, `events` and `totals`.
+"""

@@ -1,4 +1,4 @@
-"""The arrays of the schedule: a batch's tasks, the state of the event loop, and the critical path."""
+"""Arrays of the schedule: tasks, event-loop state, and critical path."""
 
 from typing import NamedTuple
 
@@ -169,8 +169,9 @@ def refusal(failed: int) -> str:
 
 @inner_kernel
 def add_critical_path(graph: Template, state: ScheduleState, last_task: int, begin_seconds: float, share: Floats) -> None:
-    """Add to `share` (K,) the seconds of each task on the critical path from `begin_seconds` to the end of `last_task`.
+    """Add each task's critical-path seconds to `share` (K,).
 
+    The path leads from `begin_seconds` to the end of `last_task`.
     `last_task` is a flat index (batch * K + position), and the sum is the whole span. Background work counts only from the end
     of the last foreground task that ran parallel to it in the batch that waited for it.
     """

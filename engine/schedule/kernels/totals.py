@@ -24,7 +24,10 @@ BLOCK = 128  # machines whose accounts fit the processor's cache at once
 
 
 class Sums(NamedTuple):
-    """Sums over batches: costs of each column, (C,), and bytes written of each demand, (D,), of a mean batch and in total."""
+    """Sums over batches: costs (C,) and bytes written (D,).
+
+    They are of a mean batch and in total.
+    """
 
     mean: Floats
     total: Floats
@@ -33,7 +36,10 @@ class Sums(NamedTuple):
 
 
 def sums_of(demand_costs: DemandCosts, kind: Ints, with_totals: bool, stretch: Stretch) -> Sums:
-    """Return mean costs over the batches after the first two and, if `with_totals`, total costs over all batches."""
+    """Return mean costs per batch and, if `with_totals`, total costs.
+
+    The mean leaves out the first two batches.
+    """
     averaged, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(demand_costs.costs)
     repeated = stretch.repeats * np.bincount(kind[stretch.first_batch + 1 : stretch.last_batch + 1], minlength=kinds)
     weight = (np.bincount(kind[len(kind) - averaged :], minlength=kinds) + repeated) / (averaged + repeated.sum())
@@ -136,7 +142,10 @@ class Totals(NamedTuple):
 
 
 def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False) -> Totals:
-    """Return empty totals of `points` runs of (N, K) tasks, with room for timelines if `lines`; 0 points switch totals off."""
+    """Return empty totals of `points` runs of (N, K) tasks.
+
+    They have room for timelines if `lines`; 0 points switch totals off.
+    """
     makespan, bytes_written, media = np.zeros((3, points))
     start, end = np.empty((2, points if lines else 0, *shape))
     return Totals(makespan, np.zeros((shape[0], points)), np.zeros((points, cells, 2)), bytes_written, media, start, end)
@@ -153,7 +162,10 @@ def enter_run(
     p: int,
     totals: Totals,
 ) -> None:
-    """Enter the times of an uncut run, and the costs of its rolling log, which may be unfinished at the end."""
+    """Enter the times of an uncut run, and its rolling log's costs.
+
+    The log may be unfinished at the end.
+    """
     reached, lines, width = 0.0, len(totals.start) > 0, len(graph.tasks)
     for n in range(len(kind)):
         for k in range(width):
@@ -212,7 +224,10 @@ def _enter_log(
 
 @inner_kernel
 def logged_share(graph: Template, state: ScheduleState, n: int, low: float, high: float, end_seconds: float) -> Any:
-    """Return the share of batch n's log written between `low` and `high` [s], at an even rate up to `end_seconds`."""
+    """Return the share of batch n's log written from `low` to `high` [s].
+
+    It is written at an even rate up to `end_seconds`.
+    """
     run = state.tasks[n * len(graph.tasks) + graph.roll]
     end = run.end if run.end <= end_seconds else end_seconds
     if not run.start < min(high, end) or end <= low:

@@ -1,4 +1,4 @@
-"""The parts of a settled machine, each with its number, and whether it can be bought.
+"""The parts of a settled machine: number and availability.
 
 They are the parts that its system powers or pays for.
 """
@@ -40,7 +40,10 @@ class Piece(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The part's size and name; a part that no knob chooses has its kind as name."""
+        """The part's size and name.
+
+        A part without a knob goes by its kind.
+        """
         part_name = self.kind if self.kind in (remote.KIND, gatherer.KIND) else short(self.name)
         return f"{self.size} {part_name}".lstrip()
 

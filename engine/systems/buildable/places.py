@@ -27,7 +27,10 @@ WORDS = {1: "one socket has", 2: "two sockets have", 4: "four sockets have"}
 
 
 class LaneUsers(NamedTuple):
-    """Equal parts that take lanes of a node: their number, name, and the lanes of each."""
+    """Equal parts that take lanes of a node.
+
+    They have a number, a name, and the lanes of each.
+    """
 
     number: int
     name: str
@@ -97,7 +100,7 @@ def _gpus(node: Node) -> Iterator[str]:
         return
     gpus, room, name = gpus_in_node(node.machine), round(node.chassis.gpus.value), short(node.machine.gpu)
     if gpus > MOST_PLACES:
-        yield f"{gpus} GPUs of a node need {gpus} places of one chassis; the largest has {MOST_PLACES}."
+        yield f"{gpus} GPUs of a node need {gpus} places in one chassis; the largest chassis has {MOST_PLACES}."
     elif gpus > room:
         yield f"{gpus} GPU{'s' * (gpus > 1)} of a node {_need(gpus, 'place')}; {node.chassis_name} has {room}."
     form = catalog.form("gpu", node.machine.gpu) if node.machine.gpu in ACCELERATORS else ""
@@ -162,7 +165,9 @@ def _products(node: Node) -> Iterator[str]:
     count = expanders(node.machine)
     memory_name = "DRAM" if node.settled.system.memory == "expander-dram" else short(node.machine.pmem)
     remedy = "a card of machine.expander is" if memory_name == "DRAM" else "a medium with a link of its own is"
-    yield f"{count} generic CXL expander{'s' * (count > 1)} of {memory_name} {'are' if count > 1 else 'is'} no product; {remedy}."
+    yield (
+        f"{count} generic CXL expander{'s' * (count > 1)} of {memory_name} {'are' if count > 1 else 'is'} not on sale; {remedy}."
+    )
 
 
 def _bays(node: Node) -> Iterator[str]:
@@ -202,7 +207,7 @@ def _supplies(node: Node) -> Iterator[str]:
     gpus = gpus_in_node(machine) * max_watts(machine) if "gpu" in devices else 0.0
     watts, rating = rest + gpus + assumed_value(machine, "host", HOSTS[machine.host].active), node.chassis.rating.value
     if watts > rating:
-        need = f"GPUs, CPUs and all else of a node need {figures.figure(watts, 'W')}"
+        need = f"GPUs, CPUs and all other parts of a node need {figures.figure(watts, 'W')}"
         yield f"{need}; the supplies of {node.chassis_name} give {figures.figure(rating, 'W')}."
 
 

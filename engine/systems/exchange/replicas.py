@@ -1,4 +1,4 @@
-"""Replicated rows: the most popular rows of all tables, which every GPU holds and trains alike.
+"""Replicated rows: the most popular rows, held and trained by every GPU.
 
 A pooled vector all of whose lookups meet such rows crosses to no other GPU; in return the GPUs sum the gradients of the
 replicated rows that a batch touches, and each updates them (hybrid embedding, as HugeCTR has it).
@@ -92,7 +92,7 @@ def is_planned(s: Scenario) -> bool:
 
 
 def vector_sent(s: Scenario, gradient: RowBytes) -> float:
-    """Return the bytes of a row's gradient as it is sent, the mean of unlike rows.
+    """Return the bytes of a row's sent gradient, the mean of unlike rows.
 
     `gradient`: its bytes in fp32.
     """

@@ -1,4 +1,9 @@
-"""CachedEmbedding: all rows in host memory, the most frequent ones cached in HBM, fetched before each batch."""
+"""CachedEmbedding: a software cache in HBM holds the most frequent rows of the tables.
+
+All rows lie in host memory. Before each batch, software finds its missing rows, sends evicted rows home, and fetches the
+missing ones; nothing overlaps with training. For tables that fit into host memory only. Source: Fang et al., arXiv 2208.05321,
+and hpcaitech/CachedEmbedding.
+"""
 
 from ...core.graph import Demand, Stage, Task
 from ...core.work import CacheSoftware, Copy, HostRows, Pool, Stream
@@ -64,7 +69,7 @@ def places(s: Scenario) -> dict[str, float]:
 
 SYSTEM = System(
     title="CachedEmbedding",
-    summary="Frequency-aware software cache in HBM over tables in host memory; not overlapped with training.",
+    summary="Tables in host memory; a software cache in HBM holds the most frequent rows and is filled before each batch.",
     devices=("host", "gpu", "pcie", "dram"),
     memory="dram",
     plan=plan,

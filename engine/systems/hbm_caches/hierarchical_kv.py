@@ -1,4 +1,9 @@
-"""HierarchicalKV: embedding tables as hash tables over HBM and host memory, as a cache of the host's rows or as one table."""
+"""HierarchicalKV: embedding tables are GPU hash tables over HBM and host memory.
+
+HBM is a cache of the host's rows, or, with policy.cache_policy=hash, one table with the host's memory in which the hash of a
+row decides where it lies. For tables whose ids are not numbered, or that grow. Source: NVIDIA-Merlin/HierarchicalKV,
+NVIDIA/recsys-examples.
+"""
 
 import numpy as np
 
@@ -92,7 +97,7 @@ def _slots(rows: float) -> float:
 
 SYSTEM = System(
     title="HierarchicalKV",
-    summary="Hash tables over HBM and host memory: HBM caches the host's rows, or each row lies where its hash puts it.",
+    summary="Tables as hash tables over HBM and host memory: HBM is a cache, or the hash of a row decides where it lies.",
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,

@@ -1,4 +1,8 @@
-"""TorchRec with UVM caching: a 32-way set-associative cache in HBM over tables in host memory, filled while GPUs train."""
+"""TorchRec, UVM caching: a 32-way set-associative cache in HBM over host memory.
+
+All rows lie in host memory, which GPU threads read and write directly (unified virtual memory). The rows of the next batch come
+into the cache while this batch trains. TorchRec's own way for tables larger than HBM. Source: pytorch/torchrec, pytorch/FBGEMM.
+"""
 
 from ...core.graph import Task
 from ...scenario.scenario import Scenario
@@ -51,7 +55,7 @@ def places(s: Scenario) -> dict[str, float]:
 
 SYSTEM = System(
     title="TorchRec, UVM caching",
-    summary="Rows in host memory behind a 32-way set-associative cache in HBM, prefetched while the batch before trains.",
+    summary="Tables in host memory behind a 32-way set-associative cache in HBM, prefetched while the previous batch trains.",
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,

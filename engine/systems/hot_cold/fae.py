@@ -1,4 +1,8 @@
-"""FAE: mini-batches of hot inputs alone train wholly on GPUs that replicate the hot rows, the others on CPU and GPU."""
+"""FAE: mini-batches of popular samples train wholly on GPUs, others on CPU and GPU.
+
+Every GPU has a copy of the hot rows; the host has all rows. Samples are sorted beforehand into hot mini-batches, which need hot
+rows only, and normal ones. It pays if most lookups go to few rows. Source: Adnan et al., arXiv 2103.00686.
+"""
 
 import numpy as np
 
@@ -60,7 +64,7 @@ def hot_batches(t: Traffic) -> Floats:
 
 SYSTEM = System(
     title="FAE",
-    summary="Inputs sorted into hot and normal mini-batches; hot rows replicated on the GPUs, the rest on the host.",
+    summary="Samples sorted into hot and normal mini-batches; hot rows are copied to every GPU, other rows stay on the host.",
     devices=("host", "dram", "gpu", "pcie", "network"),
     memory="dram",
     plan=plan,

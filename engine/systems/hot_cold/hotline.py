@@ -1,4 +1,8 @@
-"""Hotline: popular samples train on the GPUs' own hot rows while a card gathers what the others look up."""
+"""Hotline: popular samples train first, while a card gathers the rows of the others.
+
+Every GPU has a copy of the hot rows; the host has all rows. An accelerator card splits each batch and reads the cold rows from
+host memory meanwhile. Only its headline results are known: Adnan et al., arXiv 2204.05436.
+"""
 
 from ...core.graph import Demand, Task
 from ...core.row_sizes import mean_bytes
@@ -40,7 +44,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 SYSTEM = System(
     title="Hotline",
-    summary="Each batch split into popular samples, trained on hot rows in HBM, and others, whose rows a card gathers meanwhile.",
+    summary="Popular samples train on hot rows in HBM while a card gathers the rows of the batch's other samples.",
     devices=("host", "dram", "gpu", "pcie", "network", "gatherer"),
     memory="dram",
     plan=plan,

@@ -15,7 +15,7 @@ from .mixed import HOST, MIXED, TITLES, UVM_CACHE, chosen_kernels
 
 
 def system_in_force(s: Scenario) -> System:
-    """Return the system of a scenario, with its tables' own kernels if the system allows them."""
+    """Return a scenario's system, with kernels of its tables if it allows them."""
     system: System = load_variant("systems", s.system)
     if s.policy.kernel == "auto" or not system.kernel:
         return system
@@ -25,14 +25,17 @@ def system_in_force(s: Scenario) -> System:
 
 @lru_cache(maxsize=8)
 def mixed_system(name: str, with_cache: bool) -> System:
-    """Return the named system with kernels by table, with a cache if a kernel needs one."""
+    """Return the named system with kernels by table.
+
+    It has a cache if a kernel needs one.
+    """
     base_system: System = load_variant("systems", name)
     labels = {field: getattr(base_system, field) for field in ("title", "summary", "family", "baseline", "kernel", "cites")}
     return replace(MIXED, **labels, cache=MIXED.cache if with_cache else None)
 
 
 def title_of(s: Scenario) -> str:
-    """Return the title of a system, with its tables' kernels or its stashed parts in brackets."""
+    """Return a system's title, with its tables' kernels or stashed parts in brackets."""
     title, kernels = str(load_variant("systems", s.system).title), kernel_words(s)
     stash = f" (stashing {s.policy.stashing})" if s.policy.stashing != "off" else ""
     return f"{title} (kernels {kernels})" if kernels else f"{title}{stash}"
@@ -61,6 +64,6 @@ def refuse_kernels(s: Scenario, system: System) -> None:
         return
     able = " or ".join(name for name in variant_names("systems") if load_variant("systems", name).kernel)
     raise BadKnob(
-        f"policy.kernel is not possible: system={s.system} says itself where rows are looked up; "
-        f"set policy.kernel=auto, or choose {able}."
+        f"policy.kernel is not possible: system={s.system} has a fixed place for lookups; set policy.kernel=auto, or choose "
+        f"{able}."
     )

@@ -1,4 +1,4 @@
-"""Mixed kernels: rows of some tables are looked up in HBM, of others in host memory.
+"""Mixed kernels: some tables are looked up in HBM, others in host memory.
 
 The GPU looks up rows in HBM, and reads other rows across the link itself, directly or through a cache that is filled while the
 batch before trains. The host looks its own tables up meanwhile, sends pooled vectors, and receives their gradients.
@@ -165,7 +165,7 @@ CACHE = Cache("lru", capacity_rows, ("lfu",), in_sets=True, tables=lambda s: tab
 
 MIXED = System(
     title="Mixed kernels",
-    summary="Rows of each table are looked up where its kernel says.",
+    summary="Each table is looked up in the way that policy.kernel chooses for it.",
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,

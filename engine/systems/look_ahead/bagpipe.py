@@ -1,4 +1,9 @@
-"""Bagpipe: looking ahead over coming batches, trainers keep a remote row in HBM as long as it will be used again."""
+"""Bagpipe: trainers look ahead, and cache remote rows that coming batches use.
+
+The tables lie on embedding servers. A row stays in HBM as long as one of the next batches (policy.look_ahead_batches) uses it;
+fetching and most synchronisation overlap training. It pays if the network limits system remote-no-cache. Source: Agarwal et
+al., arXiv 2202.12429, and their published code.
+"""
 
 import numpy as np
 
@@ -69,7 +74,7 @@ def _ahead_bytes(s: Scenario) -> float:
 
 SYSTEM = System(
     title="Bagpipe",
-    summary="Remote tables behind a cache in HBM that knows coming batches; fetching, write-back and most syncing overlap.",
+    summary="Tables on embedding servers behind a cache in HBM that knows coming batches; most transfers overlap training.",
     devices=("host", "gpu", "pcie", "network", "remote"),
     memory="servers",
     plan=plan,

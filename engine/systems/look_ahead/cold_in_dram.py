@@ -1,4 +1,8 @@
-"""Cold rows in DRAM: the most popular rows in HBM, all others read from host memory when their batch needs them."""
+"""Cold rows in DRAM: popular rows in HBM, others read from host memory when needed.
+
+The baseline for system proactive: reads of cold rows and exchanges between GPUs do not overlap. Only headline results are
+known: IEEE CAL 23(2):203-206, 2024, as we read its abstract.
+"""
 
 from ...core.graph import Task
 from ...scenario.scenario import Scenario
@@ -23,7 +27,7 @@ def places(s: Scenario) -> dict[str, float]:
 
 SYSTEM = System(
     title="Cold rows in DRAM",
-    summary="Scale-out: popular rows in HBM, cold rows in DRAM, read when needed; exchanges between GPUs in the open.",
+    summary="Popular rows in HBM, other rows in host memory, read when needed; exchanges between GPUs do not overlap.",
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,

@@ -1,4 +1,8 @@
-"""Proactive embedding: the next batch's cold rows are read while GPUs wait for each other, and again if trained since."""
+"""Proactive: cold rows of the next batch are read while GPUs wait for exchanges.
+
+Popular rows lie in HBM, cold rows in host memory. A row that the present batch also trains is read again after its update. Only
+headline results are known: IEEE CAL 23(2):203-206, 2024 (abstract).
+"""
 
 from dataclasses import replace
 
@@ -33,7 +37,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 SYSTEM = replace(
     REACTIVE,
     title="Proactive",
-    summary="Cold rows in DRAM, but the next batch's are read during this one's exchanges between GPUs.",
+    summary="Popular rows in HBM, other rows in host memory; those of the next batch are read during exchanges between GPUs.",
     plan=plan,
     cites=("Proactive embedding on cold data, IEEE CAL 23(2):203-206, 2024 (abstract)",),
 )

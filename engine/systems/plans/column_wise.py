@@ -1,4 +1,7 @@
-"""Column-wise: each table's columns in ranges, dealt out in turn."""
+"""Column-wise: each table is cut into column ranges, dealt to the parts in turn.
+
+A part is a GPU, a node or a memory module. It balances a few wide tables; every part reads the row numbers of all samples.
+"""
 
 import numpy as np
 
@@ -15,4 +18,6 @@ def pieces(request: PlanRequest) -> Pieces:
     return Pieces(table, np.repeat(1 / ranges, ranges), np.arange(len(table)) % request.parts.number)
 
 
-SHARDING = Sharding("Column-wise", "Each table's columns in ranges of 32 or more, dealt out to the parts in turn.", pieces)
+SHARDING = Sharding(
+    "Column-wise", "Each table is cut into column ranges of at least 32, which go to the GPUs or nodes in turn.", pieces
+)

@@ -1,4 +1,8 @@
-"""Planner: the cheapest of several plans by their own expected cost, greedy ones among them, that every part has room for."""
+"""Planner: the plan with the lowest expected time among greedy and simple plans.
+
+It tries the other ways, and greedy plans that cut large tables by columns or rows, and drops plans that do not fit. The default
+choice for tables of unequal size or traffic, as TorchRec's planner is.
+"""
 
 import numpy as np
 
@@ -106,5 +110,5 @@ def greedy(request: PlanRequest, ranges: Ints, share_counts: Ints) -> Pieces:
 
 
 SHARDING = Sharding(
-    "Planner", "The cheapest plan by expected cost: greedy with tables cut as needed, or one of the others.", pieces
+    "Planner", "The plan with the lowest expected time, among greedy plans that cut large tables and all other ways.", pieces
 )

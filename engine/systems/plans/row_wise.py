@@ -1,4 +1,8 @@
-"""Row-wise: each table's rows over all parts, each of which pools its own and sends sums of all samples."""
+"""Row-wise: each table's rows are spread over all parts, which send partial sums.
+
+A part pools its own rows for all samples and sends a sum for each. It fits tables too large for one part, at the price of
+traffic.
+"""
 
 import numpy as np
 
@@ -11,5 +15,5 @@ def pieces(request: PlanRequest) -> Pieces:
 
 
 SHARDING = Sharding(
-    "Row-wise", "Each table's rows over all parts; every part sends partial sums for each sample and table.", pieces
+    "Row-wise", "Each table's rows are spread over all GPUs or nodes; each sends partial sums for every sample and table.", pieces
 )

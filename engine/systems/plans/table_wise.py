@@ -1,4 +1,7 @@
-"""Table-wise: whole tables, dealt out in turn."""
+"""Table-wise: whole tables are dealt to the parts in turn.
+
+The simplest plan, with the least traffic. It is balanced only if there are many tables of similar work.
+"""
 
 import numpy as np
 
@@ -11,4 +14,4 @@ def pieces(request: PlanRequest) -> Pieces:
     return Pieces(table, np.ones(len(table)), table % request.parts.number)
 
 
-SHARDING = Sharding("Table-wise", "Whole tables, dealt out to the parts in turn.", pieces)
+SHARDING = Sharding("Table-wise", "Whole tables go to the GPUs or nodes in turn.", pieces)

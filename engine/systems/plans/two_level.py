@@ -1,4 +1,7 @@
-"""Two-level: whole tables dealt out to groups, such as nodes, and within a group each table's rows over its parts."""
+"""Two-level: whole tables go to nodes, their rows over the GPUs of a node.
+
+So partial sums stay on the fast fabric inside a node. Groups of parts other than nodes are divided in the same way.
+"""
 
 import numpy as np
 
@@ -12,4 +15,6 @@ def pieces(request: PlanRequest) -> Pieces:
     return plan_over_runs(group_parts, np.arange(request.tables) % parts.groups)
 
 
-SHARDING = Sharding("Two-level", "Whole tables dealt out to nodes, and their rows over the parts of a node.", pieces)
+SHARDING = Sharding(
+    "Two-level", "Whole tables go to nodes in turn; within a node, each table's rows are spread over its GPUs.", pieces
+)

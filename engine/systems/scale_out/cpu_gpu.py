@@ -1,4 +1,8 @@
-"""CPU-GPU: tables and their lookups on the host, MLPs on the GPUs, one after the other; the usual hybrid."""
+"""CPU-GPU: the host keeps and looks up the tables, the GPUs train the MLPs.
+
+The usual hybrid, for tables that fit into host memory but not into HBM, and the baseline for hot and cold rows. Host and GPU
+work one after the other: nothing overlaps. Source: the hybrid mode of facebookresearch/dlrm.
+"""
 
 from ...core.graph import Task
 from ..steps import host
@@ -13,7 +17,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 SYSTEM = System(
     title="CPU-GPU",
-    summary="Tables and embedding work on the host CPU, MLPs data-parallel on the GPUs, nothing overlapped.",
+    summary="Tables and lookups on the host CPU, MLPs data-parallel on the GPUs; nothing overlaps.",
     devices=("host", "dram", "gpu", "pcie", "network"),
     memory="dram",
     plan=plan,

@@ -1,4 +1,7 @@
-"""CPU only: tables, lookups and MLPs all on the host; no GPU at all."""
+"""CPU only: one or several hosts keep the tables and train the MLPs.
+
+Training without any GPU, for comparison and for small models. Source: facebookresearch/dlrm on CPUs.
+"""
 
 from ...core.graph import Demand, Task
 from ...core.work import Stream
@@ -50,7 +53,7 @@ def recover(s: Scenario, recovery: RecoveryWork) -> tuple[Task, ...]:
 
 SYSTEM = System(
     title="CPU only",
-    summary="Tables, embedding work and MLPs on the host CPU, or on those of several nodes.",
+    summary="Tables, lookups and MLPs on the CPUs of one or several hosts, without GPUs.",
     devices=("host", "dram", "network"),
     memory="dram",
     plan=plan,

@@ -1,4 +1,8 @@
-"""DRAM and HBM of many nodes: a model's capacity decides how many; what heterogeneous memory is measured against."""
+"""DRAM and HBM: tables over both memories of as many nodes as needed.
+
+The scale-out baseline for tables too large for one node, with which MTrainS's heterogeneous memory is compared. Rows in DRAM
+are read when their batch needs them. Source: unified virtual memory of pytorch/torchrec.
+"""
 
 from ...core.graph import Task
 from ..placement import USABLE, hbm_dram_bytes, table_tiers
@@ -8,13 +12,13 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch, which reads its rows in DRAM when it needs them."""
+    """Return the tasks of a batch, which reads DRAM rows when needed."""
     return far_memory.step_in_the_open(settled, t, "Read rows from DRAM", t.far_rows)
 
 
 SYSTEM = System(
     title="DRAM and HBM",
-    summary="Tables over HBM and DRAM of as many nodes as they need; DRAM rows are read when their batch comes.",
+    summary="Tables over HBM and DRAM of as many nodes as they need; rows in DRAM are read when their batch needs them.",
     devices=("host", "gpu", "pcie", "network", "dram"),
     memory="dram",
     plan=plan,

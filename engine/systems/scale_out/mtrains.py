@@ -1,4 +1,8 @@
-"""MTrainS: tables too large for HBM and DRAM lie on drives of storage-class memory, behind caches in DRAM and in PMEM."""
+"""MTrainS: tables on drives behind caches in DRAM and PMEM; hottest rows in HBM.
+
+For tables larger than HBM and DRAM, it needs fewer nodes than system dram-hbm-nodes. Rows of the next batch are fetched from
+the drives while this batch trains. Only its headline results are known: arXiv 2305.01515 (abstract).
+"""
 
 import numpy as np
 
@@ -83,7 +87,7 @@ def places(s: Scenario) -> dict[str, float]:
 
 SYSTEM = System(
     title="MTrainS",
-    summary="Fewer nodes: HBM, DRAM, byte- and block-addressable SCM in one hierarchy; rows come one batch ahead.",
+    summary="Tables over HBM, DRAM, PMEM and drives of few nodes; rows are fetched one batch ahead.",
     devices=("host", "gpu", "pcie", "network", "dram", "pmem", "ssd"),
     memory="ssd",
     plan=plan,

@@ -1,4 +1,9 @@
-"""Remote tables without a cache: every trainer fetches the whole batch's rows, all sum their gradients, one writes back."""
+"""Remote, no cache: every trainer fetches a batch's rows from embedding servers.
+
+The baseline for Bagpipe: each trainer fetches all rows of the batch over the network, the trainers sum their gradients, and one
+of them writes the rows back. Nothing overlaps. Source: the baseline of Agarwal et al., arXiv 2202.12429, in their published
+code.
+"""
 
 from ...core.graph import Task
 from ..loop import training_loop
@@ -28,7 +33,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 SYSTEM = System(
     title="Remote, no cache",
-    summary="Tables on embedding servers; every trainer fetches all rows of every batch, one writes them back; nothing overlaps.",
+    summary="Tables on embedding servers; every trainer fetches all rows of each batch, and one writes them back.",
     devices=("host", "gpu", "pcie", "network", "remote"),
     memory="servers",
     plan=plan,

@@ -17,7 +17,10 @@ from . import gpu
 
 
 def end_of_batch(s: Scenario) -> Names:
-    """Return the last tasks of a batch: training is synchronous, no foreground task runs past them."""
+    """Return the last tasks of a batch, past which no foreground task runs.
+
+    Training is synchronous.
+    """
     return ("Embedding update", *gpu.mlp_done(s))
 
 

@@ -138,8 +138,9 @@ def step_over_all(
     looked_up_after: Names = (),
     updated_after: Names = (),
 ) -> tuple[Task, ...]:
-    """Return the tasks of a synchronous batch over all GPUs; the update is the last task.
+    """Return the tasks of a synchronous batch over all GPUs.
 
+    The update is the last task.
     Each GPU has its part of the tables. Lookup waits for `looked_up_after`, by default for the exchange of indices.
     """
     s, replicated = settled.scenario, settled.placement.replicas.rows > 0

@@ -45,8 +45,9 @@ def gather_gradients(s: Scenario, t: Traffic, predecessors: Names) -> tuple[tupl
 def send_back(
     t: Traffic, rows: Amount, predecessors: Names, background: bool = False, calls: float = 1.0, cards: float = 1.0
 ) -> tuple[Task, ...]:
-    """Return the tasks that write `rows` rows back to servers; the last is `Scatter remote rows`.
+    """Return the tasks that write `rows` rows back to servers.
 
+    The last task is `Scatter remote rows`.
     Trainers copy the rows from their GPUs. `calls` per batch: below one if rows of several batches go in bulk. `cards`: network
     cards whose load one trainer's card carries.
     """

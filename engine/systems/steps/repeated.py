@@ -101,7 +101,10 @@ def update_bytes(s: Scenario, t: Traffic) -> Amount:
 
 
 def accumulated_bytes(s: Scenario, t: Traffic) -> Amount:
-    """Return the bytes of gradients that near-data logic adds up before updates: by lookup, or none."""
+    """Return the gradient bytes that near-data logic adds up before updates.
+
+    They are those of all lookups, or none.
+    """
     return 0.0 if spread_by_gpu(s) else t.spread_bytes
 
 

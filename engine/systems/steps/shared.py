@@ -182,7 +182,7 @@ def host_embedding(
     skew: Amount = 1.0,
     updates: bool = False,
 ) -> Task:
-    """Return the lookup or the update of the host's embedding path, for a `share` of a batch.
+    """Return the lookup or update on the host, for a `share` of a batch.
 
     CPU or memory sets the pace; `skew` is over hosts.
     """
@@ -246,7 +246,7 @@ def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpo
 
 
 def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], update: tuple[Demand, ...]) -> tuple[Task, ...]:
-    """Return the tasks of a batch whose rows the host looks up and hands over unpooled.
+    """Return the tasks of a batch whose rows the host gathers unpooled.
 
     Three hand-offs a batch cost software time; a redo log is at its end.
     """

@@ -15,7 +15,10 @@ PIECE = 32 * MiB  # piece of a stash in transfer, held in HBM beside the tables
 
 
 def stashed_bytes(s: Scenario) -> float:
-    """Return the bytes of tables, over all GPUs, that leave HBM while the dense layers train."""
+    """Return the table bytes that leave HBM during the dense layers.
+
+    They are over all GPUs.
+    """
     return float(_of_rows(s) @ per_table(s.model, "num_embeddings")) if s.policy.stashing != "off" else 0.0
 
 
@@ -29,7 +32,7 @@ def _of_rows(s: Scenario) -> Floats:
 
 
 def alike_shares(s: Scenario) -> bool:
-    """Return whether all tables stash the same share of their rows, and so all GPUs do."""
+    """Return whether all tables, and so all GPUs, stash the same row share."""
     shares = _of_rows(s) / kind_bytes(s, "row") if s.policy.stashing != "off" else np.zeros(1)
     return bool(np.ptp(shares) < 1e-9)
 
@@ -46,7 +49,10 @@ def peak_bytes(s: Scenario, tables: float) -> float:
 
 
 def room_for_tables(s: Scenario, room: float) -> float:
-    """Return the bytes of tables that fit `room` bytes of a GPU beside a batch's memory."""
+    """Return the table bytes that fit `room` bytes of a GPU.
+
+    The batch's own memory is subtracted.
+    """
     share, remaining = stashed_bytes(s) / table_bytes(s), room - activation_bytes(s)
     if not share or remaining < 0:
         return remaining

@@ -48,7 +48,10 @@ def with_host_reads(task: Task, nbytes: Amount, skew: Amount) -> Task:
 
 
 def with_host_writes(task: Task, nbytes: Amount, skew: Amount) -> Task:
-    """Return an update with so many bytes in host memory, which cross the link both ways."""
+    """Return an update with so many bytes in host memory.
+
+    They cross the link both ways.
+    """
     ways = (Demand("pcie", Direct(nbytes, skew=skew), lane) for lane in (gpu.TO_GPU, gpu.FROM_GPU))
     return replace(task, demands=(*task.demands, *ways))
 

@@ -1,6 +1,7 @@
-"""CXL-D: tables in CXL-MEM, hardware moves the data, redo log at batch end by the checkpointing logic.
+"""CXL-D: tables in persistent memory behind CXL, with a redo log after each batch.
 
-With an undo log instead it is CXL-B: the log is all that the two differ in.
+Near-data logic pools and updates rows, and the CXL hardware moves the data without software. With an undo log instead it is
+CXL-B: the log is their only difference. It shows how much CXL saves over PCIe. Source: Kwon et al., IEEE Micro 43(2), 2023.
 """
 
 from ...core.graph import Task
@@ -18,7 +19,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 SYSTEM = System(
     title="CXL-D",
-    summary="Tables in CXL-MEM with near-data logic; hardware moves data; redo log after every batch.",
+    summary="Tables in persistent memory behind CXL with near-data logic; hardware moves data; redo log after every batch.",
     devices=("host", "gpu", "cxl", "near-data", "pmem"),
     memory="pmem",
     parts_kind="modules",

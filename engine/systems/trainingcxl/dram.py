@@ -1,4 +1,8 @@
-"""DRAM: CXL with DRAM instead of PMEM and no checkpoint; fast, and everything is lost with the power."""
+"""DRAM: system CXL with DRAM instead of persistent memory, and without checkpoint.
+
+The ideal with which the paper's persistent systems are compared: fast, but a power loss loses everything. Source: Kwon et al.,
+IEEE Micro 43(2), 2023.
+"""
 
 from ...core.graph import Task
 from ..steps.shared import BACKWARD_DONE, near_plan
@@ -13,7 +17,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 SYSTEM = System(
     title="DRAM",
-    summary="The ideal: all tables in DRAM behind CXL, no checkpoint; a power loss starts training again.",
+    summary="The ideal: all tables in DRAM behind CXL, without checkpoint; after a power loss training starts again.",
     devices=("host", "gpu", "cxl", "near-data", "expander-dram"),
     memory="expander-dram",
     parts_kind="modules",

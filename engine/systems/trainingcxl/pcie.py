@@ -1,4 +1,8 @@
-"""PCIe: tables on a PMEM card with near-data logic, data moved by software, redo log at batch end."""
+"""PCIe: tables on a card of persistent memory with near-data logic, moved by software.
+
+The host copies pooled vectors and gradients over PCIe and writes a redo log after each batch. It shows how much near-data logic
+saves without CXL. Source: Kwon et al., IEEE Micro 43(2), 2023.
+"""
 
 from ...core.graph import Task
 from ..steps import shared
@@ -32,7 +36,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 SYSTEM = System(
     title="PCIe",
-    summary="Tables on a PCIe card of PMEM with near-data logic; software moves data and drives the redo log.",
+    summary="Tables on a PCIe card of persistent memory with near-data logic; software moves data and writes the redo log.",
     devices=("host", "gpu", "pcie", "near-data", "pmem"),
     memory="pmem",
     parts_kind="modules",

@@ -1,4 +1,7 @@
-"""PMEM: tables in the host's persistent memory, embedding work on the host CPU, redo log at batch end."""
+"""PMEM: tables in the host's persistent memory, with lookups on the host CPU.
+
+A redo log is written after each batch. The baseline of the TrainingCXL paper. Source: Kwon et al., IEEE Micro 43(2), 2023.
+"""
 
 from ...core.graph import Demand, Task
 from ...core.work import RowReads, RowUpdates
@@ -19,7 +22,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 SYSTEM = System(
     title="PMEM",
-    summary="Tables in host persistent memory, embedding work on the host CPU, redo log after every batch.",
+    summary="Tables in the host's persistent memory, lookups and updates on the host CPU, redo log after every batch.",
     devices=("host", "gpu", "pcie", "pmem"),
     memory="pmem",
     plan=plan,

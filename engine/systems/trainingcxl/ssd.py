@@ -1,4 +1,8 @@
-"""SSD: tables on NVMe drives with host DRAM as a row cache, embedding work on the host, redo log at batch end."""
+"""SSD: tables on NVMe drives, with host DRAM as a row cache.
+
+The host CPU looks rows up, and a redo log is written after each batch. For tables larger than DRAM and without persistent
+memory. Source: Kwon et al., IEEE Micro 43(2), 2023.
+"""
 
 from ...core.graph import Demand, Task
 from ...core.work import RowReads, RowUpdates
@@ -8,7 +12,7 @@ from ..traffic import Traffic, cached_rows
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch: rows missing in the DRAM cache are read as blocks.
+    """Return the tasks of a batch, which reads rows missing in DRAM as blocks.
 
     Each read evicts a row that must be written back.
     """
@@ -19,7 +23,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 SYSTEM = System(
     title="SSD",
-    summary="Tables on NVMe SSD behind a DRAM cache, embedding work on the host CPU, redo log after every batch.",
+    summary="Tables on NVMe drives behind a cache in host DRAM, lookups on the host CPU, redo log after every batch.",
     devices=("host", "gpu", "pcie", "ssd", "dram"),
     memory="ssd",
     plan=plan,

@@ -69,7 +69,8 @@ def check_plan(plan: AccuracyPlan) -> None:
     if 0 not in plan.staleness or oldest == 0:
         ages_text = ", ".join(map(str, plan.staleness))
         raise BadInput(
-            f"A staleness of {ages_text} batches makes no pairs; give 0, the run without a fault, and at least one more."
+            f"A staleness of {ages_text} batches gives no pair to compare; give 0, the run without a fault, and at least one "
+            "more value."
         )
     if not oldest <= plan.crash_at < plan.batches - 1:
         fits = oldest <= plan.batches - 2
@@ -153,5 +154,5 @@ def score_weights(shape: Shape, weights: Weights, test: LocalBatch) -> Score:
     """Score a model on held-out samples; raises CannotRun where all have one label."""
     evaluation = evaluate(shape, weights, test)
     if evaluation.auc is None:
-        raise CannotRun(f"All of the {len(test.labels)} held-out samples have the same label, so there is no AUC; take more.")
+        raise CannotRun(f"All {len(test.labels)} held-out samples have the same label, so AUC is undefined; take more samples.")
     return Score(evaluation.auc, 100 * evaluation.accuracy, evaluation.loss)

@@ -101,8 +101,8 @@ def many_faults_sentence(study: Study) -> str:
         if name.startswith("early")
     ]
     return (
-        f"Recoveries that each find MLPs {figures.count(plan.age, 'batch', 'batches')} old, spread over "
-        f"{figures.count(plan.crash_at, 'batch', 'batches')}, change AUC at the end by percentage points: "
+        f"Recoveries that each restore MLPs {figures.count(plan.age, 'batch', 'batches')} old, spread over "
+        f"{figures.count(plan.crash_at, 'batch', 'batches')}, change the final AUC by these percentage points: "
         f"{_enumeration([*parts, *early_parts], 'and')}."
     )
 

@@ -60,9 +60,11 @@ def check_plan(plan: ProtectionsPlan) -> None:
     for name in plan.variants:
         kind, amount = parse_variant(name)
         if kind != "bits" and amount > plan.crash_at:
-            raise BadInput(f"{name} cannot go back {amount} batches from batch {plan.crash_at}; choose a later --crash-at.")
+            raise BadInput(
+                f"{name} goes back {amount} batches, but batch {plan.crash_at} has fewer before it; choose a later --crash-at."
+            )
     if not 0 < plan.crash_at < plan.batches:
-        raise BadInput(f"--crash-at {plan.crash_at} lies outside the run; choose a batch from 1 to {plan.batches - 1}.")
+        raise BadInput(f"--crash-at {plan.crash_at} is outside the run; choose a batch from 1 to {plan.batches - 1}.")
     scenario_of(plan, 1)
 
 
@@ -71,7 +73,7 @@ def parse_variant(name: str) -> tuple[str, int]:
     kind, _, amount = name.partition("-")
     is_variant = kind in WORDS and amount.isdigit() and (1 <= int(amount) <= 16 or kind != "bits")
     if not is_variant:
-        raise BadInput(f"{name!r} is no variant of this study; write cpr-BATCHES, bits-BITS (1 to 16) or mlp-BATCHES.")
+        raise BadInput(f"{name!r} is not a variant of this study; write cpr-BATCHES, bits-BITS (1 to 16) or mlp-BATCHES.")
     return kind, int(amount)
 
 

@@ -50,9 +50,9 @@ class RollbacksPlan:
 def check_plan(plan: RollbacksPlan) -> None:
     """Raise BadInput for a plan that cannot be carried out."""
     if not 0 < plan.crash_at < plan.batches:
-        raise BadInput(f"--crash-at {plan.crash_at} lies outside the run; choose a batch from 1 to {plan.batches - 1}.")
+        raise BadInput(f"--crash-at {plan.crash_at} is outside the run; choose a batch from 1 to {plan.batches - 1}.")
     if plan.age < 1:
-        raise BadInput(f"--age {plan.age} leaves nothing to find; choose 1 batch or more.")
+        raise BadInput(f"--age {plan.age} means that no MLP is old; choose 1 batch or more.")
     for name in plan.variants:
         kind, amount = parse_variant(name)
         if amount > plan.crash_at:
@@ -65,7 +65,7 @@ def parse_variant(name: str) -> tuple[str, int]:
     """Return a variant's kind and number; raises BadInput."""
     kind, _, amount = name.partition("-")
     if kind not in KINDS or not amount.isdigit() or int(amount) < 1:
-        raise BadInput(f"{name!r} is no variant of this study; write spread-NUMBER or early-BATCH.")
+        raise BadInput(f"{name!r} is not a variant of this study; write spread-NUMBER or early-BATCH.")
     return kind, int(amount)
 
 

@@ -123,7 +123,7 @@ def read_study(path: Path) -> Study:
     except OSError as error:
         raise BadFile(f"{path} cannot be read: {error.strerror}; check the path.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise BadFile(f"{path} is not the file of an accuracy study; give another --out, or move it away.") from error
+        raise BadFile(f"{path} is not the file of an accuracy study; give another --out, or move the file away.") from error
 
 
 def open_study(path: Path, plan: Plan, date: str) -> Study:
@@ -133,7 +133,7 @@ def open_study(path: Path, plan: Plan, date: str) -> Study:
     """
     study = Study(plan, date, version.MODEL, {}, version.CODE)
     if path.exists() and not path.is_file():
-        raise BadFile(f"{path} cannot keep a study: it is no file; give another --out.")
+        raise BadFile(f"{path} is not a regular file, so it cannot hold a study; give another --out.")
     if path.exists():
         study = read_study(path)
         if (study.plan, study.model) != (plan, version.MODEL):
@@ -143,8 +143,8 @@ def open_study(path: Path, plan: Plan, date: str) -> Study:
             )
         if study.code != version.CODE:
             raise BadFile(
-                f"{path} holds {len(study.seeds)} seeds that other code of Emberpool has computed, and seeds of two codes are no "
-                "pairs; give another --out, or move it away."
+                f"{path} has {len(study.seeds)} seeds from another version of Emberpool's code, which cannot be paired with new "
+                "ones; give another --out, or move the file away."
             )
     write_atomically(path, _text(study))
     return study

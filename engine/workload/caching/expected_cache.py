@@ -1,4 +1,6 @@
-"""Expected misses of a cache in front of the tables: unique rows of a batch that the cache must fetch, by policy.
+"""Expected misses of a row cache, by policy.
+
+They are the unique rows of a batch that the cache must fetch.
 
 A cache serves whole batches: a row is fetched once for a batch, however often the batch looks it up, and rows of the
 batch itself are never pushed out.
@@ -23,7 +25,7 @@ from .locked_sets import WAYS, locked_sets
 
 
 class ExpectedMoves(NamedTuple):
-    """Rows that a cache moves per batch: missed unique rows, their lookups, and rows without a place."""
+    """A batch's missed unique rows, their lookups, and rows without a place."""
 
     misses: float
     missed_lookups: float
@@ -37,7 +39,10 @@ TINY = 1e-30  # step of a derivative along the imaginary axis, where no rounding
 def expected_moves(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> ExpectedMoves:
-    """Return a cache's expected moves per batch, over all tables or some; it serves `at_once` batches as one."""
+    """Return a cache's expected moves per batch, over all tables or some.
+
+    It serves `at_once` batches as one.
+    """
     if tables is not None and not len(tables):
         return NO_MOVES
     space, batch = id_space(s, tables), table_lookups(s)
@@ -86,7 +91,7 @@ def expected_unique(s: Scenario, batches: int) -> float:
 
 
 def unique_copies(s: Scenario, parts: int) -> float:
-    """Return the unique rows of a batch's `parts` parts, summed, over the unique rows of the batch."""
+    """Return the unique rows summed over `parts` parts, over the batch's unique rows."""
     space = id_space(s)
     x, c = float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality
     return float(parts * (space.rows @ (1 - unused_chance(x / parts, c))) / (space.rows @ (1 - unused_chance(x, c))))
@@ -130,7 +135,7 @@ def single_use_shares(s: Scenario) -> SingleUseShares:
 
 
 def set_conflicts(rows: Any, capacity: float) -> Any:
-    """Return the expected number of a batch's unique rows whose set is full of its other rows."""
+    """Return a batch's expected unique rows that find their set full."""
     set_rows = np.maximum(np.asarray(rows, dtype=np.float64) / max(1, int(capacity) // WAYS), 1e-9)
     ways = np.arange(WAYS + 1)
     chance = np.exp(ways * np.log(set_rows)[..., None] - set_rows[..., None] - np.array([lgamma(way + 1) for way in ways]))
@@ -211,7 +216,7 @@ def head_rows(space: Spectrum, capacity: float) -> Floats:
 
 
 def hottest_by_table(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
-    """Return (T,) each table's number of the `capacity` most popular rows, and their share of its lookups."""
+    """Return (T,) each table's rows among the `capacity` hottest, and their lookup share."""
     kinds = table_kinds(s)
     classes, pooling = table_spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
     kind = np.repeat(np.arange(len(pooling)), np.diff(classes.start, append=len(classes.p)))
@@ -244,7 +249,7 @@ def look_ahead_by_table(s: Scenario) -> Floats:
 
 
 def hot_unique(s: Scenario, capacity: float) -> Floats:
-    """Return a batch's (T,) unique rows by table among the `capacity` most popular rows of all tables."""
+    """Return a batch's (T,) unique rows among the `capacity` hottest, by table."""
     sums, class_unique = _by_table(s, lambda x: 1 - unused_chance(x, s.data.locality))
     kinds, hot = table_kinds(s), hottest_by_table(s, capacity)[0]
     classes = table_spectra(kinds.laws)
@@ -268,7 +273,7 @@ def _by_table(s: Scenario, measure: Callable[[Floats], Floats]) -> tuple[Floats,
 
 
 def popularity_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
-    """Return the running sums of rows and of their bytes over the classes, most popular class first.
+    """Return running sums of rows and bytes over classes, most popular first.
 
     `nbytes` (T,) are the bytes of a row; tables alike in popularity have their mean row.
     """
@@ -297,14 +302,14 @@ def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floa
 
 
 def missed_rows(s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None) -> Floats:
-    """Return a batch's (T,) missed unique rows by table, of a cache over all tables, or some."""
+    """Return a batch's (T,) missed unique rows by table, of all or some."""
     return _missed_by_table(s, policy, capacity_rows, at_once, tables)[0]
 
 
 def missed_shares(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> Floats:
-    """Return the (T,) share of each table's lookups whose row the cache lacks as the batch begins."""
+    """Return the (T,) share of each table's lookups whose row is not cached."""
     return _missed_by_table(s, policy, capacity_rows, at_once, tables)[1]
 
 
@@ -378,14 +383,14 @@ def _linked(heads: list[tuple[float, int]], lengths: list[Floats], z: complex) -
 
 
 class HotSplit(NamedTuple):
-    """Shares of a batch's unique rows: hot rows, and cold rows also in the batch before."""
+    """Shares of a batch's unique rows: hot, and cold but used before."""
 
     hot: float
     cold_repeated: float
 
 
 def hot_split(s: Scenario, capacity: float) -> HotSplit:
-    """Return the split of a batch's unique rows where the `capacity` most popular rows count as hot."""
+    """Return the split of a batch's unique rows, with `capacity` hot rows."""
     space = id_space(s)
     x, locality = float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality
     void, hot = unused_chance(x, locality), head_rows(space, capacity)

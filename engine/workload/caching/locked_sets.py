@@ -1,5 +1,6 @@
-"""Expected conflicts of a set-associative cache that locks the rows of the batch in training and of the next batch.
+"""Expected conflicts of a set-associative cache that locks rows.
 
+It locks the rows of the batch in training and of the next batch.
 The missing rows of a batch come in while the batch before trains, so the rows of both must stay. A row that finds every way of
 its set locked is refused, and is used in its home memory.
 """
@@ -74,8 +75,9 @@ def locked_sets(space: Spectrum, served_lookups: float, capacity: float, localit
 
 
 def rows_without_way(coming: float, reuse: float, ways: int = WAYS) -> float:
-    """Return the mean rows of a batch that find all `ways` of their set locked, per set.
+    """Return the mean rows of a batch without a free way, per set.
 
+    All `ways` of their set are locked.
     The number of ways that a batch locks in a set is a Markov chain. The next batch uses each locked row with the chance `reuse`,
     and a Poisson number of other rows, `coming` in the mean; these rows take free ways as far as there are any.
     """

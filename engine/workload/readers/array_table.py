@@ -1,5 +1,6 @@
-"""Reads an .npz of arrays of one length as a table: DLRM's processed files, or others by a mapping.
+"""Reads an .npz of arrays of one length as a table.
 
+Such are DLRM's processed files, or others by a mapping.
 An array (N,) is a column. One of two axes (N, k) gives k lookups a sample, or k dense features; NAME.0 to NAME.k-1 are its
 columns, a table each where they are ids.
 """
@@ -63,9 +64,11 @@ def _open_arrays(
     lengths = {array: headers[array].shape[0] for array, _ in places.values()}
     if len(set(lengths.values())) > 1:
         lengths_text = ", ".join(f"{array} {count(length)}" for array, length in list(lengths.items())[:6])
-        raise BadFile(f"{name} has arrays of unlike lengths ({lengths_text}); a sample has a row in each that is mapped.")
+        raise BadFile(
+            f"{name} has arrays of different lengths ({lengths_text}); each sample needs one row in every mapped array."
+        )
     if not next(iter(lengths.values())):
-        raise BadFile(f"{name} has 0 samples; give arrays that have some.")
+        raise BadFile(f"{name} has 0 samples; give arrays with samples.")
     arrays = {array: zipped.archive_array(path, array, watch) for array in lengths}
     layout = _spread(layout, headers, places)
     return arrays, {column: _place(name, layout, headers, column) for column in layout.read_columns}, layout
@@ -106,10 +109,11 @@ def _place(name: str, layout: Layout, headers: Mapping[str, Header], column: str
     axes = len(header.shape) - (part is not None)
     if not _is_readable(header) or not header.shape or axes not in (1, 2) or (part or 0) >= (*header.shape, 1)[1]:
         array_text = f"{array[:40]} is {_shape_text(header)}"
-        raise BadFile(f"{name}: {array_text}, from which {column[:40]!r} cannot be taken; map an array of one or two axes.")
+        raise BadFile(f"{name}: {array_text}, so {column[:40]!r} cannot be taken from it; map an array of one or two axes.")
     if axes == 2 and column in (layout.label, layout.time) and header.shape[1] != 1:
         raise BadFile(
-            f"{name}: {column[:40]!r} is {_shape_text(header)}; a sample has one: map a column of it, such as {column[:40]}.0."
+            f"{name}: {column[:40]} is {_shape_text(header)}, but a sample has one value; map one of its columns, such as "
+            f"{column[:40]}.0."
         )
     return array, 0 if axes == 2 and header.shape[1] == 1 else part
 
@@ -174,17 +178,19 @@ def _unmapped(path: Path, name: str, headers: Mapping[str, Header]) -> BadFile:
     contents = ", ".join(f"{array[:24]} ({_shape_text(header)})" for array, header in list(headers.items())[:6])
     contents += ", ..." if len(headers) > 6 else ""
     if set(headers) <= {*COUNTS}:
-        return BadFile(f"{name} holds counts that DLRM keeps ({contents}), and no samples; give its processed or reordered file.")
+        return BadFile(
+            f"{name} holds counts that DLRM keeps ({contents}), but no samples; give DLRM's processed or reordered file."
+        )
     if set(headers) >= UNPROCESSED:
-        return BadFile(f"{name} is a day that DLRM has not processed yet ({contents}); give its processed or reordered file.")
+        return BadFile(f"{name} is a day that DLRM has not processed yet ({contents}); give DLRM's processed or reordered file.")
     columns = [array for array, header in headers.items() if header.shape[:1] == (samples,) and _fits(header)][:MOST_GUESSED]
     if not samples or not columns:
-        return BadFile(f"{name} holds {contents}; samples are arrays of one length and of one or two axes: give those.")
+        return BadFile(f"{name} holds {contents}, which are not samples; give arrays of one length and of one or two axes.")
     if len(columns) == 1 and (row_shape := headers[columns[0]].shape[1:]):  # one array has all columns
         columns = [f"{columns[0]}.{number}" for number in range(row_shape[0])][:MOST_GUESSED]
     first_cells = next(_tables(name, *_heads(path, headers, columns), unwatched)).columns
     if not (mapping := mapping_of_types(first_cells, of_arrays=True)):
-        return BadFile(f"{name} holds {contents}, of which none are ids; give arrays of whole numbers or texts.")
+        return BadFile(f"{name} holds {contents}, none of which are ids; give arrays of whole numbers or texts.")
     return unmapped_arrays_refusal(name, contents, mapping, columns)
 
 

@@ -1,5 +1,6 @@
-"""Reads binary formats of arrays: TorchRec's three .npy files of a day, and MLPerf's .npz of multi-hot ids, mapped from the disk.
+"""Reads binary arrays: TorchRec's .npy files of a day, and MLPerf's .npz.
 
+TorchRec has three files a day, MLPerf multi-hot ids; both are mapped from the disk.
 Beside `day_0_sparse.npy`, `day_0_sparse_contig_freq.npy` or `day_0_sparse_multi_hot.npz` lie `day_0_dense.npy` and
 `day_0_labels.npy`. Ids are rows' numbers, modulo the rows of the model's tables.
 """
@@ -58,7 +59,9 @@ def _unnamed(path: Path) -> BadFile:
     with open_regular(path) as file:
         if file.read(len(npy.MAGIC_PREFIX)) != npy.MAGIC_PREFIX:
             claim = f"{mapping.mapping_name(path)} says a format of arrays that are named {names}"
-            return BadFile(f"{path.name} is no such array file, but {claim}; take format away, or name the files so.")
+            return BadFile(
+                f"{path.name} is not such an array file, but {claim}; remove `format` from the mapping, or rename the files."
+            )
         file.seek(0)
         try:
             zipped.read_header(file, path.name)
@@ -85,13 +88,18 @@ def read_arrays(path: Path, name: str, watch: Watch = unwatched) -> Recording:
     multi_hot = sparse.name.endswith(".npz")
     ids = _members(sparse, watch) if multi_hot else [_mapped(sparse, "iu")]
     if dense.ndim != 2 or any(field_ids.ndim != 2 for field_ids in ids):
-        raise BadFile(f"{name} has arrays of other than two axes; dense features and ids are (samples, features).")
+        raise BadFile(
+            f"{name} has arrays with one axis or more than two; dense features and ids need the shape (samples, features)."
+        )
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     counts = {len(dense), len(labels), *map(len, ids)}
     if labels.ndim != 1 or len(counts) > 1:
-        raise BadFile(f"{name} and the files beside it have {sorted(counts)} samples; they must be of the same day, whole.")
+        raise BadFile(
+            f"{name} and the files beside it have different numbers of samples, {sorted(counts)}; give complete files of the "
+            "same day."
+        )
     _check_values(dense_file.name, dense, np.isfinite, "a feature that is not finite; write log(x + 3) of counts")
-    _check_values(labels_file.name, labels, _is_label, "a label other than 0 and 1; write those alone")
+    _check_values(labels_file.name, labels, _is_label, "a label other than 0 and 1; write only those")
     values = np.asarray(labels, np.float32)
     check_samples(name, values)
     fields = ids if multi_hot else [ids[0][:, column : column + 1] for column in range(ids[0].shape[1])]
@@ -128,8 +136,8 @@ def _mapped(path: Path, kinds: str) -> Any:
         raise BadFile(f"{path.name} cannot be read: {error.strerror or error}; give a readable file.") from error
     if header.size > data_nbytes:
         raise BadFile(
-            f"{path.name} says that it holds {header.shape} of {header.kind}, which its {count(data_nbytes)} bytes do not; "
-            "copy it again."
+            f"{path.name} declares {header.shape} of {header.kind}, but its {count(data_nbytes)} bytes do not match; copy it "
+            "again."
         )
     return zipped.map_member(path, header, header.nbytes)
 
@@ -140,7 +148,9 @@ def _members(path: Path, watch: Watch) -> list[Any]:
     headers = zipped.archive_headers(path)
     names = [str(field) for field in range(len(headers))]
     if not headers or set(names) != set(headers):
-        raise BadFile(f"{path.name} has members other than 0.npy, 1.npy, ...; MLPerf's multi-hot files have one a field.")
+        raise BadFile(
+            f"{path.name} has members other than 0.npy, 1.npy, ...; MLPerf's multi-hot files have one member per field."
+        )
     for name in names:
         _check_kind(f"{path.name}/{name}.npy", headers[name], "iu")
     return [zipped.archive_array(path, name, watch) for name in names]
@@ -150,12 +160,12 @@ def _check_kind(name: str, header: Header, kinds: str) -> None:
     """Raise BadFile for an array of another type, byte order or order of axes than is read."""
     if header.kind.byteorder == ">":
         raise BadFile(
-            f"{name} holds numbers of the byte order of other computers ({header.kind}); save it again with astype('<i4')."
+            f"{name} has numbers in the byte order of other computers ({header.kind}); save it again with astype('<i4')."
         )
     if header.kind.kind not in kinds:
         expected_kind = "floats" if kinds == "f" else "whole numbers"
-        raise BadFile(f"{name} holds {header.kind}, but {expected_kind} are expected; write those.")
+        raise BadFile(f"{name} holds {header.kind}, but {expected_kind} are expected; save it with that type.")
     if header.by_column:
         raise BadFile(f"{name} is stored column by column; save it again with numpy.ascontiguousarray.")
     if not header.size:
-        raise BadFile(f"{name} says that it holds {header.shape} of {header.kind}, which is nothing; copy it again.")
+        raise BadFile(f"{name} declares {header.shape} of {header.kind}, which has no elements; copy it again.")

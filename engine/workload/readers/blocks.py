@@ -1,5 +1,6 @@
-"""A data file's text in blocks of whole lines, plain or gzipped, with a ceiling on lines, on expansion and on memory.
+"""A data file's text in blocks of whole lines, plain or gzipped.
 
+Lines, expansion and memory have a ceiling.
 Only a block and the line that the block cuts are in memory. All text formats read through this module.
 """
 
@@ -88,8 +89,8 @@ class Blocks:
                 self.nbytes_unpacked += len(part)
                 if self.nbytes_unpacked > FREE_TEXT + EXPANSION * self.nbytes_read:
                     raise BadFile(
-                        f"{self.name} unpacks to more than {EXPANSION} times its size, as no click log does; "
-                        "unpack it with gunzip and give the plain file if it is one."
+                        f"{self.name} unpacks to more than {EXPANSION} times its size, unlike any log of clicks; if it is one, "
+                        "unpack it with gunzip and give the plain file."
                     )
                 yield part
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -114,7 +115,10 @@ def _foreign(line: bytes) -> str:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file; a pipe is refused without waiting for its writer. Raises BadFile or OSError."""
+    """Open a regular file.
+
+    A pipe is refused without waiting for its writer. Raises BadFile or OSError.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
@@ -137,7 +141,7 @@ KINDS = (
 
 def changed_refusal(name: str) -> BadFile:
     """Return the refusal of a file that changed while it was read."""
-    return BadFile(f"{name} changed while it was read; read it again when its writing has ended.")
+    return BadFile(f"{name} changed while it was read; read it again when it is complete.")
 
 
 def check_unchanged(earlier_stat: os.stat_result, later_stat: os.stat_result, name: str) -> None:

@@ -1,5 +1,6 @@
-"""Cells of Arrow's columns as numbers, and missing cells: one rule for text and for Parquet.
+"""Cells of Arrow's columns as numbers, and missing cells.
 
+Text and Parquet have one rule.
 Blanks around a cell do not count; null and empty or blank text is missing. ids.py and times.py read ids and times.
 """
 
@@ -19,7 +20,10 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def plain_column(column: Any) -> Any:
-    """Return a column of Arrow without a dictionary, with texts in one type and without outer blanks."""
+    """Return a column of Arrow in plain form.
+
+    It has no dictionary, and texts in one type without outer blanks.
+    """
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if types.is_string_view(column.type) or types.is_null(column.type):
@@ -34,11 +38,13 @@ def column_numbers(column: Any, place: Place, remedy: str = "write one, or nothi
     """
     column = plain_column(column)
     if types.is_temporal(column.type):
-        raise BadFile(f"{place(0)} is a column of {column.type}, which is no number; write seconds, or map another one.")
+        raise BadFile(f"{place(0)} is a column of {column.type}, which is not a number; write seconds, or map another column.")
     try:
         floats = _numbers_of_texts(column.fill_null("")) if is_text(column.type) else _cast(column)
     except (ArrowInvalid, ArrowNotImplementedError) as error:
-        raise BadFile(f"{place(0)} is a column of {column.type} without numbers ({str(error)[:80]}); map another one.") from error
+        raise BadFile(
+            f"{place(0)} is a column of {column.type} without numbers ({str(error)[:80]}); map another column."
+        ) from error
     bad_rows = np.flatnonzero(~np.isfinite(floats))
     if len(bad_rows):
         cell = str(column[bad_rows[0]].as_py())[:40]

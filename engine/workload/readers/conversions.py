@@ -1,4 +1,7 @@
-"""Conversions of files of other formats into readable ones: an advice, and a command or lines of Python to copy."""
+"""Conversions of files of other formats into readable ones.
+
+Each has an advice, and a command or lines of Python to copy.
+"""
 
 import re
 import shlex
@@ -12,8 +15,9 @@ NAMES = re.compile(r"\{(file|new)\}")
 
 
 class Conversion(NamedTuple):
-    """Advice to convert a file, in `words`, and `lines` to copy that read {file} and write {new}.
+    """Advice to convert a file, with lines to copy.
 
+    `words` is the advice; `lines` read {file} and write {new}.
     The new file's name ends with `suffix`; without a suffix it has the name of the file inside. Lines of Python take both names
     as Python writes them, a `shell` command as a shell does.
     """
@@ -134,7 +138,7 @@ VOWPAL = _by_rows(
 
 def _vscsi(names: str, kinds: str) -> Conversion:
     return Conversion(
-        f"write its blocks' numbers, which `{PROGRAM} workload fit` and `{PROGRAM} workload count` take, in Python:",
+        f"write the numbers of its blocks, which `{PROGRAM} workload fit` and `{PROGRAM} workload count` take, in Python:",
         "import numpy\n"
         f"record = numpy.dtype(list(zip('{names}'.split(), '{kinds}'.split())))\n"
         "numpy.savetxt({new}, numpy.fromfile({file}, record)['block'], '%d')",

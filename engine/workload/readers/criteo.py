@@ -1,5 +1,6 @@
-"""The layout of Criteo's click logs: TSV without a header, or CSV with one; recognised by the rows, or by the header.
+"""The layout of Criteo's click logs: TSV, or CSV with a header.
 
+TSV is recognised by the rows, CSV by the header.
 A line is `label, I1..I13, C1..C26`, in CSV with an optional leading `Id`.
 """
 
@@ -24,7 +25,10 @@ MAJORITY = 0.5  # share of the first rows, or of a header's names, beyond which 
 
 
 def is_headed(words: Row) -> bool:
-    """Return whether a header is Criteo's, perhaps with faults: most of I1 to C26 are there."""
+    """Return whether a header is Criteo's, perhaps with faults.
+
+    Most of I1 to C26 are there.
+    """
     feature_names = {word.lower() for word in words} & {name.lower() for name in FEATURES}
     return len(feature_names) > MAJORITY * max(len(FEATURES), len(words))
 
@@ -69,10 +73,13 @@ def criteo_layout(name: str, rows: FirstRows) -> Layout:
 
 
 def unlabelled_refusal(name: str, rows: FirstRows) -> UndescribedTable:
-    """Return the refusal of a file such as Criteo's test.txt, with a mapping for commands without labels."""
+    """Return the refusal of a Criteo file without labels, such as test.txt.
+
+    It has a mapping for commands that need no labels.
+    """
     return UndescribedTable(
-        f"{name} is a file of Criteo's without labels, such as test.txt: a run needs labels, give train.txt or day_0; "
-        f"`{PROGRAM} workload fit` and `{PROGRAM} workload count` need none, save these lines as {name}.toml for them:",
+        f"{name} is a file of Criteo without labels, such as test.txt. A run needs labels: give train.txt or day_0. `{PROGRAM} "
+        f"workload fit` and `{PROGRAM} workload count` need no labels: save these lines as {name}.toml for them:",
         remedy=_mapping(rows),
     )
 

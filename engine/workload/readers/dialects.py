@@ -1,4 +1,7 @@
-"""The dialect of a table, with or without a mapping: its format, columns, delimiter and quotes."""
+"""The dialect of a table: format, columns, delimiter and quotes.
+
+It comes with or without a mapping.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,7 +45,10 @@ class Dialect:
 
 
 def is_of_arrays(path: Path) -> bool:
-    """Return whether a file is a trace, or holds arrays of known names: no columns to describe."""
+    """Return whether a file has named arrays or a trace.
+
+    Such a file has no columns to describe.
+    """
     if kinds.is_trace(path):
         return True
     (head, _), mapping_content = formats.first_bytes(path), mapping.read_mapping(path)
@@ -79,7 +85,10 @@ def dialect_of(path: Path) -> Dialect:
 
 
 def quotes_meaning(path: Path, dialect: Dialect, line: int) -> str:
-    """Return the meaning of quotation marks, by a line on which a quoted cell stays open."""
+    """Return the meaning of quotation marks.
+
+    A line on which a quoted cell stays open shows it.
+    """
     with open_regular(path) as file:
         blocks = Blocks(short_path(path.name), file)
         for block in blocks:

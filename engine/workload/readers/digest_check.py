@@ -1,4 +1,7 @@
-"""Checks a data file against its digest, so that results of the file can be cached under the digest."""
+"""Checks a data file against its digest.
+
+So results of the file can be cached under the digest.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +38,6 @@ def _check(path: Path, digest: str) -> None:
     actual_digest = digest_of(path)
     if actual_digest != digest:
         raise BadFile(
-            f"{short_path(path)} is another file now (SHA-256 {actual_digest[:12]}..., it was {digest[:12]}...); "
-            "give it again, or put the one that it was back in its place."
+            f"{short_path(path)} has changed (SHA-256 {actual_digest[:12]}..., it was {digest[:12]}...); give it again as a new "
+            "file, or restore the old one."
         )

@@ -1,4 +1,7 @@
-"""Fields of a data file as a model's tables: the needed shape, numbered ids, and the use of rows."""
+"""Fields of a data file as a model's tables.
+
+They have the needed shape, numbered ids, and the use of rows.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +49,7 @@ def sample_shape(file: Recording) -> SampleShape:
 
 
 def knob_changes(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
-    """Return the knobs that a scenario must change to train on a file, with their values."""
+    """Return the knobs to change, with values, to train on a file."""
     model, fields = scenario.model, len(file.pooling)
     changes: dict[str, Any] = {}
     if model.bottom_mlp[0] != file.dense:
@@ -75,7 +78,10 @@ def _values_by_table(values: tuple[Any, ...], tables: int) -> tuple[Any, ...]:
 
 
 def check_fits(scenario: Scenario, file: SampleShape) -> None:
-    """Raise UnlikeModel, with all knobs that differ, where a model has another shape than the samples."""
+    """Raise UnlikeModel where a model's shape differs from that of the samples.
+
+    It has all knobs that differ.
+    """
     changes = knob_changes(scenario, file)
     if not changes:
         return
@@ -89,7 +95,7 @@ def check_fits(scenario: Scenario, file: SampleShape) -> None:
     model_text = f"the model has {model.bottom_mlp[0]} dense features, {model.num_tables} tables" + (
         f" ({model.field_copies} copies of each field)" if model.field_copies > 1 else ""
     )
-    remedy = f"`{PROGRAM} workload fit {file.name} --toml FILE` writes a scenario that does"
+    remedy = f"`{PROGRAM} workload fit {file.name} --toml FILE` writes such a scenario"
     if len(line := settings_text(changes)) <= MOST_SETTINGS:
         remedy = f"set {line}; or {remedy}"
     fact = (
@@ -165,7 +171,7 @@ def numbering_note(scenario: Scenario, file: Recording) -> str:
     ordered = [use for use in uses if use.numbered or not file.hashed]
     hashed = [use for use in uses if file.hashed and not use.numbered]
     counted_uses = [use for use in uses if use.used_rows is not None]
-    words = [f"Ids are rows in the order first seen in {_tables(len(ordered), len(uses))}"] if ordered else []
+    words = [f"Ids are numbered as rows in the order first seen in {_tables(len(ordered), len(uses))}"] if ordered else []
     words += [f"{'they are' if ordered else 'Ids are'} hashed into rows in {_tables(len(hashed), len(uses))}"] if hashed else []
     merged = sum(max((use.distinct_ids or 0) - (use.used_rows or 0), 0) for use in counted_uses)
     ids = sum(use.distinct_ids or 0 for use in counted_uses)

@@ -1,4 +1,7 @@
-"""The first cells of Arrow's columns as texts, and a guess of each column's role, also by its type."""
+"""The first cells of Arrow's columns as texts, with guessed roles.
+
+A guess also uses the column's type.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

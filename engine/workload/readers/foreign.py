@@ -1,4 +1,7 @@
-"""Files of formats that are not read: recognised by their first bytes, and refused with a way to convert them."""
+"""Files of unsupported formats: recognised by first bytes, and refused.
+
+A refusal has a way to convert the file.
+"""
 
 import json
 import re
@@ -61,7 +64,10 @@ VSCSI = (("<3I2H2Q", 4, 1, ways.VSCSI), ("<2H3I3Q", 1, 2, ways.VSCSI_2))
 
 
 def check_pointer(path: Path) -> None:
-    """Raise BadFile for a file that cannot be opened, or that points to an unfetched file."""
+    """Raise BadFile for a file that cannot be opened, or is not fetched.
+
+    An unfetched file is a pointer to its content.
+    """
     with open_regular(path) as file:
         head = file.read(1024)
     for mark, system, conversion in POINTERS:
@@ -70,7 +76,7 @@ def check_pointer(path: Path) -> None:
 
 
 def check_format(path: Path, name: str, head: bytes, packed: bool = False) -> None:
-    """Raise BadFile for a file whose first bytes are those of a format that is not read.
+    """Raise BadFile for a file with the first bytes of an unsupported format.
 
     `head` is unpacked already where the file is `packed`.
     """
@@ -101,7 +107,7 @@ def check_zip(path: Path, name: str) -> None:
 
 
 def check_text(name: str, text: str, packed: bool = False) -> None:
-    """Raise BadFile for a text whose first lines are those of a format that is not read."""
+    """Raise BadFile for a text with the first lines of an unsupported format."""
     text = text.removeprefix("\ufeff")
     first_line = text.partition("\n")[0][: LONG_LINE + 1].strip()
     likeness: tuple[str, Conversion, tuple[str, ...]] | None = None
@@ -117,7 +123,10 @@ def check_text(name: str, text: str, packed: bool = False) -> None:
 
 
 def check_line_ends(name: str, head: bytes, packed: bool) -> None:
-    """Raise BadFile for a text that begins with `head` and whose lines end with CR alone."""
+    """Raise BadFile for a text whose lines end with CR alone.
+
+    It begins with `head`.
+    """
     first_line = head.partition(b"\n")[0].decode("utf-8", "replace")[: LONG_LINE + 1].strip("\ufeff\r")
     if "\r" in first_line and first_line.translate({9: "", 13: ""}).isprintable():
         conversion = ways.GUNZIP if packed else ways.LINE_ENDS

@@ -1,4 +1,7 @@
-"""The formats of data files: recognised by name and first bytes, or named by a mapping beside the file; one reader each."""
+"""The formats of data files, with one reader each.
+
+They are recognised by name and first bytes, or named by a mapping beside the file.
+"""
 
 import os
 from collections.abc import Callable, Mapping
@@ -21,8 +24,9 @@ NAMES = ("criteo", "torchrec", "mlperf", "dlrm", *BY_NAME)
 
 
 def read_file(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Recording:
-    """Read a data file from disk; raises BadFile with the file's name and, where known, the line.
+    """Read a data file from disk.
 
+    Raises BadFile with the file's name and, where known, the line.
     `watch` gets the share that is read, from 0 to 1, and a note. With `labels`, a file without labels is refused.
     """
     path = Path(path)
@@ -36,7 +40,10 @@ def read_file(path: Path | str, watch: Watch = unwatched, labels: bool = True) -
         )
     foreign.check_format(path, name, head, packed)
     if packed and head.startswith((NPY, ZIP, PARQUET)):
-        raise BadFile(f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, so that it can be mapped.")
+        raise BadFile(
+            f"{name} is a gzipped file of arrays or Parquet; unpack it with gunzip, because a packed file cannot be mapped into "
+            "memory."
+        )
     if head.startswith((NPY, ZIP)) or format_name in ("torchrec", "mlperf"):
         foreign.check_zip(path, name)
         if arrays.PARTS.fullmatch(path.name) or format_name in ("torchrec", "mlperf") or head.startswith(NPY):
@@ -60,7 +67,7 @@ def read_file(path: Path | str, watch: Watch = unwatched, labels: bool = True) -
     if head.startswith(PARQUET):
         from . import parquet  # late, as below
 
-        mapping.refuse_idle(path, mapping_content, "Parquet, which names and parts its columns itself", mapping.TEXT_ALONE)
+        mapping.refuse_idle(path, mapping_content, "Parquet, which has its own column names and types", mapping.TEXT_ALONE)
 
         def by_columns(names: tuple[str, ...]) -> Layout:
             return _labelled(path, parquet_layout(path, mapping_content, names), labels)
@@ -81,7 +88,7 @@ def _arrays(path: Path, format_name: str, watch: Watch) -> Recording:
 def _other_format(path: Path, format_name: str, kind: str) -> BadFile:
     """Return the refusal of a mapping that names a format other than the file's."""
     return BadFile(
-        f"{mapping.mapping_name(path)}: format={format_name!r}, but {short_path(path.name)} is {kind}; take that line away."
+        f"{mapping.mapping_name(path)}: format={format_name!r}, but {short_path(path.name)} is {kind}; remove that line."
     )
 
 
@@ -113,14 +120,17 @@ def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
     assert layout is not None
     if labels and not layout.label:
         raise BadFile(
-            f"{mapping.mapping_name(path)} names no label, without which a file can only be fitted and counted; write "
-            'label = "COLUMN" to train on it.'
+            f"{mapping.mapping_name(path)} names no label; without one a file can only be fitted and counted: write label = "
+            '"COLUMN" to train on it.'
         )
     return layout
 
 
 def parts_of_file(path: Path) -> tuple[Path, ...]:
-    """Return all files of a data file: its parts in the same folder, and its mapping."""
+    """Return all files of a data file: its parts and its mapping.
+
+    The parts are in the same folder.
+    """
     foreign.check_pointer(path)
     data_files = arrays.day_files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
     mapping_file = mapping.place(path)
@@ -143,7 +153,10 @@ def digest_of(path: Path) -> str:
 
 
 def first_bytes(path: Path) -> tuple[bytes, bool]:
-    """Return a file's first bytes, unpacked if gzipped, and whether the file is gzipped; raises BadFile."""
+    """Return a file's first bytes, unpacked, and whether the file is gzipped.
+
+    Raises BadFile.
+    """
     with open_regular(path) as file:
         packed = file.read(len(GZIP)) == GZIP
         file.seek(0)

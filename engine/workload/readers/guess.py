@@ -1,4 +1,7 @@
-"""A guess of the roles of an unknown table's columns, by their names and the first records."""
+"""A guess of column roles in an unknown table.
+
+It follows from the columns' names and the first records.
+"""
 
 import re
 from collections import Counter

@@ -1,5 +1,6 @@
-"""One rule for ids: how a cell of text or of any Parquet column becomes a token of 64 bits.
+"""The rule for ids: a cell becomes a token of 64 bits.
 
+Text and every type of Parquet column have one rule.
 Blanks around a cell do not count, nor does a pair of quotation marks. A whole decimal number is that number in any writing: 12,
 012, +12 and 12.0 are one id. Any other cell is its text, by the FNV-1a hash. A null, NaN, empty or blank cell is missing, which
 is a token of its own. Hexadecimal ids (Criteo's) are texts, upper and lower case alike. Bytes that are no text (of a fixed size,

@@ -1,4 +1,7 @@
-"""Layouts of published tables of clicks: the columns of the label, of dense features, of ids, and of the time."""
+"""Layouts of published tables of clicks.
+
+They have the columns of the label, of dense features, of ids, and of the time.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Lists of ids: texts of several ids are split, and the lists' tokens lie end to end."""
+"""Lists of ids: cells with several ids, split into tokens.
+
+The tokens of all lists lie end to end.
+"""
 
 import re
 from typing import Any
@@ -61,7 +64,7 @@ class ListTexts:
             cell = texts[row].as_py()
             if fault := self._fault(cell):
                 raise BadFile(
-                    f"{place(int(row))}={cell[:40]!r} {fault}; write the ids alone, with {self._separator!r} between them."
+                    f"{place(int(row))}={cell[:40]!r} {fault}; write only the ids, with {self._separator!r} between them."
                 )
 
     def _fault(self, cell: str) -> str:
@@ -104,7 +107,7 @@ def _without_empty(lists: Any, pieces: Any) -> Any:
 
 
 def join_fields(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
-    """Return tokens sample by sample, each sample's first position (n,), and lengths of lists (n, F).
+    """Return tokens by sample, first positions (n,), and list lengths (n, F).
 
     Inside a sample tokens lie field by field. `fields` has each field's tokens, sample by sample, and their lengths.
     """
@@ -117,6 +120,9 @@ def join_fields(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
 
 
 def run_positions(begins: Ints, lengths: Ints) -> Ints:
-    """Return the positions of all tokens of some runs, run after run, given begins and lengths."""
+    """Return the positions of all tokens of some runs.
+
+    Run follows run, given begins and lengths.
+    """
     places: Ints = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     return places

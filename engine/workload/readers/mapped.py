@@ -1,5 +1,6 @@
-"""Arrays mapped from files; pages are given back after reading, so that memory does not fill.
+"""Arrays mapped from files, whose pages are freed after reading.
 
+So memory does not fill.
 The system would take such pages back when others need memory, but until then they count as this process's own.
 """
 

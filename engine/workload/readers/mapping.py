@@ -96,13 +96,17 @@ def _digest(path: Path, state: FileState) -> str:
 
 
 def save(path: Path, text: str) -> Path:
-    """Write a mapping beside its data file, or else in the data folder by the file's digest.
+    """Write a mapping beside its data file, or in the data folder.
 
+    There it has the file's digest as name.
     Raises BadFile. An existing mapping that was not saved by this function is never written over.
     """
     mapping_file = place(path)
     if mapping_file is not None and not is_saved(mapping_file):
-        raise BadFile(f"{mapping_file.name} is there already and is not ours to write over; change it yourself, or move it away.")
+        raise BadFile(
+            f"{mapping_file.name} exists already and was not written by the explorer, so it is not replaced; change it "
+            "yourself, or move it away."
+        )
     try:
         return _write(mapping_file or mapping_beside(path), text)
     except OSError:
@@ -115,7 +119,7 @@ def save(path: Path, text: str) -> Path:
         except OSError as error:
             cause = error.strerror or error
             raise BadFile(
-                f"The mapping can be written neither beside {path.name} nor in {KEPT_MAPPINGS} ({cause}); make room."
+                f"The mapping can be written neither beside {path.name} nor in {KEPT_MAPPINGS} ({cause}); free some space."
             ) from error
 
 
@@ -130,7 +134,10 @@ def _write(mapping_file: Path, text: str) -> Path:
 
 
 def is_saved(mapping_file: Path) -> bool:
-    """Return whether a mapping is unchanged since it was saved in the explorer, which may remove it."""
+    """Return whether a saved mapping is unchanged, so that it may be removed.
+
+    The explorer may remove it then.
+    """
     try:
         mark, _, text = mapping_file.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):
@@ -166,10 +173,10 @@ def read_mapping(path: Path) -> dict[str, Any]:
         return {}
     try:
         if mapping_file.stat().st_size > LARGEST or not mapping_file.is_file():
-            raise BadFile(f"{mapping_file.name} is no mapping, which is a short text; take it away.")
+            raise BadFile(f"{mapping_file.name} is not a mapping, which is a short text; remove the file.")
         mapping_content = tomllib.loads(mapping_file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadFile(f"{mapping_file.name} is not valid TOML: {error}; mend it.") from error
+        raise BadFile(f"{mapping_file.name} is not valid TOML: {error}; correct it.") from error
     for key in mapping_content:
         if key not in KEYS:
             raise BadFile(f"{mapping_file.name}: {key[:40]!r} is not known; {nearest_hint(key[:40], KEYS)}")
@@ -177,12 +184,15 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def layout(path: Path, mapping_content: dict[str, Any], base: Layout | None = None) -> Layout:
-    """Return the layout that a mapping describes, over the layout of the format `base`; raises BadFile."""
+    """Return the layout that a mapping describes, over the layout of the format `base`.
+
+    Raises BadFile.
+    """
     name = mapping_name(path)
     texts = {key: _texts(name, key, mapping_content[key]) for key in ("ids", "dense", "columns") if key in mapping_content}
     for key in ("label", "time", "delimiter", "rows", "lists", "quotes", "time_format"):
         if not isinstance(mapping_content.get(key, ""), str):
-            raise BadFile(f"{name}: {key} is no text; write it in quotes.")
+            raise BadFile(f"{name}: {key} is not a text; write it in quotes.")
     changes: dict[str, Any] = dict(texts) | {
         key: mapping_content[key]
         for key in ("time", "delimiter", "rows", "lists", "quotes", "time_format")
@@ -203,10 +213,12 @@ def _label(name: str, text: str) -> dict[str, Any]:
     """Return the fields of a layout that a label's text changes; raises BadFile."""
     match = RULE.fullmatch(text)
     if match is None:
-        raise BadFile(f"{name}: label={text[:40]!r} is no rule; write a column, or a column and a rule such as >= 4.")
+        raise BadFile(f"{name}: label={text[:40]!r} is not a rule; write a column, or a column and a rule such as >= 4.")
     rule, label_value = match["rule"] or "", _label_value(match["value"])
     if isinstance(label_value, str) and rule not in ("==", "!="):
-        raise BadFile(f"{name}: label={text[:40]!r} compares with no number; texts are only == or != something.")
+        raise BadFile(
+            f"{name}: label={text[:40]!r} compares with something that is not a number; texts can only be compared by == or !=."
+        )
     return {"label": match["column"], "rule": rule, "label_value": label_value, "known_labels": ()}
 
 
@@ -220,7 +232,10 @@ def _check(name: str, mapped_layout: Layout) -> None:
     if quotes not in QUOTES:
         raise BadFile(f"{name}: quotes={quotes[:20]!r} is not known; write {LITERAL!r} or {MULTILINE!r}, or leave it out.")
     if (lists == delimiter and quotes == LITERAL) or '"' in lists:
-        raise BadFile(f"{name}: lists={lists[:10]!r} cannot part ids, as it parts columns or quotes; write another one.")
+        raise BadFile(
+            f"{name}: lists={lists[:10]!r} cannot separate ids, because it separates columns or is a quotation mark; write "
+            "another one."
+        )
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise BadFile(f"{name}: delimiter={delimiter[:10]!r} is not one character; write one such as a comma or \\t.")
     if mapped_layout.time_format and (not mapped_layout.time or "%" not in mapped_layout.time_format):
@@ -239,21 +254,24 @@ def _check_once(name: str, mapped_layout: Layout) -> None:
     for column in mapped_layout.read_columns if mapped_layout.columns else ():
         if mapped_layout.columns.count(column) != 1:
             raise BadFile(
-                f"{name}: column {column[:40]!r} is not once among columns; {nearest_hint(column[:40], mapped_layout.columns)}"
+                f"{name}: column {column[:40]!r} does not stand exactly once in columns; "
+                f"{nearest_hint(column[:40], mapped_layout.columns)}"
             )
 
 
 def refuse_idle(path: Path, mapping_content: dict[str, Any], kind: str, idle_keys: Sequence[str]) -> None:
-    """Raise BadFile for a key of a mapping that does nothing for files of this kind."""
+    """Raise BadFile for a mapping's key without effect for such files."""
     for key in mapping_content:
         if key in idle_keys:
-            raise BadFile(f"{mapping_name(path)}: {key} does nothing for {kind}; take it away.")
+            raise BadFile(f"{mapping_name(path)}: {key} has no effect for {kind}; remove it.")
 
 
 def _texts(name: str, key: str, columns: Any) -> tuple[str, ...]:
     texts = [columns] if isinstance(columns, str) else columns
     if not isinstance(texts, list) or len(texts) > MOST_COLUMNS or not all(isinstance(text, str) and text for text in texts):
-        raise BadFile(f'{name}: {key} is no list of at most {count(MOST_COLUMNS)} column names; write {key} = ["COLUMN", ...].')
+        raise BadFile(
+            f'{name}: {key} is not a list of at most {count(MOST_COLUMNS)} column names; write {key} = ["COLUMN", ...].'
+        )
     return tuple(texts)
 
 

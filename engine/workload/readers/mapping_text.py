@@ -1,4 +1,7 @@
-"""A guessed mapping of an unknown table: TOML to copy, from the columns' names and first rows."""
+"""A guessed mapping of an unknown table, as TOML to copy.
+
+It follows from the columns' names and first rows.
+"""
 
 import json
 import re
@@ -32,7 +35,10 @@ def mapping_text(
 
 
 def guess_roles(cells: dict[str, list[str]], lists: Collection[str] = (), headerless: bool = False) -> list[Guess]:
-    """Return guesses of columns, given names and first cells; `lists` are columns of a list type."""
+    """Return guesses of columns, given names and first cells.
+
+    `lists` are columns of a list type.
+    """
     guessed = [Guess(column.name, "list") if column.name in lists else column for column in guess_columns(cells)]
     return guessed if headerless else _by_custom(guessed)
 
@@ -61,8 +67,9 @@ def left_out_notes(guessed: Sequence[Guess]) -> Iterator[str]:
 
 
 def as_toml(guessed: Sequence[Guess], delimiter: str = ",", columns: Sequence[str] = (), quotes: str = QUOTED) -> str:
-    """Return the mapping of guessed columns as TOML, in printable letters; the label may be missing.
+    """Return the mapping of guessed columns as TOML, in printable letters.
 
+    The label may be missing.
     `columns` are the names of all columns, where the file has no header.
     """
     by_role = {role: [column for column in guessed if column.role == role] for role in ("label", "list", "number", "time")}

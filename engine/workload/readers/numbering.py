@@ -1,4 +1,7 @@
-"""The ways in which ids become row numbers, and an index of ids in the order first seen."""
+"""The ways in which ids become row numbers, and an index of ids.
+
+The index has the order first seen.
+"""
 
 import re
 from collections.abc import Collection
@@ -88,7 +91,8 @@ class IdIndex:
         """
         if self.is_full:
             raise BadFile(
-                f'{column} has more than {figures.count(MOST_SEEN)} different ids, too many to number; say rows = "{HASHED}".'
+                f'{column} has more than {figures.count(MOST_SEEN)} different ids, too many to number; say rows = "{HASHED}" '
+                "in the mapping."
             )
         return self.numbers(tokens)
 

@@ -1,4 +1,7 @@
-"""Reads Parquet files by a layout, some rows at a time: Yambda's, or any by a mapping."""
+"""Reads Parquet files by a layout, some rows at a time.
+
+The layout is Yambda's, or any by a mapping.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,13 +68,13 @@ def _check(name: str, file: Any, layout: Layout, nbytes: int) -> None:
         if column_names.count(column) != 1:
             count_text = "several columns" if column in column_names else "no column"
             raise BadFile(
-                f"{name} has {count_text} {column[:40]!r}, which {layout.name} needs once; "
-                f"its columns are {column_list(column_names)}."
+                f"{name} has {count_text} {column[:40]!r}, but {layout.name} needs exactly one; its columns are "
+                f"{column_list(column_names)}."
             )
     rows = file.metadata.num_rows
     if rows > FREE_ROWS + nbytes:
         raise BadFile(
-            f"{name} says that its {count(nbytes, 'byte')} hold {count(rows, 'row')}, as no log of clicks does; write fewer."
+            f"{name} declares {count(rows, 'row')} in {count(nbytes, 'byte')}, unlike any log of clicks; write fewer rows."
         )
     for group in range(file.metadata.num_row_groups):
         group_nbytes = file.metadata.row_group(group).total_byte_size
@@ -89,13 +92,15 @@ def _check_kinds(name: str, schema: Any, layout: Layout) -> None:
     for use, column in single:
         kind = schema.field(column).type
         if is_list(kind) or not is_mappable(kind):
-            raise BadFile(f"{name}: {use} {column[:40]!r} is a column of {str(kind)[:60]}; map one with a value a sample.")
+            raise BadFile(
+                f"{name}: {use} {column[:40]!r} is a column of {str(kind)[:60]}; map a column with one value per sample."
+            )
     for column in layout.ids:
         kind = schema.field(column).type
         inner = kind.value_type if is_list(kind) else kind
         if is_list(inner) or not is_mappable(inner):
             column_text = f"{name}: {column[:40]!r} is a column of {str(kind)[:60]}"
-            raise BadFile(f"{column_text}, which has no ids; map one of whole numbers, texts or lists of them.")
+            raise BadFile(f"{column_text}, which has no ids; map a column of whole numbers, texts or lists of them.")
 
 
 def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows]:
@@ -106,6 +111,4 @@ def _tables(name: str, file: Any, layout: Layout, watch: Watch) -> Iterator[Rows
         row += batch.num_rows
         watch(row / (file.metadata.num_rows + 1), f"reading {name}")
     if row - 1 != file.metadata.num_rows:
-        raise BadFile(
-            f"{name} says that it has {count(file.metadata.num_rows, 'row')}, but {count(row - 1)} were read; write it again."
-        )
+        raise BadFile(f"{name} declares {count(file.metadata.num_rows, 'row')}, but {count(row - 1)} were read; write it again.")

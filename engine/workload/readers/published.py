@@ -1,4 +1,7 @@
-"""Published tables that need a mapping or a conversion: recognised by their columns, and refused with the way to read them."""
+"""Published tables that need a mapping or a conversion.
+
+They are recognised by their columns, and refused with the way to read them.
+"""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +28,7 @@ USER, NEWS, IMPRESSIONS = re.compile(r"U\d+"), re.compile(r"N\d+"), re.compile(r
 
 
 def check_published(name: str, rows: FirstRows, packed: bool) -> None:
-    """Raise BadFile for a known published table that is not read without a mapping or a conversion."""
+    """Raise BadFile for a known published table that needs a mapping or conversion."""
     if set(rows.header) >= WATCHED:
         raise _kuairec(name, rows)
     for subject, columns in SIDE_TABLES.items():

@@ -1,4 +1,7 @@
-"""Recognition of a table without a mapping: by its header or first rows, or else a refusal with a mapping to copy."""
+"""Recognition of a table without a mapping, by header or first rows.
+
+Otherwise it is refused, with a mapping to copy.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -74,7 +77,9 @@ def _check_plain(name: str, head: bytes, first_line: str, rows: FirstRows, packe
         raise BadFile(f"{name}:1: the line {length_fault}; write one sample per line.")
     if rows.width < 2:
         fault = "starts neither a tab-separated sample nor a CSV header"
-        raise BadFile(f"{name}:1: {first_line[:40]!r} {fault}; write a sample a line, its columns parted by tabs or commas.")
+        raise BadFile(
+            f"{name}:1: {first_line[:40]!r} {fault}; write one sample per line, with columns separated by tabs or commas."
+        )
 
 
 def _unmapped(name: str, rows: FirstRows) -> UndescribedTable:
@@ -91,7 +96,7 @@ def _unmapped(name: str, rows: FirstRows) -> UndescribedTable:
         f"its {rows.width} columns are {foreign.column_list(rows.header)}" if rows.header else f"it has {rows.width} columns"
     )
     if not any(column and rows.columns.count(column) == 1 for column in rows.columns):
-        raise BadFile(f"{name}:1: the header names no column once; give each column a name of its own.")
+        raise BadFile(f"{name}:1: no column name in the header is unique; give each column a name of its own.")
     mapping = mapping_text(rows.columns, rows.delimiter, not rows.header, rows.rows, rows.quotes)
     if not rows.header and criteo.is_sampled(rows):
         mapping = 'format = "criteo"\n'
@@ -103,7 +108,9 @@ def _uneven(name: str, rows: FirstRows, packed: bool) -> BadFile | None:
     if rows.delimiter == " " and rows.even_share < 1 and rows.aligned:
         return foreign.foreign_refusal(name, "a table in columns of blanks", _unpacked(ways.BLANKS, packed))
     if rows.even_share <= MIN_EVEN_SHARE:
-        return BadFile(f"{name} is no table: its first lines have unlike numbers of columns; write a sample a line, in CSV.")
+        return BadFile(
+            f"{name} is not a table: its first lines have different numbers of columns; write one sample per line, as CSV."
+        )
     if rows.header and rows.rows and len(rows.header) != len(rows.rows[0]):
         rows_text = f"those below have {len(rows.rows[0])}"
         if len(rows.header) == 1:
@@ -112,7 +119,7 @@ def _uneven(name: str, rows: FirstRows, packed: bool) -> BadFile | None:
                 f"{name}:1: the line has 1 column, but {rows_text}; {conversion.words}", remedy=conversion.remedy(name)
             )
         line_text = f"{name}:1: the line has {len(rows.header)} columns, but {rows_text}"
-        return BadFile(f"{line_text}; mend the header, or take away what stands above it.")
+        return BadFile(f"{line_text}; correct the header, or remove the lines above it.")
     return None
 
 
@@ -128,10 +135,10 @@ def _is_near(layout: Layout, rows: FirstRows) -> bool:
 
 def _guessed(name: str, likeness: str, mapping: str, columns: Sequence[str] = ()) -> UndescribedTable:
     """Return the refusal of a table that looks like a `likeness`, with a guessed mapping."""
-    unneeded = f"`{PROGRAM} workload fit` and `{PROGRAM} workload count` need none"
-    no_label = "" if has_label(mapping) else f" No column is plainly a label; {unneeded}."
+    unneeded = f"`{PROGRAM} workload fit` and `{PROGRAM} workload count` need no label"
+    no_label = "" if has_label(mapping) else f" No column is clearly a label; {unneeded}."
     return UndescribedTable(
-        f"{name} looks like {likeness}.{no_label} Save these lines as {name}.toml, and mend what they guess wrong:",
+        f"{name} looks like {likeness}.{no_label} Save these lines as {name}.toml, and correct wrong guesses:",
         remedy=mapping,
         columns=columns,
     )
@@ -149,8 +156,8 @@ def parquet_layout(path: Path, name: str, columns: tuple[str, ...]) -> Layout:
     if {"uid", "item_id", "timestamp", "is_organic"} <= set(columns):
         if "played_ratio_pct" not in columns:
             raise BadFile(
-                f"{name} looks like a file of Yambda, but without played_ratio_pct, from which its labels follow; "
-                "give listens.parquet or multi_event.parquet."
+                f"{name} looks like a file of Yambda, but has no column played_ratio_pct, from which labels are computed; give "
+                "listens.parquet or multi_event.parquet."
             )
         events = ("event_type", "listen") if "event_type" in columns else ()
         return replace(YAMBDA, row_filter=events)
@@ -170,7 +177,7 @@ def _parquet_mapping(path: Path, name: str) -> str:
     first_columns = {} if first_block is None else dict(first_block.columns)
     mapping = mapping_of_types(first_columns)
     if not first_columns:
-        raise BadFile(f"{name} has no records; give a file that has some.")
+        raise BadFile(f"{name} has no records; give a file with records.")
     if not mapping:
         kinds = ", ".join(f"{column} of {cells.type}"[:60] for column, cells in list(first_columns.items())[:3])
         raise BadFile(f"{name} has no column of ids ({kinds}); write columns of whole numbers, texts, or lists of them.")

@@ -1,4 +1,7 @@
-"""A recorded click log of any format: samples by number, in memory or mapped from the disk."""
+"""A recorded click log of any format: samples by number.
+
+They are in memory, or mapped from the disk.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,8 +122,9 @@ class Recording:
         return self.pooling[table] if self.lengths is None else np.asarray(self.lengths[:, table], dtype=np.int64)
 
     def tokens_of(self, rows: Ints) -> tuple[Any, Ints, Ints]:
-        """Return tokens, with (n, F) first positions and lengths of the fields of the samples `rows`.
+        """Return tokens of the samples `rows`, with positions and lengths of fields.
 
+        First positions and lengths are (n, F).
         Tokens on the disk are read.
         """
         tokens, token_rows = self.tokens, rows
@@ -159,23 +163,25 @@ def check_samples(
     if len(labels) < FEWEST:
         records_text = f" among {count(records, 'record')}" if records is not None and records > len(labels) else ""
         raise BadFile(
-            f"{name} has {len(labels)} samples{records_text}; at least {FEWEST} are needed, of which the last 20 or more are "
-            "held out."
+            f"{name} has {len(labels)} samples{records_text}; at least {FEWEST} are needed, because 20 or more are held out."
         )
     if labelled and labels.min() == labels.max():
         values_text = ", ".join(repr(label_value[:24]) for label_value in sorted(values[:12])) + (
             ", ..." if len(values) > 12 else ""
         )
-        rule = f"; the label's column has {values_text}: mend the rule" if values else ""
+        rule = f"; the label's column has {values_text}: correct the rule" if values else ""
         raise BadFile(
-            f"{name} has one label only: all {count(len(labels), 'sample')} have {exact(labels[0])}{rule}; "
-            "give a file with clicks (1) and others (0), or nothing can be learned."
+            f"{name} has only one kind of label: all {count(len(labels), 'sample')} have {exact(labels[0])}{rule}; give a file "
+            "with clicks (1) and other samples (0), because nothing can be learned otherwise."
         )
 
 
 def file_beside(path: Path, name: str) -> Path:
-    """Return the path of another file in the same folder; raises BadFile where there is none."""
+    """Return the path of another file in the same folder.
+
+    Raises BadFile where there is none.
+    """
     neighbour = path.with_name(name)
     if not neighbour.is_file():
-        raise BadFile(f"{path.name} needs {name} beside it, which is not there; put it into the same folder.")
+        raise BadFile(f"{path.name} needs the file {name} beside it, which is missing; put it into the same folder.")
     return neighbour

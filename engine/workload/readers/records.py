@@ -1,5 +1,6 @@
-"""Counts the records of a text without a parser, so that the records of a parser can be checked against the count.
+"""Counts the records of a text without a parser.
 
+So the records of a parser can be checked against the count.
 A quotation mark at the start of a field opens a quoted field, as in RFC 4180. Unless a mapping says that cells may hold line
 ends, a quoted field ends on its own line. A field that does not end there has a stray mark, which would swallow the records that
 follow.
@@ -20,13 +21,16 @@ NO_FAULT, OPEN_FIELD, STRAY_MARK, STRAY_RETURN = 0, 1, 2, 3
 
 
 class StrayMark(BadFile):
-    """A quotation mark opens a field on a `line` of the file, and does not close there."""
+    """A quotation mark that opens a field but does not close on its `line`."""
 
     line = 0
 
 
 class Records(NamedTuple):
-    """Records of a text: positions and lines (from 0) of begins, and the end of the last."""
+    """Records of a text: positions and lines of begins, and the last end.
+
+    Lines count from 0.
+    """
 
     begins: Any  # (N,) int32
     lines: Any  # (N,) int32
@@ -50,8 +54,8 @@ def records(text: bytes, name: str, line: int, delimiter: str, quotes: str) -> R
         raise stray_mark(name, fault_line)
     if fault == STRAY_RETURN:
         raise BadFile(
-            f"{name}:{fault_line}: a carriage return stands in the middle of the line, where parsers end a "
-            "record; write lines that end with LF or CR LF, and no carriage return in a cell."
+            f"{name}:{fault_line}: the line has a carriage return in its middle, where parsers end a record; end lines with LF "
+            "or CR LF, and write no carriage return in a cell."
         )
     return Records(begins[:count], lines[:count], end)
 
@@ -59,9 +63,9 @@ def records(text: bytes, name: str, line: int, delimiter: str, quotes: str) -> R
 def stray_mark(name: str, line: int) -> StrayMark:
     """Return the refusal of a quotation mark that opens a field and stays open."""
     refusal = StrayMark(
-        f"{name}:{line}: a quotation mark opens a field and does not close on its line, so the records after it would be lost; "
-        f'say quotes = "{LITERAL}" in {name}.toml where marks are part of the text, or quotes = "{MULTILINE}" where cells hold '
-        "line ends."
+        f"{name}:{line}: a quotation mark opens a field but does not close on its line, so the records after it would be lost; "
+        f'say quotes = "{LITERAL}" in {name}.toml if quotation marks are part of the text, or quotes = "{MULTILINE}" if '
+        "cells contain line ends."
     )
     refusal.line = line
     return refusal

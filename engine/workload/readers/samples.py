@@ -1,5 +1,6 @@
-"""Samples of a file while it is read: arrays that grow in memory, and beyond a bound in temporary files.
+"""Samples of a file while it is read: arrays that grow.
 
+They are in memory, and beyond a bound in temporary files.
 The temporary files are mapped once all samples are there.
 """
 
@@ -169,8 +170,8 @@ def max_nbytes() -> int:
 
 
 def too_large_refusal(name: str) -> BadFile:
-    """Return the refusal of a file whose samples do not fit in the folder for temporary files."""
+    """Return the refusal of a file too large for the temporary folder."""
     return BadFile(
-        f"{name} is too large: its samples do not fit in the folder for temporary files, {tempfile.gettempdir()}; make room "
-        "there, name another folder as TMPDIR, or give a part of the file."
+        f"{name} is too large: its samples do not fit in the folder for temporary files, {tempfile.gettempdir()}; free some "
+        "space there, set TMPDIR to another folder, or give a part of the file."
     )

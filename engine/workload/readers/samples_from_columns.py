@@ -1,4 +1,7 @@
-"""From columns to samples: the common part of all formats of rows and columns, one block of rows after the other."""
+"""From columns to samples: the common part of all table formats.
+
+Blocks of rows come one after the other.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,12 +36,15 @@ class Rows:
     columns: Mapping[str, Any]
 
     def place(self, column: str, row: int) -> str:
-        """Return the place of a cell as the beginning of a message, such as "clicks.csv:7: user"."""
+        """Return a cell's place for a message, such as "clicks.csv:7: user"."""
         return f"{self.name}:{self.lines[row]}: {column}"
 
 
 class ColumnMemory:
-    """State of a file's columns between blocks: indexes of ids, list syntax, formats of times, label values."""
+    """State of a file's columns between blocks.
+
+    It has indexes of ids, list syntax, formats of times, and label values.
+    """
 
     def __init__(self, name: str, layout: Layout) -> None:
         """Start before the first block."""
@@ -50,7 +56,10 @@ class ColumnMemory:
         self.records = 0
 
     def number_tokens(self, column: str, ids: Words) -> Words:
-        """Return a column's next tokens, or their row numbers where the layout numbers ids; raises BadFile."""
+        """Return a column's next tokens, or their row numbers where the layout numbers ids.
+
+        Raises BadFile.
+        """
         if index := self.indexes.get(column):
             index.add(ids)
             return index.numbers_or_refusal(ids, f"{self.name}: {column}") if self.rows == FIRST_SEEN else ids
@@ -59,7 +68,7 @@ class ColumnMemory:
 
 
 def check_block(name: str, layout: Layout, rows: Rows) -> None:
-    """Raise BadFile for the first cell of a block that a layout cannot be applied to."""
+    """Raise BadFile for the first cell of a block that breaks the layout."""
     _parts(layout, rows, ColumnMemory(name, layout))
 
 
@@ -115,7 +124,9 @@ def _check_lists(layout: Layout, table: Rows) -> None:
     """Raise BadFile where the layout splits lists in cells, and no column of ids has text."""
     if layout.lists and not any(cells.is_text(cells.plain_column(table.columns[column]).type) for column in layout.ids):
         kinds = ", ".join(f"{column} of {table.columns[column].type}"[:60] for column in layout.ids[:4])
-        raise BadFile(f"{table.name} has no text in its columns of ids ({kinds}), so lists does nothing; take lists away.")
+        raise BadFile(
+            f"{table.name} has no text in its columns of ids ({kinds}), so `lists` has no effect; remove it from the mapping."
+        )
 
 
 def _of_lists(recording: Recording, begins: Ints, lengths: Any) -> Recording:
@@ -151,7 +162,7 @@ def _parts(layout: Layout, block: Rows, columns: ColumnMemory) -> list[Any]:
     rows = _filter_rows(layout, block)
     for column in filter(None, (layout.label, layout.time)):
         if (is_missing := cells.missing_cells(rows.columns[column])).any():
-            raise BadFile(f"{rows.place(column, int(is_missing.argmax()))} is missing; write it, or take the sample away.")
+            raise BadFile(f"{rows.place(column, int(is_missing.argmax()))} is missing; write it, or remove the sample.")
     labels = _clicks(layout, rows, columns).astype(np.float32)
     dense = np.zeros((len(labels), max(len(layout.dense), 1)), np.float32)
     for index, column in enumerate(layout.dense):
@@ -199,7 +210,8 @@ def _bags(rows: Rows, column: str, lists: ListTexts | None) -> tuple[Any, Ints]:
     if sizes.max(initial=0) > MOST_LENGTH:
         row = int(sizes.argmax())
         raise BadFile(
-            f"{rows.place(column, row)} has {count(sizes[row], 'id')}; a sample has at most {count(MOST_LENGTH)}: cut them."
+            f"{rows.place(column, row)} has {count(sizes[row], 'id')}, but a sample has at most {count(MOST_LENGTH)}; shorten "
+            "the list."
         )
     return column_cells.flatten(), sizes
 
@@ -226,11 +238,16 @@ def _equal(values: Any, text: str) -> Flags:
 def _row_numbers(ids: Any, place: Place) -> Words:
     """Return ids that are row numbers; raises BadFile for a cell that is no row number."""
     if (is_missing := cells.missing_cells(ids)).any():
-        raise BadFile(f"{place(int(is_missing.argmax()))} is missing, and no row's number; write it, or say rows = {HASHED!r}.")
+        raise BadFile(
+            f"{place(int(is_missing.argmax()))} is missing, so it names no row; write it, or say rows = {HASHED!r} in the "
+            "mapping."
+        )
     row_numbers = cells.column_numbers(ids, place, "write a row's number")
     bad_rows = np.flatnonzero((row_numbers < 0) | (row_numbers != np.floor(row_numbers)) | (row_numbers >= 2**53))
     if len(bad_rows):
-        raise BadFile(f"{place(bad_rows[0])}={row_numbers[bad_rows[0]]:g} is no row's number; write whole ones from 0 to 2^53.")
+        raise BadFile(
+            f"{place(bad_rows[0])}={row_numbers[bad_rows[0]]:g} is not the number of a row; write whole numbers from 0 to 2^53."
+        )
     return row_numbers.astype(np.uint64)
 
 

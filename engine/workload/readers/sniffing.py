@@ -1,4 +1,4 @@
-"""The first rows of a text without a mapping: the delimiter of its cells, and whether the first row is a header."""
+"""The first rows of a text without a mapping: delimiter and header."""
 
 import csv
 import re

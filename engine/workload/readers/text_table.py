@@ -1,5 +1,6 @@
-"""Reads rows and columns of text by a layout, in blocks of whole records that Arrow parses.
+"""Reads rows and columns of text by a layout, in blocks.
 
+Arrow parses blocks of whole records.
 A bad cell is named by file and line. records.py counts Arrow's records again, and a text with another count is refused.
 """
 
@@ -77,7 +78,9 @@ def _check_no_header(name: str, block: bytes, layout: Layout) -> None:
     """Raise BadFile where the first line is the header that a mapping says is not there."""
     first_cells = header_cells(block.partition(b"\n")[0].decode("utf-8", "replace"), layout.delimiter, layout.quotes)
     if first_cells == layout.columns:
-        raise BadFile(f"{name}:1: the line has the columns' names, so the file has a header; take columns out of the mapping.")
+        raise BadFile(
+            f"{name}:1: the line has the names of columns, so the file has a header; remove `columns` from the mapping."
+        )
 
 
 def _check_plain(blocks: Blocks, text: bytes) -> None:
@@ -101,7 +104,7 @@ def _blank(blocks: Blocks, text: bytes, blank: int) -> int:
     blank_line = re.search(rb"\n\r?\n", ends)
     if ends and (blank or blank_line):
         first_blank = blank or (_line(blocks, text, blank_line.start() + 1) if blank_line else 0)
-        raise BadFile(f"{blocks.name}:{first_blank}: the line has 1 columns, but samples follow; take the blank line away.")
+        raise BadFile(f"{blocks.name}:{first_blank}: the line has 1 columns, but samples follow; remove the blank line.")
     blanks = text.count(b"\n", len(ends)) - bool(ends)
     return blank or (_line(blocks, text, len(ends)) + bool(ends) if blanks > 0 else 0)
 
@@ -135,7 +138,7 @@ def header_columns(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
             advice = (
                 f"say delimiter = {json.dumps(other_mark)} in {name}.toml"
                 if len(names) == 1 and other_mark
-                else "mend the header"
+                else "correct the header"
             )
             raise BadFile(f"{name}:1: column {column[:40]!r} is {fault} in the header, which has {names_text}; {advice}.")
     return names
@@ -183,9 +186,9 @@ def _parsed(name: str, text: bytes, lines: Any, layout: Layout, columns: tuple[s
         if bad_rows:
             bad_line, width = lines[min((bad_rows[0].number or 1), len(lines)) - 1], bad_rows[0].actual_columns
             fault = f"{name}:{bad_line}: the line has {width} columns, but {len(columns)} are expected"
-            raise BadFile(f"{fault}; mend it, or cut the file off before it.") from error
+            raise BadFile(f"{fault}; correct it, or cut the file off before it.") from error
         raise BadFile(
-            f"{name}:{lines[0]}: {' '.join(str(error).split())[:150]}; the text is no table of {len(columns)} columns."
+            f"{name}:{lines[0]}: {' '.join(str(error).split())[:150]}; the text is not a table of {len(columns)} columns."
         ) from error
     if parsed_table.num_rows != len(lines):
         raise BadFile(

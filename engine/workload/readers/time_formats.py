@@ -1,5 +1,6 @@
-"""Formats of strptime for texts of times: derived from the first cell, and tried on all cells.
+"""Formats of strptime for texts of times.
 
+They follow from the first cell, and are tried on all cells.
 A cell is cut into its clock, names of months and weekdays, zones and groups of digits. Groups that could be day, month or year
 are tried as each of them; all other pieces are taken by their letters.
 """

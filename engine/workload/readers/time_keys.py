@@ -1,4 +1,7 @@
-"""Times as whole numbers of 64 bits in the same order: whole numbers unchanged, other numbers by the order of floats."""
+"""Times as whole numbers of 64 bits in the same order.
+
+Whole numbers are unchanged, other numbers follow the order of floats.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +28,10 @@ class TimeKeys:
         self._rekey: Rekey | None = None
 
     def rekey(self) -> Rekey | None:
-        """Return once the function that converts the keys of earlier blocks to the last block's, or None."""
+        """Return once the function that rekeys earlier blocks, or None.
+
+        It converts their keys to the last block's.
+        """
         change, self._rekey = self._rekey, None
         return change
 
@@ -49,7 +55,10 @@ class TimeKeys:
         return keys
 
     def keys_of_floats(self, numbers: Floats) -> Ints | None:
-        """Return the keys of floats; None where earlier whole numbers are too large for exact floats."""
+        """Return the keys of floats.
+
+        Return None where earlier whole numbers are too large for exact floats.
+        """
         if self.has_keys and not self.is_float:
             if self._largest > MOST_EXACT:
                 return None

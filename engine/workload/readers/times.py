@@ -1,5 +1,6 @@
-"""Times of a column as rising keys: numbers, ISO 8601 with or without a zone, or one strptime format.
+"""Times of a column as rising keys.
 
+They are numbers, ISO 8601 with or without a zone, or one strptime format.
 The format of the times follows from all cells of the first block, and holds for the whole file. Where a day could be a month, or
 a year, a mapping names the format: time_format = "%d/%m/%Y".
 """
@@ -37,7 +38,7 @@ class AmbiguousTimes(BadFile):
     @classmethod
     def for_cell(cls, cell_text: str, formats: list[str]) -> "AmbiguousTimes":
         """Return the refusal of a cell, given its place as the beginning of a message."""
-        advice = f'say which in the mapping: time_format = "{formats[0]}"'
+        advice = f'choose one in the mapping: time_format = "{formats[0]}"'
         return cls(f"{cell_text} may be {' or '.join(formats[:4])}; {advice}.", formats=tuple(formats))
 
     def resolve(self, rest: Iterable[tuple[Any, Place]]) -> BadFile:
@@ -53,15 +54,15 @@ class AmbiguousTimes(BadFile):
             if len(formats_left) == 1:
                 bad_row = min(_first_bad(time_format, texts) for time_format in formats if time_format not in formats_left)
                 return BadFile(
-                    f"{_cell(texts, place, bad_row)} and all before may be read by {formats_left[0]} alone; "
-                    f'say so in the mapping: time_format = "{formats_left[0]}".'
+                    f"{_cell(texts, place, bad_row)} and all times before can only be read by {formats_left[0]}; say so in the "
+                    f'mapping: time_format = "{formats_left[0]}".'
                 )
             formats = formats_left
         return AmbiguousTimes.for_cell(str(self).partition(" may be ")[0], formats)
 
 
 class Times:
-    """Reads the times of a file's column, block by block, by the format of the first block."""
+    """Reads a column's times, block by block, by the first block's format."""
 
     def __init__(self, time_format: str = "") -> None:
         """Start with the strptime format that a mapping names, or none."""
@@ -80,7 +81,7 @@ class Times:
             advice = (
                 "take it away" if types.is_temporal(column.type) else f"write the column as text that {self._time_format} reads"
             )
-            raise BadFile(f"{place(0)} is a column of {column.type}, where time_format does nothing; {advice}.")
+            raise BadFile(f"{place(0)} is a column of {column.type}, for which time_format has no effect; {advice}.")
         if not len(column):
             return np.zeros(0, np.int64)
         if types.is_temporal(column.type):
@@ -91,7 +92,9 @@ class Times:
             times = self._instants(column, place)
             keys = self._keys.keys_of_whole(times.astype(np.int64), 9 if times.dtype == "datetime64[ns]" else 6)
         if keys is None:
-            raise BadFile(f"{_cell(column, place)} stands among times with more digits than can be kept apart; write fewer.")
+            raise BadFile(
+                f"{_cell(column, place)} is in a column of times with too many digits to tell them apart; write fewer digits."
+            )
         return keys
 
     def _is_numeric(self, column: Any) -> bool:
@@ -100,7 +103,10 @@ class Times:
         return bool(self._numeric) or not is_text(column.type)
 
     def rekey(self) -> Rekey | None:
-        """Return once the function that converts the keys of earlier blocks to the last block's, or None."""
+        """Return once the function that rekeys earlier blocks, or None.
+
+        It converts their keys to the last block's.
+        """
         return self._keys.rekey()
 
     def _of_numbers(self, column: Any, place: Place) -> Ints | None:
@@ -113,9 +119,7 @@ class Times:
             is_long = _is_too_long(column)
             if is_long.any():
                 row = int(is_long.argmax())
-                raise BadFile(
-                    f"{_cell(column, place, row)} has more digits than can be kept apart; write at most {MOST_DIGITS} digits."
-                )
+                raise BadFile(f"{_cell(column, place, row)} has too many digits; write at most {MOST_DIGITS} digits.")
         return self._keys.keys_of_floats(floats)
 
     def _instants(self, texts: Any, place: Place) -> Any:
@@ -128,14 +132,14 @@ class Times:
             bad_rows = np.flatnonzero(np.isnat(times))
             if len(bad_rows):
                 raise BadFile(
-                    f"{_cell(texts, place, bad_rows[0])} is not a time written as the times before it; write all alike."
+                    f"{_cell(texts, place, bad_rows[0])} has another format than the times before it; write all in one format."
                 )
             return times
         try:
             readings = {time_format: read_instants(time_format, texts) for time_format in self._formats}
         except ValueError as error:
             raise BadFile(
-                f"{place(0)}: time_format={self._time_format[:40]!r} is no format of strptime ({error}); mend it."
+                f"{place(0)}: time_format={self._time_format[:40]!r} is not a format of strptime ({error}); correct it."
             ) from error
         formats_left = [time_format for time_format, times in readings.items() if not np.isnat(times).any()]
         if not formats_left:
@@ -151,7 +155,7 @@ class Times:
         if compute.any(is_too_fine).as_py():
             row = is_too_fine.to_pylist().index(True)
             raise BadFile(
-                f"{_cell(texts, place, row)} has more digits than nanoseconds have; write at most nine behind the point."
+                f"{_cell(texts, place, row)} has more digits than nanoseconds; write at most nine digits after the point."
             )
 
     def _remember(self, texts: Any, times: Any) -> None:
@@ -172,8 +176,8 @@ class Times:
         new_formats = format_for_each_reading(new_formats, *blocks)
         if new_formats:
             reading_text = f"{' or '.join(new_formats[:3])} {'reads' if len(new_formats) == 1 else 'read'} it and all before"
-            advice = f'write in the mapping time_format = "{new_formats[0]}"'
-            return BadFile(f"{cell_text} is not a time written as {formats_text}, but {reading_text}; {advice}.")
+            advice = f'write time_format = "{new_formats[0]}" in the mapping'
+            return BadFile(f"{cell_text} does not have the format {formats_text}, but {reading_text}; {advice}.")
         return _unlike_refusal(texts, place, self._formats)
 
 
@@ -190,7 +194,9 @@ def _first_bad(time_format: str, texts: Any) -> int:
 def _unlike_refusal(texts: Any, place: Place, formats: list[str]) -> BadFile:
     """Return the refusal of the first cell that no format so far reads."""
     bad_row = max(_first_bad(time_format, texts) for time_format in formats)
-    return BadFile(f"{_cell(texts, place, bad_row)} is not a time written as {' or '.join(formats[:3])}; write all alike.")
+    return BadFile(
+        f"{_cell(texts, place, bad_row)} does not have the format {' or '.join(formats[:3])}; write all times in one format."
+    )
 
 
 def _temporal(column: Any, place: Place) -> Ints:
@@ -199,7 +205,9 @@ def _temporal(column: Any, place: Place) -> Ints:
         int_column = column.cast("int32") if column.type.bit_width == 32 else column
         whole_numbers: Ints = int_column.cast("int64").to_numpy(zero_copy_only=False)
     except (ArrowInvalid, ArrowNotImplementedError) as error:
-        raise BadFile(f"{place(0)} is a column of {column.type} that is no time ({str(error)[:80]}); map another one.") from error
+        raise BadFile(
+            f"{place(0)} is a column of {column.type}, which is not a time ({str(error)[:80]}); map another column."
+        ) from error
     return whole_numbers
 
 
@@ -228,8 +236,8 @@ def _formats(texts: Any, place: Place) -> list[str]:
         first_formats := formats_for_all(list(candidate_formats(texts[0].as_py())), texts[:1])
     ):
         raise BadFile(
-            f"{_cell(texts, place, bad_row)} is neither a number nor a time; {REMEDY}, or say in the mapping how it is "
-            'written: time_format = "%d/%m/%Y %H:%M".'
+            f"{_cell(texts, place, bad_row)} is neither a number nor a time; {REMEDY}, or give its format in the mapping: "
+            'time_format = "%d/%m/%Y %H:%M".'
         )
     raise _unlike_refusal(texts, place, first_formats)
 

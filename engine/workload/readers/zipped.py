@@ -1,5 +1,6 @@
-"""Arrays inside an .npz archive: types and shapes first, numbers on demand and mapped; nothing is unpickled.
+"""Arrays inside an .npz archive, mapped on demand.
 
+Types and shapes come first; nothing is unpickled.
 A stored array is mapped inside the archive. A compressed array is unpacked piece by piece into a temporary file, after a check of
 its size against the archive's and the room on the disk.
 """
@@ -29,7 +30,10 @@ MOST_MEMBERS = 100_000
 
 
 class HoldsObjects(BadFile):
-    """The refusal of an array of Python objects: these need a pickle, which may run code."""
+    """The refusal of an array of Python objects.
+
+    They need a pickle, which may run code.
+    """
 
 
 class Header(NamedTuple):
@@ -59,11 +63,11 @@ def read_header(file: BinaryIO, name: str) -> Header:
         reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, by_column, kind = reader(file, max_header_size=10_000)
     except (ValueError, EOFError, SyntaxError) as error:
-        raise BadFile(f"{name} has no .npy header that can be read ({str(error)[:80]}); copy it again.") from error
+        raise BadFile(f"{name} has a .npy header that cannot be read ({str(error)[:80]}); copy it again.") from error
     if kind.hasobject:
         raise HoldsObjects(f"{name} holds Python objects, which are never opened; write whole numbers or floats.")
     if min(shape, default=0) < 0:
-        raise BadFile(f"{name} says that it holds {shape} of {kind}, which cannot be; copy it again.")
+        raise BadFile(f"{name} declares {shape} of {kind}, which is impossible; copy it again.")
     return Header(tuple(map(int, shape)), by_column and len(shape) > 1, kind, file.tell() - start)
 
 
@@ -78,12 +82,15 @@ def archive_headers(path: Path) -> Mapping[str, Header]:
         if unpacked > max(EXPANSION * size, FREE_NBYTES) or len(members) > MOST_MEMBERS:
             size_text = f"{path.name} says that its {figures.count(size, 'byte')} unpack to {figures.count(unpacked)}"
             size_text += f", more than {EXPANSION} times as many"
-            raise BadFile(f"{size_text}, as no log of clicks does; if it is one, store its arrays uncompressed (numpy.savez).")
+            raise BadFile(f"{size_text}, unlike any log of clicks; if it is one, store its arrays uncompressed (numpy.savez).")
         return {member.filename.removesuffix(".npy"): _member(path, archive, member)[0] for member in members}
 
 
 def archive_array(path: Path, name: str, watch: Watch = unwatched) -> Any:
-    """Return an array of an archive, mapped from it or from a temporary file; raises BadFile."""
+    """Return an array of an archive, mapped from it or from a temporary file.
+
+    Raises BadFile.
+    """
     with _open_archive(path) as archive:
         member = archive.getinfo(f"{name}.npy")
         array_header, start = _member(path, archive, member)
@@ -123,8 +130,8 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tu
         array_header = read_header(file, name)  # type: ignore[arg-type]
     if array_header.nbytes + array_header.size > member.file_size:
         raise BadFile(
-            f"{name} says that it holds {array_header.shape} of {array_header.kind}, which its "
-            f"{figures.count(member.file_size)} bytes do not; copy it again."
+            f"{name} declares {array_header.shape} of {array_header.kind}, but its {figures.count(member.file_size)} bytes do "
+            "not match; copy it again."
         )
     if member.compress_type != zipfile.ZIP_STORED:
         return array_header, None
@@ -143,8 +150,8 @@ def _unpack(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, file:
     if member.file_size + SPARE_NBYTES > free_nbytes:
         needed_text = f"{figures.figure(member.file_size / 2**30, 'GiB')} to unpack {member.filename[:40]} in {folder}"
         raise BadFile(
-            f"{path.name} needs {needed_text}, where {figures.figure(free_nbytes / 2**30, 'GiB')} are free; "
-            "make room there, or name another folder as TMPDIR."
+            f"{path.name} needs {needed_text}, but {figures.figure(free_nbytes / 2**30, 'GiB')} are free; free some space "
+            "there, or set TMPDIR to another folder."
         )
     with archive.open(member) as packed:
         while piece := packed.read(PIECE):

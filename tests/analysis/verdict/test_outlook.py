@@ -87,11 +87,11 @@ def test_a_popularity_under_which_another_family_or_nothing_wins_is_told(verdict
     cases.append(VariedCase("popularity", "no such popularity", 1.0, none))
     told = [*popularity_changes(verdict, cases)]
     assert told == [
-        "Popularity of rows: as in meta it is Drives.",
-        "Popularity of rows: as in uniform it is no machine that meets what is asked.",
+        "With the popularity of rows of meta, the best family is Drives.",
+        "With the popularity of rows of uniform, the best family is no machine that meets what is asked.",
     ]
     assert not [*popularity_changes(verdict, cases[:1])]
-    assert "It holds however popular rows are" in popularity_words(verdict, cases[:1])
+    assert "The verdict is the same for every popularity of rows" in popularity_words(verdict, cases[:1])
     said = popularity_words(verdict, [cases[0], cases[2]])
     assert "It holds" not in said and "uniform: no machine that meets what is asked" in said
 

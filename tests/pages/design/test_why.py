@@ -71,7 +71,7 @@ def test_a_step_that_cannot_be_taken_is_told_in_a_sentence():
     ("query", "sentence"),
     [
         ({"machine__pmem_capacity_GB": "1", "machine__pmem_module_GB": "1"}, "cannot hold 2.30 GB of embedding tables"),
-        ({"machine__assume": "foo.bar=3"}, "is no constant of any device"),
+        ({"machine__assume": "foo.bar=3"}, "is not a constant of any device"),
     ],
 )
 def test_a_scenario_that_cannot_run_gives_the_page_its_sentence_and_nothing_else(query, sentence):

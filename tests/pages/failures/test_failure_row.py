@@ -100,7 +100,7 @@ def test_a_row_replaces_other_classes_of_failures_and_keeps_power_losses():
 
 
 def test_more_gpus_than_there_are_is_refused_with_a_remedy():
-    with pytest.raises(BadKnob, match="6,400 GPUs, more than 4,096; write fewer"):
+    with pytest.raises(BadKnob, match="6,400 GPUs, but the limit is 4,096; write fewer"):
         with_row(scenario("dlrm-kaggle", "all-hbm"), FailureRow(1.0, "day", False, 100, 64))
 
 

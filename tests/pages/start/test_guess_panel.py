@@ -58,7 +58,9 @@ def test_a_typed_table_is_guessed_accepted_and_shown_in_three_presses(path, trus
     assert "0 of" in text(app.caption) and "rows stay empty" in text(app.caption)
     app.button(key="own popularity").click().run()
     assert not app.exception and not app.error
-    assert "Ids are rows in the order first seen in all tables" in text(app.markdown), "the page of popularity is open"
+    assert "Ids are numbered as rows in the order first seen in all tables" in text(app.markdown), (
+        "the page of popularity is open"
+    )
 
 
 def test_a_table_of_uneven_lists_is_trained_on_for_the_model_of_another_number_of_tables(tmp_path, trusted):
@@ -166,7 +168,7 @@ def test_a_mapping_that_cannot_be_saved_is_said(path, trusted, monkeypatch, tmp_
     app.button(key="accept guess").click().run()
     assert "has changed since" in text(app.error) and Path(f"{path}.toml").read_text() == ""
     app.button(key="accept guess").click().run()
-    assert "is there already" in text(app.error) and Path(f"{path}.toml").read_text() == ""
+    assert "exists already" in text(app.error) and Path(f"{path}.toml").read_text() == ""
 
 
 def test_a_file_that_changes_after_it_was_looked_at_gets_no_mapping(path, trusted):
@@ -195,8 +197,8 @@ FAULTY = {
     "no ids": ({"shopper": ("left out", ""), "product": ("number", "")}, "No column holds ids"),
     "two labels": ({"shopper": ("label", "")}, "2 columns are the label"),
     "two times": ({"shopper": ("time", ""), "price": ("time", "")}, "2 columns are the time"),
-    "a rule": ({"paid": ("label", ">= abc")}, "compares with no number"),
-    "a mark": ({"shopper": ("list of ids", '"')}, "cannot part ids"),
+    "a rule": ({"paid": ("label", ">= abc")}, "compares with something that is not a number"),
+    "a mark": ({"shopper": ("list of ids", '"')}, "cannot separate ids"),
     "two marks": ({"shopper": ("list of ids", ";"), "product": ("list of ids", "|")}, "a mapping names one mark"),
     "no number": ({"shopper": ("number", "")}, "is not a finite number"),
     "a time's format": ({"price": ("time", "%Q")}, "time"),
@@ -251,7 +253,7 @@ def test_a_header_without_a_name_of_its_own_is_refused(tmp_path, trusted):
     path = tmp_path / "twice.csv"
     path.write_text("a,a,a\n" + "x1,y1,z1\n" * 60)
     app = typed(path)
-    assert "names no column once" in text(app.error) and not app.exception
+    assert "no column name in the header is unique" in text(app.error) and not app.exception
 
 
 @pytest.mark.parametrize("header", ["{}", "a,{}", "c0,{}"])

@@ -63,7 +63,7 @@ RULES = [
         LARGE | of("gpus_per_node", 9),
         of("num_gpus", 8),
         of("num_gpus", 9),
-        "9 GPUs of a node need 9 places of one chassis; the largest has 8.",
+        "9 GPUs of a node need 9 places in one chassis; the largest chassis has 8.",
     ),
     (
         "all-hbm",
@@ -226,10 +226,8 @@ def test_the_supplies_feed_gpus_at_their_limit_cpus_in_full_work_and_the_rest_at
     need = 2 * 350 + 700 + rest
     assert said("all-hbm", of("num_gpus", 2), of("assume", (("chassis.supply-rating", need + 1e-6),))) == ()
     (short,) = said("all-hbm", of("num_gpus", 2), of("assume", (("chassis.supply-rating", need - 1e-6),)))
-    assert (
-        short
-        == f"GPUs, CPUs and all else of a node need {figure(need, 'W')}; the supplies of two-socket give {figure(need, 'W')}."
-    )
+    parts, supplies = "GPUs, CPUs and all other parts of a node", "the supplies of two-socket"
+    assert short == f"{parts} need {figure(need, 'W')}; {supplies} give {figure(need, 'W')}."
 
 
 def test_each_node_is_counted_by_itself():

@@ -152,7 +152,7 @@ def test_tables_beyond_all_drives_or_modules_are_refused_with_a_sentence():
     assert refused.startswith("machine.num_ssds=64 of p5800x hold ") and refused.endswith("; lower model.num_embeddings.")
     tables = {"model.num_tables": 40, "model.num_embeddings": (10**10,)}
     refused = estimate(with_values(holding(ROW * 1000, "pmem"), tables)).outcome
-    assert refused.startswith("machine.pmem_capacity_GB=auto goes up to 1,280,000, but embedding tables and logs need 1.64 PB")
+    assert refused.startswith("machine.pmem_capacity_GB=auto is limited to 1,280,000, but embedding tables and logs need 1.64 PB")
 
 
 @each("system", variant_names("systems"))

@@ -50,7 +50,7 @@ def test_what_is_stashed():
 
 def test_tables_that_would_stash_unlike_shares_are_refused():
     unlike = {"model.optimizer": tuple(("adam", "sgd")[t % 2] for t in range(26))}
-    assert any("unlike shares" in one for one in settle(asked("state", **unlike)).problems)
+    assert any("different shares" in one for one in settle(asked("state", **unlike)).problems)
     assert not settle(asked("both", **unlike)).problems
 
 

@@ -362,7 +362,7 @@ def test_projections_and_features_are_layers_and_vectors():
         ({"model.embedding_dim": ()}, "is empty"),
         ({"model.features": 4}, "more than its model.pooling"),
         ({"model.interaction": "dot"}, "pairwise dot needs vectors of 96 elements"),
-        ({"model.interaction": "cross", "model.interaction_stride": 2}, "averages concatenated features"),
+        ({"model.interaction": "cross", "model.interaction_stride": 2}, "works only on concatenated features"),
     ],
 )
 def test_a_wrong_list_is_refused_with_the_remedy(knobs, part):

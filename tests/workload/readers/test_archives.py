@@ -93,14 +93,14 @@ REFUSED = {
         r"own.npz has no array 'film', which mapped by own.npz.toml needs",
     ),
     "no such column": ({}, MAPPING.replace('"seen"', '"seen.3"'), "'seen.3' cannot be taken"),
-    "unlike lengths": ({"user": np.arange(COUNT - 1)}, MAPPING, r"unlike lengths \(stars 500, ages 500, user 499, seen 500"),
+    "unlike lengths": ({"user": np.arange(COUNT - 1)}, MAPPING, r"different lengths \(stars 500, ages 500, user 499, seen 500"),
     "three axes": ({"seen": np.zeros((COUNT, 2, 2), int)}, MAPPING, "seen is 500 x 2 x 2 of int64"),
     "a number": ({"user": np.array(3)}, MAPPING, "user is one of int64"),
-    "complex": ({"user": np.zeros(COUNT, complex)}, MAPPING, "complex128, from which 'user' cannot be taken"),
-    "two labels": ({"stars": AGES}, MAPPING, r"map a column of it, such as stars\.0"),
+    "complex": ({"user": np.zeros(COUNT, complex)}, MAPPING, "complex128, so 'user' cannot be taken from it"),
+    "two labels": ({"stars": AGES}, MAPPING, r"map one of its columns, such as stars\.0"),
     "nothing": ({name: ARRAYS[name][:0] for name in ARRAYS}, MAPPING, "has 0 samples"),
     "objects": ({"user": np.array([{}] * COUNT, dtype=object)}, MAPPING, "Python objects, which are never opened"),
-    "not whole": ({"user": np.full(COUNT, 0.5)}, MAPPING, r"own.npz:1: user=0.5 is no row's number"),
+    "not whole": ({"user": np.full(COUNT, 0.5)}, MAPPING, r"own.npz:1: user=0.5 is not the number of a row"),
     "no mapping": ({}, "", r"looks like an archive of arrays: user \(500 of int64\), stars .*seen \(500 x 3 of int64\)"),
 }
 
@@ -118,7 +118,7 @@ def test_arrays_that_are_no_samples_are_refused(what: str, tmp_path: Path) -> No
 )
 def test_files_that_dlrm_keeps_beside_its_samples_are_named(names: tuple[str, ...], words: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "own.npz", **{name: np.arange(90).reshape(-1, 1) for name in names})
-    with pytest.raises(BadFile, match=f"{words}.*give its processed or reordered file"):
+    with pytest.raises(BadFile, match=f"{words}.*give DLRM's processed or reordered file"):
         read_file(tmp_path / "own.npz")
 
 

@@ -134,7 +134,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "39 samples": (csv(CELLS[:39]), r"bad has 39 samples; at least 40"),
     "word": (_cell(20, b"hello"), r"bad:4: C7='hello' is not an id; write up to 32 hexadecimal"),
     "long id": (_cell(20, b"a" * 50_000), r"bad:4: C7='a{40}' of 50,000 characters is not an id"),
-    "one label": (tsv([["0", *row[1:]] for row in CELLS]), r"bad has one label only: all 60 samples have 0"),
+    "one label": (tsv([["0", *row[1:]] for row in CELLS]), r"bad has only one kind of label: all 60 samples have 0"),
     "UTF-16": (CSV.decode().encode("utf-16"), r"bad:1: the text is UTF-16.* save it as UTF-8"),
     "cut off gzip": (gzip.compress(CSV)[:-100], r"bad is a damaged or cut off gzip"),
     "damaged gzip": (gzip.compress(CSV)[:-8] + bytes(8), r"bad is a damaged or cut off gzip"),

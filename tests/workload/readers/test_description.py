@@ -214,5 +214,5 @@ def test_columns_of_a_file_that_has_a_header_are_refused(tmp_path):
     path = tmp_path / "views.csv"
     FRAME.to_csv(path, index=False)
     Path(f"{path}.toml").write_text(f"label = 'clicked'\nids = 'item_id'\ncolumns = {list(FRAME.columns)}\n")
-    with pytest.raises(BadFile, match=r"views\.csv:1: the line has the columns' names"):
+    with pytest.raises(BadFile, match=r"views\.csv:1: the line has the names of columns"):
         read_file(path)

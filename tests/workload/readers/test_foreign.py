@@ -81,10 +81,13 @@ FOREIGN = {
     "MIND's news": (b'N1\tlifestyle\troyals\tThe "Brands\tx\thttps://a/b\t[]\t[]\n' * 60, "articles without clicks"),
     "MIND's test set": (b"1\tU7\t11/11/2019 9:05:58 AM\tN1 N2\tN3 N4\n" * 60, "without clicks; give that of train or dev"),
     "pipes and blanks": (b"1|Toy Story (1995)|01-Jan-1995\n2|GoldenEye (1995)|01-Jan-1995\n" * 60, 'separated by "|" without'),
-    "uneven header": (b"user,item\n" + b"1,2,0\n" * 60, "own:1: the line has 2 columns, but those below have 3; mend the header"),
+    "uneven header": (
+        b"user,item\n" + b"1,2,0\n" * 60,
+        "own:1: the line has 2 columns, but those below have 3; correct the header",
+    ),
     "prose": (
         b"Lorem ipsum dolor sit amet\nconsectetur adipiscing\n" * 60,
-        "own is no table: its first lines have unlike numbers",
+        "own is not a table: its first lines have different numbers",
     ),
     "Avro": (b"Obj\x01" + bytes(90), "an Avro file"),
     "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(90), "an HDF5 file"),
@@ -375,16 +378,16 @@ def test_batches_of_uneven_lists_are_rows_tables_copies_and_all(tmp_path: Path) 
 def test_bags_too_long_and_odd_numberings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "own.parquet"
     FRAME.assign(seen=[[1, 2]] * 700 + [[1] * 10_001] + [[1]] * 199).to_parquet(path, index=False)
-    with pytest.raises(BadFile, match=r"own.parquet:701: seen has 10,001 ids; a sample has at most 10,000: cut them"):
+    with pytest.raises(BadFile, match=r"own.parquet:701: seen has 10,001 ids, but a sample has at most 10,000; shorten the list"):
         read_file(mapped(path, 'ids = "seen"'))
     FRAME.assign(seen=[[1, 2]] * 700 + [[1, 7, -3]] + [[]] * 199).to_parquet(path, index=False)
-    with pytest.raises(BadFile, match=r"own.parquet:701: seen=-3 is no row's number"):
+    with pytest.raises(BadFile, match=r"own.parquet:701: seen=-3 is not the number of a row"):
         read_file(mapped(path, 'ids = "seen"\nrows = "as they are"'))
     for more, words in (
         ('rows = "hashed into 0"', "or 'hashed into 100000'"),
         ('rows = "sorted"', "is not known; write 'hashed'"),
-        ("lists = '\"'", "cannot part ids"),
-        ('lists = ","', "has no text in its columns of ids .*take lists away"),
+        ("lists = '\"'", "cannot separate ids"),
+        ('lists = ","', "has no text in its columns of ids .*remove it from the mapping"),
     ):
         with pytest.raises(BadFile, match=words):
             read_file(mapped(path, f'ids = "seen"\n{more}'))

@@ -199,7 +199,7 @@ BROKEN = {
     "no number": (b"\n17,3,4.0,", b"\n17,3,x4,", ":{line}: rating='x4' is not a finite number"),
     "infinite": (b"\n17,3,4.0,", b"\n17,3,inf,", ":{line}: rating='inf' is not a finite number"),
     "a column more": (b"\n17,3,4.0,", b"\n17,3,4.0,9,", ":{line}: the line has 5 columns, but 4"),
-    "not UTF-8": (b"\n17,3,4.0,", b"\n17,\xff\xfe,4.0,", "the text is no table|not UTF-8"),
+    "not UTF-8": (b"\n17,3,4.0,", b"\n17,\xff\xfe,4.0,", "the text is not a table|not UTF-8"),
     "a column twice": (b"userId,movieId", b"movieId,movieId", "columns are movieId|twice or more in the header"),
     "another header": (b"userId,movieId", b"userId,movie", "looks like MovieLens' ratings.csv but lacks movieId; its 4 columns"),
     "another table": (
@@ -230,9 +230,9 @@ MAPPINGS = {
     "no ids": ('label = "rating >= 4"', "names no ids"),
     "no label": ('ids = "movieId"', "names no label"),
     "no such column": ('label = "rating >= 4"\nids = "film"', "column 'film' is not in the header"),
-    "ids of numbers": ('label = "rating >= 4"\nids = [1]', "ids is no list"),
+    "ids of numbers": ('label = "rating >= 4"\nids = [1]', "ids is not a list"),
     "label of two values": ('label = "rating"\nids = "movieId"', "is not a label; write 0 or 1, or give a rule"),
-    "text compared": ('label = "rating >= good"\nids = "movieId"', "compares with no number"),
+    "text compared": ('label = "rating >= good"\nids = "movieId"', "compares with something that is not a number"),
     "unknown format": ('format = "movielense"', "movielens"),
     "odd delimiter": ('label = "rating >= 4"\nids = "movieId"\ndelimiter = "||"', "not one character"),
     "odd rows": ('label = "rating >= 4"\nids = "movieId"\nrows = "sorted"', "'hashed', 'as they are'"),
@@ -262,13 +262,13 @@ def zero(path: Path) -> None:
 
 
 ARRAYS = {
-    "cut off": (False, cut, "do not; copy it again"),
+    "cut off": (False, cut, "do not match; copy it again"),
     "objects": (False, pickled, "whole numbers"),
-    "too short": (False, lambda path: np.save(path, np.zeros((9, 26), np.int32)), r"have \[9, 300\] samples"),
+    "too short": (False, lambda path: np.save(path, np.zeros((9, 26), np.int32)), r"different numbers of samples, \[9, 300\]"),
     "floats": (False, lambda path: np.save(path, np.zeros((ROWS, 26))), "whole numbers"),
-    "one axis": (False, lambda path: np.save(path, np.zeros(ROWS, np.int32)), "two axes"),
-    "no header": (False, zero, "no .npy header"),
-    "no labels": (False, lambda path: path.with_name("day_3_labels.npy").unlink(), "needs day_3_labels.npy beside it"),
+    "one axis": (False, lambda path: np.save(path, np.zeros(ROWS, np.int32)), "arrays with one axis"),
+    "no header": (False, zero, "a .npy header that cannot be read"),
+    "no labels": (False, lambda path: path.with_name("day_3_labels.npy").unlink(), "needs the file day_3_labels.npy beside it"),
     "archive cut off": (True, cut, "damaged or cut off .npz"),
     "archive of others": (True, lambda path: np.savez(path, ids=np.zeros((ROWS, 1), np.int32)), "members other than 0.npy"),
 }
@@ -290,7 +290,7 @@ def test_a_parquet_file_of_a_few_values_again_and_again_is_refused_before_it_is_
     frame.to_parquet(path, index=False, row_group_size=500_000)
     assert path.stat().st_size < 1e6
     tracemalloc.start()
-    with pytest.raises(BadFile, match=r"3,000,000 rows, as no log of clicks does"):
+    with pytest.raises(BadFile, match=r"declares 3,000,000 rows in"):
         read_file(path)
     assert tracemalloc.get_traced_memory()[1] < 5e6
     tracemalloc.stop()
@@ -392,7 +392,7 @@ def test_nothing_but_tensors_is_ever_built_from_a_trace(tmp_path: Path, capsys: 
             torch_save.read_lookups(path)
     assert capsys.readouterr().out == ""
     path.write_bytes(pickle.dumps([1]))
-    with pytest.raises(BadFile, match="nothing that torch saved"):
+    with pytest.raises(BadFile, match="was not saved by torch"):
         torch_save.read_lookups(path)
 
 

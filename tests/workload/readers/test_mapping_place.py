@@ -64,7 +64,7 @@ def test_a_mapping_that_cannot_be_written_beside_the_file_is_kept_by_its_digest(
 
 def test_a_mapping_of_somebody_is_never_written_over_nor_removed(log):
     Path(f"{log}.toml").write_text(TEXT)
-    with pytest.raises(BadFile, match="not ours to write over"):
+    with pytest.raises(BadFile, match="was not written by the explorer"):
         mapping.save(log, "ids = ['click']")
     mapping.remove_mapping(log)
     assert Path(f"{log}.toml").read_text() == TEXT

@@ -93,7 +93,7 @@ def test_a_quoted_cell_without_an_end_is_refused_where_cells_may_hold_line_ends(
 
 
 def test_a_carriage_return_inside_a_line_is_no_record_of_its_own(tmp_path, block_size):
-    with pytest.raises(BadFile, match=r"clicks\.csv:52: a carriage return stands in the middle"):
+    with pytest.raises(BadFile, match=r"clicks\.csv:52: the line has a carriage return in its middle"):
         read_file(log(tmp_path, ",", 2, {50: "x\r1,u1,y"}))
 
 

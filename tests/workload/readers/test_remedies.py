@@ -236,7 +236,7 @@ def test_criteos_test_file_is_said_to_have_no_labels_with_a_mapping_that_needs_n
     for content in (table(bare, "\t"), table([HEADER.split(",")[1:], *bare])):
         (tmp_path / "test.txt").write_text(content, encoding="utf-8")
         with pytest.raises(
-            BadFile, match=r"test.txt is a file of Criteo's without labels.* workload count` need none"
+            BadFile, match=r"test.txt is a file of Criteo without labels.* workload count` need no labels"
         ) as refused:
             read_file(tmp_path / "test.txt")
         mapping = tomllib.loads(refused.value.remedy)

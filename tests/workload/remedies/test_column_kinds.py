@@ -91,7 +91,7 @@ def test_a_whole_number_file_alone_becomes_one_that_is_counted(tmp_path: Path, c
 def test_no_usable_array_is_a_sentence(tmp_path: Path) -> None:
     np.savez(tmp_path / "own.npz", z=np.zeros((COUNT, 2, 2)), c=np.zeros(COUNT, complex))
     for opened in (read_file, describe):
-        with pytest.raises(BadFile, match=r"samples are arrays of one length and of one or two axes"):
+        with pytest.raises(BadFile, match=r"give arrays of one length and of one or two axes"):
             opened(tmp_path / "own.npz")
 
 
@@ -102,7 +102,9 @@ def test_a_format_of_array_files_that_a_file_is_not_is_refused_without_lines_tha
         np.savez(path, x=USERS)
     else:
         path.write_text("user,click\n1,0\n", encoding="utf-8")
-    with pytest.raises(BadFile, match=rf"{name} is no such array file, .*{name}.toml.*take format away") as refused:
+    with pytest.raises(
+        BadFile, match=rf"{name} is not such an array file, .*{name}.toml.*remove `format` from the mapping"
+    ) as refused:
         read_file(path)
     assert not refused.value.remedy
 
@@ -143,7 +145,7 @@ def test_a_column_of_a_nested_type_is_text_and_no_mapping_names_it(what: str, tm
         'label = "click"\nids = ["user"]\ntime = "x"',
         'ids = ["user"]\ndense = ["x"]',
     ):
-        with pytest.raises(BadFile, match=r"'x' is a column of .*; map one with a value a sample") as refused:
+        with pytest.raises(BadFile, match=r"'x' is a column of .*; map a column with one value per sample") as refused:
             read_file(saved(path, mapping), labels=False)
         assert "damaged" not in str(refused.value)
     saved(path, 'label = "click"\nids = ["x"]')
@@ -162,7 +164,7 @@ def test_a_column_of_a_nested_type_is_text_and_no_mapping_names_it(what: str, tm
 def test_lists_are_no_labels(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"tags": LISTS, "user": USERS}), tmp_path / "own.parquet")
     for label in ("tags", "tags >= 4", "tags == 'a'"):
-        with pytest.raises(BadFile, match=r"label 'tags' is a column of list<.*map one with a value a sample"):
+        with pytest.raises(BadFile, match=r"label 'tags' is a column of list<.*map a column with one value per sample"):
             read_file(saved(tmp_path / "own.parquet", f'label = "{label}"\nids = ["user"]\n'))
 
 

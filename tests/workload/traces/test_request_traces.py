@@ -142,12 +142,12 @@ def test_a_table_with_a_mapping_is_a_table(tmp_path: Path) -> None:
 
 CSV = TEXTS["with a header"].encode()
 DAMAGED = {
-    "cut off": ("x.oracleGeneral", records(500).tobytes()[:-5], "has 11,995 bytes, but oracleGeneral has 24 a request; copy it"),
+    "cut off": ("x.oracleGeneral", records(500).tobytes()[:-5], "has 11,995 bytes, which is not a multiple of the 24 bytes"),
     "empty": ("x.oracleGeneral.bin", b"", "has 0 bytes"),
     "bytes lost": ("x.oracleGeneral", records().tobytes()[: 24 * 30_000] + records().tobytes()[24 * 30_000 + 8 :] + bytes(8),
                    r"request 30,\d{3} has number"),
     "gzipped": ("x.oracleGeneral.gz", gzip.compress(records(500).tobytes()), "cannot be mapped; unpack it"),
-    "no number": ("x.txt", TEXTS["ids"].encode() + b"five\n", ":40001: the id 'five' is no whole number"),
+    "no number": ("x.txt", TEXTS["ids"].encode() + b"five\n", ":40001: the id 'five' is not a whole number"),
     "other columns": ("x.csv", CSV + b"1,2,3\n", ":40002: the line has 3 columns, but 4 are expected"),
     "not UTF-8": ("x.csv", CSV + b"1,\xff,3,4\n", r":40002: the id"),
 }  # fmt: skip
@@ -173,7 +173,8 @@ def test_a_trace_in_zstd_is_named_with_the_command_that_unpacks_it(tmp_path: Pat
 def test_a_run_says_what_a_trace_is_for(tmp_path: Path) -> None:
     records().tofile(tmp_path / "w.oracleGeneral")
     with pytest.raises(
-        BadFile, match=r"1 table, without labels and of 40,000 requests: .*workload fit w.oracleGeneral` counts it"
+        BadFile,
+        match=r"1 table, without labels and of 40,000 requests, so a run cannot train on it: use .*workload fit w.oracleGeneral`",
     ):
         read_file(tmp_path / "w.oracleGeneral")
 

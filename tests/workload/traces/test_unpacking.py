@@ -114,7 +114,7 @@ def test_a_folder_or_a_file_of_another_user_is_not_believed(
     path = packed(tmp_path / "t.pt.gz", FIRST)
     read_lookups(path)
     monkeypatch.setattr(unpacking, "_user", lambda: os.getuid() + 1)
-    with pytest.raises(BadFile, match="this user can write to neither; make room, or name another folder as TMPDIR"):
+    with pytest.raises(BadFile, match="this user can write to neither; free some space, or set TMPDIR to another folder"):
         read_lookups(path)
     (plain,) = kept(folder)
     with plain.open("rb") as file:
@@ -220,6 +220,6 @@ def test_a_disk_that_fails_while_it_is_written_is_a_sentence(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(unpacking, "_write", fail)
-    with pytest.raises(BadFile, match="needs more room" if number == errno.ENOSPC else "Input/output error"):
+    with pytest.raises(BadFile, match="needs more space" if number == errno.ENOSPC else "Input/output error"):
         torch_save.read_lookups(packed(tmp_path / "t.pt.gz", FIRST))
     assert kept(folder) == []

@@ -1,4 +1,6 @@
-"""Bands: the verdict under draws of constants and prices from their ranges, the same draw for all machines.
+"""Bands of a verdict: its results under draws of constants and prices.
+
+All machines have the same draws.
 
 The name of a constant decides its draw: a GPU's price lies equally far up its range on every machine that has a GPU.
 """
@@ -41,12 +43,18 @@ class VerdictBands:
     samples: int
 
     def share(self, system: str) -> float:
-        """Return the share of draws in which a system is the verdict; 0 for a system off the shortlist."""
+        """Return the share of draws in which a system is the verdict.
+
+        Return 0 for a system off the shortlist.
+        """
         return self.rows[system].share if system in self.rows else 0.0
 
 
 def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> VerdictBands:
-    """Return the bands of each family's best row, and of rows up to NEAR times the least."""
+    """Return the bands of each family's best row and of near rivals.
+
+    Near rivals cost up to NEAR times the least.
+    """
     meeting = [row for row in verdict.rows if row.meets]
     min_value = min((row.objective_value for row in meeting), default=inf)
     near_rows = (row for row in meeting if row.objective_value <= NEAR_FACTOR * min_value)

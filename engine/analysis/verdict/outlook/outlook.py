@@ -1,4 +1,4 @@
-"""The outlook of a verdict: its share of draws, the winners of other cases, and its tipping points."""
+"""The outlook of a verdict: its share of draws, other cases, and tipping points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A shortlist: the systems that lead their families, each with its best candidate of every count of GPUs.
+"""A shortlist: systems that lead their families, with a candidate per number of GPUs.
 
 A question that differs a little, in its model, a price or its faults, is answered over these machines alone: sizes follow the
 model, knobs stay at the stops that were best.
@@ -75,7 +75,10 @@ def shortlist(question: VerdictQuestion, rows: Sequence[SystemRow] = ()) -> Sett
 
 
 def leaders(rows: Sequence[SystemRow]) -> list[SystemRow]:
-    """Return the best row of each family, of rows within 2 % the plainest; the best family first."""
+    """Return the best row of each family, the best family first.
+
+    Of rows within 2 % it takes the plainest.
+    """
     families: dict[str, list[SystemRow]] = {}
     for row in sorted(rows, key=lambda row: (row.rank, row.system)):
         families.setdefault(row.family, []).append(row)
@@ -106,7 +109,10 @@ def _settings(search: SystemSearch, system: str, gpus: Collection[str]) -> tuple
 
 
 def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple[str, float]] = ()) -> Winner:
-    """Return the best machine of a shortlist for a question; `scaled` has factors of constants by name."""
+    """Return the best machine of a shortlist for a question.
+
+    `scaled` has factors of constants by name.
+    """
     search = SystemSearch(question, settings)
     search.candidates.constant_factors = tuple(scaled)
     contenders = [_best_machine(search, system, settings[system]) for system in settings]

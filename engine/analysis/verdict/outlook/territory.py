@@ -1,4 +1,4 @@
-"""The territory of families: a map of winners over two axes, coarse first, then finer at borders.
+"""The map of winning families over two axes, refined at the borders.
 
 Every fourth cell is answered first. A cell between known cells of one family belongs to that family; a cell between different
 families is answered itself.
@@ -24,7 +24,10 @@ Place = tuple[int, int]  # column and row
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a map: its winner, and whether the cell was `answered` or filled from its neighbours."""
+    """A cell of a map: its winner, and whether it was computed.
+
+    A cell that was not `answered` is filled from its neighbours.
+    """
 
     winner: Winner
     answered: bool
@@ -32,7 +35,10 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Territory:
-    """A map over two axes by name: its known cells by column and row; maps with the same cells are equal."""
+    """A map over two axes by name: its known cells by column and row.
+
+    Maps with the same cells are equal.
+    """
 
     column_axis: str
     row_axis: str
@@ -50,7 +56,10 @@ class Territory:
 
     @property
     def share(self) -> float:
-        """Share of the map that is known; a coarse cell counts for the cells around it."""
+        """Share of the map that is known.
+
+        A coarse cell counts for the cells around it.
+        """
         num_strides = sum(all(place in self.cells for place in _places(*self.size, stride)) for stride in STRIDES)
         open_places = [
             place for place in _places(*self.size, STRIDES[min(num_strides, len(STRIDES) - 1)]) if place not in self.cells
@@ -78,7 +87,10 @@ def extend_territory(
     territory: Territory | None = None,
     most: int = CELLS_AT_ONCE,
 ) -> Territory:
-    """Return a map with up to `most` more cells answered, and cells within one family filled."""
+    """Return a map with up to `most` more cells computed, and inner cells filled.
+
+    Inner cells lie within one family.
+    """
     start_map = territory or Territory(column_axis, row_axis, {})
     cells, budget = dict(start_map.cells), most
     for number, stride in enumerate(STRIDES):

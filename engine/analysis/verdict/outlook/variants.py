@@ -109,7 +109,10 @@ class VariedCase:
 
 
 def vary_question(question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, factor: float) -> VariedCase:
-    """Return the winner of a shortlist at a factor of a quantity; NOBODY where no scenario has the factor."""
+    """Return the winner of a shortlist at a factor of a quantity.
+
+    Return NOBODY where no scenario has the factor.
+    """
     s = question.base
     try:
         changes, scaled = quantity.changes(s, factor)
@@ -128,7 +131,10 @@ def usual_cases(question: VerdictQuestion, settings: Settings) -> Iterator[Varie
 
 
 def popularity_cases(question: VerdictQuestion, settings: Settings) -> Iterator[VariedCase]:
-    """Yield the winner under each other popularity of rows, which no range of a constant covers."""
+    """Yield the winner under each other popularity of rows.
+
+    No range of a constant covers them.
+    """
     for name in POPULARITIES:
         if name != question.base.data.popularity:
             yield _vary_popularity(question, settings, name)

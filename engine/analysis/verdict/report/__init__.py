@@ -1,1 +1,4 @@
-"""A verdict for readers: `asked` (questions as links write them), `content` (JSON and CSV) and `sentences`."""
+"""A verdict for readers: its questions, its content and its sentences.
+
+`asked` has questions as links write them, `content` JSON and CSV, `sentences` the words.
+"""

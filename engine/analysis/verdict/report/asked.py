@@ -1,4 +1,7 @@
-"""A question as links and commands write it: requirement, loss, objective, parts and the year of prices."""
+"""A question in the form of links and commands.
+
+It has the requirement, loss, objective, parts and the year of prices.
+"""
 
 from ....errors import BadInput, nearest_hint
 from ....scenario.machine import YEARS
@@ -13,13 +16,18 @@ COST = OBJECTIVES[0]
 
 
 def read_question(scenario: Scenario, questions: LinkQuestions) -> VerdictQuestion:
-    """Return the question of a link or command about a scenario; raises BadInput with a refusal."""
+    """Return the question of a link or command about a scenario.
+
+    Raises BadInput with a refusal.
+    """
     objective = questions.objective or COST
     if objective not in OBJECTIVES:
         raise BadInput(f"objective={objective[:60]!r} is not known; {nearest_hint(objective, OBJECTIVES, 'objectives')}")
     if questions.prices:
         if questions.prices not in YEARS:
-            raise BadInput(f"prices={questions.prices[:20]!r} is no year with prices; write one from {YEARS[0]} to {YEARS[-1]}.")
+            raise BadInput(
+                f"prices={questions.prices[:20]!r} is not a year with known prices; write a year from {YEARS[0]} to {YEARS[-1]}."
+            )
         scenario = with_values(scenario, {PRICES: questions.prices})
     known_objective = next(word for word in OBJECTIVES if word == objective)
     return VerdictQuestion(

@@ -1,4 +1,4 @@
-"""The verdict in sentences: the machine to buy, the reason, the next best, the parts left out."""
+"""The verdict in sentences: the machine, the reason, the runner-up, the omitted parts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
@@ -68,7 +68,7 @@ def requirements(requirement: Requirement) -> tuple[str, ...]:
 
 
 def row_title(row: SystemRow) -> str:
-    """Return the title of a row's system, with the kernels of its tables where these differ."""
+    """Return the title of a row's system, with differing kernels of its tables."""
     return title_of(row.scenario) if row.scenario else str(load_variant("systems", row.system).title)
 
 
@@ -87,7 +87,7 @@ def machine_words(row: SystemRow) -> str:
 
 
 def unavailable_sentence(row: SystemRow) -> str:
-    """Return a sentence on the parts of a row's machine that cannot be bought today, "" for none."""
+    """Return a sentence on a machine's parts that cannot be bought today, or ""."""
     unavailable = [f"{name} is {state}" for name, state in row.states.items() if state not in ("on sale", "unknown")]
     return f"Cannot be bought: {', '.join(unavailable)}." if unavailable else ""
 
@@ -99,7 +99,10 @@ def _spread(number: int, name: str, nodes: int) -> str:
 
 
 def cost_words(row: SystemRow) -> str:
-    """Return the price of a row's machine, and of a billion samples, with the year of the dollars."""
+    """Return the price of a row's machine and of a billion samples.
+
+    Both have the year of the dollars.
+    """
     if row.scenario is None or row.cost is None or row.capital is None:
         return "no published price"
     pace = row.result.results["Throughput [samples/s]"] if row.result else None
@@ -125,18 +128,18 @@ def protection_words(row: SystemRow) -> str:
 def unstruck_words(verdict: Verdict) -> str:
     """Return a sentence that failures are not counted, "" where one has a rate."""
     struck = any(row.protection.worst_fault for row in verdict.rows if row.result)
-    return "" if struck else "No failure has a rate, so none is counted."
+    return "" if struck else "No failure has a rate, so the costs contain no failures."
 
 
 def reason_sentence(verdict: Verdict) -> str:
-    """Return why the verdict beats the next family, by price and speed, and the families level with it."""
+    """Return why the verdict beats the next family, and which families are level."""
     best_row = verdict.best_row
     if best_row is None:
         return ""
     other_rows = [row for row in verdict.families if row.family != best_row.family]
     tied_rows = [row for row in other_rows if row.meets and row.objective_value <= TIE_FACTOR * best_row.objective_value]
     next_row = next((row for row in other_rows if row not in tied_rows), None)
-    tie_sentence = f"Level within 2 %: {', '.join(_family_and_machine(row) for row in tied_rows)}. " if tied_rows else ""
+    tie_sentence = f"Equal within 2 %: {', '.join(_family_and_machine(row) for row in tied_rows)}. " if tied_rows else ""
     if next_row is None:
         return tie_sentence.rstrip()
     if not next_row.meets:
@@ -163,7 +166,10 @@ def _family_and_machine(row: SystemRow) -> str:
 
 
 def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
-    """Return sentences on the share of draws in which the verdict is the best; under 60 % it is a tie."""
+    """Return sentences on the share of draws that agree with the verdict.
+
+    A share under 60 % is called a tie.
+    """
     best_row = verdict.best_row
     if best_row is None:
         return ""
@@ -177,14 +183,20 @@ def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
         reverse=True,
     )
     rival_text = ", ".join(f"{load_variant('systems', system).title} ({figures.percent(part)})" for part, system in rivals[:2])
-    sentence = f"Best in {figures.percent(share)} of {bands.samples} draws of constants and prices, for this popularity of rows"
+    sentence = (
+        f"Best in {figures.percent(share)} of {bands.samples} random draws of constants and prices, for this popularity of rows"
+    )
     sentence += f"; else {rival_text}." if rival_text else "."
     best_band = bands.rows.get(best_row.system)
     if best_band and verdict.question.objective == "cost":
         sentence += (
             f" A billion samples cost {figures.figure(best_band.low)} to {figures.figure(best_band.high, 'USD')} in 9 of 10."
         )
-    return f"A tie. {sentence} What decides it are prices and rates within their ranges." if share < MIN_SURE_SHARE else sentence
+    return (
+        (f"A tie. {sentence} Prices and rates within their plausible ranges decide which machine is the best.")
+        if share < MIN_SURE_SHARE
+        else sentence
+    )
 
 
 def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
@@ -209,14 +221,18 @@ def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
     if popularities_by_family:
         changes_text = "; ".join(f"{' or '.join(names)}: {family}" for family, names in popularities_by_family.items())
         return (
-            f"It depends on how popular rows are, here as in {own_popularity}: {changes_text}. {spread[0].upper()}{spread[1:]}."
+            f"The verdict depends on the popularity of rows, here as in {own_popularity}: {changes_text}. "
+            f"{spread[0].upper()}{spread[1:]}."
         )
-    return f"It holds however popular rows are: here as in {own_popularity}, {spread}."
+    return f"The verdict is the same for every popularity of rows: here as in {own_popularity}, {spread}."
 
 
 def unpriced_sentence(verdict: Verdict) -> str:
-    """Return a sentence on the GPUs that were left out for lack of a price; "" for none."""
-    return f"Left out, having no published price: {', '.join(verdict.unpriced)}." if verdict.unpriced else ""
+    """Return a sentence on the GPUs that were left out for lack of a price.
+
+    Return "" for none.
+    """
+    return f"Left out, because they have no published price: {', '.join(verdict.unpriced)}." if verdict.unpriced else ""
 
 
 def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterator[str]:
@@ -227,7 +243,7 @@ def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterato
         if verdict.best_row and case.case_text in POPULARITIES and family != verdict.best_row.family:
             popularities.setdefault(family, []).append(case.case_text)
     for family, names in popularities.items():
-        yield f"Popularity of rows: as in {' or '.join(names)} it is {family}."
+        yield f"With the popularity of rows of {' or '.join(names)}, the best family is {family}."
 
 
 def tipping_words(points: Iterable[TippingPoint]) -> Iterator[str]:
@@ -242,14 +258,18 @@ def tipping_words(points: Iterable[TippingPoint]) -> Iterator[str]:
                 "above" if point.upwards else "below",
                 point.changed_case.winner.family or "nothing that can be built",
             )
-            yield f"{point.quantity[0].upper() + point.quantity[1:]}: {way} {point.changed_case.case_text} it is {family_after}."
+            quantity = point.quantity[0].upper() + point.quantity[1:]
+            yield f"{quantity}: {way} {point.changed_case.case_text}, the best family is {family_after}."
     for factor in sorted({*widest.values()}, reverse=True):
         if unmoved := [name for name, count in unmoved_ends.items() if count == 2 and widest.get(name) == factor]:
-            yield f"No change from 1/{figures.count(factor)} to {figures.count(factor)} times: {', '.join(unmoved)}."
+            yield (
+                f"The verdict stays the same from 1/{figures.count(factor)} to {figures.count(factor)} times: "
+                f"{', '.join(unmoved)}."
+            )
 
 
 def notes(verdict: Verdict) -> Iterator[str]:
-    """Yield the notes on a verdict: ties, parts that cannot be bought or priced, dates of prices."""
+    """Yield the notes on a verdict: ties, unavailable or unpriced parts, dates of prices."""
     best_row = verdict.best_row
     if best_row is not None:
         yield from filter(None, [ties_sentence(verdict)])
@@ -261,7 +281,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
     hours = verdict.question.base.machine.training_hours_a_month
     trains_always = hours >= HOURS
     hours_text = "all the time, which favours large machines" if trains_always else f"{figures.exact(hours)} hours a month"
-    yield f"It is taken to train {hours_text}."
+    yield f"The machine is assumed to train {hours_text}."
 
 
 def headline_only_sentence(row: SystemRow) -> str:
@@ -273,7 +293,10 @@ def headline_only_sentence(row: SystemRow) -> str:
 
 
 def ties_sentence(verdict: Verdict) -> str:
-    """Return a sentence on rows that are better by less than 2 %, and why they lose; "" for none."""
+    """Return a sentence on slightly better rows, and why they lose, or "".
+
+    They are better by less than 2 %.
+    """
     best_row = verdict.best_row
     better = [
         row for row in verdict.rows if best_row and row.meets and row.objective_value < best_row.objective_value * (1 - 1e-9)
@@ -297,9 +320,9 @@ def _no_machine_sentence(verdict: Verdict) -> str:
     requirements_text = " and ".join(requirements(verdict.question.requirement)) or "what is asked"
     if nearest_row is None:
         limits = next((row.reason for row in verdict.rows), "")
-        return f"Nobody can build a machine for this model of the parts that may be used. {limits}"
+        return f"No machine for this model can be built of the allowed parts. {limits}"
     return (
-        f"No machine of the parts that may be used gives {requirements_text}. The nearest is {row_title(nearest_row)} on "
+        f"No machine of the allowed parts reaches {requirements_text}. The nearest is {row_title(nearest_row)} on "
         f"{machine_words(nearest_row)}: {nearest_row.reason}"
     )
 

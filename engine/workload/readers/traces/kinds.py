@@ -13,7 +13,10 @@ Trace = torch_save.LookupTrace | requests.RequestTrace
 
 
 def is_trace(path: Path) -> bool:
-    """Return whether a file has lookups without labels; raises BadFile for one that cannot be opened."""
+    """Return whether a file has lookups without labels.
+
+    Raises BadFile for a file that cannot be opened.
+    """
     check_pointer(path)
     return torch_save.is_trace(path) or requests.is_trace(path)
 
@@ -28,10 +31,13 @@ def read_trace(path: Path, watch: Watch = unwatched) -> Trace:
 
 
 def untrainable_reason(path: Path, watch: Watch = unwatched) -> str:
-    """Return the sentence why a run cannot train on a trace, and which command reads the trace."""
+    """Return why a run cannot train on a trace.
+
+    The sentence names the command that reads the trace.
+    """
     trace = read_trace(path, watch)
     bags = "with bags of unlike sizes" if isinstance(trace, torch_save.LookupTrace) else f"of {count(trace.samples, 'request')}"
     return (
-        f"{trace.name} is a trace of lookups in {trace.tables} table{'s' * (trace.tables > 1)}, without labels and {bags}: "
-        f"`{PROGRAM} workload fit {trace.name}` counts it; a run trains on data that is fitted to it."
+        f"{trace.name} is a trace of lookups in {trace.tables} table{'s' * (trace.tables > 1)}, without labels and {bags}, "
+        f"so a run cannot train on it: use `{PROGRAM} workload fit {trace.name}`, and train on data that is fitted to it."
     )

@@ -1,4 +1,6 @@
-"""Reads libCacheSim's traces of requests to a cache: one table, one lookup a request, no labels.
+"""Reads libCacheSim's traces of requests to a cache.
+
+A trace is one table with one lookup a request and no labels.
 
 The format oracleGeneral is mapped: 24 bytes a request, little-endian: time, object id, size, and the number of the next request
 for the same object. The text format is one id a line, or a table with a column of ids. Both are recognised by their content.
@@ -108,7 +110,8 @@ def read_requests(path: Path, watch: Watch = unwatched) -> RequestTrace:
         raise foreign_refusal(name, "libCacheSim's oracleGeneral in gzip, which cannot be mapped", conversions.GUNZIP)
     if not size or size % REQUEST.itemsize:
         raise BadFile(
-            f"{name} has {figures.count(size, 'byte')}, but oracleGeneral has {REQUEST.itemsize} a request; copy it again."
+            f"{name} has {figures.count(size, 'byte')}, which is not a multiple of the {REQUEST.itemsize} bytes of an "
+            "oracleGeneral request; copy it again."
         )
     requests = map_array(path, REQUEST, 0, size // REQUEST.itemsize)
     _check(name, requests, watch)
@@ -131,7 +134,10 @@ def _head(path: Path) -> tuple[bytes, bool, int]:
 
 
 def is_oracle_general(head: bytes, size: int) -> bool:
-    """Return whether a file of this size that begins with `head` is oracleGeneral, by its next requests."""
+    """Return whether a file is oracleGeneral, by its next requests.
+
+    It has this size and begins with `head`.
+    """
     count = len(head) // REQUEST.itemsize
     if count < 2 or size % REQUEST.itemsize:
         return False
@@ -174,9 +180,12 @@ def _check(name: str, requests: Any, watch: Watch) -> None:
         if not is_later.all():
             row = low + int(is_later.argmin())
             following = int(requests["next"][row])
-            follows = f"request {figures.count(row + 1)} has number {figures.count(following)} for its object's next one"
-            fault = f"{name}: {follows}, which is not behind it"
-            raise BadFile(f"{fault}; the file is damaged, or no oracleGeneral: time, id, size, next request in 24 bytes each.")
+            follows = f"request {figures.count(row + 1)} has number {figures.count(following)} for the next request of its object"
+            fault = f"{name}: {follows}, which does not come later"
+            raise BadFile(
+                f"{fault}; the file is damaged or not an oracleGeneral trace, which has time, id, size and next request in 24 "
+                "bytes each."
+            )
         watch(low / len(requests), f"checking {name}")
 
 
@@ -286,7 +295,10 @@ def _no_request(name: str, rows: bytes, line: int, text: IdPlace) -> BadFile:
     for number, row in enumerate(rows.decode("utf-8", "replace").split("\n"), line):
         cells = row.rstrip("\r").split(text.delimiter) if text.columns > 1 else [row.strip()]
         if row.strip() and len(cells) != text.columns:
-            return BadFile(f"{name}:{number}: the line has {len(cells)} columns, but {text.columns} are expected; mend it.")
+            return BadFile(f"{name}:{number}: the line has {len(cells)} columns, but {text.columns} are expected; correct it.")
         if row.strip() and text.numbers and not _is_number(cells[text.column].strip()):
-            return BadFile(f"{name}:{number}: the id {cells[text.column][:40]!r} is no whole number, as those before; mend it.")
-    return BadFile(f"{name}:{line}: the text has no ids of requests; mend it.")
+            return BadFile(
+                f"{name}:{number}: the id {cells[text.column][:40]!r} is not a whole number, as the ids before it are; correct "
+                "it."
+            )
+    return BadFile(f"{name}:{line}: the text has no ids of requests; correct it.")

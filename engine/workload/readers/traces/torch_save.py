@@ -1,4 +1,6 @@
-"""Reads Meta's embedding traces, a torch save of (indices, offsets, lengths), without torch and with a restricted pickle.
+"""Reads Meta's embedding traces, a torch save, without torch.
+
+They are (indices, offsets, lengths), read with a restricted pickle.
 
 A file is one batch: indices (I,) table by table, offsets (T·B+1,), lengths (T, B). The pickle inside may name nothing but the
 rebuilding of tensors; their bytes are mapped from the file. A gzipped file is unpacked once, see `unpacking`.
@@ -71,7 +73,7 @@ class LookupTrace:
 
 
 class TensorStorage(NamedTuple):
-    """A storage as the pickle names one: number type, name of its member, and count of numbers."""
+    """A storage in a pickle: number type, member's name, and count."""
 
     kind: Any
     key: str
@@ -154,7 +156,7 @@ def _no_zip(name: str, plain_file: BinaryIO) -> str:
         return f"{name} is saved as torch did before 1.6; save it again with a newer torch: torch.save(torch.load(FILE), FILE)."
     if head.startswith(b"PK"):
         return f"{name} is damaged or cut off: its zip archive has no end; copy it again."
-    return f"{name} {'is empty' if not head else 'is nothing that torch saved'}; give a file of dlrm_datasets."
+    return f"{name} {'is empty' if not head else 'was not saved by torch'}; give a file of dlrm_datasets."
 
 
 def _size(head: bytes) -> int:
@@ -175,7 +177,9 @@ def _tensors(name: str, archive: zipfile.ZipFile) -> list[Tensor]:
         with archive.open(pickle_member) as file:
             tensors = _Unpickler(file).load()
     except BadFile as error:
-        raise BadFile(f"{name} holds more than tensors: {error}; only tensors are read, and nothing else is ever run.") from error
+        raise BadFile(
+            f"{name} holds more than tensors: {error}; only tensors are read, because other objects could run code."
+        ) from error
     except Exception as error:
         raise BadFile(f"{name} has a pickle that cannot be read ({type(error).__name__}); copy it again.") from error
     if not (isinstance(tensors, (tuple, list)) and len(tensors) == 3 and all(isinstance(tensor, Tensor) for tensor in tensors)):
@@ -220,8 +224,8 @@ def _check(name: str, indices: Any, offsets: Any, lengths: Any) -> None:
         is_consistent = is_consistent and (part >= 0).all() and np.array_equal(np.diff(offsets[low : low + len(part) + 1]), part)
         count_touched(2 * part.nbytes)
     if not is_consistent:
-        raise BadFile(f"{name} has offsets that do not follow from its lengths, or not end with its indices; copy it again.")
+        raise BadFile(f"{name} has offsets that do not match its lengths or the number of its indices; copy it again.")
     for low in range(0, len(indices), PIECE):
         if int(indices[low : low + PIECE].min()) < 0:
-            raise BadFile(f"{name} has negative indices; rows are numbered from 0.")
+            raise BadFile(f"{name} has negative indices, but rows are numbered from 0; write it again with indices of 0 or more.")
         count_touched(PIECE * indices.itemsize)

@@ -1,5 +1,6 @@
-"""Unpacks a gzipped file of arrays once, to map the plain file, which is kept by the digest of the packed bytes.
+"""Unpacks a gzipped file of arrays once, to map the plain file.
 
+It is kept by the digest of the packed bytes.
 A kept file is named `SHA256-CRC-SIZE`: of the packed bytes, and of its own. Names, times and places of packed files mean nothing.
 Each use checks the owner, the size and the CRC of the whole kept file (4 GB/s, where unpacking makes .1); what fails is unpacked
 anew. The folder is the product's own and only its owner's: `.emberpool/unpacked`, or one in the folder for temporary files.
@@ -69,8 +70,8 @@ def open_unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], wat
     free_text = ", ".join(f"{figure(_free_nbytes(folder) / 2**30, 'GiB')} in {short_path(folder, 60)}" for folder in folders)
     room_text = f"free and writable are at most {free_text}" if free_text else "this user can write to neither"
     raise BadFile(
-        f"{name} needs {figure(needed_nbytes / 2**30, 'GiB')} to be unpacked in {FOLDER} or in the folder for temporary files, "
-        f"but {room_text}; make room, or name another folder as TMPDIR."
+        f"{name} needs {figure(needed_nbytes / 2**30, 'GiB')} to be unpacked in {FOLDER} or in the folder for temporary "
+        f"files, but {room_text}; free some space, or set TMPDIR to another folder."
     )
 
 
@@ -198,7 +199,7 @@ def _unpack(packed: BinaryIO, name: str, folder: Path, digest: str, needed_nbyte
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        raise BadFile(f"{name} needs more room than {short_path(folder, 60)} has; name another folder as TMPDIR.") from error
+        raise BadFile(f"{name} needs more space than {short_path(folder, 60)} has; set TMPDIR to another folder.") from error
     finally:
         Path(part).unlink(missing_ok=True)
 
@@ -212,7 +213,7 @@ def _copy(
     gzip_file = gzip.GzipFile(fileobj=reader, mode="rb")  # type: ignore[call-overload]
     while piece := gzip_file.read(PIECE):
         if plain_file.tell() + len(piece) > max_nbytes:
-            raise BadFile(f"{name} unpacks to more than {EXPANSION} times its size, as no trace does; unpack it yourself.")
+            raise BadFile(f"{name} unpacks to more than {EXPANSION} times its size, unlike any trace; unpack it yourself.")
         _write(plain_file, piece, folder, needed_nbytes)
         checksum = zlib.crc32(piece, checksum)
         watch(
