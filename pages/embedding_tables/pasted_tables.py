@@ -11,8 +11,8 @@ from engine.torchrec.pooling_factors import read_pooling
 
 TORCHREC = re.compile(r"EmbeddingBagConfig|EmbeddingConfig|num_embeddings['\"]?\s*[=:]")
 ASSUMED = (
-    "TorchRec's list says neither lookups nor optimizers: each feature is looked up once a sample, and the optimizer stays as it "
-    "was. Both decide time and memory; change them in the grid."
+    "TorchRec's list names neither lookups nor optimizers: each feature gets one lookup a sample, and the optimizer stays as it "
+    "was. Both change time and memory; correct them in the grid."
 )
 LIST_BEGINS = ("[", "{", "(")
 
@@ -41,4 +41,4 @@ def file_text(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise BadInput(f"{name[:80]} is no UTF-8 text; save it as CSV in UTF-8.") from None
+        raise BadInput(f"{name[:80]} is not UTF-8 text; save it as CSV in UTF-8.") from None

@@ -6,7 +6,7 @@ from functools import cache
 from engine.registry import all_variants, load_variant
 from engine.systems.system import readers
 
-OF_ALL = {"faults": "Every fault", "machine": "The whole machine"}
+OF_ALL = {"faults": "All faults", "machine": "The whole machine"}
 
 
 def sections(paths: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -31,7 +31,7 @@ def renew_parts() -> None:
     Before anything else is drawn.
     """
     for name in session.renew_parts():
-        st.toast(escape_markdown(f"The file of the part {name} has changed; numbers are of the file as it is now."))
+        st.toast(escape_markdown(f"The file of the part {name} has changed; all numbers now use the new file."))
     for refusal in catalog.own_folder().refusals:
         st.warning(escape_markdown(_refusal_text(refusal)))
 
@@ -47,7 +47,7 @@ def draw() -> None:
     """Draw the link's parts: title, numbers, and a button that saves the file."""
     for part in session.brought_parts():
         content = loads(part.text)
-        with st.expander(escape_markdown(f"A part of the sender's: {part.kind} {part.name}, {content['title']}")):
+        with st.expander(escape_markdown(f"A part of the link's sender: {part.kind} {part.name}, {content['title']}")):
             st.caption(escape_markdown(content["summary"]))
             tables = {key: table for key, table in content.items() if isinstance(table, dict)}
             rows = [{"constant": key, **{name: table.get(name) for name in COLUMNS}} for key, table in tables.items()]
@@ -59,7 +59,7 @@ def draw() -> None:
                 "application/toml",
                 on_click="ignore",
                 key=f"part {part.kind} {part.reference}",
-                help=f"Put it into a folder of your own, as {part.kind}/{part.name}.toml, and start with PARTS= that folder.",
+                help=f"Put the file into your folder of parts as {part.kind}/{part.name}.toml, and start with PARTS=FOLDER.",
             )
 
 
