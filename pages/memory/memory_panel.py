@@ -63,7 +63,8 @@ def _draw_near_data(pairs: tuple[NearDataPair, ...]) -> None:
     sentences = memory_tables.near_data_sentences(pairs)
     title = sentences[0].partition(";")[0].rstrip(".")
     chart.draw(rows, memory_charts.near_data(), key="near-data", title=title, subtitle=subtitle)
-    st.caption(escape_markdown(" ".join(sentences)))
+    if (told := " ".join(filter(None, sentences))).rstrip(".") != title:
+        st.caption(escape_markdown(told))
     downloads.rows(rows, "emberpool-near-data", "Download near-data on and off as CSV", memory_tables.NEAR_DATA_COLUMNS)
 
 

@@ -101,7 +101,7 @@ def latency_finding(sensitivities: tuple[Sensitivity, ...]) -> str:
 
 def sizes_finding(rows: pd.DataFrame) -> str:
     """Return the sentence on the range of step times over table sizes, of rows of `sizes`."""
-    steps = f"{figure(rows.step.min(), 'ms')} to {figure(rows.step.max(), 'ms')}"
+    steps = " to ".join(dict.fromkeys(figure(step, "ms") for step in (rows.step.min(), rows.step.max())))
     return f"A step takes {steps} with tables of {figure(rows['size'].min(), 'GB')} to {figure(rows['size'].max(), 'GB')}"
 
 

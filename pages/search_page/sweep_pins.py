@@ -49,7 +49,9 @@ def draw_card(sweep: Sweep, table: pd.DataFrame) -> None:
             )
         with st.container(horizontal=True):
             link = host() + links.link(sweep[int(row[POINT])], session.base())
-            st.link_button("Open in Design", link, help="Opens the whole scenario of this point in a new tab.")
+            st.link_button(
+                "Open in Design", link, key="open in design", help="Opens the whole scenario of this point in a new tab."
+            )
             label = "Unpin" if point in pinned.pinned_points(sweep) else "Pin"
             helped = "Pinned points are compared below, and the link keeps them."
             st.button(label, key="pin", on_click=pinned.toggle_pin, args=(sweep.digest, point), help=helped)

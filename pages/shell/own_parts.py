@@ -47,7 +47,7 @@ def draw() -> None:
     """Draw the link's parts: title, numbers, and a button that saves the file."""
     for part in session.brought_parts():
         content = loads(part.text)
-        with st.expander(escape_markdown(f"A part of the link's sender: {part.kind} {part.name}, {content['title']}")):
+        with st.expander(escape_markdown(f"A part of the sender's: {part.kind} {part.name}, {content['title']}")):
             st.caption(escape_markdown(content["summary"]))
             tables = {key: table for key, table in content.items() if isinstance(table, dict)}
             rows = [{"constant": key, **{name: table.get(name) for name in COLUMNS}} for key, table in tables.items()]

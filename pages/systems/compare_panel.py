@@ -46,7 +46,7 @@ def draw(scenario: Scenario) -> None:
         downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
         sweep = links.link(scenario, session.base(), "search", (systems_panel.axis(systems),))
         tip = "Opens Search in a new tab, where you can vary a knob beside the system."
-        st.link_button("Sweep over these systems", host() + sweep, help=tip)
+        st.link_button("Sweep over these systems", host() + sweep, key="sweep over systems", help=tip)
     nodes_panel.draw(scenario, systems)
 
     full_runs_panel.draw(results)

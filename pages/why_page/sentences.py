@@ -142,7 +142,7 @@ def needed_staleness(relaxation: Relaxation) -> str:
 def relaxed_saving(relaxation: Relaxation) -> str:
     """Return the sentence on the saving by the staleness bound."""
     present = relaxation.now
-    if not relaxation.bound or present.saved <= 0:
+    if not (relaxation.bound and present.pays) or present.saved <= 0:
         return "A relaxed log saves no time here"
     return f"The relaxed log saves {milliseconds(present.saved)} of a step of {milliseconds(present.strict)}"
 

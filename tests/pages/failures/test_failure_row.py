@@ -58,7 +58,7 @@ def test_a_system_of_one_gpu_offers_those_that_can_have_more_in_one_press():
     assert "are not possible" in text(app.header) and app.text_input(key=settings.GPUS).value == "8", "8 GPUs stay written"
     assert "system" not in dict(address(app)) and app.text_input(key=settings.GPUS).value == "8", "nothing switches by itself"
     offer = app.button(key="offer all-hbm")
-    assert offer.label == "Take All in HBM instead of CXL: 64 nodes of 8 GPUs"
+    assert offer.label == "Use All in HBM instead of CXL: 64 nodes of 8 GPUs"
     offer.click().run()
     held = dict(address(app))
     assert not app.exception and held["system"] == "all-hbm" and held["machine.num_gpus"] == "512"
