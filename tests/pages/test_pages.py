@@ -310,12 +310,12 @@ def test_a_run_without_training_has_no_empty_curves_but_its_notes(engine, opened
     result = replace(fakes.estimate(scenario), warnings=("The power loss never struck.",))
     keep(result)
     app = opened("preset=tiny&run.training=off")
-    assert "none trained" in notes(app) and "never struck" in notes(app)
+    assert "none was trained" in notes(app) and "never struck" in notes(app)
     assert "Held-out AUC" not in [tile.label for tile in app.metric]
     assert not any(str(box.key).startswith("against") for box in app.segmented_control)
     keep(fakes.simulate(preset("tiny").scenario))
     trained = opened("preset=tiny")
-    assert "none trained" not in notes(trained)
+    assert "none was trained" not in notes(trained)
     assert [tile.value for tile in trained.metric if tile.label == "Held-out AUC"] == ["0.711 ± 0.006"]
     assert "± is one standard error" in notes(trained) and "The model learned from 31,936 samples of the generator" in notes(
         trained

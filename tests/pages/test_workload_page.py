@@ -53,8 +53,8 @@ def test_the_page_answers_for_the_cache_of_the_link():
 
 def test_uneven_bags_are_told_in_a_sentence_and_even_ones_not_at_all():
     app = opened({"preset": "dlrm-kaggle", "data.bag_length_cv": "1"})  # a Poisson's: e^-1 are empty, 1.9 % have more than 3
-    told = [one.value for one in app.caption if one.value.startswith("Bags of 26 of 26 tables are uneven")]
-    assert len(told) == 1 and "36.8 % of them are empty" in told[0] and "at most one in a hundred has more than 4" in told[0]
+    told = [one.value for one in app.caption if one.value.startswith("The bag length varies in 26 of 26 tables")]
+    assert len(told) == 1 and "36.8 % of their bags are empty" in told[0] and "at most 1 % have more than 4" in told[0]
     assert workload_tables.bags_sentence(preset("optane-kaggle").scenario) == ""
 
 
@@ -77,7 +77,7 @@ def test_a_hit_rate_brings_the_smallest_cache_that_has_it_and_one_that_none_has_
     assert (
         found.hit_rate(LRU, share) == pytest.approx(0.99, abs=1e-4)
         and len(str(share)) <= 6
-        and "hits 99 % of lookups as LRU" in titles(app)[0]
+        and "hits 99 % of the lookups with LRU" in titles(app)[0]
     )
     assert (
         found.hit_rate(LRU, 0.999 * share) < 0.99 <= found.hit_rate(LRU, share)
@@ -85,7 +85,7 @@ def test_a_hit_rate_brings_the_smallest_cache_that_has_it_and_one_that_none_has_
     )
     for typed in ("101", "most", "-1 %", "nan"):
         app.text_input(key="cache hit rate").set_value(typed).run()
-        assert any(f"'{typed}' is not a hit rate that a cache has" in one.value.replace("\\", "") for one in app.caption)
+        assert any(f"'{typed}' is not a hit rate that a cache can reach" in one.value.replace("\\", "") for one in app.caption)
         assert float(app.query_params["policy.cache_load_factor"]) == share and not app.exception
 
 
@@ -182,13 +182,11 @@ def test_sizes_are_read_in_three_digits(nbytes, words):
 def test_the_sizes_that_hit_enough_are_where_the_curve_says():
     found = workload_tables.expected_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario))
     told = workload_tables.sizes_sentence(found)
-    sizes = [float(value) * {"k": 1e3, "M": 1e6, "G": 1e9}[unit] for value, unit in re.findall(r"from ([0-9.]+) ([kMG])B", told)]
+    sizes = [float(value) * {"k": 1e3, "M": 1e6, "G": 1e9}[unit] for value, unit in re.findall(r"with ([0-9.]+) ([kMG])B", told)]
     hits = [found.hit_rate(LRU, size / (found.rows * found.row_bytes)) for size in sizes]
     assert hits == pytest.approx([0.9, 0.95, 0.99], abs=2e-3)
     short = workload_tables.counted_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario), 50_000)
-    assert re.fullmatch(
-        "As LRU, a cache of any size hits at most [0-9.]+ % of these lookups", workload_tables.sizes_sentence(short)
-    )
+    assert re.fullmatch("An LRU cache of any size hits at most [0-9.]+ % of these lookups", workload_tables.sizes_sentence(short))
 
 
 def test_the_charts_are_valid_and_a_policy_keeps_its_colour():

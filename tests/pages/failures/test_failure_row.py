@@ -67,11 +67,11 @@ def test_a_system_of_one_gpu_offers_those_that_can_have_more_in_one_press():
 
 
 @each(("field", "value", "sentence"), [
-    ("FAILURES", "many", "Failures: 'many' is no number"),
-    ("FAILURES", "-1", "Failures: '-1' is no number"),
-    ("NODES", "6.5", "Nodes: '6.5' is no whole number from 1 to 100,000; write one such as 8."),
-    ("GPUS", "0", "GPUs of a node: '0' is no whole number from 1 to 64"),
-    ("MINUTES", "nan", "Checkpoint period: 'nan' is no number"),
+    ("FAILURES", "many", "Failures: 'many' is not a number"),
+    ("FAILURES", "-1", "Failures: '-1' is not a number"),
+    ("NODES", "6.5", "Nodes: '6.5' is not a whole number from 1 to 100,000; write a number such as 8."),
+    ("GPUS", "0", "GPUs of a node: '0' is not a whole number from 1 to 64"),
+    ("MINUTES", "nan", "Checkpoint period: 'nan' is not a number"),
 ], few=2)  # fmt: skip
 def test_a_bad_value_stays_beside_its_sentence_until_it_is_mended(field, value, sentence):
     app = write(apps.opened("failures", {"preset": "dlrm-kaggle"}), **{field: value})

@@ -36,7 +36,7 @@ def test_a_link_opens_the_page_with_the_protections_best_first():
     shares = table["Effective training time ratio over weeks"].dropna()
     assert list(shares) == sorted(shares, reverse=True) and table["Protection"][0] == "Relaxed undo log"
     words = apps.chart_words(app)
-    assert "Power fails in batch 6" in words["close up"]
+    assert "Power is lost in batch 6" in words["close up"]
     assert words["lost"].startswith("Relaxed undo log loses least") and "hours lost a month" in words["lost"]
     assert app.dataframe[0].value["Protection"][0] == "▶ Relaxed undo log"
 
