@@ -62,7 +62,7 @@ def draw() -> None:
             min(6, moment_count),
             key=f"moment {configuration.name} {model}",
         )
-        turn = st.number_input("Number of the random choice", 0, 999, 0, key="draw", width=160) if survivors == "some" else 0
+        turn = st.number_input("Random choice", 0, 999, 0, key="draw", width=160) if survivors == "some" else 0
     show(view_state(line_of(configuration, model, number - 1, survivors, int(turn))))
 
 

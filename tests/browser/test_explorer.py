@@ -97,7 +97,7 @@ def test_the_whole_job_from_four_knobs_to_a_shared_link_and_a_csv_file(server, v
     write(page, "policy.mlp_staleness_bound_batches", "3")
     assert finding(page) != before
     page.get_by_test_id("stExpandSidebarButton").click()
-    page.get_by_test_id("stExpander").get_by_text("Faults", exact=True).click()
+    by_key(page, "group faults").locator("summary").click()
     write(page, "faults.power_loss_at_seconds", "0.002")
     train(page)
     assert page.get_by_test_id("stVegaLiteChart").count() >= 5

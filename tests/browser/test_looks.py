@@ -71,7 +71,7 @@ def test_the_projector_has_large_type_and_no_drawer_and_still_fits(server, visit
     size = "parseFloat(getComputedStyle(document.querySelector('[data-testid=stMain] h2')).fontSize)"
     before = page.evaluate(size)
     for _ in range(3):  # a page that is drawn anew closes what was just opened
-        page.locator(".st-key-tail").get_by_role("button", name="?").click()
+        page.locator(".st-key-tail").get_by_role("button", name="Glossary").click()
         page.wait_for_timeout(2000)
         if by_key(page, projector.PROJECTOR_KEY).count():
             break
