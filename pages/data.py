@@ -14,8 +14,8 @@ from pages.ui.plain import escape_markdown
 
 COUNT_TOO, COUNTED_PREFIX, GENERATOR_PREFIX, MAX_LOOKUPS = "count", "counted: ", "generator: ", "lookups to count"
 AMOUNTS = {
-    workload_tables.MOST_LOOKUPS: "1 million lookups, a moment",
-    workload_tables.MANY_LOOKUPS: "8 million, some 10 s",
+    workload_tables.MOST_LOOKUPS: "1 million lookups (about 1 s)",
+    workload_tables.MANY_LOOKUPS: "8 million lookups (about 10 s)",
 }
 
 frame.guard()
@@ -36,7 +36,9 @@ try:
     else:
         profile = counting.expected_profile(profile_scenario)
 except EmberpoolError as error:
-    with answer.draw(f"{shown_file.path.name if shown_file else 'This data'} cannot be counted for this model", [str(error)]):
+    with answer.draw(
+        f"The lookups of {shown_file.path.name if shown_file else 'this data'} cannot be counted for this model", [str(error)]
+    ):
         fit_view.reshape(scenario)
     panel.draw(leading.POPULARITY, "data", expanded=True)
     st.stop()
@@ -46,26 +48,32 @@ reasons += [f"A run is {passes_over(scenario, profile.samples)}."] if profile.sa
 with answer.draw(workload_tables.answer(profile, share), reasons):
     if file:
         st.button("Train on this file", key="train shown", on_click=leading.train, args=(session.base(), scenario))
-        st.button("Expect of the generator", key="generator", on_click=session.put_data, args=("",))
+        st.button("Show generated data instead", key="generator", on_click=session.put_data, args=("",))
     elif start_file := data_file.start_file():
         st.button(
-            f"Count {escape_markdown(start_file.path.name)}", key="served", on_click=session.put_data, args=(start_file.digest,)
+            f"Count the lookups of {escape_markdown(start_file.path.name)}",
+            key="served",
+            on_click=session.put_data,
+            args=(start_file.digest,),
         )
 panel.draw(leading.POPULARITY, "data")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cache_size.draw(profile, share)
     counting_too = file or st.toggle(
-        "Count real ids too", key=COUNT_TOO, help="Draws ids and counts them, through caches empty at first."
+        "Count drawn ids too",
+        key=COUNT_TOO,
+        help="The generator draws ids, and Emberpool counts their hits in caches that are empty at first. "
+        "The other numbers are expected values.",
     )
     if counting_too:
         st.segmented_control(
-            "How much to count", AMOUNTS, default=max_lookups, required=True, format_func=AMOUNTS.__getitem__, key=MAX_LOOKUPS
+            "Lookups to count", AMOUNTS, default=max_lookups, required=True, format_func=AMOUNTS.__getitem__, key=MAX_LOOKUPS
         )
 if file:
     st.caption(escape_markdown(workload_tables.first_uses(profile)))
 other_profiles = {}
 if counting_too and not file:
-    with st.spinner("Drawing and counting"):
+    with st.spinner("Drawing ids from the generator and counting their lookups"):
         other_profiles = {COUNTED_PREFIX: later.cached_result(workload_tables.counted_profile, profile_scenario, max_lookups)}
     counted_profile = other_profiles[COUNTED_PREFIX]
     st.caption(
@@ -73,7 +81,7 @@ if counting_too and not file:
     )
 if file:
     generator = with_values(profile_scenario, {"data.digest": ""})
-    with st.spinner("Drawing and counting as many lookups of the generator"):
+    with st.spinner("Drawing as many lookups from the generator and counting them"):
         other_profiles = {GENERATOR_PREFIX: later.cached_result(workload_tables.counted_profile, generator, max_lookups)}
 misses = profile_charts.misses(profile, share, other_profiles)
 if not file:
@@ -92,5 +100,5 @@ profile_charts.numbers(misses, profile)
 if shown_file:
     st.subheader("How well can generated data follow this file?", anchor=False)
     fit_view.draw(shown_file, scenario, lambda fitted: session.hold_variation(session.base(), fitted))
-st.caption("How close the generator comes to real click logs, figure by figure:")
+st.caption("This command compares the generator with real click logs, number by number:")
 st.code("python -m engine workload", language=None)

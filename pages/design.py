@@ -16,7 +16,7 @@ frame.guard()
 scenario = session.scenario()
 address.bar("design", caution.sequence_caution(scenario))
 baseline_system = question.baseline_system(scenario)
-with st.spinner("Estimating; the very first time takes some seconds more"):
+with st.spinner("Computing the estimate; the first time takes some seconds more"):
     results = dict(estimates.estimates_by_system(scenario, bars.systems_to_estimate(scenario)))
     if baseline_system != scenario.system:  # a system compared with itself keeps its knobs
         results[baseline_system] = estimates.estimate_of(question.baseline_scenario(scenario))

@@ -23,12 +23,12 @@ from pages.ui.plain import escape_markdown
 
 REFUSAL = "evidence refused"
 READING = (
-    "Each preset runs as it is. No knob of the session acts on this page.",
-    "A statement is met where ours is within the tolerance that stands beside it in the tables.",
-    "Calibrated: a constant was fitted to the number. In sample: a shape or a set-up was, or the number is a mean over models "
-    "that were. Out of sample: the number was not used.",
-    "A headline also depends on assumptions, which its source names.",
-    "A prediction has no published number, so that nothing can be compared.",
+    "Each preset runs with its own knobs. The knobs of your session have no effect on this page.",
+    "A published statement is met if Emberpool's number is within the tolerance that the tables give.",
+    "Calibrated: a constant was fitted to the number. In sample: a shape or a set-up was fitted to it, or the number is a "
+    "mean over models that were fitted. Out of sample: the number was not used.",
+    "A claim of the kind headline also depends on assumptions, which its source names.",
+    "A prediction has no published number to compare with.",
 )
 
 frame.guard()
@@ -65,11 +65,13 @@ collectives_panel.draw()
 study_panel.draw()
 gap_panel.draw()
 
-st.subheader("Every claim", anchor=False)
+st.subheader("All claims", anchor=False)
 claim_table = pd.concat([verdict_tables.table(all_verdicts), verdict_tables.figures_table(numbers)], ignore_index=True)
 downloads.show(verdict_tables.readable_table(claim_table))
 downloads.rows(claim_table, "emberpool-claims", "Download all claims as CSV")
 st.subheader("How to read this page", anchor=False)
 st.markdown("\n".join(f"- {escape_markdown(sentence)}" for sentence in (*READING, *scoreboard_panel.READING_NOTES)))
-st.caption("The same without a browser, and with exit status 3 when a claim got worse than the accepted record:")
+st.caption(
+    "This command checks the same claims without a browser; its exit status is 3 if a claim is worse than the accepted record:"
+)
 st.code("python -m engine validate", language=None)

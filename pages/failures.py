@@ -60,12 +60,12 @@ failure_settings.draw(session_scenario, scenario)
 failure_settings.draw_presses(scenario, losses_panel.better_period(month), losses_panel.better_protection(month))
 losses_panel.draw(month)
 
-st.subheader("How often should it be checkpointed?", anchor=False)
+st.subheader("How often should the model be checkpointed?", anchor=False)
 period_panel.draw(scenario, month.chosen_loss)
 
-st.subheader("What do the same weeks look like, fault by fault?", anchor=False)
+st.subheader("What happens in these weeks, fault by fault?", anchor=False)
 if simulated_campaigns is None and not crowded:
-    with st.spinner("Training for weeks, once with every protection"):
+    with st.spinner("Simulating weeks of training, once with every protection"):
         simulated_campaigns = later.cached_result(campaigns.simulate_campaigns, scenario)
 chosen_campaigns = simulated_campaigns.campaigns_of(scenario.policy.protection) if simulated_campaigns else None
 if simulated_campaigns is None:
@@ -73,20 +73,26 @@ if simulated_campaigns is None:
 else:
     ratio = estimates.estimate_of(scenario).results.get("Effective training time ratio")
     st.caption(escape_markdown(fault_tables.simulation_sentences(simulated_campaigns, scenario, ratio), most=1000))
-    with st.expander("Every protection in simulated numbers"):
+    with st.expander("All protections in simulated numbers"):
         means = fault_tables.means_table(simulated_campaigns)
         downloads.show(means, fault_tables.FORMATS, pinned="Protection")
         downloads.rows(means, "emberpool-protections", "Download the protections as CSV")
-        st.caption("What comes back when a fault destroys what the column names; of several at once, the worst counts.")
+        st.caption(
+            "A cell says how much is restored when a fault destroys the parts in its column's title. If a fault destroys the "
+            "parts of several columns, the worst cell counts."
+        )
         downloads.show(fault_tables.survival_table(), pinned="Protection")
 run = chosen_campaigns.runs[0] if chosen_campaigns and chosen_campaigns.runs else None
 if simulated_campaigns is not None and (run is None or not run.recoveries):
-    st.info("No fault struck this protection's first campaign." if run else "Choose a protection that is possible here.")
+    st.info("No fault strikes in the first campaign of this protection." if run else "Choose a protection that is possible here.")
 elif run is not None:
     number = 1
     if len(run.recoveries) > 1:
         number = st.slider(
-            f"Fault, of {count(len(run.recoveries))} in the first campaign", 1, len(run.recoveries), key="fault number"
+            f"Number of the fault, of {count(len(run.recoveries))} in the first campaign",
+            1,
+            len(run.recoveries),
+            key="fault number",
         )
     recovery = run.recoveries[number - 1]
     timeline = fault_tables.fault_timeline(run, recovery)
@@ -95,17 +101,17 @@ elif run is not None:
         fault_charts.fault_timeline(),
         key="around",
         title=fault_tables.recovery_sentence(run, recovery),
-        subtitle="Training, recovery and checkpoints around one fault, seconds from it",
+        subtitle="Training, recovery and checkpoints around one fault; time from the fault [s]",
         columns={"lane": "Lane", "what": "What", "start": "Start [s]", "end": "End [s]"},
     )
 
 if chosen_campaigns is not None:
-    st.subheader("What does a recovery cost in accuracy?", anchor=False)
+    st.subheader("How much accuracy does a recovery cost?", anchor=False)
     effects_panel.draw(chosen_campaigns)
 
-st.subheader("What does the system's own log save?", anchor=False)
+st.subheader("What does the system's own log restore after a power loss?", anchor=False)
 close_up_panel.draw(scenario)
 
-st.subheader("What can a power loss leave behind?", anchor=False)
+st.subheader("Which states can a power loss leave in memory?", anchor=False)
 crash_viewer.draw()
 panel.draw_as_fragment(leading.FAILURES, "failures")

@@ -23,15 +23,15 @@ address.share("runs", history_runs.SHARE_NOTE)
 usage = quota.usage(runs.STORE)
 num_requests = usage.requests
 if not num_requests:
-    advice = "Train one system or several on Design, or run points on Search: each run then stands here with its results."
-    with answer.draw("Nothing has been run yet", [advice]):
+    advice = "Train a system on Design, or run points on Search: each run then appears here with its results."
+    with answer.draw("There are no runs yet", [advice]):
         for page in ("design", "search"):
             st.page_link(script(page), label=page.capitalize())
     history_runs.draw_missing()
     st.stop()
 answer.show(history_tables.answer(history.past_requests(runs.STORE, "", MAX_LISTED), num_requests), [fullness(usage)])
 history_runs.draw_missing()
-hint = "words of a title; done, running, failed or pinned; #7 #12"
+hint = "words of a title; a state: done, running, failed or pinned; numbers: #7 #12"
 words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, max_chars=MOST_WORDS)
 
 
@@ -43,10 +43,10 @@ def draw() -> None:
     if not entries and not words:
         st.rerun()  # the last one has just been deleted
     if not entries:
-        st.info(f"None of {count(num_requests)} requests has all these words; use fewer.")
+        st.info(f"None of {count(num_requests)} runs has all these words; use fewer words.")
         return
     if len(entries) == MAX_LISTED < num_requests:
-        st.caption(f"The newest {MAX_LISTED} of {count(num_requests)}; write words to find older ones.")
+        st.caption(f"The table has the newest {MAX_LISTED} of {count(num_requests)} runs; write words to find older runs.")
     is_single = len(entries) == 1 or history.request_numbers(words)
     chosen_runs = history_panel.draw_requests(entries) or (entries if is_single else [])
     if (link_runs := history_runs.runs_for_link(chosen_runs)) != st.session_state.get(history_runs.SAID_RUNS_KEY, ()):

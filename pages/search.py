@@ -28,19 +28,19 @@ def draw_axes(label: str, unfolded: bool, caution: str) -> None:
     """Draw the axes of the sweep, at first folded or `unfolded`, and the page's link above."""
     st.session_state.setdefault(axes_panel.AXES_UNFOLDED, unfolded)
     with st.expander(f"**{escape_markdown(label)}**", key=axes_panel.AXES_UNFOLDED, on_change="rerun"):
-        st.caption("Some knobs run against each other; everything else stays as the bar and the drawer say.")
+        st.caption("The sweep combines values of these knobs; all other knobs keep their values on top and in the sidebar.")
         axes_panel.draw(axes)
     with address_bar:
         address.bar("search", caution)
 
 
 if isinstance(outcome, BadInput):
-    draw_axes("What is swept", True, "")
+    draw_axes("Axes of the sweep", True, "")
     with top:
         if axes:
             answer.show("These knobs cannot be swept", [str(outcome)])
         else:
-            answer.show("Which design?", ["Choose a knob and write its values to see how many points there are."])
+            answer.show("Which design is best?", ["Choose a knob and write its values to see how many points there are."])
     st.stop()
 sweep = outcome
 link = links.link(scenario, session.base(), "search", axes, questions=LinkQuestions(sample))
@@ -106,14 +106,16 @@ def draw_answer(status: RequestStatus | None) -> None:
             if running
             else "are not computed yet"
             if missing_points
-            else "are computed: none of them could run"
+            else "are computed, but none of them could run"
         )
         answer.show(
-            f"{size_text} {state_text}", ["The best point stands here as soon as points are finished."] if missing_points else []
+            f"{size_text} {state_text}",
+            ["The best point appears here when the first points are finished."] if missing_points else [],
         )
     else:
         so_far = (
-            f"{'Best so far' if running else 'Of the finished points'}, {count(missing_points)} of {size_text} to go. "
+            f"{'This is the best point so far' if running else 'This is the best of the finished points'}; "
+            f"{count(missing_points)} of {size_text} are still to compute. "
             if missing_points
             else ""
         )

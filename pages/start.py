@@ -13,12 +13,12 @@ with st.container(key="answer"):
     st.title("Emberpool", anchor=False)
     st.markdown(
         "**How much persistent memory, how fast a CXL link, which checkpoints: decide before you build the machine.** "
-        "Emberpool trains a recommendation model row by row, with real gradients, on a simulated machine of GPU, CXL link, "
-        "persistent memory and log, loses power when you say so, and charts time, energy, cost and accuracy."
+        "Emberpool trains a recommendation model with real gradients on a simulated machine of GPU, CXL link, persistent memory "
+        "and log. It loses power whenever you choose, and it charts time, energy, cost and accuracy."
     )
 question = questions.draw_questions()
 if question is questions.PAPERS:
-    st.markdown("**Which result?** The first number of each paper beside ours; Evidence has all of them.")
+    st.markdown("**Which result?** Each card has the first number of a paper and Emberpool's; the page Evidence has all numbers.")
     paper_results.draw(question)
 else:
     st.markdown("**About which model?**")

@@ -64,6 +64,16 @@ def opened(page: str = "design", query: Mapping[str, str | list[str]] | None = N
     return (app if place == "start" else app.switch_page(script(place))).run()
 
 
+def cancel_buttons(app: AppTest) -> list[Any]:
+    """Return the buttons that cancel a request of a page; their keys end in its number."""
+    return [button for button in app.button if str(button.key).startswith("cancel ")]
+
+
+def download_keys(app: AppTest) -> list[str]:
+    """Return the keys of a page's download buttons, in order; AppTest knows them by their ids alone."""
+    return [element.proto.id.split("-", 2)[2] for element in app.get("download_button")]
+
+
 def link(query: str) -> dict[str, list[str]]:
     """Return the parameters of a link's text; one may come several times."""
     pairs = [part.split("=", 1) for part in query.split("&")] if query else []

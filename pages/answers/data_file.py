@@ -60,10 +60,12 @@ def register(path: Path, origin: str = "") -> DataFile:
     """Allow this server to train on a file; raises BadFile if unreadable."""
     try:
         if not path.is_file():
-            raise BadFile(f"{path} is no file on this computer; give the path of a data file, such as Criteo's, plain or .gz.")
+            raise BadFile(f"{path} is not a file on this computer; give the path of a data file, such as Criteo's, plain or .gz.")
         file = DataFile(path, _digest(path, file_states(path)), origin)
     except OSError as error:
-        raise BadFile(f"{path} cannot be read: {error.strerror}; give another one, or make run DATA=file.") from error
+        raise BadFile(
+            f"{path} cannot be read: {error.strerror}; give another file, or name one at start with make run DATA=file."
+        ) from error
     _FILES.setdefault(file.digest, {})[origin] = file
     return file
 
@@ -95,7 +97,7 @@ def file_of(scenario: Scenario) -> DataFile:
     if files := _FILES.get(digest):
         return next(filter(is_visible, files.values()), next(iter(files.values())))
     raise BadFile(
-        f"data.digest={digest[:12]} names a data file that this server does not have; start it with make run DATA=file, "
+        f"data.digest={digest[:12]} names a data file that this server does not have; start the server with make run DATA=file, "
         "or empty the knob to train on generated data."
     )
 

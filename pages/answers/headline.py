@@ -71,7 +71,7 @@ def node_comparison(result: Result, base: Mapping[str, float | None], baseline: 
     """Return a result's number of nodes against the baseline's, at the same throughput."""
     nodes, base_nodes = result.results.get(NODES) or 1.0, base.get(NODES) or 1.0
     if nodes == base_nodes:
-        return f"as many as {baseline} needs"
+        return f"as many nodes as {baseline} needs"
     if nodes < base_nodes:
-        return f"{factor(base_nodes / nodes)} fewer than the {count(base_nodes)} of {baseline}"
-    return f"{factor(nodes / base_nodes)} as many as the {count(base_nodes)} of {baseline}"
+        return f"{factor(base_nodes / nodes)} fewer than the {count(base_nodes, 'node')} of {baseline}"
+    return f"{factor(nodes / base_nodes)} as many as the {count(base_nodes, 'node')} of {baseline}"

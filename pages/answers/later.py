@@ -131,7 +131,7 @@ def run_in_worker(find: Callable[..., Any], *arguments: Hashable) -> Any:
             return _workers[thread].submit(_with_parts, own_folder().path, find, *arguments).result()
         except BrokenExecutor:
             _workers.pop(thread, None)
-    raise BrokenExecutor("The process that looks for this ended twice; change a knob, or reload the page.")
+    raise BrokenExecutor("The process that computes this answer has stopped twice; reload the page, or change a knob.")
 
 
 def _with_parts(folder: Path | None, find: Callable[..., Any], *arguments: Hashable) -> Any:

@@ -70,7 +70,7 @@ def draw_against(scenario: Scenario) -> None:
     ordered = sorted(names, key=lambda name: name not in family_names)
     st.session_state[SHOWN_BASELINE] = baseline
     st.selectbox(
-        "Against",
+        "Baseline",
         ordered,
         session.option_index(ordered, SHOWN_BASELINE),
         key=SHOWN_BASELINE,

@@ -130,7 +130,7 @@ def progress(status: RequestStatus, unit_name: str = "points") -> None:
     bar, stop = st.columns((6, 1), vertical_alignment="bottom")
     bar.progress(
         min(share, 1.0),
-        f"Running: {points}{percent(share)}{time_left}" if status.state == "running" else "Waiting for a free core",
+        f"Running: {points}{percent(share)}{time_left}" if status.state == "running" else "Waiting for a free processor core",
     )
     stop.button("Cancel", key=f"cancel {status.request}", on_click=cancel, args=(status.request,), width="stretch")
 
@@ -138,10 +138,8 @@ def progress(status: RequestStatus, unit_name: str = "points") -> None:
 def draw_end_note(status: RequestStatus | None, unit_name: str = "points") -> None:
     """Say why a request ended without all its points, where it did."""
     if status and status.state == "cancelled":
-        kept_so_far = (
-            f"after {status.finished_points} of {status.total} {unit_name}, which are kept; running again goes on from there."
-        )
-        st.info(f"Cancelled {kept_so_far if status.total > 1 else 'before the end; running again starts from the first batch.'}")
+        kept_so_far = f"after {status.finished_points} of {status.total} {unit_name}. Their results are kept; a new run computes only the others."
+        st.info(f"Cancelled {kept_so_far if status.total > 1 else 'before the end. A new run starts from the first batch.'}")
     elif status and (status.state == "failed" or status.failed):
         reason = f"{status.failed} of {status.total} {unit_name} have no result; the table says why." if status.total > 1 else ""
         if status.note or reason:

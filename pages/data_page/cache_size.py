@@ -34,20 +34,21 @@ def draw(profile: Profile, share: float) -> None:
         key=FIELD,
         on_change=_take_size,
         args=(total_bytes,),
-        help=f"Such as 114 kB, 21.6 MB, 1.5 GB; a bare number is in GB. All tables together have {figure(total_bytes, 'B')}. "
-        f"The link keeps it as the share of rows, knob {KNOBS[PATH].label}.",
+        help=f"Write a size such as 114 kB, 21.6 MB or 1.5 GB; a number without a unit is in GB. All tables together have "
+        f"{figure(total_bytes, 'B')}. A link keeps the size as a share of all rows, the knob {KNOBS[PATH].label}.",
         width=260,
     )
-    st.caption(f"of {escape_markdown(size_text(profile, 1))} of tables", width="content")
+    st.caption(f"of {escape_markdown(size_text(profile, 1))} in all tables", width="content")
     best_rate = percent(profile.hit_rate(LRU, 1.0))
     st.session_state[RATE] = percent(profile.hit_rate(LRU, share)) if share else ""
     st.text_input(
-        "Hit rate by LRU",
+        "LRU hit rate",
         key=RATE,
         on_change=_take_rate,
         args=(profile,),
         placeholder="99 %",
-        help=f"Such as 99 %: brings the smallest cache that hits so many of the lookups, up to {best_rate} with all rows.",
+        help=f"Write a hit rate such as 99 %: the cache gets the smallest size that reaches it. With all rows in the cache, "
+        f"{best_rate} of the lookups hit.",
         width=160,
     )
     if refusal:
@@ -86,7 +87,7 @@ def _take_rate(profile: Profile) -> None:
     if share is None:
         st.session_state[FIELD] = size_text(profile, session.scenario().policy.cache_load_factor)
         st.session_state[REFUSED] = (
-            f"{typed!r} is not a hit rate that a cache has; write one such as 99 %, above 0 and up to "
+            f"{typed!r} is not a hit rate that a cache can reach here; write a number above 0 % and up to "
             f"{percent(profile.hit_rate(LRU, 1.0))}."
         )
     else:
@@ -102,8 +103,8 @@ def _take_size(total_bytes: float) -> None:
         size = None
     if size is None:
         st.session_state[REFUSED] = (
-            f"{typed!r} is not a cache size; write one such as 21.6 MB, from 0 to {figure(total_bytes, 'B')}, the size of all "
-            "tables."
+            f"{typed!r} is not a cache size; write a size such as 21.6 MB, from 0 B to {figure(total_bytes, 'B')}, the size of "
+            "all tables."
         )
     else:
         st.session_state[session.widget(PATH)] = knobs.write(KNOBS[PATH], size)

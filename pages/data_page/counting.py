@@ -21,7 +21,7 @@ def expected_profile(scenario: Scenario) -> Profile:
     """Return the generator's expected profile; raises EmberpoolError."""
     find = workload_tables.expected_profile
     profile: Profile = (
-        with_box("Working out the generator's popularity", find, scenario)
+        with_box("Computing the popularity of the generator's rows", find, scenario)
         if workload_tables.has_many_table_kinds(scenario)
         else find(scenario)
     )
@@ -47,7 +47,7 @@ def _result(parts: PartsFolder, words: str, find: Callable[..., Any], *arguments
     def draw() -> None:
         nonlocal place
         if place is None and monotonic() - start > BOX_AFTER:
-            place = answer.wait(words, "Some seconds; the very first time some more.")
+            place = answer.wait(words, "This takes some seconds, and a few more the first time.")
 
     try:
         return later.worker_result(find, *arguments, meanwhile=draw)

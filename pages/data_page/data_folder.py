@@ -32,10 +32,12 @@ def named_file(name: str) -> DataFile:
     """Return the folder's file of this name; raises BadFile if unlisted or outside."""
     top = folder()
     if top is None or name not in names():
-        raise BadFile(f"{name} is no data file of the folder that was named at start; choose one of those that are listed.")
+        raise BadFile(f"{name} is not a data file of the folder that was named at start; choose a file from the list.")
     for path in parts_of_file(top / name):
         if not is_inside(path, top):
-            raise BadFile(f"{path.name} leads out of the folder that was named at start; put the file itself there.")
+            raise BadFile(
+                f"{path.name} is a link out of the folder that was named at start; copy the file itself into the folder."
+            )
     return data_file.register(top / name, data_file.START)
 
 

@@ -51,24 +51,32 @@ def reshape(scenario: Scenario) -> None:
     except EmberpoolError:
         return  # the page has shown the error
     if changes := shape.changes(scenario):
-        tables = f"{len(shape.pooling)} tables, {count(sum(shape.rows))} rows, {shape.dense} numbers"
+        tables = f"{len(shape.pooling)} tables, {count(sum(shape.rows))} rows, {shape.dense} dense features"
         suited = with_values(scenario, changes)
-        st.button(f"Take a model of the file's shape: {tables}", on_click=session.hold_variation, args=(session.base(), suited))
+        st.button(
+            f"Use a model of the file's shape: {tables}",
+            key="take shape",
+            on_click=session.hold_variation,
+            args=(session.base(), suited),
+        )
 
 
 def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], None]) -> None:
     """Draw the button, then the fit; `take` is called with the fitted scenario."""
-    tip = "Some seconds; a minute where the file is large."
+    tip = "This takes some seconds, and about a minute for a large file."
     st.button("Fit the generator to this file", key="fit", help=tip, on_click=_ask, args=(file.digest,))
     if st.session_state.get(FITTED_DIGEST_KEY) != file.digest:
         return
-    with st.spinner("Counting and fitting; some seconds, for large files a minute"), data_file.refusals(file):
+    with (
+        st.spinner("Counting lookups and fitting the generator: some seconds, about a minute for a large file"),
+        data_file.refusals(file),
+    ):
         fit = later.cached_result(fit_of_file, str(file.path), file.digest)
     fit = fit if data_file.is_visible(file) else replace(fit, columns=())  # names are content of the file
     st.markdown(f"**{escape_markdown(summary(fit))}**")
     for sentence in reports.fit_warnings(fit):
         st.warning(escape_markdown(sentence))
-    st.button("Take the fitted model and data", key="take fit", type="primary", on_click=take, args=(fit.scenario(base),))
+    st.button("Use the fitted model and data", key="take fit", type="primary", on_click=take, args=(fit.scenario(base),))
     hits = pd.DataFrame(
         {"x": row["Rows held [%]"], "y": 100 - row[f"{title} [%]"], "name": name}
         for row in reports.hit_rate_rows(fit)
@@ -81,7 +89,7 @@ def draw(file: data_file.DataFile, base: Scenario, take: Callable[[Scenario], No
         spec,
         key="fit hits",
         title=hits_sentence(fit),
-        subtitle=f"{misses} in an LRU cache of each table, by the share of its rows [%] that it holds",
+        subtitle=f"{misses} in an LRU cache of each table, by the share of the table's rows [%] that it holds",
         columns={"x": share, "y": misses, "name": "Lookups of"},
     )
     table = pd.DataFrame(reports.fit_rows(fit))
@@ -97,7 +105,7 @@ def _ask(digest: str) -> None:
 def hits_sentence(fit: GeneratorFit) -> str:
     """Return the largest gap between the fit's and the file's hits in LRU caches."""
     largest_gap = max(abs(file_hits - fit_hits) for file_hits, fit_hits in zip(*fit.hits[:2], strict=True))
-    return f"An LRU cache hits the fit's lookups as often as the file's, within {figure(100 * largest_gap, 'points')}"
+    return f"LRU hit rates of fitted data and of the file differ by at most {figure(100 * largest_gap, 'percentage points')}"
 
 
 def summary(fit: GeneratorFit) -> str:
@@ -105,10 +113,12 @@ def summary(fit: GeneratorFit) -> str:
     worst_table = max(fit.tables, key=lambda table_fit: table_fit.file_shares.largest_gap(table_fit.fit_shares))
     gap_points = 100 * worst_table.file_shares.largest_gap(worst_table.fit_shares)
     accuracy_text = (
-        f"off by at most {figure(gap_points, 'points')}, in {fit.title(worst_table.table)}"
+        f"it is off by at most {figure(gap_points, 'percentage points')}, in {fit.title(worst_table.table)}"
         if gap_points >= 0.1
-        else "no further off than chance"
+        else "it is off by no more than chance"
     )
     clicks = "" if fit.click_rate is None else f", {percent(fit.click_rate)} clicks"
-    samples_text = f"{count(fit.samples_counted)} samples"
-    return f"Fitted to {samples_text} (locality {exact(fit.locality)}{clicks}): on held-back blocks {accuracy_text}"
+    return (
+        f"The generator is fitted to {count(fit.samples_counted)} samples (locality {exact(fit.locality)}{clicks}); "
+        f"on blocks that the fit did not see, {accuracy_text}"
+    )

@@ -25,10 +25,10 @@ def draw(scenario: Scenario) -> None:
         workload_charts.lines(SIZE, SHARE, (MISSING_ROWS, REFUSED_ROWS), ticks=log_ticks(frame["x"])),
         key="locks",
         title=finding(scenario, points),
-        subtitle=f"{SHARE} by cache size, which the dashed rule marks: rows of the batch in training and of the next are locked",
+        subtitle=f"{SHARE} by cache size; dashed: this cache. Rows of the batch in training and of the next batch are locked",
         columns={"x": SIZE, "y": SHARE, "name": "Rows"},
     )
-    st.caption("A refused row is read from host memory by its lookup, and read and written there by its update.")
+    st.caption("A refused row stays in host memory: its lookup reads it there, and its update reads and writes it there.")
 
 
 def rows(scenario: Scenario, points: tuple[LockPoint, ...]) -> pd.DataFrame:

@@ -13,8 +13,9 @@ from pages.ui import downloads
 
 MISSES, ROWS, LOOKUPS = "Lookups that miss [%]", "Share of rows [%]", "Share of lookups [%]"
 SHARES = log_ticks((0.01, 100))
-MEANS = "A cache per table gives each table the same share of its rows"
-PLANNER = "Constants of the planner: 897 GB/s from HBM, 32 GB/s from host memory; hits are those of the hottest rows"
+EXAMPLE_SHARE = 0.01  # share of rows that the title names where the scenario has no cache
+MEANS = "A cache per table holds the same share of the rows of every table"
+PLANNER = "The planner reads 897 GB/s from HBM and 32 GB/s from host memory; the cache holds the hottest rows"
 
 
 def misses(profile: Profile, share: float, other_profiles: Mapping[str, Profile]) -> pd.DataFrame:
@@ -27,7 +28,7 @@ def misses(profile: Profile, share: float, other_profiles: Mapping[str, Profile]
         spec,
         key="misses",
         title=workload_tables.sizes_sentence(profile),
-        subtitle=f"{MISSES} by cache size{', which the dashed rule marks' if (frame['name'] == '').any() else ''}. {MEANS}",
+        subtitle=f"{MISSES} by cache size{'; dashed upright line: this cache' if (frame['name'] == '').any() else ''}. {MEANS}",
         columns={"x": size, "share": ROWS, "y": MISSES, "name": "Cache"},
     )
     return frame
@@ -73,8 +74,8 @@ def tables(profile: Profile, share: float) -> None:
         frame,
         workload_charts.tables(tables_drawn),
         key="tables",
-        title=workload_tables.tables_sentence(profile, share) if share > 0 else "Misses of an LRU cache of each table",
-        subtitle=f"{MISSES} of an LRU cache of each table by the share of its rows that it holds{limit_text}",
+        title=workload_tables.tables_sentence(profile, share if share > 0 else EXAMPLE_SHARE),
+        subtitle=f"{MISSES} of an LRU cache of each table by the share of the table's rows that it holds{limit_text}",
         columns={"table": "Table", "rows": "Rows", "x": "Cache of each table, share of its rows [%]", "y": MISSES},
     )
 
@@ -104,7 +105,7 @@ def planner(profile: Profile, share: float) -> None:
 
 def numbers(frame: pd.DataFrame, profile: Profile) -> None:
     """Draw the numbers of the chart of misses as a table."""
-    with st.expander("The numbers"):
+    with st.expander("Misses by cache size, in numbers"):
         table = workload_tables.numbers(frame, workload_tables.unit(profile))
         downloads.show(table, dict.fromkeys(table.columns, "%.3g"))
-        downloads.rows(table, "emberpool-workload", "Download miss ratios as CSV")
+        downloads.rows(table, "emberpool-workload", "Download the misses as CSV")

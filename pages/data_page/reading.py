@@ -20,8 +20,8 @@ def with_progress(name: str, read_file: Callable[..., Any], *arguments: Hashable
     """Return `read_file(*arguments, watch=...)` for the file `name`, computed once; None if cancelled."""
     key = (read_file.__qualname__, arguments)
     if st.session_state.get(CANCELLED) == key:
-        st.info(f"Reading {escape_markdown(name)} was cancelled; nothing of it is kept.")
-        st.button("Read it", key="read again", on_click=_set_cancelled, args=(None,))
+        st.info(f"Reading {escape_markdown(name)} was cancelled; nothing was kept.")
+        st.button("Read the file", key="read again", on_click=_set_cancelled, args=(None,))
         return None
     return _file_result(name, read_file, *arguments)
 

@@ -34,7 +34,7 @@ def keep_upload(files: Iterable[tuple[str, bytes]]) -> DataFile:
         if not _is_whole(target, contents):
             _write(target, contents)
     except OSError as error:
-        raise BadFile(f"The file cannot be kept on the server ({error.strerror}); try again later.") from error
+        raise BadFile(f"The server cannot store the file ({error.strerror}); try again later.") from error
     return data_file.register(_main_file(target, contents), data_file.UPLOADED)
 
 
@@ -47,13 +47,13 @@ def contents_by_name(files: Iterable[tuple[str, bytes]]) -> Mapping[str, bytes]:
     cleaned = [(cleaned_name(name), content) for name, content in files]
     data_names = sorted({name for name, _ in cleaned if not name.endswith(MAPPING)})
     if not data_names:
-        raise BadFile("These are no data: give the file itself with its mapping.")
+        raise BadFile("These files are mappings without data; upload the data file together with its mapping.")
     content_by_name: dict[str, bytes] = {}
     for name, content in cleaned:
         name = _mapping_name(name, data_names) if name.endswith(MAPPING) else name
         twin = next((other_name for other_name in content_by_name if other_name.casefold() == name.casefold()), name)
         if content_by_name.get(twin, content) != content:
-            raise BadFile(f"Two of these files would be called {name} on the server; rename one, letters and digits count.")
+            raise BadFile(f"Two of these files would get the name {name} on the server; rename one with other letters or digits.")
         content_by_name[twin] = content
     return content_by_name
 
@@ -67,7 +67,7 @@ def cleaned_name(name: str) -> str:
     stem = cleaned[: -len(MAPPING)] if cleaned.lower().endswith(MAPPING) else ""
     if len(stem or cleaned) > MOST_NAME:
         raise BadFile(
-            f"{name[:40]}... has {len(name)} letters in its name, and at most {MOST_NAME} can be kept; rename the file."
+            f"{name[:40]}... is a name of {len(name)} characters, and at most {MOST_NAME} are allowed; rename the file."
         )
     return f"{stem}{MAPPING}" if stem else cleaned
 
@@ -83,7 +83,9 @@ def _mapping_name(name: str, data_names: Iterable[str]) -> str:
     ]
     if len(candidates) != 1:
         count_word = "several" if candidates else "none"
-        raise BadFile(f"{name} could be the mapping of {count_word} of these files; call that of FILE exactly FILE{MAPPING}.")
+        raise BadFile(
+            f"{name} could be the mapping of {count_word} of these files; the mapping of FILE must have the name FILE{MAPPING}."
+        )
     return f"{candidates[0]}{MAPPING}"
 
 
@@ -111,7 +113,7 @@ def _write(target: Path, contents: Mapping[str, bytes]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             if (unfinished / name).stat().st_size != len(content):
-                raise BadFile(f"{name} was not kept whole on the server; upload it again.")
+                raise BadFile(f"The server has stored only a part of {name}; upload the file again.")
         _main_file(unfinished, contents)
         shutil.rmtree(target, ignore_errors=True)
         unfinished.replace(target)
@@ -131,11 +133,11 @@ def _main_file(folder: Path, contents: Mapping[str, bytes]) -> Path:
             parts_of_file(path)
         first_name, second_name = sorted(path.name for path in recordings)[:2]
         raise BadFile(
-            f"{first_name} and {second_name} are {len(recordings)} recordings, and a run trains on one: put their rows into one "
-            "file, in their order, or upload one of them, with those that belong to it."
+            f"These are {len(recordings)} separate data files, such as {first_name} and {second_name}, but a run trains on one: "
+            "put their rows into one file, in their order, or upload only one of them with the files that belong to it."
         )
     (main,) = recordings
     unread = sorted(path.name for path in paths - set(parts_of_file(main)))
     if unread:
-        raise BadFile(f"{unread[0]} is not read together with {main.name}; upload one without the other.")
+        raise BadFile(f"{unread[0]} does not belong to {main.name}, so it would be ignored; upload only one of the two.")
     return main

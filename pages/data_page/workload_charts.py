@@ -51,7 +51,7 @@ def lines(
     `ticks` are the values written on the axis of x, `rates` those on a logarithmic axis of y. A narrow chart writes
     powers of ten alone, unless `every_tick` is wanted.
     """
-    tip = tooltip_fields(("name", "What"), ("x", x, ",.4~r"), ("y", y, ".3~r"))
+    tip = tooltip_fields(("name", "Curve"), ("x", x, ",.4~r"), ("y", y, ".3~r"))
     scale = LOG if log_y else {"domain": [0, 100]}
     colour = nominal("name", scale=_colours(names), legend=legend_below(max(names, key=len), title=None))
     x_axis = log_axis(x, "x", **({"values": [*ticks]} if ticks else {}), **({"labelExpr": EXACT} if every_tick else {}))
@@ -85,7 +85,7 @@ def _colours(names: Sequence[str]) -> Spec:
 @cache
 def tables(number: int = DEFAULT_TABLES) -> Spec:
     """Misses by table and share of its rows, a cell each; needs x, table, y."""
-    share = axis("Share of rows held [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
+    share = axis("Share of the table's rows in the cache [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
     return {
         **rows(max(MIN_ROW_PIXELS, min(MAX_ROW_PIXELS, LEAST_HEIGHT // max(number, 1)))),
         "mark": {"type": "rect"},
@@ -98,7 +98,7 @@ def tables(number: int = DEFAULT_TABLES) -> Spec:
                 legend=gradient("Lookups that miss [%]"),
             ),
             "tooltip": tooltip_fields(
-                ("table", "Table"), ("x", "Cached, share of its rows [%]", ".3~r"), ("y", "Lookups that miss [%]", ".3~r")
+                ("table", "Table"), ("x", "Cached share of its rows [%]", ".3~r"), ("y", "Lookups that miss [%]", ".3~r")
             ),
         },
     }

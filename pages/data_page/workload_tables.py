@@ -29,7 +29,7 @@ POLICIES = (LRU, LRU_BY_TABLE, HOTTEST_STAY)
 NO_PROFILES: Mapping[str, Profile] = {}
 LENGTH_QUANTILE = 0.99
 UNITS, LEAST_UNITS = ("P", "T", "G", "M", "k"), 10.0
-PLANNER, REAL_BANDWIDTH = "planner's formula", "what the hits give"
+PLANNER, REAL_BANDWIDTH = "planner's formula", "with the real hit rate"
 
 
 def _file(path: str, digest: str) -> Recording:
@@ -94,8 +94,8 @@ def answer(profile: Profile, share: float) -> str:
     if share <= 0:
         return sizes_sentence(profile)
     lru, static = (percent(profile.hit_rate(policy, share)) for policy in (LRU, HOTTEST_STAY))
-    cache = f"A cache of {figure(share * table_bytes(profile), 'B')}, {percent(share)} of the rows,"
-    return f"{cache} hits {lru} of lookups as LRU, {static} with the hottest rows"
+    cache = f"A cache of {figure(share * table_bytes(profile), 'B')} ({percent(share)} of the rows)"
+    return f"{cache} hits {lru} of the lookups with LRU, {static} if it keeps the hottest rows"
 
 
 def table_bytes(profile: Profile) -> float:
@@ -106,16 +106,20 @@ def table_bytes(profile: Profile) -> float:
 def provenance(profile: Profile, file: bool) -> str:
     """Return the sentence on the numbers' source."""
     if not profile.counted_text:
-        return "Expected of the generator in its steady state, from the popularity and locality in the drawer's group Data."
-    return f"Counted in {profile.counted_text} {'of the data file, in its own order' if file else 'drawn from the generator'}."
+        return (
+            "These are expected values of the generator in steady state; "
+            "they follow from Popularity and Locality in the group Data of the sidebar."
+        )
+    origin = "of the data file, in its own order" if file else "drawn from the generator"
+    return f"These numbers are counted in {profile.counted_text} {origin}."
 
 
 def first_uses(profile: Profile) -> str:
     """Return the limit of counted hits: the share of first lookups of rows."""
     first_share = 1 - float(profile.hits[LRU][-1])
     return (
-        f"{percent(first_share)} of these lookups are the first of their row and miss in an LRU cache of any size; longer counts "
-        "have fewer. The hottest rows are those of these very lookups."
+        f"{percent(first_share)} of these lookups are the first use of their row, so they miss in an LRU cache of any size; if "
+        "more lookups are counted, this share falls. The hottest rows are the rows that these lookups use most often."
     )
 
 
@@ -124,25 +128,25 @@ def sizes_sentence(profile: Profile) -> str:
     hits = np.maximum.accumulate(profile.hits[LRU])
     reached = [part for part in (0.9, 0.95, 0.99) if hits[-1] >= part]
     if not reached:
-        return f"As LRU, a cache of any size hits at most {percent(hits[-1])} of these lookups"
+        return f"An LRU cache of any size hits at most {percent(hits[-1])} of these lookups"
     shares = [float(np.exp(np.interp(part, hits, np.log(ROW_SHARES)))) for part in reached]
     size_texts = [
-        f"{percent(part)} from {figure(share * table_bytes(profile), 'B')}" for part, share in zip(reached, shares, strict=True)
+        f"{percent(part)} with {figure(share * table_bytes(profile), 'B')}" for part, share in zip(reached, shares, strict=True)
     ]
-    return f"As LRU, a cache hits {', '.join(size_texts)} on"
+    return f"An LRU cache reaches a hit rate of {', '.join(size_texts)}"
 
 
 def popularity_sentence(profile: Profile) -> str:
     """Return how few rows take how many lookups."""
     hottest = float(np.interp(np.log(0.01), np.log(ROW_SHARES), profile.popularity))
-    return f"1 % of the rows take {percent(hottest)} of the lookups"
+    return f"The hottest 1 % of the rows get {percent(hottest)} of the lookups"
 
 
 def batches_sentence(profile: Profile) -> str:
     """Return the sentence on unique and repeated rows of a batch."""
     samples, unique, repeated = profile.by_batch[min(2, len(profile.by_batch) - 1)]
-    unique_text = f"A batch of {count(samples, 'sample')} touches {figure(100 * unique)} rows per 100 lookups"
-    return f"{unique_text}; {percent(repeated)} of its lookups meet a row of the batch before"
+    unique_text = f"A batch of {count(samples, 'sample')} uses {figure(100 * unique)} unique rows per 100 lookups"
+    return f"{unique_text}; {percent(repeated)} of its lookups go to rows of the batch before"
 
 
 def planner_sentence(profile: Profile, share: float) -> str:
@@ -156,9 +160,9 @@ def planner_sentence(profile: Profile, share: float) -> str:
         overlay.planner / 1e9,
         overlay.with_real_hits / overlay.without_derating,
     )
-    rates = f"expects {figure(planner_bandwidth, 'GB/s')} of this cache, its hits give {figure(hit_rate_bandwidth, 'GB/s')}"
-    start = f"TorchRec's planner {rates}: {factor(hit_rate_bandwidth / planner_bandwidth)} as much"
-    return f"{start}. Taking the share of rows for the hit rate alone costs a factor of {figure(hit_rate_factor)}"
+    rates = f"expects {figure(planner_bandwidth, 'GB/s')} of this cache; its hit rate gives {figure(hit_rate_bandwidth, 'GB/s')}"
+    start = f"TorchRec's planner {rates}, {factor(hit_rate_bandwidth / planner_bandwidth)} as much"
+    return f"{start}. The planner uses the share of rows as hit rate, which alone is a factor of {figure(hit_rate_factor)}"
 
 
 def planner_steps(profile: Profile, share: float) -> pd.DataFrame:
@@ -169,9 +173,9 @@ def planner_steps(profile: Profile, share: float) -> pd.DataFrame:
     hit_rate = profile.hit_rate(HOTTEST_STAY, share)
     overlay = planner_gap.overlay(share, hit_rate)
     words = (
-        "Derating by ten left out",
-        f"The hit rate, {percent(hit_rate)}, instead of the share of rows, {percent(share)}",
-        "Rates mixed by time (harmonic) instead of by share (arithmetic)",
+        "Without the planner's division by ten",
+        f"With the hit rate ({percent(hit_rate)}) instead of the share of rows ({percent(share)})",
+        "With the harmonic mean of both bandwidths instead of the arithmetic mean",
     )
     bandwidths = (overlay.without_derating, overlay.with_real_hits, overlay.real)
     steps = [("Planner's formula", 1.0, overlay.planner), *zip(words, overlay.factors, bandwidths, strict=True)]
@@ -189,8 +193,8 @@ def bags_sentence(scenario: Scenario) -> str:
     empty = sum(kinds[kind] * float(length_chances[0]) for kind, length_chances in uneven.items()) / tables
     (mean, _), longest = max(uneven.items(), key=lambda length_law: int(np.argmax(np.cumsum(length_law[1]) > LENGTH_QUANTILE)))
     rare_length = int(np.argmax(np.cumsum(longest) > LENGTH_QUANTILE))
-    bags = f"Bags of {tables} of {sum(kinds.values())} tables are uneven: {percent(empty)} of them are empty"
-    return f"{bags}, and at most one in a hundred has more than {count(rare_length)} lookups, where the mean is {count(mean)}."
+    bags = f"The bag length varies in {tables} of {sum(kinds.values())} tables: {percent(empty)} of their bags are empty"
+    return f"{bags}, and at most 1 % have more than {count(rare_length)} lookups; the mean is {count(mean)}."
 
 
 def tables_sentence(profile: Profile, share: float) -> str:
@@ -207,12 +211,12 @@ def tables_sentence(profile: Profile, share: float) -> str:
     part = misses_by_table[small].sum() / misses_by_table.sum()
     if part > 0.5 and 1 < small.sum() < len(rows):  # where all tables are small the sentence says nothing
         small_bytes = figure(float((rows * profile.table_row_bytes)[small].sum()), "B")
-        return f"{start}, {percent(part)} of the misses are in the {small.sum()} smallest tables; whole, they take {small_bytes}"
+        return f"{start}, {percent(part)} of the misses are in the {small.sum()} smallest tables, which take {small_bytes} whole"
     worst_table = int(misses_by_table.argmax())
     name = f"{title(profile, worst_table)} ({count(rows[worst_table], 'row')})"
-    misses = f"{name} misses {percent(1 - hits[worst_table])} of its lookups"
+    misses = f"{percent(1 - hits[worst_table])} of the lookups in {name} miss"
     return (
-        f"{start}, {misses}: {percent(misses_by_table[worst_table] / misses_by_table.sum())} of all misses"
+        f"{start}, {misses}, which is {percent(misses_by_table[worst_table] / misses_by_table.sum())} of all misses"
         if len(rows) > 1
         else f"{start}, {misses}"
     )

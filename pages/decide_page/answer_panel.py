@@ -61,7 +61,7 @@ def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[Va
     if refusal:
         answer.show("No verdict", [refusal])
     elif verdict is None:
-        answer.show("What should I build?", ["All systems are being compared on machines that can be built ..."])
+        answer.show("What should I build?", ["Emberpool is comparing all systems on machines that can be built."])
     else:
         _draw(verdict, bands, cases)
 
@@ -71,7 +71,9 @@ def _draw(verdict: Verdict, bands: VerdictBands | None, cases: Sequence[VariedCa
     keep, _, machine = headline_text.partition(": " if best_row else ". ")
     popularity_note = popularity_words(verdict, cases)
     sureness_note = draw_share_sentence(verdict, bands) if bands else ""
-    following = "" if verdict.is_complete else "A quick search of all systems; the whole search follows."
+    following = (
+        "" if verdict.is_complete else "This verdict comes from a quick search; the full search is running and may change it."
+    )
     answer.show(keep, [machine], below=[popularity_note, sureness_note, following])
     with st.container(horizontal=True, vertical_alignment="center", key="decide-actions"):
         if best_row is not None and best_row.scenario is not None:

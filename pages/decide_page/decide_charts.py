@@ -33,7 +33,7 @@ COLOURS = {
     families.DRIVES: "#8c8c8c",
     families.SERVERS: "#9467bd",
 }
-NO_FAMILY = "nothing can be built"
+NO_FAMILY = "no machine can be built"
 PARTS = {"capital": "#5b7bb4", "electricity": "#e8b04a", "lost to failures": "#c23b3b"}
 LONGEST = max(PARTS, key=len)
 MAP_HEIGHT = 300
@@ -48,7 +48,7 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
     lane = {"y": nominal("family", sort=list(order), axis=axis("", labelFontSize=12, labelLimit=170, domain=False))}
     stack = layer(
         {"type": "bar", "height": {"band": 0.5}},
-        x=quantity("amount", stack="zero", axis=axis(unit, grid=False), scale=bar_scale("1,230 (misses)")),
+        x=quantity("amount", stack="zero", axis=axis(unit, grid=False), scale=bar_scale("1,230 (not met)")),
         color=nominal(
             "part", scale=scale_of({part: PARTS[part] for part in parts}), legend=legend_below(max(parts, key=len), title=None)
         ),
@@ -69,7 +69,7 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
     total = layer(
         {**LABEL, "dy": -8, "fontSize": 11},
         {"filter": "datum.rank === 0"},
-        {"calculate": "format(datum.total, ',.3~r') + (datum.meets ? '' : ' (misses)')", "as": "label"},
+        {"calculate": "format(datum.total, ',.3~r') + (datum.meets ? '' : ' (not met)')", "as": "label"},
         x=quantity("total"),
         text={"field": "label"},
     )

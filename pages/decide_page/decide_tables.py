@@ -79,7 +79,7 @@ def dearer_families(verdict: Verdict) -> list[str]:
         if row.cost is None:
             sentences.append(f"{row.family}: {row.reason}")
         elif row.cost.total > MAX_COST_RATIO * lowest_cost:
-            sentences.append(f"{row.family}: {figure(row.cost.total / lowest_cost)} times the cost.")
+            sentences.append(f"{row.family}: {figure(row.cost.total / lowest_cost)} times the lowest cost.")
     return sentences
 
 
@@ -125,12 +125,12 @@ def failure_losses(verdict: Verdict) -> pd.DataFrame:
                 "Rows are held in": row.family,
                 "System": title(row.system),
                 "Protection": str(load_variant("protections", guard.name).title),
-                "Worst failure": guard.worst_fault or "none has a rate",
-                "Lost then [batches]": guard.lost_batches,
-                "Lost then [min]": guard.lost_minutes,
+                "Worst failure": guard.worst_fault or "no failure has a rate",
+                "Its loss [batches]": guard.lost_batches,
+                "Its loss [min]": guard.lost_minutes,
                 "Samples that count [%]": 100 * min(guard.share, 1.0),
-                "Failures cost a month [USD]": monthly_loss,
-                "What is asked": "met" if row.meets else "missed",
+                "Cost of failures a month [USD]": monthly_loss,
+                "Requirement": "met" if row.meets else "missed",
             }
         )
     return pd.DataFrame(loss_rows)

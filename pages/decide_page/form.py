@@ -33,7 +33,7 @@ DEFAULTS: Mapping[str, str] = {
     GPU: "",
 }
 REQUIREMENTS: Mapping[str, str] = {
-    "": "no speed",
+    "": "any speed",
     "throughput": "samples/s, at least",
     "step-ms": "ms a batch, at most",
     "as": "as fast as",
@@ -43,14 +43,14 @@ EXAMPLES = {"throughput": "such as 1e6", "step-ms": "such as 5", "days": "such a
 LOSSES: Mapping[str, str] = {"": "anything", "nothing": "nothing", "batches": "N batches", "minutes": "N minutes"}
 NUMBERED = ("batches", "minutes")
 OBJECTIVES: Mapping[str, str] = {
-    "cost": "cost",
-    "capital": "price",
+    "cost": "running cost",
+    "capital": "capital cost",
     "energy": "energy",
     "time": "time",
 }
 STATES: Mapping[str, str] = {
     ON_SALE: "on sale",
-    "on-sale,announced": "on sale, announced",
+    "on-sale,announced": "on sale or announced",
     "all": "also discontinued",
 }
 POPULARITY = "data.popularity"
@@ -122,9 +122,9 @@ def missing_value_note() -> str:
     """Return which number is missing before a question counts; "" for none."""
     form_values = {key: str(st.session_state.get(_kept_key(key), default)).strip() for key, default in DEFAULTS.items()}
     if form_values[LOSS] in NUMBERED and not form_values[LOSS_LIMIT]:
-        return f"Write N, the {form_values[LOSS]} that a failure may lose: until then it may lose anything."
+        return f"Write N, the number of {form_values[LOSS]} that a failure may lose; until then the loss has no limit."
     return (
-        "Write the value that must be reached: until then none is."
+        "Write the value that the machine must reach; until then there is no requirement."
         if form_values[REQUIREMENT] and not form_values[REQUIRED_VALUE]
         else ""
     )
@@ -157,7 +157,7 @@ def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips:
         with budget_column:
             _draw_field(BUDGET, "Budget [USD]", "none")
         with lose_column:
-            _draw_choice(LOSS, "Failure may lose", LOSSES)
+            _draw_choice(LOSS, "A failure may lose", LOSSES)
         with most_column:
             _draw_field(LOSS_LIMIT, "N", "-", disabled=st.session_state[LOSS] not in NUMBERED)
         with least_column:

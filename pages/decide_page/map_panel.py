@@ -67,13 +67,13 @@ def known_map(verdict: Verdict) -> tuple[Territory | None, Future[Territory] | N
 def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[Any] | None) -> None:
     """Draw the map's title, which is its finding, the map, and its axes."""
     if territory is None:
-        st.markdown("**Who wins where?** The map begins once the rows above are whole.")
+        st.markdown("**Which family is best where?** The map starts once the answer above is complete.")
         return
     x_axis, y_axis = AXES[territory.column_axis], AXES[territory.row_axis]
     frame = decide_tables.map_cells(territory, verdict)
     if pending_answer is not None:
         with st.container(horizontal=True, vertical_alignment="center", key="says-map"):
-            st.progress(territory.share, f"{percent(territory.share)} of the map is known")
+            st.progress(territory.share, f"{percent(territory.share)} of the map is computed")
             st.button("Stop", key="map stop", on_click=_stop, type="tertiary")
     families = decide_charts.known_families(territory)
     spec = decide_charts.winners_map(x_axis.title, y_axis.title, x_axis.log, y_axis.log, families)
@@ -81,12 +81,15 @@ def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[A
         frame,
         spec,
         key="winners",
-        title=finding(territory, verdict) if territory.is_complete else "Who wins where?",
-        subtitle=f"The cheapest family over {x_axis.title} and {y_axis.title}",
+        title=finding(territory, verdict) if territory.is_complete else "Which family is best where?",
+        subtitle=f"The best family over {x_axis.title} and {y_axis.title}",
         columns=COLUMNS | {"x": x_axis.title, "y": y_axis.title},
     )
     with st.container(horizontal=True, vertical_alignment="bottom", key="map-axes"):
-        for key, name, label in ((X_AXIS_KEY, territory.column_axis, "Across"), (Y_AXIS_KEY, territory.row_axis, "Up")):
+        for key, name, label in (
+            (X_AXIS_KEY, territory.column_axis, "Horizontal axis"),
+            (Y_AXIS_KEY, territory.row_axis, "Vertical axis"),
+        ):
             st.session_state.setdefault(key, name)
             names = list(AXES)
             st.selectbox(
@@ -107,8 +110,8 @@ def finding(territory: Territory, verdict: Verdict) -> str:
             runs.append((family or decide_charts.NO_FAMILY, x_axis.values[column]))
     winner_texts = [runs[0][0], *(f"{family} from {_axis_text(start_value)}" for family, start_value in runs[1:])]
     losing_families = [name for name in decide_charts.COLOURS if name not in decide_charts.known_families(territory)]
-    losers_text = f". Nowhere: {', '.join(losing_families)}" if losing_families else ""
-    return f"{x_axis.title} on this map: {', '.join(winner_texts)}{losers_text}."
+    losers_text = f". Best nowhere: {', '.join(losing_families)}" if losing_families else ""
+    return f"Best over {x_axis.title} on this map: {', '.join(winner_texts)}{losers_text}."
 
 
 def _axis_text(number: float) -> str:

@@ -17,10 +17,10 @@ from pages.ui import downloads, session
 from pages.ui.plain import escape_markdown
 
 LOSS_FORMATS = {
-    "Lost then [batches]": "%,.0f",
-    "Lost then [min]": "%.3g",
+    "Its loss [batches]": "%,.0f",
+    "Its loss [min]": "%.3g",
     "Samples that count [%]": "%.2f",
-    "Failures cost a month [USD]": "%,.0f",
+    "Cost of failures a month [USD]": "%,.0f",
 }
 
 
@@ -34,8 +34,8 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
         cheapest_row = verdict.families[0]
         order, parts = (tuple(dict.fromkeys(frame[name])) for name in ("family", "part"))
         spec = decide_charts.family_bars(unit, order, parts)
-        title = f"{cheapest_row.family} is cheapest" if cheapest_row.meets else "No family meets what is asked"
-        subtitle = f"{unit}, of the samples that count, each family's best machine"
+        title = f"{cheapest_row.family} is cheapest" if cheapest_row.meets else "No family meets the requirement"
+        subtitle = f"{unit}; only samples that count, on each family's best machine"
         chart.draw(frame, spec, key="families", title=title, subtitle=subtitle)
     for line in decide_tables.dearer_families(verdict):
         st.caption(escape_markdown(line))
@@ -46,20 +46,22 @@ def draw_cases(verdict: Verdict, cases: Future[tuple[VariedCase, ...]], tipping:
     best_row, changes = verdict.best_row, []
     st.subheader("What if?", anchor=False)
     if not cases.done() or cases.exception():
-        st.caption("Being computed ..." if not cases.done() else escape_markdown(str(cases.exception())))
+        st.caption("These cases are being computed ..." if not cases.done() else escape_markdown(str(cases.exception())))
     else:
         downloads.show(
             decide_tables.case_rows(cases.result(), best_row),
             {"USD a billion samples": "%.4g", "Machine [USD]": "%,.0f", "Samples/s": "%,.0f"},
         )
         if best_row and "cxl" not in load_variant("systems", best_row.system).devices:
-            st.caption("The best machine has no CXL link: the rate of the link acts on the machines of other families alone.")
+            st.caption("The best machine has no CXL link, so the bandwidth of the link changes only machines of other families.")
         changes = [*popularity_changes(verdict, cases.result())]
-    st.markdown("**The verdict changes**")
+    st.markdown("**Where does the verdict change?**")
     if tipping is None or not tipping.done() or tipping.exception():
         waits = tipping is None or not tipping.done()
         st.caption(
-            "Computed once the map is whole or stopped" if waits or tipping is None else escape_markdown(str(tipping.exception()))
+            "The tipping points are computed once the map is complete or stopped."
+            if waits or tipping is None
+            else escape_markdown(str(tipping.exception()))
         )
     else:
         st.markdown("\n".join(f"- {escape_markdown(line)}" for line in (*changes, *tipping_words(tipping.result()))))
@@ -72,8 +74,10 @@ def draw_losses(verdict: Verdict) -> None:
     if frame.empty:
         return
     downloads.show(frame, LOSS_FORMATS)
-    if (frame["Worst failure"] == "none has a rate").all():
-        st.caption("No failure has a rate: choose published rates, or hours between power losses, under failures above.")
+    if (frame["Worst failure"] == "no failure has a rate").all():
+        st.caption(
+            "No failure has a rate. Choose published rates, or hours between power losses, under 'GPU, failures, prices' above."
+        )
 
 
 def draw_rows(verdict: Verdict, bands: VerdictBands | None) -> None:
@@ -83,5 +87,5 @@ def draw_rows(verdict: Verdict, bands: VerdictBands | None) -> None:
     columns = {name: st.column_config.NumberColumn(format=form) for name, form in decide_tables.NUMBERS.items()}
     columns |= {"Open": st.column_config.LinkColumn(display_text="in Design"), "System": st.column_config.TextColumn(pinned=True)}
     st.dataframe(frame, hide_index=True, width="stretch", height="content", column_config=columns)
-    downloads.rows(frame, "emberpool-verdict", "Download CSV")
+    downloads.rows(frame, "emberpool-verdict", "Download all systems as CSV")
     st.caption(escape_markdown(assumptions(verdict.question.base), most=2000))

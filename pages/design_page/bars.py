@@ -61,13 +61,17 @@ def draw(
             title_of(result.scenario) for result in (results_by_system[baseline_system], results_by_system[scenario.system])
         )
     )
-    lines = "lines: the range in 9 of 10 draws of all constants"
+    lines = "line: the range in 9 of 10 draws of all constants"
     title = f"Where a batch's time goes: {system_titles}"
     chart.draw(stages, stack_charts.step_time(), key="stages", title=title, subtitle=f"Step time by exposed stage [ms], {lines}")
     title = f"Where the run's energy goes: {system_titles}"
     spec = stack_charts.energy(tables.drawn_parts(parts))
     run = scenario.run
-    batches = f" of {count(run.batches, 'batch', 'batches')}, the knob Batches; Passes does not count here" if run.passes else ""
+    batches = (
+        f" of {count(run.batches, 'batch', 'batches')}, as the knob Batches says; the knob Passes has no effect here"
+        if run.passes
+        else ""
+    )
     chart.draw(parts, spec, key="energy", title=title, subtitle=f"Energy by component [J]{batches}, {lines}")
     if {*palette.family(scenario.system)} - {*two}:
         st.toggle(f"All systems of the family {load_variant('systems', scenario.system).family}", key=WHOLE_FAMILY)

@@ -30,8 +30,8 @@ def draw_calibration_note(*scenarios: Scenario) -> None:
 def draw(scenario: Scenario) -> None:
     """Draw the table of constants."""
     st.caption(
-        "Device constants of this training system; knobs are not repeated here. "
-        "Constant is the name by which Assumptions, under Machine, gives it another value."
+        "The table has the device constants of this training system, without its knobs. "
+        "To change a constant, write its name and another value in the knob Assumptions of the group Machine."
     )
     constants_table = table(scenario)
     downloads.show(constants_table)

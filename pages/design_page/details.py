@@ -32,25 +32,31 @@ def draw(scenario: Scenario, result: Result, base: Result) -> None:
     results_by_system = {estimate.scenario.system: estimate for estimate in (result, base) if estimate.ran}
     if results_by_system:
         _clock(results_by_system)
-    _section("Why is it so fast, or slow? Each step from PMEM to CXL", WHY_SECTION, lambda: why_panel.draw(scenario))
+    _section("Why is it fast or slow? Each change from PMEM to CXL", WHY_SECTION, lambda: why_panel.draw(scenario))
     _section("Tables one by one: edit them, paste a list, save it as CSV", TABLES, lambda: _tables(scenario))
     if result.ran:
         _section(
-            "Which table takes most? Where each lies, its bytes, hits and time",
+            "Which table takes most time? Place, bytes, hit rate and time of each table",
             "rows section",
             lambda: table_results.draw(result),
         )
-    _section("Which system? Others beside this one, and what moves where", SYSTEMS, lambda: compare_panel.draw(scenario))
+    _section(
+        "Which system is best? Other systems beside this one, and the bytes that they move",
+        SYSTEMS,
+        lambda: compare_panel.draw(scenario),
+    )
     if has_divided_tables(scenario):
         _section("Is the work shared evenly? Tables by GPU, node, server or module", PARTS, lambda: parts_panel.draw(scenario))
     _section(
         "Does latency matter? The CXL link, near-data compute, memory under load", MEMORY, lambda: memory_panel.draw(scenario)
     )
     if result.ran:
-        _section("Which knob matters? Step time over every one that acts", "knobs section", lambda: every_knob.draw(scenario))
-        _section("How sure is this? Every constant over its plausible range", "sure", lambda: tornado.draw(scenario, result))
-        _section("A few batches in time, and how busy each device is", "batches section", lambda: _batches(result))
-        _section("All results, and where the numbers come from", "numbers section", lambda: _numbers(scenario, results_by_system))
+        _section("Which knob matters? Step time over every knob that acts", "knobs section", lambda: every_knob.draw(scenario))
+        _section(
+            "How sure is the estimate? Every constant over its plausible range", "sure", lambda: tornado.draw(scenario, result)
+        )
+        _section("How do batches overlap? A timeline, and how busy each device is", "batches section", lambda: _batches(result))
+        _section("All results, and the source of each constant", "numbers section", lambda: _numbers(scenario, results_by_system))
 
 
 def _tables(scenario: Scenario) -> None:
@@ -59,8 +65,8 @@ def _tables(scenario: Scenario) -> None:
 
 def _clock(results_by_system: dict[str, Result]) -> None:
     names = " and ".join(title_of(result.scenario) for result in results_by_system.values())
-    subtitle = "A batch of each on one clock [ms], a lane a device; pale: beside the batch"
-    lanes, title = compare_tables.timelines(results_by_system), f"What hides what: {names}"
+    subtitle = "One batch of each system on the same time axis [ms], one lane a device; pale: background tasks"
+    lanes, title = compare_tables.timelines(results_by_system), f"Which tasks overlap: {names}"
     chart.draw(lanes, compare_charts.timelines(), key="clock", title=title, subtitle=subtitle)
 
 
@@ -77,8 +83,8 @@ def _batches(result: Result) -> None:
         tasks,
         compare_charts.timeline(),
         key="timeline",
-        title=f"A few steady batches of {title}",
-        subtitle="Time in steady state [ms], a lane a device; drag and wheel to zoom",
+        title=f"A few batches of {title} in steady state",
+        subtitle="Time in steady state [ms], one lane a device; drag to move, turn the wheel to zoom",
     )
     downloads.trace(result)
     busy = tables.renamed(result.devices, tables.DEVICES)
@@ -87,8 +93,8 @@ def _batches(result: Result) -> None:
         busy,
         compare_charts.utilisation(),
         key="busy",
-        title=f"The busiest device is {busiest_device['device']}, {percent(busiest_device['busy'] / 100)} of the time",
-        subtitle="Busy share of each device in steady state [%]",
+        title=f"The busiest device is {busiest_device['device']}: it works {percent(busiest_device['busy'] / 100)} of the time",
+        subtitle="Share of the time in which each device works, in steady state [%]",
     )
     downloads.show(busy.rename(columns={field: column_title for column_title, field in tables.DEVICES.items()}))
 

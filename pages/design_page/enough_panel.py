@@ -84,18 +84,24 @@ def _draw(scenario: Scenario, answer: Future[SmallestMachines], sure: Future[Ban
     cheapest_scenario = _scenario_with(scenario, smallest_machine.cheapest.machine.changes)
     with st.container(horizontal=True, vertical_alignment="top", key="says-cheapest"):
         verdict = (
-            "Yes, as it is."
+            "Yes, this machine is enough."
             if _meets(smallest_machine)
             else "Yes, with another machine."
             if smallest_machine.cheapest.meets
-            else "No."
+            else "No machine is enough."
         )
         st.markdown(f"**{verdict}** {escape_markdown(sentences.cheapest)}", width="stretch")
         st.button(
-            "Take it", on_click=_take, args=(cheapest_scenario,), disabled=cheapest_scenario in (None, scenario), key="take"
+            "Use this machine",
+            on_click=_take,
+            args=(cheapest_scenario,),
+            disabled=cheapest_scenario in (None, scenario),
+            key="take",
         )
     base = smallest_machine.question.baseline
-    itself = f"{system_title(base.scenario.system)} itself: {result_text(base.results.get(STEP), 'ms')}, {_price(base)}."
+    itself = (
+        f"The baseline {system_title(base.scenario.system)}: {result_text(base.results.get(STEP), 'ms')} a batch, {_price(base)}."
+    )
     with st.container(horizontal=True, vertical_alignment="bottom", key="says-answer"):
         caption_sentences = (
             _switched_choices(smallest_machine),
@@ -104,7 +110,7 @@ def _draw(scenario: Scenario, answer: Future[SmallestMachines], sure: Future[Ban
             itself if base.ran else "",
         )
         st.caption(" ".join(escape_markdown(sentence) for sentence in caption_sentences if sentence), width="stretch")
-        with st.popover("Why" if sure.done() else "Why (bands follow)", type="tertiary"):
+        with st.popover("Why" if sure.done() else "Why (bands are being computed)", type="tertiary"):
             _draw_reasons(sentences)
 
 
@@ -118,7 +124,7 @@ def _switched_choices(smallest_machine: SmallestMachines) -> str:
     changes, scenario = smallest_machine.cheapest.machine.changes, smallest_machine.question.scenario
     switched_knobs = [path for path in smallest_machine.switched if changes[path] != resolved_value(scenario, path)]
     settings = " and ".join(f"{lowered_label(path)} {'on' if changes[path] else 'off'}" for path in switched_knobs)
-    return f"This holds with {settings}, unlike strips, tiles and bars." if switched_knobs else ""
+    return f"This answer holds with {settings}; the other numbers on this page do not." if switched_knobs else ""
 
 
 def _meets(smallest_machine: SmallestMachines) -> bool:
@@ -167,5 +173,5 @@ def _scenario_with(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario |
 
 
 def _take(cheapest_scenario: Scenario) -> None:
-    st.toast("Taken: the knobs are those of the cheapest machine; Undo takes them back.")
+    st.toast("The knobs are now those of the cheapest machine; Undo restores the earlier ones.")
     session.hold_scenario(cheapest_scenario)

@@ -52,10 +52,10 @@ def draw(scenario: Scenario) -> None:
         spec(),
         key="every knob",
         title=(
-            f"{KNOBS[strongest_strip.path].label} changes the step most: "
-            f"its longest is {factor(step_ratio(strongest_strip))} its shortest"
+            f"{KNOBS[strongest_strip.path].label} changes the step time most: "
+            f"the longest step is {factor(step_ratio(strongest_strip))} the shortest"
         ),
-        subtitle=f"Step time over each knob [ms], {len(telling)} of {acting} that act; a dot is your value",
+        subtitle=f"Step time over each knob [ms], {len(telling)} of {acting} knobs that act; dot: your value",
     )
 
 

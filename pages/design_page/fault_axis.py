@@ -30,6 +30,7 @@ from pages.ui.plain import escape_markdown
 
 STEP = "Step time [ms]"
 FAULT_TO_DROP, SHARE, TURN = "fault to drop", "share of the run", "fault axis turn"
+ADD_FAULT, REMOVE_FAULTS = "add the fault", "remove all faults"
 DONE_TOLERANCE = 0.01  # of a batch: a batch counts as done when only this part is left
 FIRST_FAULT, MOST_PLACES, MOST_FAULTS = "power-loss", 200, 50
 
@@ -62,9 +63,14 @@ def draw(scenario: Scenario, result: Result) -> None:
             "Fault", droppable_faults(), key=FAULT_TO_DROP, format_func=lambda name: load_variant("faults", name).title, width=220
         )
         st.number_input("At [% of the run]", 0.0, 100.0, 50.0, 1.0, key=SHARE, width=150)
-        st.button("Drop it there", on_click=lambda: _drop(scenario, step, round(st.session_state[SHARE] / 100 * batches)))
         st.button(
-            "Take all away",
+            "Add the fault",
+            key=ADD_FAULT,
+            on_click=lambda: _drop(scenario, step, round(st.session_state[SHARE] / 100 * batches)),
+        )
+        st.button(
+            "Remove all faults",
+            key=REMOVE_FAULTS,
             on_click=_clear,
             disabled=not any(values(scenario)[instants_knob(name)] for name in droppable_faults()),
         )
@@ -76,7 +82,7 @@ def draw(scenario: Scenario, result: Result) -> None:
             st.session_state[TURN] += 1  # a fresh chart, without the choice
             _drop(scenario, step, int(clicked_points[0]["batch"]))
 
-    alt = "Faults over the progress of the run; the number beside it drops one, too"
+    alt = "Faults over the progress of the run; the button above adds a fault without a mouse"
     struck = [strike for strike in placed_strikes if strike.run_seconds < batches * step]
     run = f"{count(batches, 'batch', 'batches')}, {figure(batches * step, 's')} without outages"
     chart.draw(
@@ -84,7 +90,7 @@ def draw(scenario: Scenario, result: Result) -> None:
         spec(),
         key=key,
         title=f"{count(len(struck), 'fault') if struck else 'No fault'} in the run: {run}",
-        subtitle="Faults over the progress of the run; click to drop one at the nearest batch's end",
+        subtitle="Faults over the progress of the run; click to add a fault at the end of the nearest batch",
         alt=alt,
         on_select=clicked,
     )
@@ -100,8 +106,8 @@ def outage_sentence(struck: Sequence[PlacedStrike], seconds: float) -> str:
     if outage_seconds <= seconds:
         return ""
     return (
-        f"Outages last {figure(outage_seconds, 's')} in all, the run {figure(seconds, 's')}: noticing a fault and starting again "
-        "take minutes, however short a run is. The page Failures weighs them over weeks."
+        f"Outages last {figure(outage_seconds, 's')} in all, the run without them {figure(seconds, 's')}. Detection and restart "
+        "take minutes, however short a run is; the page Failures shows their cost over weeks."
     )
 
 
@@ -167,7 +173,7 @@ def _drop(scenario: Scenario, step: float, batch: int) -> None:
         values(scenario)[path],
     )
     if strike_instant in instants:
-        st.toast("Such a fault strikes there already; choose another batch.")
+        st.toast("This fault strikes there already; choose another batch.")
     training_panel.note_strike(scenario)
     _set(path, tuple(sorted({*instants, strike_instant})))
 
@@ -211,7 +217,7 @@ def spec() -> Spec:
 
     The chart has numbered faults and places to click, and needs the columns of `rows`.
     """
-    x = quantity("share", scale={"domain": [0, 100]}, axis=axis("Progress of the run, outages apart [%]"))
+    x = quantity("share", scale={"domain": [0, 100]}, axis=axis("Progress of the run without outages [%]"))
     tick = {"type": "tick", "color": INK, "opacity": 0.35, "cursor": "pointer", "height": 14, "y": 70}
     place = {
         "params": [{"name": "drop", "select": {"type": "point", "on": "click", "fields": ["batch"], "nearest": True}}],

@@ -72,8 +72,8 @@ def _verdict(scenario: Scenario, baseline: Scenario, name: str) -> str:
     try:
         turning_points = uncertainty.find_turning_points(scenario, baseline, name)
     except EmberpoolError:
-        return f"Not all machines within the constants' ranges run under {title}."
-    claim = f"That it is more, or less, than under {title} holds"
+        return f"Within the constants' ranges, some machines cannot run {title}."
+    claim = f"This number stays on the same side of {title}'s number"
     if not turning_points:
         return f"{claim} over each constant's whole range."
     conditions = [
@@ -89,10 +89,10 @@ def _sure(scenario: Scenario, name: str, low: float, high: float) -> ResultBand:
     swings = uncertainty.tornado(scenario, name)
     published = known_error.known_error_sentence(scenario, name)
     if not swings:
-        return ResultBand("no constant moves it", ("No constant with a range moves it.", published))
+        return ResultBand("no constant changes it", ("No constant with a range changes this number.", published))
     number_unit = _unit(scenario, name)
     words = f"{result_text(low)} to {result_text(high, number_unit)}"
-    band = f"9 of 10 draws of all constants from their ranges give {words}."
+    band = f"In 9 of 10 draws of all constants from their ranges, the number is {words}."
     return ResultBand(f"{result_text(low)} to {result_text(high)}", (band, _hangs_on(swings[0], number_unit), published))
 
 
@@ -103,7 +103,7 @@ def _unit(scenario: Scenario, name: str) -> str:
 def _hangs_on(swing: uncertainty.Swing, number_unit: str) -> str:
     constant = swing.constant
     return (
-        f"It hangs most on {swing.name} ({constant.confidence}): "
+        f"The number depends most on {swing.name} ({constant.confidence}): "
         f"{result_text(swing.at_low)} at {exact(constant.low)} {constant.unit}, "
         f"{result_text(swing.at_high, number_unit)} at {exact(constant.high)} {constant.unit}."
     )
@@ -173,4 +173,4 @@ def cheaper_system(scenario: Scenario, goal: float, dollars: float) -> str:
         return ""
     title = load_variant("systems", cheapest_row.system).title
     prices = verdict_question.base.machine.prices
-    return f"{title} does it for {count(cheapest_row.capital)} USD ({prices}), on {machine_words(cheapest_row)}."
+    return f"{title} meets the target for {count(cheapest_row.capital)} USD ({prices}), on {machine_words(cheapest_row)}."

@@ -72,11 +72,11 @@ def draw(scenario: Scenario, refused: Mapping[str, str]) -> None:
     ]
     st.session_state[STRIP_TO_ADD] = None
     st.selectbox(
-        "One more knob",
+        "Add a knob",
         [path for path in addable_paths if path not in knob_widgets.BAR_KNOBS and "." in path],
         key=STRIP_TO_ADD,
         index=None,
-        placeholder="+ a knob ... (write its name)",
+        placeholder="+ Add a knob (write its name)",
         format_func=lambda path: KNOBS[path].title,
         on_change=_add,
         label_visibility="collapsed",
@@ -100,7 +100,7 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
     if strip and knob.kind in NUMBERS:
         words_area, button_area = knob_widgets.draw_slider(knob, [stop.knob_value for stop in strip.stops])
         with words_area:
-            alt = f"Step time over {knob.label}, as the sentence below says"
+            alt = f"Step time over {knob.label}; the sentence below describes it"
             st.vega_lite_chart(
                 stop_rows(strip), strip_chart(len(strip.stops) > 1, bool(strip.marks)), key=f"spark {path}", alt=alt
             )
@@ -115,7 +115,14 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
     with button_area:
         beside_knob.draw(path, scenario, brief=True)
         if path in st.session_state.get(STRIPS_ADDED, ()):
-            st.button("× remove", key=f"drop {path}", on_click=_drop, args=(path,), type="tertiary", help="Back to the drawer.")
+            st.button(
+                "× remove",
+                key=f"drop {path}",
+                on_click=_drop,
+                args=(path,),
+                type="tertiary",
+                help="Moves the knob back to the sidebar.",
+            )
 
 
 def sentence(strip: Strip) -> str:

@@ -17,7 +17,7 @@ from pages.design_page.questions import ResultBand
 from pages.ui.numbers import better_direction, change, label, result_text, unit
 from pages.ui.plain import escape_markdown
 
-WAITING = "how sure? …"
+WAITING = "range follows …"
 COLOUR: dict[str, Literal["inverse", "normal", "off"]] = {"lower": "inverse", "higher": "normal", "neither": "off"}
 COST, MONTH, BILLION = "Capital cost [USD]", "Electricity a month [USD]", "Per billion samples [USD]"
 ESTIMATE_TILES = ("Step time [ms]", "Energy per batch [J]", COST, MONTH, BILLION)
@@ -27,7 +27,7 @@ NODES_TILES = ("Nodes", "Step time [ms]", "Energy per batch [J]", COST, BILLION)
 RUN_TILES = ("Elapsed [s]", "AUC", "Loss", "Energy [J]", "Effective training time ratio")
 RATIO = "Effective training time ratio"
 HELD_OUT = {"AUC": "Held-out AUC", "Loss": "Held-out loss"}  # beside curves of the training loss
-RATIO_NOTE = f"{RATIO}: of this run alone, its outages included, under the system's own log."
+RATIO_NOTE = f"{RATIO} counts this run alone, with its outages, under the system's own log."
 
 
 def draw_estimate(result: Result, results_by_system: Mapping[str, Result], sure: Future[Mapping[str, ResultBand]]) -> None:
@@ -81,8 +81,8 @@ def draw(
                 if scenario_figures.get(name) is not None
             )
             st.caption(escape_markdown(", ".join(summary_parts)))
-    notes = [f"Against {system_title(baseline_system)} with its own link and policies."] if baseline_figures else []
-    notes += ["Under a number: its range in 9 of 10 draws of all constants."] if sure else []
+    notes = [f"Changes are against {system_title(baseline_system)} with its own link and policies."] if baseline_figures else []
+    notes += ["Under each number: its range in 9 of 10 draws of all constants."] if sure else []
     notes += [RATIO_NOTE] if RATIO in tile_names else []
     help_sentences = [
         ENERGY_NOTES[result.scenario.machine.energy_level],

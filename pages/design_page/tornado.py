@@ -46,7 +46,7 @@ def draw(scenario: Scenario, result: Result) -> None:
     band = f"{figure(low, kind)} to {figure(high, kind)} in 9 of 10 draws of all constants from their ranges"
     swings = later.cached_result(tornado, scenario, metric)[:MAX_CONSTANTS]
     if not swings:
-        st.caption("No constant with a range moves this result.")
+        st.caption("No constant with a range changes this result.")
         return
     frame = rows(swings, estimate)
     chart.draw(
@@ -54,7 +54,7 @@ def draw(scenario: Scenario, result: Result) -> None:
         spec(metric),
         key="tornado",
         title=f"{name}: {figure(estimate, kind)}{year}, and {band}",
-        subtitle=f"{metric} at each constant's lowest and highest value, the {len(frame)} that move it most",
+        subtitle=f"{metric} at each constant's lowest and highest value; the {len(frame)} constants that change it most",
     )
     downloads.show(frame[list(TABLE)].rename(columns=TABLE))
 

@@ -35,9 +35,9 @@ TITLE_BATCHES = 20  # batches in the means that a title names at the start and t
 MOST_EVENTS = 8  # a longer list gets a box that scrolls
 YARDSTICKS = REGRESSION, TEACHER = "logistic regression", "model that clicks"
 RUN_STRUCK, CONTINUED_RUN = "run struck", "run that goes on"
-TRAINING_GOES_ON = "recovery gives back every batch to the bit, so the training under way goes on"
-TRAINING_RESTARTS = "what survives it decides what is learned, so it began again at the first batch"
-TIMING_RESTARTS = "nothing is trained, so all batches are timed anew"
+TRAINING_GOES_ON = "recovery restores every batch bit for bit, so the training that runs now goes on"
+TRAINING_RESTARTS = "it changes the weights that the model learns, so training has started again at the first batch"
+TIMING_RESTARTS = "no weights are trained, so all batches are timed again"
 
 
 def note_strike(scenario: Scenario) -> None:
@@ -89,7 +89,7 @@ def _unfinished(scenario: Scenario, status: RequestStatus | None) -> None:
     if status is None or status.is_ended:
         knob_budget, scenario = scenario.run.step_budget_GFLOP, with_larger_budget(scenario)
         if (budget := scenario.run.step_budget_GFLOP) != knob_budget:
-            st.caption(f"A step of this model takes more than the step budget; it is raised to {exact(budget)} GFLOP.")
+            st.caption(f"A step of this model needs more than the step budget; the budget is raised to {exact(budget)} GFLOP.")
         reached, batch = runs.stopped_progress(scenario)
         wait = duration(forecast.run_seconds(scenario))
         label = f"{'Run full training' if scenario.run.training else 'Run every batch, without training'}: about {wait}"
@@ -103,7 +103,7 @@ def _unfinished(scenario: Scenario, status: RequestStatus | None) -> None:
     struck, trained_scenario = st.session_state.get(CONTINUED_RUN, (None, None))
     if struck == scenario:
         restart = TRAINING_RESTARTS if scenario.run.training else TIMING_RESTARTS
-        st.info(f"The fault strikes in the run: {TRAINING_GOES_ON if trained_scenario else restart}.")
+        st.info(f"The fault is now part of the run: {TRAINING_GOES_ON if trained_scenario else restart}.")
     if (
         struck == scenario
         and trained_scenario
@@ -133,20 +133,21 @@ def _so_far(scenario: Scenario, progress: Progress, live: bool) -> None:
 def _cancelled(scenario: Scenario, status: RequestStatus, reached: Progress | None, batch: int | None) -> None:
     """Draw where a training was cancelled and goes on, and its curves."""
     if live_progress := [point.progress for point in status.running if point.progress]:
-        st.info("Cancelled: the training stops after the batch under way, unless another page waits for it.")
+        st.info("Cancelled: training stops after the current batch, unless another page waits for its result.")
         _so_far(scenario, live_progress[0], live=True)
         return
     if reached is None or not reached.training:
-        st.info("Cancelled before the first batch was trained; running again starts from the first batch.")
+        st.info("Cancelled before the first batch was trained; a new run starts from the first batch.")
         return
     batches_done, total = reached.training[-1]["Batch"] + 1, reached.total
     stop_sentence = f"Cancelled at batch {count(batches_done)} of {count(total)}"
     if batch is None:
-        st.info(escape_markdown(f"{stop_sentence}; running again starts from the first batch: {reached.note}."))
+        st.info(escape_markdown(f"{stop_sentence}; a new run starts from the first batch: {reached.note}."))
     else:
         seconds_left = forecast.training_seconds(scenario) * (1 - batch / total) + forecast.counting_seconds(scenario)
         st.info(
-            f"{stop_sentence}; the rest takes about {duration(seconds_left)} and gives the same result as a run without a stop."
+            f"{stop_sentence}; the other batches take about {duration(seconds_left)}, and the result will be the same as without "
+            "a stop."
         )
     _so_far(scenario, reached, live=False)
 
@@ -166,13 +167,15 @@ def _finished(result: Result, estimate: Result) -> None:
         last_evaluation = frame.dropna(subset=["auc"]).iloc[-1]
         _note(yardsticks_future, float(last_evaluation["auc"]), bool(falls), last_evaluation["error"])
     else:
-        st.caption("Every batch was counted and timed, none trained: switch Training on under Run to see loss and AUC.")
+        st.caption(
+            "All batches were counted and timed, but none was trained. Switch on Training in the group Run to see loss and AUC."
+        )
     if result.events:
         with st.container(height=240 if len(result.events) > MOST_EVENTS else "content", border=False):
             st.markdown("\n".join(map(describe_event, result.events)))
     st.markdown(f"**How far is the estimate from the full run?** {escape_markdown(gap_sentence(estimate, result))}")
     if result.events:
-        st.caption("The estimate knows no faults: what counts outages, such as elapsed time, differs by them.")
+        st.caption("The estimate has no faults, so results that include outages, such as elapsed time, differ by the outages.")
     downloads.show(gap_table(estimate, result))
     downloads.csv([result], "full", f"emberpool-{result.scenario.system}", "Download this run as CSV")
 
@@ -185,10 +188,10 @@ def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: boo
     offered = [name for name in charts.CHOICES if breaks or name != "broken"]
     key = f"against{' broken' * bool(breaks)}"
     x_axis = st.segmented_control(
-        "Against", offered, default="running", required=True, format_func=charts.CHOICES.__getitem__, key=key
+        "Horizontal axis", offered, default="running", required=True, format_func=charts.CHOICES.__getitem__, key=key
     )
     if x_axis == "joules":
-        st.caption("Each batch counts with the joules of a mean one, and what the machine draws all the time with its seconds.")
+        st.caption("Each batch has the dynamic energy of an average batch; the machine's static power counts for its seconds.")
     _pair(frame, x_axis, breaks, live)
 
 
@@ -204,8 +207,8 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
             frame,
             charts.curve("loss", "Loss", x_axis, breaks),
             key="loss",
-            title="Training loss, batch by batch" if live else curve_title(frame["loss"], "Training loss"),
-            subtitle=f"Loss of each batch over {charts.CURVE_AXES[x_axis]}; bold: the mean of the batches around it",
+            title="Training loss of each batch" if live else curve_title(frame["loss"], "Training loss"),
+            subtitle=f"Loss of each batch over {charts.CURVE_AXES[x_axis]}; bold: mean of the batches around it",
         )
     with auc_column:
         chart.draw(
@@ -213,7 +216,7 @@ def _pair(frame: pd.DataFrame, x_axis: str, breaks: tuple[charts.Break, ...] = (
             charts.curve("auc", "AUC", x_axis, breaks, yardstick_columns),
             key="auc",
             title="AUC on held-out samples" if live else auc_title(frame),
-            subtitle=f"AUC ± a standard error over {charts.CURVE_AXES[x_axis]}; dashed: what else would reach",
+            subtitle=f"AUC ± one standard error over {charts.CURVE_AXES[x_axis]}; dashed: the models to compare with",
         )
 
 
@@ -240,7 +243,7 @@ def auc_title(frame: pd.DataFrame) -> str:
     if not falling_auc.has_fallen(float(best_row["auc"]), float(end["auc"]), best_row["error"]):
         return f"AUC on held-out samples reaches {reached}"
     best_batch = count(best_row["batch"] + 1, "batch", "batches")
-    return f"AUC on held-out samples ends at {reached}; {highest} after {best_batch}"
+    return f"AUC on held-out samples ends at {reached}; its highest value is {highest} after {best_batch}"
 
 
 def _ask(scenario: Scenario) -> Future[Yardsticks]:
@@ -267,7 +270,7 @@ def with_yardsticks(frame: pd.DataFrame, yardsticks_future: Future[Yardsticks]) 
 def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error: float | None = None) -> None:
     """Draw what the yardsticks are and how the run's last AUC compares, or that they follow."""
     if not yardsticks_future.done() or isinstance(yardsticks_future.exception(), later.NobodyWaits):
-        st.caption("A logistic regression on the same batches follows ...")
+        st.caption("A logistic regression is being trained on the same batches, to compare with ...")
         later.redraw_after((yardsticks_future,))
         return
     if failure := yardsticks_future.exception():
@@ -280,13 +283,15 @@ def _note(yardsticks_future: Future[Yardsticks], auc: float, falls: bool, error:
     st.markdown(escape_markdown(yardstick_sentence(auc, line, falls, error)))
     teacher = with_error(yardstick_lines.teacher, yardstick_lines.teacher_error)
     teacher_sentence = (
-        f" The model that decides who clicks reaches {teacher}; nothing learned can beat it." if yardstick_lines.teacher else ""
+        f" The model that generated the clicks reaches {teacher}; no trained model can be better."
+        if yardstick_lines.teacher
+        else ""
     )
     st.caption(
-        "A logistic regression on the same batches, with a weight a row, ends at "
-        f"{with_error(line, yardstick_lines.regression_error)} (by Adagrad at the best of four rates, "
-        f"{exact(yardstick_lines.rate)}): what lies above it is learned from products of features.{teacher_sentence}"
-        " All are judged on the same held-out samples, so much of their errors is common to them."
+        "A logistic regression with one weight a row, trained on the same batches, ends at an AUC of "
+        f"{with_error(line, yardstick_lines.regression_error)} (Adagrad with the best of four learning rates, "
+        f"{exact(yardstick_lines.rate)}). A model above it has learned from products of features.{teacher_sentence}"
+        " All are judged on the same held-out samples, so they share a large part of their errors."
     )
 
 
@@ -319,8 +324,9 @@ def gap_sentence(estimate: Result, full_run: Result) -> str:
         return ""
     bar = error_bar(full_run.scenario)[STEP]
     return (
-        f"The full run took {figure(run)} ms a batch, the estimate said {figure(guess)}: {percent(abs(guess / run - 1))} apart. "
-        f"The estimate's own error bar is ±{figure(bar)} %: what the chance in so many batches can do, and the estimate's form."
+        f"The full run took {figure(run)} ms a batch, the estimate was {figure(guess)} ms, a difference of "
+        f"{percent(abs(guess / run - 1))}. The estimate's error bar is ±{figure(bar)} %: it covers chance over this number of "
+        "batches, and the simplifications of the estimate."
     )
 
 

@@ -11,8 +11,8 @@ from engine.torchrec.pooling_factors import read_pooling
 
 TORCHREC = re.compile(r"EmbeddingBagConfig|EmbeddingConfig|num_embeddings['\"]?\s*[=:]")
 ASSUMED = (
-    "TorchRec's list says neither lookups nor optimizers: each feature is looked up once a sample, and the optimizer stays as it "
-    "was. Both decide time and memory; change them in the grid."
+    "TorchRec's list names neither lookups nor optimizers: each feature gets one lookup a sample, and the optimizer stays as it "
+    "was. Both change time and memory; correct them in the grid."
 )
 LIST_BEGINS = ("[", "{", "(")
 

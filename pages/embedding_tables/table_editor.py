@@ -23,8 +23,8 @@ NAMES = "names of tables"
 MOST_VISIBLE = 12  # rows; the grid scrolls beyond them
 ROW_PIXELS = 35
 PASTE_HELP = (
-    "A list of EmbeddingBagConfig as TorchRec prints it or as JSON, or rows copied from a spreadsheet or a CSV file. Their first "
-    f"line names the columns: {', '.join(TITLES)}. All but Rows can be left out."
+    "Paste a list of EmbeddingBagConfig as TorchRec prints it or as JSON, or rows of a spreadsheet or a CSV file. The first "
+    f"line of rows names the columns: {', '.join(TITLES)}. Only Rows is required."
 )
 EXAMPLE = "Table,Rows,Dim,Lookups\nusers,5000000,128,1\nitems,200000,64,20"
 TableSettings = tuple[Any, ...]
@@ -86,7 +86,7 @@ def _draw(page: str, base: Scenario, press: str, apply: Callable[[Scenario], Non
     idle, take = is_refused or (edited.scenario == base and page != "start"), (page, draft.turn, base, apply)
     with st.container(horizontal=True, vertical_alignment="center", key=f"tables-actions-{page}"):
         st.button(press, key=f"apply tables {page}", type="primary", disabled=idle, on_click=_apply, args=take)
-        st.button("Back to the model's tables", key=f"reset tables {page}", on_click=_reset, args=(page,))
+        st.button("Restore the model's tables", key=f"reset tables {page}", on_click=_reset, args=(page,))
         save = f"csv tables {page}"
         st.download_button("Download as CSV", text, "tables.csv", "text/csv", on_click="ignore", key=save, disabled=is_refused)
 
@@ -121,7 +121,7 @@ def _draw_grid(page: str, draft: Draft) -> None:
         for title, path in COLUMNS.items()
         if title in draft.frame
     }
-    columns[TABLE] = st.column_config.TextColumn(TABLE, default="", help="A name, or nothing. Links do not carry it.")
+    columns[TABLE] = st.column_config.TextColumn(TABLE, default="", help="An optional name. Links do not keep it.")
     columns["_index"] = st.column_config.Column("Row", width="small", disabled=True)
     st.data_editor(
         draft.frame,
@@ -130,7 +130,7 @@ def _draw_grid(page: str, draft: Draft) -> None:
         hide_index=False,
         height=ROW_PIXELS * (min(len(draft.frame), MOST_VISIBLE) + 2) + 3,
         column_config=columns,
-        alt="Embedding tables, a row each; rows can be added, deleted and pasted",
+        alt="Embedding tables, one table a row; rows can be added, deleted and pasted",
     )
 
 

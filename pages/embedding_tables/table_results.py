@@ -24,7 +24,7 @@ def draw(result: Result) -> None:
     """Draw the finding, the slowest tables first, and the CSV file of all."""
     rows = table_rows.table_rows(result, table_editor.names(result.scenario))
     if not rows:
-        st.caption("The machine cannot run: there is nothing to say of its tables.")
+        st.caption("This machine cannot run, so no table has a result; change the knob that the answer on top names.")
         return
     st.markdown(f"**{escape_markdown(table_rows.times_finding(rows))}**")
     frame = readable_rows(pd.DataFrame(rows))

@@ -20,12 +20,12 @@ from pages.ui.plain import escape_markdown
 GPUS = "GPUs [number, nodes of 8]"
 CURVE, OUR_CURVE, PUBLISHED = "curve", "ours in the set-up of a published number", "published"
 HEADS = {ALL_REDUCE: "All-reduce", ALL_TO_ALL: "All-to-all", STEP: "DCNv2"}
-STANDARDS = {ALL_REDUCE: "the published", ALL_TO_ALL: "what TorchRec needs", STEP: "the published"}
+STANDARDS = {ALL_REDUCE: "the published value", ALL_TO_ALL: "the share that TorchRec needs", STEP: "the published value"}
 SUBTITLES = {
-    ALL_REDUCE: "Bus bandwidth [GB/s] of 1 GiB; dot: published, ring: ours",
-    ALL_TO_ALL: "Share of a card [%] in TorchRec's exchange, 400 Gb/s a node; dot: what its published speed needs, ring: ours in "
-    "the set-up of the dot",
-    STEP: "Throughput [M samples/s] of H100, 400 Gb/s each; dot: published (a message's overhead is fitted to both), ring: ours",
+    ALL_REDUCE: "Bus bandwidth [GB/s] of an exchange of 1 GiB; dot: published, ring: Emberpool",
+    ALL_TO_ALL: "Share of a network card [%] in TorchRec's exchange, 400 Gb/s a node; dot: needed for its published speed, "
+    "ring: Emberpool in the same set-up",
+    STEP: "Throughput [M samples/s] of H100s, 400 Gb/s each; dot: published (an overhead is fitted to both), ring: Emberpool",
 }
 SOURCES = {
     ALL_REDUCE: "NVIDIA/nccl issue 527",
@@ -117,12 +117,12 @@ def finding(comparison: CollectiveComparison) -> str:
     if comparison.name == STEP:
         published_gain, our_gain = throughput_gains(comparison.points)
         low, high = (exact(point.gpus) for point in (comparison.points[0], comparison.points[-1]))
-        gain_text = f"{_signed_percent(published_gain)} published, {_signed_percent(our_gain)} ours"
+        gain_text = f"{_signed_percent(published_gain)} published, {_signed_percent(our_gain)} in Emberpool"
         return f"DCNv2's throughput from {low} to {high} GPUs: {gain_text}"
     first_point, *other_points = comparison.points
     other_texts = "".join(f", {_side_text(point)} on {exact(point.gpus)}" for point in other_points)
     gpus = count(first_point.gpus, "GPU")
-    return f"Our {comparison.name} is {_side_text(first_point)} {STANDARDS[comparison.name]} on {gpus}{other_texts}"
+    return f"Emberpool's {comparison.name} is {_side_text(first_point)} {STANDARDS[comparison.name]} on {gpus}{other_texts}"
 
 
 def throughput_gains(points: Sequence[CollectivePoint]) -> tuple[float, float]:
@@ -153,9 +153,9 @@ def spec(title: str, network_titles: tuple[str, ...], zero: bool) -> Spec:
     tip = tooltip_fields(
         ("network", "Network"),
         ("gpus", "GPUs", ",d"),
-        ("what", "What"),
+        ("what", "Kind"),
         ("amount", title, ",.3~r"),
-        ("miss", "Ours against the published [%]", "+.1f"),
+        ("miss", "Error of Emberpool [%]", "+.1f"),
         ("source", "Source"),
     )
     channels = {"x": x, "y": y, "tooltip": tip}
@@ -185,12 +185,12 @@ def _kind_filter(kind: str) -> Spec:
 
 def _miss_sentence(comparison: CollectiveComparison, point: CollectivePoint) -> str:
     titles, miss_by_network = _titles(), comparison.other_errors(point)
-    other_networks = "".join(f"; {_signed_percent(miss)} over {titles[name]}" for name, miss in miss_by_network.items())
+    other_networks = "".join(f"; {_signed_percent(miss)} with {titles[name]}" for name, miss in miss_by_network.items())
     published_verb = "needed" if comparison.name == ALL_TO_ALL else "published"
     error_text = f"{_signed_percent(point.relative_error)}{', fitted' * point.fitted}{other_networks}"
     return (
         f"{HEADS[comparison.name]}, {count(point.gpus, 'GPU')}: {exact(point.published)} {comparison.unit} {published_verb}, "
-        f"{figure(point.simulated_value)} {comparison.unit} ours ({error_text}). {point.source}."
+        f"{figure(point.simulated_value)} {comparison.unit} in Emberpool ({error_text}). {point.source}."
     )
 
 

@@ -43,7 +43,7 @@ def draw(papers: Mapping[str, Sequence[ClaimVerdict]]) -> None:
     if st.session_state.get(CHOSEN_PAPER_KEY) not in ordered:
         st.session_state.pop(CHOSEN_PAPER_KEY, None)
     chosen_paper = st.pills(
-        "The paper's figure", ordered, format_func=lambda paper: escape_markdown(names[paper]), key=CHOSEN_PAPER_KEY
+        "Figure of a paper, for print", ordered, format_func=lambda paper: escape_markdown(names[paper]), key=CHOSEN_PAPER_KEY
     )
     if chosen_paper is not None:
         _draw_figure(chosen_paper, names[chosen_paper], papers[chosen_paper])
@@ -112,5 +112,5 @@ def _draw_files(
         f"{stem}.bib",
         "text/plain",
         key="figure bibtex",
-        help="Emberpool, the paper, and all constants' sources.",
+        help="Cites Emberpool, the paper, and the sources of all constants.",
     )

@@ -21,13 +21,15 @@ def draw() -> None:
     """Draw the button with its time; after it, the gaps and the worst one."""
     st.subheader("How far is the estimate from a full run?", anchor=False)
     st.caption(
-        "The estimate schedules as many batches as the run has, from expected accesses; a full run counts the ids of its own "
-        "batches. Both are compared without faults and weights, which change no step time. What is left is chance: the error bar "
-        "is three standard deviations of what the batches of such a run ask for."
+        "The estimate schedules as many batches as the run has, with expected accesses; a full run counts the ids of its own "
+        "batches. Both run without faults and without weights, which do not change the step time. The remaining gap is chance: "
+        "its error bar is three standard deviations of the work of such batches."
     )
     pending_presets = [name for name in preset_names() if name not in _GAPS_BY_PRESET]
     wait = duration(sum(forecast.run_seconds(with_values(preset(name).scenario, validate.TIMING)) for name in pending_presets))
-    if pending_presets and not st.button(f"Run {len(pending_presets)} presets both ways: about {wait}", key="gaps"):
+    if pending_presets and not st.button(
+        f"Compare estimate and full run of {len(pending_presets)} presets: about {wait}", key="gaps"
+    ):
         return
     bar = st.empty()
     for index, name in enumerate(pending_presets):
@@ -49,7 +51,7 @@ def largest_gap_sentence(gaps: list[Gap]) -> str:
     largest_gap = max(gaps, key=lambda gap: abs(gap.percent))
     return (
         f"Half of the estimates are within {percent(sizes[len(sizes) // 2] / 100)} of the full run; the largest gap is "
-        f"{signed(largest_gap.percent)} %, {largest_gap.metric} of {preset(largest_gap.preset).title} "
+        f"{signed(largest_gap.percent)} %, in {largest_gap.metric} of {preset(largest_gap.preset).title} "
         f"over {count(largest_gap.batches, 'batch', 'batches')}."
     )
 

@@ -52,9 +52,9 @@ def caption(paper: str, figure_rows: Sequence[FigureRow], calibrated: int) -> st
     """Return the caption: what is drawn, derived or ours alone, and the source."""
     judged_rows = [row for row in figure_rows if row.met is not None]
     marks_text = (
-        "Bars: the published number, with the tolerance that ours is held to as a line, and Emberpool's."
+        "Bars: the published number and Emberpool's number; line: the tolerance."
         if is_bar_chart(figure_rows)
-        else "Points: Emberpool's number over the published one, on the band of its tolerance. Numbers: published → Emberpool."
+        else "Points: Emberpool's number divided by the published number; band: the tolerance. Numbers: published → Emberpool."
     )
     sentences = [
         marks_text,
@@ -62,7 +62,9 @@ def caption(paper: str, figure_rows: Sequence[FigureRow], calibrated: int) -> st
         "A published number of a single model is the ratio of two step times of the paper."
         if any(row.derived for row in figure_rows)
         else "",
-        "Ours alone: no published number is used." if any(row.published_range is None for row in figure_rows) else "",
+        "None published: the row has Emberpool's number alone."
+        if any(row.published_range is None for row in figure_rows)
+        else "",
         f"Constants were fitted to {count(calibrated, 'other number' if any(row.indented for row in figure_rows) else 'number')} "
         "of this source."
         if calibrated
@@ -175,7 +177,7 @@ def _row_bars(name: list[str], row: FigureRow) -> list[dict[str, Any]]:
         "words": figure(row.simulated_value),
     }
     if row.published_range is None:
-        return [{**row_cells, "whose": PUBLISHED, "end": 0, "words": "ours alone"}, our_bar]
+        return [{**row_cells, "whose": PUBLISHED, "end": 0, "words": "none published"}, our_bar]
     low, high = row.published_range[0] - row.tolerance, row.published_range[1] + row.tolerance
     words = figure(row.published_range[0]) if row.derived else _ends_text(row)
     published_bar: dict[str, Any] = {

@@ -33,18 +33,18 @@ def draw(paper: str, verdicts: list[ClaimVerdict]) -> None:
         )
     headline_claims = headlines(verdicts)
     if headline_claims:
-        st.markdown("**What the paper is known for**")
+        st.markdown("**Main numbers of the paper**")
         downloads.show(verdict_tables.readable_table(verdict_tables.table(headline_claims).drop(columns="Preset")))
     other_claims = [] if stacks else [verdict for verdict in verdicts if verdict not in headline_claims]
     if other_claims:
-        st.markdown("**What else was held to it**" if headline_claims else "**What was held to it**")
+        st.markdown("**Other claims of the paper**" if headline_claims else "**Claims of the paper**")
         downloads.show(verdict_tables.readable_table(verdict_tables.table(other_claims)))
 
 
 def _draw_stacks(name: str, rows: pd.DataFrame, verdicts: list[ClaimVerdict], paper: str) -> None:
     """Draw a preset's step times by stage, published ones above ours."""
     published = "published" in set(rows.who)
-    rest = "; the published bar's grey end is the part that no claim itemises" if published else ""
+    rest = "; grey end of a published bar: the part without a published stage" if published else ""
     chart.draw(
         rows,
         verdict_charts.stacks(float(rows.groupby(["system", "who"])["amount"].sum().max())),

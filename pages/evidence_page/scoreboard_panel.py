@@ -26,8 +26,8 @@ COLUMNS = (
     "Roofline [%]",
     f"Within {figures_text.exact(NEAR_PERCENT)} % [%]",
     "Rank",
-    "Ours beside it [%]",
-    "Its numbers",
+    "Median beside a roofline [%]",
+    "Numbers with a roofline",
 )
 FITTED, UNPUBLISHED, EMPTY_CELL = "all used for fitting", "none published", figures_text.NO_NUMBER
 FIGURE = ",.4~r"
@@ -44,19 +44,19 @@ COLOURS = (*palette.OTHER_COLOURS, "#2f9e9b", "#c2a02b", "#7b5fa8")  # one more 
 
 
 READING_NOTES = (
-    "The scoreboard's line is where ours is the published number; a mark above it says that ours is larger.",
-    "The scoreboard's table counts numbers out of sample alone. A number that a constant or a shape was fitted to is in the "
-    "picture, but in no median. No number counts twice.",
-    "Rank is the correlation of ranks over all units of a family, which flatters it.",
-    "A roofline is what can be said without this model: bytes over bandwidth and operations over peak, of the same set-up. The "
-    "last two columns have our median over the numbers that a roofline can say, and how many these are.",
+    "On the scoreboard's line Emberpool's number equals the published number; above the line Emberpool's number is larger.",
+    "The scoreboard's table counts only numbers out of sample. A number that was used for fitting is in the chart, but in no "
+    "median. No number counts twice.",
+    "Rank is the rank correlation over all numbers of a family. They have different units, so it looks better than it is.",
+    "A roofline is an estimate without Emberpool: bytes over bandwidth and operations over peak rate, of the same set-up. The "
+    "last two columns have Emberpool's median error on the numbers that a roofline can estimate, and their count.",
 )
 
 
 def draw(verdicts: Sequence[ClaimVerdict]) -> None:
     """Draw the families' table, numbers worse than the accepted record, and the picture."""
     numbers = scores(verdicts, ()) + figures(version.MODEL)
-    st.subheader("How far off is it where nothing was fitted?", anchor=False)
+    st.subheader("How far off is Emberpool where nothing was fitted?", anchor=False)
     chart_column, table_column = st.columns(2)
     drawn_points = points(numbers)
     num_hidden = len(numbers) - len(drawn_points)
@@ -66,8 +66,8 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
             spec(*decades(drawn_points)),
             key="scoreboard",
             title=finding(numbers),
-            subtitle="Published numbers against ours, each in its own unit, both axes logarithmic"
-            + f"; {figures_text.count(num_hidden, 'number')} of 0 or less not drawn" * (num_hidden > 0),
+            subtitle="Emberpool's numbers against published numbers, each in its own unit, both axes logarithmic"
+            + f"; {figures_text.count(num_hidden, 'number')} of 0 or less left out" * (num_hidden > 0),
             columns=TITLES,
         )
     with table_column:
@@ -76,7 +76,9 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
     regressions = worse_numbers(record, numbers, every=True)
     for sentence in regressions:
         st.warning(escape_markdown(sentence))
-    st.caption(escape_markdown(f"Accepted with model version {record.model} on {record.date}: {record.reason.rstrip('.')}."))
+    st.caption(
+        escape_markdown(f"The accepted record is of model version {record.model}, {record.date}: {record.reason.rstrip('.')}.")
+    )
 
 
 def finding(numbers: Sequence[PublishedNumber]) -> str:
@@ -85,7 +87,9 @@ def finding(numbers: Sequence[PublishedNumber]) -> str:
     if overall_line.median_percent is None:
         return "Every published number was used for fitting"
     error_text = figures_text.percent(overall_line.median_percent / 100)
-    return f"Half of the {figures_text.count(overall_line.count, 'number')} that nothing was fitted to are within {error_text}"
+    return (
+        f"Half of the {figures_text.count(overall_line.count, 'number')} that were not used for fitting are within {error_text}"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -149,7 +153,7 @@ def spec(low: int = -1, high: int = 8) -> Spec:
     ticks = {"values": [10.0**power for power in range(low, high + 1, step)], "labelExpr": POWER}
     scale = {**LOG, "domain": [10.0**low, 10.0**high]}
     x = quantity("published", scale=scale, axis={**axis("Published [in its own unit]"), **ticks})
-    y = quantity("ours", scale=scale, axis={**axis("Ours [in the same unit]"), **ticks})
+    y = quantity("ours", scale=scale, axis={**axis("Emberpool [in the same unit]"), **ticks})
     line = layer({"type": "line", "color": INK, "strokeDash": [4, 4], "aria": False}, x=x, y={**y, "field": "published"})
     marks = layer(
         {"type": "point", "filled": True, "size": 90, "opacity": 0.8},
@@ -162,7 +166,7 @@ def spec(low: int = -1, high: int = 8) -> Spec:
             ("family", "Family"),
             ("sample", "The number was"),
             ("published", "Published", FIGURE),
-            ("ours", "Ours", FIGURE),
+            ("ours", "Emberpool", FIGURE),
             ("error", "Error [%]", "+.1f"),
             ("cause", "Cause of a miss"),
         ),

@@ -29,7 +29,7 @@ FORMATS = {"Difference": "%+.5f", "Low": "%+.5f", "High": "%+.5f", "Seed spread"
 
 def draw() -> None:
     """Draw the study; a damaged file shows its error and leaves the rest."""
-    st.subheader("What does an old MLP log cost in accuracy?", anchor=False)
+    st.subheader("How much accuracy does an old MLP log cost?", anchor=False)
     try:
         study = study_file.read_study(study_file.STORED_ACCURACY)
     except EmberpoolError as error:
@@ -58,7 +58,7 @@ def draw() -> None:
 
 def _many_faults() -> None:
     """Draw the sum of many recoveries, each with an old MLP log."""
-    st.subheader("Do many recoveries add up?", anchor=False)
+    st.subheader("Do the losses of many recoveries add up?", anchor=False)
     try:
         study = study_file.read_study(study_file.STORED_ROLLBACKS)
     except EmberpoolError as error:
@@ -71,9 +71,9 @@ def _many_faults() -> None:
     downloads.show(frame, FORMATS)
     downloads.rows(frame, "emberpool-many-recoveries", "Download the study of many recoveries as CSV")
     st.caption(
-        f"As above with {len(study.seeds)} seeds. A recovery never goes back beyond the one before. "
-        "± is half of a 95 % interval. "
-        f"Computed on {study.date} with model version {study.model} by:"
+        f"The set-up is that of the study above, with {len(study.seeds)} seeds. A recovery never goes back beyond the recovery "
+        "before it. ± is half of a 95 % interval. "
+        f"This command computed the study on {study.date} with model version {study.model}:"
     )
     st.code(study.command, language=None)
 
@@ -152,24 +152,25 @@ def _loss_text(moment_rows: pd.DataFrame) -> str:
     largest_loss = moment_rows.loc[moment_rows["difference"].idxmin()]
     if largest_loss["difference"] >= 0:
         return "no loss"
-    return f"at most {figures.figure(-largest_loss['difference'])} points of {largest_loss['measure']} lost"
+    return f"at most {figures.figure(-largest_loss['difference'])} percentage points of {largest_loss['measure']} lost"
 
 
 def _alt(moment: str) -> str:
-    return f"Difference of accuracy and AUC to the run without a fault, {moment}, against the age of the MLP log"
+    return f"Difference of accuracy and AUC to the run without a fault, {moment}, over the age of the MLP log"
 
 
 def _caption(study: study_file.Study) -> str:
     plan, count = study.plan, len(study.seeds)
     return (
-        f"Preset {plan.preset}: {count} seeds, each with its own data, teacher, order and first weights. Power is lost in batch "
-        f"{figures.count(plan.crash_at)} of {figures.count(plan.batches)}; embeddings come back as that batch found them, "
-        f"MLPs older; the run is compared with the same seed's run without a fault "
+        f"Preset {plan.preset}: {count} seeds, each with its own data, click model, order and first weights. "
+        f"Power is lost in batch "
+        f"{figures.count(plan.crash_at)} of {figures.count(plan.batches)}. Recovery restores the embeddings from the start of "
+        f"that batch, and older MLPs. The run is compared with the run of the same seed without a fault "
         f"on {figures.count(plan.held_out_samples)} held-out samples. "
-        "Bars are 95 % intervals of the mean (Student's t). With an age of 0 both runs are equal to the bit. "
-        f"Dashed: the loss of {figures.exact(PAPER_POINTS)} percentage points that the paper stays within though logs are "
+        "Bars are 95 % intervals of the mean (Student's t). With an age of 0 both runs are equal bit for bit. "
+        f"Dashed: the paper's bound, a loss of {figures.exact(PAPER_POINTS)} percentage points with logs that are "
         f"hundreds of batches old ({PAPER}). "
-        "Accuracy also depends on where the last few batches left the bias, hence its wide intervals right after recovery; "
+        "Accuracy also depends on the bias after the last few batches, so its intervals are wide right after recovery; "
         "AUC depends on the ranking alone. "
-        f"Computed on {study.date} with model version {study.model} by:"
+        f"This command computed the study on {study.date} with model version {study.model}:"
     )

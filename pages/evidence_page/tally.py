@@ -72,7 +72,7 @@ def count_statements(verdicts: Sequence[ClaimVerdict], numbers: Sequence[Publish
 def finding(counts: Tally) -> str:
     """Return the sentence that counts the statements met and not met."""
     if not counts.published:
-        return "No published statement is held to this simulator."
+        return "No published statement is compared with this simulator."
     num_missed = len(counts.misses)
     missed_text = f"{count(num_missed)} {'is' if num_missed == 1 else 'are'} not" if num_missed else "none is missed"
     verb = "is" if counts.met == 1 else "are"
@@ -85,15 +85,19 @@ def reasons(counts: Tally) -> list[str]:
     if not worst_misses:
         return []
     miss_texts = "; ".join(f"{factor(miss.ratio)} in {miss.name}" for miss in worst_misses)
-    return [f"{'The worst, ours over published' if len(worst_misses) > 1 else 'The miss, ours over published'}: {miss_texts}."]
+    return [f"{'The largest misses' if len(worst_misses) > 1 else 'The miss'}, Emberpool over published: {miss_texts}."]
 
 
 def notes(counts: Tally) -> list[str]:
     """Return the sentences on fitted numbers, on predictions, and on our own limits."""
     return [
-        *([f"{counts.fitted} of the {counts.published} were used for fitting."] if counts.fitted else []),
-        f"{count(counts.predictions, 'prediction')} cannot be compared: nothing is published.",
-        *([f"{counts.limits_held} of {count(counts.limits, 'limit')} of our own on what-if runs hold."] if counts.limits else []),
+        *([f"{counts.fitted} of the {counts.published} statements were used for fitting."] if counts.fitted else []),
+        f"{count(counts.predictions, 'prediction')} cannot be compared, as no number is published.",
+        *(
+            [f"{counts.limits_held} of {count(counts.limits, 'limit')} that Emberpool sets for its what-if runs hold."]
+            if counts.limits
+            else []
+        ),
     ]
 
 

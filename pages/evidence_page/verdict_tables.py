@@ -179,7 +179,7 @@ def distance_words(verdicts: Verdicts, name: str) -> str:
     errors = [v.error_percent for v in verdicts if v.preset == name and v.claim.metric == STEP and v.claim.presets == (name,)]
     known_errors = [abs(error) for error in errors if error is not None]
     return (
-        f"step times within {figures.percent(max(known_errors) / 100)} of the published"
+        f"step times are within {figures.percent(max(known_errors) / 100)} of the published times"
         if known_errors
-        else "ours alone, a prediction"
+        else "a prediction without published numbers"
     )

@@ -104,7 +104,7 @@ def too_many_faults(scenario: Scenario) -> str:
     if expected <= MOST_FAULTS:
         return ""
     return (
-        f"{count(expected, 'fault')} are to be expected in {exact(scenario.faults.campaign_days, 'days')}, more than the "
+        f"{count(expected, 'fault')} are expected in {exact(scenario.faults.campaign_days, 'days')}, more than the "
         f"{count(MOST_FAULTS)} that the page simulates; shorten "
         "faults.campaign_days, write fewer failures, or lower faults.machines."
     )

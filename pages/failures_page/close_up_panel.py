@@ -34,7 +34,7 @@ FATES = {"counts": "#4fa64a", "lost": "#c23b3b", "torn": "#7a1f1f", "run again":
 
 def draw(scenario: Scenario) -> None:
     """Draw the slider, the sentence and the chart."""
-    share = st.slider("Power is lost when so much of a batch has passed [%]", 1, 99, 60, key="struck at")
+    share = st.slider("Part of a batch that has passed when power is lost [%]", 1, 99, 60, key="struck at")
     detail = _detail_or_refusal(scenario, share / 100)
     if isinstance(detail, str):
         st.info(escape_markdown(detail))
@@ -44,7 +44,7 @@ def draw(scenario: Scenario) -> None:
         spec(),
         key="close up",
         title=loss_sentence(detail, scenario),
-        subtitle="Batches and log writes around one power loss, expected accesses in the steady state; the outage is cut short",
+        subtitle="Batches and log writes around one power loss, with the accesses of the steady state; outage drawn shorter",
         columns={"lane": "Lane", "batch": "Batch", "fate": "Fate", "start": "Start [ms]", "end": "End [ms]"},
     )
     st.caption(escape_markdown(outage_sentence(detail, scenario)))
@@ -68,12 +68,12 @@ def outage_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
     knob_seconds = faults.detect_seconds + faults.restart_seconds
     trained = count(scenario.run.batches, "batch", "batches")
     return (
-        f"The outage of {figure(outage_seconds, 's')}: "
-        f"{exact(faults.detect_seconds, 's')} until it is noticed (faults.detect_seconds), "
-        f"{exact(faults.restart_seconds, 's')} until processes run again (faults.restart_seconds), "
+        f"The outage takes {figure(outage_seconds, 's')}: "
+        f"{exact(faults.detect_seconds, 's')} for detection (faults.detect_seconds), "
+        f"{exact(faults.restart_seconds, 's')} for the restart (faults.restart_seconds), "
         f"{figure(max(outage_seconds - knob_seconds, 0.0), 's')} for repair and restore. "
-        f"It does not shrink with the run: a full run of {trained} "
-        "trains for seconds and may stand for minutes; in a month of training it counts little."
+        f"A short run has the same outage as a long run: a full run of {trained} "
+        "trains for seconds and may stand still for minutes; in a month of training these minutes count little."
     )
 
 
@@ -83,13 +83,15 @@ def loss_sentence(detail: PowerLossDetail, scenario: Scenario) -> str:
     outage_text = figure(crash.outage.resume_seconds - crash.outage.stop_seconds, "s")
     if resumed.embedding_batch == 0:
         title = title_of(scenario)
-        return f"Power fails in batch {crash.batch}: {title} keeps no log, and training starts again after {outage_text}"
+        return (
+            f"Power is lost in batch {crash.batch}: {title} keeps no log, so training starts again at batch 0 {outage_text} later"
+        )
     stale = resumed.embedding_batch - resumed.mlp_batch
-    mlps = f", the MLPs {count(stale, 'batch', 'batches')} older" if stale else ""
+    mlps = f", with MLPs that are {count(stale, 'batch', 'batches')} older" if stale else ""
     rerun_words = f"{count(crash.batches_lost, 'batch', 'batches')} {'is' if crash.batches_lost == 1 else 'are'}"
     return (
-        f"Power fails in batch {crash.batch}: {outage_text} later training goes on at the start of batch "
-        f"{resumed.embedding_batch}{mlps}; {rerun_words} run again"
+        f"Power is lost in batch {crash.batch}: training goes on {outage_text} later at the start of batch "
+        f"{resumed.embedding_batch}{mlps}; {rerun_words} trained again"
     )
 
 
@@ -118,11 +120,11 @@ def spec() -> Spec:
     """
     bars = layer(
         {"type": "bar", "height": {"band": 0.74}, "stroke": "#80808080", "strokeWidth": 0.5},
-        x=quantity("start", axis=axis("Time from the power loss, the outage shortened [ms]", grid=False), scale={"nice": False}),
+        x=quantity("start", axis=axis("Time from the power loss, outage drawn shorter [ms]", grid=False), scale={"nice": False}),
         x2={"field": "end"},
         color=nominal("fate", scale=scale_of(FATES), legend=legend_below("run again", title=None)),
         tooltip=tooltip_fields(
-            ("lane", "What"), ("batch", "Batch"), ("fate", "Fate"), ("start", "From [ms]", ".4~g"), ("end", "To [ms]", ".4~g")
+            ("lane", "Lane"), ("batch", "Batch"), ("fate", "Fate"), ("start", "From [ms]", ".4~g"), ("end", "To [ms]", ".4~g")
         ),
     )
     middle = {"calculate": "(datum.start + datum.end) / 2", "as": "middle"}

@@ -28,7 +28,7 @@ PROTOCOLS = {
     "Redo log, late home writes": Configuration(log="redo", late_home=True),
 }
 STATES = {"settled": "#b9b2a6", "kept": "#4fa64a", "torn": "#e8904a", "lost": "#c23b3b"}
-SURVIVAL_TITLES = {"nothing": "Nothing of it", "everything": "All of it", "some": "Some of it, at random"}
+SURVIVAL_TITLES = {"nothing": "None", "everything": "All", "some": "Some, at random"}
 
 
 def draw() -> None:
@@ -38,13 +38,13 @@ def draw() -> None:
     """
     if session.crash():
         show(view_state(session.crash()))
-        st.button("Look at other states", on_click=lambda: st.session_state.pop(session.CRASH))
+        st.button("Look at other states", key="other states", on_click=lambda: st.session_state.pop(session.CRASH))
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         protocol = st.selectbox("Protocol", tuple(PROTOCOLS), key="crash protocol", width=300)
         model = st.selectbox("Persistence model", domain_names(), key="crash model", width=200)
         survivors = st.segmented_control(
-            "What survives of the writes on their way?",
+            "Which writes on their way survive?",
             tuple(CHOICES),
             default="some",
             required=True,
@@ -56,13 +56,13 @@ def draw() -> None:
     moment_count = len(moments(configuration, model))
     with st.container(horizontal=True):
         number = st.slider(
-            f"Moment of {moment_count} at which power is lost",
+            f"Moment of the power loss, of {moment_count}",
             1,
             moment_count,
             min(6, moment_count),
             key=f"moment {configuration.name} {model}",
         )
-        turn = st.number_input("Another choice", 0, 999, 0, key="draw", width=160) if survivors == "some" else 0
+        turn = st.number_input("Random choice", 0, 999, 0, key="draw", width=160) if survivors == "some" else 0
     show(view_state(line_of(configuration, model, number - 1, survivors, int(turn))))
 
 
@@ -73,10 +73,10 @@ def show(crash_view: CrashView) -> None:
         spec(),
         key="medium",
         title=recovery_sentence(crash_view),
-        subtitle="Lines of the medium after the power loss, 64 B each",
+        subtitle="Content of the medium after the power loss, one square a line of 64 B",
         columns={"lane": "Where", "line": "Line", "state": "Writes on their way", "holds": "Holds"},
     )
-    st.caption("Each square is a line of 64 B; the first of a log is its flag. Point at one to read what the log holds.")
+    st.caption("The first line of a log is its flag. Move the pointer to a square to read its content.")
     st.code(f'python -m engine crashcheck --replay "{crash_view.line}"', language=None)
     with st.popover("Share this state"):
         st.code(host() + links.link(session.scenario(), session.base(), "failures", crash=crash_view.line), language=None)
@@ -102,7 +102,7 @@ def spec() -> Spec:
         {"type": "rect", "stroke": INK, "strokeWidth": 0.5},
         x=x,
         color=nominal("state", scale=scale_of(STATES), legend=legend_below("settled", title=None)),
-        tooltip=tooltip_fields(("lane", "Where"), ("line", "Line"), ("state", "The writes on their way"), ("holds", "Holds")),
+        tooltip=tooltip_fields(("lane", "Where"), ("line", "Line"), ("state", "Writes on their way"), ("holds", "Content")),
     )
     return {**rows(26), "encoding": {"y": lanes}, "layer": [squares, text]}
 

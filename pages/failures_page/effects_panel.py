@@ -39,15 +39,15 @@ def draw(protection: ProtectionCampaigns) -> None:
         spec(),
         key="effects",
         title=effect_sentence(protection.title, effect),
-        subtitle="Difference in accuracy and AUC to a run without a fault, percentage points; lines are 95 % intervals",
+        subtitle="Difference in accuracy and AUC to a run without a fault [percentage points]; lines are 95 % intervals",
         columns={"recovery": "Recovery", "measure": "Measure", "difference": "Difference [points]", "low": "Low", "high": "High"},
     )
     st.caption(
-        "Paired with the same seed's run without a fault, on held-out samples, some hundred batches after one recovery; bars are "
-        "95 % intervals. Trained on dlrm-kaggle's small twin, so sizes carry over to other models only with care. "
+        "Each run is compared with the run of the same seed without a fault, on held-out samples, some hundred batches after one "
+        "recovery. The model is a small twin of dlrm-kaggle, so differences of other models may be larger or smaller. "
         + escape_markdown(recoveries_sentence(protection))
     )
-    with st.expander("Right after the recovery, too, in numbers"):
+    with st.expander("All differences in numbers, also right after the recovery"):
         downloads.show(frame, FORMATS)
         downloads.rows(frame, "emberpool-recovery-accuracy", "Download the differences as CSV")
 
@@ -75,7 +75,8 @@ def effect_sentence(title: str, effect: AccuracyEffect) -> str:
     low, high = auc_effect.difference.low, auc_effect.difference.high
     judged = "no effect is shown" if low <= 0 <= high else "a loss is shown" if high < 0 else "a gain is shown"
     interval = f"{signed(low)} to {signed(high)}"
-    return f"{title}: AUC changes by {signed(auc_effect.difference.mean)} points ({interval}), {judged}. {effect.sentence}"
+    change = f"{signed(auc_effect.difference.mean)} percentage points ({interval})"
+    return f"{title}: AUC changes by {change}, {judged}. {effect.sentence}"
 
 
 @cache

@@ -42,12 +42,12 @@ PLACES = MappingProxyType({
     "none": "nothing",
 })  # fmt: skip
 USUAL_RATES: Mapping[str, Mapping[str, Any]] = {
-    "Llama 3's rates, 2,048 machines": {"faults.rates": "llama3", "faults.machines": 2048, POWER_LOSS: None},
-    "Llama 3's rates, this machine": {"faults.rates": "llama3", "faults.machines": 1, POWER_LOSS: None},
+    "Use Llama 3's failure rates, 2,048 machines": {"faults.rates": "llama3", "faults.machines": 2048, POWER_LOSS: None},
+    "Use Llama 3's failure rates, this machine": {"faults.rates": "llama3", "faults.machines": 1, POWER_LOSS: None},
 }
 SCOPE_NOTE = (
-    "Failures, machine and power losses act in full runs too; checkpoints act on this page alone. Nodes, GPUs and prices are "
-    "those of all pages."
+    "Failures, machine and power losses also act in full runs; checkpoints act on this page only. Nodes, GPUs and prices are "
+    "the same on all pages."
 )
 
 
@@ -62,7 +62,7 @@ def draw(scenario: Scenario, shown_scenario: Scenario) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="failure-row"):
         _field(FAILURES, "Failures", 52, _failures_changed)
         _words("failures a")
-        _choice(PERIOD, "Time of the failures, of all nodes or of each", TIME_OPTIONS, 92, _failures_changed)
+        _choice(PERIOD, "Unit of time of the failures, for all nodes or for each node", TIME_OPTIONS, 92, _failures_changed)
         _words("on")
         _field(NODES, "Nodes", 60, _failures_changed)
         _words("nodes of")
@@ -97,17 +97,19 @@ def draw_presses(
     with st.container(horizontal=True, key="failure-presses"):
         if best_period and best_period.period:
             minutes = float(f"{best_period.period / MINUTE:.3g}")
-            label = f"Take the best period, {figure(best_period.period, 's')}"
+            label = f"Use the best period, {figure(best_period.period, 's')}"
             st.button(label, on_click=_set, args=({MINUTES_KNOB: minutes},), key="take period")
         if best_protection:
             press = {PROTECTION_KNOB: best_protection.name, MINUTES_KNOB: None}
             st.button(
-                f"Take {losses.title_in_sentence(best_protection.title)}", on_click=_set, args=(press,), key="take protection"
+                f"Use {losses.title_in_sentence(best_protection.title)}", on_click=_set, args=(press,), key="take protection"
             )
         log = {PROTECTION_KNOB: own_log_name(shown_scenario)}
-        st.button("The system's own log", on_click=_set, args=(log,), help="As estimates and full runs have it.", key="own log")
+        st.button(
+            "Use the system's own log", on_click=_set, args=(log,), help="Estimates and full runs use this log.", key="own log"
+        )
         for name, pressed in USUAL_RATES.items():
-            st.button(name, on_click=_set, args=(pressed,))
+            st.button(name, on_click=_set, args=(pressed,), key=f"rates {pressed['faults.machines']}")
 
 
 def knob_row(shown_scenario: Scenario) -> FailureRow:
@@ -132,27 +134,27 @@ def notes(scenario: Scenario, shown_scenario: Scenario, row: FailureRow) -> list
     sentences = []
     if scenario is not shown_scenario:
         sentences.append(
-            "No fault that can strike is asked for: as an example, power is lost once a day; failures written here replace it."
+            "The knobs have no fault that can strike. As an example, power is lost once a day; failures written here replace it."
         )
     if shown_scenario.faults.machines > 1:
         title = load_variant("systems", shown_scenario.system).title
         sentences.append(
             f"{count(shown_scenario.faults.machines, 'replica')} of {title}'s machine train together; "
-            "a failure of one stops all of them."
+            "a failure in one replica stops all replicas."
         )
     if not failure_row.only_crashes(shown_scenario):
         mix = sorted(failure_row.node_hazards(hazards_of(shown_scenario)).items(), key=lambda pair: pair[1].mtbf or 0.0)
         rates_text = ", ".join(
             f"{load_variant('faults', name).name} every {figure(hazard.mtbf, 's')}" for name, hazard in mix if hazard.mtbf
         )
-        sentences.append(f"Failures are {rates_text}; a number written here makes all of them node crashes.")
+        sentences.append(f"Failures are {rates_text}; a number written here makes all failures node crashes.")
     listed_faults = sum(len(hazard.listed_seconds) for hazard in hazards_of(shown_scenario).values())
     if listed_faults:
-        sentences.append(f"Besides, {count(listed_faults, 'fault')} at listed instants.")
+        sentences.append(f"In addition, the knobs list {count(listed_faults, 'fault')} at fixed times.")
     if not load_variant("protections", shown_scenario.policy.protection).periodic:
         place = place_name(_periodic(scenario))
         title = load_variant("protections", shown_scenario.policy.protection).title
-        sentences.append(f"{title} has no period; minutes written here checkpoint to {place}.")
+        sentences.append(f"{title} has no checkpoint period; minutes written here set checkpoints to {place}.")
     return [" ".join([*sentences, SCOPE_NOTE])]
 
 
@@ -273,14 +275,14 @@ def _number(key: str, name: str, low: float, high: float) -> float:
     except ValueError:
         number = -1.0
     if not low <= number <= high:
-        raise BadKnob(f"{name}: {text[:40]!r} is no number from {exact(low)} to {exact(high)}; write one such as 2.")
+        raise BadKnob(f"{name}: {text[:40]!r} is not a number from {exact(low)} to {exact(high)}; write a number such as 2.")
     return number
 
 
 def _whole_number(key: str, name: str, high: float) -> int:
     text = str(st.session_state[key]).strip().replace(",", "")
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= high):
-        raise BadKnob(f"{name}: {text[:40]!r} is no whole number from 1 to {exact(high)}; write one such as 8.")
+        raise BadKnob(f"{name}: {text[:40]!r} is not a whole number from 1 to {exact(high)}; write a number such as 8.")
     return int(text)
 
 
@@ -339,12 +341,12 @@ def _offers(shown_scenario: Scenario, refused: tuple[Mapping[str, str], str, Sce
         for offer in failure_row.system_offers(shown_scenario, row):
             protection = _possible(with_values(shown_scenario, offer.knobs))
             place_text = "" if protection == shown_scenario.policy.protection else f", checkpoint to {place_name(protection)}"
-            label = f"Take {offer.title} instead of {title}: {shape}{place_text}"
+            label = f"Use {offer.title} instead of {title}: {shape}{place_text}"
             pressed = {**offer.knobs, PROTECTION_KNOB: protection}
             st.button(label, on_click=_take, args=(pressed, row), key=f"offer {offer.system}")
         one_gpu_row = FailureRow(row.failures, row.period, row.each_node, row.nodes, 1)
         st.button(
-            f"Keep {title}: {count(row.nodes, 'node')} of 1 GPU, replicas",
+            f"Keep {title}: {count(row.nodes, 'node')} of 1 GPU, as replicas",
             on_click=_take,
             args=({}, one_gpu_row),
             key="offer replicas",

@@ -175,10 +175,10 @@ def fault_timeline() -> Spec:
     """
     bars = layer(
         {"type": "bar", "height": {"band": 0.7}, "clip": True},
-        x=quantity("start", axis=axis("Seconds from the fault"), scale={"nice": False}),
+        x=quantity("start", axis=axis("Time from the fault [s]"), scale={"nice": False}),
         x2={"field": "end"},
         color=nominal("what", scale=scale_of(TIMELINE_COLOURS), legend=legend_below(max(TIMELINE_COLOURS, key=len), title=None)),
-        tooltip=tooltip_fields(("what", "What"), ("start", "From [s]", ".5~g"), ("end", "To [s]", ".5~g")),
+        tooltip=tooltip_fields(("what", "Phase"), ("start", "From [s]", ".5~g"), ("end", "To [s]", ".5~g")),
     )
     fault = layer(rule_mark(color="#c23b3b", strokeWidth=2), x={"datum": 0.0})
     lanes = nominal("lane", sort=["Checkpoint", "Training", "Recovery"], axis=axis("", labelFontSize=13))

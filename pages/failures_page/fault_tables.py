@@ -51,18 +51,18 @@ def simulation_sentences(campaigns: Campaigns, scenario: Scenario, ratio: float 
     """
     count_of = max((len(protection.runs) for protection in campaigns.protections), default=0)
     title, days = title_of(scenario), exact(scenario.faults.campaign_days, "days")
-    introduction = f"{title} trains {model_name(scenario)} for {days}, {count(count_of, 'time')} with other random faults."
+    introduction = f"{title} trains {model_name(scenario)} for {days}, {count(count_of, 'time')} with different random faults."
     own_log = campaigns.campaigns_of(own_log_name(scenario))
     outcome = (
-        f"over these weeks that keeps {percent(own_log.share)} of the time useful"
+        f"over these weeks {percent(own_log.share)} of the time is useful"
         if own_log.runs
-        else f"not possible: {own_log.refusal}"
+        else f"this is not possible: {own_log.refusal}"
     )
-    calm = "" if ratio is None else f"; without faults, as an estimate has it, {percent(ratio)}"
+    calm = "" if ratio is None else f", against {percent(ratio)} in an estimate, which has no faults"
     log_words = "no log" if own_log.name == "none" else f"the system's own log, {title_in_sentence(own_log.title)}"
     return (
-        f"{introduction} Estimates and full runs train under {log_words}: {outcome}{calm}. "
-        "A single run's share counts its own outages alone."
+        f"{introduction} Estimates and full runs train with {log_words}: {outcome}{calm}. "
+        "The share of a single full run counts only the outages of that run."
     )
 
 
@@ -101,7 +101,7 @@ def yardstick_sentences() -> tuple[str, str]:
     """
     sources = "; ".join(f"{yardstick.name} ({yardstick.source})" for yardstick in YARDSTICKS)
     return (
-        f"Dotted: what others publish of their own machines, to compare with, not to reach: {sources}.",
+        f"Dotted lines are results that others published for their own machines, to compare with: {sources}.",
         llama_prediction().sentence,
     )
 
@@ -146,10 +146,8 @@ def lowest_loss(curve: PeriodCurve, best_loss: ProtectionLoss | None) -> tuple[f
 def best_period_sentence(curve: PeriodCurve, title: str, best_loss: ProtectionLoss | None) -> str:
     """Return a sentence on the best period, and on that of Daly's formula."""
     minutes, lost_percent = lowest_loss(curve, best_loss)
-    sentence = (
-        f"{title} loses least when written every {figure(minutes * MINUTE, 's')}: {percent(lost_percent / 100)} of the time"
-    )
-    return f"{sentence}; Daly's formula says {figure(curve.daly_period, 's')}" if curve.daly_period else sentence
+    sentence = f"{title} loses least with a period of {figure(minutes * MINUTE, 's')}: {percent(lost_percent / 100)} of the time"
+    return f"{sentence}; Daly's formula gives {figure(curve.daly_period, 's')}" if curve.daly_period else sentence
 
 
 def fault_timeline(run: Campaign, recovery: CampaignRecovery) -> pd.DataFrame:
@@ -198,12 +196,12 @@ def recovery_sentence(run: Campaign, recovery: CampaignRecovery) -> str:
     title = load_variant("faults", recovery.fault).title
     outage_text = figure(_outage_seconds(recovery), "s")
     times = "once" if recovery.num_restarts == 1 else count(recovery.num_restarts, "time")
-    interruption_words = f" after it was interrupted {times}" if recovery.num_restarts else ""
+    interruption_words = f", as recovery was interrupted {times}" if recovery.num_restarts else ""
     rows, mlps = count(recovery.embedding_batches), count(recovery.mlp_batches)
     outcome = {
-        "lost": "nothing came back: training starts at batch 0",
-        "lossy": f"embeddings {rows} and MLPs {mlps} batches behind come back",
-        "exact": f"everything comes back; {retrained_text(recovery)}, {figure(recovery.replay, 's')}",
+        "lost": "nothing is restored, and training starts at batch 0",
+        "lossy": f"embeddings that are {rows} batches old and MLPs that are {mlps} batches old are restored",
+        "exact": f"all state is restored; {retrained_text(recovery)} in {figure(recovery.replay, 's')}",
     }[recovery.fidelity]
     stop_text = f"{title} after {figure(recovery.fault_seconds, 's')}"
     return f"{stop_text}: training stands still for {outage_text}{interruption_words}, then {outcome}"

@@ -31,8 +31,8 @@ NEGLIGIBLE_SHARE = 0.01  # of the time lost: smaller differences are no reason t
 MAX_BAR_RATIO = 10.0  # times the next bar's length: longer bars are cut at the frame
 EXPLAINED_SHARE = 0.01  # of the time: the answer explains a protection that takes more
 RUNNING = "Weeks of training are being simulated, once with every protection"
-RUNNING_WHY = "These faults have no closed formula: their instants are listed, or their intervals are not exponential."
-REMEDY = "Nothing is lost of what you have set: change the row below, or the knobs in the sidebar, and it is computed anew."
+RUNNING_WHY = "These faults have no closed formula, as their times are listed or their intervals are not exponential."
+REMEDY = "Your settings are kept: change the row below, or the knobs in the sidebar, to compute the losses again."
 PARTS = fault_charts.LOSS_PARTS
 HOURS, USD = "Lost [h a month]", "Lost [USD a month]"
 OWN_HOURS, FAILURE_HOURS = "By the protection itself [h a month]", "By failures [h a month]"
@@ -131,7 +131,7 @@ def finding(month: MonthlyLosses, example: bool = False) -> str:
     title = losses.title_in_sentence(chosen_loss.title)
     if chosen_loss.share is None:
         least_title = losses.title_in_sentence(month.least_loss.title)
-        return f"{chosen_loss.title} is not possible here, {least_title} loses {month.loss_text(month.least_loss)} a month"
+        return f"{chosen_loss.title} is not possible here; {least_title} loses {month.loss_text(month.least_loss)} a month"
     start = "With power lost once a day, " if example else ""
     loss_words = f"{month.loss_text(chosen_loss)} a month are lost with {title}"
     return f"{start}{loss_words}"
@@ -158,14 +158,15 @@ def reasons(month: MonthlyLosses) -> list[str]:
         sentences.append(losses.why_sentence(month.scenario, chosen_loss))
     best_loss = better_period(month)
     if best_loss and best_loss.period:
-        sentences.append(f"Best period: {figure(best_loss.period, 's')}, {month.loss_text(best_loss)}.")
+        sentences.append(f"The best period is {figure(best_loss.period, 's')}, with a loss of {month.loss_text(best_loss)}.")
     elif month.best_period_loss:
-        sentences.append("The period is near its best.")
+        sentences.append("The checkpoint period is near the best period.")
     better_loss = better_protection(month)
     best_of_all = (
-        f"Best protection: {losses.title_in_sentence(least_loss.title)}{_as_good(month)}, {month.loss_text(least_loss)}."
+        f"The best protection is {losses.title_in_sentence(least_loss.title)}{_as_good(month)}, "
+        f"with a loss of {month.loss_text(least_loss)}."
     )
-    sentences.append(best_of_all if better_loss else "None of the other protections loses less.")
+    sentences.append(best_of_all if better_loss else "No other protection loses less.")
     return sentences
 
 
@@ -185,7 +186,7 @@ def _as_good(month: MonthlyLosses) -> str:
     """
     limit = _total(month.least_loss) * (1 + NEGLIGIBLE_SHARE)
     equal_count = sum(loss.share is not None and _total(loss) <= limit for loss in month.protections) - 1
-    return f" and {equal_count} more" if equal_count else ""
+    return f" ({count(equal_count, 'protection')} more {'is' if equal_count == 1 else 'are'} as good)" if equal_count else ""
 
 
 def better_period(month: MonthlyLosses) -> ProtectionLoss | None:
@@ -210,7 +211,7 @@ def draw(month: MonthlyLosses) -> None:
         fault_charts.loss_bars(limit),
         key="lost",
         title=chart_title(month),
-        subtitle=f"{method} hours lost a month; blue: {PARTS[0]}, red: what {PARTS[1]} add; ▶ yours",
+        subtitle=f"{method} hours lost a month; blue: by {PARTS[0]}, red: by {PARTS[1]}; ▶ your protection",
         columns={"protection": "Protection", "part": "Lost by", "hours": HOURS},
     )
     losses_table = table(month)

@@ -45,8 +45,8 @@ def draw_curve(curve: PeriodCurve, name: str, best_loss: ProtectionLoss | None, 
         fault_charts.period_chart(marked, fault_tables.chart_floor(frame), shortest, longest),
         key="periods",
         title=fault_tables.best_period_sentence(curve, load_variant("protections", name).title, best_loss),
-        subtitle="Share of the time lost over minutes of training between two checkpoints; line: closed form, dots: simulated",
-        source="dotted lines: others' own machines, published",
+        subtitle="Share of time lost [%] over the minutes of training between checkpoints; line: closed form, dots: simulated",
+        source="dotted lines: published by others for their own machines",
         columns={"period": "Checkpoint period [min]", "gone": "Time lost [%]", "how": "Known by"},
     )
     for text in fault_tables.yardstick_sentences():

@@ -24,7 +24,7 @@ def set_token(token: str = "") -> str:
     global _token
     if token and not TOKEN.fullmatch(token):
         raise BadInput(
-            f"{VARIABLE} is no token; give 16 to 256 letters, digits, '.', '_', '~' or '-', or nothing for a fresh one."
+            f"{VARIABLE} is not a valid token; give 16 to 256 letters, digits, '.', '_', '~' or '-', or nothing for a new token."
         )
     _token = token or token_urlsafe(32)
     return _token

@@ -98,5 +98,7 @@ def _canonical(name: str) -> str:
 def _checked(name: str) -> str:
     name_checked = _canonical(name.strip().removeprefix("[").removesuffix("]"))
     if not is_address(name_checked) and not NAME.fullmatch(name_checked.removeprefix("*.")):
-        raise BadInput(f"ALLOW={name} is no host's name; write one such as emberpool.example or *.lab.example, without a port.")
+        raise BadInput(
+            f"ALLOW={name} is not a host name; write a name such as emberpool.example or *.lab.example, without a port."
+        )
     return name_checked

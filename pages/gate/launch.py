@@ -31,11 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until stopped; return the exit status."""
     open_streams()
     parser = ArgumentParser(description="Serve Emberpool's explorer, and print its address.", allow_abbrev=False)
-    parser.add_argument("--address", default="127.0.0.1", help="listen on it (this computer only by default)")
+    parser.add_argument("--address", default="127.0.0.1", help="the address to listen on (by default this computer only)")
     parser.add_argument("--port", default="8501")
-    parser.add_argument("--allow", default="", metavar="NAMES", help="more names to answer to, between commas or blanks")
-    parser.add_argument("--data", default="", metavar="PATH", help="a data file to train on, or a folder to choose from")
-    parser.add_argument("--parts", default="", metavar="DIR", help="a folder of one's own parts, as in docs/parts.md")
+    parser.add_argument(
+        "--allow", default="", metavar="NAMES", help="more host names of this server, with commas or blanks between them"
+    )
+    parser.add_argument("--data", default="", metavar="PATH", help="a data file to train on, or a folder of data files")
+    parser.add_argument("--parts", default="", metavar="DIR", help="a folder of your own parts, as in docs/parts.md")
     command_line = parser.parse_args(arguments)
     listens = command_line.address.strip().removeprefix("[").removesuffix("]") or LOOPBACK[1]
     try:
@@ -52,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     async def announced(_: st.App) -> AsyncIterator[None]:
         bound = st.get_option("server.port")
         print(f"Emberpool: {address(listens, numbers, bound, token)}", flush=True)
-        print("Its token is for you alone: with it, files can be given by their path.", flush=True)
+        print("Keep its token secret: with the token, a visitor can open files of this computer by their path.", flush=True)
         if not all(map(is_loopback, numbers)):
             print(warning(listens, bound), flush=True)
         if not st.get_option("server.headless"):
@@ -82,7 +84,7 @@ def warning(listens: str, port: int) -> str:
     """Return the warning for a server that other computers can reach."""
     return (
         f"The server listens on {listens}: everyone who can reach port {port} may open links, upload files, start runs, and "
-        "cancel or delete those of others; only files by path need the token."
+        "cancel or delete the runs of others; only files by path need the token."
     )
 
 
@@ -90,7 +92,9 @@ def _check_data(text: str) -> None:
     """Raise BadInput where the data named at start cannot be read."""
     path = expand_path(text)
     if text.strip() and not (os.access(path, os.R_OK) and (path.is_dir() or path.is_file())):
-        raise BadInput(f"DATA={text} cannot be read; give a data file, such as Criteo's, plain or .gz, or a folder of them.")
+        raise BadInput(
+            f"DATA={text} cannot be read; give a data file, such as Criteo's, plain or .gz, or a folder of data files."
+        )
 
 
 def _take_parts(text: str) -> None:
@@ -123,10 +127,10 @@ def _bindable_address(family: int, kind: int, protocol: int, _: str, place: tupl
 
 
 def _not_here(address: str) -> NoReturn:
-    raise BadInput(f"ADDRESS={address} is no address of this computer; leave it out, or write 0.0.0.0 for all that it has.")
+    raise BadInput(f"ADDRESS={address} is not an address of this computer; leave it out, or write 0.0.0.0 for all its addresses.")
 
 
 def _port_number(text: str) -> int:
     if not text.isdecimal() or int(text) > LAST_PORT:
-        raise BadInput(f"PORT={text} is no port; write a number from 1 to {LAST_PORT}, or 0 for any that is free.")
+        raise BadInput(f"PORT={text} is not a port; write a number from 1 to {LAST_PORT}, or 0 for any free port.")
     return int(text)

@@ -39,11 +39,11 @@ class Gate:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not self._names.allow(hosts[0]):
             return (
-                "This is not a name under which this explorer answers. On its own computer it is localhost; "
-                "make run ALLOW=NAME lets it answer to another name.\n"
+                "This explorer does not answer under this host name. On its own computer, open it as localhost; "
+                "make run ALLOW=NAME adds another name.\n"
             )
         if len(origins) > 1 or (origins and not same_origin(origins[0], hosts[0])):
-            return "This explorer answers its own pages only, not those of another site or port.\n"
+            return "This explorer answers only its own pages, not pages of another site or port.\n"
         return ""
 
     def _without_token(self, scope: Scope) -> Response | None:

@@ -38,4 +38,4 @@ def expand_path(text: str) -> Path:
             return path
         return Path(ESCAPED.sub(r"\1", bare)).expanduser()
     except RuntimeError as error:
-        raise BadFile(f"{bare} begins with ~, but there is no such user's folder here; write the whole path.") from error
+        raise BadFile(f"{bare} begins with ~, but this computer has no folder of such a user; write the whole path.") from error

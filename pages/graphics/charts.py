@@ -25,6 +25,7 @@ CURVE_AXES = {
     "joules": "Energy without outages [J]",
     "batch": "Batch",
 }
+DASHED_TITLES = {"model that clicks": "model that generated the clicks"}  # titles of lines by their column
 CHOICES = {"running": "Time without outages", "broken": "Time, outages shortened", "joules": "Energy", "batch": "Batch"}
 EVENTS = {"fault": "#c23b3b", "fault in recovery": "#7a1f1f", "recovered": "#4fa64a", "other event": "#b7791f"}
 HEIGHT, TOOTH_PIXELS, ROWS = 240, 16, 6  # pixels of a curve and of half a tooth of a break; rows for the numbers of faults
@@ -198,10 +199,13 @@ def _line(x: Spec, y: Spec, tip: list[Spec], mark: Spec) -> Spec:
 def _dashed_line(name: str, x: Spec, y: Spec, tip: list[Spec]) -> list[Spec]:
     """A dashed line with its name below its end, away from the run's own line."""
     y_channel = {**y, "field": name}
-    line = _line(x, y_channel, [*tip[:2], {**tip[2], "field": name, "title": name}], {"color": INK, "strokeDash": [5, 4]})
+    title = DASHED_TITLES.get(name, name)
+    line = _line(x, y_channel, [*tip[:2], {**tip[2], "field": name, "title": title}], {"color": INK, "strokeDash": [5, 4]})
     last_point = {"window": [{"op": "row_number", "as": "nth"}], "sort": [{"field": "elapsed", "order": "descending"}]}
     text_mark = {"type": "text", "align": "right", "dy": 11, "color": INK, "fontSize": 11}
-    text = layer(text_mark, *line["transform"], last_point, {"filter": "datum.nth === 1"}, x=x, y=y_channel, text={"value": name})
+    text = layer(
+        text_mark, *line["transform"], last_point, {"filter": "datum.nth === 1"}, x=x, y=y_channel, text={"value": title}
+    )
     return [line, text]
 
 

@@ -16,7 +16,7 @@ from pages.ui.plain import escape_markdown
 
 def draw(scenario: Scenario) -> None:
     """Draw the pictures for this model on this machine."""
-    with st.spinner("Estimating some six hundred machines"):
+    with st.spinner("Estimating about 600 machines"):
         all_findings = later.cached_result(findings.memory_findings, scenario)
     if isinstance(all_findings, str):
         st.info(escape_markdown(all_findings))
@@ -34,8 +34,11 @@ def draw(scenario: Scenario) -> None:
 def _draw_latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> None:
     if any(sensitivity.own_curve.seconds for sensitivity in sensitivities):
         rows = memory_tables.latency(sensitivities, scenario)
-        subtitle = "Step time [ms]; a dot: 5 % slower; band: fewest to most requests in flight; dashed: this machine"
-        chart.draw(rows, memory_charts.latency(), key="latency", title="Step time over CXL latency", subtitle=subtitle)
+        subtitle = (
+            "Step time [ms] over CXL latency; dot: 5 % slower; band: fewest to most accesses in flight; dashed: this machine"
+        )
+        title = memory_tables.latency_finding(sensitivities)
+        chart.draw(rows, memory_charts.latency(), key="latency", title=title, subtitle=subtitle)
         curves = rows[rows.loses.isna()]
         downloads.rows(curves, "emberpool-latency", "Download the latencies as CSV", memory_tables.LATENCY_COLUMNS)
     st.markdown("\n".join(f"- {escape_markdown(memory_tables.loss_sentence(sensitivity))}" for sensitivity in sensitivities))
@@ -45,8 +48,10 @@ def _draw_sizes(working_sets: tuple[WorkingSet, ...]) -> None:
     if not working_sets:
         return
     rows = memory_tables.sizes(working_sets)
-    subtitle = "Step time [ms]; each medium with as many modules as the tables take; dashed: a cache is full"
-    chart.draw(rows, memory_charts.sizes(), key="sizes", title="Step time over the size of all tables", subtitle=subtitle)
+    subtitle = (
+        "Step time [ms] over the size of all tables; each medium has the modules that the tables need; dashed: a cache is full"
+    )
+    chart.draw(rows, memory_charts.sizes(), key="sizes", title=memory_tables.sizes_finding(rows), subtitle=subtitle)
     downloads.rows(rows, "emberpool-table-size", "Download step times over table size as CSV", memory_tables.SIZE_COLUMNS)
 
 
@@ -54,18 +59,21 @@ def _draw_near_data(pairs: tuple[NearDataPair, ...]) -> None:
     if not pairs:
         return
     rows = memory_tables.near_data(pairs)
-    subtitle = "Change of the step [%] over PMEM modules, for DRAM over its channels; empty: too small"
-    chart.draw(rows, memory_charts.near_data(), key="near-data", title="What near-data compute changes", subtitle=subtitle)
-    st.caption(escape_markdown(" ".join(memory_tables.near_data_sentences(pairs))))
+    subtitle = "Change of the step time [%] over the number of PMEM modules or DRAM channels; empty: the tables do not fit"
+    sentences = memory_tables.near_data_sentences(pairs)
+    title = sentences[0].partition(";")[0].rstrip(".")
+    chart.draw(rows, memory_charts.near_data(), key="near-data", title=title, subtitle=subtitle)
+    if (told := " ".join(filter(None, sentences))).rstrip(".") != title:
+        st.caption(escape_markdown(told))
     downloads.rows(rows, "emberpool-near-data", "Download near-data on and off as CSV", memory_tables.NEAR_DATA_COLUMNS)
 
 
 def _draw_load(loads: tuple[LoadedLatency, ...]) -> None:
     rows = memory_tables.load(loads)
-    subtitle = "Latency [ns] over load of this machine's parts and of measured ones; dots are published"
-    chart.draw(rows, memory_charts.load(), key="load", title="Latency under load", subtitle=subtitle)
+    subtitle = "Latency [ns] over the load of this machine's parts and of measured parts; dots: published"
+    chart.draw(rows, memory_charts.load(), key="load", title=memory_tables.load_finding(loads), subtitle=subtitle)
     st.caption(
-        "Lines go through a part's own measured points, or follow a form that rises no further beyond 85 % of the bandwidth. "
-        "Rates fitted to step times stay flat."
+        "A line goes through the measured points of its part, or follows a formula that stays level above 85 % of the bandwidth. "
+        "Parts whose rates are fitted to step times have a constant latency."
     )
     downloads.rows(rows, "emberpool-load", "Download latencies under load as CSV", memory_tables.LOAD_COLUMNS)

@@ -90,6 +90,28 @@ def latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> pd.Da
     return frame.assign(present=link_latency(sized_scenario(scenario).machine))
 
 
+def latency_finding(sensitivities: tuple[Sensitivity, ...]) -> str:
+    """Return the sentence on the system that slows down at the lowest CXL latency."""
+    starts = {sensitivity.system: sensitivity.own.loses for sensitivity in sensitivities if sensitivity.own.loses}
+    if not starts:
+        return f"No system is {percent(LOSS)} slower up to {exact(LATENCIES[-1])} ns of CXL latency"
+    system, start = min(starts.items(), key=lambda pair: pair[1])
+    return f"{palette.system_titles()[system]} is the first that is {percent(LOSS)} slower, from {figure(start, 'ns')} on"
+
+
+def sizes_finding(rows: pd.DataFrame) -> str:
+    """Return the sentence on the range of step times over table sizes, of rows of `sizes`."""
+    steps = " to ".join(dict.fromkeys(figure(step, "ms") for step in (rows.step.min(), rows.step.max())))
+    return f"A step takes {steps} with tables of {figure(rows['size'].min(), 'GB')} to {figure(rows['size'].max(), 'GB')}"
+
+
+def load_finding(loads: tuple[LoadedLatency, ...]) -> str:
+    """Return the sentence on the part whose latency rises most under load."""
+    worst = max(loads, key=lambda part_curve: part_curve.latencies[-1] / part_curve.latencies[0])
+    low, high = (figure(worst.latencies[place], "ns") for place in (0, -1))
+    return f"Under load, the latency of {worst.part} rises most: from {low} to {high}"
+
+
 def line_names(ends: Mapping[str, float], min_distance: float) -> dict[str, str]:
     """Return a name for each line's end; lines that end too close share one."""
     groups: list[list[str]] = []
@@ -109,11 +131,11 @@ def loss_sentence(sensitivity: Sensitivity) -> str:
         rate = sensitivity.in_flight * LINE / (sensitivity.filling_latency * NS) / GB
         return (
             f"{sensitivity.system} is {percent(LOSS)} slower from "
-            f"{figure(sensitivity.own_curve.losing_latency, 'ns')} on, with the fewest "
-            f"requests in flight {_loss_start(sensitivity.fewest_curve)}, with the most {_loss_start(sensitivity.most_curve)}: "
-            f"{sensitivity.link_tasks[0].task} waits for the link, which "
-            f"{exact(sensitivity.in_flight)} lines in flight keep at {figure(rate, 'GB/s')} only while an answer under load "
-            f"takes {figure(sensitivity.filling_latency, 'ns')} at most."
+            f"{figure(sensitivity.own_curve.losing_latency, 'ns')} on (with the "
+            f"fewest accesses in flight {_loss_start(sensitivity.fewest_curve)}, with the most {_loss_start(sensitivity.most_curve)}): "
+            f"{sensitivity.link_tasks[0].task} waits for the link. "
+            f"{exact(sensitivity.in_flight)} lines in flight keep the link at {figure(rate, 'GB/s')} only while an access under "
+            f"load takes at most {figure(sensitivity.filling_latency, 'ns')}."
         )
     busy, waited = (
         sum(task.busy_seconds for task in sensitivity.link_tasks),
@@ -123,15 +145,15 @@ def loss_sentence(sensitivity: Sensitivity) -> str:
     parts = " and ".join(
         f"{milliseconds(task.busy_seconds - task.exposed_seconds)} of {task.task} {task.hidden_by}" for task in hidden
     )
-    waits = f"waited for {milliseconds(waited)}" if waited else "nobody waits for it"
+    waits = f"a batch waits {milliseconds(waited)} for it" if waited else "no task waits for it"
     fewest = (
-        f", with the fewest requests in flight {_loss_start(sensitivity.fewest_curve)}"
+        f", with the fewest accesses in flight {_loss_start(sensitivity.fewest_curve)}"
         if sensitivity.fewest_curve.losing_latency
         else ""
     )
     return (
-        f"{sensitivity.system} loses less than {percent(LOSS)} up to {exact(LATENCIES[-1])} ns{fewest}: its link is busy for "
-        f"{milliseconds(busy)} a batch then and {waits}; hidden are {parts}."
+        f"{sensitivity.system} loses less than {percent(LOSS)} up to {exact(LATENCIES[-1])} ns{fewest}: its link is then busy "
+        f"for {milliseconds(busy)} a batch, and {waits}; hidden time: {parts}."
     )
 
 
@@ -163,21 +185,18 @@ def near_data_sentences(pairs: tuple[NearDataPair, ...]) -> tuple[str, ...]:
     """Return sentences: where near-data compute saves, where it costs most, and why."""
     best_pair, worst_pair = (pick(pairs, key=lambda pair: round(pair.added_share, 6)) for pick in (min, max))
     saves = (
-        f"saves at most {percent(-best_pair.added_share)} of a step, with {_memory_text(best_pair)}"
+        f"saves at most {percent(-best_pair.added_share)} of the step time, with {_memory_text(best_pair)}"
         if best_pair.added_share < -MIN_CHANGE
         else "saves nothing"
     )
     if worst_pair.added_share < MIN_CHANGE:
         return (f"Near-data compute {saves}, and costs nothing on any machine here.",)
     reason = (
-        f"pooled vectors and gradients keep the link busy for {milliseconds(worst_pair.link_busy[0])} a batch, "
-        "each row sent once "
-        f"without it for {milliseconds(worst_pair.link_busy[1])}"
+        f"pooled vectors and gradients keep the link busy for {milliseconds(worst_pair.link_busy[0])} a batch; without "
+        f"near-data compute, "
+        "each row is sent once, in {milliseconds(worst_pair.link_busy[1])}"
         if worst_pair.crosses_more
-        else (
-            f"logic at each controller passes every lookup, {milliseconds(worst_pair.logic_busy)} a batch, "
-            "and the memory is faster"
-        )
+        else (f"the logic at each controller takes {milliseconds(worst_pair.logic_busy)} for a batch, and the memory is faster")
     )
     summary = (
         f"Near-data compute {saves}; it costs most, {percent(worst_pair.added_share)}, with {_memory_text(worst_pair)}: {reason}."
@@ -190,7 +209,7 @@ def near_data_sentences(pairs: tuple[NearDataPair, ...]) -> tuple[str, ...]:
             for previous_pair, next_pair in pairwise(telling)
             if previous_pair.added_share * next_pair.added_share < 0
         ]
-    return summary, f"Cost and saving change places over controllers of {', '.join(turns)}." if turns else ""
+    return summary, f"A cost turns into a saving, or back, with the number of controllers: {', '.join(turns)}." if turns else ""
 
 
 def _memory_text(pair: NearDataPair) -> str:

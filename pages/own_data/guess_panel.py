@@ -33,13 +33,13 @@ MEANINGS = {
 }
 ROLES = {"label": "label", "id": "id", "list of ids": "list", "number": "number", "time": "time", "left out": "text"}
 TIP = (
-    "Of a label from when on it is a click, such as >= 4 or == 'buy', nothing for 0 and 1; of a list what stands between ids; "
-    "of a time its format where a day could be a month, such as %d/%m/%Y."
+    "For a label: the condition of a click, such as >= 4 or == 'buy'; empty for 0 and 1. For a list: the mark between its ids. "
+    "For a time: its format, such as %d/%m/%Y, if a day could be read as a month."
 )
 QUOTE_MEANINGS = {
-    QUOTED: "stand around a cell, and close in its line",
-    LITERAL: "are letters like others",
-    MULTILINE: "stand around a cell, which may have several lines",
+    QUOTED: "surround a cell that ends in the same line",
+    LITERAL: "are ordinary characters",
+    MULTILINE: "surround a cell that may have several lines",
 }
 ACCEPTED, BARE_DIGESTS = "mappings of uploads", "uploads without their mappings"  # texts, and bare digests, by digest
 FAULT = "mapping fault"
@@ -60,10 +60,12 @@ def draw(file: DataFile, accepted: Callable[[], None]) -> None:
     with data_file.refusals(file):
         description = later.cached_result(first_look, str(file.path), file.digest)
     _draw_fault()
-    st.markdown(f"**{escape_markdown(description.name)}** is a table that nobody has described. These are its first rows:")
+    st.markdown(
+        f"**{escape_markdown(description.name)}** is a table whose columns have no description. These are its first rows:"
+    )
     names = [column.name for column in description.columns]
     st.dataframe(pd.DataFrame(description.rows, columns=names), key="first rows", hide_index=True)
-    st.markdown("This is our guess of its columns; change what is wrong, then accept it.")
+    st.markdown("This is a guess of the meaning of its columns. Correct the guess, then accept it.")
     for note in description.notes:
         st.caption(escape_markdown(note))
     columns = _draw_guess(description, file.digest)
@@ -72,15 +74,15 @@ def draw(file: DataFile, accepted: Callable[[], None]) -> None:
     if fault:
         st.warning(escape_markdown(fault))
     elif not has_label(text):
-        st.caption("No column is the label, of 0 and 1: lookups can be counted and fitted, but no run can train on the file.")
+        st.caption("No column is the label (0 or 1): lookups can be counted and fitted, but no run can train on this file.")
     with st.container(horizontal=True, vertical_alignment="center"):
         if _may_write(file):
-            label, refused = "Accept, and read it so", bool(fault)
+            label, refused = "Accept, and read the file", bool(fault)
             st.button(label, key="accept guess", type="primary", on_click=_accept, args=(file, text, accepted), disabled=refused)
             st.caption(_place_sentence(file), width="content")
         else:
             st.caption(
-                f"{access.TOKEN_HINT} Until then, save the lines below as {escape_markdown(description.name)}.toml "
+                f"{access.TOKEN_HINT} Without it, save the lines below as {escape_markdown(description.name)}.toml "
                 "beside the file."
             )
     with st.expander("The mapping", expanded=not _may_write(file)):
@@ -91,13 +93,16 @@ def _mapping_fault(file: DataFile, columns: Sequence[ColumnDescription], text: s
     """Return why a mapping cannot be used, "" where the first rows can be read."""
     meanings = [column.guess for column in columns]
     if not {"id", "list"} & set(meanings):
-        return "No column holds ids, which the tables are of; choose id or list of ids for one at least."
+        return "No column has ids, which the embedding tables need; choose id or list of ids for at least one column."
     for meaning in ("label", "time"):
         if meanings.count(meaning) > 1:
-            return f"{meanings.count(meaning)} columns are the {meaning}; choose one."
+            return f"{meanings.count(meaning)} columns have the meaning {meaning}; choose only one column."
     marks = sorted({column.separator for column in columns if column.guess == "list" and column.separator})
     if len(marks) > 1:
-        return f"Lists are parted by {' and '.join(map(repr, marks))}, and a mapping names one mark; leave a column out."
+        return (
+            f"The lists have different marks between ids, {' and '.join(map(repr, marks))}, but a mapping has one mark; "
+            "leave a column out."
+        )
     try:
         later.cached_result(_try_mapping, str(file.path), file.digest, text)
     except BadFile as error:
@@ -145,7 +150,7 @@ def _draw_dialect(description: FileDescription, digest: str) -> Dialect:
         index=list(QUOTE_MEANINGS).index(description.dialect.quotes),
         format_func=QUOTE_MEANINGS.__getitem__,
         key=f"marks {digest}",
-        help="What a quotation mark at the start of a cell means in this file.",
+        help="The meaning of a quotation mark at the start of a cell in this file.",
     )
     return replace(description.dialect, quotes=quotes)
 
@@ -163,10 +168,8 @@ def _may_write(file: DataFile) -> bool:
 
 def _place_sentence(file: DataFile) -> str:
     if file.origin == data_file.UPLOADED:
-        return "The mapping is kept with your upload."
-    return (
-        f"Writes {escape_markdown(file.path.name)}.toml beside the file, or keeps it by the file's digest where that cannot be."
-    )
+        return "The server stores the mapping with your upload."
+    return f"The mapping goes to {escape_markdown(file.path.name)}.toml beside the file, or to this server if that fails."
 
 
 def _accept(file: DataFile, text: str, accepted: Callable[[], None]) -> None:
@@ -177,7 +180,7 @@ def _accept(file: DataFile, text: str, accepted: Callable[[], None]) -> None:
         return
     try:
         if data_file.register(file.path, file.origin).digest != file.digest:
-            raise BadFile(f"{file.path.name} has changed since its rows were shown; look at them again.")
+            raise BadFile(f"{file.path.name} has changed since its rows were shown; check the rows again.")
         mapping.save(file.path, text)
     except BadFile as error:
         st.session_state[FAULT] = str(error)
@@ -192,8 +195,8 @@ def draw_accepted(file: DataFile) -> None:
     saved = mapping_file is not None and mapping.is_saved(mapping_file) and access.is_trusted()
     if (file.origin == data_file.UPLOADED and file.digest in st.session_state.get(BARE_DIGESTS, {})) or saved:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption("Its columns mean what was accepted here.", width="content")
-            st.button("Take the guess back", key="take back", type="tertiary", on_click=_take_back, args=(file,))
+            st.caption("The columns have the meaning that was accepted here.", width="content")
+            st.button("Choose the columns again", key="take back", type="tertiary", on_click=_take_back, args=(file,))
 
 
 def _draw_fault() -> None:

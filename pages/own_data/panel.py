@@ -90,22 +90,24 @@ def _draw_error(error: EmberpoolError) -> None:
 
 def _draw_offer(setting: Setting, file: DataFile) -> None:
     shape = None
-    digest_note = f"Links know it by its SHA-256 {file.digest[:12]}."
+    digest_note = f"Links name the file by its SHA-256, {file.digest[:12]}."
     if is_trace(file.path):
         st.markdown(
-            f"**{escape_markdown(file.path.name)}** is a trace of lookups without labels: generated data can be fitted to it."
+            f"**{escape_markdown(file.path.name)}** is a trace of lookups without labels; generated data can be fitted to it."
         )
     else:
         shape = shape_shown(file)
         if shape is None:
             return
-        shape_note = " The model gets as many tables, with the rows that the file shows." if shape.changes(setting.base) else ""
+        shape_note = (
+            " The model gets the tables of the file, with the rows that the file has." if shape.changes(setting.base) else ""
+        )
         st.markdown(
             f"**{escape_markdown(file.path.name)}** is ready: {escape_markdown(description(shape))}. {digest_note}{shape_note}"
         )
         guess_panel.draw_accepted(file)
         if shape.clicks is None:
-            st.caption("Without labels no run can train on it: generated data can be fitted to it.")
+            st.caption("The file has no labels, so no run can train on it; generated data can be fitted to it.")
         else:
             _presses(setting, file, shape)
     if not _is_shown(setting, file, shape):  # then the page shows the fit itself
@@ -148,7 +150,7 @@ def _presses(setting: Setting, file: DataFile, shape: FileShape) -> None:
     st.caption(f"A run is {escape_markdown(passes_over(scenario, shape.training_samples))}.")
     page_question = setting.question
     ask = [("own data", page_question.words, page_question)] if page_question.words else []
-    popularity = ("own popularity", "Show how its rows are used", Question("", DATA_PAGE, page_question.system))
+    popularity = ("own popularity", "Show how the file's rows are used", Question("", DATA_PAGE, page_question.system))
     show = [] if _is_shown(setting, file, shape) else [popularity]
     with st.container(horizontal=True):
         train = session.base(), scenario, page_question.system

@@ -25,18 +25,18 @@ def draw() -> None:
     if trusted:
         st.text_input("Path of the file on this computer", key=PATH, placeholder="/data/train.txt")
     st.file_uploader(
-        "Upload a file, with those that belong to it",
+        "Upload a data file, with all files that belong to it",
         key=UPLOAD,
         accept_multiple_files=True,
-        help="Kept under its digest, for your links.",
+        help="The server stores the file under its digest, so that your links find it.",
     )
     if names:
-        st.selectbox("File of the folder that was named at start", names, index=None, key=NAME)
+        st.selectbox("File in the folder that was named at start", names, index=None, key=NAME)
     if not trusted:
         st.caption(access.TOKEN_HINT)
     path, uploaded, name = _fields()
     if sum(map(bool, (path, uploaded, name))) > 1:
-        st.caption("Several files are given here, of which the first is taken; empty its field for the next.")
+        st.caption("Several files are given here, and the first is used; empty its field to use the next file.")
 
 
 def given_file() -> DataFile | None:
@@ -67,7 +67,7 @@ def _fields() -> tuple[str, Sequence[UploadedFile], str]:
 def _keep_upload(uploaded: Sequence[UploadedFile]) -> DataFile:
     """Keep a visitor's upload, which the visitor may see from now on; raises BadFile."""
     if cut := next((file.name for file in uploaded if len(file.getvalue()) != file.size), ""):
-        raise BadFile(f"{cut} did not arrive whole; upload it again.")
+        raise BadFile(f"Only a part of {cut} arrived; upload the file again.")
     contents = [(file.name, file.getvalue()) for file in uploaded]
     file = guess_panel.with_mapping(uploads.keep_upload(contents), contents)
     st.session_state[data_file.UPLOADS] = {*st.session_state.get(data_file.UPLOADS, ()), file.digest}

@@ -32,10 +32,12 @@ def draw_requests(entries: Sequence[PastRequest]) -> list[PastRequest]:
     Another list of requests begins without a choice.
     """
     columns = {
-        "What": st.column_config.TextColumn(width="large"),
+        "What": st.column_config.TextColumn("Title", width="large"),
         "When": st.column_config.DatetimeColumn("When (UTC)", format="D MMM YY, HH:mm"),
         "Request": st.column_config.TextColumn("No.", width="small"),
-        "State": st.column_config.TextColumn(help="What is pinned never makes room for newer results; all else may."),
+        "State": st.column_config.TextColumn(help="A full store evicts results of old runs, but never those of pinned runs."),
+        "How": st.column_config.TextColumn("Kind"),
+        "Took": st.column_config.TextColumn("Time taken"),
     }
     event = st.dataframe(
         history_tables.request_rows(entries),
@@ -53,11 +55,9 @@ def draw_requests(entries: Sequence[PastRequest]) -> list[PastRequest]:
 def draw(chosen_runs: Sequence[PastRequest]) -> None:
     """Draw the actions on the chosen requests, and their points beside each other."""
     if not chosen_runs:
-        st.caption("Tick rows at their left edge, or find them by their numbers, to reopen, compare, export, pin or delete them.")
+        st.caption("Tick rows at their left edge, or search for their numbers, to reopen, compare, export, pin or delete runs.")
         return
-    st.markdown(
-        f"**{escape_markdown(chosen_runs[0].title) if len(chosen_runs) == 1 else f'{len(chosen_runs)} requests chosen'}**"
-    )
+    st.markdown(f"**{escape_markdown(chosen_runs[0].title) if len(chosen_runs) == 1 else f'{len(chosen_runs)} runs chosen'}**")
     for run in chosen_runs:
         if run.note:
             st.warning(escape_markdown(f"#{run.request}: {run.note}"))
@@ -75,7 +75,7 @@ def _draw_actions(chosen_runs: Sequence[PastRequest]) -> None:
             st.link_button(
                 name,
                 host() + links.link_in_mode(link, run.fidelity),
-                help="Opens a tab of its own; what has made room is computed again there.",
+                help="Opens in a new tab; evicted results are computed again there.",
             )
     numbers = [run.request for run in chosen_runs]
     pinned = all(run.pinned for run in chosen_runs)
@@ -121,9 +121,9 @@ def _draw_delete(chosen_runs: Sequence[PastRequest]) -> None:
     with st.popover("Delete"):
         num_freed, is_plural = history.freed_results(runs.STORE, numbers), len(chosen_runs) > 1
         st.markdown(
-            f"{f'These {len(chosen_runs)} requests' if is_plural else 'This request'} and {count(num_freed)} results that no "
-            f"other request has go for good. {'One of them is pinned. ' if any(run.pinned for run in chosen_runs) else ''}"
-            f"{'What runs for them alone stops.' if any(run.state in LIVE for run in chosen_runs) else ''}"
+            f"This deletes {f'these {len(chosen_runs)} runs' if is_plural else 'this run'} and {count(num_freed)} results that "
+            f"no other run has, for good. {'A pinned run is among them. ' if any(run.pinned for run in chosen_runs) else ''}"
+            f"{'Points that only these runs need stop.' if any(run.state in LIVE for run in chosen_runs) else ''}"
         )
         st.button("Delete for good", type="primary", key="delete", on_click=_change_store, args=(history.delete, numbers))
 
@@ -145,13 +145,15 @@ def _draw_points(chosen_runs: Sequence[PastRequest]) -> None:
     frame = history_tables.points(runs.STORE, [run for run in chosen_runs if run.num_results])
     names = history_tables.metric_names(frame)
     if not names:
-        st.caption("None of its points has a result now; reopen it to compute them." if len(chosen_runs) == 1 else "No results.")
+        st.caption(
+            "No point has a result now; reopen the run to compute them." if len(chosen_runs) == 1 else "No run has a result now."
+        )
         return
     left_column, right_column = st.columns(2)
     session.restore_choice(METRIC, names, FIRST_METRIC if FIRST_METRIC in names else names[0])
     metric = left_column.selectbox("Metric", names, key=METRIC)
     ways = history_tables.x_axis_choices(frame)
-    x_name = right_column.selectbox("Against", ways, index=min(1, len(ways) - 1), key="history across")
+    x_name = right_column.selectbox("Horizontal axis", ways, index=min(1, len(ways) - 1), key="history across")
     requests = tuple(dict.fromkeys(frame[history_tables.REQUEST]))
     if len(frame) > 1:
         marks = history_tables.marks(frame, metric, x_name)
@@ -162,7 +164,7 @@ def _draw_points(chosen_runs: Sequence[PastRequest]) -> None:
     else:
         st.markdown(f"**{escape_markdown(history_tables.finding(frame, metric))}**")
     if len(frame) > MOST_ROWS:
-        st.caption(f"The best {count(MOST_ROWS)} of {count(len(frame))} points; the CSV file has all.")
+        st.caption(f"The table has the best {count(MOST_ROWS)} of {count(len(frame))} points; the CSV file has all points.")
     best_points = history_tables.best_points(frame, metric, MOST_ROWS)
     formats = {**dict.fromkeys(history_tables.metric_names(best_points), "%.5g"), **error_formats(best_points)}
     downloads.show(best_points, formats, pinned=history_tables.REQUEST)

@@ -31,7 +31,7 @@ METRIC, FIRST_METRIC = "history metric", "Step time [ms]"
 ROOM = links.MOST_CHARACTERS - 2000  # characters for runs; the rest is for the scenario
 RUN_KIND_WORDS: dict[Fidelity, str] = {"estimate": "an estimate", "full": "a full run"}
 SHARE_NOTE = (
-    "This link opens the history with the chosen requests beside each other; where one was never run, it says how to run it."
+    "This link opens the page Runs with the chosen runs beside each other; on another server, the page says how to run them."
 )
 ComparedRuns = tuple[tuple[Fidelity, str], ...]
 
@@ -84,8 +84,8 @@ def draw_missing() -> None:
         return
     is_plural = len(missing_runs) > 1
     st.warning(
-        f"{len(missing_runs)} of the compared requests {'are' if is_plural else 'is'} not in this server's history; open "
-        f"{'each' if is_plural else 'it'}, run it, and open the link of this comparison again."
+        f"{len(missing_runs)} of the compared runs {'are' if is_plural else 'is'} not on this server; open "
+        f"{'each run' if is_plural else 'the run'} below, run it, and open this link again."
     )
     for number, (run_kind, link) in enumerate(missing_runs, 1):
         page = link.partition("?")[0].strip("/").capitalize()

@@ -43,7 +43,7 @@ def request_rows(entries: Sequence[PastRequest]) -> pd.DataFrame:
 
 
 def _state_text(past_run: PastRequest) -> str:
-    state = "made room" if past_run.state == "done" and not past_run.num_results + past_run.num_failures else past_run.state
+    state = "evicted" if past_run.state == "done" and not past_run.num_results + past_run.num_failures else past_run.state
     if state == "running":
         state = f"running, {percent((past_run.num_results + past_run.num_failures) / past_run.num_points)}"
     return f"{state}, pinned" if past_run.pinned else state
@@ -60,15 +60,15 @@ def _points_text(past_run: PastRequest) -> str:
 
 def answer(entries: Sequence[PastRequest], num_requests: int) -> str:
     """Return the sentence on the number of runs and the newest."""
-    newest = f"; the newest: {entries[0].title}, {_state_text(entries[0])}" if entries else ""
-    return f"{count(num_requests, 'run')} kept{newest}"
+    newest = f"; the newest is {entries[0].title} ({_state_text(entries[0])})" if entries else ""
+    return f"{count(num_requests, 'run')} {'is' if num_requests == 1 else 'are'} stored{newest}"
 
 
 def fullness(usage: Usage) -> str:
     """Return how full the store is, as a sentence."""
     return (
         f"The store holds {count(usage.results)} results in {_size_text(usage.used_bytes)} of {_size_text(usage.quota)}; "
-        "beyond that, what was used longest ago makes room, but nothing pinned."
+        "when the store is full, results that were unused for longest are evicted, except those of pinned runs."
     )
 
 
@@ -174,7 +174,7 @@ def finding(frame: pd.DataFrame, metric: str) -> str:
     word = "highest" if better_direction(metric) == "higher" else "lowest"
     order = sorted(best_by_request, key=best_by_request.__getitem__, reverse=word == "highest")
     if not order:
-        return f"No point has a {label(metric)}"
+        return f"No point has a result for {label(metric)}"
     errors = _best_errors(frame, metric)
     value_texts = {request: result_text(best_by_request[request], unit(metric), errors.get(request)) for request in order}
     best_point = best_points(frame, metric, 1).iloc[0]

@@ -31,7 +31,7 @@ ESTIMATE: Fidelity = "estimate"
 MODES: dict[Fidelity, str] = {"estimate": "Quick estimate", "full": "Full training"}
 MAX_SUGGESTED, NEAR_FACTOR = 8, 16  # suggested values at most; their largest ratio to the present value
 KIND, COUNT, MODE_KEY, AXES_UNFOLDED = "sampling kind", "sampling count", "how", "what is swept"
-VALUES_SYNTAX = "8,16,32 or 8:64:4 (from, to, how many; :log for equal ratios)"
+VALUES_SYNTAX = "8,16,32 or 8:64:4 (from:to:count; add :log for equal ratios)"
 
 
 def panel_axes() -> tuple[tuple[str, ...], str]:
@@ -89,11 +89,14 @@ def draw(axes: tuple[str, ...]) -> None:
     """Draw the axes, an empty row to add one, the sampling, and the mode of computation."""
     for number in range(min(len(axes) + 1, MOST_AXES)):
         _row(number, axes[number] if number < len(axes) else "")
-    st.button("Suggest axes", on_click=_put_suggested, help="The systems of this family, and the knobs that matter here most.")
+    tip = "Sets the axes to the systems of this family and the knobs that matter most here."
+    st.button("Suggest axes", key="suggest axes", on_click=_put_suggested, help=tip)
     kind_column, count_column, mode_column = st.columns((2, 2, 3))
     kind = kind_column.selectbox("Which points?", tuple(KINDS), key=KIND, format_func=KINDS.__getitem__)
     if kind != "grid":
-        count_column.text_input("How many points?", key=COUNT, placeholder="such as 256", help="A power of two suits Sobol best.")
+        count_column.text_input(
+            "How many points?", key=COUNT, placeholder="such as 256", help="A power of two is best for Sobol."
+        )
     session.restore_choice(MODE_KEY, tuple(MODES), ESTIMATE)
     mode_column.segmented_control("How exact?", MODES, required=True, format_func=MODES.__getitem__, key=MODE_KEY)
 

@@ -35,7 +35,7 @@ def from_link(link: OpenedLink) -> None:
 def refusal(link: OpenedLink) -> str:
     """Return the sentence that refuses a link's axes, filters or pinned points; "" for none."""
     if len(link.axes) > axes_panel.MOST_AXES:
-        page_limit = f"the page at most {axes_panel.MOST_AXES}; for more, run python -m engine sweep."
+        page_limit = f"but the page allows {axes_panel.MOST_AXES}; use fewer, or run python -m engine sweep."
         return f"The link sweeps {len(link.axes)} knobs, {page_limit}"
     return sweep_filters.refusal(link.questions, link.axes) or _refused_pins(link)
 
@@ -44,14 +44,14 @@ def _refused_pins(link: OpenedLink) -> str:
     if not link.questions.pins:
         return ""
     if not link.axes:
-        return "The link pins points (pins=) of no sweep; it needs its axes (axis=) too."
+        return "The link has pinned points (pins=) but no sweep; add the axes of the sweep (axis=)."
     sweep = axes_panel.swept_or_error(link.scenario, link.axes, link.questions.sample)
     if isinstance(sweep, BadInput):
         return ""  # the page shows the reason
     absent_points = [point + 1 for point in link.questions.pinned_points if point >= len(sweep)]
     if not absent_points:
         return ""
-    return f"The link pins point {count(absent_points[0])} (pins=) of a sweep that has {count(len(sweep))}; copy it again."
+    return f"The link pins point {count(absent_points[0])} (pins=), but the sweep has only {count(len(sweep))}; copy it again."
 
 
 LINK = PageLink(to_link, from_link, refusal)

@@ -36,8 +36,8 @@ def draw(sweep: Sweep, table: pd.DataFrame, mode: Fidelity, link: str, base: Res
         st.warning(warning)
     names = sweep_table.metric_names(table)
     if not names:
-        soon = "The best point and its charts stand here as soon as points are finished."
-        st.caption(soon if table.empty else "No finished point could run.")
+        soon = "The best point and its charts appear here when the first points are finished."
+        st.caption(soon if table.empty else "No finished point could run; change the axes or the other knobs.")
         _outcomes(table)
         return
     metric_column, filter_column = st.columns((2, 3))
@@ -85,7 +85,7 @@ def _views(view: View) -> Figure | None:
     session.restore_choice(sweep_filters.VIEW, tuple(VIEWS), default_view)
     view_name = st.segmented_control("View", tuple(VIEWS), required=True, key=sweep_filters.VIEW, label_visibility="collapsed")
     if view.rows.empty or view.metric not in view.rows:
-        st.caption("No point passes the filters; take one away to draw some.")
+        st.caption("No point passes the filters; remove a filter to see points.")
         return None
     return VIEWS[view_name or default_view](view)
 
@@ -131,4 +131,4 @@ def _outcomes(table: pd.DataFrame) -> None:
     if len(outcomes):
         reasons = outcomes.value_counts()
         reasons_text = f" ({count(len(reasons))} reasons in all)" if len(reasons) > 1 else ""
-        st.caption(f"{count(len(outcomes))} points have no numbers: {escape_markdown(str(reasons.index[0]))}{reasons_text}")
+        st.caption(f"{count(len(outcomes))} points have no results: {escape_markdown(str(reasons.index[0]))}{reasons_text}")

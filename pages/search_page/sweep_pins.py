@@ -35,7 +35,7 @@ def draw_card(sweep: Sweep, table: pd.DataFrame) -> None:
     point = pinned.picked_point(sweep)
     point_rows = table[table[POINT] == point] if point is not None else table.iloc[:0]
     if point_rows.empty:
-        st.caption("Click a point or a row to see its knobs, open it in Design, or pin it beside others.")
+        st.caption("Click a point or a row to see its knobs, to open it in Design, or to pin it for a comparison.")
         return
     row = point_rows.iloc[0]
     with st.container(border=True):
@@ -49,9 +49,11 @@ def draw_card(sweep: Sweep, table: pd.DataFrame) -> None:
             )
         with st.container(horizontal=True):
             link = host() + links.link(sweep[int(row[POINT])], session.base())
-            st.link_button("Open in Design", link, help="The whole scenario of this point, in a tab of its own.")
+            st.link_button(
+                "Open in Design", link, key="open in design", help="Opens the whole scenario of this point in a new tab."
+            )
             label = "Unpin" if point in pinned.pinned_points(sweep) else "Pin"
-            helped = "Pinned points are compared below, and the link carries them."
+            helped = "Pinned points are compared below, and the link keeps them."
             st.button(label, key="pin", on_click=pinned.toggle_pin, args=(sweep.digest, point), help=helped)
 
 
@@ -60,18 +62,22 @@ def draw_comparison(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
     rows = table.set_index(POINT).reindex(pinned.pinned_points(sweep)).dropna(how="all")
     if len(rows) < len(pinned.pinned_points(sweep)):
         unfinished_points = ", ".join(f"{count(point + 1)}" for point in pinned.pinned_points(sweep) if point not in rows.index)
-        st.caption(f"Pinned, but not finished: point {unfinished_points}. Run the sweep to see it here.")
+        st.caption(f"These pinned points are not finished: {unfinished_points}. Run the sweep to see them here.")
     if rows.empty:
         return
     names = [f"Point {count(point + 1)}" for point in rows.index]
     bars = pd.DataFrame({"name": names, "amount": rows[metric].to_numpy() if metric in rows else None, "point": rows.index})
-    title = f"{count(len(rows), 'pinned point')} beside each other"
+    title = f"Comparison of {count(len(rows), 'pinned point')}"
     chart.draw(
-        bars, sweep_charts.pin_bars(metric), key="pins", title=title, subtitle=f"{metric}; in the table changes against the first"
+        bars,
+        sweep_charts.pin_bars(metric),
+        key="pins",
+        title=title,
+        subtitle=f"{metric}; the table has changes against the first",
     )
     downloads.show(comparison_table(rows, names, sweep))
     with st.container(horizontal=True):
-        st.button("Unpin all", on_click=pinned.set_pins, args=(sweep.digest, ()))
+        st.button("Unpin all", key="unpin all", on_click=pinned.set_pins, args=(sweep.digest, ()))
         downloads.rows(comparison_table(rows, names, sweep), "emberpool-pins", "Download the pinned points as CSV")
 
 

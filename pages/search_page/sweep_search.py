@@ -57,7 +57,7 @@ def draw(sweep: Sweep, base: Result | None) -> None:
         return
     with st.container(border=True):
         st.markdown(
-            "**Search the whole range of the axes** by estimates: ranges anywhere between their ends, lists at their values"
+            "**Search the whole range of the axes** by estimates: ranges at any value between their ends, lists at their values"
         )
         names = [name for name, number in base.results.items() if number is not None]
         objectives_column, limit_column = st.columns((3, 1), vertical_alignment="bottom")
@@ -65,11 +65,11 @@ def draw(sweep: Sweep, base: Result | None) -> None:
         objective_names = objectives_column.multiselect(
             "Improve", names, default=default_objectives, key="objectives", max_selections=MOST_OBJECTIVES
         )
-        max_estimates = limit_column.selectbox("Estimates at most", EVALUATIONS, index=1, key="evaluations")
+        max_estimates = limit_column.selectbox("Most estimates", EVALUATIONS, index=1, key="evaluations")
         limits, axes = sweep_filters.active_filters(), sweep_filters.filtered_axes(sweep.axes)
         bounds = tuple(limit for limit in limits if isinstance(limit, Constraint))
         if limits:
-            st.caption(f"It keeps to the filters: {escape_markdown('; '.join(map(sweep_table.filter_text, limits)))}.")
+            st.caption(f"The search uses the filters: {escape_markdown('; '.join(map(sweep_table.filter_text, limits)))}.")
         question = (sweep.base, axes, tuple(objective_names), bounds, max_estimates)
         has_empty_axis = any(not axis.values and not axis.span for axis in axes)
         st.button("Search", key="search axes", disabled=not objective_names or has_empty_axis, on_click=_ask)
@@ -93,7 +93,7 @@ def _search(
     max_estimates: int,
 ) -> None:
     try:
-        with st.spinner(f"Searching, by up to {count(max_estimates)} estimates"):
+        with st.spinner(f"Searching with up to {count(max_estimates)} estimates"):
             searched_points = later.worker_result(search, base, axes, objectives, bounds, max_estimates)
     except EmberpoolError as error:
         st.error(escape_markdown(str(error)))
@@ -121,7 +121,7 @@ def _show(sweep: Sweep, answer: SearchAnswer) -> None:
     unfinished = [scenario for scenario, result in full_runs.items() if result is None]
     if unfinished:
         wait = duration(forecast.sweep_seconds(unfinished, "full", cpu_count()))
-        label = f"Confirm {len(unfinished)} of them by full runs: about {wait}"
+        label = f"Confirm {len(unfinished)} points by full runs: about {wait}"
         st.button(label, key="confirm", on_click=runs.start, args=(unfinished, "full", "Front of a search"))
         runs.draw_while_running(
             unfinished,

@@ -45,5 +45,7 @@ def _answer(view: View, metric: str, text: str) -> None:
     st.markdown(escape_markdown(with_year(cheapest.sentence, sweep_table.money(view.sweep))))
     if cheapest.index is not None:
         row = view.rows.iloc[cheapest.index]
-        st.markdown(f"It is point {count(int(row[POINT]) + 1)}: {escape_markdown(sweep_table.place_text(row, view.axes))}.")
+        st.markdown(
+            f"This machine is point {count(int(row[POINT]) + 1)}: {escape_markdown(sweep_table.place_text(row, view.axes))}."
+        )
         st.button("Show this point", key="target show", on_click=pinned.pick_point, args=(int(row[POINT]),))

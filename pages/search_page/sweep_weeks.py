@@ -35,8 +35,8 @@ def with_weeks_metrics(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Const
     points = sweep_table.filtered_rows(table, [limit for limit in limits if limit.name not in CAMPAIGN_METRICS])[POINT]
     if len(points) > MAX_POINTS:
         return table, (
-            f"{weeks_metrics[0]} takes a campaign of every point, so the page asks it of up to {count(MAX_POINTS)}; "
-            f"{count(len(points))} pass the other filters. Add one that leaves fewer, "
+            f"{weeks_metrics[0]} needs a campaign of every point, so the page computes it for at most {count(MAX_POINTS)}; "
+            f"{count(len(points))} points pass the other filters. Add another filter, "
             "or run python -m engine sweep with --link and this link."
         )
     numbers_by_point = _numbers_by_point(sweep.digest)
@@ -45,17 +45,17 @@ def with_weeks_metrics(sweep: Sweep, table: pd.DataFrame, limits: Sequence[Const
     faults = sum(campaigns.expected_faults(hazards_of(scenario), scenario.faults.campaign_days * DAY) for scenario in scenarios)
     if faults > MOST_FAULTS:
         return table, (
-            f"The campaigns of {count(len(unknown_points))} points would be struck {count(faults)} times, more than the "
-            f"{count(MOST_FAULTS)} that the page draws; shorten faults.campaign_days, or lengthen the MTBFs."
+            f"The campaigns of {count(len(unknown_points))} points would have {count(faults)} faults, more than the "
+            f"{count(MOST_FAULTS)} that the page simulates; shorten faults.campaign_days, or lengthen the MTBFs."
         )
     if unknown_points:
-        with st.spinner(f"Campaigns of {count(len(unknown_points))} points"):
+        with st.spinner(f"Simulating campaigns of {count(len(unknown_points))} points"):
             numbers_by_point.update(zip(unknown_points, later.worker_result(campaign_metrics, scenarios), strict=True))
     weeks_frame = pd.DataFrame.from_dict(
         {point: numbers_by_point[point] for point in points}, orient="index", columns=[*CAMPAIGN_METRICS], dtype=float
     )
     all_unknown = weeks_frame.isna().all(axis=None) and len(weeks_frame)
-    warning = "Nothing is known over weeks here: no fault can strike. Give the faults a rate, such as faults.rates=llama3."
+    warning = "There are no results over weeks, as no fault can strike here. Give the faults a rate, such as faults.rates=llama3."
     return table.join(weeks_frame, on=POINT), warning if all_unknown else ""
 
 

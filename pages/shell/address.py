@@ -21,8 +21,10 @@ from pages.ui.plain import escape_markdown
 WRITTEN_PAIRS, WRITE_TIME, BANNER, LEFT_OUT = "address written", "address written at", "banner", "left out of the link"
 SETTLED_SECONDS = 2.0
 MOST_LISTED = 200  # values of a list, which take most of a link
-FEWER_PARTS = "save the scenario with fewer parts of your own, or send their files beside it"
-FEWER_TABLES = "its tables are too many and too unlike; download them as CSV on Design, under Tables, and send that file"
+FEWER_PARTS = "use fewer parts of your own, or send their files separately"
+FEWER_TABLES = (
+    "the model has too many different tables; download them as CSV on Design, in the section Tables one by one, and send the file"
+)
 LOOPBACK = ("127.", "localhost", "[::1]")
 
 
@@ -66,9 +68,9 @@ def draw_left_out() -> None:
         with st.container(key="left-out", horizontal=True, vertical_alignment="center"):
             more_text = f" And {len(left_out) - 1} more." if len(left_out) > 1 else ""
             st.error(escape_markdown(left_out[0] + more_text, code=True))
-            st.button("Put away", key="put left out away", type="tertiary", on_click=_put_away)
+            st.button("Dismiss", key="put left out away", type="tertiary", on_click=_put_away)
             if more_text:
-                with st.popover("All of them", type="tertiary"):
+                with st.popover("All problems", type="tertiary"):
                     for sentence in left_out:
                         st.markdown(escape_markdown(sentence, code=True))
 
@@ -115,7 +117,8 @@ def write(part: LinkPart) -> None:
 def bar(place: str, caution: str = "") -> None:
     """Keep the address current; draw Share, and a caution on the page's numbers."""
     share(
-        place, "It holds every knob and the seed; whoever opens it gets the same numbers, losses on the same kind of processor."
+        place,
+        "This link has every knob and the seed, so it gives the same numbers; losses are equal on the same kind of processor.",
     )
     if caution:
         st.warning(escape_markdown(caution))
@@ -142,11 +145,11 @@ def share(place: str, contents: str) -> None:
             session.scenario(), session.base(), place, part.axes, part.crash, questions
         )
         if any(f"//{name}" in host() for name in LOOPBACK):
-            st.caption("It opens on this computer alone; on another one, put its own explorer's address in front.")
+            st.caption("This link opens on this computer only; on another computer, put the address of its explorer in front.")
         if len(st.session_state[session.PAGE_LINK]) > links.MOST_CHARACTERS:
             has_long_list = any(
                 isinstance(model_value, tuple) and len(model_value) > MOST_LISTED
                 for model_value in vars(session.scenario().model).values()
             )
-            st.caption(f"It is too long to be opened: {FEWER_TABLES if has_long_list else FEWER_PARTS}.")
+            st.caption(f"This link is too long to be opened: {FEWER_TABLES if has_long_list else FEWER_PARTS}.")
         st.code(host() + st.session_state[session.PAGE_LINK], language=None, wrap_lines=True)

@@ -47,7 +47,7 @@ def draw(refused: Mapping[str, str], full_bar: bool = True, keep_line: bool = Fa
         draw_chips()
         if keep_line and not changed_knobs():
             with st.container(key="chips"):
-                st.caption("Nothing differs from the preset.")
+                st.caption("All knobs are as in the preset.")
     _say_refused(refused)
 
 
@@ -57,7 +57,7 @@ def _say_refused(refused: Mapping[str, str]) -> None:
         knob_names = ", ".join(KNOBS[path].label for path in refused if path)
         reason = refused.get("", f"{knob_names}: the value was refused, and the sentence beside the field says why.")
         with st.container(key="refused"):
-            st.error(escape_markdown(f"{reason} The charts below show the last scenario that could be read."))
+            st.error(escape_markdown(f"{reason} The charts below show the last valid scenario."))
 
 
 def draw_tail() -> None:
@@ -112,7 +112,7 @@ def draw_chips(omitted_knobs: Collection[str] = ()) -> None:
 
 
 def _draw_chip_row(paths: list[str]) -> None:
-    st.caption("Differs:", width="content")
+    st.caption("Changed:", width="content")
     for path in paths[:MOST_CHIPS]:
         _draw_chip(path)
     if hidden_paths := paths[MOST_CHIPS:]:
@@ -133,5 +133,5 @@ def _draw_chip(path: str) -> None:
         escape_markdown(f"{knob.title} {text} ×"),
         on_click=partial(session.reset_knob, path),
         key=f"chip {path}",
-        help=escape_markdown(f"Back to the preset's {session.widget_content(knob, preset_value)!s}."),
+        help=escape_markdown(f"Restores the preset's {session.widget_content(knob, preset_value)!s}."),
     )

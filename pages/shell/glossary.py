@@ -14,8 +14,8 @@ def draw() -> None:
     """Draw the glossary: keys, the fields on top, and all words."""
     with st.popover("Glossary"):  # without help=: its tooltip swallows the click of a mouse
         st.markdown(
-            "**Keys** Tab goes from field to field, arrows move a slider, Enter takes a typed value, Space presses a button. "
-            "A number beside a slider takes any exact value."
+            "**Keys** Tab goes to the next field, arrow keys move a slider, Enter sets a typed value, Space presses a button. "
+            "The number beside a slider accepts any exact value."
         )
         projector.draw()
         st.markdown(_bar_text())
@@ -29,7 +29,7 @@ def _bar_text() -> str:
     bar_words = (
         ("Model and machine", preset(session.base()).description),
         ("Training system", KNOBS["system"].help),
-        ("Against", "the baseline: every number is told against this system, with its own memory, link and policies."),
-        ("Target", "how much slower than the baseline a machine may be: what Design sizes memory and link for."),
+        ("Baseline", "the system that every number is compared with; it has its own memory, link and policies."),
+        ("Target", "how much slower than the baseline a machine may be; Design chooses memory and link for this."),
     )
     return "\n\n".join(f"**{name}** {escape_markdown(text)}" for name, text in bar_words)

@@ -31,7 +31,7 @@ def renew_parts() -> None:
     Before anything else is drawn.
     """
     for name in session.renew_parts():
-        st.toast(escape_markdown(f"The file of the part {name} has changed; numbers are of the file as it is now."))
+        st.toast(escape_markdown(f"The file of the part {name} has changed; all numbers now use the new file."))
     for refusal in catalog.own_folder().refusals:
         st.warning(escape_markdown(_refusal_text(refusal)))
 
@@ -59,7 +59,7 @@ def draw() -> None:
                 "application/toml",
                 on_click="ignore",
                 key=f"part {part.kind} {part.reference}",
-                help=f"Put it into a folder of your own, as {part.kind}/{part.name}.toml, and start with PARTS= that folder.",
+                help=f"Put the file into your folder of parts as {part.kind}/{part.name}.toml, and start with PARTS=FOLDER.",
             )
 
 

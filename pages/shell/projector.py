@@ -22,4 +22,4 @@ def apply() -> None:
 def draw() -> None:
     """Draw the switch."""
     st.session_state[PROJECTOR_KEY] = bool(st.session_state.get(PROJECTOR_KEY))
-    st.toggle("Projector", key=PROJECTOR_KEY, help="Large type, and no drawer beside the page.")
+    st.toggle("Projector", key=PROJECTOR_KEY, help="Shows large letters and hides the sidebar.")

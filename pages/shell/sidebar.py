@@ -17,7 +17,7 @@ from pages.shell import warming
 from pages.ui import beside_knob, knob_widgets, session
 from pages.ui.plain import escape_markdown
 
-OF_ALL = {"faults": "Every fault", "machine": "The whole machine"}
+OF_ALL = {"faults": "All faults", "machine": "The whole machine"}
 
 
 def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
@@ -31,7 +31,7 @@ def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
     for path in matches:
         _draw_knob(path, refused)
     if search_text.strip() and not matches:
-        st.caption("No further knob has these words in its name or its help.")
+        st.caption("No other knob has all these words in its name or its help.")
     for group in GROUPS:
         _draw_group(group, refused, {*matches, *elsewhere})
 
@@ -61,8 +61,8 @@ def _draw_group(group: str, refused: Mapping[str, str], elsewhere: Collection[st
             if path not in refused and not (warming.kernels_missing() or effect(session.scenario(), path).acts)
         ]
         if group == "model":
-            st.caption("Tables unlike each other are edited on Design, in the section Tables one by one.")
-        shows_idle = bool(idle) and st.toggle(f"{len(idle)} without effect here", key=f"idle {group}")
+            st.caption("To make tables different, use the section Tables one by one on Design.")
+        shows_idle = bool(idle) and st.toggle(f"Show {len(idle)} knobs without effect here", key=f"idle {group}")
         for title, members in sections([path for path in paths if shows_idle or path not in idle]).items():
             if title:
                 st.markdown(f"**{title}**")
@@ -83,6 +83,7 @@ def _draw_data_switch() -> None:
     using = session.held_value("data.digest") == file.digest
     st.button(
         f"{'Train on generated data' if using else 'Train on ' + escape_markdown(file.path.name)}",
+        key="switch data",
         on_click=session.put_data,
         args=("" if using else file.digest,),
         width="stretch",

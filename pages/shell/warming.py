@@ -33,7 +33,7 @@ def draw(title: str) -> None:
         if compiler is None or compiler.ready.is_set():
             st.rerun()
         progress_text = f", {compiler.done} of {compiler.total}" if compiler.total else ""
-        label = f"Compiling the engine's kernels{progress_text}; only now, after an installation, for some ten seconds."
+        label = f"Compiling the engine's kernels{progress_text}; this takes some ten seconds, only once after an installation."
         st.progress(compiler.done / compiler.total if compiler.total else 0.0, label)
 
     look()

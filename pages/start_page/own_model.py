@@ -25,11 +25,11 @@ POPULARITIES = {
     "terabyte": "Criteo Terabyte",
     "avazu": "Avazu",
     "meta": "Meta's traces",
-    "uniform": "all rows alike",
+    "uniform": "all rows equal",
 }
 POPULAR = (
-    "How lookups spread over rows. In Criteo's data few rows take most lookups, so that a small cache serves them; in Meta's "
-    "traces many do, and the cheapest machine can cost twice as much. The page Data shows what your own log is like."
+    "Popularity is how lookups spread over rows. In Criteo's data few rows get most lookups, so a small cache is enough. In "
+    "Meta's traces many rows do, and the cheapest machine can cost twice as much. The page Data shows the popularity of your log."
 )
 TRAINING = ("optimizer", "learning_rate", "embedding_learning_rate", "initial_accumulator")  # tuned to the preset's own model
 MULTIPLIERS = {"k": 10**3, "m": 10**6, "million": 10**6, "g": 10**9, "b": 10**9, "billion": 10**9}
@@ -44,7 +44,7 @@ def draw(question: Question) -> Scenario | None:
     with last_column:
         names = list(POPULARITIES)
         popularity = st.selectbox(
-            "Rows are popular as in", names, key="own like", format_func=POPULARITIES.__getitem__, help=POPULAR
+            "Popularity of rows as in", names, key="own like", format_func=POPULARITIES.__getitem__, help=POPULAR
         )
         changes["data.popularity"] = popularity
     for column, (path, (label, usual)) in zip(columns, FIELDS.items(), strict=True):
@@ -69,7 +69,7 @@ def draw(question: Question) -> Scenario | None:
             args=(question, DEFAULT, with_consequences(changes)),
             disabled=not isinstance(own_scenario, Scenario),
         )
-        st.caption("MLPs and machine as in the reference DLRM; every one is a knob later.", width="content")
+        st.caption("MLPs and machine are those of the reference DLRM; you can change each of them later.", width="content")
     return own_scenario if isinstance(own_scenario, Scenario) else None
 
 

@@ -15,7 +15,7 @@ OPEN = "own tables"
 
 def draw(question: Question, own_scenario: Scenario | None) -> None:
     """Draw the editor of tables; it begins with the tables of `own_scenario` if given."""
-    label = "Your tables are unlike? Paste a TorchRec list or rows of a spreadsheet, or write them one by one"
+    label = "Different tables? Paste a TorchRec list or rows of a spreadsheet, or write the tables one by one"
     unfolded = st.expander(label, key=OPEN, on_change="rerun")
     if unfolded.open:
         with unfolded:

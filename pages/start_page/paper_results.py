@@ -51,5 +51,7 @@ def _card(question: Question, name: str, title: str, number: Accepted) -> None:
     unit = "×" if unit == "x" else unit
     our_text, published_text = figure(number.simulated_value, unit), exact(number.published, unit)
     st.caption(
-        escape_markdown(f"{subject}: {published_text} published, {our_text} here. {card_preset.paper.partition('; ')[0]}.")
+        escape_markdown(
+            f"{subject}: {published_text} published, {our_text} in Emberpool. {card_preset.paper.partition('; ')[0]}."
+        )
     )

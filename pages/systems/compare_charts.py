@@ -34,7 +34,7 @@ TIP = tooltip_fields(
     ("system", "Training system"),
     ("task", "Task"),
     ("part", "Stage"),
-    ("moves", "Moves in a batch"),
+    ("moves", "Bytes in a batch"),
     ("start", "Start [ms]", ".4f"),
     ("end", "End [ms]", ".4f"),
     ("batch", "Batch"),
@@ -49,7 +49,7 @@ def timelines() -> Spec:
     """
     words = f"{OWN_LANE.format('value')} ? '' : split(datum.value, '|')[1]"
     lane = axis("", labelExpr=words, labelFontSize=12, labelLimit=150, ticks=False, domain=False)
-    time = axis("Time since the batch before ended [ms]")
+    time = axis("Time since the end of the batch before [ms]")
     colours = palette.colours((*STAGES, *palette.systems()))
     pale = [{"test": OWN_LANE.format("lane"), "value": 0.22}, {"test": "datum.background", "value": 0.55}]
     bar = layer(
@@ -95,7 +95,7 @@ def timeline() -> Spec:
                 ("batch", "Batch"),
                 ("start", "Start [ms]", ".4f"),
                 ("end", "End [ms]", ".4f"),
-                ("background", "In the background"),
+                ("background", "Background task"),
             ),
         },
     }
@@ -118,13 +118,13 @@ def utilisation() -> Spec:
 @cache
 def bytes_moved() -> Spec:
     """Bytes of a batch by system and place; needs first, second, metric."""
-    spec = heat_map("Training system", "Device and direction, or way", "Bytes per batch [B]")
+    spec = heat_map("Training system", "Device and direction", "Bytes per batch [B]")
     x_channel = {
         **spec["encoding"]["x"],
         "axis": axis("Training system", **turned_labels(palette.systems())),
         "sort": list(palette.systems()),
     }
-    y_channel = {**spec["encoding"]["y"], "axis": axis("Device and direction, or way", labelLimit=150)}
+    y_channel = {**spec["encoding"]["y"], "axis": axis("Device and direction", labelLimit=150)}
     cells, figures = spec["layer"]
     encoding = {**cells["encoding"], "color": {**cells["encoding"]["color"], "legend": None}}  # each cell says its figure
     layers = [{**cells, "encoding": encoding}, figures]
@@ -200,11 +200,11 @@ def lost_batches_chart(names: tuple[str, ...]) -> Spec:
 @cache
 def nodes(names: tuple[str, ...]) -> Spec:
     """Nodes over the throughput asked for, a line a system; needs target, system, nodes."""
-    tip = tooltip_fields(("system", "Training system"), ("target", "Asked for [samples/s]", ",.3~r"), ("nodes", "Nodes"))
+    tip = tooltip_fields(("system", "Training system"), ("target", "Target throughput [samples/s]", ",.3~r"), ("nodes", "Nodes"))
     colour = nominal("system", scale=palette.colours(names), legend=_legend(names))
     line = layer(
         {"type": "line", "point": {"size": 40}},
-        x=quantity("target", scale=fitted_scale(True), axis=log_axis("Throughput asked for [samples/s]", "x")),
+        x=quantity("target", scale=fitted_scale(True), axis=log_axis("Target throughput [samples/s]", "x")),
         y=quantity("nodes", scale=fitted_scale(True), axis=log_axis("Nodes", "y")),
         tooltip=tip,
     )

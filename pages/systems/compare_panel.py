@@ -20,7 +20,7 @@ from pages.ui.plain import escape_markdown
 def draw(scenario: Scenario) -> None:
     """Draw the choice of systems, with each one's results, costs and moves."""
     systems = systems_panel.chosen_systems()
-    with st.spinner("Estimating; the very first time takes some seconds more"):
+    with st.spinner("Computing the estimates; the first time takes some seconds more"):
         results = estimates.estimates_by_system(scenario, systems)
     base = comparison.baseline_name(results, scenario)
 
@@ -35,7 +35,7 @@ def draw(scenario: Scenario) -> None:
         return
 
     _draw_stacks(results, scenario)
-    st.markdown(f"**What does each give, and what does it cost?** Changes are against {system_title(base)} with the same knobs")
+    st.markdown(f"**Results and cost of each system.** Changes are against {system_title(base)} with the same knobs.")
     downloads.show(
         compare_tables.table(results, base),
         compare_tables.FORMATS,
@@ -45,7 +45,8 @@ def draw(scenario: Scenario) -> None:
     with st.container(horizontal=True):
         downloads.csv(list(results.values()), "estimate", "emberpool-compare", "Download all results as CSV")
         sweep = links.link(scenario, session.base(), "search", (systems_panel.axis(systems),))
-        st.link_button("Sweep over them", host() + sweep, help="To vary a knob beside the system; opens a tab of its own.")
+        tip = "Opens Search in a new tab, where you can vary a knob beside the system."
+        st.link_button("Sweep over these systems", host() + sweep, key="sweep over systems", help=tip)
     nodes_panel.draw(scenario, systems)
 
     full_runs_panel.draw(results)
@@ -57,27 +58,32 @@ def _draw_stacks(results: Mapping[str, Result], scenario: Scenario) -> None:
     with left_column:
         stages = tables.stage_rows(results, scenario.system)
         spec = stack_charts.step_time(fade=1)
-        chart.draw(stages, spec, key="all stages", title="Where a batch's time goes", subtitle="Step time by exposed stage [ms]")
+        title = comparison.lowest_sentence(results, comparison.STEP, "the shortest step")
+        chart.draw(stages, spec, key="all stages", title=title, subtitle="Step time by exposed stage [ms]")
     with right_column:
         parts = tables.component_rows(results, scenario.system)
         spec = stack_charts.energy(tables.drawn_parts(parts), fade=1)
-        chart.draw(parts, spec, key="all energy", title="Where the run's energy goes", subtitle="Energy by component [J]")
+        title = comparison.lowest_sentence(results, comparison.ENERGY, "the lowest energy")
+        chart.draw(parts, spec, key="all energy", title=title, subtitle="Energy of the run by component [J]")
 
 
 def _draw_moves(results: Mapping[str, Result]) -> None:
-    st.markdown("##### What moves where in one batch?")
+    st.markdown("##### Which devices move how many bytes in one batch?")
     lanes = compare_tables.timelines(results)
-    subtitle = "Time [ms]; a lane a device and direction, taken for as long as a task needs it"
-    title = "One steady batch of each, on one clock"
+    subtitle = "Time [ms]; one lane for each device and direction, busy while a task uses it"
+    title = "One batch of each system in steady state, on the same time axis"
     chart.draw(lanes, compare_charts.timelines(), key="timelines", title=title, subtitle=subtitle)
     if any(comparison.policies(result.scenario).mlp_staleness_bound for result in comparison.results_that_ran(results).values()):
         st.caption(
-            "A log that spans batches is written in some of them only, not always in the one drawn; its bytes are the mean."
+            "A log that spans several batches is not written in each of them, so the drawn batch may have no log; "
+            "the bytes of the log are the mean."
         )
     bytes_frame = compare_tables.bytes_moved(results)
-    subtitle = "What tasks ask to be moved [B]; lines and copies that a device makes of it are left out"
-    chart.draw(bytes_frame, compare_charts.bytes_moved(), key="moved", title="Bytes of a batch by device", subtitle=subtitle)
-    with st.expander("What every task moves, in numbers"):
+    subtitle = "Bytes that tasks move [B], without the copies and the rest of lines that a device adds"
+    chart.draw(
+        bytes_frame, compare_charts.bytes_moved(), key="moved", title=compare_tables.most_moved(bytes_frame), subtitle=subtitle
+    )
+    with st.expander("Bytes of every task, in numbers"):
         tasks_frame = compare_tables.tasks_moved(results)
         downloads.show(tasks_frame, {"Bytes per batch [B]": "%,.0f"})
         downloads.rows(tasks_frame, "emberpool-moves", "Download the moves as CSV")

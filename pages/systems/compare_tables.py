@@ -25,7 +25,7 @@ COMPARED_RESULTS = {
     "Average power [W]": False,
     "PMEM media written [GB]": False,
 }
-POLICY, KNOWN_BY = "A power loss", "Known by"
+POLICY, KNOWN_BY = "After a power loss", "Known by"
 FORMATS = {**dict.fromkeys(COMPARED_RESULTS, "%.4g"), COST: "%,.0f", "Throughput [samples/s]": "%,.0f"}
 LANES = ["lane", "says", "system", "part", "task", "batch", "start", "end", "background", "moves"]
 LEAST_BYTES = 0.5  # expected values below half a byte count as none
@@ -120,6 +120,14 @@ def bytes_moved(results: Mapping[str, Result]) -> pd.DataFrame:
     order = {system: number for number, system in enumerate(palette.systems())}
     summed = frame.groupby(["first", "second"], as_index=False)["metric"].sum()
     return summed.sort_values(["second", "first"], key=lambda column: column.map(order) if column.name == "first" else column)
+
+
+def most_moved(bytes_frame: pd.DataFrame) -> str:
+    """Return the sentence on the largest number of bytes in a row of `bytes_moved`."""
+    if bytes_frame.empty:
+        return "No bytes move"
+    top = bytes_frame.loc[bytes_frame["metric"].idxmax()]
+    return f"{palette.system_titles()[top['first']]} moves most: {result_text(top['metric'], 'B')} a batch at {top['second']}"
 
 
 def tasks_moved(results: Mapping[str, Result]) -> pd.DataFrame:

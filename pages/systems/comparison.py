@@ -41,7 +41,7 @@ def headline(results: Results, scenario: Scenario) -> str:
         return f"None of these {len(results)} systems can train {model} here" if len(results) > 1 else f"{model} cannot run here"
     fastest_systems, step = lowest_systems(ran_results, STEP), min(values(ran_results, STEP).values())
     if len(ran_results) == 1:
-        only_text = f", the only one of {len(results)} that can" if len(results) > 1 else ""
+        only_text = f", the only system of {len(results)} that can run" if len(results) > 1 else ""
         return f"{system_title(fastest_systems[0])} trains {model} in {result_text(step, 'ms')} a batch{only_text}"
     if nodes_sentence := _nodes_sentence(ran_results, scenario):
         return nodes_sentence
@@ -78,7 +78,7 @@ def wait_sentence(results: Results, scenario: Scenario) -> str:
     itself = (
         f"waits longest for {longest}, {result_text(fastest_waits[longest], 'ms')} of its {result_text(step, 'ms')}"
         if longest
-        else "waits for nothing"
+        else "does not wait"
     )
     if not slower_system:
         return f"{system_title(fastest_systems[0])} {itself}."
@@ -88,9 +88,9 @@ def wait_sentence(results: Results, scenario: Scenario) -> str:
         key=lambda cause: -extra_waits[cause],
     )
     cause_texts = join_names(f"{result_text(extra_waits[cause], 'ms')} for {cause}" for cause in main_causes[:3])
-    start = "Why" if scenario.machine.target_throughput is None else "In a batch on those nodes"
+    start = "The reason" if scenario.machine.target_throughput is None else "In a batch on those nodes"
     fastest = f"{system_title(fastest_systems[0])} {itself}."
-    return f"{start}: {system_title(slower_system)} waits longer, {cause_texts}; {fastest}" if cause_texts else fastest
+    return f"{start}: {system_title(slower_system)} waits longer, by {cause_texts}; {fastest}" if cause_texts else fastest
 
 
 def _waits(result: Result) -> dict[str, float]:
@@ -121,7 +121,7 @@ def _nodes_sentence(ran_results: dict[str, Result], scenario: Scenario) -> str:
     start = f"{_train_phrase(fewest_systems)} {model_name(scenario)} at {result_text(target, 'samples/s')}"
     if len(fewest_systems) == len(able):
         each_text = " each" * (len(fewest_systems) > 1)
-        return f"{start} on {node_count(able[fewest_systems[0]])}{each_text}: none of these {len(able)} needs fewer"
+        return f"{start} on {node_count(able[fewest_systems[0]])}{each_text}: none of these {len(able)} systems needs fewer"
     base = baseline_name(able, scenario)
     other_system = base if base not in fewest_systems else max(able, key=count.__getitem__)
     compared = node_comparison(able[fewest_systems[0]], able[other_system].results, other_system)
@@ -133,7 +133,9 @@ def details(results: Results) -> list[str]:
     ran_results = results_that_ran(results)
     sized = any(result.scenario.machine.target_throughput is not None for result in ran_results.values())
     winners = lowest_systems(ran_results, NODES if sized else STEP)
-    sentences = [f"{system_title(name)} is known by its headline only." for name in winners if "headline" in known_by(name)]
+    sentences = [
+        f"Only the headline number of {system_title(name)} is published." for name in winners if "headline" in known_by(name)
+    ]
     if len(ran_results) < 2:
         return sentences
     fastest_systems, logged = (
@@ -144,7 +146,9 @@ def details(results: Results) -> list[str]:
         fastest = lowest_systems(logged, STEP)
         step = result_text(values(logged, STEP)[fastest[0]], "ms")
         restart_text = f"{join_titles(fastest_systems)} start{'s' * (len(fastest_systems) == 1)} again"
-        sentences.append(f"After a power loss {restart_text}; fastest that recovers: {join_titles(fastest)}, {step}.")
+        sentences.append(
+            f"After a power loss {restart_text}; of systems that recover, fastest: {join_titles(fastest)}, {step} a batch."
+        )
     for name, words, unit in ((ENERGY, "Least energy", "J a batch"), (COST, "Cheapest", "")):
         names = lowest_systems(ran_results, name)
         unit = unit or running_costs.price_unit(
@@ -159,7 +163,7 @@ def details(results: Results) -> list[str]:
     unpriced = [system for system in ran_results if system not in values(ran_results, COST)]
     return [
         *sentences,
-        *([f"No price is published for a part of {join_titles(unpriced)}: left out of Cheapest."] if unpriced else []),
+        *([f"Cheapest leaves out {join_titles(unpriced)}, as no price is published for a part."] if unpriced else []),
     ]
 
 
@@ -168,6 +172,12 @@ def lowest_systems(results: Results, name: str) -> list[str]:
     amounts = values(results, name)
     lowest = min(amounts.values(), default=0.0)
     return [system for system, amount in amounts.items() if amount <= lowest * EQUAL]
+
+
+def lowest_sentence(results: Results, name: str, words: str) -> str:
+    """Return which systems have the lowest result of that name, which `words` describe."""
+    names = lowest_systems(results_that_ran(results), name)
+    return f"{join_titles(names)} {'have' if len(names) > 1 else 'has'} {words}"
 
 
 def policies(scenario: Scenario) -> LogPolicy:

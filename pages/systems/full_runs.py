@@ -53,7 +53,7 @@ def finding(results: Results) -> str:
     """
     finished_results = {system: result for system, result in results.items() if result.ran}
     if not finished_results:
-        return "None of them got to the end"
+        return "No system finished its run"
     lost_batches = values(finished_results, LOST_BATCHES)
     if any(lost_batches.values()):
         least_system, most_system = (
@@ -67,11 +67,13 @@ def finding(results: Results) -> str:
         outcome_text += " and so do all others" * (len(named_systems) == 1 < len(lost_batches))
     else:
         seconds = min(values(finished_results, ELAPSED).values())
-        outcome_text = f"{join_titles(lowest_systems(finished_results, ELAPSED))} first, after {result_text(seconds, 's')}"
+        first_systems = lowest_systems(finished_results, ELAPSED)
+        verb = "finish" if len(first_systems) > 1 else "finishes"
+        outcome_text = f"{join_titles(first_systems)} {verb} first, after {result_text(seconds, 's')}"
     return (
         f"{_auc_sentence(finished_results)}: {outcome_text}"
         if values(finished_results, AUC)
-        else f"{len(finished_results)} ran to the end: {outcome_text}"
+        else f"{count(len(finished_results), 'system')} finished: {outcome_text}"
     )
 
 
@@ -84,7 +86,7 @@ def _auc_sentence(finished_results: Results) -> str:
     if lowest_auc != highest_auc:
         return f"AUC {lowest_auc} ({system_title(low)}) to {highest_auc} ({system_title(high)})"
     spread_text = f", {figure(reached[high] - reached[low])} apart at most" if reached[high] > reached[low] else ""
-    return f"All {len(reached)} reach an AUC of {highest_auc}{spread_text}"
+    return f"All {len(reached)} systems reach an AUC of {highest_auc}{spread_text}"
 
 
 def auc_notes(results: Results) -> str:
@@ -104,14 +106,14 @@ def equal_training_sentence(results: Results) -> str:
     if len(losses) < 2:
         return ""
     equal_group, *other_groups = sorted(groups.values(), key=len, reverse=True)
-    start = f"{join_titles(equal_group)} train the same to the bit: losses, AUC and accuracy agree in every digit."
+    start = f"{join_titles(equal_group)} train equally bit for bit: losses, AUC and accuracy agree in every digit."
     if len(equal_group) == 1:
-        start = f"No two of them train the same to the bit; held-out losses are measured against {equal_group[0]}'s."
+        start = f"No two systems train equally bit for bit; losses are compared with those of {equal_group[0]}."
     loss_differences = [
         f"{join_titles(group)} {result_text(_loss_distance(results[group[0]], results[equal_group[0]]))}"
         for group in other_groups
     ]
-    return f"{start} Loss apart from theirs: {'; '.join(loss_differences)}." if loss_differences else start
+    return f"{start} Differences of the loss: {'; '.join(loss_differences)}." if loss_differences else start
 
 
 def _loss_distance(first_run: Result, second_run: Result) -> float:
@@ -138,6 +140,12 @@ def _curve_rows(frame: pd.DataFrame) -> pd.DataFrame:
     means = trained.groupby(stretch).agg(loss=("loss", "mean"), **ends)
     scored = trained[trained["auc"].notna()].drop(columns="loss")
     return pd.concat([part for part in (means, scored, frame[frame["kind"] == "fault"]) if len(part)]).reindex(columns=CURVES)
+
+
+def most_lost(lost_frame: pd.DataFrame) -> str:
+    """Return the sentence on the system that loses most batches, of rows of `lost_batches_frame`."""
+    top = lost_frame.loc[lost_frame["amount"].idxmax()]
+    return f"{system_title(top['system'])} trains most batches again: {count(top['amount'])}"
 
 
 def lost_batches_frame(results: Results) -> pd.DataFrame:

@@ -35,12 +35,12 @@ SHARED_AXES = ("running", "joules", "batch")  # an axis cannot be broken for sev
 def draw(results: Mapping[str, Result]) -> None:
     """Draw the common faults, and below them the runs of all systems that run."""
     points = {system: result.scenario for system, result in results.items() if result.ran}
-    st.subheader("What does each learn, and what do power losses take?", anchor=False)
+    st.subheader("What does each system learn, and what does a power loss cost?", anchor=False)
     _draw_faults({system: float(results[system].results[ELAPSED] or 0.0) for system in points})
     if not next(iter(points.values())).run.training:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption("Training is off here: batches are counted and timed, none is trained.", width="content")
-            st.button("Train real weights", on_click=_set_knob, args=(TRAINING, True))
+            st.caption("Training is off: batches are counted and timed, but not trained.", width="content")
+            st.button("Switch training on", key="switch training on", on_click=_set_knob, args=(TRAINING, True))
     runs.draw_while_running(list(points.values()), "full", lambda status: _draw_runs(points, status))
 
 
@@ -58,17 +58,17 @@ def _draw_faults(seconds: Mapping[str, float]) -> None:
             "Lose power at [s]",
             key=FAULT_FIELD_KEY,
             on_change=lambda: _set_knob(FAULTS, st.session_state[FAULT_FIELD_KEY]),
-            placeholder=f"never; {strike_text} or {strike_text};{knobs.write(KNOBS[FAULTS], (2 * half,))}",
-            help="Simulated instants, ';' between them, the same for all systems; the knob of that name under Faults.",
+            placeholder=f"never; such as {strike_text} or {strike_text};{knobs.write(KNOBS[FAULTS], (2 * half,))}",
+            help="Simulated times with ';' between them, the same for all systems: the knob Power loss at of the group Faults.",
             width=260,
         )
-        st.button(f"Lose it once, at {strike_text} s", on_click=_set_knob, args=(FAULTS, strike_text))
-        st.button("Never", on_click=_set_knob, args=(FAULTS, ""), disabled=not field_text)
+        st.button(f"Lose power once, at {strike_text} s", key="lose once", on_click=_set_knob, args=(FAULTS, strike_text))
+        st.button("Never lose power", key="lose never", on_click=_set_knob, args=(FAULTS, ""), disabled=not field_text)
     try:
         knobs.parse(KNOBS[FAULTS], field_text)
         st.caption(
-            f"The shortest of these runs, {system_title(quickest)}'s, takes some {figure(seconds[quickest], 's')} of simulated "
-            "time without faults."
+            f"The shortest run, of {system_title(quickest)}, takes about {figure(seconds[quickest], 's')} of simulated time "
+            "without faults."
         )
     except BadKnob as error:
         st.caption(f":red[{escape_markdown(str(error))}]")
@@ -133,13 +133,18 @@ def _live_curves(points: Mapping[str, Scenario], status: RequestStatus | None) -
 
 def _draw_curves(frame: pd.DataFrame, names: tuple[str, ...]) -> None:
     x_field = st.segmented_control(
-        "Against", SHARED_AXES, default="running", required=True, format_func=charts.CHOICES.__getitem__, key="curves against"
+        "Horizontal axis",
+        SHARED_AXES,
+        default="running",
+        required=True,
+        format_func=charts.CHOICES.__getitem__,
+        key="curves against",
     )
     for column, field, title, words in zip(
         st.columns(2),
         ("loss", "auc"),
         ("Loss", "AUC"),
-        ("Training loss, a mean of some batches", "AUC on held-out samples"),
+        ("Training loss, the mean of some batches", "AUC on held-out samples"),
         strict=True,
     ):
         with column:
@@ -152,8 +157,9 @@ def _draw_table(finished_results: Mapping[str, Result]) -> None:
     lost_frame = full_runs.lost_batches_frame(finished_results)
     if len(lost_frame):
         spec = compare_charts.lost_batches_chart(tuple(lost_frame["system"]))
-        subtitle = "Batches that had begun and were lost with the power"
-        chart.draw(lost_frame, spec, key="lost", title="How much is run again", subtitle=subtitle)
+        subtitle = "Batches that power losses destroyed, and that are trained again"
+        title = full_runs.most_lost(lost_frame)
+        chart.draw(lost_frame, spec, key="lost", title=title, subtitle=subtitle)
     learned = full_runs.table(finished_results)
     downloads.show(learned, {**full_runs.RUN_RESULTS, **error_formats(learned)}, pinned="Training system")
     notes = {name: caution.notes_below(result) for name, result in finished_results.items()}

@@ -31,13 +31,13 @@ def draw(scenario: Scenario, systems: Sequence[str]) -> None:
     able = tuple(name for name in systems if load_variant("systems", name).can_use_many_gpus)
     if scenario.machine.target_throughput is None or not able:
         return
-    help_ = "Searches the fewest whole nodes for a quarter to eight times the throughput asked for; some seconds."
-    if not st.toggle("How many nodes at which throughput?", key="nodes over throughput", help=help_):
+    help_ = "Computes the fewest nodes for 0.25 to 8 times the target throughput; this takes some seconds."
+    if not st.toggle("Show the nodes over the throughput", key="nodes over throughput", help=help_):
         return
-    with st.spinner("Searching the fewest nodes for each throughput"):
+    with st.spinner("Computing the fewest nodes for each throughput"):
         nodes_frame = table(scenario, able)
     spec = compare_charts.nodes(able)
-    subtitle = "Nodes that each training system needs, over the throughput asked for"
+    subtitle = "Nodes that each training system needs, over the target throughput"
     chart.draw(nodes_frame, spec, key="nodes", title=finding(nodes_frame, able), subtitle=subtitle)
     titled_frame = nodes_frame.rename(columns=TITLES)
     downloads.show(titled_frame, {TITLES["target"]: "%,.0f", RATE: "%,.0f", NODES: "%.0f"})
@@ -62,17 +62,21 @@ def finding(nodes_frame: pd.DataFrame, systems: Sequence[str]) -> str:
     """Return where two systems' nodes differ most, and from which throughput on they agree."""
     nodes_by_system = nodes_frame.pivot(index="target", columns="system", values="nodes").dropna()
     if len(systems) < 2 or nodes_by_system.empty:
-        return f"{systems[0]} by the throughput asked for" if len(nodes_by_system) else "No throughput is in reach of all of them"
+        return (
+            f"Nodes of {systems[0]} over the target throughput"
+            if len(nodes_by_system)
+            else "No target is in reach of all systems"
+        )
     frugal = nodes_by_system.mean().idxmin()
     ratio = nodes_by_system.max(axis=1) / nodes_by_system[frugal]
     target = ratio.idxmax()
     if ratio[target] <= 1:
-        return "All of them need as many nodes, whatever throughput is asked for"
+        return "All systems need the same number of nodes at every target throughput"
     largest = nodes_by_system.loc[target].idxmax()
     start = f"{frugal} needs up to {factor(ratio[target])} fewer nodes than {largest}, at {result_text(target, 'samples/s')}"
     equal_targets = ratio[ratio <= 1].index
     return (
-        f"{start}; from {result_text(min(equal_targets))} on none fewer"
+        f"{start}; from {result_text(min(equal_targets), 'samples/s')} on as many"
         if len(equal_targets) and ratio[ratio.index >= min(equal_targets)].max() <= 1
         else start
     )

@@ -80,7 +80,7 @@ def sharding_chart() -> Spec:
         {"type": "bar", "height": {"band": 0.72}, "color": CURVE},
         x=step,
         opacity=conditional("datum.chosen", 1, 0.45),
-        tooltip=tooltip_fields(("way", "Sharding"), ("says", "What it is"), ("step", "Step time [ms]", NUMBER)),
+        tooltip=tooltip_fields(("way", "Sharding"), ("says", "Description"), ("step", "Step time [ms]", NUMBER)),
     )
     label = layer(
         LABEL,

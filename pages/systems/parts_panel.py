@@ -5,6 +5,7 @@ import streamlit as st
 
 from engine.analysis import part_loads
 from engine.analysis.part_loads import PartLoads
+from engine.core.figures import figure
 from engine.registry import load_variant
 from engine.scenario.scenario import Scenario
 from engine.units import GB, MS
@@ -31,25 +32,34 @@ def draw(scenario: Scenario) -> None:
     """Draw the finding, the parts as bars, and the ways of sharding beside each other."""
     all_loads = later.cached_result(part_loads.part_loads, scenario)
     if all_loads is None:
-        st.caption(f"System {scenario.system} has one part here, or shares its work evenly: there is nothing to divide.")
+        st.caption(
+            f"Training system {scenario.system} has one part here, or shares its work evenly, so there is no sharding to choose."
+        )
         return
     st.markdown(f"**{escape_markdown(part_loads.balance_sentence(all_loads))}**")
     if all_loads.loads:
         _draw_bars(all_loads)
     table = sharding_rows(all_loads)
-    title = f"Step time by way of sharding, now {all_loads.in_force}"
-    subtitle = "Step time [ms] by policy.sharding; a plan by hand is policy.plan"
+    title = sharding_finding(table, all_loads.in_force)
+    subtitle = "Step time [ms] by the knob policy.sharding; the knob policy.plan holds a plan by hand"
     chart.draw(table, parts_charts.sharding_chart(), key="ways", title=title, subtitle=subtitle)
     for note in table[table.step.isna()].itertuples():
         st.caption(escape_markdown(f"{note.way}: {note.note}"))
+
+
+def sharding_finding(table: pd.DataFrame, in_force: str) -> str:
+    """Return the sentence on the fastest sharding of rows of `sharding_rows`."""
+    fastest = table.iloc[0].way
+    return f"The fastest sharding is {fastest}, in force now" if fastest == in_force else f"{fastest} is faster than {in_force}"
 
 
 def _draw_bars(all_loads: PartLoads) -> None:
     rows = bars(all_loads)
     limit_text = f"; the {MAX_BARS} slowest of {all_loads.num_parts}" if all_loads.num_parts > MAX_BARS else ""
     spec = parts_charts.parts()
-    title = f"What each {all_loads.title} does for its tables in a batch"
-    subtitle = f"Time [ms], without launches and MLPs; dashed: an even share{limit_text}"
+    slowest = rows[rows.slowest].iloc[0]
+    title = f"{slowest.part} is the slowest: {figure(slowest.whole, 'ms')} a batch for its tables"
+    subtitle = f"Time of each {all_loads.title} [ms], without launches and MLPs; dashed: an even share{limit_text}"
     chart.draw(rows, spec, key="parts", title=title, subtitle=subtitle)
     downloads.rows(bars(all_loads, all_loads.num_parts), "emberpool-parts", "Download the parts as CSV", COLUMNS)
 
@@ -82,7 +92,7 @@ def sharding_rows(all_loads: PartLoads) -> pd.DataFrame:
         {
             "way": way.name,
             "step": way.step,
-            "says": load_variant("plans", way.name).summary if way.name != part_loads.PLAN else "The plan by hand.",
+            "says": load_variant("plans", way.name).summary if way.name != part_loads.PLAN else "A plan by hand.",
             "chosen": way.name == all_loads.in_force,
             "note": way.outcome,
         }

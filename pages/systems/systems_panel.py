@@ -44,7 +44,7 @@ def draw() -> None:
         key=CHOICE,
         format_func=knob_widgets.title,
         on_change=_take_over,
-        help="Any of them, across families. With none, those related to the chosen training system.",
+        help="Choose systems of any family. Without a choice, the family of the chosen training system is compared.",
     )
 
 

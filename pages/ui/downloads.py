@@ -40,9 +40,9 @@ def csv(results: Sequence[Result], run_kind: Fidelity, name: str, label: str = "
 
 def citations(scenario: Scenario) -> None:
     """Draw the button that saves the citations of a scenario's results."""
-    tip = "Emberpool, and the works that the system, the model, the data and each constant in use come from."
+    tip = "Cites Emberpool and the sources of the system, the model, the data and each constant in use."
     text = bibtex(scenario)
-    st.download_button("Cite what this uses as BibTeX", text, "emberpool.bib", "text/plain", on_click="ignore", help=tip)
+    st.download_button("Download the citations as BibTeX", text, "emberpool.bib", "text/plain", on_click="ignore", help=tip)
 
 
 def trace(result: Result) -> None:
@@ -55,7 +55,9 @@ def trace(result: Result) -> None:
     left_column.download_button(
         "Download the timeline for Perfetto", chrome_trace(result), name, "application/json", on_click="ignore"
     )
-    right_column.caption("Then open it in [Perfetto](https://ui.perfetto.dev) with *Open trace file*: it stays on your computer.")
+    right_column.caption(
+        "Open the file in [Perfetto](https://ui.perfetto.dev) with *Open trace file*; the file stays on your computer."
+    )
 
 
 def frame_text(frame: pd.DataFrame) -> str:

@@ -167,7 +167,7 @@ def to_model() -> None:
     stale = stale_lists(scenario(), named_model(name)["model.num_tables"])
     hold_scenario(with_values(scenario(), {"model.name": name, **stale}))
     if stale:
-        notice = f"{', '.join(stale)} had a value for each table of the model before, and is as it is by default now."
+        notice = f"{', '.join(stale)} had a value for each table of the earlier model, and now has its default."
         st.session_state[DROPPED] = notice  # the run after this callback shows the notice
 
 

@@ -31,7 +31,7 @@ def headline(decomposition: Decomposition) -> str:
             else "CXL is hardly faster than PMEM"
         )
     if largest_step.saved.seconds <= 0:
-        return f"{speedup_text}; no step saves time"
+        return f"{speedup_text}; no change saves time"
     savers = (
         _step_pair(decomposition, largest_step)
         if largest_step.order_gap > PAIR_SHARE * largest_step.saved.seconds
@@ -45,11 +45,11 @@ def order_matters(decomposition: Decomposition) -> str:
     """Return how far the steps' savings depend on their order."""
     swappable = [step for step in decomposition.steps if step.swapped]
     if not swappable:
-        return "No two of these steps can be taken in another order on this machine."
+        return "On this machine, no two of these changes can swap places."
     # Two steps that change places differ by the same; the last bits, which follow the processor, must not choose.
     largest = max(swappable, key=lambda step: round(step.order_gap / decomposition.start_cost.seconds, 9))
     if largest.order_gap <= MIN_ORDER_EFFECT * decomposition.start_cost.seconds:
-        return f"The other order of steps changes none of them by more than {percent(MIN_ORDER_EFFECT)} of the step on PMEM."
+        return f"The order matters little: no saving changes by more than {percent(MIN_ORDER_EFFECT)} of the step on PMEM."
     pair = _step_pair(decomposition, largest)
     neighbour = pair[1] if pair[0] is largest else pair[0]
     swapped_saving = (largest.swapped or largest).saved
@@ -58,7 +58,7 @@ def order_matters(decomposition: Decomposition) -> str:
     return (
         f"Order matters: {_lower_first(largest.name)} saves {milliseconds(saving_before.seconds)} before "
         f"{_lower_first(neighbour.name)}, but {milliseconds(saving_after.seconds)} after"
-        + (": whichever comes first also takes the embedding work off the host CPU." if host else " it.")
+        + (": the change that comes first also takes the embedding work off the host CPU." if host else " it.")
     )
 
 
@@ -77,7 +77,7 @@ def cost_sentences(decomposition: Decomposition) -> tuple[str, ...]:
 
 def refusal_sentences(decomposition: Decomposition) -> tuple[str, ...]:
     """Return a sentence for each step that cannot be taken."""
-    return tuple(f"{step.name} is not taken: {step.refused}" for step in decomposition.steps if step.refused)
+    return tuple(f"{step.name} is not possible: {step.refused}" for step in decomposition.steps if step.refused)
 
 
 def _stage_changes_text(step: Change) -> str:
@@ -106,20 +106,22 @@ def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
     log = f"At the {rate} of {limit} an MLP log takes {milliseconds(present.write_seconds)}"
     needs = f"a staleness of {batches_text(present.needed_bound)}"
     if not present.pays:
-        need_sentence = f"{log}, and a strict one costs less than {percent(SLACK)} of a step: relaxing it pays nothing."
+        need_sentence = f"{log}, and a strict log costs less than {percent(SLACK)} of a step: a relaxed log saves nothing."
     elif isinf(present.batches):
         need_sentence = (
-            f"{log} and gets no time beside the top MLP, as {limit} is busy throughout; {needs} spreads it thin enough."
+            f"{log}, but {limit} is busy all the time beside the top MLP; {needs} makes the log of a batch small enough."
         )
     else:
-        need_sentence = f"{log} and gets {milliseconds(present.gate_seconds)} of each batch: it needs {needs}."
+        need_sentence = f"{log} and has {milliseconds(present.gate_seconds)} of each batch: the log needs {needs}."
     share = percent(abs(present.saved_seconds) / present.strict_step)
     verb = "saves" if present.saved_seconds >= 0 else "costs"
-    saved_text = milliseconds(abs(present.saved_seconds))
-    bound_sentence = f"The bound of {batches_text(relaxation.bound)} {verb} {saved_text} ({share}) of a strict step."
+    bound = f"The staleness bound of {batches_text(relaxation.bound)}"
+    bound_sentence = f"{bound} {verb} {milliseconds(abs(present.saved_seconds))} ({share}) of a strict step."
     slow_rate = relaxation.hundred_batches_rate
     slower = (
-        f"Below {figure(slow_rate / GB, 'GB/s')} it needs {HUNDRED_BATCHES} batches and more." if slow_rate is not None else ""
+        f"Below {figure(slow_rate / GB, 'GB/s')} the log needs a staleness of {HUNDRED_BATCHES} batches or more."
+        if slow_rate is not None
+        else ""
     )
     return tuple(
         text
@@ -133,6 +135,22 @@ def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
     )
 
 
+def needed_staleness(relaxation: Relaxation) -> str:
+    """Return the sentence on the staleness with which the MLP log costs hardly any time."""
+    if not relaxation.now.pays:
+        return f"A strict MLP log costs less than {percent(SLACK)} of a step here"
+    needed = batches_text(relaxation.now.needed)
+    return f"With a staleness of {needed}, the MLP log costs less than {percent(SLACK)} of a step"
+
+
+def relaxed_saving(relaxation: Relaxation) -> str:
+    """Return the sentence on the saving by the staleness bound."""
+    present = relaxation.now
+    if not (relaxation.bound and present.pays) or present.saved <= 0:
+        return "A relaxed log saves no time here"
+    return f"The relaxed log saves {milliseconds(present.saved_seconds)} of a step of {milliseconds(present.strict_step)}"
+
+
 def batches_text(batches: int) -> str:
     """Return a number of batches in words that agree."""
     return count(batches, "batch", "batches")
@@ -144,7 +162,7 @@ def _fast_log_sentence(relaxation: Relaxation) -> str:
         loss_text = milliseconds(last_point.strict_step - last_point.unlimited_step)
         return f"Even at {exact(FASTEST)} GB/s a strict log costs {loss_text} a batch, as it can only begin after the row log."
     return (
-        f"From {figure(relaxation.sufficient_rate / GB, 'GB/s')} on, a strict log is as fast and relaxing pays nothing."
+        f"From {figure(relaxation.sufficient_rate / GB, 'GB/s')} on, a strict log is as fast as a relaxed log."
         if relaxation.present_log.pays
         else ""
     )
@@ -158,7 +176,7 @@ def saturation_sentence(saturation: Saturation) -> str:
     title = load_variant("systems", saturation.system).title
     if saturation.sufficient_bandwidth is None:
         limit_text, start_text = (
-            f"each doubling of the CXL link, as far as it goes, saves {percent(GAIN)} or more",
+            f"each doubling of the CXL bandwidth saves {percent(GAIN)} or more",
             f"At {exact(WIDEST_LINK)} GB/s",
         )
     else:
@@ -167,13 +185,15 @@ def saturation_sentence(saturation: Saturation) -> str:
             if saturation.sufficient_bandwidth == LOWEST
             else f"from {figure(saturation.sufficient_bandwidth, 'GB/s')} on"
         )
-        limit_text, start_text = f"{enough_text}, doubling the CXL link saves less than {percent(GAIN)}", "Then"
+        limit_text, start_text = f"{enough_text}, doubling the CXL bandwidth saves less than {percent(GAIN)}", "Then"
     exposed = f"{milliseconds(saturation.exposed_seconds)} of {milliseconds(saturation.step)}"
     pace = f"{saturation.stage} on {saturation.device} is exposed for {exposed}"
-    waited = f"waited for {milliseconds(saturation.wait_seconds)}" if saturation.wait_seconds else "nobody waits for it"
+    waited = (
+        f"a batch waits {milliseconds(saturation.wait_seconds)} for it" if saturation.wait_seconds else "no task waits for it"
+    )
     link = f"the link is busy for {milliseconds(saturation.busy_seconds)} and {waited}"
     parts = ", ".join(
         f"{milliseconds(link_task.busy_seconds - link_task.exposed_seconds)} of {link_task.task} {link_task.hidden_by}"
         for link_task in saturation.hidden_tasks[:2]
     )
-    return f"{title}: {limit_text}. {start_text} {pace}; {link}" + (f"; hidden are {parts}." if parts else ".")
+    return f"{title}: {limit_text}. {start_text} {pace}; {link}" + (f"; hidden time: {parts}." if parts else ".")

@@ -64,7 +64,7 @@ def staleness() -> Spec:
         y=y,
     )
     bound_label = {**bound, "mark": {"type": "text", "align": "left", "x": 4, "dy": -7, "color": INK}}
-    bound_label["encoding"] = {"y": y, "text": {"value": "the bound asked for"}}
+    bound_label["encoding"] = {"y": y, "text": {"value": "the staleness bound"}}
     machine_layer = {**only_rows("datum.now && datum.needed > 0"), **_machine_point(x, y, "this machine")}
     return {"height": 280, "layer": [{**only_rows("!datum.now"), **line}, bound, bound_label, machine_layer]}
 

@@ -13,36 +13,36 @@ from pages.why_page import insights, sentences, why_charts, why_tables
 
 def draw(scenario: Scenario) -> None:
     """Draw all steps from pmem to cxl for this model on this machine."""
-    with st.spinner("Estimating some two hundred machines"):
+    with st.spinner("Estimating about 200 machines"):
         all_insights = later.cached_result(insights.insights_of, scenario)
     if isinstance(all_insights, str):
         st.info(escape_markdown(all_insights))
         return
 
     st.markdown(f"**{escape_markdown(sentences.headline(all_insights.steps))}**")
-    st.caption("The whole way from pmem to cxl for this model on this machine, whichever training system is chosen.")
+    st.caption("All changes from PMEM to CXL for this model on this machine; the chosen training system has no effect here.")
     with st.container(horizontal=True):
         metric = st.segmented_control(
-            "What of a batch?", why_tables.METRICS, default=why_tables.METRICS[0], required=True, key="of"
+            "Result of a batch", why_tables.METRICS, default=why_tables.METRICS[0], required=True, key="of"
         )
         order = st.segmented_control(
-            "In which order?", why_tables.ORDERS, default=why_tables.ORDERS[0], required=True, key="order"
+            "Order of the changes", why_tables.ORDERS, default=why_tables.ORDERS[0], required=True, key="order"
         )
     way = all_insights.steps if order == why_tables.ORDERS[0] else in_other_order(all_insights.steps)
     waterfall = why_tables.waterfall(way, metric)
     title, subtitle = (
         why_tables.finding(all_insights.steps, metric),
-        f"{metric} from PMEM to CXL; each bar is one change on top of those above it",
+        f"{metric} of a batch from PMEM to CXL; each bar adds one change to the changes above it",
     )
     chart.draw(waterfall, why_charts.waterfall(metric), key="waterfall", title=title, subtitle=subtitle)
     for text in (sentences.order_matters(all_insights.steps), *sentences.cost_sentences(way), *sentences.refusal_sentences(way)):
         st.caption(escape_markdown(text))
-    with st.expander("Every step in numbers"):
+    with st.expander("Every change in numbers"):
         steps = why_tables.steps(way)
         downloads.show(steps, why_tables.STEP_FORMATS)
-        downloads.rows(steps, "emberpool-steps", "Download the steps as CSV")
+        downloads.rows(steps, "emberpool-steps", "Download the changes as CSV")
         st.caption(
-            "Other order: what the same change saves when it trades places with its neighbour, where a machine could be built so."
+            "Other order: the saving of the same change after it swaps places with its neighbour, if such a machine is possible."
         )
 
     _draw_log(all_insights)
@@ -50,21 +50,27 @@ def draw(scenario: Scenario) -> None:
 
 
 def _draw_log(all_insights: insights.Insights) -> None:
-    st.markdown("##### When does a relaxed log pay?")
+    st.markdown("##### When does a relaxed log save time?")
     st.markdown(escape_markdown(" ".join(sentences.relaxation_sentence(all_insights.log))))
     left_column, right_column = st.columns(2)
     with left_column:
         rows, spec = why_tables.staleness(all_insights.log), why_charts.staleness()
-        title = "How stale the MLP log must be to cost less than 1 %"
-        chart.draw(rows, spec, key="staleness", title=title, subtitle="Staleness bound [batches] over the log's bandwidth")
+        title = sentences.needed_staleness(all_insights.log)
+        chart.draw(
+            rows,
+            spec,
+            key="staleness",
+            title=title,
+            subtitle="Staleness bound [batches] that makes the log cost less than 1 %, over the log's bandwidth",
+        )
     with right_column:
         rows, spec = why_tables.strict_and_relaxed(all_insights.log), why_charts.strict_and_relaxed()
-        title = "What relaxing the log saves"
+        title = sentences.relaxed_saving(all_insights.log)
         chart.draw(
-            rows, spec, key="relaxed", title=title, subtitle="Step time of CXL over the log's bandwidth, strict and relaxed"
+            rows, spec, key="relaxed", title=title, subtitle="Step time of CXL [ms] over the log's bandwidth, strict and relaxed"
         )
     st.caption(
-        "A line ends where a strict log is as fast. Varied is the named end of the log; the other is at least twice as fast."
+        "A line ends where a strict log is as fast. It varies the bandwidth of one end; the other end is at least twice as fast."
     )
     with st.expander("Every log bandwidth in numbers"):
         logs = why_tables.logs(all_insights.log)
@@ -80,10 +86,10 @@ def _draw_links(all_insights: insights.Insights, scenario: Scenario) -> None:
         rows,
         spec,
         key="links",
-        title="Step time over CXL bandwidth",
-        subtitle="A dot: doubling starts to save less than 1 %; dashed: this machine",
+        title=sentences.saturation_sentence(all_insights.links[-1]).partition(". ")[0],
+        subtitle="Step time [ms] over CXL bandwidth; dot: from here on doubling saves less than 1 %; dashed: this machine",
     )
-    with st.expander("The link's work in numbers"):
+    with st.expander("Tasks on the link, in numbers"):
         carried = why_tables.link_task_rows(all_insights.links)
         downloads.show(carried, why_tables.CARRIED_FORMATS)
         downloads.rows(why_tables.links(all_insights.links, scenario), "emberpool-bandwidth", "Download the curves as CSV")

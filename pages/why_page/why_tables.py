@@ -58,12 +58,12 @@ def waterfall(decomposition: Decomposition, metric: str) -> pd.DataFrame:
     `system` is the system that a step leads to; `costs` says whether the step adds.
     """
     total = _amount(decomposition.start_cost, metric)
-    rows = [_end_bar("pmem", decomposition.start_cost, metric, "Where the way begins")]
+    rows = [_end_bar("pmem", decomposition.start_cost, metric, "PMEM, before all changes")]
     for step in decomposition.steps:
         cost_before, cost_after = _amount(step.cost_before, metric), _amount(step.cost_after, metric)
         change = cost_after - cost_before
         share = f" ({'+' * (change > 0)}{percent(change / total)})" if abs(change) >= 0.005 * total else ""
-        label = "not taken" if step.refused else f"{signed(change, UNITS[metric])}{share}"
+        label = "not possible" if step.refused else f"{signed(change, UNITS[metric])}{share}"
         rows.append(
             {
                 "name": step.name,
@@ -75,7 +75,7 @@ def waterfall(decomposition: Decomposition, metric: str) -> pd.DataFrame:
                 "costs": cost_after > cost_before * (1 + 1e-9),
             }
         )
-    return pd.DataFrame([*rows, _end_bar("cxl", decomposition.end_cost, metric, "Where the way ends")])
+    return pd.DataFrame([*rows, _end_bar("cxl", decomposition.end_cost, metric, "CXL, after all changes")])
 
 
 def _end_bar(system: str, cost: BatchCost, metric: str, description: str) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """What a page must keep for eye, screen reader and keyboard: looked up in a page that a browser has drawn."""
 
+import re
 from pathlib import Path
 
 import axe_playwright_python
@@ -34,8 +35,25 @@ STATES = (  # of pages beside the usual one: a value left out, nothing computed 
     "data?preset=dlrm-kaggle&data.digest=" + 64 * "0",
 )
 WAIT_MS = 60_000
+DOWNLOAD_RUN = "csv emberpool-cxl"  # key of the button that saves a full run of the first system
+CANCEL = "[class*=st-key-cancel-] button"
 MOST_TABS = 6
 HERE = "document.activeElement.getAttribute('aria-label') || ''"
+
+
+def by_key(page, key):
+    """Return what a page draws with this key: Streamlit makes a class of it."""
+    return page.locator(f".st-key-{re.sub('[^a-zA-Z0-9_-]', '-', key)}")
+
+
+def button(page, key):
+    """Return the button with this key."""
+    return by_key(page, key).get_by_role("button")
+
+
+def field(page, key):
+    """Return the text field with this key."""
+    return by_key(page, key).get_by_role("textbox")
 
 
 def drawn(page):

@@ -6,6 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from pages.systems import systems_panel
+from tests.browser.looks import by_key, field
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled, shared_link
 
 
@@ -14,11 +16,11 @@ def test_a_link_compares_its_systems_and_one_more_can_be_added(server, visit):
     page = visit(f"{server}/compare?preset=dlrm-kaggle&machine.pmem_capacity_GB=128&axis=system:pmem,cxl,hotline&v=1&model=0.2")
     expect(page.get_by_text(re.compile("^Hotline trains dlrm-kaggle fastest of 3"))).to_be_visible(timeout=ANSWER_MS)
     expect(settled(page).get_by_text("headline only").first).to_be_attached(timeout=ANSWER_MS)
-    assert [row["system"] for row in downloaded(page, "Download all results as CSV")] == ["pmem", "cxl", "hotline"]
+    assert [row["system"] for row in downloaded(page, "csv emberpool-compare")] == ["pmem", "cxl", "hotline"]
     page.get_by_test_id("stDataFrame").first.hover()
     expect(page.get_by_role("button", name="Search").first).to_be_visible(timeout=ANSWER_MS)
     assert page.get_by_role("button", name="Download as CSV").count() == 0, "the table's own file would not disarm formulas"
-    choice = page.get_by_role("combobox", name="Training systems")
+    choice = by_key(page, systems_panel.CHOICE).get_by_role("combobox")
     choice.click()
     choice.press_sequentially("All in HBM", delay=50)
     expect(page.get_by_role("option", name="All in HBM")).to_be_visible(timeout=ANSWER_MS)
@@ -29,7 +31,5 @@ def test_a_link_compares_its_systems_and_one_more_can_be_added(server, visit):
     link = shared_link(page)
     assert "/design?" in link and "axis=system:pmem,cxl,all-hbm,hotline" in link and page.outside == []
     with page.context.expect_page() as opening:
-        page.get_by_role("link", name="Sweep over them").click()
-    expect(opening.value.get_by_label("Values of axis 1", exact=True)).to_have_value(
-        "pmem,cxl,all-hbm,hotline", timeout=ANSWER_MS
-    )
+        by_key(page, "sweep over systems").get_by_role("link").click()
+    expect(field(opening.value, "axis 0 values")).to_have_value("pmem,cxl,all-hbm,hotline", timeout=ANSWER_MS)

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from engine.registry import load_variant, variant_names
 from tests.browser.ink import NOTES, Label, Picture, faults, open_sections, pictures, wait_for_charts
-from tests.browser.looks import WAIT_MS, drawn
+from tests.browser.looks import WAIT_MS, button, drawn
 
 WIDTHS, HEIGHT = (1440, 820, 420), 1000
 VIEWS = ("heat-map", "lines", "pareto", "parallel", "what-matters")
@@ -32,7 +32,7 @@ class Look:
 # From small to large.
 SCENARIOS = {
     "a tiny model": (
-        Look("design?preset=tiny", 20, ("Run full training",), sections=True),
+        Look("design?preset=tiny", 20, ("run",), sections=True),
         Look("data?preset=tiny", 5),
         Look("failures?preset=tiny", 6),
         Look("decide?preset=tiny", 2),
@@ -73,8 +73,8 @@ def looked_at(page, server, look):
     drawn(page)
     charts = page.get_by_test_id("stMain").get_by_test_id("stVegaLiteChart").locator("svg.marks, canvas.marks")
     expect(charts.first).to_be_visible(timeout=WAIT_MS)
-    for name in look.press:
-        page.get_by_role("button", name=name).first.click()
+    for key in look.press:
+        button(page, key).first.click()
         drawn(page)
     if look.sections:
         open_sections(page)

@@ -3,8 +3,23 @@
 import pytest
 from playwright.sync_api import expect
 
+from pages.shell import projector
 from pages.shell.places import PLACES
-from tests.browser.looks import AXE, CUT, FOUND, HERE, MOST_TABS, STATES, WAIT_MS, assert_looks, drawn
+from tests.browser.looks import (
+    AXE,
+    CANCEL,
+    CUT,
+    FOUND,
+    HERE,
+    MOST_TABS,
+    STATES,
+    WAIT_MS,
+    assert_looks,
+    button,
+    by_key,
+    drawn,
+    field,
+)
 
 pytestmark = pytest.mark.slow
 WINDOWS = (
@@ -27,8 +42,8 @@ def test_what_is_refused_empty_or_computed_is_named_and_uncut_too(server, visit,
 def test_a_running_training_is_named_and_uncut_too(server, visit):
     page = visit(f"{server}/design?preset=dlrm-kaggle&run.batches=2000", viewport={"width": 1400, "height": 900})
     drawn(page)
-    page.get_by_role("button", name="Run full training").click()
-    expect(page.get_by_role("button", name="Cancel")).to_be_visible(timeout=WAIT_MS)
+    button(page, "run").click()
+    expect(page.locator(CANCEL)).to_be_visible(timeout=WAIT_MS)
     page.evaluate(AXE)
     page.evaluate("window.CHROME = []")
     assert page.evaluate(FOUND) == [] and page.evaluate(CUT) == []
@@ -40,14 +55,14 @@ def test_no_key_reaches_the_closed_drawer_and_an_answered_question_leaves_the_ke
     for _ in range(MOST_TABS + len(PLACES)):
         page.keyboard.press("Tab")
         assert not page.evaluate("document.activeElement.closest('[data-testid=stSidebar]')"), "hidden, yet a stop"
-    page.get_by_role("button", name="Ask about my model").press("Enter")
+    button(page, "own").press("Enter")
     page.wait_for_url("**/decide?**", timeout=WAIT_MS)
     drawn(page)
     assert page.evaluate("document.activeElement.dataset.testid") == "stMain"
     page.keyboard.press("Tab")
     assert page.evaluate(HERE).startswith("Your model")
     page.get_by_test_id("stExpandSidebarButton").click()
-    expect(page.get_by_label("Find a knob")).to_be_visible(timeout=WAIT_MS)
+    expect(field(page, "find")).to_be_visible(timeout=WAIT_MS)
 
 
 def test_the_projector_has_large_type_and_no_drawer_and_still_fits(server, visit):
@@ -56,15 +71,15 @@ def test_the_projector_has_large_type_and_no_drawer_and_still_fits(server, visit
     size = "parseFloat(getComputedStyle(document.querySelector('[data-testid=stMain] h2')).fontSize)"
     before = page.evaluate(size)
     for _ in range(3):  # a page that is drawn anew closes what was just opened
-        page.locator(".st-key-tail").get_by_role("button", name="?").click()
+        page.locator(".st-key-tail").get_by_role("button", name="Glossary").click()
         page.wait_for_timeout(2000)
-        if page.get_by_text("Projector", exact=True).count():
+        if by_key(page, projector.PROJECTOR_KEY).count():
             break
-    page.get_by_text("Projector", exact=True).click()
+    by_key(page, projector.PROJECTOR_KEY).locator("label").click()
     page.wait_for_function(f"{size} > {1.2 * before}", timeout=WAIT_MS)
     drawn(page)
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_hidden()
     assert page.evaluate(CUT) == []
     main = "document.querySelector('[data-testid=stMain]')"
     assert page.evaluate(f"{main}.scrollWidth - {main}.clientWidth") <= 1
-    assert page.get_by_role("button", name="Run full training").bounding_box()["y"] < 900
+    assert button(page, "run").bounding_box()["y"] < 900

@@ -7,8 +7,10 @@ from playwright.sync_api import expect
 
 from engine.scenario.scenario import values
 from engine.sweep import links
+from tests.browser.looks import button, by_key
 from tests.browser.test_explorer import ANSWER_MS, downloaded, settled
 
+FILE = "file emberpool-sweep-estimate."  # key of the buttons that save a sweep, without the ending
 AXES = "axis=machine.cxl_bandwidth_GBps:8,16&axis=system:pmem,cxl"
 
 
@@ -31,9 +33,10 @@ def standing(page):
     return boxes[-1]
 
 
-def saved(page, name):
+def saved(page, ending):
+    """Return the bytes of the sweep's file with this ending."""
     with page.expect_download() as waiting:
-        page.get_by_role("button", name=name).click()
+        button(page, FILE + ending).click()
     return waiting.value.path().read_bytes()
 
 
@@ -44,21 +47,21 @@ def test_a_sweep_is_run_drawn_picked_from_and_taken_away(server, visit):
     expect(page.get_by_text(re.compile("^Best Step time: .* explains [0-9]+ % of the variance"))).to_be_visible(timeout=ANSWER_MS)
     box = chart(settled(page)).bounding_box()
     page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 0.55 * box["height"])
-    opening = page.get_by_role("link", name="Open in Design")
+    opening = by_key(page, "open in design").get_by_role("link")
     expect(opening).to_be_visible(timeout=ANSWER_MS)
     place = values(links.open_link(opening.get_attribute("href")).scenario)
     said = page.get_by_text(re.compile("^Point [1-4]: CXL bandwidth")).inner_text()
     assert f"= {place['machine.cxl_bandwidth_GBps']:g}, " in said and said.endswith(f"= {place['system'].upper()}")
-    page.get_by_role("button", name="Pin", exact=True).click()
-    expect(page.get_by_text("1 pinned point beside each other")).to_be_visible(timeout=ANSWER_MS)
+    button(page, "pin").click()
+    expect(by_key(page, "chart-pins")).to_be_visible(timeout=ANSWER_MS)
 
-    rows = downloaded(settled(page), "Download CSV")
+    rows = downloaded(settled(page), FILE + "csv")
     assert [(row["machine.cxl_bandwidth_GBps"], row["system"]) for row in rows] == [
         (bandwidth, system) for bandwidth in ("8.0", "16.0") for system in ("pmem", "cxl")
     ]
-    report = saved(page, "Report").decode()
+    report = saved(page, "html").decode()
     assert report.startswith("<!doctype html>") and "<script" not in report and report.count("<svg") >= 2
-    assert saved(page, "Parquet")[:4] == b"PAR1" and saved(page, "Chart as PNG")[:4] == b"\x89PNG"
+    assert saved(page, "parquet")[:4] == b"PAR1" and saved(page, "png")[:4] == b"\x89PNG"
     assert page.outside == []
 
 

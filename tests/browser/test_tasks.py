@@ -8,13 +8,15 @@ import pytest
 from playwright.sync_api import expect
 
 from engine import version
+from pages.failures_page import failure_settings
+from pages.own_data import panel, ways
+from pages.start_page import own_model, own_tables, questions
 from tests.browser.conftest import TOKEN
-from tests.browser.looks import HERE, WAIT_MS, drawn
+from tests.browser.looks import DOWNLOAD_RUN, HERE, WAIT_MS, button, by_key, drawn, field
 
 pytestmark = pytest.mark.slow
 MOST_ACTIONS, MOST_KEYS, MOST_PRESSES = 10, 70, 5
-OWN = {"Tables": "24", "Rows per table": "3 M", "Embedding dim": "64", "Pooling factor (lookups)": "10", "Batch size": "2048"}
-ASK = "Ask about my model"
+OWN = dict(zip(own_model.FIELDS, ("24", "3 M", "64", "10", "2048"), strict=True))  # values by knob
 # What the answer must say: modules of PMEM, the link, near-data compute, staleness, and what it costs.
 SAYS = (r"\d+ × 32 GB", r"GB/s", r"[Nn]ear-data", r"batch", r"USD")
 
@@ -30,19 +32,19 @@ def answered(page, verdict):
 def test_ones_own_model_is_answered_on_one_page_in_ten_actions(server, visit):
     page, actions = visit(f"{server}/start"), 1
     drawn(page)
-    page.get_by_text("Is CXL enough for my model?").click()
-    for label, value in OWN.items():
-        page.get_by_label(label, exact=True).fill(value)
+    by_key(page, questions.QUESTION_KEY).get_by_text(questions.QUESTIONS[1].words).click()
+    for path, value in OWN.items():
+        field(page, f"own {path}").fill(value)
         page.keyboard.press("Tab")
         actions += 1
     expect(page.get_by_text("24 tables, 18.4 GB, 240 lookups a sample")).to_be_visible(timeout=WAIT_MS)
-    page.get_by_role("button", name=ASK).click()
+    button(page, "own").click()
     page.wait_for_url(re.compile("/design.*model.num_tables=24"), timeout=WAIT_MS)
     answered(page, "Yes, with another machine.")
-    page.get_by_role("button", name="Take it").click()
+    button(page, "take").click()
     page.wait_for_url(re.compile("machine.pmem_capacity_GB="), timeout=WAIT_MS)
     assert actions + 2 <= MOST_ACTIONS
-    answered(page, "Yes, as it is.")
+    answered(page, "Yes, this machine is enough.")
 
 
 def test_ones_own_model_is_answered_with_the_keyboard_alone(server, visit):
@@ -60,11 +62,12 @@ def test_ones_own_model_is_answered_with_the_keyboard_alone(server, visit):
                 return
         raise AssertionError(f"{keys} keys, now on {page.evaluate('document.activeElement.outerHTML')[:200]}")
 
-    for label, value in OWN.items():
-        walk(lambda named, shown, label=label: named == label)
+    for path, value in OWN.items():
+        walk(lambda named, shown, label=own_model.FIELDS[path][0]: named == label)
         page.keyboard.press("Control+A")
         page.keyboard.type(value)
-    walk(lambda named, shown: shown.strip() == ASK)
+    ask = button(page, "own").inner_text().strip()
+    walk(lambda named, shown: shown.strip() == ask)
     expect(page.get_by_text("24 tables, 18.4 GB, 240 lookups a sample")).to_be_visible(timeout=WAIT_MS)
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("/decide.*model.num_tables=24"), timeout=WAIT_MS)
@@ -84,16 +87,16 @@ def test_a_power_loss_in_mid_run_takes_two_clicks(server, visit):
     page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
     page.wait_for_url(re.compile("faults.power_loss_at_seconds="), timeout=WAIT_MS)
     drawn(page)
-    page.get_by_role("button", name=re.compile("^Run full training")).click()
-    expect(page.get_by_role("button", name="Download this run as CSV")).to_be_visible(timeout=WAIT_MS)
+    button(page, "run").click()
+    expect(button(page, DOWNLOAD_RUN)).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("1 power loss|[Rr]ecover"), timeout=WAIT_MS)
 
 
 def test_what_failures_cost_takes_five_actions(server, visit):
     page, actions = visit(f"{server}/failures?preset=dlrm-kaggle"), 1
     drawn(page)
-    for label, value in (("Failures", "2"), ("Nodes", "64"), ("Checkpoint period [min]", "30")):
-        page.get_by_label(label, exact=True).fill(value)
+    for key, value in ((failure_settings.FAILURES, "2"), (failure_settings.NODES, "64"), (failure_settings.MINUTES, "30")):
+        field(page, key).fill(value)
         page.keyboard.press("Tab")
         drawn(page)
         actions += 1
@@ -104,8 +107,8 @@ def test_what_failures_cost_takes_five_actions(server, visit):
     page.wait_for_url(re.compile("policy.checkpoint_minutes=30"), timeout=WAIT_MS)
     box = said.bounding_box()
     assert box["y"] + box["height"] <= 300, box
-    page.get_by_role("button", name=re.compile("^Take the best period")).click()
-    expect(said).to_contain_text("The period is near its best.", timeout=WAIT_MS)
+    button(page, "take period").click()
+    expect(said).to_contain_text("near the best period", timeout=WAIT_MS)
     assert actions + 1 <= 5
 
 
@@ -124,19 +127,19 @@ def test_a_table_of_clicks_becomes_popularity_and_a_training_with_auc_in_five_pr
         there.click()
         presses += 1
 
-    press(page.get_by_text("Your own data"))
-    page.get_by_label("Path of the file on this computer").fill(f"'{path}'")
+    press(page.get_by_text(panel.LABEL))
+    field(page, ways.PATH).fill(f"'{path}'")
     page.keyboard.press("Enter")
     presses += 1
-    press(page.get_by_role("button", name="Accept, and read it so"))
+    press(button(page, "accept guess"))
     said = page.locator(".st-key-answer")
-    expect(said).to_contain_text("Counted in", timeout=WAIT_MS)
-    expect(said).to_contain_text(re.compile("hits .* % of lookups as LRU"))
+    expect(said).to_contain_text("counted in", timeout=WAIT_MS)
+    expect(said).to_contain_text(re.compile("hits .* % of the lookups with LRU"))
     expect(said).to_contain_text("passes over 1,080 samples")
     expect(page.locator(".st-key-chart-tables").filter(has_text="item, ").first).to_be_visible(timeout=WAIT_MS)
-    press(page.get_by_role("button", name="Train on this file"))
+    press(button(page, "train shown"))
     page.wait_for_url(re.compile("/design.*data.digest="), timeout=WAIT_MS)
-    expect(page.get_by_role("button", name="Download this run as CSV")).to_be_visible(timeout=WAIT_MS)
+    expect(button(page, DOWNLOAD_RUN)).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("AUC"), timeout=WAIT_MS)
     assert presses <= MOST_PRESSES
 
@@ -146,7 +149,7 @@ def test_the_headline_figure_of_a_paper_takes_two_presses(server, visit):
     expect(page.locator(".st-key-answer")).to_contain_text("published statements are met", timeout=WAIT_MS)
     page.get_by_role("radio", name="TrainingCXL").click()
     with page.expect_download(timeout=WAIT_MS) as saved:
-        page.get_by_role("button", name="SVG", exact=True).click(timeout=WAIT_MS)
+        button(page, "figure svg").click(timeout=WAIT_MS)
     drawn = Path(saved.value.path()).read_text()
     assert saved.value.suggested_filename == "emberpool-trainingcxl.svg" and drawn.startswith("<svg")
     assert all(word in drawn for word in ("5.2", "76.6", "IEEE Micro 43(2)", f"Emberpool, model {version.MODEL}"))
@@ -158,11 +161,11 @@ def test_the_headline_figure_of_a_paper_takes_two_presses(server, visit):
 def test_unlike_tables_that_are_pasted_on_start_are_answered_in_three_actions(server, visit):
     page = visit(f"{server}/start")
     drawn(page)
-    page.get_by_text("Your tables are unlike?").click()
-    field = page.get_by_role("textbox", name="Paste a TorchRec table list")
-    expect(field).to_be_visible(timeout=WAIT_MS)
-    field.fill("name\tnum_embeddings\tembedding_dim\nusers\t30 M\t128\nitems\t2000000\t64\nzip\t40000\t16\n")
-    page.get_by_role("button", name="Ask about these tables").click()
+    by_key(page, own_tables.OPEN).locator("summary").click()
+    pasted = field(page, "tables pasted start")
+    expect(pasted).to_be_visible(timeout=WAIT_MS)
+    pasted.fill("name\tnum_embeddings\tembedding_dim\nusers\t30 M\t128\nitems\t2000000\t64\nzip\t40000\t16\n")
+    button(page, "apply tables start").click()
     page.wait_for_url(re.compile("/decide.*model.embedding_dim=128"), timeout=WAIT_MS)
     expect(page.locator(".st-key-answer")).to_contain_text("Keep the tables", timeout=WAIT_MS)
     expect(page.get_by_text("3 tables of 32,040,000 rows in all, 16 to 128 wide")).to_be_visible(timeout=WAIT_MS)
@@ -171,7 +174,7 @@ def test_unlike_tables_that_are_pasted_on_start_are_answered_in_three_actions(se
 def test_a_cell_of_the_grid_is_changed_by_keyboard_and_a_bad_one_refused(server, visit):
     page = visit(f"{server}/start")
     drawn(page)
-    page.get_by_text("Your tables are unlike?").click()
+    by_key(page, own_tables.OPEN).locator("summary").click()
     grid = page.get_by_test_id("stDataFrame").first
     expect(grid).to_be_visible(timeout=WAIT_MS)
     for written, said in (

@@ -6,11 +6,11 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.gate import access
+from pages.own_data import panel, ways
 from tests.browser.conftest import READY, TOKEN
-from tests.browser.looks import WAIT_MS
+from tests.browser.looks import WAIT_MS, field
 
 pytestmark = pytest.mark.slow
-PATH, OWN = "Path of the file on this computer", "Your own data"
 SECRET = "q7zkv9wxjd3"
 
 
@@ -23,8 +23,8 @@ def test_who_has_the_token_gives_files_by_path_and_nobody_else_learns_what_they_
     assert TOKEN not in owner.evaluate("document.cookie") and "token" not in owner.evaluate("document.cookie")
     owner.reload()
     owner.wait_for_selector(READY, timeout=WAIT_MS)
-    owner.get_by_text(OWN).click()
-    owner.get_by_label(PATH).fill(f"  {path} ")
+    owner.get_by_text(panel.LABEL).click()
+    field(owner, ways.PATH).fill(f"  {path} ")
     owner.keyboard.press("Enter")
     expect(owner.get_by_text(SECRET)).to_be_visible(timeout=WAIT_MS)
     (cookie,) = (one for one in owner.context.cookies() if one["value"] == TOKEN)
@@ -32,9 +32,9 @@ def test_who_has_the_token_gives_files_by_path_and_nobody_else_learns_what_they_
 
     stranger = visit(f"{server}/start?token=wrong")
     assert "token" not in stranger.url
-    stranger.get_by_text(OWN).click()
+    stranger.get_by_text(panel.LABEL).click()
     expect(stranger.get_by_text(access.TOKEN_HINT.partition("`")[0])).to_be_visible(timeout=WAIT_MS)
-    assert not stranger.get_by_label(PATH).count() and SECRET not in stranger.content()
+    assert not field(stranger, ways.PATH).count() and SECRET not in stranger.content()
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     linked = visit(f"{server}/data?preset=tiny&data.digest={digest}")
     expect(linked.get_by_text("own.csv:62: ")).to_be_visible(timeout=WAIT_MS)

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -58,14 +57,10 @@ def panel(*requests: int) -> AppTest:
     return AppTest.from_function(script, args=(requests,), default_timeout=60).run()
 
 
-def button(app: AppTest, label: str) -> Any:
-    return next(one for one in app.button if one.label == label)
-
-
 def test_an_empty_history_says_what_will_stand_there() -> None:
     app = page()
-    assert not app.exception and app.header[0].value == "Nothing has been run yet"
-    assert app.markdown[0].value.startswith("Train one system or several on Design") and not app.dataframe
+    assert not app.exception and app.header[0].value == "There are no runs yet"
+    assert app.markdown[0].value.startswith("Train a system on Design") and not app.dataframe
 
 
 def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
@@ -80,11 +75,11 @@ def test_the_page_lists_the_newest_request_first_and_finds_words() -> None:
     assert "The store holds 4 results in " in apps.text(app.markdown)
     app.text_input(key="history words").input("three DONE").run()
     assert list(app.dataframe[0].value["What"]) == ["Three *points*"]
-    assert any(one.label == "Pin" for one in app.button)  # the only one left is chosen
+    assert any(one.key == "pin" for one in app.button)  # the only one left is chosen
     app.text_input(key="history words").input("#1 #2").run()
-    assert any("2 requests chosen" in text.value for text in app.markdown)
+    assert any("2 runs chosen" in text.value for text in app.markdown)
     app.text_input(key="history words").input("nothing like it").run()
-    assert "None of 2 requests" in apps.text(app.info)
+    assert "None of 2 runs" in apps.text(app.info)
 
 
 def test_chosen_requests_are_compared_point_by_point() -> None:
@@ -119,7 +114,7 @@ def test_a_link_brings_the_requests_that_are_compared_and_says_which_are_not_her
     words = links.query(scenario(9), questions=LinkQuestions(runs=runs))
     app = apps.opened("runs", {name: list(runs) if name == "run" else value for name, value in words})
     assert not app.exception and app.text_input(key="history words").value == " ".join(f"#{one}" for one in these)
-    assert "1 of the compared requests is not in this server's history" in app.warning[0].value
+    assert "1 of the compared runs is not on this server" in app.warning[0].value
     (missing,) = [one.proto for one in app.get("link_button") if "1 of 1" in one.proto.label]
     assert missing.url == here[0] and "a full run" in missing.label
     assert sorted(app.query_params["run"]) == sorted(runs[:2]), "the address says what is compared now"
@@ -146,17 +141,17 @@ def test_a_link_brings_the_words_and_the_metric_and_reopens_a_full_sweep_as_one(
 
 def test_pinning_and_deleting_ask_the_store_and_tell_what_goes() -> None:
     one, other = asked(range(1, 5)), asked(range(3, 9))
-    for label, pinned in (("Pin", 1), ("Unpin", 0)):
-        button(panel(one), label).click().run()
+    for pinned in (1, 0):
+        panel(one).button(key="pin").click().run()
         assert ask(DEFAULT, "SELECT pinned FROM requests ORDER BY id") == [(pinned,), (0,)]
     app = panel(one)
-    assert any("and 2 results that no other request has" in text.value for text in app.markdown)
-    button(app, "Delete for good").click().run()
+    assert any("and 2 results that no other run has" in text.value for text in app.markdown)
+    app.button(key="delete").click().run()
     assert [entry.request for entry in history.past_requests(DEFAULT)] == [other]
     assert ask(DEFAULT, "SELECT count(*) FROM results") == [(6,)]
     gone = panel(other)
     history.delete(DEFAULT, [other])
-    button(gone, "Delete for good").click().run()
+    gone.button(key="delete").click().run()
     assert not gone.exception and "someone may have deleted it" in gone.toast[0].value
 
 
@@ -164,8 +159,8 @@ def test_a_request_whose_results_have_gone_says_so() -> None:
     request = asked(range(3))
     ask(DEFAULT, "DELETE FROM results")
     app = panel(request)
-    assert not app.exception and "None of its points has a result now; reopen it" in app.caption[-1].value
-    assert list(page().dataframe[0].value["State"]) == ["made room"]
+    assert not app.exception and "No point has a result now; reopen the run" in app.caption[-1].value
+    assert list(page().dataframe[0].value["State"]) == ["evicted"]
 
 
 def test_curves_are_thinned_and_ordered_from_best_to_worst() -> None:
@@ -219,5 +214,4 @@ def test_files_hold_every_result_whole_or_of_very_many_points_what_varies(monkey
     assert [(row["Request"], row["Data seed"], row[STEP]) for row in short] == [
         (f"#{request}", f"{n}", f"{n}.0") for n in (1, 2, 3)
     ]
-    files = [button for button in panel(request).get("download_button")]
-    assert [one.proto.label for one in files] == ["CSV", "JSON"]
+    assert apps.download_keys(panel(request)) == ["file CSV", "file JSON"]

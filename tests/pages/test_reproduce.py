@@ -122,10 +122,11 @@ def test_the_answer_counts_and_names_the_largest_misses_in_words():
     counted = tally.count_statements(found, ())
     assert tally.finding(counted) == "2 of 4 published statements are met, 2 are not."
     assert tally.reasons(counted) == [
-        "The worst, ours over published: 0.200 × in Step time, CXL (TrainingCXL); 0.800 × in Step time, CXL (TrainingCXL)."
+        "The largest misses, Emberpool over published: "
+        "0.200 × in Step time, CXL (TrainingCXL); 0.800 × in Step time, CXL (TrainingCXL)."
     ]
-    prediction = "1 prediction cannot be compared: nothing is published."
-    assert tally.notes(counted) == ["4 of the 4 were used for fitting.", prediction]
+    prediction = "1 prediction cannot be compared, as no number is published."
+    assert tally.notes(counted) == ["4 of the 4 statements were used for fitting.", prediction]
     free = [replace(one, claim=replace(one.claim, sample="out of sample")) for one in found]
     assert tally.notes(tally.count_statements(free, ())) == [prediction]
     assert tally.finding(tally.count_statements(found[:1], ())) == "1 of 1 published statement is met, none is missed."

@@ -43,16 +43,18 @@ def test_the_page_answers_for_the_cache_of_the_link():
     answer, *findings = titles(app)
     found = workload_tables.expected_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario))
     hits = [percent(found.hit_rate(policy, 0.015)) for policy in (LRU, HOTTEST_STAY)]
-    assert answer == (f"A cache of 32.4 MB, 1.5 % of the rows, hits {hits[0]} of lookups as LRU, {hits[1]} with the hottest rows")
-    assert any(text.startswith("1 % of the rows take 94.8 % of the lookups") for text in findings)
-    assert any("Taking the share of rows for the hit rate alone costs a factor of " in text for text in findings)
-    assert any("of the misses are in the 16 smallest tables; whole, they take" in text for text in findings)
+    assert answer == (
+        f"A cache of 32.4 MB (1.5 % of the rows) hits {hits[0]} of the lookups with LRU, {hits[1]} if it keeps the hottest rows"
+    )
+    assert any(text.startswith("The hottest 1 % of the rows get 94.8 % of the lookups") for text in findings)
+    assert any("uses the share of rows as hit rate, which alone is a factor of " in text for text in findings)
+    assert any("of the misses are in the 16 smallest tables, which take" in text for text in findings)
 
 
 def test_uneven_bags_are_told_in_a_sentence_and_even_ones_not_at_all():
     app = opened({"preset": "dlrm-kaggle", "data.bag_length_cv": "1"})  # a Poisson's: e^-1 are empty, 1.9 % have more than 3
-    told = [one.value for one in app.caption if one.value.startswith("Bags of 26 of 26 tables are uneven")]
-    assert len(told) == 1 and "36.8 % of them are empty" in told[0] and "at most one in a hundred has more than 4" in told[0]
+    told = [one.value for one in app.caption if one.value.startswith("The bag length varies in 26 of 26 tables")]
+    assert len(told) == 1 and "36.8 % of their bags are empty" in told[0] and "at most 1 % have more than 4" in told[0]
     assert workload_tables.bags_sentence(preset("optane-kaggle").scenario) == ""
 
 
@@ -75,7 +77,7 @@ def test_a_hit_rate_brings_the_smallest_cache_that_has_it_and_one_that_none_has_
     assert (
         found.hit_rate(LRU, share) == pytest.approx(0.99, abs=1e-4)
         and len(str(share)) <= 6
-        and "hits 99 % of lookups as LRU" in titles(app)[0]
+        and "hits 99 % of the lookups with LRU" in titles(app)[0]
     )
     assert (
         found.hit_rate(LRU, 0.999 * share) < 0.99 <= found.hit_rate(LRU, share)
@@ -83,7 +85,7 @@ def test_a_hit_rate_brings_the_smallest_cache_that_has_it_and_one_that_none_has_
     )
     for typed in ("101", "most", "-1 %", "nan"):
         app.text_input(key="cache hit rate").set_value(typed).run()
-        assert any(f"'{typed}' is not a hit rate that a cache has" in one.value.replace("\\", "") for one in app.caption)
+        assert any(f"'{typed}' is not a hit rate that a cache can reach" in one.value.replace("\\", "") for one in app.caption)
         assert float(app.query_params["policy.cache_load_factor"]) == share and not app.exception
 
 
@@ -104,7 +106,7 @@ def test_real_ids_are_counted_on_demand_and_shown_beside():
     app = opened({"preset": "tiny"})
     app.toggle(key="count").set_value(True).run()
     assert not app.exception and any(
-        one.value.startswith("Counted in ") and "drawn from the generator" in one.value for one in app.caption
+        "counted in " in one.value and "drawn from the generator" in one.value for one in app.caption
     )
     assert sum(name.startswith("Misses, counted") for name in app.dataframe[1].value.columns) == 3
 
@@ -149,7 +151,7 @@ def test_a_counted_trace_says_how_many_lookups_miss_in_any_cache():
     batches = [origin.ids(n) for n in range(4000 // len(origin.ids(0)))]
     ids = np.concatenate(batches)
     first = percent(len(np.unique(ids)) / len(ids))
-    assert workload_tables.first_uses(found).startswith(f"{first} of these lookups are the first of their row")
+    assert workload_tables.first_uses(found).startswith(f"{first} of these lookups are the first use of their row")
     ends = 64 * np.cumsum((0, *per_table(scenario.model, "pooling")))
     for t, size in enumerate(found.table_rows):
         part = [batch[ends[t] : ends[t + 1]] for batch in batches]
@@ -167,7 +169,7 @@ def test_the_way_from_the_planner_to_the_hits_multiplies_up_and_small_tables_are
     assert rates[-1] == pytest.approx(1 / (hit / 897 + (1 - hit) / 32))
     told = workload_tables.tables_sentence(found, 0.01)
     small = [size for size in found.table_rows if size <= workload_tables.SMALL_TABLE]
-    assert f"in the {len(small)} smallest tables; whole, they take {figure(sum(small) * 64, 'B')}" in told
+    assert f"in the {len(small)} smallest tables, which take {figure(sum(small) * 64, 'B')}" in told
     frame = workload_tables.by_table(found)
     assert len(frame) == 26 * len(ROW_SHARES) and frame.rows.is_monotonic_decreasing
 
@@ -180,13 +182,11 @@ def test_sizes_are_read_in_three_digits(nbytes, words):
 def test_the_sizes_that_hit_enough_are_where_the_curve_says():
     found = workload_tables.expected_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario))
     told = workload_tables.sizes_sentence(found)
-    sizes = [float(value) * {"k": 1e3, "M": 1e6, "G": 1e9}[unit] for value, unit in re.findall(r"from ([0-9.]+) ([kMG])B", told)]
+    sizes = [float(value) * {"k": 1e3, "M": 1e6, "G": 1e9}[unit] for value, unit in re.findall(r"with ([0-9.]+) ([kMG])B", told)]
     hits = [found.hit_rate(LRU, size / (found.rows * found.row_bytes)) for size in sizes]
     assert hits == pytest.approx([0.9, 0.95, 0.99], abs=2e-3)
     short = workload_tables.counted_profile(workload_tables.profile_scenario(preset("optane-kaggle").scenario), 50_000)
-    assert re.fullmatch(
-        "As LRU, a cache of any size hits at most [0-9.]+ % of these lookups", workload_tables.sizes_sentence(short)
-    )
+    assert re.fullmatch("An LRU cache of any size hits at most [0-9.]+ % of these lookups", workload_tables.sizes_sentence(short))
 
 
 def test_the_charts_are_valid_and_a_policy_keeps_its_colour():
@@ -210,4 +210,4 @@ def test_a_profile_that_takes_long_is_announced_in_the_box_that_then_holds_the_a
     monkeypatch.setattr(later, "worker_result", waited)
     app = apps.opened("data", {"preset": "tiny", "data.batch_size": "23"})
     assert not app.exception and [header.value for header in app.header if "A cache of" in header.value]
-    assert not [header for header in app.header if "Working out" in header.value]
+    assert not [header for header in app.header if header.value.startswith("Computing")]

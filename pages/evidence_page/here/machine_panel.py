@@ -28,8 +28,8 @@ COLUMNS = {
 
 def draw() -> None:
     """Draw predicted against measured steps of the uploaded machine, or of the first one."""
-    st.subheader("Does it hold on a real machine?", anchor=False)
-    upload = st.file_uploader("The file of your own machine, from validate --here --json", type="json", key=UPLOAD)
+    st.subheader("Do the predictions hold on a real machine?", anchor=False)
+    upload = st.file_uploader("Upload the file of your own machine, made by validate --here --json", type="json", key=UPLOAD)
     try:
         trial_run = read_trials("The file", upload.getvalue()) if upload else first_machine()
     except BadFile as error:
@@ -41,11 +41,11 @@ def draw() -> None:
         key="here",
         columns=COLUMNS,
         title=finding(trial_run),
-        subtitle="Step time of a model [ms], each dot predicted before it was trained; band: within 25 %",
+        subtitle="Step time [ms], one dot a model, predicted before the model was trained; band: within 25 %",
         source=f"{trial_run.machine}, {trial_run.day}; seed {trial_run.seed}",
     )
     downloads.rows(rows(trial_run), "emberpool-here", "Download these models as CSV", COLUMNS)
-    st.caption("Measure yours, let it predict, then train for real:")
+    st.caption("These commands measure your machine, predict its steps, and then train for real:")
     st.code(f"{PROGRAM} measure --out DIR\n{PROGRAM} validate --here --parts-dir DIR --json here.json", language=None)
 
 
@@ -53,13 +53,13 @@ def finding(trial_run: TrialRun) -> str:
     """Return how good the predictions are, as a sentence."""
     trial_score = score(trial_run.trials)
     if trial_score is None:
-        return "One model is too few for a score"
-    return f"{_headline(trial_score)}; operations and bytes over peak rates alone are off by {percent(trial_score.peak_error)}"
+        return "One model is too few for a score; measure more models"
+    return f"{_headline(trial_score)}; a roofline is off by {percent(trial_score.peak_error)}"
 
 
 def _headline(trial_score: TrialScore) -> str:
-    share_text = f"{percent(trial_score.near_share)} of them within {percent(NEAR_ERROR)}"
-    return f"Steps are predicted within {percent(trial_score.median)} in the median, {share_text}"
+    share_text = f"{percent(trial_score.near_share)} of the predictions are within {percent(NEAR_ERROR)}"
+    return f"The median error of predicted steps is {percent(trial_score.median)}, and {share_text}"
 
 
 def rows(trial_run: TrialRun) -> pd.DataFrame:
@@ -91,7 +91,7 @@ def spec() -> Spec:
         ("model", "Model"),
         ("predicted", "Predicted [ms]", ".3g"),
         ("measured", "Measured [ms]", ".3g"),
-        ("miss", "Off [%]", "+.1f"),
+        ("miss", "Error [%]", "+.1f"),
     )
     return {
         **FIT_WIDTH,

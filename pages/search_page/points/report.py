@@ -61,8 +61,9 @@ def report_html(report: Report) -> str:
     parts = [
         f"<h1>{escape(finding_sentence)}</h1>",
         f"<p>{escape(_introduction(report))}</p>",
-        f"<p>This link reproduces it: <code>{escape(report.link)}</code></p><p>Emberpool, model version {version.MODEL}.</p>",
-        "<h2>What was swept</h2>",
+        f"<p>This link reproduces the sweep: <code>{escape(report.link)}</code></p>",
+        f"<p>Emberpool, model version {version.MODEL}.</p>",
+        "<h2>Axes of the sweep</h2>",
         _table(
             [("Knob", "Values"), *((sweep_table.title(axis.path), _values(str(axis))) for axis in report.sweep.axes)], words=2
         ),
@@ -70,7 +71,7 @@ def report_html(report: Report) -> str:
         f"<h2>The best points by {escape(numbers.label(report.metric).lower())}</h2>",
         _points(report, sweep_table.rank_rows(report.rows, report.metric).head(TOP)),
         *_front(report),
-        "<h2>Where the numbers come from</h2>",
+        "<h2>Sources of the numbers</h2>",
         "<p>Constants of the best points' machines, with their ranges and sources.</p>",
         _constants(report),
     ]
@@ -99,10 +100,11 @@ def _values(axis: str) -> str:
 def figures(report: Report) -> list[tuple[str, Figure]]:
     """Return the report's figures under their questions."""
     axes, rows, metric = report.sweep.axes, report.rows, report.metric
-    question_figures = [("How does it depend on the first knobs?", sweep_figures.lines(rows, axes[:2], metric, BEST_POINT))]
+    result = numbers.label(metric)
+    question_figures = [(f"{result} over the first knobs", sweep_figures.lines(rows, axes[:2], metric, BEST_POINT))]
     if len(axes) > 1:
         heat_map = sweep_figures.heat_map(rows, (axes[0], axes[1]), metric, BEST_POINT, len(axes) > 2)
-        question_figures = [("Where is it best?", heat_map), *question_figures]
+        question_figures = [(f"The best {result}", heat_map), *question_figures]
     if pair := sweep_figures.trade_pair(rows, metric):
         colour = next((axis.path for axis in axes if axis.path == "system"), "")
         question_figures.append((f"What does {numbers.label(pair[0]).lower()} cost?", sweep_figures.pareto(rows, *pair, colour)))

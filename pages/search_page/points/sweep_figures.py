@@ -53,7 +53,7 @@ def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, reduction
         spread=spread,
         orders=(tuple(dict.fromkeys(cells["first"])), tuple(dict.fromkeys(cells["second"]))) if len(cells) else ((), ()),
     )
-    note = "The frame marks the best cell; a strong colour is a good one."
+    note = "The frame marks the best cell; a stronger colour is a better result."
     note += " Empty cells have no finished point with this result." if cells["metric"].isna().any() else ""
     return Figure(spec, cells, f"{metric} over {title(first_axis.path)} and {title(second_axis.path)}", note)
 
@@ -77,11 +77,11 @@ def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, reduction: str)
     log_x = numeric and KNOBS[first_axis.path].log and wants_log(line_points["first"])
     spec = sweep_charts.lines(title(first_axis.path), metric, numeric, log_x, second_title, series, log, words)
     thinned = (
-        f"{len(series)} of {line_count} lines, evenly chosen; all are in the table and the files. "
+        f"The chart has {len(series)} of {line_count} lines, evenly chosen; the table and the files have all. "
         if line_count > len(series)
         else ""
     )
-    band = "Bands reach from the lowest to the highest point of the other knobs." if line_points["count"].max() > 1 else ""
+    band = "Bands reach from the lowest to the highest result over the other knobs." if line_points["count"].max() > 1 else ""
     return Figure(spec, line_points, f"{metric} over {title(first_axis.path)}", thinned + band)
 
 
@@ -94,9 +94,9 @@ def pareto(rows: pd.DataFrame, x: str, y: str, colour: str) -> Figure:
     known_count = int(rows[[x, y]].notna().all(axis=1).sum())
     dense = len(marks) < known_count
     spec = sweep_charts.scatter(x, y, logs, painted, series, len(marks) <= LARGE_DOT_POINTS, lower_is_better(x), dense)
-    places = "one mark for each place that the eye can tell, darker for more points"
-    thinned = f"All {count(known_count)} points as {count(len(marks))} marks: {places}, and the whole front."
-    return Figure(spec, marks, f"{y} against {x}, the Pareto front drawn", thinned if dense else "")
+    places = "points too close to tell apart share a mark, darker for more points"
+    thinned = f"{count(len(marks))} marks stand for {count(known_count)} points: {places}. The front is complete."
+    return Figure(spec, marks, f"{y} against {x}, with the Pareto front", thinned if dense else "")
 
 
 def trade_pair(rows: pd.DataFrame, metric: str) -> tuple[str, str] | None:
@@ -116,8 +116,10 @@ def parallel(rows: pd.DataFrame, names: Sequence[str], metric: str) -> tuple[Fig
     marks = sweep_parallel.marks(rows, scales, metric)
     spec = sweep_parallel.spec(tuple(title(name) for name in names), metric, sweep_parallel.first_length(marks))
     best_count = min(sweep_parallel.MOST_LINES, len(rows))
-    note = f"Grey: where all {count(len(rows))} points run, wider for more. Lines: the best {best_count}, darkest first."
-    return Figure(spec, marks, "Where the points run between knobs and results", note), scales
+    note = (
+        f"Grey: all {count(len(rows))} points, wider for more points. Lines: the best {best_count} points, the best is darkest."
+    )
+    return Figure(spec, marks, "Paths of the points over knobs and results", note), scales
 
 
 def importance_figure(shares: Sequence[VarianceShare], metric: str) -> Figure:
@@ -134,8 +136,8 @@ def importance_figure(shares: Sequence[VarianceShare], metric: str) -> Figure:
         ]
     )
     totals_known = all(share.total is not None for share in shares)
-    lines = "reach to what it explains together with others" if totals_known else "hold it in 95 of 100 samples"
+    lines = "the share together with other knobs" if totals_known else "the 95 % interval of the share"
     spec = sweep_charts.importance_bars(f"Share of the variance of {numbers.label(metric).lower()} [%]")
     return Figure(
-        spec, bars, "How much of the differences each knob explains", f"Bars: what a knob explains alone. Lines {lines}."
+        spec, bars, "Share of the differences that each knob explains", f"Bars: the share of a knob alone. Lines: {lines}."
     )

@@ -43,8 +43,8 @@ def draw(view: View, mode: Fidelity, link: str, figure: Figure | None) -> None:
     wait = SECONDS_A_POINT * len(view.table)
     wait_words = f", which takes about {duration(wait)} to write" if wait > LONG_SECONDS else ""
     st.caption(
-        f"CSV holds every knob, result and constant of all finished points{wait_words}; Parquet the axes and the results. "
-        "The report is one file without scripts that opens anywhere."
+        f"The CSV file has every knob, result and constant of all finished points{wait_words}; the Parquet file has the axes and "
+        "the results. The report is one HTML file without scripts, for any browser."
     )
 
 

@@ -89,7 +89,7 @@ def _form(frame: pd.DataFrame) -> None:
         sign = st.segmented_control("Is", SIGNS, default="<=", required=True, format_func=SIGNS.__getitem__, key="filter sign")
         column_values = frame[name].dropna() if name in frame else frame.iloc[:0]
         if len(column_values):
-            st.caption(f"From {figure(column_values.min())} to {figure(column_values.max())} here.")
+            st.caption(f"The points have {figure(column_values.min())} to {figure(column_values.max())}.")
         limit = bound(name, sign, st.text_input("Value", key="filter value"))
     st.button("Add", key="filter add", type="primary", disabled=limit is None, on_click=add_filters, args=([limit],))
 
@@ -154,7 +154,7 @@ def refusal(link_questions: LinkQuestions, axes: Sequence[str]) -> str:
     word_axes = {axis.path for axis in map(parse, axes) if not sweep_table.numeric(axis)}
     unknown_path = next((path for path, _ in link_questions.words if path not in word_axes), "")
     sentence = (
-        f"The link keeps words of {unknown_path} (only=), which is no axis of words; "
-        f"add axis={unknown_path}:V1,V2, or write where=."
+        f"The link filters by words of {unknown_path} (only=), which is not an axis of words; "
+        f"add axis={unknown_path}:V1,V2, or use where=."
     )
     return sentence if unknown_path else ""

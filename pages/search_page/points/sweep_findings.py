@@ -34,7 +34,7 @@ def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result 
     best_row = ranked_rows.iloc[0]
     equal = int((ranked_rows[metric] == best_row[metric]).sum()) - 1
     word = "Lowest" if numbers.better_direction(metric) == "neither" else "Best"
-    equal_words = f", and at {count(equal)} more" if equal else ""
+    equal_words = f", and at {count(equal, 'more point')}" if equal else ""
     number_text = numbers.result_text(best_row[metric], numbers.unit(metric), error_of(metric, best_row.to_dict()))
     place, change_words = sweep_table.place_text(best_row, axes), _change_words(best_row, metric, base)
     return f"{word} {numbers.label(metric)}: {number_text} at {place}{equal_words}{change_words}."
@@ -67,7 +67,7 @@ def plateau_sentence(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> s
         if low_index < high_index:
             low, high = (sweep_table.value_text(line[axis.path].iloc[index], axis.path) for index in (low_index, high_index))
             ranges.append(f"{KNOBS[axis.path].title} from {low} to {high}")
-    return f"Within 1 % of it: {'; '.join(ranges)}." if ranges else ""
+    return f"Within 1 % of the best: {'; '.join(ranges)}." if ranges else ""
 
 
 def _change_words(best_row: "pd.Series", metric: str, base: Result | None) -> str:
@@ -76,7 +76,7 @@ def _change_words(best_row: "pd.Series", metric: str, base: Result | None) -> st
     gain = numbers.change(float(best_row[metric]), base.results.get(metric))
     paid = numbers.change(float(best_row[COST]), base.results.get(COST)) if COST in best_row and metric != COST else ""
     at_cost = {"": "", "same": ", for the same capital cost"}.get(paid, f", for {paid} capital cost")
-    return f" ({'the same as' if gain == 'same' else gain + ' against'} the scenario in the bar{at_cost})" if gain else ""
+    return f" ({'the same as' if gain == 'same' else gain + ' against'} the scenario on top{at_cost})" if gain else ""
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,9 @@ def _choose_axes(view: View) -> tuple[Axis, ...]:
     if len(titles) == 1:
         return view.axes
     x_column, line_column = st.columns(2)
-    first_path = x_column.selectbox("Across", tuple(titles), key="across", format_func=title)
+    first_path = x_column.selectbox("Horizontal axis", tuple(titles), key="across", format_func=title)
     rest = tuple(path for path in titles if path != first_path)
-    second = line_column.selectbox("And", rest, key=f"and beside {first_path}", format_func=title)
+    second = line_column.selectbox("Second knob", rest, key=f"and beside {first_path}", format_func=title)
     return titles[first_path], titles[second]
 
 
@@ -148,13 +148,13 @@ def pareto(view: View) -> Figure | None:
     """
     names, default_pair = sweep_table.differing_metrics(view.rows), sweep_figures.trade_pair(view.rows, view.metric)
     if default_pair is None:
-        st.caption("Fewer than two results differ between the points, so there is nothing to trade.")
+        st.caption("Fewer than two results differ between the points, so there is no Pareto front.")
         return None
     x_column, y_column, colour_column = st.columns(3)
-    x = x_column.selectbox("To trade", names, index=names.index(default_pair[0]), key=f"pareto x {view.metric}")
+    x = x_column.selectbox("First result", names, index=names.index(default_pair[0]), key=f"pareto x {view.metric}")
     rest = [name for name in names if name != x]
     usual = next((name for name in sweep_figures.TRADE_METRICS if name in rest), rest[0])
-    y = y_column.selectbox("Against", rest, index=rest.index(usual), key=f"pareto y {x}")
+    y = y_column.selectbox("Second result", rest, index=rest.index(usual), key=f"pareto y {x}")
     paths = ["", *(axis.path for axis in view.axes)]
     system_index = paths.index("system") if "system" in paths else 0
     colour = colour_column.selectbox(
@@ -165,8 +165,15 @@ def pareto(view: View) -> Figure | None:
     on_front = figure.marks.loc[figure.marks["front"], ["x", "y"]]
     places, count = len(on_front.drop_duplicates()), len(on_front)
     equal = f" ({count_of(count, 'point')}, some of them equal)" if count > places else ""
-    front = f"{count_of(places, 'result')} on the front{equal}: no other is better in both"
-    return _draw_figure(figure, key, view, "Drag a box to keep its points in the table below.", lambda: _boxed(key, x, y), front)
+    front = f"The Pareto front has {count_of(places, 'result')}{equal}: no other point is better in both"
+    return _draw_figure(
+        figure,
+        key,
+        view,
+        "Drag a box over points to keep only these points in the table below.",
+        lambda: _boxed(key, x, y),
+        front,
+    )
 
 
 def _boxed(key: str, x: str, y: str) -> None:
@@ -195,7 +202,7 @@ def parallel(view: View) -> Figure | None:
     names = [*(axis.path for axis in view.axes), *extra]
     rows = view.rows.dropna(subset=names)
     if rows.empty or len(names) < 2:
-        st.caption("No point has all of these.")
+        st.caption("No point has all these results.")
         return None
     figure, scales = sweep_figures.parallel(rows, names, view.metric)
     key = f"parallel {st.session_state.setdefault(TURN, 0)}"
@@ -206,7 +213,7 @@ def parallel(view: View) -> Figure | None:
             sweep_filters.add_filters(sweep_parallel.box_filters(scales, box))
             st.session_state[TURN] += 1  # a fresh chart, without the box
 
-    return _draw_figure(figure, key, view, "Drag up or down over a scale to keep what crosses it there.", brushed)
+    return _draw_figure(figure, key, view, "Drag up or down along a scale to keep the points that cross it there.", brushed)
 
 
 def draw_importance(view: View) -> Figure | None:
@@ -216,7 +223,7 @@ def draw_importance(view: View) -> Figure | None:
         sweep_findings.filtered_rows_words(view.rows, view.table),
     )
     if not shares or not shares[0].high:
-        st.caption(f"This result is the same {rows_words or 'everywhere'}, so no knob matters.")
+        st.caption(f"This result is the same {rows_words or 'at all points'}, so no knob matters.")
         return None
     figure, title = (
         sweep_figures.importance_figure(shares, view.metric),

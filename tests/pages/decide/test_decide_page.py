@@ -49,7 +49,7 @@ def test_the_page_says_the_verdict_of_its_link_and_all_that_hangs_on_it(few: Non
     asked = read_question(app.session_state["scenario"], form.questions_of(app.session_state))
     said = headline(decide(asked, SOME))
     assert said.partition(": ")[2] in apps.text(app.markdown)
-    assert "draws of constants" in apps.text(app.markdown) and "Being computed" not in apps.text(app.caption)
+    assert "draws of constants" in apps.text(app.markdown) and "being computed" not in apps.text(app.caption)
     tables = {next(iter(one.value.columns)): one.value for one in app.dataframe}
     assert len(tables["System"]) == len(SOME) and (
         tables["Part"]["USD"].iloc[:-1].sum() == pytest.approx(tables["Part"]["USD"].iloc[-1])

@@ -75,7 +75,7 @@ def test_what_the_page_wants_is_found_in_another_process_and_again_where_that_on
         first = apps.ELSEWHERE(os.getpid)
         os.kill(first, signal.SIGKILL)
         assert apps.ELSEWHERE(os.getpid) not in (first, os.getpid())
-        with pytest.raises(BrokenExecutor, match="ended twice; change a knob"):
+        with pytest.raises(BrokenExecutor, match="stopped twice; reload the page"):
             apps.ELSEWHERE(os.abort)
     finally:
         for processes in later._workers.values():

@@ -25,14 +25,15 @@ def at(target, systems=PAIR):
     [
         (
             460000.0,
-            "MTrainS trains terabyte-x24 on 2 nodes at 532,000 samples/s: 5.50 × fewer than the 11 of dram-hbm-nodes",
-            "MTrainS trains terabyte-x24 at 460,000 samples/s on the fewest nodes, 2: 5.50 × fewer than the 11 of dram-hbm-nodes",
+            "MTrainS trains terabyte-x24 on 2 nodes at 532,000 samples/s: 5.50 × fewer than the 11 nodes of dram-hbm-nodes",
+            "MTrainS trains terabyte-x24 at 460,000 samples/s on the fewest nodes, 2: "
+            "5.50 × fewer than the 11 nodes of dram-hbm-nodes",
         ),
         (
             1840000.0,
-            "MTrainS trains terabyte-x24 on 14 nodes at 1,850,000 samples/s: 1.07 × fewer than the 15 of dram-hbm-nodes",
-            "MTrainS trains terabyte-x24 at 1,840,000 samples/s on the fewest nodes, 14: 1.07 × fewer than the 15 of "
-            "dram-hbm-nodes",
+            "MTrainS trains terabyte-x24 on 14 nodes at 1,850,000 samples/s: 1.07 × fewer than the 15 nodes of dram-hbm-nodes",
+            "MTrainS trains terabyte-x24 at 1,840,000 samples/s on the fewest nodes, 14: 1.07 × fewer than the 15 "
+            "nodes of dram-hbm-nodes",
         ),
     ],
 )
@@ -41,7 +42,7 @@ def test_a_throughput_asked_for_is_answered_in_nodes(target, explore, compare):
     told = headline.headline(found["mtrains"], found)
     assert told.startswith(explore + ", with ") and told.endswith(" energy")
     assert comparison.headline(found, scenario) == compare
-    assert comparison.details(found)[0] == "MTrainS is known by its headline only."
+    assert comparison.details(found)[0] == "Only the headline number of MTrainS is published."
     assert headline.headline(found["dram-hbm-nodes"], found).endswith("J a batch")
     nodes = {name: result.results["Nodes"] for name, result in found.items()}
     assert headline.node_comparison(found["dram-hbm-nodes"], {"Nodes": 2.0 * nodes["dram-hbm-nodes"]}, "x").startswith(
@@ -70,11 +71,11 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
         mine = found[found.target == times * asked].set_index("system")
         assert {name: mine.nodes[name] for name in PAIR} == {name: results[name].results["Nodes"] for name in PAIR}
         assert (mine.rate >= times * asked).all()
-    told = "mtrains needs up to 11.0 × fewer nodes than dram-hbm-nodes, at 115,000 samples/s; from 2,020,000 on none fewer"
+    told = "mtrains needs up to 11.0 × fewer nodes than dram-hbm-nodes, at 115,000 samples/s; from 2,020,000 samples/s on as many"
     assert nodes_panel.finding(found, PAIR) == told
     assert nodes_panel.finding(found[found.target < 1e6], PAIR) == told.split(";")[0]
     even = found[found.target > 1e6]
-    assert nodes_panel.finding(even, PAIR).startswith("All of them need as many") and len(
+    assert nodes_panel.finding(even, PAIR).startswith("All systems need the same number of nodes") and len(
         nodes_panel.finding(even.assign(nodes=None), PAIR)
     )
     spec = compare_charts.nodes(PAIR)
@@ -87,7 +88,7 @@ def test_nodes_by_throughput_are_those_of_the_estimates_and_the_finding_says_whe
         (
             "optane-kaggle",
             ("pmem", "dram"),
-            "Why: PMEM waits longer, 0.508 ms for Embedding on host, 0.314 ms for Checkpoint on pmem and ",
+            "The reason: PMEM waits longer, by 0.508 ms for Embedding on host, 0.314 ms for Checkpoint on pmem and ",
         ),
         ("optane-kaggle", ("pmem", "dram"), "DRAM waits longest for Top MLP on gpu, 0.133 ms of its 0.234 ms."),
         ("optane-kaggle", ("cxl",), "CXL waits longest for Top MLP on gpu, 0.133 ms of its 0.242 ms."),

@@ -26,7 +26,7 @@ def test_the_answer_follows_the_page_and_a_press_takes_its_machine():
     app.button(key="take").click().run()
     assert app.session_state["scenario"] == with_values(scenario, answer.cheapest.machine.changes) != scenario
     apps.ANSWERS.found()
-    assert "This holds with" not in apps.text(app.run().caption)
+    assert "This answer holds with" not in apps.text(app.run().caption)
 
 
 def test_a_system_that_never_relaxes_has_no_strip_for_it():

@@ -23,8 +23,8 @@ HEAVY = [
     *(
         pytest.param("design", *one, marks=pytest.mark.slow)
         for one in (
-            (details.WHY_SECTION, (insights, "decomposition"), "each bar is one change"),
-            (details.MEMORY, (findings, "latency"), "Latency under load"),
+            (details.WHY_SECTION, (insights, "decomposition"), "each bar adds one change"),
+            (details.MEMORY, (findings, "latency"), "Under load, the latency of"),
             ("knobs section", (questions, "effect"), "Step time over each knob"),
         )
     ),

@@ -63,7 +63,7 @@ def test_energy_and_the_other_order_are_drawn_from_the_same_steps():
 
 def test_a_step_that_cannot_be_taken_is_told_in_a_sentence():
     app = opened(preset="dlrm-kaggle", policy__relaxed_lookup="off")
-    assert "Relaxed lookup is not taken:" in text(app.caption)
+    assert "Relaxed lookup is not possible:" in text(app.caption)
     assert not app.exception and len(app.dataframe) == 3
 
 

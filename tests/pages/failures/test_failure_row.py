@@ -58,7 +58,7 @@ def test_a_system_of_one_gpu_offers_those_that_can_have_more_in_one_press():
     assert "are not possible" in text(app.header) and app.text_input(key=settings.GPUS).value == "8", "8 GPUs stay written"
     assert "system" not in dict(address(app)) and app.text_input(key=settings.GPUS).value == "8", "nothing switches by itself"
     offer = app.button(key="offer all-hbm")
-    assert offer.label == "Take All in HBM instead of CXL: 64 nodes of 8 GPUs"
+    assert offer.label == "Use All in HBM instead of CXL: 64 nodes of 8 GPUs"
     offer.click().run()
     held = dict(address(app))
     assert not app.exception and held["system"] == "all-hbm" and held["machine.num_gpus"] == "512"
@@ -67,11 +67,11 @@ def test_a_system_of_one_gpu_offers_those_that_can_have_more_in_one_press():
 
 
 @each(("field", "value", "sentence"), [
-    ("FAILURES", "many", "Failures: 'many' is no number"),
-    ("FAILURES", "-1", "Failures: '-1' is no number"),
-    ("NODES", "6.5", "Nodes: '6.5' is no whole number from 1 to 100,000; write one such as 8."),
-    ("GPUS", "0", "GPUs of a node: '0' is no whole number from 1 to 64"),
-    ("MINUTES", "nan", "Checkpoint period: 'nan' is no number"),
+    ("FAILURES", "many", "Failures: 'many' is not a number"),
+    ("FAILURES", "-1", "Failures: '-1' is not a number"),
+    ("NODES", "6.5", "Nodes: '6.5' is not a whole number from 1 to 100,000; write a number such as 8."),
+    ("GPUS", "0", "GPUs of a node: '0' is not a whole number from 1 to 64"),
+    ("MINUTES", "nan", "Checkpoint period: 'nan' is not a number"),
 ], few=2)  # fmt: skip
 def test_a_bad_value_stays_beside_its_sentence_until_it_is_mended(field, value, sentence):
     app = write(apps.opened("failures", {"preset": "dlrm-kaggle"}), **{field: value})

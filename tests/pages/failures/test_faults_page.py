@@ -36,7 +36,7 @@ def test_a_link_opens_the_page_with_the_protections_best_first():
     shares = table["Effective training time ratio over weeks"].dropna()
     assert list(shares) == sorted(shares, reverse=True) and table["Protection"][0] == "Relaxed undo log"
     words = apps.chart_words(app)
-    assert "Power fails in batch 6" in words["close up"]
+    assert "Power is lost in batch 6" in words["close up"]
     assert words["lost"].startswith("Relaxed undo log loses least") and "hours lost a month" in words["lost"]
     assert app.dataframe[0].value["Protection"][0] == "▶ Relaxed undo log"
 
@@ -69,12 +69,12 @@ def test_pages_that_show_another_ratio_say_of_what_it_is():
 def test_a_first_visitor_sees_a_daily_power_loss_under_the_systems_own_log():
     app = opened(preset="dlrm-kaggle")
     assert "With power lost once a day, 1.27 h and 1.79 USD a month are lost with relaxed undo log" in text(app.header)
-    assert "as an example, power is lost once a day" in text(app.caption)
+    assert "As an example, power is lost once a day" in text(app.caption)
     assert app.selectbox(key=failure_settings.PROTECTION).value == "relaxed"
     assert address(app) == address(opened(preset="dlrm-kaggle")), "looking is no choice: the link opens what one sees"
     assert not {"faults.power_loss_mtbf_hours", "policy.protection"} & set(dict(address(app)))
     app.selectbox(key=failure_settings.PROTECTION).set_value("periodic-full").run()
-    assert "are lost with periodic full checkpoint" in text(app.header) and "as an example" not in text(app.caption)
+    assert "are lost with periodic full checkpoint" in text(app.header) and "As an example" not in text(app.caption)
     assert ("faults.power_loss_mtbf_hours", "24.0") in address(app), "what was shown is chosen with it"
     again = apps.opened("failures", apps.link("&".join(map("=".join, address(app)))))
     assert text(again.header) == text(app.header) and not again.exception
@@ -97,7 +97,7 @@ def test_who_names_faults_or_a_protection_keeps_theirs(chosen, protection, mtbf)
 @pytest.mark.slow
 def test_a_button_sets_rates_and_the_box_sets_the_protection_and_both_go_into_the_link():
     app = opened(preset="trainingcxl-rm1")
-    next(one for one in app.button if one.label == "Llama 3's rates, 2,048 machines").click().run()
+    app.button(key="rates 2048").click().run()
     app.selectbox(key=failure_settings.PROTECTION).set_value("undo").run()
     assert not app.exception and "are lost with undo log" in text(app.header)
     assert "Failures are" in text(app.caption) and "GPU crash every" in text(app.caption), "their classes are named"

@@ -4,6 +4,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.insight.network.collectives import collectives
 from pages.evidence_page import collectives_panel as panel
+from tests import apps
 from tests.apps import fields, text
 
 
@@ -25,14 +26,14 @@ def test_titles_and_sentences_say_how_far_each_point_is_off():
     found = collectives()
     few, many = (point.simulated_value for point in found[-1].points)
     assert [panel.finding(comparison) for comparison in found] == [
-        "Our all-reduce is 13.5 % below the published on 8 GPUs, 38.4 % below on 16",
-        "Our all-to-all is 14 % below what TorchRec needs on 16 GPUs, 98.1 % above on 80",
-        f"DCNv2's throughput from 64 to 128 GPUs: +1.32 % published, {100 * (many / few - 1):+.3g} % ours",
+        "Emberpool's all-reduce is 13.5 % below the published value on 8 GPUs, 38.4 % below on 16",
+        "Emberpool's all-to-all is 14 % below the share that TorchRec needs on 16 GPUs, 98.1 % above on 80",
+        f"DCNv2's throughput from 64 to 128 GPUs: +1.32 % published, {100 * (many / few - 1):+.3g} % in Emberpool",
     ]
     told = panel.miss_sentences(found)
     assert len(told) == 6 and all(source in " ".join(told) for source in ("issue 527", "issue 356", "pytorch/torchrec", "MLPerf"))
     assert "57 GB/s published, 35.1 GB/s ours (-38.4 %; -2.03 % over InfiniBand; -32.4 % over RoCE)" in told[1]
-    assert "65 % of a card needed, 55.9 % of a card ours (-14.0 %)" in told[2]
+    assert "65 % of a card needed, 55.9 % of a card in Emberpool (-14.0 %)" in told[2]
     assert [", fitted" in sentence for sentence in told] == [False] * 4 + [True] * 2
 
 
@@ -40,5 +41,5 @@ def test_the_panel_draws_its_charts_and_gives_them_as_csv():
     app = AppTest.from_string("from pages.evidence_page import collectives_panel\ncollectives_panel.draw()", default_timeout=90)
     app.run()
     assert not app.exception and len(app.get("vega_lite_chart")) + len(app.get("arrow_vega_lite_chart")) == 3
-    assert "Download collectives as CSV" in {one.proto.label for one in app.get("download_button")}
+    assert "csv emberpool-collectives" in apps.download_keys(app)
     assert "issue 527" in text(app.caption)

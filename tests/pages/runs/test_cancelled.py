@@ -45,8 +45,8 @@ def cancel_at(app, batch: int, monkeypatch) -> None:
         if now.training and now.batches_done >= batch and not pressed:
             app.run()
             assert set(apps.chart_words(app)) >= CURVES
-            pressed.append(next(one for one in app.button if one.label == "Cancel").click().run())
-            assert "stops after the batch under way" in text(app.info) and set(apps.chart_words(app)) >= CURVES
+            pressed.append(apps.cancel_buttons(app)[0].click().run())
+            assert "stops after the current batch" in text(app.info) and set(apps.chart_words(app)) >= CURVES
 
     with monkeypatch.context() as patched:
         patched.setattr(computations, "report_progress", watched)
@@ -59,7 +59,7 @@ def test_a_cancelled_training_keeps_its_curves_and_goes_on_to_the_same_result(ap
     scenario = app.session_state["scenario"]
     for batch in (12, 30):
         cancel_at(app, batch, monkeypatch)
-        assert f"Cancelled at batch {batch} of 40; the rest takes about" in text(app.info)
+        assert f"Cancelled at batch {batch} of 40; the other batches take about" in text(app.info)
         assert app.button(key="run").label == f"Go on from batch {batch}"
         words = apps.chart_words(app)
         assert set(words) >= CURVES and words["loss"].startswith("Training loss goes from")
@@ -75,12 +75,12 @@ def test_a_cancelled_training_keeps_its_curves_and_goes_on_to_the_same_result(ap
 def test_what_cannot_be_kept_says_so_beside_its_curves(app, monkeypatch):
     monkeypatch.setattr(stopped_runs, "MOST_BYTES", 1000)
     cancel_at(app, 12, monkeypatch)
-    why = "running again starts from the first batch: what it had learned takes more than 256 MiB and is not kept."
+    why = "a new run starts from the first batch: what it had learned takes more than 256 MiB and is not kept."
     assert f"Cancelled at batch 12 of 40; {why}" in text(app.info)
     assert app.button(key="run").label.startswith("Run full training") and set(apps.chart_words(app)) >= CURVES
 
 
 def test_before_the_first_batch_there_is_nothing_to_go_on_with(app):
-    next(one for one in app.button if one.label == "Cancel").click().run()
+    apps.cancel_buttons(app)[0].click().run()
     assert "Cancelled before the first batch was trained" in text(app.info)
     assert app.button(key="run").label.startswith("Run full training") and not CURVES & set(apps.chart_words(app))

@@ -75,7 +75,7 @@ def test_a_report_says_what_was_found_of_what_and_where_its_numbers_come_from(wr
         and f"model version {version.MODEL}" in written
     )
     assert "&lt;script&gt;" in written and written.count("<svg") == len(report.figures(REPORT)) == 4
-    assert "Where the numbers come from" in written and "pmem." in written and "The Pareto front of" in written
+    assert "Sources of the numbers" in written and "pmem." in written and "The Pareto front of" in written
     ids = re.findall(r'\bid="([^"]+)"', written)
     assert len(ids) == len(set(ids)), "figures that stand in one page share no names"
 

@@ -56,7 +56,7 @@ def choose(app, view):
 
 def test_the_page_answers_before_it_asks(page):
     assert "Best Step time" in words(page) and "explains" in words(page) and "all done" in words(page)
-    assert "against the scenario in the bar" in words(page)
+    assert "against the scenario on top" in words(page)
 
 
 def test_a_small_sweep_is_estimated_by_itself_and_only_once(opened, monkeypatch):
@@ -75,7 +75,7 @@ def test_a_small_sweep_is_estimated_by_itself_and_only_once(opened, monkeypatch)
 
 
 def suggest(app):
-    return next(one for one in app.button if one.label == "Suggest axes")
+    return app.button(key="suggest axes")
 
 
 def test_undo_takes_suggested_axes_back_and_leaves_the_model(opened):
@@ -109,7 +109,7 @@ def test_a_large_sweep_has_a_button_with_its_points_and_its_time(opened):
 
 def test_a_point_that_does_not_fit_says_so_and_one_that_is_an_error_is_left_to_a_run(opened):
     app = opened("preset=dlrm-kaggle&machine.pmem_module_GB=1&axis=machine.pmem_capacity_GB:1,512", "search")
-    assert not app.exception and "1 points have no numbers" in words(app) and "all done" in words(app)
+    assert not app.exception and "1 points have no results" in words(app) and "all done" in words(app)
     wrong = opened("preset=tiny&policy.log=undo&axis=system:dram,cxl", "search")
     assert not wrong.exception and wrong.button(key="run").label == "Run 1 point"
 
@@ -153,7 +153,7 @@ def test_a_link_is_what_one_sees(opened, page):
     there = opened(query.replace("mode=full", "mode=estimate"), "search")
     assert not there.exception and there.segmented_control(key="view").value == "Pareto"
     assert there.selectbox(key="metric").value == "Energy per batch [J]"
-    assert "The 6 best of 6 points" in words(there) and "on the front" in words(there)
+    assert "The 6 best of 6 points" in words(there) and "Pareto front has" in words(there)
     assert ("only", "system:cxl") in address(there)
 
 
@@ -165,16 +165,20 @@ def test_a_running_full_sweep_is_found_by_a_link_that_any_preset_began(opened, m
     keep(fakes.simulate(SWEEP[3]), "full")
     link = links.link(SWEEP.base, base, "search", AXES, questions=LinkQuestions(mode="full", pins="4"))
     there = opened(link.partition("?")[2].replace("%20", " "), "search")
-    assert not there.exception and [one.label for one in there.button if one.label == "Cancel"] == ["Cancel"]
+    assert not there.exception and len(apps.cancel_buttons(there)) == 1
     assert not [one for one in there.button if one.key == "run"]
     assert "Point 4" in there.dataframe[0].value.columns, "what is finished is drawn beside the progress"
     begun.button(key="cancel 1").click().run()
-    assert "Run 11 points" in [one.label for one in there.run().button]
+    assert there.run().button(key="run").label == "Run 11 points"
 
 
 @pytest.mark.parametrize(
     ("more", "says"),
-    [("view=pie", "view=pie is not known"), ("only=data.batch_size:256", "no axis of words"), ("only=data.seed:1", "data.seed")],
+    [
+        ("view=pie", "view=pie is not known"),
+        ("only=data.batch_size:256", "not an axis of words"),
+        ("only=data.seed:1", "data.seed"),
+    ],
 )
 def test_a_link_that_shows_what_its_sweep_has_not_is_refused(opened, more, says):
     assert says in opened(f"{QUERY}&{more}", "search").error[0].value.replace("\\", "")
@@ -194,7 +198,7 @@ def test_a_filtered_answer_is_filtered_whole(opened, page):
         SWEEP, values
     )
     app.segmented_control(key="view").set_value("Pareto").run()
-    assert "on the front" in words(app) and len(rows) == 6
+    assert "Pareto front has" in words(app) and len(rows) == 6
     app.selectbox(key="evaluations").set_value(200)
     app.button(key="search axes").click().run()
     (front,) = [held.value for held in app.dataframe if "Open" in held.value.columns]
@@ -233,7 +237,7 @@ def test_a_bound_over_weeks_keeps_the_points_whose_campaigns_meet_it(struck, mon
     assert f"of {len([one for one in lost.values() if one <= between])} points" in words(app)
     monkeypatch.setattr("pages.search_page.sweep_weeks.MOST_FAULTS", 3)
     sweep_weeks._numbers_by_point.cache_clear()
-    assert re.search(r"2 points would be struck [\d,]+ times, more than the 3", struck(f"{LOST}>=0")[0].warning[0].value)
+    assert re.search(r"2 points would have [\d,]+ faults, more than the 3", struck(f"{LOST}>=0")[0].warning[0].value)
 
 
 def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch):
@@ -241,7 +245,7 @@ def test_a_bound_over_weeks_says_why_it_keeps_nothing(opened, page, monkeypatch)
     assert "no fault can strike" in app.warning[0].value and "No point passes the filters" in words(app)
     monkeypatch.setattr("pages.search_page.sweep_weeks.MAX_POINTS", 11)
     app = opened(f"{QUERY}&where={LOST}<=1", "search")
-    assert "of up to 11; 12 pass the other filters" in app.warning[0].value
+    assert "at most 11; 12 points pass the other filters" in app.warning[0].value
     app = opened(f"{QUERY}&where={LOST}<=1&where=data.batch_size<=256", "search")
     assert "no fault can strike" in app.warning[0].value
 
@@ -268,27 +272,27 @@ def test_pinned_points_stand_beside_each_other_with_their_changes(page):
         page.session_state["picked point"] = point
         page.run()
         page.button(key="pin").click().run()
-    assert "2 pinned points beside each other" in words(page)
+    assert "Comparison of 2 pinned points" in words(page)
     (table,) = [held.value for held in page.dataframe if "Point 8" in held.value.columns]
     row = table.set_index("").loc["Training system"]
     assert (row["Point 1"], row["Point 8"]) == (SWEEP[0].system, SWEEP[7].system)
     assert ("pins", "1,8") in address(page)
     page.button(key="pin").click().run()
     assert "1 pinned point" in words(page) and ("pins", "1") in address(page)
-    next(one for one in page.button if one.label == "Unpin all").click().run()
+    page.button(key="unpin all").click().run()
     assert "pinned point" not in words(page) and "pins" not in dict(address(page))
 
 
 def test_a_link_brings_its_pinned_points_finished_or_not(opened):
     keep(fakes.simulate(SWEEP[7]), "full")
     app = opened(f"{QUERY}&pins=8,3&mode=full", "search")
-    assert not app.exception and "1 pinned point beside each other" in words(app)
-    assert "Pinned, but not finished: point 3." in words(app) and ("pins", "8,3") in address(app)
+    assert not app.exception and "Comparison of 1 pinned point" in words(app)
+    assert "These pinned points are not finished: 3." in words(app) and ("pins", "8,3") in address(app)
 
 
 @pytest.mark.parametrize(
     ("query", "says"),
-    [(f"{QUERY}&pins=13", "point 13 (pins=) of a sweep that has 12"), ("preset=tiny&pins=1", "points (pins=) of no sweep")],
+    [(f"{QUERY}&pins=13", "point 13 (pins=), but the sweep has only 12"), ("preset=tiny&pins=1", "points (pins=) but no sweep")],
 )
 def test_a_link_that_pins_a_point_of_no_sweep_is_refused(opened, query, says):
     app = opened(query)
@@ -321,7 +325,7 @@ def test_full_runs_say_how_many_trainings_they_share(page):
 
 def test_axes_are_suggested_that_a_sweep_can_take(opened):
     app = opened("preset=tiny", "search")
-    next(one for one in app.button if one.label == "Suggest axes").click().run()
+    suggest(app).click().run()
     axes = links.open_pairs(address(app)).axes
     assert not app.exception and axes[0].startswith("system:") and len(axes) > 1
     assert f"of **{len(Sweep(SWEEP.base, tuple(map(parse, axes)))):,} points**" in words(app)

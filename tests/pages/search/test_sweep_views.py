@@ -172,7 +172,8 @@ def test_the_best_of_equal_points_is_the_cheapest():
     assert sweep_table.rank_rows(table, STEP)[RATE].iloc[0] == 4
     said = sweep_findings.finding(table, SWEEP.axes, STEP, None)
     assert said == (
-        "Best Step time: 1.00 ms at CXL bandwidth [GB/s] = 4, Training system = CXL-D, Batch size [samples] = 8, and at 17 more."
+        "Best Step time: 1.00 ms at CXL bandwidth [GB/s] = 4, Training system = CXL-D, Batch size [samples] = 8, and at 17 "
+        "more points."
     )
 
 
@@ -246,6 +247,6 @@ def test_values_that_are_suggested_for_a_knob_make_an_axis():
 def test_the_values_that_come_within_a_percent_of_the_best_are_named():
     table = frame(step=lambda rate, system, batch: 1.0 + (rate == 1) + 0.5 * system + 0.001 * batch)
     said = sweep_findings.plateau_sentence(table, SWEEP.axes, STEP)
-    assert said.startswith(f"Within 1 % of it: {KNOBS[RATE].title} from 2 to ") and "system" not in said.lower()
+    assert said.startswith(f"Within 1 % of the best: {KNOBS[RATE].title} from 2 to ") and "system" not in said.lower()
     steep = frame(step=lambda rate, system, batch: rate * (1 + system) * batch)
     assert sweep_findings.plateau_sentence(steep, SWEEP.axes, STEP) == ""

@@ -21,6 +21,7 @@ RANDOM = np.random.default_rng(2)
 TABLE = "shopper,product,paid,price\n" + "".join(
     f"s{RANDOM.integers(30)},{RANDOM.integers(90)},{n % 2},{n % 7}.5\n" for n in range(90)
 )
+NOT_DESCRIBED = "columns have no description"
 MAPPING = {"label": "paid", "ids": ["shopper", "product"], "dense": ["price"]}
 
 
@@ -48,7 +49,7 @@ def typed(path: Path):
 
 def test_a_typed_table_is_guessed_accepted_and_shown_in_three_presses(path, trusted):
     app = typed(path)
-    assert "a table that nobody has described" in text(app.markdown) and not app.error
+    assert NOT_DESCRIBED in text(app.markdown) and not app.error
     rows = app.dataframe[0].value
     assert list(rows.columns) == ["shopper", "product", "paid", "price"]
     assert rows.iloc[0].tolist() == TABLE.splitlines()[1].split(",")
@@ -78,7 +79,7 @@ def test_a_guess_can_be_taken_back(path, trusted):
     app = typed(path)
     app.button(key="accept guess").click().run()
     app.button(key="take back").click().run()
-    assert not Path(f"{path}.toml").exists() and "nobody has described" in text(app.markdown)
+    assert not Path(f"{path}.toml").exists() and NOT_DESCRIBED in text(app.markdown)
     Path(f"{path}.toml").write_text('label = "paid"\nids = "shopper"\n')
     app.run()
     assert "id fields: 1" in text(app.markdown) and not any(button.key == "take back" for button in app.button)
@@ -134,7 +135,7 @@ def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
     app.button(key="accept guess").click().run()
     assert "shop.csv** is ready" in text(app.markdown) and not app.error
     app.button(key="take back").click().run()
-    assert "nobody has described" in text(app.markdown)
+    assert NOT_DESCRIBED in text(app.markdown)
     app.button(key="accept guess").click().run()
     app.button(key="own data").click().run()
     digest = app.session_state["scenario"].data.digest
@@ -142,13 +143,13 @@ def test_an_upload_is_accepted_for_its_visitor_and_kept_with_its_mapping():
     assert kept.read_text() == TABLE and tomllib.loads(Path(f"{kept}.toml").read_text()) == MAPPING
     stranger = apps.opened("start")
     stranger.file_uploader(key=ways.UPLOAD).set_value(field).run()
-    assert "nobody has described" in text(stranger.markdown), "another visitor's guess is another visitor's"
+    assert NOT_DESCRIBED in text(stranger.markdown), "another visitor's guess is another visitor's"
 
 
 def test_without_the_token_a_file_named_at_start_is_shown_but_not_described(path, monkeypatch):
     monkeypatch.setattr(ways, "given_file", lambda: data_file.register(path, data_file.START))
     app = apps.opened("start")
-    assert "nobody has described" in text(app.markdown) and access.TOKEN_HINT in text(app.caption)
+    assert NOT_DESCRIBED in text(app.markdown) and access.TOKEN_HINT in text(app.caption)
     assert not any(button.key == "accept guess" for button in app.button) and 'label = "paid"' in text(app.code)
 
 
@@ -178,7 +179,7 @@ def test_a_file_that_changes_after_it_was_looked_at_gets_no_mapping(path, truste
     assert not Path(f"{path}.toml").exists() and {"one", "two"} == set(app.dataframe[0].value.columns)
     path.unlink()
     app.button(key="accept guess").click().run()
-    assert not Path(f"{path}.toml").exists() and "is no file" in text(app.error)
+    assert not Path(f"{path}.toml").exists() and "is not a file" in text(app.error)
 
 
 def chosen(monkeypatch, **meanings):
@@ -194,12 +195,12 @@ def chosen(monkeypatch, **meanings):
 
 
 FAULTY = {
-    "no ids": ({"shopper": ("left out", ""), "product": ("number", "")}, "No column holds ids"),
-    "two labels": ({"shopper": ("label", "")}, "2 columns are the label"),
-    "two times": ({"shopper": ("time", ""), "price": ("time", "")}, "2 columns are the time"),
+    "no ids": ({"shopper": ("left out", ""), "product": ("number", "")}, "No column has ids"),
+    "two labels": ({"shopper": ("label", "")}, "2 columns have the meaning label"),
+    "two times": ({"shopper": ("time", ""), "price": ("time", "")}, "2 columns have the meaning time"),
     "a rule": ({"paid": ("label", ">= abc")}, "compares with something that is not a number"),
     "a mark": ({"shopper": ("list of ids", '"')}, "cannot separate ids"),
-    "two marks": ({"shopper": ("list of ids", ";"), "product": ("list of ids", "|")}, "a mapping names one mark"),
+    "two marks": ({"shopper": ("list of ids", ";"), "product": ("list of ids", "|")}, "a mapping has one mark"),
     "no number": ({"shopper": ("number", "")}, "is not a finite number"),
     "a time's format": ({"price": ("time", "%Q")}, "time"),
 }
@@ -219,7 +220,7 @@ def test_meanings_that_no_run_can_train_on_are_taken_back_beside_the_error(path,
     app.button(key="accept guess").click().run()
     assert "is ready" not in text(app.markdown) and app.error
     app.button(key="take back").click().run()
-    assert not Path(f"{path}.toml").exists() and "nobody has described" in text(app.markdown)
+    assert not Path(f"{path}.toml").exists() and NOT_DESCRIBED in text(app.markdown)
 
 
 def test_a_mapping_that_somebody_has_changed_since_is_theirs(path, trusted):
@@ -244,7 +245,7 @@ def test_an_upload_has_a_mapping_of_its_visitor_alone(path, monkeypatch):
     app = apps.opened("start")
     field = app.file_uploader(key=ways.UPLOAD)
     field.set_value([("shop.csv", TABLE.encode(), "text/csv"), ("shop.toml", b"", "text/plain")]).run()
-    assert "nobody has described" in text(app.markdown) and not app.error
+    assert NOT_DESCRIBED in text(app.markdown) and not app.error
     app.button(key="accept guess").click().run()
     assert "id fields: 2" in text(app.markdown) and not app.error
 
@@ -264,7 +265,7 @@ def test_a_wide_table_and_one_with_names_missing_are_described(header, tmp_path,
     path = tmp_path / "wide.csv"
     path.write_text(f"{header.format(','.join(names))}\n{rows}")
     app = typed(path)
-    assert "nobody has described" in text(app.markdown) and not app.error and len(app.dataframe[0].value) == 8
+    assert NOT_DESCRIBED in text(app.markdown) and not app.error and len(app.dataframe[0].value) == 8
 
 
 def test_followed_work_says_how_far_it_is_and_stops_once_nobody_waits(monkeypatch):

@@ -92,7 +92,7 @@ def test_with_the_token_a_path_is_read_as_people_type_it(tmp_path, monkeypatch, 
         app.text_input(key=ways.PATH).set_value(typed).run()
         assert "movielens, 60 samples" in text(app.markdown) and not app.error
     app.text_input(key=ways.PATH).set_value("~nobody-of-this-name/x").run()
-    assert "no such user's folder" in text(app.error) and inputs(app) == {ways.PATH, ways.UPLOAD}
+    assert "no folder of such a user" in text(app.error) and inputs(app) == {ways.PATH, ways.UPLOAD}
 
 
 def test_an_upload_is_read_with_all_its_files_or_refused_on_the_page(tmp_path):
@@ -102,7 +102,7 @@ def test_an_upload_is_read_with_all_its_files_or_refused_on_the_page(tmp_path):
     assert "80 samples; id fields: 1" in text(app.markdown) and not app.error
     field = app.file_uploader(key=ways.UPLOAD)
     field.set_value([(name, content, "") for name, content in day(0) + day(1)]).run()
-    assert "2 recordings" in text(app.error) and not app.exception
+    assert "2 separate data files" in text(app.error) and not app.exception
     wrong = RATINGS.replace("17,8,5,17", f"17,8,{SECRET},17").encode()
     app.file_uploader(key=ways.UPLOAD).set_value([("own.csv", wrong, "text/csv")]).run()
     assert SECRET in text(app.error), "one's own upload is quoted"
@@ -158,7 +158,7 @@ def test_an_error_that_no_page_expects_has_no_byte_of_a_file_either(tmp_path, mo
         raise late
 
     app = apps.opened("data", link)
-    next(button for button in app.button if "of the file's shape" in button.label).click().run()
+    app.button(key="take shape").click().run()
     assert not app.error
     fields = app.session_state["scenario"]
     monkeypatch.setattr(fit_view, "fit_of_file", stumble)
@@ -218,9 +218,9 @@ def test_a_folder_named_at_start_leads_nowhere_else(tmp_path, named):
     named(folder)
     assert data_folder.names() == ("inside.csv", "own.csv", "real.csv")
     for name in ("file.csv", "folder.d/secret.csv", "../outside/secret.csv", str(secret), "own.csv.toml", "pipe.csv", "", "."):
-        with pytest.raises(BadFile, match="is no data file of the folder"):
+        with pytest.raises(BadFile, match="is not a data file of the folder"):
             data_folder.named_file(name)
-    with pytest.raises(BadFile, match=r"own\.csv\.toml leads out"):
+    with pytest.raises(BadFile, match=r"own\.csv\.toml is a link out of the folder"):
         data_folder.named_file("own.csv")
     assert data_folder.named_file("inside.csv").origin == data_file.START
 

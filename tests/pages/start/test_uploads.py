@@ -88,9 +88,9 @@ def test_files_that_belong_together_are_read_together():
 @each(
     ("files", "words"),
     [
-        (day(0) + day(1), ("day_0_sparse.npy", "day_1_sparse.npy", "2 recordings")),
+        (day(0) + day(1), ("day_0_sparse.npy", "day_1_sparse.npy", "2 separate")),
         ([*day(0), ("day_0_sparse_contig_freq.npy", day(0)[1][1])], ("day_0_sparse.npy", "day_0_sparse_contig_freq.npy")),
-        ([("day_0", b"0\t1\n"), ("day_1", b"1\t2\n"), ("day_2", b"1\t3\n")], ("day_0", "day_1", "3 recordings")),
+        ([("day_0", b"0\t1\n"), ("day_1", b"1\t2\n"), ("day_2", b"1\t3\n")], ("day_0", "day_1", "3 separate")),
         ([("day_0.gz", gzip.compress(TABLE)), ("day_1.gz", gzip.compress(TABLE))], ("day_0.gz", "day_1.gz")),
         ([*day(0), ("train.csv", TABLE)], ("day_0_sparse.npy", "train.csv")),
         (day(0)[:2], ("day_0_labels.npy",)),
@@ -102,7 +102,7 @@ def test_files_that_belong_together_are_read_together():
         ([("own.csv", TABLE), ("own.csv", TABLE + b"1,1\n")], ("own.csv", "rename")),
         ([("é.csv", TABLE), ("è.csv", TABLE + b"1,1\n")], ("_.csv", "rename")),
         ([("Own.csv", TABLE), ("own.csv", TABLE + b"1,1\n")], ("own.csv", "rename")),  # one file where folders ignore case
-        ([("own.csv.toml", MAPPING)], ("no data",)),
+        ([("own.csv.toml", MAPPING)], ("without data",)),
         ([("x" * 237 + ".csv", TABLE)], ("241", "240", "rename")),
     ],
 )
@@ -138,14 +138,14 @@ def test_what_a_crash_left_of_an_upload_is_not_taken_for_it(left, folder):
 
 def test_a_disk_that_keeps_less_than_it_was_given_is_noticed(monkeypatch, folder):
     monkeypatch.setattr(uploads.os, "fsync", lambda number: os.ftruncate(number, 5))
-    with pytest.raises(BadFile, match="not kept whole"):
+    with pytest.raises(BadFile, match="only a part of"):
         uploads.keep_upload([("own.csv", TABLE)])
     assert not list(folder.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(folder):
     folder.write_text("a file where the folder should be")
-    with pytest.raises(BadFile, match="cannot be kept on the server"):
+    with pytest.raises(BadFile, match="cannot store the file"):
         uploads.keep_upload([("own.csv", TABLE)])
 
 
