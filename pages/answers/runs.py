@@ -138,7 +138,8 @@ def progress(status: RequestStatus, unit_name: str = "points") -> None:
 def draw_end_note(status: RequestStatus | None, unit_name: str = "points") -> None:
     """Say why a request ended without all its points, where it did."""
     if status and status.state == "cancelled":
-        kept_so_far = f"after {status.finished_points} of {status.total} {unit_name}. Their results are kept; a new run computes only the others."
+        finished = f"after {status.finished_points} of {status.total} {unit_name}"
+        kept_so_far = f"{finished}. Their results are kept; a new run computes only the others."
         st.info(f"Cancelled {kept_so_far if status.total > 1 else 'before the end. A new run starts from the first batch.'}")
     elif status and (status.state == "failed" or status.failed):
         reason = f"{status.failed} of {status.total} {unit_name} have no result; the table says why." if status.total > 1 else ""

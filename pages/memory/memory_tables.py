@@ -92,7 +92,11 @@ def latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> pd.Da
 
 def latency_finding(sensitivities: tuple[Sensitivity, ...]) -> str:
     """Return the sentence on the system that slows down at the lowest CXL latency."""
-    starts = {sensitivity.system: sensitivity.own.loses for sensitivity in sensitivities if sensitivity.own.loses}
+    starts = {
+        sensitivity.system: sensitivity.own_curve.losing_latency
+        for sensitivity in sensitivities
+        if sensitivity.own_curve.losing_latency
+    }
     if not starts:
         return f"No system is {percent(LOSS)} slower up to {exact(LATENCIES[-1])} ns of CXL latency"
     system, start = min(starts.items(), key=lambda pair: pair[1])
@@ -132,7 +136,8 @@ def loss_sentence(sensitivity: Sensitivity) -> str:
         return (
             f"{sensitivity.system} is {percent(LOSS)} slower from "
             f"{figure(sensitivity.own_curve.losing_latency, 'ns')} on (with the "
-            f"fewest accesses in flight {_loss_start(sensitivity.fewest_curve)}, with the most {_loss_start(sensitivity.most_curve)}): "
+            f"fewest accesses in flight {_loss_start(sensitivity.fewest_curve)}, "
+            f"with the most {_loss_start(sensitivity.most_curve)}): "
             f"{sensitivity.link_tasks[0].task} waits for the link. "
             f"{exact(sensitivity.in_flight)} lines in flight keep the link at {figure(rate, 'GB/s')} only while an access under "
             f"load takes at most {figure(sensitivity.filling_latency, 'ns')}."

@@ -137,16 +137,16 @@ def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
 
 def needed_staleness(relaxation: Relaxation) -> str:
     """Return the sentence on the staleness with which the MLP log costs hardly any time."""
-    if not relaxation.now.pays:
+    if not relaxation.present_log.pays:
         return f"A strict MLP log costs less than {percent(SLACK)} of a step here"
-    needed = batches_text(relaxation.now.needed)
+    needed = batches_text(relaxation.present_log.needed_bound)
     return f"With a staleness of {needed}, the MLP log costs less than {percent(SLACK)} of a step"
 
 
 def relaxed_saving(relaxation: Relaxation) -> str:
     """Return the sentence on the saving by the staleness bound."""
-    present = relaxation.now
-    if not (relaxation.bound and present.pays) or present.saved <= 0:
+    present = relaxation.present_log
+    if not (relaxation.bound and present.pays) or present.saved_seconds <= 0:
         return "A relaxed log saves no time here"
     return f"The relaxed log saves {milliseconds(present.saved_seconds)} of a step of {milliseconds(present.strict_step)}"
 

@@ -84,4 +84,4 @@ def test_tables_work_in_their_places(tmp_path: Path) -> None:
     for key, constant in loads(part).items():
         assert isinstance(constant, str) or copied_part[key].keys() == constant.keys()
     (row,) = loads(fault).values()
-    assert Fault(**row).stops
+    assert Fault(**row).stops_job

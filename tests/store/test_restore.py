@@ -83,7 +83,7 @@ def is_whole(path: Path) -> bool:
     with open_store(path) as store:
         assert load_training(store, "a class")
     assert set(TRAINED) <= set(left(path, range(30))) and quota.usage(path).quota == 2 * quota.GiB
-    return (run.request, run.title, run.note, run.pinned, run.total) == (1, "Mine", "By hand.", True, 30)
+    return (run.request, run.title, run.note, run.pinned, run.num_points) == (1, "Mine", "By hand.", True, 30)
 
 
 def test_the_command_begins_anew_with_what_can_be_read_and_says_what_is_missing(

@@ -115,7 +115,9 @@ def write_format_4(path: Path) -> Path:
 
 
 def shown(path: Path) -> list[tuple[object, ...]]:
-    return [(run.request, run.title, run.note, run.pinned, run.kept, run.failed) for run in history.past_requests(path)]
+    return [
+        (run.request, run.title, run.note, run.pinned, run.num_results, run.num_failures) for run in history.past_requests(path)
+    ]
 
 
 RUNS = [

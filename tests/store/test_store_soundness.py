@@ -13,7 +13,7 @@ from engine.store import database, metric_columns, quota, requests, schema, stat
 from engine.store.database import open_store
 from engine.store.owner import own_store
 from engine.store.restoration import restore
-from tests.service_fakes import COMPUTE, ask, scenario, scenarios
+from tests.service_fakes import COMPUTE, ask, num_finished, scenario, scenarios
 from tests.store.test_store_quota import fill
 
 REMEDY = r"is damaged \(malformed: {} is not as it was written\); python -m engine serve --restore .* can still be read\.$"
@@ -58,7 +58,7 @@ def test_the_service_refuses_a_store_with_a_damaged_row(path: Path, asked: int, 
 
 
 def test_viewers_show_no_number_or_knob_from_a_damaged_row(path: Path, asked: int) -> None:
-    assert metric_columns.columns_of_request(path, asked).finished == 3
+    assert num_finished(metric_columns.columns_of_request(path, asked)) == 3
     damaged(path, "a point", "position = 9 WHERE request = 2 AND position = 1")
     damaged(path, "a point", "changes = replace(changes, '2', '7') WHERE request = 2 AND position = 2")
     columns = metric_columns.columns_of_request(path, asked)
