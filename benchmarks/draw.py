@@ -39,7 +39,7 @@ One worker takes 6.2 to 6.4 s, of which 5.4 are its own. Two take 4.0 to 4.2 s, 
 | listing the points in the store: texts, key and row of each | 0.46 |
 | starting the workers, which import the engine each | 0.35 |
 | loading what a first estimate needs | 0.13 |
-| the backup at the end | 0.13 |
+| the copy of names and trained results at the end | 0.13 |
 
 A second worker halves nothing of that second. The owner takes 0.2 s more, and two workers wait for each other's writes.
 Savings that help one worker and two alike move times, not the ratio.

@@ -44,6 +44,16 @@ class Table(Sequence[Result]):
     varied: tuple[str, ...] = ()
     set_knobs: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def how(self) -> Fidelity:
+        """The fidelity, under its name of release 1.0."""
+        return self.fidelity
+
+    @property
+    def around(self) -> tuple[tuple[str, Any], ...]:
+        """The other knobs that were set, under their name of release 1.0."""
+        return self.set_knobs
+
     def __len__(self) -> int:
         """Return the number of points."""
         return len(self.results)

@@ -24,6 +24,7 @@ SUPERBLOCK = struct.Struct("<8s5Q")
 HANDLED_SHUTDOWNS = SUPERBLOCK.size  # address of the count of dirty shutdowns that recovery has handled: a word after the sizes
 SIGNATURE = b"emberv2\0"
 NO_BYTES = np.zeros(0, np.uint8)
+DIGEST_FAILURE = "The embedding table does not match the newest log"  # a run's report looks for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ def verify(media: Media, layout: MediumLayout, table: int) -> None:
             f"{len(damaged_rows)} of {layout.num_rows} embedding rows fail their checksum, the first is row {damaged_rows[0]}"
         )
     elif checksums.table_digest(layout, without_checksums(layout, parts)) != table:
-        finding = "The embedding table does not match the newest log: rows are stale, torn or damaged"
+        finding = f"{DIGEST_FAILURE}: rows are stale, torn or damaged"
     else:
         return
     raise CannotRun(f"{finding}; restore a full checkpoint, or start again at batch 0.")

@@ -9,6 +9,7 @@ from itertools import starmap
 from typing import Any
 
 from ..core.arrays import InColumns, Ints, Number
+from ..persistence.protocol import DIGEST_FAILURE
 from ..run.run import Crash, Run
 from ..run.upcoming_faults import FULL_SPEED
 from ..schedule.evaluate import DesignPoint, Observations, UncutRuns
@@ -18,8 +19,6 @@ from ..schedule.timeline import EndSeconds, Timeline, WorkDone, work_done
 from ..systems.traffic import Traffic
 from ..training.loop import Scores
 from .ledger import RunLedger, run_ledger, undisturbed_ledger
-
-DIGEST_FAILURE = "newest log speaks of"  # as recovery says that the table does not have the digest of its log
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,8 @@ class StoreMaintenance:
     def _copy(self, leaving: bool) -> None:
         copy = side_copy(self.path)
         copy_time = copy.stat().st_mtime if copy.exists() else 0.0 if leaving else self.start_time
-        wait = max(quota.used_bytes(self.store) / BYTES_PER_SECOND / SHARE, 0.0 if leaving else WORK_SECONDS)
+        wait = quota.used_bytes(self.store) / BYTES_PER_SECOND / SHARE
+        wait = (wait if wait > LOOK_SECONDS else 0.0) if leaving else max(wait, WORK_SECONDS)
         state = (int(self.store.execute("PRAGMA data_version").fetchone()[0]), self.store.total_changes)
         if state == self.copied_state or 0.0 <= time.time() - copy_time < wait:
             return

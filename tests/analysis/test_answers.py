@@ -142,7 +142,7 @@ def test_whatever_is_written_is_an_objective_a_bound_or_a_sentence(text: str) ->
 def test_the_same_objective_twice_and_too_many_are_refused() -> None:
     with pytest.raises(BadInput, match="name at most 5, all different"):
         read_objectives("AUC,AUC:min")
-    with pytest.raises(BadInput, match="up to 5"):
+    with pytest.raises(BadInput, match="at most 5"):
         read_objectives("AUC,Loss,Step time,Energy,Elapsed,Nodes")
 
 

@@ -50,11 +50,15 @@ def test_a_verdict_that_no_constant_turns_holds_over_each_whole_range():
 def test_the_page_says_while_what_a_comparison_holds():
     scenario = under("cxl")
     told = questions.result_bands(scenario, under("cpu-gpu"))[STEP].sentences[-1]
-    assert told.startswith("That it is more, or less, than under CPU-GPU holds while ")
+    assert told.startswith("This number stays on the same side of CPU-GPU's number while ")
     steps = [estimate(one).results[STEP] for one in (scenario, under("cpu-gpu"))]
     assert steps[0] < steps[1]  # so it is less while the host's software, which cpu-gpu waits for, takes long
     assert "host.embedding-software-per-batch is above" in told and "us (range: 100 to 5,000)" in told
-    assert questions.result_bands(scenario, under("dram"))[STEP].sentences[-1].endswith("holds over each constant's whole range.")
+    assert (
+        questions.result_bands(scenario, under("dram"))[STEP]
+        .sentences[-1]
+        .endswith("DRAM's number over each constant's whole range.")
+    )
     assert (
         len(questions.result_bands(scenario)[STEP].sentences)
         == len(questions.result_bands(scenario, scenario)[STEP].sentences)

@@ -123,3 +123,10 @@ def test_a_frame_in_many_pieces_is_guessed_by_its_first_rows_and_loses_none() ->
     assert written(many.to_reader(max_chunksize=64)) == written(many)
     with data_file(many.to_reader(max_chunksize=64)) as file:
         assert formats.read_file(file).samples == 40 * SIZE
+
+
+def test_a_table_answers_to_the_names_of_its_first_release():
+    table = api.estimate("tiny", batch_size=[16, 32], data__seed=7)
+    assert (
+        table.how == table.fidelity == "estimate" and table.around == table.set_knobs and dict(table.around) == {"data.seed": 7}
+    )

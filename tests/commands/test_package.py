@@ -98,7 +98,7 @@ def test_a_link_of_another_version_opens_with_a_warning() -> None:
     address = api.link(api.scenario("tiny"))
     with pytest.warns(UserWarning, match="0.1"):
         api.load(re.sub("model=[^&]*", "model=0.1", address))
-    with pytest.warns(UserWarning, match="sweeps"):
+    with pytest.warns(UserWarning, match="is a sweep over"):
         api.load(address + "&axis=machine.cxl_bandwidth_GBps:8,16")
 
 

@@ -80,7 +80,7 @@ def test_locality_and_clicks_are_found(fitted: GeneratorFit) -> None:
 def test_held_back_blocks_agree_where_the_form_fits_and_a_warning_names_the_table_where_it_does_not(fitted: GeneratorFit) -> None:
     assert fitted.tables[0].file_shares.largest_gap(fitted.tables[0].fit_shares) < 0.02
     words = " ".join(reports.fit_warnings(fitted))
-    assert "does not fit 1 of 3 tables" in words and "in table 3 by" in words
+    assert "is wrong for 1 of 3 tables" in words and "in table 3 by" in words
     assert not any(
         "Rare values come together" in sentence or "samples were counted" in sentence for sentence in reports.fit_warnings(fitted)
     )

@@ -66,7 +66,7 @@ WRONG = [
     (OPTANE, 'state = "discontinued"', 'state = "gone"', r"availability\.state = 'gone'; did you mean"),
     (OPTANE, 'since = "2022-07"', 'since = "July"', r"availability\.since = 'July'; write a year or a month"),
     (OPTANE, 'since = "2022-07"', 'since = "2022-13"', r"availability\.since = '2022-13'; write a year or a month"),
-    (OPTANE, 'since = "2022-07"\n', "", "does not say since of availability; it has state, since and source"),
+    (OPTANE, 'since = "2022-07"\n', "", r"lacks since in \[availability\]; this table has state, since and source"),
     (OPTANE, 'since = "2022-07"', 'until = "2022-07"', "'until' of availability, which is not known"),
     (OPTANE, "[availability]", "[availability]\nprice = 3", "'price' of availability, which is not known"),
     (H100, 'form = "SXM"\n', "", 'does not say its form; write form = "SXM" or another of SXM, PCIe, superchip and OAM'),

@@ -68,7 +68,7 @@ def test_every_price_of_the_catalogue_has_a_year_and_nothing_else_has():
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("year = 2023\n", "", "does not say year of price"),
+        ("year = 2023\n", "", "lacks year of price"),
         ("year = 2023\n", "year = 23\n", r"price of the year '23'; write a whole number from 2000 to 2100"),
         ("year = 2023\n", "year = 2023\nyears = 7\n", "which is no table"),
         ('source = "2023"\n', 'source = "2023"\n[price.years]\n2023 = {}\n', "of 2023 twice"),
@@ -76,7 +76,7 @@ def test_every_price_of_the_catalogue_has_a_year_and_nothing_else_has():
         (
             'source = "2023"\n',
             'source = "2023"\n[price.years]\n2026 = { value = 1 }\n',
-            r"does not say low of price\.years\.2026",
+            r"lacks low of price\.years\.2026",
         ),
     ],
 )

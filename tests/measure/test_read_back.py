@@ -58,8 +58,7 @@ def test_only_trained_models_are_shown():
 def test_the_panel_says_the_finding_and_has_a_row_a_model():
     found = first_machine()
     assert machine_panel.finding(found) == (
-        "Steps are predicted within 9.07 % in the median, 95 % of them within 25 %; "
-        "operations and bytes over peak rates alone are off by 73.9 %"
+        "The median error of predicted steps is 9.07 %, and 95 % of the predictions are within 25 %; a roofline is off by 73.9 %"
     )
     table = machine_panel.rows(found)
     assert len(table) == 40 and (abs(table.miss) <= 25).mean() == 0.95

@@ -124,4 +124,4 @@ def test_a_service_that_the_system_cannot_start_is_a_sentence(store: Path, monke
     requests.submit(store, scenarios([1]), "full")
     monkeypatch.setattr(call, no_room)
     said = service.ensure_service(store)
-    assert said.startswith("The background service cannot be started: No space left on device; free some memory and")
+    assert said.startswith("The background service cannot be started: No space left on device; free some memory, and")

@@ -165,5 +165,5 @@ def test_spread_zero_is_even_to_the_last_bit(system):
 
 
 def test_as_many_spreads_as_tables_or_one():
-    with pytest.raises(BadKnob, match=r"data.bag_length_cv has 2 values for 3 tables; give none, one, or 3"):
+    with pytest.raises(BadKnob, match=r"data.bag_length_cv has 2 values for 3 tables; give none, one or 3 values"):
         uneven(0.5, 1.0)

@@ -68,5 +68,5 @@ def test_a_link_carries_a_crash_state_beside_the_scenario(number, draw):
     ],
 )
 def test_a_hostile_crash_state_is_refused_with_a_sentence(line):
-    with pytest.raises(BadInput, match=r"replay|looked at|not known|lose power"):
+    with pytest.raises(BadInput, match=r"replay|looked at|not known|lose power|cannot be lost"):
         linked.check_link(links.open_pairs([("preset", "tiny"), ("crash", line)]))

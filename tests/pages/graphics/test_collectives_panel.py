@@ -32,7 +32,7 @@ def test_titles_and_sentences_say_how_far_each_point_is_off():
     ]
     told = panel.miss_sentences(found)
     assert len(told) == 6 and all(source in " ".join(told) for source in ("issue 527", "issue 356", "pytorch/torchrec", "MLPerf"))
-    assert "57 GB/s published, 35.1 GB/s ours (-38.4 %; -2.03 % over InfiniBand; -32.4 % over RoCE)" in told[1]
+    assert "57 GB/s published, 35.1 GB/s in Emberpool (-38.4 %; -2.03 % with InfiniBand; -32.4 % with RoCE)" in told[1]
     assert "65 % of a card needed, 55.9 % of a card in Emberpool (-14.0 %)" in told[2]
     assert [", fitted" in sentence for sentence in told] == [False] * 4 + [True] * 2
 

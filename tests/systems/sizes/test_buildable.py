@@ -137,14 +137,14 @@ RULES = [
         of("pmem_capacity_GB", 128),
         {},
         OPTANE,
-        "1 generic CXL expander of optane-100 is no product; a medium with a link of its own is.",
+        "1 generic CXL expander of optane-100 is not on sale; a medium with a link of its own is.",
     ),
     (
         "dram",
         {},
         of("expander", "cmm-d-256"),
         of("num_expanders", 2),
-        "2 generic CXL expanders of DRAM are no product; a card of machine.expander is.",
+        "2 generic CXL expanders of DRAM are not on sale; a card of machine.expander is.",
     ),
     (
         "cxl",
