@@ -1,7 +1,7 @@
 """DRAM: system CXL with DRAM instead of persistent memory, and without checkpoint.
 
-The ideal with which the paper's persistent systems are compared: fast, but a power loss loses everything. Source: Kwon et al.,
-IEEE Micro 43(2), 2023.
+It is the ideal with which the paper's persistent systems are compared: fast, but a power loss loses all training. Source: Kwon
+et al., IEEE Micro 43(2), 2023.
 """
 
 from ...core.graph import Task
