@@ -96,7 +96,7 @@ def batch_row_sizes(s: Scenario, system: System, replicated: float = 0.0, unique
 def far_tables(s: Scenario, system: System) -> Any:
     """Return the unique rows of a batch in each memory outside HBM, (LEVELS, T).
 
-    The rows are counted as without caches. Return () for a system that has no rows in DRAM or below.
+    Return () for a system that defines neither `tiers` nor `hbm_rows`.
     """
     if system.tiers:
         far_rows = system.tiers(s).far_rows

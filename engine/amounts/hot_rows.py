@@ -39,7 +39,7 @@ class HotSet:
 def hot_set(s: Scenario, capacity: float, origin: Source) -> HotSet:
     """Return the `capacity` most frequent rows over all tables.
 
-    For generated data these are the expected ones, for a data file they are counted.
+    For generated data, the frequencies are the expected ones; for a data file, lookups are counted in a sample of its batches.
     """
     first_rows, no_rows = offsets(s.model), np.empty(0, dtype=np.int64)
     run_ends, scattered_rows = first_rows[:-1], no_rows

@@ -1,4 +1,4 @@
-"""Traffic of the tables of each kernel, as parts of a batch's traffic."""
+"""Traffic of the tables of each kernel, as parts of a batch's whole traffic."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -23,10 +23,10 @@ MISSED_LOOKUPS, MISSES, EVICTED, UNIQUE, REFUSED = range(COUNTS)
 class RowIndex(NamedTuple):
     """The slots of a cache; kernels change the arrays in place.
 
-    cell: `cell[i]` is slot i: its ROW, the turn in which it was last USED (a turn is a batch), the next slot CHAINED in its
-        bucket, and from OWN on the columns of the policy.
+    cell: the columns of slot i in `cell[i]`: its ROW, the LAST_TURN in which it was used, the NEXT_SLOT of its bucket's chain,
+        and from POLICY_COLUMN on the columns of the policy. A turn is a batch.
     bucket: the first slot of each bucket's chain; the number of buckets is a power of two.
-    state: the number of slots FILLED, the present TURN, the CAPACITY, and from OWN_STATE on the state of the policy.
+    state: NUM_FILLED slots, the present TURN, the CAPACITY, and from POLICY_STATE on the state of the policy.
     """
 
     cell: Ints
@@ -50,7 +50,7 @@ def _sized(slots: int, columns: int, state: Ints) -> RowIndex:
 
 
 def ensure_slots(cache: RowIndex, row_count: int) -> RowIndex:
-    """Return the cache with slots for `row_count` more rows, as far as its capacity allows."""
+    """Return the cache with slots for `row_count` more rows, but not beyond its capacity."""
     old_slots, capacity = len(cache.cell), int(cache.state[CAPACITY])
     needed_slots = min(capacity, int(cache.state[NUM_FILLED]) + row_count)
     if needed_slots <= old_slots:
@@ -75,7 +75,7 @@ def bucket_of(row: int, bucket: Slots) -> Any:
 
 @inner_kernel
 def find_slot(cell: Ints, bucket: Slots, row: int) -> Any:
-    """Return the slot that holds `row`, or NONE."""
+    """Return the slot that holds `row`; NO_SLOT if no slot does."""
     slot = np.int64(bucket[bucket_of(row, bucket)])
     while slot != NO_SLOT and cell[slot, ROW] != row:
         slot = cell[slot, NEXT_SLOT]

@@ -42,9 +42,9 @@ def warm_guess(
     at_once: number of batches that are served together.
     admitted: share of missing rows that a cache takes in.
 
-    A use after t unused lookups misses a cache with the chance (v(T) - v(T + n)) / (v(t) - v(t + n)): v(x) is the chance that
-    the row is not used in x lookups, n the lookups of a batch, and T is taken as at least t. If `admitted` is below 1, the other
-    uses also miss if the row was refused at each of its earlier uses.
+    Let v(x) be the chance that a row is not used in x lookups, and n the lookups of the batches served together. A row whose
+    first use comes after t lookups of the run misses a cache with the chance (v(T) - v(T + n)) / (v(t) - v(t + n)), or surely if
+    T < t. If `admitted` is below 1, a row that would hit still misses if the cache refused it at each of its earlier uses.
     """
     pooling, locality = np.array(per_table(s.model, "pooling"), dtype=np.float64), s.data.locality
     batch = float(table_lookups(s)[list(table_indices)].sum())

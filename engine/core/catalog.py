@@ -62,7 +62,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
     kind: the kind, which is also the name of the folder with the parts' files.
     shape: the dataclass that a device reads; its fields declare the constants.
-    used_by: kinds of parts that each name a part of this kind; this catalogue then finds its part by their names.
+    used_by: kinds of parts that each name a part of this kind; here, the name of such a part finds the part that it names.
     uses: the kinds of which each part of this kind names a part.
     extra_constants: constants that a file may have although no device reads them.
     forms: the forms of hardware (such as "SXM") that a part can have; each file states one of them.
@@ -179,12 +179,12 @@ class PartNames:
         return next((part.reference for part in own_parts if part), None)
 
     def list_name(self, name: str) -> str:
-        """Return a part's name for lists, without the digest of its present file."""
+        """Return a part's name for lists, without the digest if its file is unchanged."""
         bare_name = name.partition(DIGEST_SEPARATOR)[0]
         return bare_name if DIGEST_SEPARATOR in name and self.scenario_name(bare_name) == name else name
 
     def refusal(self, name: str) -> str:
-        """Return why a name cannot be used although it looks like a part's.
+        """Return a clause why a name that looks like an own part's cannot be used.
 
         Return "" for any other name.
         """
@@ -220,7 +220,7 @@ def part_names(*kinds: str) -> PartNames:
 
 
 def part_names_of(*kinds: str) -> tuple[str, ...]:
-    """Return the names of all parts of some kinds, in the lists' order."""
+    """Return the names of all parts of `kinds`, in the order of lists."""
     shipped_paths = _files(FOLDERS[0], kinds)
     return (
         (*shipped_paths, *(name for kind in kinds for name in own_folder().by_kind.get(kind, ())))
@@ -255,7 +255,7 @@ def look_again() -> PartsFolder:
 
 
 def check_part(kind: str, path: Path | str, content: Table) -> None:
-    """Raise BadFile if the content is not a valid part that a knob chooses."""
+    """Raise BadFile unless the content is a valid part that a knob chooses."""
     all_variants("devices")  # which declare the kinds
     chosen_kinds = dict.fromkeys(
         part_kind for knob_kind in KINDS_OF_SAME_KNOB for part_kind in (knob_kind, *KINDS[knob_kind].uses)

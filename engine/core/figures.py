@@ -1,8 +1,7 @@
 """Numbers as text for readers: three significant digits and a unit with a fitting prefix.
 
 Pages, sentences and the command line use the same functions: `figure`, `percent` and `factor` for measured and computed numbers,
-    `with_error` for numbers with a standard error, `exact` for numbers that a user wrote, and `count` for whole numbers with a
-    noun.
+`with_error` for numbers with a standard error, `exact` for numbers that a user wrote, and `count` for whole numbers with a noun.
 """
 
 import re
@@ -80,7 +79,7 @@ def percent(share: float | None) -> str:
 
 
 def factor(ratio: float) -> str:
-    """Return a ratio in three significant digits: "4.28 ×"."""
+    """Return a ratio with three significant digits: "4.28 ×"."""
     return f"{_digits(ratio)} ×"
 
 

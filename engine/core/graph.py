@@ -71,7 +71,7 @@ class Task:
 
     @property
     def server(self) -> tuple[str, str]:
-        """The device and lane in whose queue the task waits."""
+        """The device and the lane in whose queue the task waits."""
         return self.demands[0].device, self.demands[0].lane
 
 
@@ -126,7 +126,10 @@ def _check_task(task: Task, task_names: set[str], devices: set[str] | frozenset[
 
 
 def topological_order(graph: TaskGraph) -> tuple[int, ...]:
-    """Return task positions in an order that respects their predecessors; raises ValueError on a cycle."""
+    """Return task positions so that each task follows its predecessors.
+
+    Raises ValueError on a cycle.
+    """
     pending = {task.name: set(task.predecessors) for task in graph.tasks}
     ordered: list[int] = []
     while pending:

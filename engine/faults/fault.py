@@ -115,10 +115,10 @@ class Strike:
 
     seconds: time of the strike in the run [s].
     fault: name of the fault.
-    node: number of the node that is struck first.
+    node: number of the node that the strike hits.
     detect: time from the strike to its detection [s].
     repair: time from the detection to the end of the repair [s].
-    nodes: number of nodes that the strike hits.
+    nodes: number of nodes that the strike hits in all.
     """
 
     seconds: float

@@ -51,7 +51,7 @@ def load_curve(part: Any, points: LatencyPoints | None) -> LoadCurve:
 def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: Any) -> Any:
     """Return the seconds of random accesses of which at most `in_flight` wait at a time.
 
-    accesses: the number of accesses; a part of an access counts as a whole one; no access takes 0 seconds.
+    accesses: the number of accesses; a part of an access counts as a whole access; for 0 accesses the time is 0.
     service: seconds that the device itself works on an access; it serves accesses one after the other.
     latency: seconds of an access without other accesses; if `service` is longer, `service` is taken.
     """

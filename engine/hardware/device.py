@@ -1,8 +1,8 @@
 """A device: its rates, and functions to seconds, joules and stored bytes of work.
 
 A scenario may replace a constant of a part: by the number of another source, which a knob chooses, or by a number in
-    `machine.assume`. The name in `machine.assume` has the device and the constant, as in `pmem.read-rate`. The number then
-    applies to whichever part the machine has.
+`machine.assume`. The name in `machine.assume` has the device and the constant, as in `pmem.read-rate`. The number then applies
+to whichever part the machine has.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -219,9 +219,9 @@ def expanders(machine: MachineKnobs) -> int:
 
 
 def combine_copies(device: Device, copies: int) -> Device:
-    """Return `copies` of a device that split all work evenly, as one device.
+    """Return `copies` equal devices that split all work evenly, as one device.
 
-    The device has the time of one copy, and the energy, power and price of all.
+    The device has the time of one copy, and the energy, power and price of all copies.
     """
     if copies == 1:
         return device

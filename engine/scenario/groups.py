@@ -13,7 +13,7 @@ from .storage import OPTIMIZERS, PRECISIONS
 
 @dataclass(frozen=True)
 class Model:
-    """The recommendation model: embedding tables, two MLPs, their interaction, and the optimizer."""
+    """The knobs of the model: embedding tables, two MLPs, their interaction, and the optimizer."""
 
     __repr__ = brief_group
 

@@ -1,4 +1,4 @@
-"""The knobs of the machine: parts, their numbers and rates, and assumptions about them."""
+"""The knobs of the machine: parts, their numbers and rates, and assumed constants."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -25,7 +25,7 @@ OWNABLE = AnyPart(
 
 @dataclass(frozen=True)
 class MachineKnobs:
-    """The hardware: parts, their numbers and rates."""
+    """The knobs of the hardware: parts, their numbers and rates."""
 
     __repr__ = brief_group
 

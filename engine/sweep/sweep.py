@@ -29,8 +29,8 @@ SAMPLE_STREAM = 0x5A  # the key of the random stream that draws points
 class Sampling:
     """How the points of a sweep are chosen.
 
-    kind "grid": all points of the grid, or `count` points drawn from them. Other kinds: `count` points drawn from the axes'
-    ranges.
+    kind "grid": all points of the grid, or `count` points drawn from them.
+    Other kinds ("random", "sobol", "lhs"): `count` points drawn from the ranges and the listed values of the axes.
     """
 
     kind: Kind = "grid"

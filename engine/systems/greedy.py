@@ -1,6 +1,6 @@
 """Greedy division of tables: the longest piece first, to the least busy part with room.
 
-A piece whose rows are spread over several parts is given to as many parts.
+The rows of a piece can also be spread over several parts; each then gets an equal share.
 """
 
 from typing import NamedTuple

@@ -121,7 +121,7 @@ def table_tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
 
 
 def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats:
-    """Return a batch's unique rows by memory outside HBM and table, (LEVELS, T)."""
+    """Return a batch's unique rows in each memory outside HBM by table, (LEVELS, T)."""
     dense, unique = placement(s, dram_cache_rows * row_bytes(s)), expected_accesses(s).unique_rows
     cache_sizes = (dram_cache_rows, max(dram_cache_rows, scm_rows))
     dram_misses, scm_misses = (missed_rows(s, "lru", rows, tables=dense.below_dram) for rows in cache_sizes)

@@ -170,9 +170,9 @@ def _spread(table: Ints, width: Floats, piece_shares: Shares, amounts: Floats, p
 
 
 def filled(part_bytes: Floats, sharing: int) -> Floats:
-    """Return the bytes in each room, (P,), which `sharing` parts share.
+    """Return the bytes in each room, of which `sharing` parts share one.
 
-    `part_bytes` are the bytes of each part, (P,).
+    `part_bytes` are the bytes of each part, (P,). The first `sharing` parts share the first room, and so on.
     """
     return part_bytes if sharing == 1 else np.bincount(np.arange(len(part_bytes)) // sharing, part_bytes).astype(np.float64)
 

@@ -1,7 +1,7 @@
 """Automatic sizes: the fewest whole parts that hold the bytes and sustain the bandwidth.
 
 Persistent memory: modules that hold tables and logs; at least as many as the link's lanes can feed or an interleave set has.
-    DRAM: equal DIMMs in all channels. Drives: as many as hold the tables.
+DRAM: equal DIMMs in all channels. Drives: as many as hold the tables.
 """
 
 from math import ceil

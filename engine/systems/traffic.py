@@ -136,7 +136,7 @@ class Traffic:
 
     @property
     def gpu_spread_bytes(self) -> Amount:
-        """Bytes that a GPU moves to spread gradients to rows, sorted by index."""
+        """Bytes that a GPU moves to sort indices and spread gradients to rows."""
         return self.spread_bytes + self.sort_bytes
 
     @property
@@ -158,7 +158,7 @@ class Traffic:
 
     @property
     def drives_share(self) -> float:
-        """Share of unique rows that come from drives."""
+        """Share of the batches' unique rows that are read from drives."""
         return float(self.levels[:, -1].sum() / self.rows.sum())
 
     @property
@@ -298,12 +298,12 @@ def cached_rows(s: Scenario) -> float:
 
 
 def hot_rows(s: Scenario) -> float:
-    """Return the number of hot rows of a system that splits hot from cold."""
+    """Return the number of hot rows of a system with hot and cold rows."""
     return rows_within(s, s.policy.hot_rows_MiB * MiB)
 
 
 def hot_bytes(s: Scenario) -> float:
-    """Return the bytes of the hot rows of a system that splits hot from cold."""
+    """Return the bytes of the hot rows of a system with hot and cold rows."""
     return hottest_bytes(s, hot_rows(s))
 
 

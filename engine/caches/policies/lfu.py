@@ -27,7 +27,7 @@ def no_rows(rows: int) -> RowIndex:
 
 
 def serve_batch(cache: RowIndex, ids: Ints, counts: Ints) -> RowIndex:
-    """Serve one batch, fill its `counts`, and return the cache.
+    """Serve one batch, fill `counts` with its row moves, and return the cache.
 
     If the batch has more unique rows than the cache has slots, no row is taken into the cache.
     """

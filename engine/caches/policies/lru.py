@@ -25,7 +25,7 @@ def no_rows(rows: int) -> RowIndex:
 def serve_batch(cache: RowIndex, ids: Ints, counts: Ints) -> RowIndex:
     """Look up a batch's ids in order, keep each row, and return the cache.
 
-    `counts` gets the numbers of the batch, without the number of unique rows. The cache gets more slots if needed.
+    `counts` gets the batch's row moves, without the number of unique rows. The cache gets more slots if needed.
     """
     if not cache.state[index.CAPACITY]:
         counts[[index.MISSED_LOOKUPS, index.MISSES, index.EVICTED]] = len(ids)

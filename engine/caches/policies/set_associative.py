@@ -40,15 +40,15 @@ class Sets(NamedTuple):
 
 
 def no_rows(rows: int, ways: int = WAYS) -> Sets:
-    """Return an empty cache."""
+    """Return an empty cache for `rows` rows, in sets of `ways` ways."""
     way_rows = np.zeros(shape(rows, ways), dtype=np.int64)
     return Sets(way_rows, np.zeros_like(way_rows))
 
 
 def serve_batch(cache: Sets, batch: int, ids: Ints, counts: Ints) -> Sets:
-    """Serve a batch, or more of its rows, fill its `counts`, and return the cache.
+    """Serve a batch, or more of its rows, and return the cache.
 
-    Rows used since the start of the previous batch are not evicted.
+    `counts` gets the row moves. Rows used since the start of the previous batch are not evicted.
     """
     missing_rows, row_set = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NO_SLOT)
     began = cache.batch_starts if batch == cache.batch else (cache.clock, cache.batch_starts[0])
@@ -58,7 +58,10 @@ def serve_batch(cache: Sets, batch: int, ids: Ints, counts: Ints) -> Sets:
 
 @entry_kernel
 def set_of(row: int, sets: int) -> Any:
-    """Return the set of a row, by a stable hash."""
+    """Return the number of the set in which a row can be cached.
+
+    A stable hash of the row decides.
+    """
     return fold(mix(np.uint64(row) ^ GOLDEN), sets)
 
 

@@ -23,7 +23,7 @@ UNBOUNDED_ROWS = 2**62  # more rows than any table has: all rows have a count
 class CountedSets(NamedTuple):
     """The state of the cache: the slot in `row_index` of each way's row.
 
-    `ways` is by set and way; the slot of an empty way is NONE. For each row, `row_index` has its COUNT and its WAY.
+    `ways` is by set and way; the slot of an empty way is NO_SLOT. For each row, `row_index` has its COUNT and its WAY.
     """
 
     ways: Ints
@@ -31,12 +31,12 @@ class CountedSets(NamedTuple):
 
 
 def no_rows(rows: int, ways: int = WAYS) -> CountedSets:
-    """Return an empty cache."""
+    """Return an empty cache for `rows` rows, in sets of `ways` ways."""
     return CountedSets(np.full(shape(rows, ways), NO_SLOT, dtype=np.int64), index.empty_index(UNBOUNDED_ROWS, 2, ()))
 
 
 def serve_batch(cache: CountedSets, ids: Ints, counts: Ints) -> CountedSets:
-    """Serve one batch, fill its `counts`, and return the cache.
+    """Serve one batch, fill `counts` with its row moves, and return the cache.
 
     `row_index` gets more slots if needed.
     """

@@ -61,7 +61,7 @@ class HostRates(NamedTuple):
     gather: rate of EmbeddingBag with all cores [GB/s].
     row_gather_ns, row_scatter_ns: time to gather and to scatter a row [ns].
     cache: time of the software cache for a batch [ms].
-    working: share of the cores that work; the other rates are of all cores.
+    working: share of the cores that work; `per_lookup` and `gather` were measured with all cores.
     core: power of a working core [W].
     busy: number of cores that work in layers and embeddings.
     loop: times of the process that drives the GPUs.

@@ -116,9 +116,10 @@ def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
 
 
 def fetch_seconds(links: NetworkRates, work: Fetch) -> Any:
-    """Return the seconds in which each GPU gets its share of bytes from embedding servers.
+    """Return the seconds in which GPUs exchange bytes with embedding servers.
 
-    A stream between two peers reaches the card's full rate, unlike a collective.
+    Each GPU carries an equal share on its own network card. A stream between two peers reaches the card's full rate, unlike a
+    collective.
     """
     return is_positive(work.nbytes) * links.hop * US + work.nbytes / links.gpus / links.card
 

@@ -1,8 +1,9 @@
 """Bytes between parts under a plan: pooled vectors, their gradients, and row indices.
 
 Each part has an equal share of a batch's samples. A part sends the pooled vectors of its pieces of tables to the parts that have
-the samples: over the fabric to parts of its group, over the network to others. Parts of one group that share a table's rows
-first sum their vectors within the group; each part sums those of an even share of the samples. Gradients go the same way back.
+the samples: over the fabric to parts of its group, over the network to other parts. Parts of one group that share a table's rows
+first sum their vectors within the group; each part sums the vectors of an equal share of the samples. Gradients go the same way
+back.
 """
 
 from typing import NamedTuple
@@ -61,7 +62,7 @@ def vector_crossing(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Cro
 def index_crossing(parts: Parts, index_nbytes: Floats) -> Crossing:
     """Return the traffic of indices; each part receives `index_nbytes`, (P,).
 
-    They come in equal shares from the samples of all parts.
+    The indices come in equal shares from all parts, as each part has an equal share of the samples.
     """
     return busiest(*index_routes(parts, index_nbytes))
 

@@ -157,7 +157,7 @@ def tiers(s: Scenario) -> Tiers:
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """Return the bytes in HBM and in host memory."""
+    """Return the bytes of tables and cache in HBM and in host memory."""
     return {place: float(nbytes.sum()) for place, nbytes in tiers(s).nbytes_by_memory.items()}
 
 

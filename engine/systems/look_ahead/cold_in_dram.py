@@ -1,7 +1,7 @@
 """Cold rows in DRAM: popular rows in HBM, others read from host memory when needed.
 
 It is the baseline for system proactive: reads of cold rows and exchanges between GPUs do not overlap. Only headline results are
-    known, as we have read only the abstract: IEEE CAL 23(2):203-206, 2024.
+known, as we have read only the abstract: IEEE CAL 23(2):203-206, 2024.
 """
 
 from ...core.graph import Task

@@ -1,6 +1,6 @@
 """Interleaved: every part has an equal share of every table, so balance is perfect.
 
-It is the plan of one memory whose lines are interleaved over its modules. It is not possible for GPUs.
+It is the plan of one memory whose lines are interleaved over its modules. GPUs cannot have this plan.
 """
 
 from ..sharding import PlanRequest, Sharding

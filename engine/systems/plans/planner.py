@@ -81,8 +81,8 @@ def greedy(request: PlanRequest, ranges: Ints, share_counts: Ints) -> Pieces:
     """Return the greedy plan: the longest piece first, to the least busy part with room.
 
     ranges: number of column ranges of each table, (T,); each range is a piece.
-    share_counts: number of parts over which the rows of a table's pieces are spread, (T,). A piece for which too few parts have
-        room is spread over all parts.
+    share_counts: number of parts over which the rows of a table's pieces are spread, (T,).
+    A piece for which too few parts have room is spread over all parts.
     """
     count, max_ranges = request.parts.number, int(ranges.max())
     room = np.arange(count) // np.array(request.sharing, dtype=np.int64)[:, None]

@@ -21,7 +21,7 @@ STASH_OUT, STASH_BACK = "Stash to host", "Stash to GPU"
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Return the tasks of a batch: indices, vectors and gradients cross between GPUs.
 
-    Those of replicated rows do not cross. Nothing leaves the GPUs for another memory, except stashed bytes.
+    Lookups and pooled vectors that use replicated rows only do not cross. Only stashed bytes leave the GPUs for another memory.
     """
     batch = gpu.step_over_all(settled, t, ("Embedding update",), gpu.mlp_done(settled.scenario))
     return _with_stash(settled, batch) if stashed_bytes(settled.scenario) else batch

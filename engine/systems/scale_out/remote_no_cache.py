@@ -1,8 +1,8 @@
 """Remote, no cache: every trainer fetches a batch's rows from embedding servers.
 
 It is the baseline for Bagpipe: each trainer fetches all rows of the batch over the network, the trainers sum their gradients,
-    and one trainer writes the rows back. Nothing overlaps. Source: the baseline of Agarwal et al., arXiv 2202.12429, in their
-    published code.
+and one trainer writes the rows back. Nothing overlaps. Source: the baseline of Agarwal et al., arXiv 2202.12429, in their
+published code.
 """
 
 from ...core.graph import Task

@@ -37,8 +37,8 @@ def alike_shares(s: Scenario) -> bool:
 def peak_bytes(s: Scenario, tables: float) -> float:
     """Return the largest memory of a GPU with `tables` bytes of tables, during a batch.
 
-    MLP parameters are not included. With a stash, the largest memory is needed either at the lookup and the update (tables with
-    pooled vectors or their gradients), or in the dense layers (the rest of the tables with activations).
+    MLP parameters are not included. With a stash, the largest memory is needed either at the lookup and the update (tables and
+    pooled vectors or their gradients), or in the dense layers (tables without the stashed bytes, and activations).
     """
     share = stashed_bytes(s) / table_bytes(s)
     if not share:
