@@ -62,7 +62,7 @@ class Packing(NamedTuple):
 
 
 def packing(s: Scenario, cache: LineCache) -> Packing:
-    """Return the layout of the tables' rows in the lines of a cache."""
+    """Return the layout of the rows of all tables in the lines of a cache."""
     sizes = kind_bytes(s, "row")
     rows, lines = (np.maximum(1, count).astype(np.int64) for count in (cache.nbytes // sizes, -(-sizes // cache.nbytes)))
     piece_lines = int(lines[0]) if (lines == lines[0]).all() else 1

@@ -7,7 +7,7 @@ from ..systems.system import Cache
 
 
 class CachePolicy(NamedTuple):
-    """A policy as `list caches` shows it: name, title, and which rows it evicts."""
+    """A cache policy as `list caches` shows it: name, title, and a sentence of help."""
 
     name: str
     title: str

@@ -14,7 +14,10 @@ from threadpoolctl import threadpool_info
 
 @cache
 def arithmetic() -> str:
-    """Return the names of this process's BLAS and NumPy kernels: "OpenBLAS-SkylakeX.NumPy-X86_V4"."""
+    """Return the names of this process's BLAS and NumPy kernels as one text.
+
+    For example, "OpenBLAS-SkylakeX.NumPy-X86_V4".
+    """
     blas_pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     numpy_pool = next((pool for pool in blas_pools if "numpy" in pool["filepath"]), blas_pools[0] if blas_pools else {})
     blas = "-".join(filter(None, (BLAS_NAMES.get(numpy_pool.get("internal_api", ""), "BLAS"), numpy_pool.get("architecture"))))

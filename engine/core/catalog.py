@@ -115,7 +115,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         self._parsed(path, content)
 
     def extra_constants(self, name: str) -> Mapping[str, Constant]:
-        """Return the constants of a part's file that its device does not read, by name."""
+        """Return, by name, the constants in a part's file that its device does not read."""
         return self._part_and_extras(name)[1]
 
     def _part_and_extras(self, name: str) -> tuple[Part, Mapping[str, Constant]]:
@@ -272,7 +272,7 @@ def units(kind: str) -> dict[str, str]:
 
 
 def summaries() -> Iterator[tuple[str, str, str, str]]:
-    """Yield kind, name, title and summary of every part."""
+    """Yield (kind, name, title, summary) of every part."""
     for kind in kinds():
         for name in part_names_of(kind):
             file = _file((kind,), name)
@@ -328,7 +328,7 @@ class PartFile(NamedTuple):
 
     @property
     def content(self) -> Table:
-        """The parsed content of the part's file; raises BadFile."""
+        """The content of the part's file as a table; raises BadFile."""
         return loads(self.own_part.text) if self.own_part else _content(cast(Path, self.path))
 
 

@@ -93,7 +93,7 @@ class HomeWrites(Work):
 
 @dataclass(frozen=True)
 class Stream(Work):
-    """Read or write `nbytes` in sequence."""
+    """Read or write `nbytes` in sequence; `write` is True to write."""
 
     nbytes: Amount
     write: bool = True
@@ -287,7 +287,7 @@ def amounts(work: Work) -> dict[str, Any]:
 
 
 def written_bytes(work: Work) -> Amount:
-    """Return the bytes that the work stores into its memory."""
+    """Return the bytes that the work writes into its memory."""
     if isinstance(work, RowUpdates):
         return work.rows * mean_bytes(work.row_bytes)
     if isinstance(work, RowLog):
@@ -306,5 +306,8 @@ def cross_parameters(width: int, ranks: tuple[int, ...]) -> int:
 
 
 def mlp_parameters(widths: tuple[int, ...]) -> int:
-    """Return the number of weights and biases of an MLP with these widths, input first."""
+    """Return the number of weights and biases of an MLP.
+
+    `widths` are the widths of its layers, the input's first.
+    """
     return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))

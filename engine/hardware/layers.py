@@ -55,7 +55,7 @@ COUNTING_ARITHMETIC = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # 
 
 
 class LayerCost(NamedTuple):
-    """The cost of layers: seconds, operations, and bytes moved to and from memory."""
+    """The cost of layers: seconds, operations (flop), and bytes to and from memory (nbytes)."""
 
     seconds: Any
     flop: Any

@@ -200,7 +200,12 @@ class Faults:
 
 
 class TraceEvent(NamedTuple):
-    """An event of a fault trace: its time [s], the fault's name, the node's number."""
+    """One event of a fault trace.
+
+    seconds: time of the event in the run [s].
+    fault: name of the fault.
+    node: number of the node.
+    """
 
     seconds: float
     fault: str

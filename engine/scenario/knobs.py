@@ -281,7 +281,7 @@ def _text(knob: Knob, text: Any) -> str:
 
 
 def part_names_in(text: str) -> tuple[str, ...]:
-    """Return the names in a list of parts."""
+    """Return the names of parts in a text with ';' between the names."""
     return tuple(name for part in text.split(LISTING) if (name := part.strip()))
 
 

@@ -18,9 +18,11 @@ DEFAULT = "dlrm-kaggle"
 
 @dataclass(frozen=True)
 class Preset:
-    """A named scenario with its description.
+    """A named scenario with texts for readers.
 
+    name, title, description: the preset's name, its title and what it is for.
     paper: the citation of the paper that the scenario models.
+    scenario: the scenario.
     claims: the published values that the scenario's results are checked against.
     """
 
@@ -33,7 +35,7 @@ class Preset:
 
 
 def file_settings(file_knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of knobs in a file, by path; raises BadKnob."""
+    """Return the values of the knobs in a file by dotted path; raises BadKnob."""
     return {path: from_file(path, file_value) for path, file_value in file_knobs.items()}
 
 

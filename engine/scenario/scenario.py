@@ -279,7 +279,7 @@ def per_table(model: Model, name: str) -> tuple[Any, ...]:
 
 
 def dense_optimizer(model: Model) -> str:
-    """Return the optimizer of the dense layers."""
+    """Return the name of the optimizer of the dense layers."""
     return model.dense_optimizer or str(per_table(model, "optimizer")[0])
 
 

@@ -27,7 +27,12 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Span:
-    """The range of an axis; `count` is None if the range has no COUNT."""
+    """The range of an axis.
+
+    low, high: the ends of the range.
+    count: the number of values, None for a range without COUNT.
+    log: True if the values are spaced by equal ratios, False for equal steps.
+    """
 
     low: float
     high: float

@@ -27,7 +27,7 @@ Tables = tuple[int, ...]
 
 
 class Placement(NamedTuple):
-    """The numbers of the tables in HBM, in DRAM, and in the memory below DRAM."""
+    """The numbers of the tables in each memory: `hbm`, `dram` and `below_dram`."""
 
     hbm: Tables
     dram: Tables

@@ -1,4 +1,4 @@
-"""Kinds of embedding rows: their bytes, and the mix over several tables."""
+"""Kinds of embedding rows: the bytes of each, and mixes over several tables."""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -42,9 +42,11 @@ class Balance:
 
 
 class PartWork(NamedTuple):
-    """Lookups (P,), unique rows (P,) and rows outside HBM (2, P) of each part, by cost.
+    """Work of each part, weighted by the cost of each table's rows.
 
-    Each counts with its table's cost over the first table's cost. If all rows have the same cost, these are the plain numbers.
+    lookups, rows: lookups and unique rows, (P,).
+    far_rows: rows outside HBM, in DRAM and below DRAM, (2, P).
+    The weight is a table's cost over the first table's cost. If all rows have the same cost, these are the plain numbers.
     """
 
     lookups: Floats
@@ -66,7 +68,8 @@ class FarSkews(NamedTuple):
 class Links(NamedTuple):
     """Traffic of the links of groups of parts, such as expanders.
 
-    Each field is (ratio of all traffic to that without a plan, traffic of the busiest link over the mean).
+    vectors, indices, rows, lookups: for what is sent, (all traffic over that without a plan, traffic of the busiest link over
+        the mean).
     """
 
     vectors: tuple[float, float] = (1.0, 1.0)

@@ -14,9 +14,11 @@ REQUIRED_KEYS = ("loads", "latencies", "unit", "confidence", "source")
 
 
 class LatencyPoints(NamedTuple):
-    """Measured latencies [ns] at rising loads; a load is a share of the part's bandwidth.
+    """Measured latencies at rising loads; between two points, latency is linear in the load.
 
-    Between two points the latency is linear in the load.
+    loads: shares of the part's bandwidth, rising.
+    latencies: the latency at each load [ns].
+    confidence, source: how sure the latencies are, and where they come from.
     """
 
     loads: tuple[float, ...]

@@ -26,7 +26,11 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a part is on sale, since when, and the source of this."""
+    """Whether a part can be bought.
+
+    state: "on sale", "announced", "discontinued", "research" or "unknown".
+    since, source: since when the state holds, and the source; "" if not stated.
+    """
 
     state: str = "unknown"
     since: str = ""
@@ -34,7 +38,7 @@ class Availability:
 
     @property
     def mark(self) -> str:
-        """The mark of a part that cannot be bought today, for lists; "" for other parts."""
+        """The state and its date, or "" for a part on sale or of unknown state."""
         since_text = f" since {self.since}" if self.since else ""
         return f"{self.state}{since_text}" if self.state not in ("on sale", "unknown") else ""
 
@@ -202,7 +206,7 @@ def _range_start(quantity: Quantity) -> str:
 
 
 def confidence_and_source(path: Path | str, key: str, table: Table) -> tuple[Confidence, str]:
-    """Return the confidence and the source of a table; raises BadFile."""
+    """Return the confidence and the source that a table states; raises BadFile."""
     if (sure := table["confidence"]) not in get_args(Confidence):
         refuse(path, f"gives {key}.confidence = {sure!r}; {nearest_hint(str(sure), get_args(Confidence))}")
     return sure, checked_line(path, f"{key}.source", table["source"])
@@ -233,7 +237,7 @@ def check_keys(
 
 
 def checked_line(path: Path | str, key: str, text: Any) -> str:
-    """Return a text of one printable line; raises BadFile."""
+    """Return a text that must be one printable line; raises BadFile for another."""
     if not isinstance(text, str) or not 0 < len(text) <= MAX_LINE_LETTERS or not text.isprintable():
         refuse(path, f"must say {key} in one line of 1 to {MAX_LINE_LETTERS} printable characters.")
     return text

@@ -46,7 +46,11 @@ def _energy(picojoules: float, low: float, high: float, source: str) -> Constant
 
 
 class Precision(NamedTuple):
-    """A precision of layers: `Accelerator`'s fields with its peak and energy, bytes of an activation."""
+    """A precision in which a GPU computes layers.
+
+    peak, energy: the names of the fields of `Accelerator` with the peak rate and the energy of this precision.
+    word: bytes of an activation.
+    """
 
     peak: str
     energy: str
@@ -232,9 +236,13 @@ def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, 
 
 
 class ReplayRates(NamedTuple):
-    """Numbers of a GPU that replays times, in the units of `ReplayedTimes`.
+    """Numbers of a GPU that replays measured times.
 
-    `bandwidth` is in bytes per second.
+    bottom, rate: time per parameter of the bottom MLP, and of the top part [ps].
+    forward: share of the forward pass in the bottom MLP's time.
+    top: fixed time of the top part [ms].
+    samples: samples of the replayed batch.
+    bandwidth: memory bandwidth [B/s].
     """
 
     bottom: float

@@ -35,7 +35,12 @@ SERVERS = Catalogue(KIND, Server)
 
 
 class ServerRates(NamedTuple):
-    """Rates of one server: call [us], row gather and scatter [ns], network card [B/s]."""
+    """Rates of one embedding server.
+
+    call: time of a remote call [us].
+    row_gather_ns, row_scatter_ns: time to gather and to scatter a row [ns].
+    card: rate of the server's network card [B/s].
+    """
 
     call: float
     row_gather_ns: float

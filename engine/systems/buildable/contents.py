@@ -46,7 +46,7 @@ class Piece(NamedTuple):
 
 
 def short(name: str) -> str:
-    """Return the name of a part without the digest of a user's own part."""
+    """Return a part's name without the digest that a user's own part has."""
     return name.partition(DIGEST_SEPARATOR)[0]
 
 

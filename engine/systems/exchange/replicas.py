@@ -87,7 +87,7 @@ def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Repli
 
 
 def is_planned(s: Scenario) -> bool:
-    """Return whether the planner shards the tables, which automatic replicas need."""
+    """Return whether the planner shards the tables, a condition of automatic replicas."""
     return not s.policy.plan and s.policy.sharding in (None, "planner")
 
 

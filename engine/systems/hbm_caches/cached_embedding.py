@@ -60,8 +60,9 @@ def _tend(t: Traffic, times: float) -> tuple[Task, ...]:
 def places(s: Scenario) -> dict[str, float]:
     """Return the bytes by memory: all rows in host memory, cached rows on the GPU.
 
-    The GPU also has two maps of all rows, and a batch's vectors. In the logs of published runs, 0.2 GiB remain besides rows and
-    maps with Criteo's 26 features; 0.1 GiB leaves the 0.31 GiB of the logs with Avazu's 13 features.
+    The GPU also has two maps of all rows, and a batch's vectors. With Criteo's 26 features, logs of published runs show 0.2 GiB
+    in addition to rows and maps, about a batch's vectors. With Avazu's 13 features, whose vectors are half as many, the sum is
+    within a few percent of the published 0.31 GiB.
     """
     maps = MAPS * INDEX_BYTES * num_rows(s)
     return {"dram": table_bytes(s), "hbm": cached_rows(s) * row_bytes(s) + maps + pooled_bytes(s)}

@@ -76,7 +76,7 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
 
 
 def top(scenario: Scenario, predecessors: Names, previous_batch_predecessors: Names = ()) -> Task:
-    """Return the task of feature interaction and top MLP, forward and backward."""
+    """Return the task of the feature interaction and the top MLP, forward and backward."""
     work = top_part(scenario, scenario.data.batch_size)
     return Task("Top MLP", "Top MLP", (Demand("gpu", work),), predecessors, previous_batch_predecessors)
 

@@ -11,7 +11,10 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch: those of system PCIe without software hand-offs."""
+    """Return the tasks of a batch, which need no software hand-offs.
+
+    The log in force is a redo log after the batch, or an undo log during the top MLP.
+    """
     if settled.log_policy.log == "undo":
         return undo_plan(settled, t)
     return near_plan(settled, t, "pmem", ("Commit",), redo_checkpoint(t, "pmem", "cxl", BACKWARD_DONE))

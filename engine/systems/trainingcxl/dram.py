@@ -11,7 +11,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch, without a log."""
+    """Return the tasks of a batch, with near-data lookup and update, without a log."""
     return near_plan(settled, t, "expander-dram", BACKWARD_DONE)
 
 
