@@ -161,7 +161,10 @@ class Fault:
 
     @property
     def name(self) -> str:
-        """The title as written inside a sentence, with a small first letter."""
+        """The title as written inside a sentence.
+
+        Its first letter is small, unless the title begins with an acronym.
+        """
         return self.title if self.title[1].isupper() else self.title[0].lower() + self.title[1:]
 
     @property

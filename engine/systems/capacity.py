@@ -28,13 +28,13 @@ from .traffic import hottest_bytes, log_bytes, mlp_bytes, num_rows, table_bytes
 
 
 def fit(scenario: Scenario) -> Settled:
-    """Return a scenario with chosen sizes and placed tables; raises BadKnob for a bad policy."""
+    """Return the scenario with chosen sizes and placed tables; raises BadKnob for impossible policies."""
     system = system_in_force(scenario)
     return with_sizes(scenario, system, *place_and_size(scenario, system))
 
 
 def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, sizes: Sizes) -> Settled:
-    """Return a scenario settled by a placement and sizes; raises BadKnob for a policy."""
+    """Return the scenario settled by `placement` and `sizes`; raises BadKnob for impossible policies."""
     s = with_checked_values(scenario, sizes.knobs) if sizes.knobs else scenario
     refuse_kernels(s, system)
     _refuse_stashing(s, system)

@@ -205,9 +205,9 @@ class Settled:
 
 
 def system_of(settled: Settled) -> System:
-    """Return the system of a settled scenario.
+    """Return the system of a settled scenario, by which memoised stages group their answers.
 
-    A memoised stage keeps its answers by system, because the system decides most of the knobs that the stage reads.
+    The system decides most of the knobs that such a stage reads.
     """
     return settled.system
 
@@ -231,7 +231,7 @@ def cached_tables(scenario: Scenario, cache: Cache) -> tuple[int, ...] | None:
 def medium_cache(scenario: Scenario, system: System) -> LineCache:
     """Return the cache before the media of the modules that hold the tables.
 
-    Without such a cache, it has 0 lines. The scenario must be settled.
+    Without such a cache, it has 0 lines. The scenario's sizes must be chosen.
     """
     return line_cache(scenario.machine) if system.memory == "pmem" else NO_CACHE
 

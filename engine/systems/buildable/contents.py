@@ -1,4 +1,7 @@
-"""The parts that a settled machine's system powers or pays for: number and availability."""
+"""The parts that a settled machine's system powers or pays for: number and availability.
+
+A machine is settled when all its sizes are chosen.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,7 @@
 """Checks of a settled machine's chassis: GPUs, sockets, DIMM slots, bays, lanes, watts.
 
-A node is one chassis of `machine.chassis`, with at most eight GPUs. GPUs, network cards and boot drives have PCIe lanes of their
-own; all other lanes of the chassis are free lanes.
+A machine is settled when all its sizes are chosen. A node is one chassis of `machine.chassis`, with at most eight GPUs. GPUs,
+network cards and boot drives have PCIe lanes of their own; all other lanes of the chassis are free lanes.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -50,7 +50,7 @@ def _restore(memory: str, link: str, recovery: RecoveryWork) -> tuple[Task, ...]
 
 
 def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> tuple[Task, ...]:
-    """Return the tasks that free a full log: write the MLPs and set both flags.
+    """Return the tasks that free a full log: write MLPs, set the logs' flags.
 
     They run when every updated row is in its table.
     """

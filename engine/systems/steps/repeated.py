@@ -1,8 +1,8 @@
 """Repeated rows of a batch: where they are coalesced, how often each is read.
 
-A row is also sent, accumulated and updated as often as it is read. `policy.row_dedup` decides: with `memory`, near-data logic
-reads a row once and holds it in a scratchpad for its other lookups; with `gpu`, a row is sent for each lookup but its gradient
-is sent once; with `off`, everything is done for each lookup.
+`policy.row_dedup` decides how often a repeated row is read, sent, accumulated and updated. With `memory`, near-data logic reads
+a row once and holds it in a scratchpad for its other lookups. With `gpu`, a row is read and sent for each lookup, but the GPU
+sums its gradients and sends one. With `off`, everything is done for each lookup.
 """
 
 import numpy as np

@@ -197,7 +197,7 @@ def host_embedding(
 def redo_checkpoint(
     t: Traffic, memory: str, link: str, predecessors: Names, requester: Requester = "near-data"
 ) -> tuple[Task, ...]:
-    """Return the tasks of a redo log at batch end: rows, MLP, both flags.
+    """Return the tasks of a redo log at batch end: rows, MLP, their flags.
 
     After the flags, the logged rows are written to their tables in the background.
     """
@@ -216,8 +216,8 @@ def redo_checkpoint(
 def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
     """Return the tasks of an undo log of rows and MLP during the top MLP.
 
-    The log has old values. Both flags are set before any row is updated in place. `bound`: the number of batches by which the
-    MLP's log may lag.
+    The log has old values. The flags of the rows' log and of the MLP's log are set before any row is updated in place. `bound`:
+    the number of batches by which the MLP's log may lag.
     """
     mlp = (Demand("cxl", Move(t.mlp_bytes), TO_MEMORY), Demand("pmem", Stream(t.mlp_bytes)))
     row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched_lines, skew=t.row_skew)),)
@@ -231,7 +231,7 @@ def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
 def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpoint: tuple[Task, ...] = ()) -> tuple[Task, ...]:
     """Return the tasks of a batch with lookup and update at the memory's controllers.
 
-    The lookup runs beside the bottom MLP's forward pass, the update beside its backward pass; each task starts when its inputs
+    The lookup runs during the bottom MLP's forward pass, the update during its backward pass; each task starts when its inputs
     are ready. A batch starts after the tasks `barrier` of the previous batch, and ends with the tasks `checkpoint`.
     """
     s = settled.scenario
