@@ -1,11 +1,10 @@
 """Traffic of a full run's batches, counted from their ids.
 
-Points that read the same knobs share a count.
-
-Rows are counted once for all points with the same data, and the moves of a cache once for each cache: bandwidths move no row.
-In a system with several memories, rows are found in tables placed in HBM and DRAM, and in row caches in front of all others.
-A cache of thousands of millions of rows fills in no run of bearable length. So a run may begin as after long training
-(`policy.warm_caches`): the age of a row that the run has not used yet is drawn from the row's popularity.
+Design points that read the same knobs share a count. So rows are counted once for all points with the same data, and a cache's
+moves once for each cache; bandwidths change no count. In a system with several memories, a row is found in the tables in HBM or
+DRAM, or in the row caches before all other tables. A cache of thousands of millions of rows would take too long to fill. So a
+run may begin as after long training (`policy.warm_caches`): for a row that the run has not used yet, the time since its last use
+is drawn from its popularity.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -47,14 +46,15 @@ remember_amounts = memoised(MAX_KEPT_NUMBERS, lambda amounts: amounts.size)
 
 
 def ignore_progress(note: str, finishes: bool) -> None:
-    """Ignore the progress of a count."""
+    """Do nothing with the progress of a count."""
 
 
 @memoised(MAX_KEPT_NUMBERS, lambda run_traffic: run_traffic.batches * (len(BY_BATCH) + LEVELS), by=system_of)
 def counted_traffic(settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress) -> Traffic:
     """Return the traffic of a run's batches, counted from their ids.
 
-    `file` is the data file that the scenario's digest names. Counts of earlier calls, for this or another machine, are reused.
+    `file` is the data file that the scenario's digest names; `on_progress` is called during the count. Counts of earlier calls,
+    also for other machines, are reused.
     """
     s, system, medium, placement = settled.scenario, settled.system, settled.medium, settled.placement
     tallies = _tallied(s, file=file, on_progress=on_progress)
@@ -233,8 +233,8 @@ def _lines(s: Scenario, medium: LineCache, *, file: Recording | None, on_progres
 def row_finder(s: Scenario, cache_rows: tuple[float, float], recorded: bool) -> Finder:
     """Return a function that counts the rows of successive batches by memory.
 
-    `cache_rows` are the rows of the caches in DRAM and SCM. The popularity of a `recorded` file is not known, so its caches are
-    empty at first.
+    `cache_rows` are the capacities in rows of the caches in DRAM and in SCM. If the batches are `recorded` in a file, the
+    popularity is not known, so the caches are empty at first.
     """
     dense = placement(s, cache_rows[0] * row_bytes(s))
     first_rows, cached_tables, caches = offsets(s.model), tuple(sorted(dense.below_dram)), no_rows(cache_rows)

@@ -1,4 +1,4 @@
-"""Traffic of a steady batch, expected from the popularity instead of counted from ids."""
+"""Expected traffic of a batch in steady state, from the popularity instead of ids."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,15 +24,15 @@ RARE_MEAN = 5.0  # misses, or popular samples: of so many expected ones, 1 batch
 
 
 def expected_traffic(settled: Settled, batches: int) -> Traffic:
-    """Return the expected traffic of a run's first `batches` batches."""
+    """Return the expected traffic of the first `batches` batches of a run."""
     return deal_batches(expected_amounts(settled), settled.scenario.data.batch_size, batches)
 
 
 def deal_batches(steady_batch: Traffic, samples: int, batches: int) -> Traffic:
-    """Return the traffic of a run's batches, each like the expected steady batch.
+    """Return the traffic of a run's batches from the expected batch in steady state.
 
-    The first batch has no batch before it. Where a cache misses rarely, or few samples are popular, some batches have no miss or
-    no popular sample: as many batches as a Poisson law gives.
+    The first batch has no previous batch. If a cache misses rarely, or few samples are popular, some batches have no miss or no
+    popular sample: as many batches as in a Poisson distribution.
     """
     run_traffic, is_first = repeated(steady_batch, batches), np.arange(batches) == 0
     miss_scale, popular_scale = (
@@ -50,9 +50,9 @@ def deal_batches(steady_batch: Traffic, samples: int, batches: int) -> Traffic:
 
 
 def unlike_batch_shares(steady_batch: Traffic, samples: int) -> tuple[float, ...]:
-    """Return the shares of the batches that differ from the others.
+    """Return the shares of batches that differ from the other batches.
 
-    These are batches with a miss or with a popular sample, where either is rare, and batches full of popular samples.
+    They are batches with a miss and batches with a popular sample, if either is rare, and batches full of popular samples.
     """
     popular = float(steady_batch.popular[0])
     rare = (-np.expm1(-mean) for mean in (float(steady_batch.misses[0]), popular * samples) if 0 < mean < RARE_MEAN)
@@ -60,7 +60,7 @@ def unlike_batch_shares(steady_batch: Traffic, samples: int) -> tuple[float, ...
 
 
 def evenly_spread(share: float, batches: Ints | int) -> Ints:
-    """Return how many of the first batches fall into a `share` of all, spread evenly."""
+    """Return how many of the first `batches` batches are in a `share` spread evenly."""
     counts: Ints = np.floor(share * np.asarray(batches)).astype(np.int64)
     return counts
 
@@ -76,10 +76,11 @@ def _share(expected: float, batches: int) -> Floats:
 
 @memoised(most=64)
 def batch_row_sizes(s: Scenario, system: System, replicated: float = 0.0, unique: bytes = b"") -> RowSizes:
-    """Return the bytes of a batch's rows, in the popularity's mix of row sizes.
+    """Return the bytes of a batch's rows, with the expected mix of row sizes.
 
-    A full run passes its counted (T,) `unique` rows as bytes. `replicated` is the number of popular rows with copies. The
-    mixes of hot rows, of rows that a cache moves, and of rows in each memory are the expected ones in a full run too.
+    replicated: number of most popular rows that are replicated.
+    unique: for a full run, the counted unique rows of each table, (T,), as bytes.
+    The mixes of hot rows, of rows that a cache moves, and of rows in each memory are the expected mixes also in a full run.
     """
     if len(row_kinds(s)[0]) == 1:
         return row_sizes(s)
@@ -93,9 +94,9 @@ def batch_row_sizes(s: Scenario, system: System, replicated: float = 0.0, unique
 
 
 def far_tables(s: Scenario, system: System) -> Any:
-    """Return (LEVELS, T) unique rows that a system without caches finds in DRAM and below.
+    """Return the unique rows of a batch in each memory outside HBM, (LEVELS, T).
 
-    Other systems have none: ().
+    Return () for a system that defines neither `tiers` nor `hbm_rows`.
     """
     if system.tiers:
         far_rows = system.tiers(s).far_rows
@@ -108,9 +109,9 @@ def far_tables(s: Scenario, system: System) -> Any:
 
 @memoised(by=system_of)
 def expected_amounts(settled: Settled) -> Traffic:
-    """Return the expected traffic of one batch of the steady state.
+    """Return the expected traffic of one batch in steady state.
 
-    A cache, a hot set and the medium's own cache count only where the system has them.
+    Amounts of a row cache, of hot rows and of a medium's cache are 0 for systems without them.
     """
     s, system, medium, skews = settled.scenario, settled.system, settled.medium, settled.placement.skews
     cache, hot, caches, accesses, copies = (

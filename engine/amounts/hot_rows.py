@@ -1,4 +1,4 @@
-"""Hot rows, and popular samples, all of whose lookups meet hot rows."""
+"""Hot rows, which are the most popular, and popular samples, which use hot rows only."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ SAMPLED_SHARE = 0.05  # share of a file's batches that is counted to find its ho
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HotSet:
-    """The most popular rows of all tables.
+    """The most popular rows of all tables, and the layout of a batch's ids.
 
-    run_ends: (T,) end of each table's leading run of hot rows; a row number below it is hot.
-    scattered_rows: sorted numbers of hot rows elsewhere.
-    layout: (T+1,) positions in a batch's ids where tables start.
-    samples: samples of a batch.
-    features: features of each table, among which the lookups of an even bag are divided.
+    run_ends: for each table, the end of its leading run of hot rows; a lower row number of the table is hot, (T,).
+    scattered_rows: sorted numbers of the other hot rows.
+    layout: positions in a batch's ids where tables start, (T+1,).
+    samples: number of samples of a batch.
+    features: number of features of each table; the lookups of an even bag are divided among them.
     """
 
     run_ends: Ints
@@ -37,7 +37,10 @@ class HotSet:
 
 
 def hot_set(s: Scenario, capacity: float, origin: Source) -> HotSet:
-    """Return the `capacity` most frequent rows over all tables, expected or counted in a file."""
+    """Return the `capacity` most frequent rows over all tables.
+
+    For generated data, the frequencies are the expected ones; for a data file, lookups are counted in a sample of its batches.
+    """
     first_rows, no_rows = offsets(s.model), np.empty(0, dtype=np.int64)
     run_ends, scattered_rows = first_rows[:-1], no_rows
     if capacity >= first_rows[-1]:
@@ -54,7 +57,7 @@ def hot_set(s: Scenario, capacity: float, origin: Source) -> HotSet:
 def popular_shares_counted(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float]:
     """Return the share of popular samples in a batch, and their share of lookups.
 
-    `starts` are the positions of uneven bags, as in a Batch.
+    `starts` are the positions in `ids` where uneven bags start, as in a Batch; None for even bags.
     """
     is_popular = np.ones(hot.samples, dtype=bool)
     for _, _, hot_bags in _hot_lookups(hot, ids, starts):
@@ -65,9 +68,10 @@ def popular_shares_counted(hot: HotSet, ids: Ints, starts: Ints | None = None) -
 
 
 def hot_shares(hot: HotSet, ids: Ints, starts: Ints | None = None) -> tuple[float, float, float]:
-    """Return a batch's shares of hot lookups and of hot bags, and its hot rows.
+    """Return a batch's shares of hot lookups and hot bags, and its hot rows.
 
-    A hot bag has lookups of hot rows alone.
+    The third is the number of different hot rows. All lookups of a hot bag are of hot rows. `starts` are the positions in `ids`
+    where uneven bags start; None for even bags.
     """
     lookups, rows, bag_shares = 0, 0, []
     for table_ids, is_hot, hot_bags in _hot_lookups(hot, ids, starts):

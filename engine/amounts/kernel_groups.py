@@ -1,4 +1,4 @@
-"""Traffic of the tables of each kernel, as parts of a batch's traffic."""
+"""Traffic of the tables of each kernel, as parts of a batch's whole traffic."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ def _skews(settled: Settled, in_group: Flags, by_node: bool) -> Skews:
 
 
 def sum_by_group(groups: Iterable[Sequence[int]], by_table: Floats) -> Floats:
-    """Return sums over the tables of each group of numbers by table, (..., T) to (G, ...)."""
+    """Return numbers by table, (..., T), summed over the tables of each group: (G, ...)."""
     return np.array([by_table[..., list(tables)].sum(axis=-1) for tables in groups])
 
 
@@ -45,9 +45,9 @@ def add_group_traffic(
 ) -> Traffic:
     """Return the total traffic with the traffic of each group of tables added.
 
-    rows, looked_up: (G, N) unique rows and lookups of each group and batch.
-    unique: (T,) unique rows by table, for mixes of row sizes.
-    The skew of a group over the parts is the expected one by the plan in force.
+    rows, looked_up: unique rows and lookups of each group in each batch, (G, N).
+    unique: unique rows of each table, (T,), for mixes of row sizes.
+    The skew of a group over the parts is the expected skew under the plan in force.
     """
     s = settled.scenario
     features, dims = (np.array(per_table(s.model, name)) for name in ("features", "embedding_dim"))

@@ -1,6 +1,6 @@
-"""Lookups and unique rows of each part in a batch, counted from its ids.
+"""Lookups and unique rows of each part in a batch, counted from the batch's ids.
 
-The plan that divides the tables defines the parts.
+The parts are those among which the plan divides the tables.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,10 @@ Counter = Callable[[Ints, Ints], Floats]
 
 
 def part_counter(model: Model, parts: int, pieces: Pieces, weight: Weight = None) -> Counter:
-    """Return a function that counts a batch's lookups and unique rows by part.
+    """Return a function that counts a batch's lookups and unique rows by part, (2, parts).
 
-    The function maps a batch's ids and its unique rows by table to (2, parts). Lookups and rows of a table count `weight` (2, T)
-    times, or once without a weight.
+    The function's arguments are the ids of a batch and the unique rows by table. Lookups and rows of a table are multiplied by
+    `weight`, (2, T), if it is given.
     """
     first_rows, weights = offsets(model), None if weight is None else np.array(weight)
     is_undivided = pieces.place >= 0

@@ -1,4 +1,4 @@
-"""Repeated lookups of a batch that the near-data scratchpad has no room for.
+"""Repeated lookups of a batch for which the near-data scratchpad has no room.
 
 The indices of a batch are known before its rows are read, so the scratchpad keeps the rows that the batch uses most often.
 """
@@ -14,9 +14,9 @@ MAX_USES = 64  # uses of a row in a batch; the few rows with more uses are taken
 
 
 def expected_repeats(s: Scenario, room: float) -> float:
-    """Return a batch's expected repeated lookups of rows without a place among `room` rows.
+    """Return the expected repeated lookups of rows without room in the scratchpad.
 
-    Uses of a row in a batch are taken as Poisson; locality is left out.
+    The scratchpad has room for `room` rows. The uses of a row in a batch are taken as Poisson distributed; locality is left out.
     """
     kinds = table_kinds(s)
     tables, lookups = table_spectra(kinds.laws), s.data.batch_size * np.array(kinds.pooling, dtype=np.float64)
@@ -32,7 +32,10 @@ def expected_repeats(s: Scenario, room: float) -> float:
 
 
 def counted_repeats(ids: Ints, room: float) -> float:
-    """Return a batch's lookups of rows read before that had no place, counted from `ids`."""
+    """Return the repeated lookups of rows without room in the scratchpad, counted from `ids`.
+
+    The scratchpad has room for `room` rows.
+    """
     rows_by_uses = np.bincount(np.unique(ids, return_counts=True)[1]).astype(np.float64)
     return _repeats_without_room(rows_by_uses, 0.0, 0.0, room)
 

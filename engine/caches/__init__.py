@@ -1,1 +1,4 @@
-"""Row caches in front of the tables: `row_index`, `policies`, then `replay`; `stack_distance` for all sizes."""
+"""Row caches before the tables, for one capacity or for all capacities.
+
+Read `row_index`, then `policies`, then `replay`. `stack_distance` has the hits for all capacities.
+"""

@@ -1,7 +1,7 @@
 """Caches that serve a whole batch at once: by frequency, look-ahead or hash.
 
-Rows of the batch itself are never evicted; rows that do not fit beside them are fetched and written home again. A frequency-aware
-cache relabels rows by falling frequency in the data before the run starts.
+Rows of the batch itself are never evicted. Rows for which there is no room are fetched and then sent back to their memory. A
+frequency-aware cache numbers rows by falling frequency in the data before the run starts; such a number is a rank.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,10 +23,10 @@ class CacheTraffic(NamedTuple):
     """Rows that a cache moved for one batch.
 
     missed_lookups: lookups of rows that the cache did not hold when the batch began.
-    misses: rows fetched.
-    evicted: rows written home.
+    misses: rows fetched from their memory.
+    evicted: rows sent back to their memory.
     unique: unique rows of the batch.
-    refused: rows that found no place in the cache; they count as fetched and as evicted too.
+    refused: rows without a place in the cache; they count as fetched and as evicted, too.
     """
 
     missed_lookups: float
@@ -38,9 +38,9 @@ class CacheTraffic(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldRows:
-    """Rows that a cache holds, in rising order.
+    """The rows that a cache holds, in rising order.
 
-    `last_batch`: the number of the batch that used each row last.
+    `last_batch`: for each row, the number of the batch that used it last.
     """
 
     rows: Ints
@@ -48,14 +48,14 @@ class HeldRows:
 
 
 def most_popular_rows(rows: int) -> HeldRows:
-    """Return a shelf with the `rows` most popular ranks; an empty shelf for 0."""
+    """Return a cache state that holds the `rows` most popular ranks."""
     return HeldRows(np.arange(rows), np.zeros(rows, dtype=np.int64))
 
 
 def serve_by_frequency(shelf: HeldRows, capacity: float, ranks: Ints) -> tuple[HeldRows, CacheTraffic]:
-    """Serve a batch of ranks; the rarest row is evicted first.
+    """Serve a batch of ranks from a cache that evicts the rarest rows first.
 
-    The cache has `capacity` rows.
+    The cache has room for `capacity` rows. Return the new state and the batch's traffic; `shelf` is the state before.
     """
     hit_slots, missing_rows, missed, unique = _find(shelf, ranks)
     spare = np.delete(np.arange(len(shelf.rows)), hit_slots)
@@ -68,9 +68,9 @@ def serve_by_frequency(shelf: HeldRows, capacity: float, ranks: Ints) -> tuple[H
 
 
 def serve_looking_ahead(shelf: HeldRows, batches: int, turn: int, ids: Ints) -> tuple[HeldRows, CacheTraffic]:
-    """Serve a batch with a cache that knows the next `batches` batches.
+    """Serve batch `turn` from a cache that knows the next `batches` batches.
 
-    A row is still held if one of the last `batches` batches has used it.
+    A row is held if one of the last `batches` batches has used it. Return the new state and the batch's traffic.
     """
     retained = shelf.last_batch >= turn - batches
     window = HeldRows(shelf.rows[retained], shelf.last_batch[retained])
@@ -81,9 +81,9 @@ def serve_looking_ahead(shelf: HeldRows, batches: int, turn: int, ids: Ints) -> 
 
 
 def serve_by_hash(share: float, ids: Ints) -> CacheTraffic:
-    """Serve a batch where the cache holds a fixed `share` of all rows.
+    """Return the traffic of a batch if a fixed `share` of all rows is held.
 
-    A hash of the row number says whether the row is held; no other row comes in.
+    A hash of the row number says whether the row is held; other rows are never fetched.
     """
     rows, times = np.unique(ids, return_counts=True)
     missing_mask = (mix(rows.astype(np.uint64) + GOLDEN) >> np.uint64(11)) * 2.0**-53 >= share
@@ -107,10 +107,10 @@ def _with_rows(shelf: HeldRows, rows: Ints, turn: int) -> HeldRows:
 
 
 def ranks_by_popularity(s: Scenario) -> Relabel:
-    """Return a function from generated ids to popularity ranks over all tables, 0 first.
+    """Return a function from generated ids to ranks by popularity over all tables.
 
-    Rows of a cell are equally popular and keep their order; the share that folding adds to a row is too small to change its
-    rank.
+    Rank 0 is the most popular row. Rows of a cell of equal popularity keep their order. The small share of lookups that folding
+    adds to a row does not change its rank.
     """
     cell_starts, row_sizes, lookup_rates = [], [], []
     for popularity, offset, pooling in zip(popularities(s), offsets(s.model), per_table(s.model, "pooling"), strict=False):
@@ -134,7 +134,10 @@ def ranks_by_popularity(s: Scenario) -> Relabel:
 
 
 def ranks_by_count(batches: Iterable[Ints]) -> Relabel:
-    """Return a function from ids to ranks by lookups in the batches, 0 first."""
+    """Return a function from ids to ranks by number of lookups in `batches`.
+
+    Rank 0 is the row with the most lookups.
+    """
     unique_rows, lookup_counts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     for ids in batches:
         rows, batch_counts = np.unique(ids, return_counts=True)

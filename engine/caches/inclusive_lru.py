@@ -1,8 +1,8 @@
-"""An inclusive hierarchy of LRU caches as one list of rows by age.
+"""Several LRU caches, each of which holds all rows of the smaller caches.
 
-Each memory holds a stretch of the list, the slowest the rest. Rows of a smaller cache are in each larger one below it too, so
-the caches of capacities C1 <= C2 <= ... are the newest C1, C2, ... rows of one list. A use moves its row to the front, and at
-most one row falls from each memory into the next.
+All caches together are one list of rows by age, newest first: the caches of capacities C1 <= C2 <= ... hold the first C1, C2,
+... rows of the list, and the memory below them holds all rows. A use moves its row to the front, so that at most one row leaves
+each cache.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ MEMORIES, ROOM, SIZE, OLDEST, FIELDS = POLICY_STATE + 1, 0, 1, 2, 3
 
 
 def no_rows(capacities: Sequence[float]) -> RowIndex:
-    """Return empty caches of these capacities in rows, the fastest first.
+    """Return empty caches of these capacities in rows, the smallest first.
 
-    The memory below them has room for all rows.
+    The memory below the caches has room for all rows.
     """
     rising = np.maximum.accumulate([int(min(max(rows, 0), UNBOUNDED_ROWS)) for rows in capacities])
     rooms = [*np.diff(rising, prepend=0), UNBOUNDED_ROWS]
@@ -45,7 +45,8 @@ def no_rows(capacities: Sequence[float]) -> RowIndex:
 def serve_batch(cell: Ints, bucket: Slots, state: Ints, ids: Ints, hits_by_memory: Ints) -> Ints:
     """Serve one batch and return its rows that were never used before.
 
-    Its other unique rows are added to `hits_by_memory`, by the memory that held them.
+    The batch's other unique rows are added to `hits_by_memory`, at the index of the memory that held them. `cell`, `bucket` and
+    `state` are the fields of the RowIndex.
     """
     touched_slots, new_rows = np.empty((2, len(ids)), dtype=np.int64)
     return new_rows[: _serve(cell, bucket, state, ids, hits_by_memory, touched_slots, new_rows)]

@@ -1,9 +1,9 @@
-"""Cache lines of a medium, each with several rows of one table.
+"""The cache of a medium, whose lines each hold several rows of one table.
 
-A fetched row brings the other rows of its line too. The generator numbers rows by popularity, which no memory knows: rows lie in
-their table's lines in an order mixed by a hash, and a line's neighbours are any rows. So the chance that none of a line's rows
-is used is the mean chance of the table's rows, to the power of the rows in a line. All rows that a batch looks up are updated by
-its end, so each evicted line is a changed one.
+A fetched row brings the other rows of its line with it. The generator numbers rows by popularity, which a real memory does not
+know. So rows lie in the lines of their table in an order mixed by a hash, and the rows of a line are a random choice. So the
+chance that no row of a line is used is the mean chance that a row of the table is not used, to the power of the number of rows
+in a line. All rows that a batch looks up are updated by its end, so every evicted line has changed.
 """
 
 from collections import Counter
@@ -34,9 +34,11 @@ ODD, MORE_ODD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 class LineTraffic(NamedTuple):
-    """Lines that a batch fetches, returns to their home, and fetches again.
+    """Lines that one batch moves between a medium and its cache.
 
-    A line is fetched again for the batch's log or its update; `written_back_lines` are changed lines that fetched ones evict.
+    missed_lines: lines that are fetched when the batch begins.
+    written_back_lines: changed lines that fetched lines evict.
+    refetched_lines: lines fetched again for the batch's log or update.
     """
 
     missed_lines: float
@@ -45,11 +47,11 @@ class LineTraffic(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """Layout of rows in lines.
+    """The layout of rows in lines.
 
     rows: whole rows of each table in a line, (T,).
     pieces: pieces of each row that is larger than a line, (T,).
-    lines: lines of a piece: all lines of a row where each table's rows have as many, else 1.
+    lines: lines of a piece: all lines of a row if the rows of all tables have equally many, else 1.
     capacity: capacity of the cache in pieces.
     """
 
@@ -60,7 +62,7 @@ class Packing(NamedTuple):
 
 
 def packing(s: Scenario, cache: LineCache) -> Packing:
-    """Return the layout of the tables' rows in the lines of a cache."""
+    """Return the layout of the rows of all tables in the lines of a cache."""
     sizes = kind_bytes(s, "row")
     rows, lines = (np.maximum(1, count).astype(np.int64) for count in (cache.nbytes // sizes, -(-sizes // cache.nbytes)))
     piece_lines = int(lines[0]) if (lines == lines[0]).all() else 1
@@ -68,9 +70,9 @@ def packing(s: Scenario, cache: LineCache) -> Packing:
 
 
 def expected_lines(s: Scenario, cache: LineCache) -> LineTraffic:
-    """Return the expected line traffic of a steady batch.
+    """Return the expected line traffic of a batch in steady state.
 
-    By Che's approximation, each line stays for the same time after its last use.
+    By Che's approximation, each line stays in the cache for the same time after its last use.
     """
     rows, pieces, lines, room = packing(s, cache)
     expected_used, batch = _expected_used(s, rows, pieces), float(table_lookups(s).sum())
@@ -82,7 +84,7 @@ def expected_lines(s: Scenario, cache: LineCache) -> LineTraffic:
 
 
 def counted_lines(s: Scenario, cache: LineCache, source: Source, batches: int) -> Iterator[LineTraffic]:
-    """Yield the line traffic of each batch of a run.
+    """Yield the line traffic of each batch of a run, counted from its ids.
 
     Each line of a batch is looked up once, when the batch begins.
     """
@@ -111,9 +113,9 @@ def _first_used(ids: Ints, line: Ints, new_lines: Ints) -> tuple[Ints, Ints]:
 
 
 def in_pieces(ids: Ints, line: Ints, tables: Ints, pieces: Ints) -> tuple[Ints, Ints]:
-    """Repeat each sorted row and its line once for each of its table's `pieces`, (T,).
+    """Return sorted rows, each repeated for each of its pieces, and these pieces.
 
-    `line` is the first line of a row.
+    `line` has the first piece of each row, `pieces` the number of pieces of a row of each table, (T,).
     """
     if (pieces == 1).all():
         return ids, line
@@ -200,11 +202,10 @@ def _warm_line_counter(s: Scenario, rows: Ints, pieces: Ints, room: int) -> Warm
 
 @entry_kernel
 def lines_of(ids: Ints, tables: Ints, first_lines: Ints, rows: Ints, pieces: Ints) -> Ints:
-    """Return the line of each sorted row, or the first piece of the row.
+    """Return the line of each sorted row, or the row's first piece.
 
-    Tables start at rows `tables` and at lines `first_lines`.
-    `rows`: rows of each table in a line, (T,).
-    `pieces`: pieces of a row, (T,).
+    tables, first_lines: the row number and the line number at which each table begins.
+    rows, pieces: rows of each table in a line, and pieces of a row, (T,).
     """
     lines, table = np.empty_like(ids), 0
     for i in range(len(ids)):

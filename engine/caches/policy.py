@@ -1,4 +1,4 @@
-"""Cache policies by their names in `policy.cache_policy` and in a full run."""
+"""Cache policies by their names in `policy.cache_policy`."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from ..systems.system import Cache
 
 
 class CachePolicy(NamedTuple):
-    """A policy as `list caches` shows it: name, title, and evicted rows."""
+    """A cache policy as `list caches` shows it: name, title, and a sentence of help."""
 
     name: str
     title: str
@@ -37,10 +37,10 @@ POLICIES = {
 
 
 def policies_of(cache: Cache) -> tuple[str, ...]:
-    """Return the names of the policies that a system's cache can have."""
+    """Return the names of the policies that can be chosen for a system's cache."""
     return tuple(f"{name} in sets" if cache.in_sets else name for name in (cache.policy, *cache.other_policies))
 
 
 def systems_with(policy: str) -> tuple[str, ...]:
-    """Return the names of the systems that can have a policy."""
+    """Return the names of the systems whose cache can have the policy."""
     return tuple(name for name, system in all_variants("systems").items() if system.cache and policy in policies_of(system.cache))

@@ -1,4 +1,4 @@
-"""Cache replay of a full run: the policy serves each batch's real ids in order."""
+"""Cache replay of a full run: the cache policy serves the batches' ids in order."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -33,9 +33,10 @@ PRELOADED = 0.7  # share of the cache filled by frequency before the first batch
 
 
 class IdsOfTables(NamedTuple):
-    """Batches of a source with the ids of the tables flagged in `is_selected`, (T,).
+    """The batches of a source, with the ids of some tables only.
 
-    Tables start at rows `table_offsets`, (T + 1,).
+    is_selected: True for these tables, (T,).
+    table_offsets: the row number at which each table begins, (T + 1,).
     """
 
     source: Source
@@ -44,11 +45,11 @@ class IdsOfTables(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """The digest of a file, "" for generated batches."""
+        """The digest of the source's file; "" for generated batches."""
         return self.source.digest
 
     def ids(self, n: int) -> Ints:
-        """Return the ids of batch n in these tables."""
+        """Return the ids of batch n in the selected tables."""
         all_ids = self.source.ids(n)
         table_ids: Ints = all_ids[np.repeat(self.is_selected, np.diff(table_ends(all_ids, self.table_offsets)))]
         return table_ids
@@ -57,8 +58,8 @@ class IdsOfTables(NamedTuple):
 def cache_traffic(s: Scenario, cache: Cache, batch_source: Source, batches: int) -> Iterator[CacheTraffic]:
     """Yield the cache traffic of each batch.
 
-    Batches fetched together move all their rows with the first of them.
-    Raises CannotRun where a batch has more unique rows than a cache that must hold them.
+    If batches are fetched together, all their rows move with the first of them. Raises CannotRun if a batch has more unique rows
+    than a cache that must hold them all.
     """
     source: Source | IdsOfTables = batch_source
     if cache.tables:
@@ -78,9 +79,9 @@ def cache_traffic(s: Scenario, cache: Cache, batch_source: Source, batches: int)
 
 
 def starts_warm(s: Scenario, cache: Cache) -> bool:
-    """Return whether a full run begins with the cache as long training filled it.
+    """Return whether the caches of a full run begin as filled by long training.
 
-    Only generated batches can; LFU counts in sets cannot begin warm.
+    Only caches of generated batches can; caches with LFU counts in sets cannot.
     """
     return s.policy.warm_caches and not (cache.in_sets and s.policy.cache_policy == "lfu")
 

@@ -1,6 +1,6 @@
-"""Row index of a cache: slots that each hold one row, found by a hash.
+"""Row index of a cache: slots that hold a row each, found by a hash.
 
-Memory follows the held rows, not the capacity: slots are added as rows come in.
+Its memory grows with the rows held, not with the capacity: slots are added when rows are.
 """
 
 from typing import Any, NamedTuple
@@ -21,12 +21,12 @@ MISSED_LOOKUPS, MISSES, EVICTED, UNIQUE, REFUSED = range(COUNTS)
 
 
 class RowIndex(NamedTuple):
-    """Slots of a cache; kernels change the arrays in place.
+    """The slots of a cache; kernels change the arrays in place.
 
-    cell: `cell[i]` is slot i: its ROW, the turn in which it was last USED (a turn is a batch), the next slot CHAINED in its
-        bucket, and from OWN on the policy's columns.
-    bucket: heads of the chains, a power of two of them.
-    state: the number of slots FILLED, the present TURN, the CAPACITY, and from OWN_STATE on the policy's state.
+    cell: the columns of slot i in `cell[i]`: its ROW, the LAST_TURN in which it was used, the NEXT_SLOT of its bucket's chain,
+        and from POLICY_COLUMN on the columns of the policy. A turn is a batch.
+    bucket: the first slot of each bucket's chain; the number of buckets is a power of two.
+    state: NUM_FILLED slots, the present TURN, the CAPACITY, and from POLICY_STATE on the state of the policy.
     """
 
     cell: Ints
@@ -35,7 +35,10 @@ class RowIndex(NamedTuple):
 
 
 def empty_index(capacity: int, policy_columns: int, own_state: tuple[int, ...]) -> RowIndex:
-    """Return an index without rows, with `policy_columns` columns a slot and the policy's `own_state`."""
+    """Return an index without rows for `capacity` rows.
+
+    `policy_columns`: number of the policy's columns of a slot. `own_state`: the policy's state.
+    """
     return _sized(min(capacity, MIN_SLOTS), POLICY_COLUMN + policy_columns, np.array([0, 0, capacity, *own_state]))
 
 
@@ -47,7 +50,7 @@ def _sized(slots: int, columns: int, state: Ints) -> RowIndex:
 
 
 def ensure_slots(cache: RowIndex, row_count: int) -> RowIndex:
-    """Return the cache with slots for `row_count` more rows, as far as its capacity allows."""
+    """Return the cache with slots for `row_count` more rows, but not beyond its capacity."""
     old_slots, capacity = len(cache.cell), int(cache.state[CAPACITY])
     needed_slots = min(capacity, int(cache.state[NUM_FILLED]) + row_count)
     if needed_slots <= old_slots:
@@ -66,13 +69,13 @@ def _rehash(cell: Ints, bucket: Slots, state: Ints) -> None:
 
 @inner_kernel
 def bucket_of(row: int, bucket: Slots) -> Any:
-    """Return the bucket of a row."""
+    """Return the number of the bucket to which a row belongs."""
     return (np.uint64(row) * GOLDEN >> np.uint64(32)) & np.uint64(len(bucket) - 1)
 
 
 @inner_kernel
 def find_slot(cell: Ints, bucket: Slots, row: int) -> Any:
-    """Return the slot that holds `row`, or NONE."""
+    """Return the slot that holds `row`; NO_SLOT if no slot does."""
     slot = np.int64(bucket[bucket_of(row, bucket)])
     while slot != NO_SLOT and cell[slot, ROW] != row:
         slot = cell[slot, NEXT_SLOT]
@@ -81,14 +84,14 @@ def find_slot(cell: Ints, bucket: Slots, row: int) -> Any:
 
 @inner_kernel
 def link_slot(cell: Ints, bucket: Slots, slot: int) -> None:
-    """Link a slot into the chain of its row's bucket."""
+    """Link a slot into the chain of the bucket of its row."""
     head = bucket_of(cell[slot, ROW], bucket)
     cell[slot, NEXT_SLOT], bucket[head] = bucket[head], slot
 
 
 @inner_kernel
 def unlink_slot(cell: Ints, bucket: Slots, slot: int) -> None:
-    """Remove a slot from the chain of its row's bucket."""
+    """Remove a slot from the chain of the bucket of its row."""
     head = bucket_of(cell[slot, ROW], bucket)
     if bucket[head] == slot:
         bucket[head] = cell[slot, NEXT_SLOT]

@@ -1,9 +1,9 @@
 """Hits of an LRU cache at every capacity, from one pass over the ids.
 
-The stack distances of Mattson et al. (1970): the distance of a lookup is how many different rows were used since its row's last
-use, that row included; a cache hits if its capacity is at least the distance. A bit marks each row's last use on a line of time,
-and a Fenwick tree over words of 64 bits counts the bits behind it. A row that comes in during a batch was not held when the
-batch began, and its later lookups in that batch count as missed with the first one.
+The pass computes the stack distance of each lookup (Mattson et al., 1970): the number of different rows that were used since the
+last use of the lookup's row, including this row. A cache hits if its capacity is at least this distance. On a line of time, a
+bit marks the last use of each row, and a Fenwick tree over words of 64 bits counts the bits after a time. A row that is fetched
+during a batch was not held when the batch began, so its later lookups in the batch count as missed, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,28 +24,28 @@ NEVER_USED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HitCurve:
-    """LRU hits by capacity: `hits[c]` of the `lookups` hit in a cache of c rows.
+    """LRU hits by capacity: `hits[c]` of `lookups` lookups hit in a cache of c rows.
 
-    The cache is empty at first; c runs up to the number of different rows.
+    The cache is empty at first. c goes from 0 to the number of different rows.
     """
 
     lookups: int
     hits: Ints
 
     def hit_rate(self, rows: Floats | Ints | float) -> Floats:
-        """Return the share of lookups that hit, for one capacity or many, in whole rows."""
+        """Return the share of lookups that hit, for one or many capacities in rows."""
         return np.asarray((self.lookups - self.misses(rows)) / max(self.lookups, 1), dtype=np.float64)
 
     def misses(self, rows: Floats | Ints | float) -> Ints:
-        """Return the lookups that miss, for one capacity or many."""
+        """Return the number of lookups that miss, for one or many capacities in rows."""
         capacities = np.clip(np.floor(np.asarray(rows, dtype=np.float64)), 0, len(self.hits) - 1).astype(np.int64)
         return np.asarray(self.lookups - self.hits[capacities])
 
 
 def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
-    """Return the hits at every capacity.
+    """Return the hits of an LRU cache at every capacity.
 
-    The first `unseen` batches fill the caches and are not counted.
+    The first `unseen` batches fill the cache, but their lookups are not counted.
     """
     all_batches = list(batches)
     num_counted = sum(map(len, all_batches[unseen:]))
@@ -57,12 +57,12 @@ def curve(batches: Iterable[Ints], unseen: int = 0) -> HitCurve:
 
 
 class StackDistances(NamedTuple):
-    """Stack distances of each lookup, and where batches begin.
+    """The stack distances of a run's lookups.
 
-    depths: rows that a cache must hold so that the lookup hits.
-    batch_depths: rows that a cache must hold so that the lookup, and all before it in the batch of the same row, hit.
-    batch_starts: `batch_starts[n]` is the first lookup of batch n.
-    rows: different rows used up to the end of each batch.
+    depths: for each lookup, the smallest capacity with which it hits.
+    batch_depths: for each lookup, the smallest capacity with which it and all earlier lookups of its row in its batch hit.
+    batch_starts: `batch_starts[n]` is the index of the first lookup of batch n.
+    rows: number of different rows used up to the end of each batch.
     """
 
     depths: NDArray[np.int32]
@@ -72,7 +72,10 @@ class StackDistances(NamedTuple):
 
 
 def stack_distances(batches: Sequence[Ints]) -> StackDistances:
-    """Return the stack distances of every lookup; at least one batch must have lookups."""
+    """Return the stack distances of every lookup of `batches`.
+
+    At least one batch must have lookups.
+    """
     ids = np.concatenate(batches)
     if ids.max() > MAX_DENSE_ID:
         slots = 2 * min(len(ids), int(ids.max()) + 1)
@@ -91,9 +94,9 @@ def stack_distances(batches: Sequence[Ints]) -> StackDistances:
 
 
 def moved_rows(stack: StackDistances, capacity: int) -> Floats:
-    """Return missed lookups, evicted rows, and lookups of rows absent when the batch began, (3, N).
+    """Return the row moves of an LRU cache of `capacity` rows for each batch, (3, N).
 
-    No batch may be empty.
+    The rows are: missed lookups; evicted rows; lookups of rows not held when the batch began. No batch may be empty.
     """
     misses = np.add.reduceat(stack.depths > capacity, stack.batch_starts, dtype=np.int64)
     missed_lookups = np.add.reduceat(stack.batch_depths > capacity, stack.batch_starts, dtype=np.int64)

@@ -1,6 +1,6 @@
-"""Warm start of LRU caches: rows that they hold after long training.
+"""Warm start of LRU caches: the rows that they hold after long training.
 
-The rows are drawn one by one, as the run first uses each.
+For each row that the run uses for the first time, a random number decides which cache held it.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ Guess = Callable[[int, Ints], Ints]
 def stay_lookups(s: Scenario, table_indices: Sequence[int], cache_rows: tuple[float, ...]) -> tuple[float, ...]:
     """Return for how many lookups each of some nested LRU caches keeps an unused row.
 
-    The caches hold so many rows of these tables.
+    `cache_rows` are the rows of each cache, in the tables `table_indices`.
     """
     space = id_space(s, table_indices)
     all_rows, larger = float(space.rows.sum()), np.maximum.accumulate(cache_rows)
@@ -36,11 +36,15 @@ def stay_lookups(s: Scenario, table_indices: Sequence[int], cache_rows: tuple[fl
 def warm_guess(
     s: Scenario, table_indices: Sequence[int], times: tuple[float, ...], at_once: int = 1, admitted: float = 1.0
 ) -> Guess:
-    """Return a function that guesses which cache held each row used before the run.
+    """Return a function that guesses which cache held each row at its first use.
 
-    Of the uses of a row unused for t lookups, those of one unused even for the longer one of `times` T that a memory keeps it
-    miss that memory: (v(T) - v(T + n)) / (v(t) - v(t + n)), with v the chance of no use, n the lookups of a batch. Of the other
-    uses, those miss whose row was refused each time, where the memory has `admitted` only a share of missing rows.
+    times: for each cache, the number T of lookups for which it keeps an unused row.
+    at_once: number of batches that are served together.
+    admitted: share of missing rows that a cache takes in.
+
+    Let v(x) be the chance that a row is not used in x lookups, and n the lookups of the batches served together. A row whose
+    first use comes after t lookups of the run misses a cache with the chance (v(T) - v(T + n)) / (v(t) - v(t + n)), or surely if
+    T < t. If `admitted` is below 1, a row that would hit still misses if the cache refused it at each of its earlier uses.
     """
     pooling, locality = np.array(per_table(s.model, "pooling"), dtype=np.float64), s.data.locality
     batch = float(table_lookups(s)[list(table_indices)].sum())

@@ -1,4 +1,4 @@
-"""Words that every room speaks: arrays, constants, the parts' catalogue, work, task graph, memo.
+"""Types that every room uses: arrays, constants, the catalogue of parts, work, task graph, memo.
 
-They know no scenario.
+No module of this room reads a scenario.
 """

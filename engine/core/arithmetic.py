@@ -1,7 +1,8 @@
-"""The linear-algebra and NumPy kernels of this process, for a result's provenance.
+"""The names of the linear-algebra and NumPy kernels that this process computes with.
 
-Measured under OpenBLAS' kernels for SkylakeX and Haswell and with NumPy's AVX-512 switched off: time, energy and wear of
-a full run are the same to the byte, an estimate's to twelve digits; training follows the kernel, from a loss's eighth digit.
+A result records these names. Full runs were compared under OpenBLAS's kernels for SkylakeX and for Haswell, and with NumPy's
+AVX-512 kernels switched off: their time, energy and wear are equal to the byte, and an estimate's numbers are equal to twelve
+digits. A trained loss differs from its eighth digit on.
 """
 
 from collections.abc import Collection
@@ -13,7 +14,10 @@ from threadpoolctl import threadpool_info
 
 @cache
 def arithmetic() -> str:
-    """Return the names of this process's BLAS and NumPy kernels: "OpenBLAS-SkylakeX.NumPy-X86_V4"."""
+    """Return the names of this process's BLAS and NumPy kernels as one text.
+
+    For example, "OpenBLAS-SkylakeX.NumPy-X86_V4".
+    """
     blas_pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     numpy_pool = next((pool for pool in blas_pools if "numpy" in pool["filepath"]), blas_pools[0] if blas_pools else {})
     blas = "-".join(filter(None, (BLAS_NAMES.get(numpy_pool.get("internal_api", ""), "BLAS"), numpy_pool.get("architecture"))))
@@ -26,9 +30,9 @@ BLAS_NAMES = {"openblas": "OpenBLAS", "mkl": "MKL", "blis": "BLIS", "flexiblas":
 
 
 def other_kernels_note(kernels: str) -> tuple[str, ...]:
-    """Return the note on numbers that other `kernels` than this computer's have computed.
+    """Return a note on a result that other kernels than this process's have computed.
 
-    Return () for the same kernels.
+    `kernels` are the names of the kernels that computed the result. Return () if this process uses the same kernels.
     """
     if kernels in ("", arithmetic()):
         return ()
@@ -41,7 +45,10 @@ def other_kernels_note(kernels: str) -> tuple[str, ...]:
 
 
 def mixed_kernels_note(kernel_names: Collection[str]) -> str:
-    """Return the note on trained results that were computed with several kernels; "" for one."""
+    """Return the note on trained results that several kernels have computed.
+
+    `kernel_names` has each kernels' name once. Return "" for a single name.
+    """
     if len(kernel_names) < 2:
         return ""
     kinds = " and ".join(sorted(kernels[:MAX_KERNEL_LETTERS] or "unknown kernels" for kernels in kernel_names)[:3])

@@ -1,7 +1,4 @@
-"""Arrays: type names by their numbers, allocation at cache lines, and `InColumns`.
-
-`InColumns` holds many design points as one object.
-"""
+"""Array types, arrays that begin at a cache line, and `InColumns` for many design points."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -48,10 +45,13 @@ def aligned_copy(values: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class InColumns:
-    """Numbers of one design point, or of P: each is then an array (P,)."""
+    """A dataclass of numbers of one design point, or of P design points.
+
+    For P design points each number is an array (P,).
+    """
 
     def point(self, i: int) -> Self:
-        """Return design point `i`."""
+        """Return the numbers of design point `i`."""
         return replace(self, **{name: _pick_point(numbers, i) for name, numbers in vars(self).items()})
 
 

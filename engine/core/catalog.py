@@ -56,17 +56,17 @@ _last_look, _is_looking, _look_lock = NO_FOLDER, False, RLock()
 
 
 class Catalogue(Mapping[str, Part], Generic[Part]):
-    """All parts of a kind by name.
+    """All parts of a kind by name, each from a file of its own.
 
-    A part's file is read at its first use; raises BadFile.
+    A part's file is read when the part is first used, which raises BadFile if the file has an error.
 
-    kind: the kind, which is the folder's name.
-    shape: the dataclass of a device that reads the constants.
-    used_by: kinds of parts that each name one part of this kind; the catalogue is then by their names.
-    uses: the kinds of which each part here names one.
-    extra_constants: constants that a file may have and that belong to no device.
-    forms: the forms that a part can have as a piece of hardware; each file states one.
-    lists: keys of lists that a file may have, with the allowed words of each; () allows any name.
+    kind: the kind, which is also the name of the folder with the parts' files.
+    shape: the dataclass that a device reads; its fields declare the constants.
+    used_by: kinds of parts that each name a part of this kind; here, the name of such a part finds the part that it names.
+    uses: the kinds of which each part of this kind names a part.
+    extra_constants: constants that a file may have although no device reads them.
+    forms: the forms of hardware (such as "SXM") that a part can have; each file states one of them.
+    lists: keys of lists that a file may have, with the allowed words of each list; () allows any words.
     curve: True if a file may have a curve of its latency under load.
     """
 
@@ -82,7 +82,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         lists: Mapping[str, tuple[str, ...]] = NO_LISTS,
         curve: bool = False,
     ) -> None:
-        """Declare the kind; nothing is read yet."""
+        """Declare the kind without reading a file."""
         self.kind, self.shape, self.used_by, self.uses, self._extra_quantities = kind, shape, used_by, uses, extra_constants
         self._forms, self._lists, self._curve = forms, lists, curve
         declared = {field.name: field.metadata.get("quantity") for field in fields(cast(Any, shape))}
@@ -91,11 +91,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         KINDS[kind] = self
 
     def __getitem__(self, name: str) -> Part:
-        """Return a part."""
+        """Return the part called `name`, an instance of `shape`."""
         return self._part_and_extras(name)[0]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names in the order of lists."""
+        """Yield the names of the parts in the order in which lists show them."""
         return iter(part_names_of(*(self.used_by or (self.kind,))))
 
     def __len__(self) -> int:
@@ -103,11 +103,11 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         return len(part_names_of(*(self.used_by or (self.kind,))))
 
     def quantities(self) -> tuple[Quantity, ...]:
-        """Return the constants of a device that a file of this kind has."""
+        """Return the declared constants that a device reads from a file of this kind."""
         return tuple(self._fields.values())
 
     def units(self) -> dict[str, str]:
-        """Return the unit of each constant that a part's file may have, by key."""
+        """Return the unit of each constant in a part's file, by the constant's key."""
         return {quantity.key: quantity.unit for quantity in (*self._fields.values(), *self._extra_quantities)}
 
     def check(self, path: Path | str, content: Table) -> None:
@@ -115,7 +115,7 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
         self._parsed(path, content)
 
     def extra_constants(self, name: str) -> Mapping[str, Constant]:
-        """Return the constants of a part's file that its device does not read, by name."""
+        """Return, by name, the constants in a part's file that its device does not read."""
         return self._part_and_extras(name)[1]
 
     def _part_and_extras(self, name: str) -> tuple[Part, Mapping[str, Constant]]:
@@ -162,29 +162,29 @@ class Catalogue(Mapping[str, Part], Generic[Part]):
 
 
 class PartNames:
-    """The choices of a knob: names of shipped and own parts of some kinds."""
+    """The choices of a knob: the names of all shipped and own parts of `kinds`."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         self.kinds = kinds
 
     def __call__(self) -> tuple[str, ...]:
-        """Return the names as lists show them."""
+        """Return the names of all parts as lists show them: NAME."""
         return part_names_of(*self.kinds)
 
     def scenario_name(self, name: str) -> str | None:
-        """Return a scenario's name of a part: NAME or NAME~DIGEST; None if unknown."""
+        """Return a part's name in a scenario: NAME or NAME~DIGEST; None if unknown."""
         if name in _files(FOLDERS[0], self.kinds) or known.find_part(self.kinds, name):
             return name
         own_parts = (own_folder().parts.get((kind, name)) for kind in self.kinds) if FOLDERS[1:] else ()
         return next((part.reference for part in own_parts if part), None)
 
     def list_name(self, name: str) -> str:
-        """Return a part's name for lists, without the digest of its present file."""
+        """Return a part's name for lists, without the digest if its file is unchanged."""
         bare_name = name.partition(DIGEST_SEPARATOR)[0]
         return bare_name if DIGEST_SEPARATOR in name and self.scenario_name(bare_name) == name else name
 
     def refusal(self, name: str) -> str:
-        """Return why a name cannot be used although it looks like a part's.
+        """Return a clause why a name that looks like an own part's cannot be used.
 
         Return "" for any other name.
         """
@@ -198,29 +198,29 @@ class PartNames:
 
 
 class AnyPart(PartNames):
-    """The names of all parts of some kinds, and the `lone` kinds themselves."""
+    """The choices of a knob: all parts of `kinds`, and the words in `lone`."""
 
     def __init__(self, kinds: tuple[str, ...], lone: tuple[str, ...]) -> None:
         super().__init__(kinds)
         self.lone = lone
 
     def __call__(self) -> tuple[str, ...]:
-        """Return each name once."""
+        """Return the names of all parts, each once, then the words in `lone`."""
         return (*dict.fromkeys(super().__call__()), *self.lone)
 
     def scenario_name(self, name: str) -> str | None:
-        """Return the name that a scenario has for a part."""
+        """Return the name of a part or a word in a scenario; None if unknown."""
         return name if name in self.lone else super().scenario_name(name)
 
 
 def part_names(*kinds: str) -> PartNames:
-    """Declare the choices of a knob that chooses among the parts of some kinds."""
+    """Return the choices of a knob that chooses among the parts of `kinds`."""
     KINDS_OF_SAME_KNOB.update(dict.fromkeys(kinds, kinds))
     return PartNames(kinds)
 
 
 def part_names_of(*kinds: str) -> tuple[str, ...]:
-    """Return the names of all parts of some kinds, in the lists' order."""
+    """Return the names of all parts of `kinds`, in the order of lists."""
     shipped_paths = _files(FOLDERS[0], kinds)
     return (
         (*shipped_paths, *(name for kind in kinds for name in own_folder().by_kind.get(kind, ())))
@@ -230,15 +230,15 @@ def part_names_of(*kinds: str) -> tuple[str, ...]:
 
 
 def own_folder() -> PartsFolder:
-    """Return the user's folder of parts as of the last look.
+    """Return the user's folder of parts as it was when it was last read.
 
-    Return an empty folder if none is given.
+    Return an empty folder if the user has given none.
     """
     return NO_FOLDER if not FOLDERS[1:] else _last_look if _last_look.path == FOLDERS[1] else look_again()
 
 
 def look_again() -> PartsFolder:
-    """Read the user's folder of parts anew, and return it."""
+    """Read the user's folder of parts again, and return the folder."""
     global _last_look, _is_looking
     if not FOLDERS[1:]:
         return NO_FOLDER
@@ -255,7 +255,7 @@ def look_again() -> PartsFolder:
 
 
 def check_part(kind: str, path: Path | str, content: Table) -> None:
-    """Raise BadFile if the content is not a valid part that a knob chooses."""
+    """Raise BadFile unless the content is a valid part that a knob chooses."""
     all_variants("devices")  # which declare the kinds
     chosen_kinds = dict.fromkeys(
         part_kind for knob_kind in KINDS_OF_SAME_KNOB for part_kind in (knob_kind, *KINDS[knob_kind].uses)
@@ -272,7 +272,7 @@ def units(kind: str) -> dict[str, str]:
 
 
 def summaries() -> Iterator[tuple[str, str, str, str]]:
-    """Yield kind, name, title and summary of every part."""
+    """Yield (kind, name, title, summary) of every part."""
     for kind in kinds():
         for name in part_names_of(kind):
             file = _file((kind,), name)
@@ -281,7 +281,7 @@ def summaries() -> Iterator[tuple[str, str, str, str]]:
 
 
 def availability(kind: str, name: str) -> Availability:
-    """Return whether a part of a kind can be bought; raises BadFile."""
+    """Return whether a part can be bought, since when, and the source; raises BadFile."""
     file = _file((kind,), name)
     return read_availability(file.path, file.content)
 
@@ -292,14 +292,14 @@ def form(kind: str, name: str) -> str:
 
 
 def list_words(kind: str, name: str, key: str) -> tuple[str, ...]:
-    """Return the words of the list `key` in a part's file, () without such a list."""
+    """Return the words of the list `key` in a part's file; () without that list."""
     return tuple(part_content(kind, name).get(key, ()))
 
 
 def latency_points(kind: str, name: str) -> LatencyPoints | None:
-    """Return the latencies under load of a part, None if its file has no curve.
+    """Return the measured latencies of a part under load; None if not measured.
 
-    Raises KeyError, BadFile.
+    Raises KeyError for an unknown part, BadFile for a file with an error.
     """
     return _latency_points(_file((kind,), name))
 
@@ -311,7 +311,7 @@ def _latency_points(file: "PartFile") -> LatencyPoints | None:
 
 
 def shipped(kind: str) -> Mapping[str, Path]:
-    """Return the files of shipped parts by name, of kinds sharing `kind`'s knob."""
+    """Return the files, by name, of the shipped parts that `kind`'s knob chooses among."""
     return _files(FOLDERS[0], KINDS_OF_SAME_KNOB.get(kind, (kind,)))
 
 
@@ -328,7 +328,7 @@ class PartFile(NamedTuple):
 
     @property
     def content(self) -> Table:
-        """The parsed content of the file; raises BadFile."""
+        """The content of the part's file as a table; raises BadFile."""
         return loads(self.own_part.text) if self.own_part else _content(cast(Path, self.path))
 
 

@@ -23,15 +23,15 @@ RANGE_FACTOR_PER_YEAR = 1.25  # factor on a price's range, each way, for each ye
 class Constant:
     """One number of a device with its plausible range and its source.
 
-    name, unit: the name in the part's file, and the unit of all its numbers.
-    value, low, high: the number, and its plausible range.
+    name, unit: the name in the part's file, and the unit of value, low and high.
+    value, low, high: the number, and the ends of its plausible range.
     confidence, source, note: how sure the number is, where it comes from, and a remark.
-    switch: the machine's knob that chooses among sources that contradict each other; they are never averaged.
+    switch: the machine's knob that chooses among sources that contradict each other; the sources are never averaged.
     other_sources: the constants of the other sources by choice of `switch`; any other choice leaves the constant as it is.
-    zero: True if 0 is allowed and means that there is none.
-    choice: True if the range is what vendors offer, not uncertainty: it can be assumed, but is never drawn.
-    year: the year of a price, 0 for all other constants.
-    years: the values of a price in other years.
+    zero: True if the number may be 0, which means that the device has no such property.
+    choice: True if the range is what vendors offer, not uncertainty: the number can be assumed, but is never drawn at random.
+    year: the year of a price; 0 for a constant that is no price.
+    years: the constants of the same price in other years.
     """
 
     name: str
@@ -50,14 +50,14 @@ class Constant:
     years: tuple[tuple[int, "Constant"], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a constant whose value lies outside its own range."""
+        """Raise an error if the value lies outside its range."""
         if not self.low <= self.value <= self.high:
             raise ValueError(f"{self.name}={self.value} {self.unit} lies outside its range {self.low} to {self.high}.")
 
     def with_other_sources(self, switch: str, **source_values: SourcedValue) -> "Constant":
         """Return the constant with the differing values of other sources.
 
-        They are value, low, high, confidence and source by choice of `switch`.
+        `source_values` has value, low, high, confidence and source of each other source, by choice of the knob `switch`.
         """
         constants = (
             (choice, Constant(self.name, source_value[0], self.unit, *source_value[1:]))
@@ -66,9 +66,9 @@ class Constant:
         return replace(self, switch=switch, other_sources=tuple(constants))
 
     def with_assumption(self, assumption: float) -> "Constant":
-        """Return the constant with an assumed value and its range widened to it.
+        """Return the constant with an assumed value and its range widened to include that value.
 
-        Raises BadKnob for a divisor near 0.
+        Raises BadKnob if the constant is a divisor and the value is nearly 0.
         """
         minimum = lower_limit(self.unit) if self.unit in (*DIVISORS, *COUNTS) else 0
         if assumption < minimum and not (self.zero and assumption == 0):
@@ -80,9 +80,9 @@ class Constant:
         return Constant(self.name, assumption, self.unit, low, high, *rest)
 
     def with_years(self, years: dict[int, SourcedValue]) -> "Constant":
-        """Return the price with its values of other years.
+        """Return the price with its values in other years.
 
-        They are value, low, high, confidence and source by year.
+        `years` has value, low, high, confidence and source by year.
         """
         prices = (
             (year, Constant(self.name, source_value[0], self.unit, *source_value[1:], year=year))
@@ -91,20 +91,20 @@ class Constant:
         return replace(self, years=tuple(prices))
 
     def in_year(self, year: int) -> "Constant":
-        """Return the price of a year, or of the nearest year with a wider range.
+        """Return the price of a year, or of the closest known year, with widened range.
 
-        Of two years equally near, the later one counts.
-        Each year between divides the low end and multiplies the high end by WIDER; the source says so.
+        Of two years equally close, the later year is taken. For each year of difference, low is divided and high is multiplied
+        by RANGE_FACTOR_PER_YEAR; the source says so.
         """
         return _in_year(self, year)
 
     def from_source(self, choice: str) -> "Constant":
-        """Return the constant of the chosen source."""
+        """Return the constant of the source that `choice` names."""
         return next((constant for name, constant in self.other_sources if name == choice), self)
 
 
 def lower_limit(unit: str) -> float:
-    """Return the lower limit of a constant in a unit, if it is not 0."""
+    """Return the lower limit of a constant by its unit, for divisors and counts."""
     return 1 if unit in COUNTS else MIN_DIVISOR
 
 

@@ -1,8 +1,7 @@
-"""Numbers for readers: three significant digits and the unit that fits.
+"""Numbers as text for readers: three significant digits and a unit with a fitting prefix.
 
-Pages, sentences and the command line share them.
-Use `figure`, `percent` and `factor` for measured and computed numbers, `with_error` for numbers with a standard error, `exact`
-for numbers that a user wrote, and `count` for whole numbers with a noun.
+Pages, sentences and the command line use the same functions: `figure`, `percent` and `factor` for measured and computed numbers,
+`with_error` for numbers with a standard error, `exact` for numbers that a user wrote, and `count` for whole numbers with a noun.
 """
 
 import re
@@ -24,10 +23,10 @@ MIN_IN_UNIT, MAX_IN_UNIT = 0.1, 1000.0  # limits in a unit, beyond which a unit 
 
 
 def figure(number: float | None, unit: str = "") -> str:
-    """Return a number with three significant digits and the unit that fits.
+    """Return a number with three significant digits and a unit with a fitting prefix.
 
     Examples: "3.15 s", "8.39 PB", "27,100 USD"; None is "n/a".
-    A unit of time, bytes, energy, power or rate stays while the number is from 0.1 to 1,000 of it.
+    A unit of time, bytes, energy, power or rate keeps its prefix while the number is from 0.1 to 1,000.
     """
     if number is None or number != number:
         return NO_NUMBER
@@ -45,10 +44,10 @@ def figure(number: float | None, unit: str = "") -> str:
 
 
 def with_error(number: float | None, error: float | None) -> str:
-    """Return a measured number with its standard error, in the digits that the error justifies: "0.7645 ± 0.0012".
+    """Return a measured number with its standard error, such as "0.7645 ± 0.0012".
 
-    The error has two digits where they are 10 to 35, else one (the Particle Data Group's rule); the number ends where it does.
-    Without an error the number is `figure`'s.
+    The error has two digits if its first two digits are 10 to 35, else one digit (the rule of the Particle Data Group). The
+    number has as many decimal places as the error. Without an error, the number is written as by `figure`.
     """
     if number is None or not error or not isfinite(number) or not isfinite(error):
         return figure(number)
@@ -57,18 +56,18 @@ def with_error(number: float | None, error: float | None) -> str:
 
 
 def decimals(error: float) -> int:
-    """Return the decimal places of a number that is known to a positive standard error.
+    """Return the number of decimal places for a number with the positive standard error `error`.
 
-    The number is negative left of the point.
+    The result is negative if the last certain digit is left of the decimal point.
     """
     digits, _, power = f"{error:.1e}".partition("e")
     return (float(digits) <= 3.5) - int(power)
 
 
 def percent(share: float | None) -> str:
-    """Return a share in percent in three significant digits: "99 %", "0.53 %".
+    """Return a share as a percentage with three significant digits: "99 %", "0.53 %".
 
-    Only the whole is "100 %".
+    Only a share of exactly 1 is written "100 %".
     """
     if share is None or share != share:
         return NO_NUMBER
@@ -80,20 +79,20 @@ def percent(share: float | None) -> str:
 
 
 def factor(ratio: float) -> str:
-    """Return a ratio in three significant digits: "4.28 ×"."""
+    """Return a ratio with three significant digits: "4.28 ×"."""
     return f"{_digits(ratio)} ×"
 
 
 def count(number: float, noun: str = "", plural: str = "") -> str:
     """Return a whole number with its noun: "1 batch", "4,000 batches".
 
-    The plural ends in s unless it is given.
+    The plural is the noun with an s, unless `plural` is given.
     """
     return f"{number:,.0f} {noun if number == 1 else plural or noun + 's' * bool(noun)}".rstrip()
 
 
 def exact(number: float, unit: str = "") -> str:
-    """Return a user's number with all its digits, long ones in groups.
+    """Return a number that a user wrote with all its digits, in groups.
 
     Examples: "0.5", "25.83 GB/s", "1,024".
     """
@@ -109,7 +108,7 @@ def signed(number: float, unit: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a waiting time in coarse words, such as "12 s" or "3 min"."""
+    """Return a waiting time in rounded units, such as "12 s" or "3 min"."""
     if seconds < 1.5:
         return "a moment"
     if seconds < 100:

@@ -1,6 +1,6 @@
-"""The task graph of one batch: tasks, their devices and their predecessors.
+"""The task graph of one batch: tasks, their work for devices, and their predecessors.
 
-`check` is its grammar.
+`check_graph` checks the rules that a graph must keep.
 """
 
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ WORK_OF_LOG_STEP = {"embedding log": RowLog, "commit": Persist, "embedding updat
 
 @dataclass(frozen=True)
 class Demand:
-    """Work for one device, in one of its lanes.
+    """The work that a task asks of one device, in one lane of that device.
 
     device, work: the device's name, and the amounts of work.
     lane: a part of the device that works independently, such as one direction of a link.
-    excluded_from_busy: True for work that takes time but is no busy time of the device, such as a copy engine's.
+    excluded_from_busy: True for work that takes time but does not count as busy time of the device, such as a copy engine's.
     """
 
     device: str
@@ -40,22 +40,23 @@ class Demand:
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a batch, which runs at the pace of its slowest demand.
+    """One task of a batch, which takes as long as its slowest demand.
 
-    Its first demand's lane serves it.
+    The task waits in the queue of its first demand's device and lane.
 
-    name, stage: the task's name in the batch, and its stage in charts.
-    demands: the work for each device.
-    predecessors: names of predecessors in the same batch.
-    previous_batch_predecessors: names of predecessors in the batch before.
+    name, stage: the task's name, unique in a batch, and the stage that charts show it in.
+    demands: the work that the task asks of each device.
+    predecessors: names of tasks of the same batch that must end first.
+    previous_batch_predecessors: names of tasks of the previous batch that must end first.
     background: True if the task yields to other tasks of its lane.
-    gate_task: for a rolling log, the name of the task beside which the log is written; "" for all other tasks.
+    gate_task: for a rolling log, the name of the task during which the log is written; "" for all other tasks.
     staleness_bound: for a rolling log, the number of batches by which the newest complete log may lag.
-    persists: the step of the log protocol that the task makes durable; "" if none.
+    persists: the step of the log protocol that the task makes durable; "" if the task makes no step durable.
 
-    A rolling log advances only while the task in `gate_task` runs or while another task waits for the log. The log may span
-    batches. Batch n goes on once the newest complete log is of batch n - `staleness_bound` or later. One batch at a time waits.
-    While a log is being written, the next one is put off, and skipped if the task in `gate_task` has ended by then.
+    A rolling log advances only while the task in `gate_task` runs, or while another task waits for the log. Writing one log may
+    take several batches. Batch n continues once the newest complete log is of batch n - `staleness_bound` or later; at most one
+    batch waits. While one log is written, the next log waits; the next log is skipped if the task in `gate_task` has ended by
+    then.
     """
 
     name: str
@@ -70,13 +71,13 @@ class Task:
 
     @property
     def server(self) -> tuple[str, str]:
-        """The device and lane in whose queue the task waits."""
+        """The device and the lane in whose queue the task waits."""
         return self.demands[0].device, self.demands[0].lane
 
 
 @dataclass(frozen=True)
 class TaskGraph:
-    """The tasks of one batch, repeated for every batch with that batch's amounts."""
+    """The tasks of one batch; all batches have the same tasks with different amounts."""
 
     tasks: tuple[Task, ...]
 
@@ -89,7 +90,10 @@ class TaskGraph:
 
 
 def check_graph(graph: TaskGraph, devices: set[str] | frozenset[str], log: str = "") -> None:
-    """Raise ValueError, naming the task, where a system's graph breaks a rule."""
+    """Raise ValueError, which names the task, if a system's graph breaks a rule.
+
+    `devices` are the system's devices, `log` is its log: "undo", "redo" or "" for no log.
+    """
     task_names = [task.name for task in graph.tasks]
     if len(set(task_names)) != len(task_names):
         raise ValueError(f"two tasks share a name in {task_names}.")
@@ -122,7 +126,10 @@ def _check_task(task: Task, task_names: set[str], devices: set[str] | frozenset[
 
 
 def topological_order(graph: TaskGraph) -> tuple[int, ...]:
-    """Return task positions in an order that respects their predecessors; raises ValueError on a cycle."""
+    """Return task positions so that each task follows its predecessors.
+
+    Raises ValueError on a cycle.
+    """
     pending = {task.name: set(task.predecessors) for task in graph.tasks}
     ordered: list[int] = []
     while pending:

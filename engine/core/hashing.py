@@ -1,7 +1,7 @@
-"""Stateless random numbers: 64 bits in, 64 well mixed bits out.
+"""Random numbers without a state: a function maps 64 bits to 64 well mixed bits.
 
-The mixing is the output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), so that the k-th number of a
-stream, and the row that a rank folds to, can be had alone and are the same in every process.
+The function is the output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). So the k-th number of a stream can be
+computed without the numbers before it, and is the same in every process.
 """
 
 from enum import IntEnum
@@ -16,9 +16,9 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Purpose(IntEnum):
-    """The purpose of a random stream of the workload.
+    """The purposes for which the workload draws random numbers.
 
-    Seed, purpose and batch number name the stream.
+    Seed, purpose and batch number identify a random stream.
     """
 
     IDS = 101
@@ -35,18 +35,18 @@ class Purpose(IntEnum):
 
 
 def stream(seed: int, purpose: Purpose, batch: int = 0) -> np.random.Generator:
-    """Return the random stream that belongs to a seed, a purpose and a batch."""
+    """Return the random generator of a seed, a purpose and a batch number."""
     return np.random.default_rng([seed, int(purpose), batch])
 
 
 def key(seed: int, purpose: Purpose, batch: int = 0) -> np.uint64:
-    """Return the 64 bits from which kernels derive a stream of their own."""
+    """Return 64 bits that start a kernel's random numbers for a seed, purpose and batch."""
     return stream(seed, purpose, batch).integers(2**64, dtype=np.uint64)
 
 
 @entry_kernel
 def mix(word: np.uint64) -> np.uint64:
-    """Return `word` with its 64 bits mixed, one to one."""
+    """Return the 64 bits of `word` mixed; different words give different results."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
@@ -54,11 +54,14 @@ def mix(word: np.uint64) -> np.uint64:
 
 @inner_kernel
 def unit(word: np.uint64) -> Any:
-    """Return the upper 53 bits of `word` as a number in [0, 1)."""
+    """Return the upper 53 bits of `word` as a number from 0 up to, but without, 1."""
     return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
 
 
 @entry_kernel
 def fold(rank: Any, rows: Index) -> Any:
-    """Return the row, of `rows`, that a rank beyond a table's end shares."""
+    """Return the row of a table to which a rank beyond its end is mapped.
+
+    The table has `rows` rows.
+    """
     return np.int64(unit(mix(np.uint64(rank) + GOLDEN)) * rows)

@@ -1,13 +1,14 @@
-"""Decorators of compiled kernels.
+"""Decorators that compile the engine's kernels with Numba.
 
-Python calls an `entry` kernel; kernels call `inner` and `shared` ones.
-An inner kernel is inlined at each call; a shared one, which has many callers or is called seldom, stays a function.
+Python code calls an `entry` kernel; kernels call `inner` and `shared` kernels. An inner kernel is inlined at each call. A shared
+kernel, which has many callers or is seldom called, stays a function.
 
-Numba checks a kept kernel against its own source file alone, not against kernels that it calls or constants that it names. So the
-cache file's name holds a digest of all of these: after a change the kernel is looked for under another name.
+Numba checks a cached kernel only against the kernel's own source file, not against the kernels that it calls or the constants
+that it reads. So the name of the cache file has a digest of all these sources: after a change, Numba looks for a file with
+another name.
 
-NUMBA_DISABLE_JIT=1 holds for a user's own kernels. The engine's kernels are compiled all the same: as Python code they would
-treat unsigned integers and division by zero differently, and give other numbers.
+NUMBA_DISABLE_JIT=1 applies to a user's own kernels only. The engine's kernels are compiled all the same: as Python code they
+would treat unsigned integers and division by zero differently, and give other numbers.
 """
 
 import sys
@@ -128,7 +129,7 @@ def _remove_outdated(folder: str, kernel: str, digest: str) -> None:
 
 
 def called_kernels(kernel: Any) -> set[Any]:
-    """Return the kernels that a kernel calls, directly or through others, and itself."""
+    """Return `kernel` and all kernels that it calls, directly or through other kernels."""
     reached, waiting = set(), [kernel]
     while waiting:
         dispatcher = waiting.pop()
@@ -157,7 +158,10 @@ class _Progress(Listener):
 
 
 def report_compilation(report: Callable[[int, int], None]) -> None:
-    """Call `report(done, known)` after each kernel that this process compiles from now on."""
+    """Call `report` after each kernel that this process compiles from now on.
+
+    `report` gets the number of compiled kernels, and the number of kernels known so far that are needed.
+    """
     register("numba:compile", _Progress(report))  # type: ignore[no-untyped-call]
 
 

@@ -1,9 +1,9 @@
 """Memoise a function on exactly the knobs that it reads.
 
-A stand-in for the scenario records them.
-A stage is a function of a scenario, of a group of its knobs, or of its settled part. The stage is computed with a stand-in that
-notes each knob that the stage reads; another scenario with the same values of these knobs gets the same answer. A stage that
-reads one knob more by accident is computed more often, never wrongly.
+A stage is a function whose first argument is a scenario, a group of its knobs, or its settled part. The stage is computed with a
+recorder in place of this argument; the recorder notes each knob that the stage reads. A later call whose scenario has the same
+values of these knobs gets the same answer. If a stage reads one knob too many by mistake, it is computed more often, but its
+answers stay right.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,16 +21,19 @@ NO_CHANGES: Mapping[str, Any] = {}
 
 
 class Reads(dict[str, Any]):
-    """The values that a stage has read by path, while the stage was `open`."""
+    """The values that a stage has read, by the path of the knob.
+
+    `open` is True until the stage has returned.
+    """
 
     open = True
 
 
 class Recorder:
-    """A stand-in for a scenario or group that notes each knob that is read.
+    """A stand-in for a scenario or a group that notes each knob read.
 
-    It can have some `changes`.
-    A knob that has been read once is kept as an attribute, so a second read is cheap.
+    `changes` has values that replace those of some knobs, by dotted path. A knob's value is kept as an attribute after the first
+    read, so that a second read is cheap.
     """
 
     def __init__(self, knobs: Any, notes: Reads, path: str = "", changes: Mapping[str, Any] = NO_CHANGES) -> None:
@@ -54,12 +57,15 @@ class Recorder:
         return knob_value
 
     def with_changes(self, changes: Mapping[str, Any]) -> "Recorder":
-        """Return the stand-in with some knobs, by dotted path, changed; they are no longer read."""
+        """Return the recorder with the values of some knobs replaced, by dotted path.
+
+        The replaced knobs are no longer noted as read.
+        """
         changes_by_path = {self._path + path: knob_value for path, knob_value in changes.items()}
         return Recorder(self._knobs, self._notes, self._path, {**self._changes, **changes_by_path})
 
     def real_knobs(self) -> Any:
-        """Return the real scenario or group, all of whose knobs then count as read."""
+        """Return the real scenario or group; all its knobs then count as read."""
         real = self._knobs.real_knobs() if isinstance(self._knobs, Recorder) else self._knobs
         if self._notes.open:
             self._notes.update({self._path[:-1]: real} if self._path else {knob.name: real for knob in fields(real)})
@@ -89,13 +95,17 @@ def _is_group(candidate: Any) -> bool:
 def memoised(
     most: int = 4096, size: Callable[[Any], int] = lambda answer: 1, by: Callable[[Any], Any] = lambda scenario: None
 ) -> Callable[[Stage], Stage]:
-    """Compute a stage, `stage(scenario, *others)`, once for the values that it reads of the scenario.
+    """Return a decorator that computes a stage once for equal knobs that it reads.
 
-    most: the limit on the total `size` of the answers that are kept for each of `others`; exceptions are not kept.
-    size: the size of an answer, 1 by default.
-    by: the kind of a scenario, whose answers are searched apart; give it where kinds read different paths.
+    A stage is a function `stage(scenario, *others)`.
 
-    Keyword-only arguments of a stage, such as a progress watcher, must not change the answer; all others are passed by position.
+    most: the limit on the total `size` of the answers that are kept for each value of `others`; exceptions are not kept.
+    size: a function to the size of an answer, 1 by default.
+    by: a function to the kind of a scenario; each kind has answers of its own. Give it if scenarios of different kinds read
+        different knobs.
+
+    Keyword-only arguments of a stage, such as a progress callback, must not change the answer; all other arguments must be
+    positional.
     """
 
     def decorate(stage: Stage) -> Stage:
@@ -139,17 +149,17 @@ def memoised(
 
 
 class Answers(dict[Any, Any]):
-    """A stage's answers by the values read at the same paths, and their total size.
+    """A stage's answers by the values that it read, and their total size.
 
-    Written under the lock alone.
+    All answers of one instance were computed from the same knobs. Only a thread that holds WRITE_LOCK may write.
     """
 
     total_size = 0
 
     def keep(self, values: Any, answer: Any, amount: int, max_size: int) -> None:
-        """Keep an answer unless these values have one.
+        """Keep an answer unless there is an answer for these values.
 
-        First drop all others if their size has reached `max_size`.
+        Before that, drop all answers if their total size has reached `max_size`.
         """
         if self.total_size >= max_size:
             self.clear()
@@ -165,7 +175,7 @@ WRITE_LOCK = Lock()  # ways are replaced and looked up in one step, so readers n
 
 
 def clear_memos() -> None:
-    """Forget every answer of every stage."""
+    """Drop every answer of every stage."""
     with WRITE_LOCK:
         for ways in MEMOS:
             ways.clear()

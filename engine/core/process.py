@@ -1,4 +1,4 @@
-"""This process: the memory that it may take, one thread for linear algebra, standard streams."""
+"""Limits of this process: memory, threads of linear algebra, and standard streams."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ TOO_LARGE = f"It needs more memory than is free; {REMEDY}."
 
 
 def physical_memory() -> int:
-    """Return the bytes of memory of this computer, or of its container."""
+    """Return the bytes of memory of this computer, or the memory limit of its container."""
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in CONTAINER_LIMITS:
         with suppress(OSError, ValueError):  # no such file, or the limit is "max"
@@ -29,9 +29,9 @@ def physical_memory() -> int:
 
 
 def require_memory(nbytes: float, subject: str, remedy: str) -> None:
-    """Raise NoRoom if this computer cannot hold `nbytes` at once.
+    """Raise NoRoom if `nbytes` at once do not fit the memory of this computer.
 
-    The sentence names their `subject` and the remedy.
+    `subject` says what needs the memory, `remedy` what the user can do; both are parts of the message.
     """
     if nbytes > physical_memory():
         installed_gib = physical_memory() / GiB
@@ -48,7 +48,7 @@ def single_thread() -> AbstractContextManager[object]:
 
 
 class ClosedStream(TextIOWrapper):
-    """A stand-in for a closed standard stream: all that is written there is dropped."""
+    """A stand-in for a closed standard stream: text written to it is dropped."""
 
     def __init__(self) -> None:
         super().__init__(open(_nowhere(), "wb", closefd=False), encoding="utf-8")  # noqa: SIM115 (it stays open)
@@ -60,9 +60,10 @@ def _nowhere() -> int:
 
 
 def open_streams() -> None:
-    """Open closed standard streams on the null device: workers flush theirs as they start.
+    """Open closed standard streams on the null device.
 
-    Otherwise the next file to be opened would take a stream's descriptor, and prints would write into that file.
+    Worker processes flush these streams when they start. If a stream stayed closed, the next file to be opened would get its
+    descriptor, and printed text would go into that file.
     """
     for descriptor in range(3):
         try:

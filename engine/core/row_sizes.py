@@ -1,7 +1,7 @@
 """Bytes of embedding rows: one number, or a mix of sizes with their shares.
 
-Costs follow the number of rows and a measure of each row, such as its whole lines. Over a mix, the mean of that measure
-counts, so no row counts as wider than it is.
+A cost is the number of rows times a measure of each row, such as its whole cache lines. For a mix, the mean of this measure over
+the rows is used.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RowMix:
-    """Sizes of rows in bytes, ascending, and the share of rows that have each.
+    """Sizes of rows [bytes] in rising order, and the share of rows of each size.
 
     The shares sum to 1.
     """
@@ -24,9 +24,9 @@ RowBytes = int | RowMix
 
 
 def row_mix(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
-    """Return the mix of rows of some `sizes` with the number of rows of each.
+    """Return the mix of rows of `sizes` [bytes], where `weights` are the numbers of rows.
 
-    Return one number if only one size has rows.
+    Return a number of bytes if all rows have the same size.
     """
     weight: dict[int, float] = {}
     for size, row_weight in zip(sizes, weights, strict=True):
@@ -39,7 +39,7 @@ def row_mix(sizes: Sequence[int], weights: Sequence[float]) -> RowBytes:
 
 
 def joined_row_mix(sizes: Sequence[RowBytes], weights: Sequence[float]) -> RowBytes:
-    """Return the mix of several populations of rows with the number of rows of each."""
+    """Return the mix of several groups of rows, where `weights` are their numbers of rows."""
     rows = [
         (size, row_weight * share)
         for row_bytes, row_weight in zip(sizes, weights, strict=True)
@@ -51,20 +51,20 @@ def joined_row_mix(sizes: Sequence[RowBytes], weights: Sequence[float]) -> RowBy
 
 
 def mean_over_rows(row_bytes: Any, measure: Callable[[Any], Any]) -> Any:
-    """Return the mean over rows of a `measure` of a row's bytes."""
+    """Return the mean over rows of `measure`, a function of the bytes of a row."""
     if not isinstance(row_bytes, RowMix):
         return measure(row_bytes)
     return sum(share * measure(size) for size, share in zip(row_bytes.sizes, row_bytes.shares, strict=True))
 
 
 def mean_bytes(row_bytes: RowBytes) -> float:
-    """Return the mean bytes of a row: a whole number if all rows are alike."""
+    """Return the mean number of bytes of a row."""
     nbytes: float = mean_over_rows(row_bytes, lambda size: size)
     return nbytes
 
 
 def lengthened_rows(row_bytes: RowBytes, nbytes: int) -> RowBytes:
-    """Return the row bytes with `nbytes` more in each row."""
+    """Return the bytes of rows that each have `nbytes` more."""
     if isinstance(row_bytes, RowMix):
         return RowMix(tuple(size + nbytes for size in row_bytes.sizes), row_bytes.shares)
     return row_bytes + nbytes

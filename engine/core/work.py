@@ -1,7 +1,6 @@
-"""Kinds of work that a system asks of a device, as amounts.
+"""Kinds of work that a system asks of a device, without seconds or joules.
 
-They have no seconds and no joules.
-Amounts are floats or arrays with one value per batch (or per design point); zero amounts cost nothing.
+An amount is a float, or an array with one value per batch or per design point. Work of zero amounts costs nothing.
 """
 
 from dataclasses import dataclass, field
@@ -19,9 +18,9 @@ Requester = Literal["host", "near-data", "gpu", "card"]  # requester of a memory
 
 @dataclass(frozen=True)
 class Work:
-    """One kind of work: its fields are amounts and properties of the data.
+    """One kind of work; its fields are amounts and properties of the data.
 
-    skew: the work of the slowest part of a device over its even share, for parts that share the work unevenly.
+    skew: for parts that share the work unevenly, the work of the busiest part over the mean of all parts.
     """
 
     skew: Amount = field(default=1.0, kw_only=True)
@@ -31,11 +30,11 @@ class Work:
 class RowReads(Work):
     """Read embedding rows at random.
 
-    rows, row_bytes: the number of rows, and the bytes of each.
+    rows, row_bytes: the number of rows, and the bytes of each row.
     raw_share: share of the lookups that read rows written just before (read after write).
-    requester: the requester of the rows.
-    missed_lines: lines that miss the memory's cache.
-    written_back_lines: lines written back to make room for them.
+    requester: the hardware that asks the memory for the rows.
+    missed_lines: lines that are not in the memory's own cache.
+    written_back_lines: changed lines that the memory's own cache evicts for the missed lines.
     """
 
     rows: Amount
@@ -50,10 +49,10 @@ class RowReads(Work):
 class RowUpdates(Work):
     """Read, modify and write embedding rows in place.
 
-    rows, row_bytes: the number of rows, and the bytes of each.
-    requester: the requester of the rows.
-    missed_lines: lines that miss the memory's cache.
-    clean_lines: lines of the memory's cache that were not written lately.
+    rows, row_bytes: the number of rows, and the bytes of each row.
+    requester: the hardware that asks the memory for the rows.
+    missed_lines: lines that are not in the memory's own cache.
+    clean_lines: lines in the memory's own cache that are not among the lines written last.
     """
 
     rows: Amount
@@ -67,11 +66,11 @@ class RowUpdates(Work):
 class RowLog(Work):
     """Copy embedding rows to the log region of the same memory.
 
-    Rows are read, and entries of row and number appended.
+    Each row is read, and an entry of the row's number and its values is appended.
 
     rows, row_bytes, entry_bytes: the number of rows, the bytes of a row, and the bytes of a log entry.
-    requester: the requester of the rows.
-    missed_lines: lines that miss the memory's cache.
+    requester: the hardware that asks the memory for the rows.
+    missed_lines: lines that are not in the memory's own cache.
     """
 
     rows: Amount
@@ -83,7 +82,10 @@ class RowLog(Work):
 
 @dataclass(frozen=True)
 class HomeWrites(Work):
-    """Write updated rows from a volatile buffer to their home; `RowUpdates` has the cost."""
+    """Write updated rows from a volatile buffer to their place in the tables.
+
+    The written bytes already count with the `RowUpdates` of the batch, so this work counts none.
+    """
 
     rows: Amount
     row_bytes: RowBytes
@@ -91,7 +93,7 @@ class HomeWrites(Work):
 
 @dataclass(frozen=True)
 class Stream(Work):
-    """Read or write `nbytes` in sequence."""
+    """Read or write `nbytes` in sequence; `write` is True to write."""
 
     nbytes: Amount
     write: bool = True
@@ -99,7 +101,7 @@ class Stream(Work):
 
 @dataclass(frozen=True)
 class Persist(Work):
-    """Make `flags` small words durable."""
+    """Make `flags` small words durable, each in one 64 B line."""
 
     flags: Amount
 
@@ -108,7 +110,7 @@ class Persist(Work):
 class Move(Work):
     """Carry `nbytes` line by line over a link that needs no software.
 
-    Each line waits for `source_memory` too.
+    Each line also waits for the answer of the memory `source_memory`; "" for no memory.
     """
 
     nbytes: Amount
@@ -117,9 +119,9 @@ class Move(Work):
 
 @dataclass(frozen=True)
 class Copy(Work):
-    """Carry `nbytes` over a link by software.
+    """Carry `nbytes` over a link by software, from pinned or pageable memory.
 
-    Each of `handoffs` is a synchronisation, a copy call and a dispatch.
+    handoffs: the number of software hand-offs; each is a synchronisation, a copy call and a dispatch.
     """
 
     nbytes: Amount
@@ -138,7 +140,7 @@ class Direct(Work):
 class Fetch(Work):
     """Carry `nbytes`, summed over all GPUs, between nodes and embedding servers.
 
-    Each GPU uses its own network card.
+    Each GPU uses the network card that belongs to it.
     """
 
     nbytes: Amount
@@ -148,8 +150,8 @@ class Fetch(Work):
 class Pool(Work):
     """Pass `nbytes` of rows through adders, to pool rows or to apply gradients.
 
-    memory: the memory whose controllers add, "" for a processor.
-    tables: the tables that software without fused kernels handles one by one.
+    memory: the memory at whose controllers the adders are; "" for the adders of a processor.
+    tables: the number of tables that software without fused kernels handles one by one.
     """
 
     nbytes: Amount
@@ -159,11 +161,11 @@ class Pool(Work):
 
 @dataclass(frozen=True)
 class HostEmbedding(Work):
-    """Embedding work on the host CPU, a part of one batch's lookup-and-update software path.
+    """Embedding lookups or updates on the host CPU.
 
     lookups, nbytes: the lookups, and the bytes of their rows.
-    share: the share of the software path.
-    tables: the tables that an eager library handles one by one.
+    share: this work's share of the software time of a batch's lookup and update together.
+    tables: the number of tables that an eager library handles one by one.
     updates: True for updates, False for lookups.
     stateful: share of the lookups in tables whose optimizer keeps state.
     new_lines: lines of 64 B that hold the unique rows.
@@ -180,9 +182,9 @@ class HostEmbedding(Work):
 
 @dataclass(frozen=True)
 class HostRows(Work):
-    """Gather rows from host memory into a buffer, or scatter them, by host CPU.
+    """Gather rows from host memory into a buffer, or scatter them, by the host CPU.
 
-    rows, row_bytes: the number of rows, and the bytes of each.
+    rows, row_bytes: the number of rows, and the bytes of each row.
     scatter: True to scatter, False to gather.
     calls: the number of remote calls if the host is an embedding server.
     """
@@ -195,12 +197,12 @@ class HostRows(Work):
 
 @dataclass(frozen=True)
 class DriveBatch(Work):
-    """The training loop's own work for a batch, on the host.
+    """Work of the training loop itself for one batch, on the host.
 
-    kernels, collectives: the kernels and collectives that the loop calls.
-    tables: the tables that Python handles one by one.
-    values: the values of samples that the loop brings in.
-    processes: the parallel processes of a node, one core each.
+    kernels, collectives: the kernels and collectives that the loop launches.
+    tables: the number of tables that Python code handles one by one.
+    values: the number of input values (indices, dense features, labels) that the loop reads.
+    processes: the number of parallel processes of a node, each on one core.
     """
 
     kernels: Amount = 0.0
@@ -212,18 +214,18 @@ class DriveBatch(Work):
 
 @dataclass(frozen=True)
 class CacheSoftware(Work):
-    """Maintain a software cache for a batch, `times` times."""
+    """Run the software that maintains a cache for a batch, `times` times."""
 
     times: float = 1.0
 
 
 @dataclass(frozen=True)
 class AllToAll(Work):
-    """Exchange bytes among all GPUs, or among hosts.
+    """Exchange bytes among all GPUs, or among all hosts.
 
-    nbytes: all bytes that leave a GPU.
+    nbytes: bytes that leave a GPU, summed over all GPUs.
     fabric, network: the bytes that the busiest GPU sends or receives over the fabric of its node and over the network.
-    hosts: True if the hosts of nodes exchange: a message goes to each other node, and nothing over the fabric.
+    hosts: True if the hosts exchange: each sends a message to each other node, and no byte over the fabric.
     """
 
     nbytes: Amount
@@ -234,16 +236,19 @@ class AllToAll(Work):
 
 @dataclass(frozen=True)
 class AllReduce(Work):
-    """Sum `nbytes` of every GPU over all GPUs."""
+    """Sum `nbytes` of gradients of each GPU over all GPUs."""
 
     nbytes: Amount
 
 
 @dataclass(frozen=True)
 class BottomMLP(Work):
-    """One direction of the bottom MLP of `widths` (dense features first) for `samples` samples.
+    """One pass of the bottom MLP, forward or backward.
 
-    In the backward direction the update reads and writes `state` words of the optimizer with each weight, as in `TopPart`.
+    samples: the samples of the batch.
+    widths: the widths of the MLP's layers, the number of dense features first.
+    direction: "forward" or "backward"; the backward pass includes the update.
+    state: words of the optimizer that the update reads and writes with each weight.
     """
 
     samples: Amount
@@ -256,13 +261,13 @@ class BottomMLP(Work):
 class TopPart(Work):
     """Feature interaction and the top MLP, forward and backward.
 
-    samples, widths: the samples, and the widths of the top MLP, input first.
-    elements: the elements of all vectors of a sample together.
+    samples, widths: the samples of the batch, and the widths of the top MLP's layers, the input's first.
+    elements: the number of elements of all vectors of a sample together.
     state: words of the optimizer that the update reads and writes with each weight.
     ranks: the rank of each layer of a cross network, 0 for a full matrix; () without a cross network.
-    pairs: True if all pairs of vectors have products, False if vectors are concatenated.
-    projections: layers before the interaction: their number, the vectors of a sample, the input and the output width.
-    vectors: the vectors of a sample that have products, 0 without products.
+    pairs: True if the interaction is the products of all pairs of vectors, False if it concatenates the vectors.
+    projections: layers before the interaction: (number of layers, vectors of a sample, input width, output width) each.
+    vectors: the number of vectors of a sample that have products; 0 without products.
     """
 
     samples: Amount
@@ -276,13 +281,13 @@ class TopPart(Work):
 
 
 def amounts(work: Work) -> dict[str, Any]:
-    """Return the numeric amounts of some work by field name."""
+    """Return the numeric amounts of `work` by the name of the field."""
     fields_by_name = {name: getattr(work, name) for name in work.__dataclass_fields__}
     return {name: amount for name, amount in fields_by_name.items() if not isinstance(amount, str | tuple | bool | RowMix)}
 
 
 def written_bytes(work: Work) -> Amount:
-    """Return the bytes that the work stores into its memory."""
+    """Return the bytes that the work writes into its memory."""
     if isinstance(work, RowUpdates):
         return work.rows * mean_bytes(work.row_bytes)
     if isinstance(work, RowLog):
@@ -295,11 +300,14 @@ def written_bytes(work: Work) -> Amount:
 def cross_parameters(width: int, ranks: tuple[int, ...]) -> int:
     """Return the number of weights and biases of a cross network on `width` features.
 
-    A rank of 0 is a full matrix.
+    `ranks` has the rank of each layer; 0 is a full matrix.
     """
     return sum((2 * rank if rank else width) * width + width for rank in ranks)
 
 
 def mlp_parameters(widths: tuple[int, ...]) -> int:
-    """Return the number of weights and biases of an MLP with these widths, input first."""
+    """Return the number of weights and biases of an MLP.
+
+    `widths` are the widths of its layers, the input's first.
+    """
     return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))

@@ -1,1 +1,5 @@
-"""Faults, their strikes and losses: `fault` (instants and strikes), `catalog` (a row each), published `rates`."""
+"""Faults of a machine: when each strikes, and what each destroys.
+
+`fault` computes the strikes, `catalog.toml` has a table for each fault, and `rates` has a file for each source of published
+rates.
+"""

@@ -1,7 +1,4 @@
-"""The catalogue of faults, and strikes that follow from other faults' knobs.
-
-Each fault is a table in catalog.toml.
-"""
+"""The faults of catalog.toml, a table each, and strikes that follow from other faults."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,8 +1,8 @@
-"""Faults: their times and places, and the state that each destroys.
+"""Faults: when and where they strike, and what each destroys.
 
-A run takes all faults as one stream of strikes.
-Instants come from renewal processes, lists and replayed traces, each class and node on a random stream of its own. Published
-rates are a file each in engine/faults/rates: how often a unit of a machine is struck, by class of fault.
+A run gets all faults as one sequence of strikes, sorted by time. The times come from random intervals, from lists in knobs, and
+from a replayed trace; each class of faults and each node has a random stream of its own. Published rates are files in
+engine/faults/rates: for each class of faults, how often one unit of a machine is struck.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,10 +35,11 @@ Loss = Literal["gpu", "host", "device", "fenced", "media", "line", "bits", "link
 
 @dataclass(frozen=True)
 class Hazard:
-    """The strikes of a fault at one node: random instants and listed ones.
+    """The rate and the listed times of a fault at one node.
 
-    `mtbf` is the mean seconds between strikes, None for never; `listed_seconds` are listed instants in seconds. Intervals
-    follow Weibull's distribution of this `shape` and of mean `mtbf`: 1 is exponential, less has infant mortality.
+    mtbf: mean seconds between two random strikes, None for no random strikes.
+    shape: the shape of the intervals' Weibull distribution: 1 is exponential; below 1, early failures are frequent.
+    listed_seconds: the times of listed strikes [s].
     """
 
     mtbf: float | None = None
@@ -47,18 +48,18 @@ class Hazard:
 
 
 def random_generator(seed: int, stream: str, node: int = 0) -> np.random.Generator:
-    """Return the random generator of a stream and node.
+    """Return the random generator of a named stream and a node.
 
-    No other stream's numbers depend on it.
+    Its numbers do not depend on how many numbers other streams have drawn.
     """
     name = int.from_bytes(blake2b(stream.encode(), digest_size=8).digest(), "little")
     return np.random.default_rng([seed, name, node])
 
 
 def instants(hazard: Hazard, seed: int, stream: str, node: int = 0) -> Iterator[float]:
-    """Yield a hazard's times in seconds, rising: listed ones and random ones.
+    """Yield the times of a hazard's strikes in seconds, rising: listed and random ones.
 
-    Random times have no end.
+    Random times do not end.
     """
     return merge(sorted(hazard.listed_seconds), _renewals(hazard, random_generator(seed, stream, node)))
 
@@ -73,9 +74,9 @@ def _renewals(hazard: Hazard, rng: np.random.Generator) -> Iterator[float]:
 
 
 def repair_times(median_seconds: float, sigma: float, seed: int, stream: str, node: int = 0) -> Iterator[float]:
-    """Yield lognormal durations without end.
+    """Yield lognormal durations [s] with the median `median_seconds`, without end.
 
-    `sigma` is the deviation of the logarithm, 0 for the median itself.
+    `sigma` is the standard deviation of the duration's logarithm; with 0 each duration is the median.
     """
     rng = random_generator(seed, f"repair of {stream}", node)
     while True:
@@ -83,10 +84,7 @@ def repair_times(median_seconds: float, sigma: float, seed: int, stream: str, no
 
 
 def share_flags(share: float, seed: int, stream: str, node: int = 0) -> Iterator[bool]:
-    """Yield a flag for each strike of a stream, without end.
-
-    A `share` of the flags is true.
-    """
+    """Yield random flags without end, of which a `share` is True: one for each strike."""
     rng = random_generator(seed, f"share of {stream}", node)
     while True:
         yield float(rng.random()) < share
@@ -94,18 +92,18 @@ def share_flags(share: float, seed: int, stream: str, node: int = 0) -> Iterator
 
 @cache
 def published_rates(name: str) -> dict[str, Any]:
-    """Return a file of published rates as its tables.
+    """Return the tables of a file of published rates.
 
-    The file has its title and source, and by class of fault the events, units and hours with their source.
+    The file has a title and a source, and for each class of faults the numbers of events, units and hours, with their source.
     """
     return loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def published_mtbfs(name: str) -> dict[str, float]:
-    """Return by class of fault the mean seconds between two faults at one unit.
+    """Return the mean seconds between two faults of one unit, by class of faults.
 
-    The mean is the units watched, times hours, over events.
+    The mean is the number of units watched, times the hours, over the number of events.
     """
     faults = published_rates(name)["faults"] if name != NO_RATES else {}
     return {fault: counts["units"] * counts["hours"] * HOUR / counts["events"] for fault, counts in faults.items()}
@@ -115,12 +113,12 @@ def published_mtbfs(name: str) -> dict[str, float]:
 class Strike:
     """One strike of a fault.
 
-    seconds: time in the run [s].
+    seconds: time of the strike in the run [s].
     fault: name of the fault.
-    node: number of the node.
+    node: number of the node that the strike hits.
     detect: time from the strike to its detection [s].
-    repair: time of the repair after the detection [s].
-    nodes: nodes that the strike hits.
+    repair: time from the detection to the end of the repair [s].
+    nodes: number of nodes that the strike hits in all.
     """
 
     seconds: float
@@ -132,22 +130,23 @@ class Strike:
 
     @property
     def kind(self) -> "Fault":
-        """The fault that strikes."""
+        """The fault of the catalogue that strikes."""
         fault: Fault = load_variant("faults", self.fault)
         return fault
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A row of the catalogue of faults.
+    """A fault of the catalogue.
 
-    id, title, summary: name, title and sentence of the fault.
-    kind: effect of the fault on the job.
-    destroys: states and media that are lost.
-    message: event text after "in batch n: ".
-    unit: unit of a machine that the fault strikes; rates are those of one unit.
-    repaired: whether the unit is repaired before the restart.
-    own_strikes: strikes in rising order, perhaps without end, where the knobs of the fault's name do not give them.
+    id, title, summary: the fault's name, its title and a sentence about it.
+    kind: what the fault does to the job, such as "fail-stop".
+    destroys: the states and media that are lost.
+    message: the text of the event, after "in batch n: ".
+    unit: the unit of a machine that the fault strikes, such as "node" or "gpu"; rates are those of one unit.
+    repaired: True if the unit is repaired before the restart.
+    own_strikes: function from a scenario to the strikes in rising order; None if the knobs with the fault's name give the
+        strikes.
     """
 
     id: str
@@ -162,52 +161,51 @@ class Fault:
 
     @property
     def name(self) -> str:
-        """The title as it is written inside a sentence."""
+        """The title as written inside a sentence.
+
+        Its first letter is small, unless the title begins with an acronym.
+        """
         return self.title if self.title[1].isupper() else self.title[0].lower() + self.title[1:]
 
     @property
     def stops_job(self) -> bool:
-        """Whether the fault ends the job, which has to recover.
+        """Whether the fault ends the job, so that it must recover.
 
-        Poison ends the job too, as its reader gets an error.
+        Poisoned lines end the job too, as the program that reads one gets an error.
         """
         return self.kind == "fail-stop" or "line" in self.destroys
 
 
 def strikes(scenario: Scenario) -> Iterator[Strike]:
-    """Yield the strikes of all faults in order of time.
-
-    Strikes at one instant are in order of name.
-    """
+    """Yield the strikes of all faults, sorted by time and then by the fault's name."""
     return merge(*(strikes_of(scenario, name) for name in variant_names("faults")))
 
 
 def strikes_of(scenario: Scenario, name: str) -> Iterator[Strike]:
-    """Yield the strikes of one fault."""
+    """Yield the strikes of the fault called `name`."""
     own_strikes = load_variant("faults", name).own_strikes
     return own_strikes(scenario) if own_strikes else strikes_by_knobs(scenario, name)
 
 
 @lru_cache(maxsize=64)
 def active_faults(scenario: Scenario) -> frozenset[str]:
-    """Return the faults that strike sooner or later in a scenario."""
+    """Return the names of the faults that strike at least once in a scenario."""
     return frozenset(name for name in variant_names("faults") if next(strikes_of(scenario, name), None) is not None)
 
 
 def class_mtbf(scenario: Scenario, name: str) -> float | None:
-    """Return the mean seconds between two strikes of a class at one unit.
+    """Return the mean seconds between two strikes of a class of faults at one unit.
 
-    Return None for never.
-    The knob of the class says the mean, else the published rate.
+    The mean is that of the class's knob, or else the published one. Return None if the class never strikes.
     """
     hours: float | None = getattr(scenario.faults, f"{name.replace('-', '_')}_mtbf_hours", None)
     return published_mtbfs(scenario.faults.rates).get(name) if hours is None else hours * HOUR
 
 
 def strikes_by_knobs(scenario: Scenario, name: str, nodes: int = 1) -> Iterator[Strike]:
-    """Yield the strikes of class `name` by its knobs, the trace and the published rates.
+    """Yield the strikes of the class `name` by its knobs, the trace and published rates.
 
-    Each node has a random stream of its own; a strike hits `nodes` nodes.
+    Each node has a random stream of its own. Each strike hits `nodes` nodes.
     """
     knob_prefix, faults = name.replace("-", "_"), scenario.faults
     listed_seconds: tuple[float, ...] = getattr(faults, f"{knob_prefix}_at_seconds", ())

@@ -1,4 +1,4 @@
 """Devices of a machine: seconds, joules and dollars of their work.
 
-`device` defines a device, `devices` has a file for each, `catalog` the constants of their parts.
+`device` defines what a device is, `devices` has a file for each device. The constants come from the catalogue of parts.
 """

@@ -1,8 +1,8 @@
-"""Little's law: random accesses go at the device's service rate or at in_flight / latency.
+"""Random accesses by Little's law: the slower of service rate and in_flight / latency.
 
-The slower of the two holds. The latency of an access rises with the load that the accesses in flight make themselves; other work
-of the device is not counted. Both forms are exact for single requests: each waits for a place among those in flight, then for
-service.
+The latency of an access rises with the load that the other accesses in flight put on the device; other work of the device is not
+counted. The formulas are exact for single requests: each request waits until fewer than `in_flight` accesses are in flight, and
+then until the device serves it.
 """
 
 from functools import lru_cache
@@ -28,10 +28,10 @@ WALL = quantity("rise near full load", "power", default=Constant("", 0.75, "", 0
 
 
 class LoadCurve(NamedTuple):
-    """The rise of a part's latency with its load.
+    """How the latency of a part rises with its load.
 
-    If there are measured `points` of (load, latency over idle latency), the curve runs through them. Else the latency is
-    idle × (1 + rise load^bend / (1 - load)^wall).
+    points: measured (load, latency over idle latency); the latency is interpolated between them.
+    rise, bend, wall: without measured points, latency = idle latency × (1 + rise × load^bend / (1 - load)^wall).
     """
 
     rise: float
@@ -41,16 +41,19 @@ class LoadCurve(NamedTuple):
 
 
 def load_curve(part: Any, points: LatencyPoints | None) -> LoadCurve:
-    """Return the load curve of a part, through measured points where its file has them."""
+    """Return the load curve of a part, with the measured points of its file.
+
+    `points` is None if the file has no measured points.
+    """
     return LoadCurve(part.rise.value, part.bend.value, part.wall.value, points.times if points else ())
 
 
 def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: Any) -> Any:
     """Return the seconds of random accesses of which at most `in_flight` wait at a time.
 
-    0 for no access. A single access takes `latency`, of which `service` is the device's own time; the device serves one access
-    after the other. Exact for single requests; a part of a request counts as a whole one. If `service` is longer than `latency`,
-    only `service` counts.
+    accesses: the number of accesses; a part of an access counts as a whole access; for 0 accesses the time is 0.
+    service: seconds that the device itself works on an access; it serves accesses one after the other.
+    latency: seconds of an access without other accesses; if `service` is longer, `service` is taken.
     """
     n = np.asarray(accesses, dtype=np.float64)
     n = np.where(n > 0, np.maximum(n, 1.0), 0.0)
@@ -63,9 +66,10 @@ def access_seconds(accesses: Any, service: Any, latency: Any, in_flight: Any) ->
 
 
 def loaded_latency(idle: Any, service: Any, accesses: Any, in_flight: Any, curve: LoadCurve) -> Any:
-    """Return the latency of an access beside the other accesses in flight.
+    """Return the latency of an access while other accesses are in flight.
 
-    Little's law: their load × the latency = their number × `service`.
+    `idle` and `service` are in the unit of the result. By Little's law, the load × the latency = the number of other accesses in
+    flight × `service`.
     """
     waiting, latency = _curve(*curve)
     neighbours = np.clip(np.asarray(accesses, dtype=np.float64), 1.0, in_flight) - 1
@@ -73,7 +77,10 @@ def loaded_latency(idle: Any, service: Any, accesses: Any, in_flight: Any, curve
 
 
 def latency_ratio(load: Any, rise: float, bend: float, wall: float, points: tuple[tuple[float, float], ...] = ()) -> Any:
-    """Return latency over idle latency at a load between 0 and 1."""
+    """Return latency over idle latency at a load from 0 to 1.
+
+    The other arguments are the fields of LoadCurve.
+    """
     if points:
         return np.interp(load, [load_point for load_point, _ in points], [times for _, times in points])
     published = np.minimum(load, MAX_PUBLISHED_LOAD)

@@ -1,7 +1,8 @@
-"""A device: rates, and functions from rates and work to seconds, joules and stored bytes.
+"""A device: its rates, and functions to seconds, joules and stored bytes of work.
 
-A scenario may replace a constant of the catalogue by another number: of a source that a knob chooses, or by name in
-`machine.assume`. A name is the device and the constant, as in `pmem.read-rate`; it applies to any part that the machine has.
+A scenario may replace a constant of a part: by the number of another source, which a knob chooses, or by a number in
+`machine.assume`. The name in `machine.assume` has the device and the constant, as in `pmem.read-rate`. The number then applies
+to whichever part the machine has.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +30,11 @@ TIMED_AMOUNTS = ("rows", "nbytes", "lookups", "samples", "clean_lines")  # time 
 
 
 class Slowdown(NamedTuple):
-    """A device's speed while it fails slowly: share of `bandwidth`, multiple of `latency`."""
+    """The speed of a device that works too slowly because of a fault.
+
+    bandwidth: the bandwidth over that of the healthy device.
+    latency: the latency over that of the healthy device.
+    """
 
     bandwidth: float = 1.0
     latency: float = 1.0
@@ -40,25 +45,26 @@ FULL_SPEED = Slowdown()
 
 @dataclass(frozen=True)
 class Device:
-    """One powered device of a machine, or `copies` of it that share all work evenly.
+    """One powered device of a machine, or `copies` equal devices that share all work evenly.
 
     name: identifier, as in `pmem`.
     title: name for readers.
-    seconds: by kind of work, a function of `rates` and the work of one copy to its duration [s].
-    joules: by kind of work, the same to the energy of its amounts [J].
-    stored_bytes: by kind of work, the same to the bytes that wear a memory's media.
-    rates: a NamedTuple; floats may be columns of many devices (`device_stacks.py`); all else decides what functions do.
+    seconds: for each kind of work, a function of `rates` and the work of one copy to its duration [s].
+    joules: for each kind of work, a function of `rates` and the work of one copy to its energy [J], without power while busy.
+    stored_bytes: for each kind of work, a function of `rates` and the work of one copy to the bytes that wear the media.
+    rates: a NamedTuple; its floats may be arrays over many devices (`device_stacks.py`), its other fields decide what functions
+        do.
     copies: number of equal devices.
-    slowdown: speed while the device fails slowly.
+    slowdown: speed while the device works too slowly because of a fault.
     joule_factor: joules at the meter for each joule of the device.
-    idle_watts: power drawn for the whole run [W].
+    idle_watts: power drawn during the whole run [W].
     busy_watts: additional power while the device works [W].
-    full_watts: power at full work of a device whose energy is by amounts [W]; by default idle and busy watts.
-    price: USD, None where a part has no published price.
+    full_watts: power at full work of a device with `joules` [W]; None for idle_watts + busy_watts.
+    price: USD, None if a part has no published price.
     modules: number of modules.
-    drawn_per_joule: joules at the meter for each joule of any device, for a device that stands between them.
+    drawn_per_joule: joules at the meter for each joule of any device, for a device between the meter and the others.
     constants: the sourced numbers behind the rates.
-    helps: clause that names the remedy for exposed work on the device.
+    helps: clause of a sentence with the remedy for exposed work on the device.
     """
 
     name: str
@@ -81,7 +87,10 @@ class Device:
 
     @cached_property
     def constant_values(self) -> Mapping[str, float]:
-        """Values of the constants, as in `pmem.read-rate [GB/s]`, and years of prices."""
+        """Values of the constants, and the years of prices, by name and unit.
+
+        The names are as in `pmem.read-rate [GB/s]`.
+        """
         values: dict[str, float] = {}
         for constant in self.constants:
             values[f"{name_of(self.name, constant)} [{constant.unit}]"] = constant.value
@@ -92,15 +101,14 @@ class Device:
 
 @dataclass(frozen=True)
 class DeviceKind:
-    """Export of a device file: how to build the device, and its constants by part.
+    """The contents of a device file: how to build the device, and constants by part.
 
-    A part is the choice of a knob, such as a media type; a device without a choice has the one part "".
     title: name for readers.
-    build: builds one device for a machine.
-    parts: constants by part.
+    build: function from the machine's knobs to one device.
+    parts: function to the constants of each part, which is a choice of a knob, such as a media type; "" without a choice.
     knob_names: knobs of the machine that `build` reads, without `assume` and the knobs of other devices.
-    copies: number of such devices in a machine, which share all work evenly.
-    in_own_hosts: True for a device in hosts of its own, part of the machine only if the system uses it.
+    copies: function to the number of such devices in a machine, which share all work evenly.
+    in_own_hosts: True for a device in hosts of its own, which is part of the machine only if the system uses it.
     kinds: kinds of catalogue parts that the device can be.
     """
 
@@ -119,15 +127,18 @@ class DeviceKind:
 
 
 def seconds(device: Device, work: Work) -> NDArray[np.float64]:
-    """Return the seconds of `work` on `device`, one value per batch; exactly 0 without work."""
+    """Return the seconds of `work` on `device`, one value per batch; 0 without work.
+
+    The copy with the most work decides.
+    """
     return np.asarray(duration(device, slowest_share(work)), dtype=np.float64)
 
 
 def duration(device: Device, work: Work) -> Any:
     """Return the seconds of work that all copies of a device share evenly.
 
-    The fixed time of a slow device is the part that twice the amounts do not double; where a maximum bends the line, the rest is
-    rate.
+    If the device is slowed down by a fault, the latency's factor applies to the fixed time, and the bandwidth's factor to the
+    rest. The fixed time is the part that does not double when all amounts are doubled.
     """
     cost = device.seconds[type(work)]
     single = cost(device.rates, _of_one_copy(device, work))
@@ -141,13 +152,16 @@ def duration(device: Device, work: Work) -> Any:
 
 
 def energy(device: Device, work: Work) -> Any:
-    """Return the joules of work by its amounts, without the power drawn while busy."""
+    """Return the joules of work by its amounts, without the power drawn while busy.
+
+    Return 0 for a kind of work without a function in `device.joules`.
+    """
     cost = device.joules.get(type(work))
     return device.joule_factor * (device.copies * cost(device.rates, _of_one_copy(device, work))) if cost else 0.0
 
 
 def stored_bytes(device: Device, work: Work) -> Any:
-    """Return the bytes of work that wear a memory's media."""
+    """Return the bytes of work that wear a memory's media; 0 for other devices."""
     cost = device.stored_bytes.get(type(work))
     return device.copies * cost(device.rates, _of_one_copy(device, work)) if cost else 0.0
 
@@ -162,24 +176,30 @@ def _of_one_copy(device: Device, work: Work) -> Work:
 
 
 def slowest_share(work: Work) -> Work:
-    """Return the work as if every copy had as much as the slowest one."""
+    """Return the work as if every copy had as much as the busiest copy."""
     if isinstance(work.skew, float) and work.skew == 1:
         return work
     return replace(work, skew=1.0, **{name: getattr(work, name) * work.skew for name in DIVISIBLE_AMOUNTS if hasattr(work, name)})
 
 
 def joules(device: Device, work: Work) -> NDArray[np.float64]:
-    """Return the energy of `work` by its amounts, without the power drawn while busy."""
+    """Return the joules of `work` by its amounts, one value per batch.
+
+    The power drawn while busy is not included.
+    """
     return np.asarray(energy(device, work), dtype=np.float64) if type(work) in device.joules else np.zeros(1)
 
 
 def is_positive(amount: Any) -> Any:
-    """Return True where an amount is above 0, since a latency needs work."""
+    """Return True where an amount is above 0.
+
+    A latency is multiplied by this, as no work has no latency.
+    """
     return np.asarray(amount, dtype=np.float64) > 0
 
 
 def over_link(nbytes: Any, bit: Any) -> Any:
-    """Return the joules of bytes on a link, `bit` picojoules a bit at either end."""
+    """Return the joules of bytes on a link; both ends take `bit` picojoules per bit."""
     return nbytes * 8 * 2 * bit * 1e-12
 
 
@@ -194,14 +214,14 @@ def nodes(machine: MachineKnobs) -> int:
 
 
 def expanders(machine: MachineKnobs) -> int:
-    """Return the expanders of a node; 1 while an automatic number is not chosen yet."""
+    """Return the number of expanders of a node; 1 while it is "auto"."""
     return machine.num_expanders or 1
 
 
 def combine_copies(device: Device, copies: int) -> Device:
-    """Return `copies` of a device that split all work evenly, as one device.
+    """Return `copies` equal devices that split all work evenly, as one device.
 
-    The device has the time of one copy, and the energy, power and price of all.
+    The device has the time of one copy, and the energy, power and price of all copies.
     """
     if copies == 1:
         return device
@@ -220,7 +240,8 @@ def combine_copies(device: Device, copies: int) -> Device:
 def apply_power_knobs(machine: MachineKnobs, device: Device, factor: float) -> Device:
     """Return a device with power and energy as the machine's knobs count them.
 
-    Times never change. `factor`: joules at the meter for each joule of a device.
+    With `machine.constant_power`, the device draws its full power during the whole run. `factor`: joules at the meter for each
+    joule of the device. Times never change.
     """
     if machine.constant_power:
         full_watts = device.idle_watts + device.busy_watts if device.full_watts is None else device.full_watts
@@ -231,12 +252,15 @@ def apply_power_knobs(machine: MachineKnobs, device: Device, factor: float) -> D
 
 
 def name_of(device: str, constant: Constant) -> str:
-    """Return the name of a constant in `machine.assume`."""
+    """Return the name of a device's constant in `machine.assume`."""
     return f"{device}.{constant.name.replace(' ', '-')}"
 
 
 def fields_of(part: object) -> tuple[Constant, ...]:
-    """Return the constants of a part, a dataclass, in declaration order, without a missing price."""
+    """Return the constants of a part, a dataclass, in declaration order.
+
+    A price that is not published is left out.
+    """
     constants = [getattr(part, field) for field in getattr(part, "__dataclass_fields__", ())]
     return tuple([constant for constant in constants if constant is not None])
 
@@ -264,10 +288,7 @@ def _own_price(undated: Quantity, price: float) -> Constant:
 
 
 def amount_price(price: Constant | None, amount: float = 1.0) -> float | None:
-    """Return the USD of an amount at a price; None for an unpublished price.
-
-    The amount is of parts or GB.
-    """
+    """Return the USD of an amount of parts or GB; None for an unpublished price."""
     return None if price is None else amount * price.value
 
 
@@ -296,7 +317,8 @@ def _stated(machine: MachineKnobs, device: str, constant: Constant, assumptions:
 def check_assumptions(machine: MachineKnobs, built: Iterable[Device], all_names: Callable[[], tuple[str, ...]]) -> None:
     """Raise BadKnob for an assumption about a constant that no device has.
 
-    `all_names` is only called if no built device has the constant.
+    `built` are the machine's devices. `all_names` returns all names of constants; it is only called if no device in `built` has
+    the constant.
     """
     known_names = {name_of(device.name, constant) for device in built for constant in device.constants}
     for name in [name for name, _ in machine.assume if name not in known_names]:

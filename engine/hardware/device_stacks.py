@@ -1,6 +1,6 @@
-"""Many devices of one kind as a few, for all design points at once.
+"""Devices of many design points as a few devices, to compute all costs at once.
 
-Devices that differ only in numbers become one device whose rates are columns.
+Devices that differ only in numbers become one device whose rates are arrays over design points.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +18,10 @@ DeviceStacks = Sequence[tuple[Device, Ints]]  # (device with columns as rates, i
 
 
 def cost_columns(devices: DeviceStacks, cost: Callable[[Device, Work], Any], work: Work, kinds: int) -> Floats:
-    """Return a cost of `upright` work on P devices, (kinds, P) or (kinds, 1).
+    """Return a cost of work for P design points, (kinds, P) or (kinds, 1).
 
-    The second shape is that of a cost equal on all. `kinds`: kinds of batches. Each cost equals the device's own to the bit.
+    The shape is (kinds, 1) if the cost is equal on all devices. `kinds` is the number of kinds of batches, and `work` has rows
+    for them (see `by_kind_rows`). Each cost equals that of the device alone to the bit.
     """
     columns = [_columns(cost(device, work), kinds) for device, _ in devices]
     if len(columns) == 1:
@@ -32,7 +33,11 @@ def cost_columns(devices: DeviceStacks, cost: Callable[[Device, Work], Any], wor
 
 
 def stack_devices(devices: Sequence[Device]) -> DeviceStacks:
-    """Group P devices by all that is not a number, each group as one device."""
+    """Group the devices of P design points; each group becomes one device with array rates.
+
+    A group has devices that differ only in the numbers of `rates`. Return each group's device with the indices of its design
+    points.
+    """
     if len(devices) == 1:
         return [(devices[0], np.zeros(1, dtype=np.int64))]
     groups: dict[Any, list[int]] = {}
@@ -78,7 +83,7 @@ def _stacked(rates: Sequence[Any]) -> Any:
 
 
 def by_kind_rows(work: Work, kinds: int) -> Work:
-    """Return work whose amounts by kind of batch are rows, (kinds, 1)."""
+    """Return work with its amounts by kind of batch as columns, (kinds, 1)."""
     amounts = {name: amount for name, amount in vars(work).items() if isinstance(amount, np.ndarray) and amount.shape == (kinds,)}
     return replace(work, **{name: amount[:, None] for name, amount in amounts.items()}) if amounts else work
 

@@ -1,4 +1,4 @@
-"""Software that drives GPUs: costs of a batch, call, table and value, and of collectives."""
+"""Software that drives GPUs: costs per batch, call, table and input value, and of collectives."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,11 +14,14 @@ FUSED = Constant("", 0, "", 0, 0, "stated", "all tables are updated by one kerne
 
 @dataclass(frozen=True)
 class Framework:
-    """Costs of driving for the host's process, and of GPUs waiting before a collective.
+    """Constants of a training framework: times of its host process, and waits of GPUs.
 
-    Nothing hides that wait. Software that is not fused updates each table by itself where the optimizer keeps state: it makes
-    the ids unique and sums their gradients, with so many bytes a lookup, and the host waits for their number, which takes a GPU
-    so long a table. Each field's `quantity` has its name and unit.
+    agreement: time that GPUs wait before a collective; no other work hides it.
+    sparse_table, sparse_lookup: costs of software that is not fused and updates tables one by one, if the optimizer keeps state.
+
+    Such software makes the ids of a table unique, and sums the gradients of each id. This moves `sparse_lookup` bytes per
+    lookup. The host waits for the number of unique ids, so that a GPU takes `sparse_table` longer per table. The `quantity` of
+    each field has the constant's name and unit.
     """
 
     fixed: Constant = quantity("training loop", "ms", zero=True)
@@ -37,13 +40,13 @@ FRAMEWORKS = Catalogue("framework", Framework)
 
 
 class LoopRates(NamedTuple):
-    """Costs of driving, from a `Framework`.
+    """Times of the process that drives the GPUs, from a `Framework`.
 
-    fixed: a batch [ms].
-    kernel: a kernel call [us].
-    collective: a collective call [ms].
-    table: a table [us].
-    input_value: an input value [ns].
+    fixed: per batch [ms].
+    kernel: per kernel call [us].
+    collective: per collective call [ms].
+    table: per table that Python code handles [us].
+    input_value: per input value [ns].
     """
 
     fixed: float
@@ -54,11 +57,11 @@ class LoopRates(NamedTuple):
 
 
 def loop_rates(framework: Framework) -> LoopRates:
-    """Return the numbers of a framework."""
+    """Return the times of a framework's driving process."""
     return LoopRates(*(getattr(framework, name).value for name in LoopRates._fields))
 
 
 def driving_seconds(loop: LoopRates, work: DriveBatch) -> Any:
-    """Return the seconds of a batch in the process that drives it."""
+    """Return the seconds of the process that drives a batch."""
     calls = work.kernels * loop.kernel * US + work.collectives * loop.collective * MS
     return loop.fixed * MS + calls + work.tables * loop.table * US + work.values * loop.input_value * NS

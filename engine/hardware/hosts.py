@@ -1,4 +1,4 @@
-"""Hosts as parts, and their libraries: threads, accesses in flight, peaks by precision."""
+"""Constants of hosts and of the libraries that compute on them."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ NO_UNIT = Constant("", 0, "", 0, 0, "vendor", "no unit for it")
 class Host:
     """Constants of one host: embedding software, CPU peaks, memory channels, power, places.
 
-    Each field's `quantity` has its name and unit.
+    The `quantity` of each field has the constant's name and unit.
     """
 
     fixed: Constant = quantity("embedding software per batch", "us")
@@ -59,11 +59,11 @@ class Host:
 
 @dataclass(frozen=True)
 class Library:
-    """A library that computes on a host: reached shares of its peaks, costs of calls.
+    """Constants of a library that computes on a host: shares of peaks, times of calls.
 
-    A library that is not fused looks tables up one by one. Its updates take longer than lookups by these constants: a table, a
-    lookup and its bytes, and the lines of rows that the batch has not touched yet, under SGD and under optimizers with state.
-    Its products of vectors have a rate of their own. Each field's `quantity` has its name and unit.
+    A library that is not fused looks tables up one by one. Its updates then take longer than lookups: by a time per table, per
+    lookup, per byte, and per line that the batch has not touched yet. These times are different under SGD and under optimizers
+    with state. Products of vectors have a rate of their own. The `quantity` of each field has the constant's name and unit.
     """
 
     share: Constant = quantity("GEMM share of peak", "of peak")
@@ -100,12 +100,12 @@ PEAKS = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16"}  # precision -> field o
 
 
 def threads(machine: MachineKnobs) -> float:
-    """Return the threads of a host that ask memory for rows."""
+    """Return the number of a host's threads that read rows from memory."""
     return machine.host_threads or assumed_value(machine, "host", HOSTS[machine.host].cores)
 
 
 def host_channels(machine: MachineKnobs) -> int:
-    """Return the DRAM channels of one host."""
+    """Return the number of DRAM channels of one host."""
     return machine.host_dram_channels or round(assumed_value(machine, "host", HOSTS[machine.host].channels))
 
 
@@ -116,7 +116,7 @@ def lines_in_flight(machine: MachineKnobs, memory: str) -> float:
 
 
 def no_unit(machine: MachineKnobs) -> str:
-    """Return the refusal of a precision that the host's cores lack a unit for, or ""."""
+    """Return why the host's cores cannot compute in the chosen precision; "" if they can."""
     host, precision = HOSTS[machine.host], machine.matrix_precision
     possible = [name for name, field in PEAKS.items() if assumed_value(machine, "host", getattr(host, field)) > 0]
     if precision in possible:

@@ -1,6 +1,7 @@
 """Layers on a GPU or a host: seconds, operations and bytes of their kernels.
 
-A GEMM takes t0 + max(padded operations over rate, bytes over bandwidth), an elementwise kernel a launch and its bytes.
+A GEMM takes t0 + max(padded operations / rate, bytes / bandwidth), where t0 is a fixed time. An elementwise kernel takes a
+launch and its bytes' time.
 """
 
 from itertools import pairwise
@@ -21,18 +22,18 @@ CROSS_WORDS = 4, 6, 3  # words a feature, by kernel of a cross layer: output, bo
 
 
 class Arithmetic(NamedTuple):
-    """Speed and energy of one GPU or host in one precision, in SI.
+    """Speed and energy of one GPU or host in one precision, in SI units.
 
-    rate, bandwidth: operations and bytes a second that GEMMs sustain.
+    rate, bandwidth: operations and bytes per second that GEMMs sustain.
     word: bytes of an activation.
     per_flop, per_byte: joules of an operation and of a byte.
-    fixed: seconds of a GEMM beside its work.
+    fixed: fixed seconds of a GEMM.
     launch: seconds of a kernel launch.
     rows: rows by which a GEMM is padded.
-    samples: additional samples of time for each layer: a host's cores fetch its weights anew.
-    spare: upper limit of the work's power [W].
-    table: additional seconds of a table that is updated by itself.
-    product, pair: seconds of an operation in products of vectors, and of a pair's place, where these matter.
+    samples: samples whose time each GEMM takes in addition, because a host's cores read its weights anew.
+    spare: upper limit of the power of the work [W].
+    table: additional seconds of each table that is updated by kernels of its own.
+    product, pair: seconds of an operation in products of vectors, and of storing a pair's product; 0 on a GPU.
     """
 
     rate: float
@@ -54,7 +55,7 @@ COUNTING_ARITHMETIC = Arithmetic(1.0, 1.0, FLOAT32, 0.0, 0.0, 0.0, 0.0, 0.0)  # 
 
 
 class LayerCost(NamedTuple):
-    """Seconds, operations and memory traffic of a piece of GPU work."""
+    """The cost of layers: seconds, operations (flop), and bytes to and from memory (nbytes)."""
 
     seconds: Any
     flop: Any
@@ -62,9 +63,9 @@ class LayerCost(NamedTuple):
 
 
 def layer_cost(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> LayerCost:
-    """Return the cost of a direction of the bottom MLP, or of the top part.
+    """Return the cost of one pass of the bottom MLP, or of the top part.
 
-    Without samples no kernel is launched.
+    Without samples no kernel is launched, and the cost is 0.
     """
     if not (kernel_costs := _kernels(work, arithmetic)):  # a bottom MLP of no layer
         return LayerCost(0.0 * is_positive(work.samples), 0.0, 0.0)
@@ -72,15 +73,15 @@ def layer_cost(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> LayerCost:
 
 
 def count_kernels(work: Work) -> int:
-    """Return the number of kernels of a piece of GPU work.
+    """Return the number of kernels of GPU work.
 
-    Layers have one for each GEMM or elementwise operation; other work is one kernel.
+    Layers have one kernel for each GEMM or elementwise operation; any other work is one kernel.
     """
     return len(_kernels(work, COUNTING_ARITHMETIC)) if isinstance(work, BottomMLP | TopPart) else 1
 
 
 def joules(work: BottomMLP | TopPart, arithmetic: Arithmetic) -> Any:
-    """Return the energy of the work's operations and bytes."""
+    """Return the joules of the operations and bytes of layers."""
     cost = layer_cost(work, arithmetic)
     return cost.flop * arithmetic.per_flop + cost.nbytes * arithmetic.per_byte
 

@@ -1,4 +1,4 @@
-"""The caches in front of a machine's media, as one cache of lines."""
+"""The caches before a machine's persistent media, taken together as one cache of lines."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,10 @@ from .devices.pmem import MEDIA, modules
 
 
 class LineCache(NamedTuple):
-    """Lines of the caches of all the machine's modules, and the bytes of a line.
+    """The caches before the media of all modules of a machine, as one cache.
 
-    The `dirty` lines written last are written at full rate; 0 if all lines are.
+    lines, nbytes: number of lines, and bytes of a line.
+    dirty: the number of lines written last that can be written at full rate; 0 if all lines can.
     """
 
     lines: int = 0
@@ -20,9 +21,9 @@ class LineCache(NamedTuple):
 
     @property
     def written_last(self) -> "LineCache":
-        """The dirty lines as a cache of their own.
+        """The lines written last (`dirty`) as a cache of their own.
 
-        All lines that a batch looks up are written.
+        Every line that a batch looks up is also written, so this cache holds the lines used last.
         """
         return LineCache(self.dirty, self.nbytes)
 
@@ -31,9 +32,9 @@ NO_CACHE = LineCache()
 
 
 def line_cache(machine: MachineKnobs) -> LineCache:
-    """Return the caches of a machine's media as one cache, over which lines spread evenly.
+    """Return the caches before a machine's media as one cache with evenly spread lines.
 
-    A medium without a cache has no line. The capacity must be settled.
+    A medium without a cache gives a cache of 0 lines. The capacity must be chosen.
     """
     media = MEDIA[machine.pmem]
     capacity = assumed_value(machine, "pmem", media.cache) * GB

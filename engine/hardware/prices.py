@@ -1,6 +1,6 @@
 """Money: the price of electricity, a machine's service life, and the years of prices.
 
-The year is `machine.prices`; "recorded" prices have the years of the prices that a machine pays.
+The knob `machine.prices` is the year of all prices. If it is "recorded", each price is of the year in which it was recorded.
 """
 
 import re
@@ -51,7 +51,7 @@ LIFE = Constant(
 
 
 def electricity(machine: MachineKnobs) -> Constant:
-    """Return the price of a kWh: the scenario's own, or of its prices' year."""
+    """Return the price of a kWh: the scenario's own, or that of `machine.prices`' year."""
     if machine.electricity_USD_per_kWh is not None:
         chosen_price = machine.electricity_USD_per_kWh
         return Constant(
@@ -61,7 +61,7 @@ def electricity(machine: MachineKnobs) -> Constant:
 
 
 def is_owned(machine: MachineKnobs, device: str) -> bool:
-    """Return whether a device's part was owned before; its price is then 0."""
+    """Return whether the user owns a device's part already, so that its price is 0."""
     if not machine.owned_parts or device not in PART_NAMES:
         return False
     return _name_without_digest(PART_NAMES[device](machine) or "") in map(
@@ -78,15 +78,12 @@ def _name_without_digest(name: str) -> str:
 
 
 def paid_prices(devices: Iterable[Device]) -> tuple[Constant, ...]:
-    """Return the dated prices of the devices that a machine pays for."""
+    """Return the prices with a year of all devices that cost money."""
     return tuple([constant for device in devices if device.price for constant in device.constants if constant.year])
 
 
 def money_unit(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
-    """Return the unit of money at these prices, as "USD (2026)" or "USD of 2019 to 2023".
-
-    The second form is that of recorded prices.
-    """
+    """Return the unit of money: "USD (2026)", or "USD of 2019 to 2023" for recorded prices."""
     if machine.prices != RECORDED:
         return f"USD ({machine.prices})"
     years = sorted({price.year for price in prices if price.year})
@@ -94,14 +91,14 @@ def money_unit(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
 
 
 def with_year(sentence: str, unit: str) -> str:
-    """Return a sentence whose bare "USD" are replaced by `unit`, which says the year."""
+    """Return a sentence with each "USD" without a year replaced by `unit`."""
     return UNDATED_USD.sub(unit, sentence)
 
 
 def unpriced_sentences(machine: MachineKnobs, devices: Mapping[str, Device]) -> tuple[str, ...]:
     """Return a sentence for each device without a published price.
 
-    Its money is left out, not counted as 0.
+    The costs of a machine with such a device are not shown.
     """
     return tuple(
         f"{_part(machine, name)} has no published price, so no costs are shown; machine.assume can give a price."
@@ -120,9 +117,9 @@ def _part(machine: MachineKnobs, name: str) -> str:
 
 
 def price_years_sentence(machine: MachineKnobs, prices: Iterable[Constant]) -> str:
-    """Return a sentence with the years of prices from other years than asked.
+    """Return a sentence with the years of prices that are not of the asked year.
 
-    "" if all prices are of that year, or as recorded.
+    Return "" if all prices are of the asked year, or if `machine.prices` is "recorded".
     """
     if machine.prices == RECORDED:
         return ""

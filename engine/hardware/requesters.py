@@ -35,9 +35,10 @@ LOGIC = Catalogue("near-data", Logic)
 
 
 class InFlight(NamedTuple):
-    """Accesses that a requester keeps in flight at each controller of a memory.
+    """The accesses that a requester keeps in flight at a memory.
 
-    If not `whole_accesses`, they are 64 B lines of an access.
+    accesses, controllers: the number of accesses in flight, and the number of controllers that share it.
+    whole_accesses: True if an access brings a whole access of the memory; False if it brings one 64 B line.
     """
 
     accesses: float
@@ -48,9 +49,8 @@ class InFlight(NamedTuple):
 def in_flight(machine: MachineKnobs, memory: str, controllers: int) -> Mapping[Requester, InFlight]:
     """Return the accesses in flight of each requester at a node's memory.
 
-    The memory has so many controllers. Near-data logic sends whole accesses, hosts and GPUs line by line. Accesses of a `card`
-        wait
-    elsewhere: on the link that brings them.
+    The memory has `controllers` controllers. Near-data logic asks for whole accesses, hosts and GPUs ask for lines. A gather
+    card ("card") has no limit here: its accesses wait on the link that brings them.
     """
     return {requester: _in_flight(machine, requester, memory, controllers) for requester in get_args(Requester)}
 
@@ -68,7 +68,7 @@ def _in_flight(machine: MachineKnobs, requester: Requester, memory: str, control
 
 
 def most_accesses(requester: InFlight, lines: Any) -> Any:
-    """Return the maximum of waiting accesses at a controller; at least 1.
+    """Return the largest number of accesses in flight at one controller; at least 1.
 
     Each access has `lines` lines of 64 B.
     """

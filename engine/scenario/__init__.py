@@ -1,4 +1,5 @@
-"""The question: knobs in groups, the scenario that holds them, its key, and presets.
+"""Knobs in groups, the scenario that holds all knobs, its key, and presets.
 
-The modules are `knobs`, the groups (`groups`, `data`, `machine`, `fault_knobs`), then `scenario`, `keys` and `presets`.
+The modules in the order of their imports are `knobs`, the groups (`groups`, `data`, `machine`, `fault_knobs`), then `scenario`,
+`keys` and `presets`.
 """

@@ -1,4 +1,4 @@
-"""Assumed constants as attributes, so that a memoised stage depends only on those it reads."""
+"""The assumed constants of a machine as attributes, for memoised stages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Assumed constants as attributes, None for constants without an assumption.
+    """Assumed constants as attributes; None for a constant without an assumption.
 
-    A memoised stage depends only on the attributes that it reads. An attribute's name is the constant's with ":" for its point.
+    A memoised stage is computed again only if an attribute that it has read changes. The attribute's name is the constant's name
+    with ":" instead of the point, as in `pmem:read-rate`.
     """
 
     constants: Mapping[str, float]
@@ -25,5 +26,5 @@ class Assumptions:
 
 @lru_cache(maxsize=512)
 def assumptions_of(assume: tuple[tuple[str, float], ...]) -> Assumptions:
-    """Return assumed constants as attributes."""
+    """Return the value of the knob `machine.assume` as Assumptions."""
     return Assumptions(MappingProxyType({name.replace(".", ":"): number for name, number in assume}))

@@ -1,4 +1,4 @@
-"""The knobs of the data: spread and correlation of lookups, or a data file."""
+"""The knobs of the data: popularity and correlation of lookups, or a data file."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ def _number_per_table(label: str, summary: str, high: float) -> Any:
 
 @dataclass(frozen=True)
 class DataKnobs:
-    """The training data: the calibrated generator, or a data file known by its digest."""
+    """The knobs of the training data: a calibrated generator, or a file by its digest."""
 
     __repr__ = brief_group
 
@@ -129,9 +129,9 @@ class DataKnobs:
 
 
 def by_table(data_knobs: DataKnobs, name: str, tables: int) -> tuple[float, ...]:
-    """Return the number of each table of a knob in BY_TABLE.
+    """Return the number of each table, (T,), for a knob with a list by table.
 
-    The numbers are its list, or else the one number for all tables.
+    The numbers are those of the knob's list, or else the one number that holds for all tables.
     """
     numbers: tuple[float, ...] = getattr(data_knobs, name) or (getattr(data_knobs, name[:-1], 0.0),)
     return numbers if len(numbers) == tables else numbers * tables

@@ -1,4 +1,4 @@
-"""The knobs of faults: times of each class, detection and repair, published rates, a trace."""
+"""The knobs of faults: times of each class, detection, repair, published rates, a trace."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,7 +40,7 @@ def _number(default: float, label: str, help: str, low: float, high: float, need
 
 @dataclass(frozen=True)
 class Faults:
-    """Times of faults, of their detection and of the restart; docs/faults.md explains each."""
+    """The knobs of faults, of their detection and of the restart; docs/faults.md explains them."""
 
     __repr__ = brief_group
 
@@ -200,7 +200,12 @@ class Faults:
 
 
 class TraceEvent(NamedTuple):
-    """An event of a trace: seconds, the fault's name, the node's number."""
+    """One event of a fault trace.
+
+    seconds: time of the event in the run [s].
+    fault: name of the fault.
+    node: number of the node.
+    """
 
     seconds: float
     fault: str
@@ -209,9 +214,9 @@ class TraceEvent(NamedTuple):
 
 @lru_cache(maxsize=64)
 def read_trace(trace: str, fault_names: tuple[str, ...] = ()) -> tuple[TraceEvent, ...]:
-    """Read a trace, "seconds class node; ...", in rising order; raises BadKnob.
+    """Return the events of a trace text, "seconds class node; ...", sorted by time.
 
-    A node that is left out is node 0.
+    A missing node number means node 0. If `fault_names` is not empty, other names are refused. Raises BadKnob.
     """
     entries = [part.split() for part in trace.split(";") if part.strip()]
     if len(entries) > MAX_TRACE_EVENTS:

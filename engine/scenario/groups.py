@@ -1,6 +1,6 @@
-"""The groups of knobs model, policy and run, each declared once.
+"""Three groups of knobs: model, policy and run.
 
-data.py, machine.py and fault_knobs.py have the other groups.
+The other groups are in data.py, machine.py and fault_knobs.py.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from .storage import OPTIMIZERS, PRECISIONS
 
 @dataclass(frozen=True)
 class Model:
-    """The recommendation model: embedding tables, two MLPs, their interaction, and the optimizer."""
+    """The knobs of the model: embedding tables, two MLPs, their interaction, and the optimizer."""
 
     __repr__ = brief_group
 
@@ -140,9 +140,9 @@ class Model:
 
 @dataclass(frozen=True)
 class Policy:
-    """The system's policies: log, lookup, caches, sharding, protection.
+    """The knobs of the system's policies: log, lookup, caches, sharding, protection.
 
-    "auto" is the system's own way.
+    "auto" means the policy that the system itself has.
     """
 
     __repr__ = brief_group
@@ -291,7 +291,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class RunKnobs:
-    """The extent of a run, and its budget of this computer."""
+    """The knobs of a run: its length, and its limits on computing on this computer."""
 
     __repr__ = brief_group
 

@@ -1,7 +1,7 @@
-"""The content address of a scenario: equal scenarios have one key, in every process.
+"""The key of a result, a digest of its scenario: equal scenarios have equal keys.
 
-The key is the same on every computer. Points of a sweep share most of their knobs, by identity: each group's last texts are
-kept, and only values that are other objects are written again.
+The key is the same in every process and on every computer. The points of a sweep share most of their knob values as the same
+Python objects. So each group's latest texts are kept, and only values that are other objects are written as text again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ Fidelity = Literal["full", "estimate"]
 
 
 class KnobTexts(NamedTuple):
-    """A group as it was written last.
+    """A group of knobs and its texts.
 
-    group: the group itself.
-    values: its values.
-    texts: their texts by path.
-    rows: a line for each knob; the line of a knob marked `later` is empty at its default.
-    lines: all lines that are not empty.
+    group: the group.
+    values: the knobs' values.
+    texts: the values' texts by path.
+    rows: a line "path=text" for each knob; "" for a knob added later (`Knob.added_later`) that has its default.
+    lines: all rows that are not empty, joined.
     """
 
     group: Any
@@ -66,27 +66,30 @@ _WRITERS = tuple(_Writer(group) for group in ("", *GROUPS))
 
 
 def group_texts(scenario: Scenario) -> tuple[KnobTexts, ...]:
-    """Return the scenario's groups as texts, for its key and for differences."""
+    """Return the texts of each group of a scenario's knobs.
+
+    The first group has the knobs outside groups.
+    """
     return tuple(writer.write_group(scenario) for writer in _WRITERS)
 
 
 def texts(scenario: Scenario) -> dict[str, str]:
     """Return every knob's canonical text by dotted path, in declaration order.
 
-    48 and 48.0 are one bandwidth.
+    Equal values have the same text: 48 and 48.0.
     """
     return {path: text for group in group_texts(scenario) for path, text in group.texts.items()}
 
 
 def key_lines(scenario: Scenario) -> list[str]:
-    """Return the lines of the key, one for each knob."""
+    """Return the lines "path=text" of a scenario's knobs, from which its key is computed."""
     return [row for group in group_texts(scenario) for row in group.rows if row]
 
 
 def changed_knobs(base: tuple[KnobTexts, ...], groups: tuple[KnobTexts, ...]) -> Iterator[tuple[str, str, Any]]:
-    """Yield path, text and value of each knob that differs from `base`.
+    """Yield path, text and value of each knob in `groups` that differs from `base`.
 
-    Of another model all knobs are yielded, as its name alone would set its own knobs.
+    If the model's name differs, all knobs are yielded, as a model's name sets the other knobs of the model.
     """
     for old_texts, new_texts in zip(base, groups, strict=True):
         if new_texts.lines != old_texts.lines:
@@ -97,18 +100,18 @@ def changed_knobs(base: tuple[KnobTexts, ...], groups: tuple[KnobTexts, ...]) ->
 
 
 def key(scenario: Scenario, fidelity: Fidelity) -> str:
-    """Return the key of the result of `scenario`, in full or as an estimate.
+    """Return the key of a scenario's result, 32 hex digits.
 
-    The key has 32 hex digits.
+    `fidelity` says whether the result is an estimate or of a full run.
     """
     return key_of(group_texts(scenario), fidelity)
 
 
 def key_of(groups: tuple[KnobTexts, ...], fidelity: Fidelity) -> str:
-    """Return the key of a scenario given by its groups."""
+    """Return the key of a scenario's result from the texts of the scenario's groups."""
     return digest([fidelity, version.MODEL, *(group.lines for group in groups)])
 
 
 def digest(lines: Sequence[str]) -> str:
-    """Return a digest of some lines, 32 hex digits."""
+    """Return a digest of lines of text: 32 hex digits."""
     return blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()

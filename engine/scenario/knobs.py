@@ -1,6 +1,6 @@
-"""A knob: one scenario field with its unit, range, label and help.
+"""A knob: the declaration of a scenario's field, with unit, range, label and help.
 
-Each knob is declared once: the declaration parses, validates, lists, draws and exports the knob, and writes it into links.
+Each knob is declared once. The declaration is used to parse, check, list, draw and export the knob, and to write it into links.
 """
 
 import re
@@ -48,24 +48,24 @@ MAX_VALUES_BY_KIND = {"floats": MAX_VALUES, "ints": MAX_VALUES, "widths": 64}
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """Declaration of one field; the field's type gives the kind.
+    """The declaration of one field of a scenario.
 
-    label, help, unit: texts for the reader.
-    low, high: inclusive range; `high` of a text is its length.
-    choices: allowed words, or a function that returns them.
+    label, help, unit: texts for readers.
+    low, high: the inclusive range; `high` of a text is its largest length.
+    choices: the allowed words, or a function that returns them.
     allowed_numbers: the allowed whole numbers, if not all of the range.
-    log: True for a logarithmic slider.
-    main: True for one of the main knobs.
-    acts: the run in which the knob matters.
-    learned: the generator draws by the knob, so training learns it, whether the estimate shows it or not.
-    added_later: added without moving results: keys leave the knob out at its default.
-    by_table: a value for all tables, or a tuple with one for each.
-    parts: parts that a text may list, ';' between their names.
+    log: True if the knob's slider is logarithmic.
+    main: True if the knob is one of the main knobs.
+    acts: where the knob has an effect: always, or only in one kind of run or answer, such as "full run" or "training".
+    learned: True if the knob changes the generated data, and so what the model learns from them.
+    added_later: True for a knob added to a model version without changing results: keys leave it out at its default.
+    by_table: True if the value is one for all tables, or a tuple with one for each table.
+    parts: the parts whose names a text may list, with ';' between them.
     needs: the fault or the knob without which the knob has no effect.
-    path: dotted path.
-    default: default value.
-    kind: how values are parsed and written.
-    optional: allows "auto" (None).
+    path: the dotted path.
+    default: the default value.
+    kind: the kind of value, which decides how it is parsed and written; from the field's type.
+    optional: True if the value may be "auto" (None).
     """
 
     label: str
@@ -90,38 +90,41 @@ class Knob:
 
     @property
     def title(self) -> str:
-        """The label with its unit in brackets, as on axes and table heads."""
+        """The label with its unit in brackets, as axes and table heads show it."""
         return f"{self.label} [{self.unit}]" if self.unit else self.label
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The words of a choice.
+        """The allowed words of a knob with choices.
 
-        Registries are read late, so that a new file needs no other change.
+        A function of `choices` is called at each use, so that a new file of a variant needs no other change.
         """
         return self.choices() if callable(self.choices) else self.choices
 
 
 def knob(default: Any, label: str, help: str, **keywords: Any) -> Any:
-    """Declare a dataclass field as a knob; see Knob for the keywords."""
+    """Return a dataclass field that is a knob; `keywords` are the other fields of Knob."""
     return field(default=default, metadata={"knob": Knob(label, help, default=default, **keywords)})
 
 
 def with_kind(knob: Knob, path: str, annotation: Any) -> Knob:
-    """Return a declared knob with its dotted path, and the kind of its field's type."""
+    """Return a declared knob with its dotted path and the kind of value.
+
+    `annotation` is the type of the dataclass field.
+    """
     base_type = get_args(annotation)[0] if isinstance(annotation, UnionType) else annotation
     kind = "choice" if knob.choices else KINDS[base_type]
     return replace(knob, path=path, kind=kind, optional=not knob.by_table and base_type is not annotation)
 
 
 def shorten(text: str, max_length: int = MAX_REPR_LENGTH) -> str:
-    """Return a text without its middle if it is longer than a screen."""
+    """Return a text on one line, without its middle if longer than `max_length`."""
     line = " ".join(text.split())
     return line if len(line) <= max_length else f"{line[: max_length - 25]} ... {line[-20:]}"
 
 
 def brief_group(group: Any) -> str:
-    """Return a group of knobs as one line of those that differ from their defaults."""
+    """Return one line with the knobs of a group that differ from their defaults."""
     differing = (
         f"{knob_field.name}={_shortened(setting)}"
         for knob_field in fields(group)
@@ -137,9 +140,9 @@ def _shortened(setting: Any) -> str:
 
 
 def offered_words(knob: Knob, scenario_word: Any) -> tuple[str, ...]:
-    """Return the words of a choice for a scenario, with the scenario's own word.
+    """Return the words that a choice offers, with the scenario's present word.
 
-    That word may name a part of another user.
+    The scenario's word may name another user's own part, which this computer's lists do not have.
     """
     parts = knob.choices if isinstance(knob.choices, PartNames) else None
     words = tuple(parts.scenario_name(word) or word for word in knob.allowed) if parts else knob.allowed
@@ -147,7 +150,7 @@ def offered_words(knob: Knob, scenario_word: Any) -> tuple[str, ...]:
 
 
 def parse(knob: Knob, text: str) -> Any:
-    """Read a value as written in a link or on the command line; raises BadKnob."""
+    """Return the value of a text from a link or the command line; raises BadKnob."""
     word = text.strip()
     if knob.optional and word.lower() == AUTO:
         return None
@@ -194,7 +197,7 @@ def _run(knob: Knob, text: str) -> tuple[str, int]:
 
 
 def write(knob: Knob, setting: Any) -> str:
-    """Write a value so that `parse` reads the same value back; floats by repr."""
+    """Return a value as text that `parse` reads as the same value."""
     if setting is None:
         return AUTO
     if knob.kind == "switch":
@@ -209,13 +212,13 @@ def write(knob: Knob, setting: Any) -> str:
 
 
 def write_runs(kind: Kind, values: tuple[Any, ...]) -> str:
-    """Write a list for `parse`, equal neighbours as value and number, such as `16*600`."""
+    """Return a list of values as text, with repeated neighbours as value*times: `16*600`."""
     listing = ((repr(word) if not isinstance(word, str) else word, len([*equal_run])) for word, equal_run in groupby(values))
     return SEPARATOR.get(kind, LISTING).join(word if times == 1 else f"{word}{TIMES}{times}" for word, times in listing)
 
 
 def check(knob: Knob, setting: Any) -> Any:
-    """Return `setting` in the knob's own type; raises BadKnob if it is not allowed."""
+    """Return `setting` as a value of the knob's type; raises BadKnob if not allowed."""
     if setting is None:
         if knob.optional:
             return None
@@ -278,7 +281,7 @@ def _text(knob: Knob, text: Any) -> str:
 
 
 def part_names_in(text: str) -> tuple[str, ...]:
-    """Return the names in a list of parts."""
+    """Return the names of parts in a text with ';' between the names."""
     return tuple(name for part in text.split(LISTING) if (name := part.strip()))
 
 
@@ -294,7 +297,7 @@ def _part_list(knob: Knob, parts: PartNames, text: str) -> str:
 
 
 def settled_list(parts: PartNames, text: str) -> str:
-    """Return a list of parts by their names in a scenario."""
+    """Return a text of parts' names with the names that a scenario uses."""
     return LISTING.join(sorted({parts.scenario_name(name) or name for name in part_names_in(text)}))
 
 

@@ -1,4 +1,4 @@
-"""The knobs of the machine: parts, their numbers and rates, and assumptions about them."""
+"""The knobs of the machine: parts, their numbers and rates, and assumed constants."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -25,7 +25,7 @@ OWNABLE = AnyPart(
 
 @dataclass(frozen=True)
 class MachineKnobs:
-    """The hardware: parts, their numbers and rates."""
+    """The knobs of the hardware: parts, their numbers and rates."""
 
     __repr__ = brief_group
 
@@ -361,7 +361,7 @@ class MachineKnobs:
     )
 
     def __post_init__(self) -> None:
-        """Name a user's own parts by content; a plain name means the file as it is now."""
+        """Replace names of the user's own parts by NAME~DIGEST of their present files."""
         if catalog.FOLDERS[1:]:
             for name, choices in PARTS.items():
                 if part_name := getattr(self, name):
@@ -369,17 +369,17 @@ class MachineKnobs:
             object.__setattr__(self, "owned_parts", settled_list(OWNABLE, self.owned_parts))
 
     def __getstate__(self) -> tuple[dict[str, Any], tuple[OwnPart, ...]]:
-        """Return the knobs with the user's own parts: another process has no such folder."""
+        """Return the knobs with the content of own parts, for a process without their files."""
         return vars(self), tuple(own_parts(self))
 
     def __setstate__(self, state: tuple[dict[str, Any], tuple[OwnPart, ...]]) -> None:
-        """Set the knobs, and register the parts in this process."""
+        """Set the knobs, and make their own parts known to this process."""
         vars(self).update(state[0])
         known.add_parts(state[1])
 
     @property
     def assumptions(self) -> Assumptions:
-        """The machine's assumptions, constant by constant."""
+        """The constants that `machine.assume` replaces, as attributes."""
         return assumptions_of(self.assume)
 
 

@@ -1,4 +1,4 @@
-"""Named scenarios: a preset file lists the knobs that differ from defaults, and claims."""
+"""Presets: files of named scenarios, with the knobs that differ from defaults, and claims."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,10 +18,12 @@ DEFAULT = "dlrm-kaggle"
 
 @dataclass(frozen=True)
 class Preset:
-    """A named scenario with its description.
+    """A named scenario with texts for readers.
 
-    paper: a citation.
-    claims: published values to check.
+    name, title, description: the preset's name, its title and what it is for.
+    paper: the citation of the paper that the scenario models.
+    scenario: the scenario.
+    claims: the published values that the scenario's results are checked against.
     """
 
     name: str
@@ -33,7 +35,7 @@ class Preset:
 
 
 def file_settings(file_knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return knobs with the values that files give them; raises BadKnob."""
+    """Return the values of the knobs in a file by dotted path; raises BadKnob."""
     return {path: from_file(path, file_value) for path, file_value in file_knobs.items()}
 
 
@@ -45,7 +47,7 @@ def preset_names() -> tuple[str, ...]:
 
 @cache
 def preset(name: str) -> Preset:
-    """Return the preset called `name`; raises BadKnob naming the nearest known one."""
+    """Return the preset called `name`; raises BadKnob, which names a similar preset."""
     if name not in preset_names():
         raise BadKnob(f"preset={name!r} is not known; {nearest_hint(name, preset_names(), 'presets')}")
     content = read_toml(FOLDER / f"{name}.toml")
@@ -58,7 +60,10 @@ def preset(name: str) -> Preset:
 
 
 def scenario_file(path: Path) -> Scenario:
-    """Read a scenario from TOML: an optional `preset`, and different knobs under `[knobs]`."""
+    """Return the scenario in a TOML file; raises BadKnob.
+
+    The file may name a `preset`; its table `[knobs]` has the knobs that differ from the preset.
+    """
     content = read_toml(path)
     unknown = set(content) - {"preset", "knobs", "title", "description", "paper", "claims"}
     if unknown:

@@ -1,6 +1,7 @@
-"""Renamed knobs and choices: old links, files and histories are read as today's knobs.
+"""Renamed knobs and choices: texts of older versions are read as today's knobs.
 
-Only old texts are translated; a new text with an old name is refused by `scenario.known`, which says the new one.
+Only links, files and histories of older versions are translated. A new text with an old name is refused by `scenario.known`,
+whose message has the new name.
 """
 
 import re
@@ -18,9 +19,11 @@ AXIS_OR_BOUND = re.compile(r"(\s*)([\w.]+)(\s*(?:[=:≤≥]|[<>]=?)?)(.*)", re.D
 
 @dataclass(frozen=True)
 class Renamed:
-    """Today's path of an old knob, and today's units in one old unit.
+    """Today's path of a renamed knob, and the factor to today's unit.
 
-    by_system: the path under some systems, if the old knob applied to several parts.
+    path: today's path.
+    factor: today's number for the old number 1.
+    by_system: today's path under some systems, if the old knob applied to several parts.
     """
 
     path: str
@@ -28,13 +31,13 @@ class Renamed:
     by_system: Mapping[str, str] = field(default_factory=dict)
 
     def path_under(self, systems: Collection[str]) -> str:
-        """Return the path that all these systems have, or else that of most systems."""
+        """Return today's path under `systems`, or `path` if their paths differ."""
         paths = {self.by_system.get(system, self.path) for system in systems}
         return paths.pop() if len(paths) == 1 else self.path
 
     @property
     def remedy(self) -> str:
-        """The end of a sentence: the path to write instead."""
+        """The end of a message: today's path, and the factor of the numbers."""
         scale = f", with numbers {self.factor:.10g} times as large" if self.factor != 1 else ""
         other_paths = "".join(f", under system {system} {path}" for system, path in self.by_system.items())
         return f"write {self.path}{other_paths}{scale}."
@@ -84,13 +87,19 @@ FORMER_PRESETS: tuple[tuple[int, str, Mapping[str, str]], ...] = (
 
 
 def todays_choice(link: int, path: str, text: str) -> str:
-    """Return today's text of a value, or values with commas, of a link's format."""
+    """Return today's words for the value of a choice in an older link.
+
+    `text` has one word, or several with commas; `link` is the link's format number.
+    """
     changed_in, old_word, new_word = CHOICES.get(path, (0, "", ""))
     return ",".join(new_word if word == old_word else word for word in text.split(LIST)) if link < changed_in else text
 
 
 def todays_knob(path: str, text: str, systems: Collection[str] = ()) -> tuple[str, str]:
-    """Return today's knob and value text, or values of an axis, for some systems."""
+    """Return today's path and text of a knob's value, or of an axis's values.
+
+    `systems` are the training systems of the link.
+    """
     renamed = RENAMED.get(path)
     if renamed is None:
         return path, text
@@ -102,9 +111,9 @@ def todays_knob(path: str, text: str, systems: Collection[str] = ()) -> tuple[st
 
 
 def todays_text(text: str, systems: Collection[str] = ()) -> str:
-    """Return today's form of an axis `KNOB:VALUES` or a bound `KNOB<=NUMBER`.
+    """Return today's form of an axis `KNOB:VALUES` or of a bound `KNOB<=NUMBER`.
 
-    Other texts are returned as they are.
+    Other texts are returned unchanged.
     """
     match = AXIS_OR_BOUND.fullmatch(text)
     if match is None or match[2] not in RENAMED:
@@ -121,12 +130,12 @@ def implied_settings(
     preset_setting: Callable[[str], object],
     systems: Collection[str] = (),
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the implicit settings of an older link: path, text of the value, reason.
+    """Yield the settings that an older link implies: path, text of the value, reason.
 
-    `preset_setting` returns the preset's value of a knob, `systems` are the link's. Until format 8 one DRAM was that of hosts,
-    expanders and servers, and each part had the price of its source's year; until 7 ids of a file were hashed. Until format 3
-    near-data lanes were of all controllers, a clock over 350 MHz made the logic an ASIC; until 4 GPUs without tf32 computed in
-    fp32, and the times of the prototype held the training loop; see UNTIL.
+    `link` is the link's format number, `preset_setting` returns the preset's value of a knob, `systems` are the link's systems.
+    Until format 8 one DRAM knob was for hosts, expanders and servers, and each part had its price of the source's year; until 7
+    ids of a file were hashed; until 4 GPUs without tf32 computed in fp32, and the prototype's times included its training loop;
+    until 3 lanes were of all controllers, and a clock over 350 MHz meant an ASIC.
     """
     link_texts = {axis.partition(RANGE)[0].partition("=")[0]: axis for axis in axes} | dict(link_knobs)
     gpu, precision = (link_texts.get(path, str(preset_setting(path))) for path in ("machine.gpu", "machine.matrix_precision"))

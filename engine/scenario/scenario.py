@@ -1,7 +1,7 @@
-"""A scenario: the one frozen value that holds every knob of a run.
+"""A scenario: the one frozen object that holds every knob of a run.
 
-`KNOBS` maps a dotted path to its declaration; `Scenario` checks itself on creation, so every existing scenario is well formed.
-The simulation decides whether the scenario fits its machine.
+`KNOBS` maps a dotted path to its declaration. `Scenario` checks all its knobs on creation. Whether the machine can hold the
+model is checked later, by the simulation.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -30,7 +30,7 @@ AGGRAVATING_FAULTS = ("fault-in-recovery", "late-detection")  # faults that only
 
 @dataclass(frozen=True)
 class Scenario:
-    """One run, completely described: equal scenarios give equal results."""
+    """The complete description of one run; equal scenarios give equal results."""
 
     system: str = knob(
         "cxl",
@@ -47,13 +47,13 @@ class Scenario:
     faults: Faults = field(default_factory=Faults)
 
     def __post_init__(self) -> None:
-        """Check every knob, then the few rules between knobs; raises BadKnob."""
+        """Check every knob, then the rules between knobs; raises BadKnob."""
         for path, setting in values(self).items():
             knobs.check(KNOBS[path], setting)
         _check_rules(self, GROUPS)
 
     def __repr__(self) -> str:
-        """Return a line: system, model, and the knobs that differ from their defaults."""
+        """Return one line: system, model, and the knobs that differ from their defaults."""
         usual = (
             {path: knob.default for path, knob in KNOBS.items()} | dict(named_model(self.model.name)) | {"system": self.system}
         )
@@ -121,7 +121,10 @@ def _check_features(model: Model) -> None:
 
 
 def stale_lists(scenario: "Scenario", tables: int) -> dict[str, Any]:
-    """Return defaults for lists by table outside the model whose length no longer fits."""
+    """Return defaults, by path, for lists by table whose length does not fit `tables`.
+
+    Lists of the model itself are left out.
+    """
     known_values = values(scenario)
     lists = [f"data.{name}" for name in (*BY_TABLE, "bag_length_cv")] + ["policy.kernel"]
     stale = [path for path in lists if isinstance(known_values[path], tuple) and len(known_values[path]) not in (0, 1, tables)]
@@ -129,7 +132,7 @@ def stale_lists(scenario: "Scenario", tables: int) -> dict[str, Any]:
 
 
 def has_like_vectors(model: Model) -> bool:
-    """Return whether dot products take the vectors of all tables without a projection."""
+    """Return whether all tables' vectors have one width, used without a projection."""
     return not isinstance(model.embedding_dim, tuple) and model.projection_dim in (None, model.embedding_dim)
 
 
@@ -172,7 +175,7 @@ def values(scenario: Scenario) -> dict[str, Any]:
 
 
 def declaration(path: str) -> Knob:
-    """Return the declaration of `path`; raises BadKnob with the nearest known knob."""
+    """Return the declaration of the knob `path`; raises BadKnob, which names a similar knob."""
     if path in RENAMED:
         raise BadKnob(f"{path!r} is a knob of an older version; {RENAMED[path].remedy}")
     if path not in KNOBS:
@@ -181,7 +184,10 @@ def declaration(path: str) -> Knob:
 
 
 def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
-    """Return `scenario` with some knobs changed; a new `model.name` first sets its whole model."""
+    """Return `scenario` with some knobs changed, by dotted path; raises BadKnob.
+
+    A new `model.name` first sets all knobs of that model.
+    """
     merged = {path: knobs.check(declaration(path), setting) for path, setting in changes.items()}
     if "model.name" in merged:
         merged = {**named_model(merged["model.name"]), **merged}
@@ -192,11 +198,10 @@ def with_values(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
 
 
 def fit_bottom_mlp(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return changes with a bottom MLP that fits a new embedding dimension.
+    """Return `changes` with a bottom MLP that fits a new embedding dimension, and a sentence.
 
-    A sentence says so.
-    The sentence says so; "" without such a change. An untouched bottom MLP follows the dim; one that is set too, or never
-    fitted, is left as it is.
+    The sentence tells the user of the changed bottom MLP; it is "" if nothing was changed. A bottom MLP that is among `changes`,
+    or that did not fit before, is left as it is.
     """
     model = scenario.model
     new_dims, projection = changes.get(DIM), changes.get(PROJECTION, model.projection_dim)
@@ -213,7 +218,7 @@ def fit_bottom_mlp(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[dict
 
 
 def with_checked_values(scenario: Scenario, checked: Mapping[str, Any]) -> Scenario:
-    """Return `scenario` with checked values that fit it and each other; no check is repeated."""
+    """Return `scenario` with changed values that are known to be valid, without checks."""
     if isinstance(scenario, Recorder):
         if "machine.assume" in checked:
             raise RuntimeError(
@@ -239,7 +244,7 @@ def _copy(original: Any, changes: Mapping[str, Any]) -> Any:
 
 @cache
 def named_model(name: str) -> Mapping[str, Any]:
-    """Return the knobs of model `name` by dotted path: its file's, and defaults."""
+    """Return the knobs of the model `name` by path: from its file, else defaults."""
     file_knobs = {path: from_file(path, file_value) for path, file_value in model_file(name).items()}
     return {path: file_knobs.get(path, knob.default) for path, knob in KNOBS.items() if path.startswith("model.")} | file_knobs
 
@@ -247,7 +252,7 @@ def named_model(name: str) -> Mapping[str, Any]:
 def from_file(path: str, file_value: Any) -> Any:
     """Return the value of a knob in a file; raises BadKnob.
 
-    A list may be a text, as in 128*10;16*600.
+    A list may be written as text, such as "128*10;16*600".
     """
     knob = declaration(path)
     is_list = isinstance(file_value, str) and (knob.by_table or knob.kind in knobs.SEPARATOR)
@@ -257,15 +262,15 @@ def from_file(path: str, file_value: Any) -> Any:
 def cross_ranks(model: Model) -> tuple[int, ...]:
     """Return the rank of each layer of the cross network, 0 for a full matrix.
 
-    The tuple is empty without a cross network.
+    Return () for a model without a cross network.
     """
     return (model.cross_rank or 0,) * model.cross_layers if model.interaction == "cross" else ()
 
 
 def per_table(model: Model, name: str) -> tuple[Any, ...]:
-    """Return a knob's value for each table, (T,).
+    """Return the value of a model's knob for each table, (T,).
 
-    The knob has one value for all tables, or one per table.
+    The knob has one value for all tables, or one for each table.
     """
     per_table_value = getattr(model, name)
     if not isinstance(per_table_value, tuple):
@@ -274,7 +279,7 @@ def per_table(model: Model, name: str) -> tuple[Any, ...]:
 
 
 def dense_optimizer(model: Model) -> str:
-    """Return the optimizer of the dense layers."""
+    """Return the name of the optimizer of the dense layers."""
     return model.dense_optimizer or str(per_table(model, "optimizer")[0])
 
 
@@ -285,9 +290,9 @@ def projection_dim(model: Model) -> int:
 
 
 def projected_tables(model: Model) -> tuple[int, ...]:
-    """Return the tables whose vectors a layer projects to the dot products' width.
+    """Return the numbers of tables whose vectors a layer projects to another width.
 
-    The tuple is empty for other interactions.
+    The width is that of the dot products. Return () for interactions without dot products.
     """
     if model.interaction != "dot" or has_like_vectors(model):
         return ()

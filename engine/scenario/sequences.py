@@ -1,4 +1,4 @@
-"""The warning that histories too long for a bag are pooled here."""
+"""The warning that long user histories are simulated as pooled bags, not as sequences."""
 
 from collections.abc import Sequence
 from itertools import compress
@@ -11,9 +11,9 @@ REMEDY = "Sequences are not simulated yet; lower model.pooling to the lookups th
 
 
 def sequence_note(lengths: Sequence[float]) -> str:
-    """Return the sentence about tables with longer histories than a bag; "" without any.
+    """Return the warning about tables whose histories are too long to be pooled.
 
-    `lengths`: mean lookups a sample of each table.
+    `lengths` are the mean lookups per sample of each table. Return "" if no table has such histories.
     """
     if max(lengths) <= LONGEST_BAG:
         return ""
@@ -28,7 +28,7 @@ def sequence_note(lengths: Sequence[float]) -> str:
 
 
 def is_about_sequences(note: str) -> bool:
-    """Return whether a note is the sentence about sequences, of any lengths."""
+    """Return whether a note is the warning about sequences, for any lengths."""
     return note.endswith(REMEDY)
 
 
@@ -52,18 +52,19 @@ def _range(lengths: Sequence[float]) -> str:
 
 
 def sequence_notes(s: Scenario, lengths: Sequence[float] = ()) -> tuple[str, ...]:
-    """Return the sentence about a scenario's sequences as a tuple of notes.
+    """Return the warning about a scenario's sequences: a tuple of one note or none.
 
-    `lengths` are those of its data file.
+    `lengths` are the mean lookups per sample of each table in the scenario's data file; without them the model's are taken.
     """
     note = sequence_note(lengths or per_table(s.model, "pooling"))
     return (note,) if note else ()
 
 
 def sequence_note_of_points(scenarios: Sequence[Scenario], times: Sequence[int] = ()) -> str:
-    """Return the sentence about the points that pool sequences; "" without any.
+    """Return the warning about the design points with sequences; "" if there are none.
 
-    It says how many, and the longest. `times` says how many points each scenario stands for: 1 where `times` is ().
+    The warning has the number of such points, and the longest history. `times` is the number of points that each scenario stands
+    for; () means 1 for each.
     """
     counts = times or (1,) * len(scenarios)
     long_models = [(s.model, count) for s, count in zip(scenarios, counts, strict=True) if max(s.model.pooling) > LONGEST_BAG]

@@ -1,8 +1,9 @@
-"""Memory of a row: its vector by precision, and fp32 optimizer state.
+"""Memory of an embedding row: its vector in the chosen precision, and optimizer state.
 
-The words are beside the row and beside each MLP weight. A narrow row has elements of 2 B or 1 B; int8 has one fp32 scale a row
-more. Optimizer state is always fp32: SGD keeps none, Adagrad a sum of squared gradients of each element, row-wise Adagrad one of
-a whole row's mean square (its MLPs have Adagrad's), Adam two running means of each element, of the gradient and of its square.
+An element of a narrow row has 2 B or 1 B; an int8 row has one fp32 scale more. Optimizer state is always fp32. SGD keeps no
+state. Adagrad keeps, for each element, the sum of its squared gradients. Row-wise Adagrad keeps, for each row, the sum of its
+mean squared gradients, and Adagrad's state for MLPs. Adam keeps, for each element, two running means: of the gradient and of its
+square. MLP weights have the same state as elements.
 """
 
 from ..units import FLOAT32
@@ -15,20 +16,20 @@ PRECISIONS = tuple(ELEMENT_BYTES)
 
 
 def row_state(optimizer: str, dim: int) -> int:
-    """Return the words of optimizer state of a row of `dim` elements."""
+    """Return the fp32 words of optimizer state of an embedding row with `dim` elements."""
     return 1 if optimizer == "rowwise-adagrad" else STATE_WORDS[optimizer] * dim
 
 
 def mlp_state(optimizer: str) -> int:
-    """Return the words of optimizer state of each weight and bias of the MLPs."""
+    """Return the fp32 words of optimizer state of each weight and bias of the MLPs."""
     return STATE_WORDS[optimizer]
 
 
 def scale_words(precision: str) -> int:
-    """Return the scale words of a row: one, or none."""
+    """Return the fp32 scale words of an embedding row: 1 for int8, else 0."""
     return int(precision == "int8")
 
 
 def stored_bytes(precision: str, dim: int) -> int:
-    """Return the bytes of a stored vector of `dim` elements, with its scale."""
+    """Return the bytes of a stored vector of `dim` elements, including its scale."""
     return dim * ELEMENT_BYTES[precision] + scale_words(precision) * FLOAT32

@@ -1,1 +1,1 @@
-"""Many scenarios: `axes`, the `sweep` that they span, and `links` to them."""
+"""Sweeps over many scenarios: `axes`, the `sweep` over axes, and `links` to both."""

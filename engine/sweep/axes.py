@@ -1,7 +1,8 @@
-"""The axes of a sweep: knobs with listed or spaced values, or a range.
+"""The axes of a sweep: knobs with listed values, spaced values, or a range.
 
-`KNOB=V1,V2,...` lists values; `KNOB=LOW:HIGH:COUNT` spaces them evenly and `:log` by equal ratios; COUNT is for grids,
-a sampling draws from the whole range, so `KNOB=LOW:HIGH` is enough for it. A link writes the same axis as `KNOB:V1,V2,...`.
+`KNOB=V1,V2,...` lists values. `KNOB=LOW:HIGH:COUNT` has COUNT values at equal steps, with `:log` at equal ratios. COUNT is only
+for grids: a random sample draws from the whole range, so it needs `KNOB=LOW:HIGH` only. A link writes `KNOB:V1,V2,...` for the
+same axis.
 """
 
 import re
@@ -26,7 +27,12 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Span:
-    """The range of an axis; `count` is None if only the ends were given."""
+    """The range of an axis.
+
+    low, high: the ends of the range.
+    count: the number of values, None for a range without COUNT.
+    log: True if the values are spaced by equal ratios, False for equal steps.
+    """
 
     low: float
     high: float
@@ -34,16 +40,16 @@ class Span:
     log: bool = False
 
     def __str__(self) -> str:
-        """The range as links write it."""
+        """The range as text, as links write it."""
         count = [] if self.count is None else [str(self.count)]
         return ":".join([*(repr(end).removesuffix(".0") for end in (self.low, self.high)), *count, *["log"] * self.log])
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One knob by dotted path, its values in order, and its range, if any.
+    """An axis of a sweep: a knob's dotted path, its values, and its range.
 
-    A range without COUNT has no values: only a sampling can draw from it.
+    `span` is None for listed values. A range without COUNT has no values; only a random sample can draw from it.
     """
 
     path: str
@@ -51,7 +57,7 @@ class Axis:
     span: Span | None = None
 
     def __str__(self) -> str:
-        """The axis as links write it."""
+        """The axis as text, as links write it."""
         values_text = (
             str(self.span) if self.span else ",".join(knobs.write(declaration(self.path), setting) for setting in self.values)
         )
@@ -59,16 +65,13 @@ class Axis:
 
     @property
     def has_levels(self) -> bool:
-        """Whether the axis has separate values rather than a continuum.
-
-        They are listed values or whole numbers.
-        """
+        """Whether the axis has separate values (a list or whole numbers), not a continuous range."""
         return self.span is None or declaration(self.path).kind in WHOLE_KINDS
 
     def axis_numbers(self, shares: Array) -> Array:
-        """Return the axis numbers for shares from 0 to 1.
+        """Return the positions on the axis for shares from 0 to 1.
 
-        They are numbers of the range, or indices of listed values.
+        A position is a number of the range, or the index of a listed value.
         """
         if self.span is None:
             index: Array = np.minimum(np.floor(shares * len(self.values)), len(self.values) - 1)
@@ -80,24 +83,21 @@ class Axis:
         return axis_numbers
 
     def setting(self, number: float) -> Any:
-        """Return the knob's setting at an axis number, rounded to a link's digits."""
+        """Return the knob's value at a position on the axis, rounded to a link's digits."""
         return self.values[int(number)] if self.span is None else _rounded_setting(declaration(self.path), float(number))
 
 
 def split_axis(text: str) -> tuple[str, str, str]:
-    """Return an axis text's knob, its part before the values, and the values.
+    """Return the knob, the text before the values, and the values of an axis's text.
 
-    "" as knob for other texts.
+    Return ("", `text`, "") for a text that is no axis.
     """
     match = AXIS_TEXT.fullmatch(text)
     return (match[2], match[1], match[3]) if match else ("", text, "")
 
 
 def parse(text: str) -> Axis:
-    """Read one axis as written on the command line or in a link.
-
-    Raises BadKnob with a sentence.
-    """
+    """Return the axis of a text from the command line or a link; raises BadKnob."""
     match = AXIS_TEXT.fullmatch(text)
     if not match:
         raise BadKnob(f"axis {text[:80]!r} cannot be read; write KNOB=V1,V2,... or KNOB=LOW:HIGH:COUNT, with :log for ratios.")

@@ -1,7 +1,7 @@
-"""Own parts in links: how links carry them, and how they are accepted.
+"""Users' own parts in links: how a link carries them, and how they are read.
 
-`part=KIND:NAME:DIGEST:VALUES` once for each part, behind the parts that it uses. A knob names a part as NAME~DIGEST, or by its
-name alone.
+A link has `part=KIND:NAME:DIGEST:VALUES` once for each part, after the parts that this part uses. A knob names a part as
+NAME~DIGEST, or as NAME.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ CHOICES = {path: knob.choices for path, knob in KNOBS.items() if isinstance(knob
 
 
 def link_parts_of(scenario: Scenario, axes: Iterable[str]) -> list[str]:
-    """Return the own parts of a scenario and of axes, as texts of a link."""
+    """Return the own parts that a scenario and axes name, as texts for a link."""
     parts = list(own_parts(scenario.machine))
     for path, _, text in map(split_axis, axes):
         if choices := CHOICES.get(path):
@@ -29,14 +29,14 @@ def link_parts_of(scenario: Scenario, axes: Iterable[str]) -> list[str]:
 
 
 def referenced_axis(axis: str) -> str:
-    """Return an axis or a list of words with own parts as NAME~DIGEST."""
+    """Return an axis or a list of words with NAME~DIGEST for each own part."""
     return str(parse(axis)) if split_axis(axis)[0] in CHOICES else axis
 
 
 def accept_parts(pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], tuple[OwnPart, ...]]:
-    """Register a link's own parts; return the other parameters, and the parts. Raises BadLink.
+    """Make a link's own parts known; return its other parameters, and the parts.
 
-    The parameters name the parts by NAME~DIGEST.
+    The returned parameters name the parts by NAME~DIGEST. Raises BadLink.
     """
     try:
         parts = use.accept_parts([text for name, text in pairs if name == PARAMETER])
@@ -47,7 +47,7 @@ def accept_parts(pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]
 
 
 def accept_link_parts(link: str) -> None:
-    """Register the own parts that a link carries; raises BadLink."""
+    """Make the own parts that a link carries known to this process; raises BadLink."""
     accept_parts(parse_qsl(urlsplit(link).query))
 
 
@@ -61,7 +61,7 @@ def _referenced_words(name: str, text: str, parts: Iterable[OwnPart]) -> str:
 
 
 def banner(parts: Iterable[OwnPart]) -> str:
-    """Return sentences on the sender's parts that this computer lacks or has otherwise."""
+    """Return sentences on a link's own parts that differ from this computer's parts."""
     return " ".join(
         (f"The {part.kind} {part.name} is a part of the link's sender{_sender_clause(part)}.")
         for part in parts
@@ -70,7 +70,7 @@ def banner(parts: Iterable[OwnPart]) -> str:
 
 
 def is_foreign(part: OwnPart) -> bool:
-    """Return whether a part differs from this computer's own parts."""
+    """Return whether this computer has no own part of the same name and content."""
     return _digest(part) != part.digest
 
 

@@ -1,16 +1,22 @@
-"""Links: a whole scenario as text, with the versions of the sender.
+"""Links: a whole scenario or sweep as the text of an address.
 
-The text has a preset and the knobs that differ.
-`/design?preset=NAME&KNOB=VALUE&v=2&model=0.6`; a sweep adds `axis=KNOB:V1,V2` once per axis and its questions:
-`sample=sobol:256`, `where=Step time [ms]<=5` once per bound, `only=KNOB:V1,V2` once per list of words,
-`pareto=Step time [ms],Capital cost [USD]`, `mode=full`, and `pins=3,17`, its pinned points counted from 1. A page shows the
-metric `metric=AUC` in the view `view=pareto`. `against=dram` is the baseline and `within=10` the target of every answer, in
-percent of the baseline's step time. A verdict asks `require=throughput=1e6` once per requirement, `lose=nothing`,
-`objective=capital`, `parts=all` and `prices=2024`. The page Runs searches for `find=WORDS`, and compares requests by
-`run=estimate:/search?...` once per request: its method, and the link that reopens it. A crash state of the log protocol adds its
-replay line, `crash=v1:...`, and a scenario that trains adds its kernels, `arithmetic=`. Own parts have their values in the link,
-`part=...` once each (`link_parts.py`), and lists of tables that would fill the link are packed in `lists=...`
-(`packed_lists.py`). Knobs that had another name or unit when a link was made are opened as those of today, with a banner.
+A link has a preset, the knobs that differ from it, and the versions of the sender's software:
+`/design?preset=NAME&KNOB=VALUE&v=2&model=0.6`. Its other parameters are:
+
+axis=KNOB:V1,V2: an axis of a sweep; once for each axis.
+sample=sobol:256; mode=full: how a sweep's points are drawn, and the method that computes them.
+where=Step time [ms]<=5: a bound; only=KNOB:V1,V2: the words that a knob may have; once for each bound or knob.
+pareto=Step time [ms],Capital cost [USD]: the objectives of a Pareto front.
+pins=3,17: pinned points, counted from 1.
+metric=AUC; view=pareto: the metric and the view that a page shows.
+against=dram; within=10: the baseline of all answers, and the allowed slowdown in percent of the baseline's step time.
+require=throughput=1e6; lose=nothing; objective=capital; parts=all; prices=2024: the questions of a verdict.
+find=WORDS; run=estimate:/search?...: on the page Runs, the words to search for, and each compared request: method and link.
+crash=v1:...: the replay line of a crash state of the log protocol.
+arithmetic=...: the names of the sender's linear-algebra kernels, in a scenario that trains.
+part=...: an own part with its values (`link_parts.py`). lists=...: long lists by table, packed (`packed_lists.py`).
+
+Knobs that had another name or unit when a link was made are opened as today's knobs, and a banner says so.
 """
 
 import re
@@ -40,7 +46,10 @@ BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def compared_runs(questions: LinkQuestions) -> tuple[tuple[Fidelity, str], ...]:
-    """Return method and link of each request that Runs compares; raises BadLink, BadKnob."""
+    """Return method and link of each request that the page Runs compares.
+
+    Raises BadLink, BadKnob.
+    """
     runs = questions.runs
     if len(runs) > MOST_RUNS or len(set(runs)) < len(runs):
         raise BadLink(f"The link compares {len(runs)} runs (run=); at most {MOST_RUNS} different runs are possible.")
@@ -66,9 +75,9 @@ class OpenedLink:
 
     preset: the preset's name.
     scenario: the scenario.
-    axes: the axes of a sweep as texts.
-    banner: sentences on differing versions, or "".
-    crash: a crash state's replay line, or "".
+    axes: the axes of a sweep, as texts.
+    banner: sentences on differences between the sender's software or parts and this computer's; "" without any.
+    crash: the replay line of a crash state; "" without one.
     questions: the questions of a sweep, a verdict or a page.
     parts: the own parts whose values the link carries.
     """
@@ -85,7 +94,7 @@ class OpenedLink:
 def query(
     scenario: Scenario, base: str = DEFAULT, axes: Iterable[str] = (), crash: str = "", questions: LinkQuestions = NO_QUESTIONS
 ) -> Pairs:
-    """Return the parameters that reproduce `scenario`, as differences from preset `base`."""
+    """Return a link's parameters that reproduce `scenario`, as differences from the preset `base`."""
     start = preset(base).scenario
     pairs: Pairs = [("preset", base)]
     if scenario.model.name != start.model.name:
@@ -130,20 +139,20 @@ def link(
 
 
 def text_of(pairs: Pairs) -> str:
-    """Return parameters as a link's query, the text behind the question mark."""
+    """Return parameters as a link's query: the text after the question mark."""
     return "&".join(f"{quote(key)}={quote(text, safe='.;:,*-')}" for key, text in pairs)
 
 
 def link_in_mode(link: str, method: Fidelity) -> str:
-    """Return a sweep's link with the method by which its points were computed.
+    """Return a sweep's link with the method that computed its points.
 
-    Other links unchanged.
+    Other links are returned unchanged.
     """
     return f"{link}&mode=full" if method == "full" and "&axis=" in link and "&mode=" not in link else link
 
 
 def open_link(url: str) -> OpenedLink:
-    """Open a whole link, or its query; raises BadLink or BadKnob."""
+    """Return the content of a link or of its query; raises BadLink or BadKnob."""
     return open_pairs(_pairs(url))
 
 
@@ -161,7 +170,10 @@ def _pairs(url: str) -> Pairs:
 
 
 def open_pairs(pairs: Pairs) -> OpenedLink:
-    """Open decoded parameters; no parameter is dropped or replaced silently."""
+    """Return the content of a link's decoded parameters; raises BadLink or BadKnob.
+
+    Every parameter is used: an unknown parameter is refused, and a changed value is named in the banner.
+    """
     parameters: dict[str, str] = {}
     axes: list[str] = []
     lists_by_name: dict[str, list[str]] = {name: [] for name in REPEATED_PARAMETERS}

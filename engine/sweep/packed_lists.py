@@ -1,6 +1,6 @@
-"""Long lists in links: knobs with a value per table as one compressed parameter.
+"""Long lists in links: knobs with a value per table, packed into one parameter.
 
-`lists=...` is zlib's bytes of lines `KNOB=VALUE`, in the letters of base64 that no address escapes.
+The parameter `lists=...` has lines `KNOB=VALUE`, compressed by zlib and encoded by base64url.
 """
 
 import zlib
@@ -17,7 +17,10 @@ MOST_LETTERS = 1_000_000  # the most characters that are unpacked
 
 
 def pack_lists(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Return parameters with all long lists packed into one, at the first's position."""
+    """Return a link's parameters with all long lists packed into one parameter.
+
+    The packed parameter stands where the first list stood.
+    """
     lists = [(name, text) for name, text in pairs if "." in name and LISTING in text and len(text) > PACK_CHARACTERS]
     if not lists:
         return [*pairs]
@@ -29,7 +32,7 @@ def pack_lists(pairs: Sequence[tuple[str, str]]) -> Pairs:
 
 
 def unpack_lists(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Return parameters with packed lists unpacked; raises BadLink."""
+    """Return a link's parameters with its packed lists unpacked; raises BadLink."""
     parameters: Pairs = []
     for name, text in pairs:
         parameters += _lists(text) if name == PARAMETER else [(name, text)]

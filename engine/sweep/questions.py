@@ -1,4 +1,4 @@
-"""Questions of a link about its scenario, as texts."""
+"""The questions that a link asks about its scenario or sweep, as texts."""
 
 import re
 from dataclasses import dataclass
@@ -43,23 +43,23 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class LinkQuestions:
-    """The questions of a link, as texts; "" or empty where not asked.
+    """The questions of a link, as texts; "" or () for a question that is not asked.
 
-    sample: the sampling of a sweep's points.
+    sample: how a sweep's points are drawn.
     bounds: the bounds that points must keep.
     pareto: the objectives of a Pareto front.
     pins: the pinned points, counted from 1.
     runs: the requests that the page Runs compares.
-    baseline: the baseline system of answers.
-    slowdown_percent: the percent by which a machine may be slower.
-    require: the requirements on a machine in a verdict.
-    lose: the largest loss by a failure in a verdict.
+    baseline: the baseline system of all answers.
+    slowdown_percent: the largest allowed slowdown, in percent of the baseline's step time.
+    require: the requirements of a verdict on a machine.
+    lose: the largest loss by a failure that a verdict allows.
     objective: the quantity that a verdict minimises.
     parts: the parts that a verdict may use.
     prices: the year of a verdict's prices.
-    allowed_words: the words that knobs must have.
-    mode: the method by which points are computed.
-    view: the view of a page.
+    allowed_words: for each of some knobs, the words that it may have.
+    mode: the method that computes the points.
+    view: the view that a page shows.
     metric: the metric that a page shows.
     find: the words that the page Runs searches for.
     """
@@ -90,7 +90,7 @@ class LinkQuestions:
 
     @property
     def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The knobs that must have one of some words, as links write them.
+        """The knobs with a restricted choice, each with its allowed words as links write them.
 
         Raises BadKnob or BadLink.
         """
@@ -105,7 +105,7 @@ class LinkQuestions:
 
     @property
     def pinned_points(self) -> tuple[int, ...]:
-        """The pinned points, counted from 0; raises BadLink."""
+        """The indices of the pinned points, from 0; raises BadLink."""
         words = self.pins.split(",") if self.pins else []
         bad_words = [word for word in words if not (word.isascii() and word.isdecimal() and len(word) < 9 and int(word))]
         if bad_words or len(words) > MOST_PINS or len(set(words)) < len(words):
@@ -118,7 +118,7 @@ class LinkQuestions:
     def check(self) -> None:
         """Raise BadInput for a question that cannot be read.
 
-        Names of results in bounds and objectives are checked by `answers.linked`.
+        The names of results in bounds and objectives are checked elsewhere, by `answers.linked`.
         """
         if len(self.bounds) > MOST_BOUNDS:
             raise BadLink(f"The link has {len(self.bounds)} bounds (where=); at most {MOST_BOUNDS} are allowed.")

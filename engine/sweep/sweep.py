@@ -1,7 +1,7 @@
-"""A sweep: the scenarios that axes span around a base, made when read.
+"""A sweep: the scenarios at the points of axes, made when they are read.
 
-A grid takes every combination; a sampling draws points of the same box: at random, or evenly spread by a Sobol sequence
-or a Latin hypercube. Each point is rounded to the digits of a link, so its link reproduces it.
+A grid has every combination of the axes' values. A sample draws points at random, or evenly spread by a Sobol sequence or a
+Latin hypercube. Each value is rounded to the digits of a link, so that the point's link reproduces it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,16 +27,17 @@ SAMPLE_STREAM = 0x5A  # the key of the random stream that draws points
 
 @dataclass(frozen=True)
 class Sampling:
-    """The choice of points in the box of the axes.
+    """How the points of a sweep are chosen.
 
-    They are the whole grid, `count` points of the grid, or `count` points drawn anywhere.
+    kind "grid": all points of the grid, or `count` points drawn from them.
+    Other kinds ("random", "sobol", "lhs"): `count` points drawn from the ranges and the listed values of the axes.
     """
 
     kind: Kind = "grid"
     count: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise BadKnob for an unknown kind, or a missing or too large count."""
+        """Raise BadKnob for an unknown kind, or for a missing or too large count."""
         if self.kind not in KINDS:
             raise BadKnob(f"sampling={self.kind[:20]!r} is not known; {nearest_hint(self.kind, KINDS)}")
         if self.count is None and self.kind != "grid":
@@ -45,7 +46,7 @@ class Sampling:
             raise BadKnob(f"sample={self.count} is not a number of points from 1 to {figures.count(MOST_POINTS)}.")
 
     def __str__(self) -> str:
-        """The sampling as links write it, such as sobol:256."""
+        """The sampling as text, as links write it: sobol:256."""
         return self.kind if self.count is None else f"{self.kind}:{self.count}"
 
 
@@ -59,14 +60,17 @@ def sampling(text: str) -> Sampling:
 
 @dataclass(frozen=True)
 class RefusedPlace:
-    """A combination that no scenario can have: its place on the axes, and why."""
+    """A point that no scenario can have: its value on each axis, and the reason."""
 
     place: Mapping[str, Any]
     sentence: str
 
 
 def scenario_at(base: Scenario, place: Mapping[str, Any], settings: Sequence[tuple[str, Any]] = ()) -> Scenario | RefusedPlace:
-    """Return the scenario at a place of the axes, or the refusal."""
+    """Return the scenario at a point of the axes, or the reason against it.
+
+    `place` has a value for each axis's knob, `settings` has other changed knobs.
+    """
     try:
         return with_values(base, {**dict(settings), **place})
     except BadKnob as error:
@@ -76,12 +80,15 @@ def scenario_at(base: Scenario, place: Mapping[str, Any], settings: Sequence[tup
 
 @dataclass(frozen=True)
 class Sweep(Sequence[Scenario]):
-    """A lazy sequence of the points that some axes span, the first axis slowest.
+    """A lazy sequence of the scenarios at the points of axes, the first axis slowest.
 
-    Without axes, `base` alone.
-    `settings` are knobs set beside the axes: a swept `model.name` is set before them, an axis of the same knob after them.
-    Combinations that no scenario can have are not in the sequence but in `refused`; a sweep without a possible point raises
-    BadKnob, and so do invalid axes. Memory is a few numbers for each point.
+    base: the scenario whose knobs the axes change; the only point of a sweep without axes.
+    axes: the axes.
+    settings: other changed knobs. A swept `model.name` is set before them, an axis of the same knob after them.
+    sampling: how the points are chosen.
+
+    Points that no scenario can have are not in the sequence but in `refused`. A sweep without a possible point raises BadKnob,
+    and so does an invalid axis. A sweep needs memory for a few numbers per point.
     """
 
     base: Scenario
@@ -90,7 +97,7 @@ class Sweep(Sequence[Scenario]):
     sampling: Sampling = Sampling()
 
     def __post_init__(self) -> None:
-        """Check axes and sampling, and that a point is possible; raises BadKnob."""
+        """Raise BadKnob for invalid axes, or if no point is possible."""
         _check(self.axes, self.sampling)
         if not len(self._possible_rows):
             refused = scenario_at(self.base, self._place(0), self.settings)
@@ -109,23 +116,27 @@ class Sweep(Sequence[Scenario]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Scenario, ...]: ...
     def __getitem__(self, index: int | slice) -> Scenario | tuple[Scenario, ...]:
-        """Return a point's scenario, which is made anew at each call."""
+        """Return the scenario of a possible point, or a tuple of scenarios for a slice.
+
+        A scenario is made anew at each call.
+        """
         if isinstance(index, slice):
             return tuple(self[point_index] for point_index in range(*index.indices(len(self))))
         return with_values(self.base, self.changes(index))
 
     def place(self, index: int) -> dict[str, Any]:
-        """Return a point's value on each axis, by dotted path."""
+        """Return the value of a possible point on each axis, by dotted path."""
         return self._place(self._possible_rows[index])
 
     def changes(self, index: int) -> dict[str, Any]:
-        """Return the knobs that differ on purpose from `base`: the settings, then the point's place."""
+        """Return the knobs that a point changes, by path: the settings, then the axes' values."""
         return {**dict(self.settings), **self.place(index)}
 
     def levels(self, bins: int) -> Array:
-        """Return the index of each point's value on each axis, from 0.
+        """Return the rank of each point's value on each axis, (points, axes), from 0.
 
-        Sampled ranges are cut into bins.
+        On an axis with a sampled range, the values are cut into `bins` bins of equally many points, and the bin's number is
+        returned.
         """
         numbers = self._numbers[self._possible_rows]
         if not self.axes:
@@ -136,20 +147,20 @@ class Sweep(Sequence[Scenario]):
         )
 
     def points(self) -> Iterator[Scenario | RefusedPlace]:
-        """Yield all points in the order of the box, refused ones included."""
+        """Yield all points in the order of the axes, with refused points in their place."""
         possible_points, refused = iter(self), iter(self.refused)
         for is_possible in self.is_possible:
             yield next(possible_points) if is_possible else next(refused)
 
     @cached_property
     def refused(self) -> tuple[RefusedPlace, ...]:
-        """The combinations that no scenario can have, in their order."""
+        """The points that no scenario can have, in the order of the axes."""
         trials = (scenario_at(self.base, self._place(row), self.settings) for row in np.flatnonzero(~self.is_possible).tolist())
         return tuple(trial for trial in trials if isinstance(trial, RefusedPlace))
 
     @property
     def digest(self) -> str:
-        """The digest of the sweep in 32 hex digits; equal sweeps have equal digests."""
+        """A digest of the sweep, 32 hex digits; equal sweeps have equal digests."""
         seed = self._seed if self.sampling.count else 0
         lines = key_lines(self.base)
         lines += [f"{path}={knobs.write(declaration(path), setting)}" for path, setting in self.settings]
@@ -158,10 +169,7 @@ class Sweep(Sequence[Scenario]):
 
     @cached_property
     def sequence_note(self) -> str:
-        """The sentence on points that pool a sequence as a bag, or "".
-
-        Only one point of each model is made for it.
-        """
+        """The warning about points with sequences that are too long to be pooled, or ""."""
         shaping = [number for number, axis in enumerate(self.axes) if axis.path.startswith("model.")]
         _, first_rows, times = np.unique(
             self._numbers[self._possible_rows][:, shaping], axis=0, return_index=True, return_counts=True
@@ -204,9 +212,9 @@ class Sweep(Sequence[Scenario]):
 
     @cached_property
     def is_possible(self) -> Array:
-        """Whether each point of the box is possible.
+        """Whether each point of the axes is possible, refused points included, (points,).
 
-        Only knobs that can contradict each other are tried.
+        Only knobs in rules between knobs are tried, once for each combination of their values.
         """
         ruled = [number for number, axis in enumerate(self.axes) if axis.path in KNOBS_WITH_RULES]
         _, first_rows, inverse = np.unique(self._numbers[:, ruled], axis=0, return_index=True, return_inverse=True)
@@ -223,9 +231,9 @@ def _drawn_indices(size: int, count: int | None, seed: int) -> Array:
 
 
 def shares_of(sampling: Sampling, axes: int, seed: int) -> Array:
-    """Return (points, axes) shares from 0 to 1.
+    """Return (points, axes) positions on the axes, as shares from 0 to 1.
 
-    Fewer points of a Sobol sequence are the first ones of more points.
+    The first points of a Sobol sequence are the same for any count.
     """
     rng, count = np.random.default_rng([seed, SAMPLE_STREAM]), sampling.count or 1
     if sampling.kind == "random":

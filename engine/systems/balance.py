@@ -1,6 +1,6 @@
-"""Balance: each part's load under the plan in force, and traffic between parts.
+"""Balance: each part's load under the plan in force, and the traffic between parts.
 
-The slowest part decides how long a task takes; energy, bytes and wear follow the sum over all parts.
+The slowest part decides the time of a task. Energy, bytes and wear are summed over all parts.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ ROUNDED = 1e-9  # relative difference of sums in another order
 def table_placement(s: Scenario, system: System) -> TablePlacement:
     """Return the placement of tables by the plan in force.
 
-    Raises BadKnob for an unreadable plan.
+    Raises BadKnob for a plan that cannot be read.
     """
     balance = _balance_in_force(s, system)
     skews = Skews(skew(balance.work.lookups), skew(balance.work.rows)) if balance else Skews()

@@ -1,4 +1,4 @@
-"""Capacity check: choose memory sizes, and refuse models that do not fit."""
+"""Capacity: choose memory sizes, and find models that do not fit the machine."""
 
 from math import ceil
 
@@ -28,13 +28,13 @@ from .traffic import hottest_bytes, log_bytes, mlp_bytes, num_rows, table_bytes
 
 
 def fit(scenario: Scenario) -> Settled:
-    """Return a scenario settled on its own nodes; raises BadKnob for an impossible policy."""
+    """Return the scenario with chosen sizes and placed tables; raises BadKnob for impossible policies."""
     system = system_in_force(scenario)
     return with_sizes(scenario, system, *place_and_size(scenario, system))
 
 
 def with_sizes(scenario: Scenario, system: System, placement: TablePlacement, sizes: Sizes) -> Settled:
-    """Return a scenario settled by a placement and sizes; raises BadKnob for an impossible policy."""
+    """Return the scenario settled by `placement` and `sizes`; raises BadKnob for impossible policies."""
     s = with_checked_values(scenario, sizes.knobs) if sizes.knobs else scenario
     refuse_kernels(s, system)
     _refuse_stashing(s, system)
@@ -53,7 +53,7 @@ def _refuse_stashing(s: Scenario, system: System) -> None:
 
 
 def place_and_size(scenario: Scenario, system: System) -> tuple[TablePlacement, Sizes]:
-    """Choose all automatic sizes and place tables, then check every memory of the system."""
+    """Return the placed tables, and the chosen sizes with all problems of fitting."""
     knobs = sizes_of(scenario, system)
     s = with_checked_values(scenario, knobs) if knobs else scenario
     placement, refusal = _place(s, system)
@@ -108,7 +108,7 @@ def _overfull(s: Scenario, system: System, kind: Kind, balance: Balance, plan_se
 
 
 def whole_modules(machine: MachineKnobs, nbytes: float) -> float:
-    """Return the bytes of the whole PMEM modules that hold so many bytes."""
+    """Return the bytes of the whole PMEM modules that hold `nbytes`."""
     return modules_for(machine, nbytes) * module_bytes(machine)
 
 
@@ -388,7 +388,7 @@ def _crowded(s: Scenario) -> str:
 
 
 def cache_refusal(s: Scenario, capacity: float, unique: float, users: str) -> str:
-    """Return the refusal of a cache too small for rows cached together."""
+    """Return the sentence that a cache is too small for rows used together."""
     share = s.policy.cache_load_factor / max(capacity, 1) if capacity else 1 / num_rows(s)
     remedy = f"raise it to {min(1.0, 1.01 * unique * share):.3g}"
     fewer = "lower policy.prefetch_batches, " if s.policy.prefetch_batches > 1 else ""

@@ -1,6 +1,6 @@
-"""Greedy division: the longest piece first, to the least busy part that has room.
+"""Greedy division of tables: the longest piece first, to the least busy part with room.
 
-A piece whose rows are for several parts goes to as many of them.
+The rows of a piece can also be spread over several parts; each then gets an equal share.
 """
 
 from typing import NamedTuple
@@ -14,11 +14,11 @@ ALL_PARTS = ~0  # place of a piece whose rows go over all parts
 
 
 class Rooms(NamedTuple):
-    """Memories of parts.
+    """The free memory of parts; a room is memory that one or several parts share.
 
-    room: index of each memory's room that a part has, (M, P).
-    parts: number of parts that have each room.
-    free_bytes: free bytes of each room.
+    room: for each memory, the index of each part's room, (M, P).
+    parts: for each memory, the number of parts that share each room.
+    free_bytes: for each memory, the free bytes of each room.
     """
 
     room: Ints
@@ -38,11 +38,17 @@ def deal_pieces(
     owns: Flags,
     place: Ints,
 ) -> None:
-    """Enter the place of each piece, (T, most), for tables in `order`, in equal `ranges`.
+    """Write the place of each piece of each table into `place`, (T, most pieces).
 
-    The rows of a piece go to `share_counts` parts. `seconds` (T,) and `nbytes` (M, T) are a piece's; `busy` (P,) are the seconds
-    of work that parts have already. A place is a part, or ~n for the parts that row n of `owns` (N, P) names; a piece over all
-    parts, or one that too few parts have room for, is at ALL.
+    order: the tables in the order in which they are placed.
+    ranges: number of equal pieces of each table.
+    share_counts: number of parts over which the rows of a table's pieces are spread.
+    seconds, nbytes: seconds of a table's piece, (T,), and its bytes in each memory, (M, T).
+    busy: seconds of work that each part has already, (P,).
+    owns: row n flags the parts of the n-th piece whose rows are spread over several parts, (N, P).
+
+    A place is a part, or ~n for the parts in row n of `owns`. It is ALL_PARTS for a piece that is spread over all parts, because
+    of its `share_counts` or because too few parts have room.
     """
     run_count, queue = 0, np.empty(len(busy), dtype=np.int64)
     for part in range(len(busy)):

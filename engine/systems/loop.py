@@ -1,9 +1,8 @@
-"""The training loop that drives a batch, at the framework's cost.
+"""The training loop: the host software that drives each batch, at the framework's cost.
 
-The plan's kernel launches are counted.
-A GPU has a process of its own, or, where the host's one thread also looks rows up, all GPUs of a node share that process. The
-loop calls every kernel and collective, handles in Python the tables whose rows are pooled on GPUs, and brings in the samples'
-values. Queues let the loop run ahead of the GPUs, so that a batch takes as long as the slower of both.
+Each GPU has a process of its own. Where one thread of the host also looks rows up, all GPUs of a node share one process instead.
+The loop launches every kernel and collective of the plan, handles in Python the tables whose rows are pooled on GPUs, and reads
+the samples' values. Because of queues, the loop can be ahead of the GPUs, so a batch takes as long as the slower of the two.
 """
 
 from collections.abc import Iterable
@@ -23,17 +22,17 @@ NAME, LANE = "Training loop", "training loop"
 
 
 def training_loop(predecessors: Names = (), previous_batch_predecessors: Names = (NAME,), lane: str = LANE) -> Task:
-    """Return the task of the host's own software for a batch; `driven` counts its work.
+    """Return the task of the training loop for a batch, with no work yet.
 
-    The loop may run ahead of the GPUs, but not of itself.
+    `with_training_loop` counts its work. The loop may be ahead of the GPUs, but runs for one batch after the other.
     """
     return Task(NAME, "Other", (Demand("host", DriveBatch(), lane),), predecessors, previous_batch_predecessors)
 
 
 def with_training_loop(s: Scenario, plan: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return the plan with its training loop's work counted.
+    """Return the plan with the work of its training loop counted.
 
-    A plan without a loop gets one that runs ahead.
+    A plan without a loop gets a loop that may be ahead of the GPUs; under the framework "none" it gets no loop.
     """
     loop_task = next((task for task in plan if task.name == NAME), training_loop())
     if loop_task not in plan and s.machine.framework == "none":

@@ -1,6 +1,6 @@
 """Parts: GPUs, nodes, servers or memory modules that share a system's tables.
 
-Each kind has a pace and a room.
+Each kind of part has seconds per unit of work, and memory for tables.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,13 +48,13 @@ RATIO_FIELDS = ("lookup", "row", "far_row")  # fields of `Units` that differ wit
 
 
 class Units(NamedTuple):
-    """Seconds of one part by unit of work.
+    """Seconds that one part takes for each unit of work.
 
-    lookup: a lookup.
-    row: a unique row.
-    fabric, network: a byte over the fabric and over the network.
-    far_row: additional seconds of a row outside HBM.
-    piece: additional seconds of each piece of a table, of any size.
+    lookup: per lookup.
+    row: per unique row.
+    fabric, network: per byte over the fabric, and per byte over the network.
+    far_row: additional seconds per row outside HBM.
+    piece: additional seconds per piece of a table, independent of its size.
     """
 
     lookup: float
@@ -66,11 +66,11 @@ class Units(NamedTuple):
 
 
 class TableUnits(NamedTuple):
-    """Seconds of one part by table.
+    """Seconds that one part takes for each unit of work on each table.
 
-    units: seconds of the first table's rows.
-    lookups, rows, far_rows: ratios to them of each table's lookups, unique rows, and rows outside HBM, (T,).
-    pieces: True for tables that are updated one by one.
+    units: the seconds for rows like the first table's.
+    lookups, rows, far_rows: factors on them for each table's lookups, unique rows, and rows outside HBM, (T,).
+    pieces: True for tables whose pieces take `units.piece`, as they are updated one by one, (T,).
     """
 
     units: Units
@@ -84,12 +84,12 @@ class Kind(NamedTuple):
     """A kind of parts.
 
     title: name for readers.
-    parts: number and groups of the parts of a scenario.
-    default_sharding: automatic way of sharding.
-    units: seconds of one part by kind of row.
-    network_cards: network cards that share the traffic of one part.
-    room_knob: knob to raise for more room, if not a memory's own capacity.
-    hosts: True if the parts are hosts, which exchange for their GPUs.
+    parts: function to the number and groups of a scenario's parts.
+    default_sharding: name of the automatic way of sharding.
+    units: function to the seconds of one part for a kind of row.
+    network_cards: function to the number of network cards that share the traffic of one part.
+    room_knob: knob to raise for more memory, "" if it is the memory's own capacity.
+    hosts: True if the parts are hosts, which exchange vectors for their GPUs.
     """
 
     title: str
@@ -121,7 +121,7 @@ def _links(s: Scenario, hosts: bool = False) -> tuple[float, float]:
 
 
 def table_units(s: Scenario, system: System, kind: Kind) -> TableUnits:
-    """Return the seconds of one part for the rows of each table."""
+    """Return the seconds of one part for each unit of work on each table."""
     kinds, kind_index = row_kinds(s)
     kind_units = [kind.units(s, system, row) for row in kinds]
     base_units = kind_units[int(kind_index[0])]
@@ -134,7 +134,7 @@ def table_units(s: Scenario, system: System, kind: Kind) -> TableUnits:
 
 
 def table_seconds(batch: Accesses, by_table: TableUnits) -> Floats:
-    """Return the seconds of each table's lookups and unique rows on one part, (T,)."""
+    """Return the seconds of each table's lookups and unique rows if on one part, (T,)."""
     units = by_table.units
     return batch.lookups * (units.lookup * by_table.lookups) + batch.unique_rows * (units.row * by_table.rows)
 
@@ -267,18 +267,12 @@ KINDS: Mapping[str, Kind] = {
 
 
 def kind_of(system: System) -> Kind | None:
-    """Return the kind of a system's parts.
-
-    Return None if the system shares all its work evenly.
-    """
+    """Return the kind of a system's parts; None if all work is shared evenly."""
     return KINDS[system.parts_kind] if system.parts_kind else None
 
 
 def memories(s: Scenario, system: System) -> list[tuple[str, float, float, int]]:
-    """Return the memories of parts: name, bytes needed, room, parts sharing it.
-
-    The room is in bytes.
-    """
+    """Return the memories of parts: name, bytes needed, bytes of room, parts that share it."""
     machine, dram = s.machine, (s.machine.host_dram_GiB or 0.0) * GiB
     rooms: dict[str, tuple[float, int]] = {"dram": (dram, 1), "servers": ((machine.server_dram_GiB or 0.0) * GiB, 1)}
     if system.parts_kind in ("gpus", "tiers", "kernels"):

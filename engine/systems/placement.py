@@ -1,6 +1,6 @@
-"""Placement of tables by bandwidth density: into HBM, then DRAM, the rest below.
+"""Placement of tables by bandwidth density: first into HBM, then DRAM, then lower memory.
 
-Bandwidth density is lookups per sample and row: a row of a small table is looked up more often than one of a large table.
+Bandwidth density is lookups per sample and row: a row of a small table is looked up more often than a row of a large table.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ Tables = tuple[int, ...]
 
 
 class Placement(NamedTuple):
-    """The tables in each memory, by number; `below_dram` is the memory below DRAM."""
+    """The numbers of the tables in each memory: `hbm`, `dram` and `below_dram`."""
 
     hbm: Tables
     dram: Tables
@@ -35,11 +35,11 @@ class Placement(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """A batch's unique rows, or shares of them, by memory outside HBM.
+    """A batch's unique rows, or their shares, by the memory outside HBM that holds them.
 
     dram: rows of tables in DRAM.
     dram_cache: rows of lower tables in DRAM's cache.
-    scm: rows in storage-class memory.
+    scm: rows in storage-class memory (PMEM as a cache).
     drives: rows on drives.
     """
 
@@ -62,7 +62,7 @@ class Tiers(NamedTuple):
 
 @memoised()
 def placement(s: Scenario, dram_cache_bytes: float = 0.0) -> Placement:
-    """Place whole tables, densest first, each in the fastest memory with room.
+    """Return the placement of whole tables, densest first, each in the fastest memory with room.
 
     `dram_cache_bytes` of DRAM are reserved for a cache.
     """
@@ -95,23 +95,23 @@ def dram_room(s: Scenario) -> float:
 
 
 def nbytes_of_tables(s: Scenario, tables: Tables) -> float:
-    """Return the bytes of some tables with their optimizer state."""
+    """Return the bytes of the given tables with their optimizer state."""
     return float(table_nbytes(s)[list(tables)].sum())
 
 
 def hbm_dram_bytes(s: Scenario) -> dict[str, float]:
-    """Return the bytes in HBM and DRAM of a system without other memories.
+    """Return the bytes in HBM and in DRAM of a system without other memories.
 
-    Tables that do not fit HBM must fit DRAM, beside the host's own needs.
+    Tables that do not fit into HBM must fit into DRAM, together with the host's own needs.
     """
     hbm = nbytes_of_tables(s, placement(s).hbm)
     return {"hbm": hbm, "dram": (table_bytes(s) - hbm) / USABLE.value}
 
 
 def table_tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
-    """Return each table's bytes by memory, and its rows outside HBM.
+    """Return each table's bytes by memory, and its unique rows outside HBM.
 
-    The bytes beyond `USABLE` are reserved for uneven parts.
+    The memory beyond the share `USABLE` is kept free for an uneven division of tables.
     """
     dense = placement(s, dram_cache_bytes)
     table_sizes, unique_rows = table_nbytes(s), expected_accesses(s).unique_rows
@@ -121,7 +121,7 @@ def table_tiers(s: Scenario, dram_cache_bytes: float = 0.0) -> Tiers:
 
 
 def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats:
-    """Return a batch's unique rows by memory outside HBM and table, (LEVELS, T)."""
+    """Return a batch's unique rows in each memory outside HBM by table, (LEVELS, T)."""
     dense, unique = placement(s, dram_cache_rows * row_bytes(s)), expected_accesses(s).unique_rows
     cache_sizes = (dram_cache_rows, max(dram_cache_rows, scm_rows))
     dram_misses, scm_misses = (missed_rows(s, "lru", rows, tables=dense.below_dram) for rows in cache_sizes)
@@ -132,15 +132,15 @@ def table_levels(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Floats
 
 
 def share_of_rows(s: Scenario, tables: Tables) -> float:
-    """Return the share of a batch's unique rows that lie in some tables."""
+    """Return the share of a batch's unique rows that lie in the given tables."""
     unique = expected_accesses(s).unique_rows
     return float(unique[list(tables)].sum() / unique.sum())
 
 
 def level_shares(s: Scenario, dram_cache_rows: float, scm_rows: float) -> Levels:
-    """Return the share of a batch's rows in each memory outside HBM.
+    """Return the share of a batch's unique rows in each memory outside HBM.
 
-    Each cache also holds all rows of the smaller one above it.
+    A lower cache also holds all rows of the smaller cache above it.
     """
     dense = placement(s, dram_cache_rows * row_bytes(s))
     unique_rows, below_share = float(expected_accesses(s).unique_rows.sum()), share_of_rows(s, dense.below_dram)

@@ -1,4 +1,4 @@
-"""Kinds of embedding rows: their bytes, and the mix over several tables."""
+"""Kinds of embedding rows: the bytes of each, and mixes over several tables."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,13 +18,13 @@ LEVELS = 4  # memories outside HBM, fastest first
 
 
 class RowKind(NamedTuple):
-    """Bytes of a row; a mix of bytes for unlike rows.
+    """Bytes of a row of one kind, or mixes of bytes for several kinds.
 
     row: the row with its optimizer state and checksum.
-    vector: bytes that a lookup reads of the row.
-    gradient: its gradient in fp32.
-    fp32_extra: additional bytes of its vector in fp32, in which vectors are added up.
-    state_and_checksum: state and checksum beside its vector.
+    vector: the bytes that a lookup reads of the row.
+    gradient: the row's gradient in fp32.
+    fp32_extra: additional bytes of the row's vector when converted to fp32, in which vectors are added up.
+    state_and_checksum: optimizer state and checksum.
     """
 
     row: RowBytes
@@ -35,14 +35,14 @@ class RowKind(NamedTuple):
 
 
 class RowSizes(NamedTuple):
-    """Bytes of a batch's rows by use.
+    """Bytes of the rows of a batch that each use of rows has.
 
-    unique: unique rows.
-    by_lookup: a row for each lookup.
-    moved_row: rows that a cache moves.
-    levels: rows in each memory outside HBM.
-    far_row: rows in all these memories.
-    hot: rows that the system treats as popular.
+    unique: the batch's unique rows.
+    by_lookup: a row for each lookup, repeated rows included.
+    moved_row: the rows that a cache fetches and evicts.
+    levels: the rows in each memory outside HBM.
+    far_row: the rows in all memories outside HBM together.
+    hot: the rows that the system treats as popular.
     """
 
     unique: RowKind
@@ -54,7 +54,7 @@ class RowSizes(NamedTuple):
 
 
 def row_kinds(s: Scenario) -> tuple[tuple[RowKind, ...], Ints]:
-    """Return the tables' kinds of rows, and each table's kind index, (T,)."""
+    """Return the different kinds of rows, and each table's index among them, (T,)."""
     return _row_kinds(*(per_table(s.model, name) for name in ROW_KNOBS), s.policy.row_checksums)
 
 
@@ -80,9 +80,9 @@ def _row_kind(dim: int, precision: str, optimizer: str, checked: bool) -> RowKin
 
 
 def mean_kind(s: Scenario, weights: Floats | Sequence[float]) -> RowKind:
-    """Return the mean bytes of rows, of which each table has so many, (T,).
+    """Return the mix of rows of which each table has `weights` rows, (T,).
 
-    They are numbers if all rows are alike.
+    The bytes are numbers instead of mixes if all rows have the same kind.
     """
     kinds, kind = row_kinds(s)
     if len(kinds) == 1:
@@ -99,11 +99,12 @@ def row_sizes(
     hot: Floats | None = None,
     by_lookup: Floats | None = None,
 ) -> RowSizes:
-    """Return the bytes of a batch's rows by use.
+    """Return the bytes of a batch's rows for each use of rows.
 
-    `unique`, `moved_rows` and `hot` are rows of each table, (T,), `levels` those in each memory outside HBM, (LEVELS, T),
-    `by_lookup` lookups, (T,). By default unique rows are the expected ones, the other rows the same as these, and lookups the
-    model's.
+    unique, moved_rows, hot: rows of each table for these uses, (T,).
+    levels: rows of each table in each memory outside HBM, (LEVELS, T).
+    by_lookup: lookups of each table, (T,).
+    By default, unique rows are the expected ones, all other rows are the unique rows, and lookups are the model's.
     """
     kinds, _ = row_kinds(s)
     if len(kinds) == 1:
@@ -120,13 +121,13 @@ def row_sizes(
 
 
 def kind_bytes(s: Scenario, name: str) -> Floats:
-    """Return the bytes of each table's rows, (T,), by a field of RowKind."""
+    """Return the bytes of each table's rows, (T,), for a field of RowKind."""
     kinds, kind = row_kinds(s)
     return np.array([float(mean_bytes(getattr(row_kind, name))) for row_kind in kinds])[kind]
 
 
 def row_bytes(s: Scenario) -> float:
-    """Return a mean row's bytes with optimizer state and checksum."""
+    """Return the mean bytes of a row over all rows, with optimizer state and checksum."""
     return mean_bytes(mean_kind(s, per_table(s.model, "num_embeddings")).row)
 
 
@@ -136,8 +137,8 @@ def unique_row_bytes(s: Scenario) -> float:
 
 
 def vector_bytes(s: Scenario) -> float:
-    """Return the bytes that a lookup reads of a row, the mean over lookups.
+    """Return the bytes that a lookup reads of a row: the mean over lookups.
 
-    A row with a checksum is read as a whole.
+    Of a row with a checksum, a lookup reads all bytes.
     """
     return mean_bytes(mean_kind(s, table_lookups(s)).vector)

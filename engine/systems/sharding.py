@@ -1,7 +1,8 @@
 """Sharding: the assignment of tables' rows and columns to the parts of a machine.
 
-A part is a GPU, a host, an embedding server or a memory module, and parts stand in groups: the GPUs of a node, the modules of an
-expander. A plan cuts each table into pieces, ranges of its columns, and gives each piece to one part, or its rows to several.
+A part is a GPU, a host, an embedding server or a memory module. Parts are in groups: the GPUs of a node, or the modules of an
+expander. A plan cuts each table into pieces, which are ranges of its columns. It gives each piece to one part, or spreads the
+rows of the piece over several parts.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,14 +22,14 @@ from ..workload.row_spread import Spreads
 
 
 class Parts(NamedTuple):
-    """The number of parts, and the size of each group except perhaps the last."""
+    """The number of parts, and of parts in each group but perhaps the last."""
 
     number: int
     group_size: int
 
     @property
     def group(self) -> Ints:
-        """Return the group of each part, (P,)."""
+        """Return the number of each part's group, (P,)."""
         return np.arange(self.number) // self.group_size
 
     @property
@@ -45,13 +46,13 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """A plan as arrays over its pieces, in the order of tables, (N,).
+    """A plan as arrays over its pieces, (N,), in the order of their tables.
 
     table: the table of each piece.
-    width: its columns as a share of all.
+    width: the columns of each piece, as a share of its table's columns.
     place: the part that has the piece, or ~k if its rows are spread over the parts of `runs[k]`.
-    runs: lists of parts. A part that a run names twice has two shares.
-    Plans of the same bytes are equal.
+    runs: lists of parts. A part that stands twice in a run has two shares of the rows.
+    Plans of equal bytes are equal.
     """
 
     table: Ints
@@ -75,15 +76,15 @@ MIN_COLUMNS = 32  # columns of a range: torchrec's planner cuts no finer
 
 
 class PlanRequest(NamedTuple):
-    """The requirements of a plan.
+    """The tables that a plan must divide, with their loads, and the parts' memory.
 
-    parts: parts of the machine.
-    seconds: seconds of each table on one part alone, (T,).
-    nbytes: bytes of each table by memory, (M, T).
-    columns: columns of a row, (T,).
-    rooms: bytes of each room of a memory, (M,).
-    sharing: parts that share a room, (M,).
-    slowest: function to the seconds of a plan's slowest parts, or infinity if certainly more than a limit.
+    parts: the parts of the machine.
+    seconds: seconds that one part takes for each whole table, (T,).
+    nbytes: bytes of each table in each memory, (M, T).
+    columns: columns of each table, (T,).
+    rooms: bytes of memory that a room has, for each memory, (M,); a room is memory that one or several parts share.
+    sharing: number of parts that share a room, for each memory, (M,).
+    slowest: function from a plan and a limit to the seconds of the plan's slowest parts; infinity if they exceed the limit.
     """
 
     parts: Parts
@@ -100,22 +101,22 @@ class PlanRequest(NamedTuple):
         return len(self.seconds)
 
     def fits(self, pieces: Pieces) -> bool:
-        """Return whether every part has room for its pieces."""
+        """Return whether the pieces of a plan fit the memory of every part."""
         held_bytes = spread_amounts(pieces, self.nbytes, self.parts.number)
         memories = zip(held_bytes, self.rooms, self.sharing, strict=True)
         return all(bool(filled(part_bytes, sharing).max() <= room) for part_bytes, room, sharing in memories)
 
     def ranges(self, max_ranges: int) -> Ints:
-        """Return the maximum number of column ranges of each table, (T,), at most `max_ranges`."""
+        """Return into how many column ranges each table can be cut, (T,), up to `max_ranges`."""
         return np.maximum(1, np.minimum(max_ranges, self.columns // MIN_COLUMNS)).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class Sharding:
-    """A way to make plans.
+    """A way of sharding.
 
     title, summary: texts for readers.
-    pieces: returns the pieces of a plan, None if all parts have an even share of everything.
+    pieces: function from a request to a plan; None means that all parts have an equal share of all tables.
     """
 
     title: str
@@ -124,11 +125,11 @@ class Sharding:
 
 
 class Shares(NamedTuple):
-    """Owners of pieces at some places, (N,).
+    """Shares of pieces: the parts over which the rows of each piece are spread.
 
-    owner: the owner of each share; a share is one of those over which a piece's rows are spread.
-    first_share: index of a piece's first share.
-    share_count: number of a piece's shares.
+    owner: the part of each share.
+    first_share: for each piece, the index of its first share in `owner`, (N,).
+    share_count: for each piece, the number of its shares, (N,).
     """
 
     owner: Ints
@@ -137,9 +138,9 @@ class Shares(NamedTuple):
 
 
 def shares(place: Ints, runs: Sequence[Sequence[int]], parts: int) -> Shares:
-    """Return the shares of pieces at these places.
+    """Return the shares of pieces at the places `place`, (N,), of a plan with `runs`.
 
-    The first owners are the `parts` themselves, then those of each run.
+    `owner` begins with the numbers of all `parts`, and then has the parts of each run.
     """
     sizes = np.array([1, *map(len, runs)])
     run_starts, run = np.cumsum(np.array([parts, *sizes[1:]])) - sizes, np.maximum(~place, -1) + 1
@@ -148,7 +149,7 @@ def shares(place: Ints, runs: Sequence[Sequence[int]], parts: int) -> Shares:
 
 
 def spread_amounts(pieces: Pieces, amounts: Floats, parts: int) -> Floats:
-    """Return each part's amounts, (A, P), from tables' amounts, (A, T).
+    """Return each part's amounts, (A, P), from each table's amounts, (A, T).
 
     A table's amount is spread evenly over its rows and columns.
     """
@@ -169,17 +170,24 @@ def _spread(table: Ints, width: Floats, piece_shares: Shares, amounts: Floats, p
 
 
 def filled(part_bytes: Floats, sharing: int) -> Floats:
-    """Return the bytes of each room, (P,), from those of its `sharing` parts."""
+    """Return the bytes in each room, of which `sharing` parts share one.
+
+    `part_bytes` are the bytes of each part, (P,). The first `sharing` parts share the first room, and so on.
+    """
     return part_bytes if sharing == 1 else np.bincount(np.arange(len(part_bytes)) // sharing, part_bytes).astype(np.float64)
 
 
 def weight_widths(pieces: Pieces, weights: Floats) -> tuple[Pieces, float]:
-    """Return pieces with widths multiplied by their tables' weights, (T,), and the unit weight."""
+    """Return pieces with widths weighted by table, and the first table's weight.
+
+    A piece's width is multiplied by its table's weight over the first table's weight; `weights` has a weight for each table,
+    (T,).
+    """
     return replace(pieces, width=pieces.width * weights[pieces.table] / weights[0]), float(weights[0])
 
 
 def make_plan(name: str, request: PlanRequest) -> Pieces | None:
-    """Return the plan of a way of sharding."""
+    """Return the plan of the way of sharding called `name`; None for equal shares."""
     way: Sharding = load_variant("plans", name)
     return way.pieces(request)
 
@@ -187,9 +195,9 @@ def make_plan(name: str, request: PlanRequest) -> Pieces | None:
 def plan_over_runs(
     runs: Sequence[tuple[int, ...]], run_index: Ints, table: Ints | None = None, width: Floats | None = None
 ) -> Pieces:
-    """Return the plan whose pieces lie over `runs` of parts, by `run_index` (N,).
+    """Return the plan whose pieces lie on the parts of `runs[run_index]`, (N,).
 
-    By default pieces are whole tables. No two runs are the same.
+    `table` and `width` are as in Pieces; by default, each piece is a whole table. No two runs are the same.
     """
     run_places = {run: ~number for number, run in enumerate(run for run in runs if len(run) > 1)}
     places = np.array([run_places[run] if run in run_places else run[0] for run in runs])
@@ -198,10 +206,11 @@ def plan_over_runs(
 
 
 def parse_plan(text: str, tables: int, count: int) -> Pieces:
-    """Read a plan: an entry a table, ";" between tables, one entry for all; raises BadKnob.
+    """Return the plan of a text, for `tables` tables over `count` parts; raises BadKnob.
 
-    An entry is the part that has the table, as in "3"; "0+2+5" or "0-7" spreads its rows over several parts, and "/" stands
-    between ranges of its columns, as in "0/1" or "0-3/4-7".
+    The text has an entry for each table, with ";" between entries, or one entry for all tables. An entry is the part that has
+    the table, as in "3". "0+2+5" or "0-7" spreads the table's rows over several parts. "/" stands between ranges of columns, as
+    in "0/1" or "0-3/4-7".
     """
     entries = [part.strip() for part in text.split(";")]
     if len(entries) not in (1, tables):
@@ -241,9 +250,9 @@ def _parts(text: str, text_entry: str, count: int) -> tuple[int, ...]:
 
 
 def distinct_pieces(pieces: Pieces) -> tuple[Floats, Ints]:
-    """Return the distinct kinds of pieces: summed width and place of each.
+    """Return the summed width and the place of each distinct kind of piece.
 
-    Kinds are in the order of their first piece.
+    Pieces of one kind have equal widths and places. The kinds are in the order of their first piece.
     """
     kind = np.unique(pieces.width, return_inverse=True)[1]
     lowest = len(pieces.runs)
@@ -257,7 +266,7 @@ def distinct_pieces(pieces: Pieces) -> tuple[Floats, Ints]:
 def loaded(batch: Spreads, pieces: Pieces, parts: int, weight: Floats | None = None) -> Floats:
     """Return lookups, unique rows and indices of each part, (3, P).
 
-    The first two are multiplied by a `weight` of tables, (2, T), if given.
+    Lookups and unique rows of each table are multiplied by `weight`, (2, T), if it is given.
     """
     weight = np.ones((2, batch.table_demand.shape[1])) if weight is None else weight
     piece_shares, part_loads = shares(pieces.place, pieces.runs, parts), np.zeros((3, parts))

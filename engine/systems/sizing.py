@@ -1,6 +1,6 @@
 """Automatic sizes: the fewest whole parts that hold the bytes and sustain the bandwidth.
 
-Persistent memory: modules that hold tables and logs; at least those that a link's lanes feed or that fill an interleave set.
+Persistent memory: modules that hold tables and logs; at least as many as the link's lanes can feed or an interleave set has.
 DRAM: equal DIMMs in all channels. Drives: as many as hold the tables.
 """
 
@@ -33,12 +33,12 @@ STAGING = Constant("host DRAM", 2, "of GPU memory", 1, 2, "unsourced", "vendors'
 
 
 class Modules(NamedTuple):
-    """PMEM modules of a node by reason.
+    """The numbers of PMEM modules of a node for three reasons.
 
     hold: modules that hold tables and logs.
-    feed: modules that the link's lanes feed, None without a link.
-    interleave: modules that fill an interleave set.
-    A bandwidth that is set by hand changes no modules, only the link.
+    feed: modules that the lanes of the link can feed, None without a link.
+    interleave: modules of a full interleave set.
+    A bandwidth that the user has set changes the link, but not the number of modules.
     """
 
     hold: int
@@ -47,21 +47,21 @@ class Modules(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The modules of a node."""
+        """The number of PMEM modules of a node."""
         return max(self.hold, min(self.interleave, self.feed or self.interleave))
 
 
 def with_sizes_chosen(s: Scenario, system: System) -> Scenario:
-    """Return a scenario whose memories, links and drives have sizes.
+    """Return a scenario in which all memories, links and drives have sizes.
 
-    Automatic sizes are chosen, and PMEM is whole modules.
+    Automatic sizes are chosen, and the PMEM capacity becomes whole modules.
     """
     sizes = sizes_of(s, system)
     return with_checked_values(s, sizes) if sizes else s
 
 
 def sizes_of(s: Scenario, system: System) -> dict[str, Any]:
-    """Return the sizes chosen for a scenario, by knob: automatic ones, and whole PMEM modules."""
+    """Return the chosen sizes by knob: automatic sizes, and PMEM in whole modules."""
     sizes: dict[str, Any] = {}
 
     def choose(**new_sizes: Any) -> Scenario:
@@ -125,7 +125,7 @@ def _expander_dram(s: Scenario, system: System) -> float:
 
 
 def modules_by_reason(s: Scenario, system: System) -> Modules:
-    """Return the PMEM modules of an automatic capacity, by reason."""
+    """Return the numbers of PMEM modules for an automatic capacity, for each reason."""
     machine = s.machine
     hold = modules_for(machine, (table_bytes(s) + log_bytes(s)) / nodes(machine))
     lanes = expanders(machine) * lanes_rate(machine, machine.cxl_generation, machine.cxl_lanes)
@@ -134,22 +134,22 @@ def modules_by_reason(s: Scenario, system: System) -> Modules:
 
 
 def dimms_GiB(channels: int, nbytes: float) -> float:
-    """Return the GiB of the smallest equal DIMMs in all channels for `nbytes`.
+    """Return the GiB of the smallest equal DIMMs in `channels` channels for `nbytes`.
 
-    If none do, return the GiB of the largest ones.
+    If no DIMMs hold so many bytes, return the GiB of the largest DIMMs.
     """
     return float(next((size for dimm_GiB in DIMMS_GiB if (size := channels * dimm_GiB) * GiB >= nbytes), max_dram_GiB(channels)))
 
 
 def max_dram_GiB(channels: int) -> float:
-    """Return the largest GiB of DRAM in so many channels."""
+    """Return the largest GiB of DRAM in `channels` channels."""
     return float(PER_CHANNEL * channels * DIMMS_GiB[-1])
 
 
 def least_host_dram(s: Scenario, system: System) -> float:
-    """Return the GiB of a host's DRAM without tables: to feed its GPUs.
+    """Return the GiB of DRAM that a host without tables needs to feed its GPUs.
 
-    DIMMs are in all channels.
+    The size is that of equal DIMMs in all channels.
     """
     gpus = gpus_in_node(s.machine) if "gpu" in system.devices else 0
     return dimms_GiB(host_channels(s.machine), STAGING.value * gpus * memory_bytes(s.machine))

@@ -30,7 +30,12 @@ LOG_CLAUSES: dict[Log, str] = {"": "keeps no log", "undo": "keeps an undo log", 
 
 @dataclass(frozen=True)
 class LogPolicy:
-    """The policies in force: the log, the MLP log's staleness bound in batches, relaxed lookup."""
+    """The log policy in force.
+
+    log: "undo", "redo" or "" for no log.
+    mlp_staleness_bound: the number of batches by which the MLP's log may lag.
+    relaxed_lookup: True if the next batch is looked up before this batch's update.
+    """
 
     log: Log = ""
     mlp_staleness_bound: int = 0
@@ -38,12 +43,12 @@ class LogPolicy:
 
     @property
     def strict(self) -> bool:
-        """Whether recovery restores the fault-free run to the bit."""
+        """Whether training after a recovery is bit for bit as without the fault."""
         return self.log != "" and self.mlp_staleness_bound == 0 and not self.relaxed_lookup
 
     @property
     def loss_clause(self) -> str:
-        """The loss of a power failure, as text: everything, the batch, or MLP batches too."""
+        """The loss by a power failure as a clause, such as "loses the batch"."""
         if not self.log:
             return "starts again"
         if self.mlp_staleness_bound:
@@ -53,12 +58,12 @@ class LogPolicy:
 
 @dataclass(frozen=True)
 class RecoveryWork:
-    """The work of a recovery.
+    """The amounts of work of a recovery.
 
-    rows: rows to restore.
-    row_bytes: bytes of such a row.
+    rows: number of rows to restore.
+    row_bytes: bytes of a row to restore.
     log_bytes: bytes of logs to read.
-    mlp_bytes: bytes of parameters to load.
+    mlp_bytes: bytes of MLP parameters to load.
     scan_bytes: bytes of tables to verify.
     """
 
@@ -71,15 +76,16 @@ class RecoveryWork:
 
 @dataclass(frozen=True)
 class Cache:
-    """The rows that a system caches.
+    """The row cache of a system.
 
     policy: the default cache policy.
-    rows: capacity in rows, over all tables.
+    rows: function to the capacity in rows, over all tables.
     other_policies: the other policies that can be chosen.
-    at_once: batches that are fetched together, on their union.
-    window: batches whose rows must be held together; with 0, rows that do not fit are used without being kept.
-    in_sets: True if a row may only stand in one set of 32.
-    tables: tables whose rows are cached, None for all.
+    at_once: function to the number of batches whose rows are fetched together.
+    window: function to the number of batches whose rows must all be in the cache; 0: a row without a place is used without
+        caching.
+    in_sets: True if a row has only one set of 32 places.
+    tables: function to the tables whose rows are cached, None for all tables.
     """
 
     policy: str
@@ -93,31 +99,31 @@ class Cache:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One training system.
+    """One training system. Functions take a scenario.
 
     title, summary: texts for readers.
-    devices: devices that the system powers and pays for.
-    memory: where its tables live.
-    plan: makes the tasks of a batch.
-    log_policy: its own log policy.
-    family, baseline: systems shown together, and the one they are compared with.
-    can_relax: True if staleness and relaxed lookup can be chosen.
-    parts_kind: the kind of its parts (`systems.parts.KINDS`), "" if all share all work evenly.
-    can_replicate: True if its GPUs can all hold the most popular rows.
-    can_stash: True if its tables can leave HBM while the dense layers train.
-    cache: its row cache, None without one.
-    caches: rows in its caches in DRAM and in SCM, of a system that places tables over several memories.
-    tiers: each table's bytes and rows by memory, of such a system.
-    hot: number of rows that it treats as popular.
-    hbm_rows: number of most popular rows that never leave HBM.
-    kernel: where it looks rows up, if its tables can have kernels of their own.
-    groups: the tables of each kernel, of a system with kernels by table.
-    places: bytes in each memory, over all GPUs and nodes, if not just the tables in `memory`.
-    constants: sourced numbers of its own.
+    devices: names of the devices that the system powers and pays for.
+    memory: the memory that holds the tables.
+    plan: function to the tasks of a batch, from a settled scenario and the traffic.
+    log_policy: the system's own log policy.
+    family, baseline: the systems that it is shown with, and the system that it is compared with.
+    can_relax: True if the MLP's staleness and relaxed lookup can be chosen.
+    parts_kind: the kind of its parts (`systems.parts.KINDS`), "" if all work is shared evenly.
+    can_replicate: True if all GPUs can hold the most popular rows.
+    can_stash: True if tables can leave HBM while the dense layers train.
+    cache: the row cache, None without a cache.
+    caches: function to the rows of its caches in DRAM and in SCM, for a system with tables in several memories.
+    tiers: function to each table's bytes and rows by memory, for a system with tables in several memories.
+    hot: function to the number of rows that it treats as popular.
+    hbm_rows: function to the number of most popular rows that never leave HBM.
+    kernel: the place of its lookups, if its tables can have kernels of their own, else "".
+    groups: function to the tables of each kernel, for a system with kernels by table.
+    places: function to the bytes in each memory, over all GPUs and nodes; None if only tables in `memory` count.
+    constants: sourced numbers of the system itself.
     logs: other logs that can be chosen.
     cites: sources.
-    confidence: how well its inner workings are known: "source" or "headline only".
-    recover: its recovery, if not the one that `steps.recovery` has by log and memory.
+    confidence: how well its design is known: "source" or "headline only".
+    recover: function to the tasks of its recovery; None for the recovery by `steps.recovery`.
     """
 
     title: str
@@ -148,11 +154,11 @@ class System:
 
     @property
     def can_use_many_gpus(self) -> bool:
-        """Whether the system can use several GPUs, which needs a network."""
+        """Whether the system can use several GPUs, for which it needs a network."""
         return "network" in self.devices
 
     def graph(self, settled: "Settled", t: Traffic) -> TaskGraph:
-        """Return the tasks of a batch with the training loop that drives it."""
+        """Return the task graph of a batch, with the training loop."""
         return TaskGraph(with_training_loop(settled.scenario, self.plan(settled, t)))
 
     def nbytes_by_memory(self, s: Scenario) -> Mapping[str, float]:
@@ -162,11 +168,11 @@ class System:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes chosen for a machine, and its problems.
+    """The sizes that were chosen for a machine, and the problems of fitting.
 
-    knobs: sizes by dotted path.
-    gpu_bytes: bytes of the fullest GPU between batches.
-    problems: sentences, none if everything fits.
+    knobs: the sizes by dotted path.
+    gpu_bytes: bytes on the fullest GPU between batches.
+    problems: sentences on everything that does not fit; () if everything fits.
     """
 
     knobs: Mapping[str, Any]
@@ -176,13 +182,13 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Settled:
-    """A scenario with chosen sizes, and all else that plans of its batches need.
+    """A scenario with chosen sizes, and all else that the plan of its batches needs.
 
     scenario, system: the scenario and its system.
     log_policy: the log policy in force.
-    placement: where tables lie.
-    medium: the cache of the modules that hold them, without lines if there is none.
-    sizes: chosen sizes and problems.
+    placement: the placement of tables over parts.
+    medium: the cache before the media of the modules with the tables; of 0 lines without a cache.
+    sizes: the chosen sizes and the problems of fitting.
     """
 
     scenario: Scenario
@@ -194,20 +200,20 @@ class Settled:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Sentences about everything that does not fit, none if everything does."""
+        """Sentences on everything that does not fit; () if everything fits."""
         return self.sizes.problems
 
 
 def system_of(settled: Settled) -> System:
-    """Return the system of a settled scenario.
+    """Return the system of a settled scenario, by which memoised stages group their answers.
 
-    The system decides most of the knobs that a stage reads.
+    The system decides most of the knobs that such a stage reads.
     """
     return settled.system
 
 
 def cache_policy(scenario: Scenario, cache: Cache) -> str:
-    """Return the cache policy in force; raises BadKnob for one that the system cannot have."""
+    """Return the cache policy in force; raises BadKnob if the system does not allow it."""
     policy_name, allowed = scenario.policy.cache_policy or cache.policy, (cache.policy, *cache.other_policies)
     if policy_name not in allowed:
         raise BadKnob(
@@ -223,16 +229,15 @@ def cached_tables(scenario: Scenario, cache: Cache) -> tuple[int, ...] | None:
 
 
 def medium_cache(scenario: Scenario, system: System) -> LineCache:
-    """Return the cache of the modules that hold the tables.
+    """Return the cache before the media of the modules that hold the tables.
 
-    Without a cache it has no lines.
-    The scenario must be settled.
+    Without such a cache, it has 0 lines. The scenario's sizes must be chosen.
     """
     return line_cache(scenario.machine) if system.memory == "pmem" else NO_CACHE
 
 
 def log_policy(scenario: Scenario, system: System) -> LogPolicy:
-    """Return the log policy in force; raises BadKnob for one that the system cannot have."""
+    """Return the log policy in force; raises BadKnob if the system does not allow it."""
     policy, system_policy = scenario.policy, system.log_policy
     log = next((log_kind for log_kind in (system_policy.log, *system.logs) if log_kind == policy.log), system_policy.log)
     if policy.log not in (None, log):
@@ -259,30 +264,33 @@ def log_policy(scenario: Scenario, system: System) -> LogPolicy:
 
 
 def chassis_of(system: System, machine: MachineKnobs) -> str:
-    """Return the chassis of a node.
+    """Return the name of the chassis of a node.
 
-    By default it is the smallest of two sockets with places for the node's GPUs.
+    If none is chosen, it is the smallest chassis of two sockets that has places for the node's GPUs.
     """
     gpus = gpus_in_node(machine) if "gpu" in system.devices else 0
     return machine.chassis or next((name for name in CHASSIS_BY_GPUS if gpus <= CHASSIS[name].gpus.value), CHASSIS_BY_GPUS[-1])
 
 
 def in_chassis(system: str, machine: MachineKnobs) -> MachineKnobs:
-    """Return a machine whose chassis is chosen."""
+    """Return a machine with its chassis chosen for the system."""
     return machine if machine.chassis else replace(machine, chassis=chassis_of(load_variant("systems", system), machine))
 
 
 def powered_devices(system: str, machine: MachineKnobs) -> dict[str, Device]:
-    """Return the devices that a system powers, by name, equal ones folded.
+    """Return the devices that a system powers, by name; equal devices are one `Device`.
 
-    With `all_powered`, they are those of its whole family.
+    With `machine.all_powered`, these are the devices of all systems of its family.
     """
     housed = in_chassis(system, machine)
     return {name: build_device(housed, name) for name in device_names(system, machine)}
 
 
 def device_names(system: str, machine: MachineKnobs) -> tuple[str, ...]:
-    """Return the names of the devices that a system powers."""
+    """Return the names of the devices that a system powers.
+
+    With `machine.all_powered`, these are the devices of all systems of its family.
+    """
     return _powered_names(system, machine.all_powered, machine.near_data_compute, machine.energy_level != "device")
 
 
@@ -296,7 +304,10 @@ def _powered_names(system: str, all_powered: bool, near_data: bool, wall: bool) 
 
 @memoised()
 def build_device(machine: MachineKnobs, name: str) -> Device:
-    """Build a device, equal ones folded; a device whose part is owned already costs nothing."""
+    """Return a device of a machine; equal devices are one `Device`.
+
+    The price is 0 if the user owns the part already.
+    """
     kind: DeviceKind = load_variant("devices", name)
     device = combine_copies(kind.build(machine), kind.copies(machine))
     return replace(device, price=0.0) if is_owned(machine, name) else device
@@ -322,9 +333,9 @@ def _bench(system: System) -> tuple[str, ...]:
 
 
 def constants(scenario: Scenario) -> Mapping[str, Constant]:
-    """Return the constants in use by name in `machine.assume`, with the assumptions applied.
+    """Return the constants in use, by name in `machine.assume`, with assumptions applied.
 
-    Those of layers on a host are in use if no GPU computes the layers.
+    Constants of layers on a host are in use only if no GPU computes the layers.
     """
     return _constants(scenario.system, scenario.machine)
 
@@ -341,9 +352,9 @@ def _constants(system: str, machine: MachineKnobs) -> Mapping[str, Constant]:
 
 @cache
 def unread_constants(system: str) -> frozenset[str]:
-    """Return the names of constants that no work of a system reads.
+    """Return the names of the constants that no work of a system reads.
 
-    They are those of layers on a host, if a GPU computes the layers.
+    If a GPU computes the layers, these are the constants of layers on a host.
     """
     return (
         frozenset(f"host.{name.replace(' ', '-')}" for name in LAYERS)
@@ -353,5 +364,5 @@ def unread_constants(system: str) -> frozenset[str]:
 
 
 def readers(path: str) -> tuple[str, ...]:
-    """Return the devices that read a knob of the machine, by its dotted path."""
+    """Return the names of the devices that read the machine's knob `path`."""
     return tuple(name for name, kind in all_variants("devices").items() if path in kind.knobs)

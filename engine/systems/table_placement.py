@@ -1,6 +1,6 @@
 """The placement of tables over a system's parts, computed once and passed on.
 
-It has the load of each part under the plan in force, and the traffic between parts.
+It has each part's load under the plan in force, and the traffic between parts.
 """
 
 from collections.abc import Mapping
@@ -18,16 +18,15 @@ Weight = tuple[tuple[float, ...], tuple[float, ...]] | None
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """A plan with each part's share of a batch, (P,).
+    """A plan, with the share of a batch that each part has, (P,).
 
     parts, pieces: the parts and the plan.
-    lookups, rows, indices: lookups, unique rows and indices; a range of a table's columns counts as that share of a lookup or
-        row.
+    lookups, rows, indices: lookups, unique rows and indices; a range of columns counts as that share of a lookup or row.
     table_bytes: bytes of tables.
-    far_rows: unique rows outside HBM, in DRAM and below it, (2, P), of a system with several memories.
-    nbytes_by_memory: bytes in each memory, of such a system.
-    work: cost of lookups and rows.
-    weight: cost of each table's lookups and rows, (2, T), of unlike rows.
+    far_rows: unique rows outside HBM, in DRAM and below DRAM, (2, P), for a system with tables in several memories.
+    nbytes_by_memory: bytes in each memory, for a system with tables in several memories.
+    work: lookups and rows, weighted by their cost.
+    weight: the cost of each table's lookups and rows over the first table's, (2, T); None if all rows have the same cost.
     """
 
     parts: Parts
@@ -43,10 +42,11 @@ class Balance:
 
 
 class PartWork(NamedTuple):
-    """Lookups, unique rows and rows outside HBM of each part, by cost.
+    """Work of each part, weighted by the cost of each table's rows.
 
-    They are (P,), (P,) and (2, P). Each counts by its table's cost over the first table's: the numbers themselves if all rows
-    are alike.
+    lookups, rows: lookups and unique rows, (P,).
+    far_rows: rows outside HBM, in DRAM and below DRAM, (2, P).
+    The weight is a table's cost over the first table's cost. If all rows have the same cost, these are the plain numbers.
     """
 
     lookups: Floats
@@ -55,9 +55,9 @@ class PartWork(NamedTuple):
 
 
 class FarSkews(NamedTuple):
-    """Skews of unique rows outside HBM: over GPUs, over nodes, and `below_dram` DRAM.
+    """Skews of unique rows outside HBM; a skew is the largest amount over the mean.
 
-    The last is over nodes. A skew is the largest part's amount over the mean.
+    gpu: over GPUs. node: over the DRAM of nodes. below_dram: over the memories below DRAM of nodes.
     """
 
     gpu: float = 1.0
@@ -66,9 +66,10 @@ class FarSkews(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Traffic of the links of groups, such as expanders.
+    """Traffic of the links of groups of parts, such as expanders.
 
-    It is (ratio to no plan, skew over links).
+    vectors, indices, rows, lookups: for what is sent, (all traffic over that without a plan, traffic of the busiest link over
+        the mean).
     """
 
     vectors: tuple[float, float] = (1.0, 1.0)
@@ -78,7 +79,7 @@ class Links(NamedTuple):
 
 
 class Skews(NamedTuple):
-    """Skews over parts: of a batch's lookups, and of its unique rows."""
+    """The largest part's lookups, and unique rows, over the mean of all parts."""
 
     lookups: float = 1.0
     rows: float = 1.0
@@ -86,14 +87,14 @@ class Skews(NamedTuple):
 
 @dataclass(frozen=True)
 class TablePlacement:
-    """The plan of tables in force and its effects on a batch.
+    """The plan of tables in force, and its effects on a batch.
 
-    balance: None if all parts have an even share.
+    balance: the plan with each part's load, None if all parts have an equal share.
     skews, far_skews, links: imbalance of parts, memories and links.
-    pooled, indices: bytes that cross between parts, one way, without replicated rows.
+    pooled, indices: pooled vectors and indices that cross between parts, one way, without replicated rows.
     replicas: the replicated rows.
-    tables: pieces of tables on the part with most of them.
-    Steps read all fields but `balance`: placements with the same effects share plans of batches.
+    tables: number of pieces of tables on the part with the most pieces.
+    Tasks depend on all fields but `balance`: placements with equal effects share the tasks of their batches.
     """
 
     balance: Balance | None = None
@@ -107,18 +108,18 @@ class TablePlacement:
 
     @property
     def weight(self) -> Weight:
-        """Cost of each table's lookups and rows over the first table's, (2, T), or None.
+        """The cost of each table's lookups and rows over the first table's, (2, T).
 
-        None if all rows are alike.
+        None if all rows have the same cost.
         """
         return self.balance.weight if self.balance else None
 
     @property
     def plan(self) -> tuple[int, Pieces] | None:
-        """The number of parts, and the pieces of tables on each."""
+        """The number of parts and the plan; None if all parts have an equal share."""
         return (self.balance.parts.number, self.balance.pieces) if self.balance else None
 
 
 def skew(amounts: Floats) -> float:
-    """Return the largest amount over the mean."""
+    """Return the largest amount over the mean amount; 1 if all amounts are 0."""
     return float(amounts.max() / amounts.mean()) if amounts.any() else 1.0

@@ -32,24 +32,24 @@ SENT_BYTES = {"fp32": (FLOAT32, 0), "fp16": (2, 0), "int8": (1, INT8_OVERHEAD)} 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Amounts of one run; arrays, also of `lookups` if batches differ, are per batch.
+    """The amounts of a run's batches; an array has a number per batch, (N,).
 
-    rows, raw_share: unique rows; share of lookups whose row the batch before has written.
-    misses, evicted: rows that the system's cache fetches, and sends home.
-    missed_lookups, refused: lookups of rows absent when the batch began; misses without a place, used where they live.
-    cold: unique rows that the batch before has not touched.
-    popular, popular_lookups: share of samples with hot lookups only, and their share of lookups.
-    repeated_reads: lookups that return to a row without a place in near-data logic (`systems.steps.repeated`).
-    missed_lines, written_back_lines: lines that a medium's cache lacks when the batch begins; changed lines that these evict.
-    refetched_lines, clean_lines: own lines evicted before their log or update; lines not among those written last.
-    lookup_skew, row_skew: lookups and unique rows of the fullest part over the mean (`systems.balance`).
-    levels: rows by memory outside HBM, (N, 4), of a system with several memories (`systems.placement.levels`).
-    replicated_lookups, replicated_vectors: shares that use only rows on every GPU. replicated_rows: such unique rows.
-    sizes: bytes of rows. pooled_bytes: pooled vectors, one way. length_bytes: lengths of uneven bags.
-    mlp_bytes, mlp_gradient_bytes: MLP parameters with optimizer state; their gradients.
-    sort_nbytes: bytes to sort a lookup. tables: tables or pieces that the fullest GPU updates one by one.
+    rows, raw_share: unique rows; share of lookups whose row the previous batch has written.
+    misses, evicted: rows that the system's cache fetches, and rows that it sends back to their memory.
+    missed_lookups, refused: lookups of rows not cached when the batch began; missed rows that the cache has no place for.
+    cold: unique rows that the previous batch has not used.
+    popular, popular_lookups: share of samples all of whose lookups are of hot rows, and the share of lookups in these samples.
+    repeated_reads: repeated lookups of rows that have no place in near-data logic's scratchpad (`systems.steps.repeated`).
+    missed_lines, written_back_lines: lines that a medium's cache lacks when the batch begins; lines it evicts for them, changed.
+    refetched_lines, clean_lines: lines of the batch evicted before their log or update; lines not among those written last.
+    lookup_skew, row_skew: lookups and unique rows of the busiest part over the mean of all parts (`systems.balance`).
+    levels: rows by memory outside HBM, (N, 4), for a system with tables in several memories (`systems.placement.Levels`).
+    replicated_lookups, replicated_vectors: shares that use replicated rows only. replicated_rows: unique replicated rows.
+    sizes: bytes of rows. pooled_bytes: bytes of pooled vectors, one way. length_bytes: bytes of the lengths of uneven bags.
+    mlp_bytes, mlp_gradient_bytes: bytes of MLP parameters with optimizer state; bytes of their gradients.
+    sort_nbytes: bytes moved to sort one lookup's id. tables: tables or pieces that the fullest GPU updates one by one.
     stateful, whole_tables: share of lookups in tables with optimizer state; number of tables.
-    groups: traffic of the tables of each kernel, of a system with kernels by table.
+    groups: the traffic of the tables of each kernel, for a system with kernels by table.
     """
 
     rows: Floats
@@ -91,7 +91,7 @@ class Traffic:
 
     @property
     def row_bytes(self) -> RowBytes:
-        """Bytes of the batch's unique rows with their optimizer state."""
+        """Bytes of each of the batch's unique rows with its optimizer state."""
         return self.sizes.unique.row
 
     @property
@@ -101,32 +101,32 @@ class Traffic:
 
     @property
     def moved_bytes(self) -> RowBytes:
-        """Bytes of the rows that a cache, or a server, sends and receives."""
+        """Bytes of each row that a cache or a server sends and receives."""
         return self.sizes.moved_row.row
 
     @property
     def moved_nbytes(self) -> Any:
-        """Mean bytes of such a row."""
+        """Mean bytes of a row that a cache or a server sends and receives."""
         return mean_bytes(self.sizes.moved_row.row)
 
     @property
     def fp32_extra_bytes(self) -> Any:
-        """Mean additional bytes of a looked-up vector in fp32, in which vectors are added up."""
+        """Mean additional bytes of a looked-up vector if converted to fp32 for pooling."""
         return mean_bytes(self.sizes.by_lookup.fp32_extra)
 
     @property
     def lookup_bytes(self) -> Amount:
-        """Bytes of all looked-up vectors before pooling."""
+        """Bytes of the vectors of all lookups before pooling."""
         return self.lookups * mean_bytes(self.sizes.by_lookup.vector)
 
     @property
     def spread_bytes(self) -> Amount:
-        """Bytes of a gradient for each lookup, before gradients of one row are summed."""
+        """Bytes of a gradient for each lookup, before the gradients of a row are summed."""
         return self.lookups * mean_bytes(self.sizes.by_lookup.gradient)
 
     @property
     def state_bytes(self) -> Floats:
-        """Bytes of the batch's rows that only an update needs: the optimizer's state."""
+        """Bytes of the optimizer state of the batch's unique rows, which only the update needs."""
         return self.rows * float(mean_bytes(self.row_bytes) - mean_bytes(self.vector_bytes))
 
     @property
@@ -136,7 +136,7 @@ class Traffic:
 
     @property
     def gpu_spread_bytes(self) -> Amount:
-        """Bytes that a GPU moves to spread gradients to rows, sorted by index."""
+        """Bytes that a GPU moves to sort indices and spread gradients to rows."""
         return self.spread_bytes + self.sort_bytes
 
     @property
@@ -146,19 +146,19 @@ class Traffic:
 
     @property
     def hit_rate(self) -> float:
-        """Share of cached tables' lookups whose row the cache held when the batch began."""
+        """Share of lookups in cached tables whose row was cached when the batch began."""
         looked_up = next((part.lookups for name, part in self.groups if name == "uvm-cache"), self.lookups)
         return 1 - float(self.missed_lookups.mean()) / float(np.mean(looked_up))
 
     @property
     def far_rows(self) -> Floats:
-        """Unique rows outside HBM, of a system with several memories."""
+        """Unique rows outside HBM, for a system with tables in several memories."""
         rows: Floats = self.levels.sum(axis=1)
         return rows
 
     @property
     def drives_share(self) -> float:
-        """Share of unique rows that come from drives."""
+        """Share of the batches' unique rows that are read from drives."""
         return float(self.levels[:, -1].sum() / self.rows.sum())
 
     @property
@@ -168,7 +168,7 @@ class Traffic:
 
     @property
     def feature_bytes(self) -> Amount:
-        """Bytes of sparse features: an index per lookup, and lengths of uneven bags."""
+        """Bytes of sparse features: an index per lookup, and the lengths of uneven bags."""
         return self.lookups * INDEX_BYTES + self.length_bytes
 
 
@@ -177,9 +177,10 @@ SKEWS = ("lookup_skew", "row_skew")
 
 
 def traffic(s: Scenario, **amounts: Any) -> Traffic:
-    """Return the traffic of batches, given `rows` and other `amounts` per batch.
+    """Return the traffic of batches, with `rows` and other `amounts` per batch.
 
-    Defaults are zero, but evicted rows and missed lookups = missed rows, and popular samples have their share of lookups.
+    Missing amounts are 0, with three exceptions. Evicted rows and missed lookups equal the missed rows, and popular samples have
+    their share of lookups.
     """
     samples, rows = s.data.batch_size, amounts["rows"]
     defaults: dict[str, Any] = dict.fromkeys(BY_BATCH, np.zeros_like(rows)) | dict.fromkeys(SKEWS, np.ones(len(rows)))
@@ -202,14 +203,14 @@ def traffic(s: Scenario, **amounts: Any) -> Traffic:
 
 
 def sort_nbytes(s: Scenario) -> float:
-    """Return the bytes that a GPU moves to sort a lookup's id, by its software."""
+    """Return the bytes that a GPU moves to sort one lookup's id."""
     update_bytes = FRAMEWORKS[s.machine.framework].sparse_lookup
     share = stateful_lookups(s)
     return SORT_PASSES * INDEX_BYTES + (share * assumed_value(s.machine, "host", update_bytes) if share else 0.0)
 
 
 def stateful_lookups(s: Scenario, tables: Flags | None = None) -> float:
-    """Return the share of lookups, in all or these tables (T,), that need summed gradients."""
+    """Return the share of lookups, of all or these `tables` (T,), with optimizer state."""
     states = table_states(s)
     if all(states) or not any(states):
         return float(bool(states[0]))
@@ -218,32 +219,32 @@ def stateful_lookups(s: Scenario, tables: Flags | None = None) -> float:
 
 
 def tables_apart(s: Scenario) -> float:
-    """Return the tables updated one by one without a fused update; none under SGD."""
+    """Return the number of tables updated one by one without a fused update; 0 under SGD."""
     return float(sum(map(bool, table_states(s))))
 
 
 def keeps_state(s: Scenario) -> bool:
-    """Return whether any row's update needs the sum of its gradients, unlike SGD's."""
+    """Return whether any table's optimizer keeps state, as all but SGD do."""
     return any(table_states(s))
 
 
 def table_states(s: Scenario) -> tuple[int, ...]:
-    """Return the optimizer's words beside a row of one element, by table, (T,)."""
+    """Return each table's words of optimizer state of a row of one element, (T,)."""
     return tuple(row_state(optimizer, 1) for optimizer in per_table(s.model, "optimizer"))
 
 
 def pooled_bytes(s: Scenario) -> float:
-    """Return the bytes of a batch's fp32 pooled vectors, by sample and table."""
+    """Return the bytes of a batch's pooled vectors of all tables, in fp32."""
     return float(s.data.batch_size * elements(s) * FLOAT32)
 
 
 def elements(s: Scenario) -> int:
-    """Return the elements of a sample's pooled vectors."""
+    """Return the number of elements of a sample's pooled vectors together."""
     return int(sum(vectors * dim for vectors, dim in zip(*_vectors(s), strict=True)))
 
 
 def vector_count(s: Scenario) -> int:
-    """Return the pooled vectors of a sample: one of each feature."""
+    """Return the number of pooled vectors of a sample: one for each feature."""
     return int(sum(per_table(s.model, "features")))
 
 
@@ -253,12 +254,12 @@ def _vectors(s: Scenario) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def sent_bytes(s: Scenario) -> float:
-    """Return the bytes of a mean table's pooled vectors, as sent."""
+    """Return the bytes of a batch's pooled vectors as sent, the mean over tables."""
     return float(np.mean(vector_nbytes(s)))
 
 
 def vector_nbytes(s: Scenario) -> float | Floats:
-    """Return the bytes of a table's pooled vectors, as sent, or (T,) of all."""
+    """Return the bytes of each table's pooled vectors as sent: (T,), or one number."""
     model = s.model
     if isinstance(model.embedding_dim, tuple) or isinstance(model.features, tuple):
         return np.array([vectors * _sent_nbytes(s, dim) for vectors, dim in zip(*_vectors(s), strict=True)])
@@ -272,12 +273,12 @@ def _sent_nbytes(s: Scenario, dim: int) -> float:
 
 
 def index_bytes(s: Scenario) -> float:
-    """Return the bytes of a row's index, with its share of bag lengths."""
+    """Return the bytes of a row index as sent, with a share of bag lengths."""
     return float(INDEX_BYTES + LENGTH_BYTES * uneven_bags(s) / sum(per_table(s.model, "pooling")))
 
 
 def num_rows(s: Scenario) -> float:
-    """Return the rows of all embedding tables."""
+    """Return the number of rows of all embedding tables."""
     return float(sum(per_table(s.model, "num_embeddings")))
 
 
@@ -292,22 +293,22 @@ def table_nbytes(s: Scenario) -> Floats:
 
 
 def cached_rows(s: Scenario) -> float:
-    """Return the rows that a system with a cache keeps in it."""
+    """Return the number of rows that the row cache of a system holds."""
     return s.policy.cache_load_factor * num_rows(s)
 
 
 def hot_rows(s: Scenario) -> float:
-    """Return the number of hot rows of a system that splits hot from cold."""
+    """Return the number of hot rows of a system with hot and cold rows."""
     return rows_within(s, s.policy.hot_rows_MiB * MiB)
 
 
 def hot_bytes(s: Scenario) -> float:
-    """Return the bytes of the hot rows of a system that splits hot from cold."""
+    """Return the bytes of the hot rows of a system with hot and cold rows."""
     return hottest_bytes(s, hot_rows(s))
 
 
 def rows_within(s: Scenario, nbytes: float) -> float:
-    """Return the number of most popular rows of all tables within so many bytes."""
+    """Return how many of the most popular rows of all tables fit `nbytes`."""
     if len(row_kinds(s)[0]) == 1:
         return float(min(num_rows(s), nbytes // row_bytes(s)))
     if nbytes >= table_bytes(s):  # classes of rows sum up to slightly fewer
@@ -317,7 +318,7 @@ def rows_within(s: Scenario, nbytes: float) -> float:
 
 
 def hottest_bytes(s: Scenario, rows: float) -> float:
-    """Return the bytes of so many of the most popular rows."""
+    """Return the bytes of the `rows` most popular rows of all tables."""
     if len(row_kinds(s)[0]) == 1:
         return float(rows * row_bytes(s))
     return float(np.interp(rows, *_by_popularity(s)))
@@ -335,7 +336,7 @@ def mlp_bytes(scenario: Scenario) -> float:
 
 
 def mlp_gradient_bytes(scenario: Scenario) -> float:
-    """Return the bytes of a gradient of all MLP parameters."""
+    """Return the bytes of the gradients of all MLP parameters."""
     top, cross = top_widths(scenario), cross_ranks(scenario.model)
     projections = sum(layers * inputs * outputs for layers, _, inputs, outputs in projection_layers(scenario))
     dense = mlp_parameters(scenario.model.bottom_mlp) + cross_parameters(top[0], cross) + mlp_parameters(top)
@@ -343,10 +344,7 @@ def mlp_gradient_bytes(scenario: Scenario) -> float:
 
 
 def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ...]:
-    """Return the layers that bring vectors to the width of dot products, by input width.
-
-    Each is (number of layers, vectors a sample, input width, output width).
-    """
+    """Return (layers, vectors of a sample, input width, output width) of projections, by input width."""
     layers, vectors = Counter[int](), Counter[int]()
     features, dims = _vectors(scenario)
     for table in projected_tables(scenario.model):
@@ -356,7 +354,7 @@ def projection_layers(scenario: Scenario) -> tuple[tuple[int, int, int, int], ..
 
 
 def log_bytes(s: Scenario) -> float:
-    """Return the bytes of the log region: two batches' rows, three MLP logs."""
+    """Return the bytes of the log region: two batches' rows and three MLP logs."""
     entry_nbytes = [int(row) + INDEX_BYTES for row in kind_bytes(s, "row")]
     rows, pooling = (per_table(s.model, name) for name in ("num_embeddings", "pooling"))
     batch = s.data.batch_size * sum(bags * nbytes for bags, nbytes in zip(pooling, entry_nbytes, strict=True))
@@ -365,7 +363,7 @@ def log_bytes(s: Scenario) -> float:
 
 
 def activation_bytes(s: Scenario) -> float:
-    """Return the bytes of GPU memory that a batch needs: gradients, and activations twice."""
+    """Return the bytes of GPU memory of a batch: MLP gradients, and activations twice."""
     model, samples = s.model, ceil(s.data.batch_size / s.machine.num_gpus)
     widths = sum(model.bottom_mlp) + sum(model.top_mlp) + 2 * (elements(s) + max(per_table(model, "embedding_dim")))
     widths += sum(vectors * outputs for _, vectors, _, outputs in projection_layers(s))
@@ -374,7 +372,7 @@ def activation_bytes(s: Scenario) -> float:
 
 
 def top_widths(scenario: Scenario) -> tuple[int, ...]:
-    """Return the top MLP's widths with its input, which the feature interaction implies."""
+    """Return the top MLP's widths, the input width from the feature interaction first."""
     model = scenario.model
     bottom, vectors = model.bottom_mlp[-1], vector_count(scenario) + 1
     pairs = vectors * (vectors - 1) // 2
@@ -388,7 +386,7 @@ def batch_range(amounts: Traffic, start: int, end: int) -> Traffic:
 
 
 def repeat_batch(amounts: Traffic, batches: int) -> Traffic:
-    """Return `batches` batches of the expected amounts given as arrays of one value."""
+    """Return the traffic of `batches` batches with the amounts of one expected batch."""
     return _map_batches(amounts, lambda values: np.repeat(values, batches, axis=0))
 
 

@@ -1,1 +1,1 @@
-"""Cache policies that replace rows one by one, as kernels over a row index."""
+"""Cache policies that replace rows one by one, as kernels on a row index."""

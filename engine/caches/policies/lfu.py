@@ -1,9 +1,9 @@
-"""LFU cache without ageing: it evicts the row used in the fewest turns.
+"""LFU cache without ageing: it evicts the row used in the fewest batches.
 
-Among rows of equal count, the row longest at that count goes. Rows of equal count form a group, a list from the first row to
-reach the count to the last; groups are linked by rising count. A slot knows its neighbours in its group, a group its first and
-last slot and the groups of lower and higher count. The state knows the lowest group, the first of the spare groups (chained by
-HIGHER) and how many groups were ever made.
+Of rows with equal counts, the row that has had its count for longest is evicted. Rows with equal counts form a group: a list in
+the order in which they reached the count. Groups are linked by rising count. A slot knows its neighbours in its group. A group
+knows its first and last slot, and the groups of lower and of higher count. The state knows the group of the lowest count, the
+first of the unused groups (chained by HIGHER), and the number of groups ever made.
 """
 
 from typing import Any
@@ -27,9 +27,9 @@ def no_rows(rows: int) -> RowIndex:
 
 
 def serve_batch(cache: RowIndex, ids: Ints, counts: Ints) -> RowIndex:
-    """Serve one batch, set its counts and return the cache.
+    """Serve one batch, fill `counts` with its row moves, and return the cache.
 
-    If the batch has more unique rows than the cache has slots, no row comes in.
+    If the batch has more unique rows than the cache has slots, no row is taken into the cache.
     """
     cache = index.ensure_slots(cache, len(ids))
     missing_rows, freed = np.empty((2, len(ids)), dtype=np.int64)

@@ -1,6 +1,6 @@
-"""LRU cache over the ids of all tables: it evicts the least recently used row.
+"""LRU cache over the rows of all tables: it evicts the least recently used row.
 
-Lookups are served one by one; batches make no difference.
+Lookups are served one by one; batch boundaries make no difference.
 """
 
 from ...core.arrays import Ints, Slots
@@ -23,9 +23,9 @@ def no_rows(rows: int) -> RowIndex:
 
 
 def serve_batch(cache: RowIndex, ids: Ints, counts: Ints) -> RowIndex:
-    """Look up a batch's ids in order and keep each row; return the cache.
+    """Look up a batch's ids in order, keep each row, and return the cache.
 
-    The cache grows if needed. Unique rows are not counted.
+    `counts` gets the batch's row moves, without the number of unique rows. The cache gets more slots if needed.
     """
     if not cache.state[index.CAPACITY]:
         counts[[index.MISSED_LOOKUPS, index.MISSES, index.EVICTED]] = len(ids)

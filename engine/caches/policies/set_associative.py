@@ -1,7 +1,7 @@
 """Set-associative LRU cache: a hash sends each row to a set of 32 ways.
 
-Rows come in while the batch before trains, whose rows are locked until it has finished. A missing row that finds its set full of
-rows of these two batches is refused: a conflict, served from the row's home (FBGEMM's LRU cache under a prefetch pipeline).
+Rows are fetched while the previous batch trains, whose rows are locked until it has ended. A missing row is refused if its set
+is full of rows of these two batches; it is then used in its own memory, as in FBGEMM's LRU cache under a prefetch pipeline.
 """
 
 from typing import Any, NamedTuple
@@ -18,18 +18,18 @@ EMPTY = 0
 
 
 def shape(rows: int, ways: int = WAYS) -> tuple[int, int]:
-    """Return the number of whole sets, at least one, and the ways of each."""
+    """Return the number of whole sets, at least one, and the ways of a set."""
     return max(1, rows // ways), max(1, min(ways, rows))
 
 
 class Sets(NamedTuple):
-    """State of a set-associative cache.
+    """The state of a set-associative cache.
 
-    way_rows: row + 1 of each way, EMPTY at first: memory that is not used is not taken.
-    last_uses: clock of the last use of each way.
-    clock: uses so far.
-    batch: number of the last batch.
-    batch_starts: clock when the last batch and the one before it began.
+    way_rows: row + 1 in each way, EMPTY for an empty way; memory pages that were never used take no memory.
+    last_uses: for each way, the clock at its last use.
+    clock: the number of uses so far.
+    batch: the number of the last batch.
+    batch_starts: the clock at the start of the last batch, and of the batch before.
     """
 
     way_rows: Ints
@@ -40,15 +40,15 @@ class Sets(NamedTuple):
 
 
 def no_rows(rows: int, ways: int = WAYS) -> Sets:
-    """Return an empty cache."""
+    """Return an empty cache for `rows` rows, in sets of `ways` ways."""
     way_rows = np.zeros(shape(rows, ways), dtype=np.int64)
     return Sets(way_rows, np.zeros_like(way_rows))
 
 
 def serve_batch(cache: Sets, batch: int, ids: Ints, counts: Ints) -> Sets:
-    """Serve a batch, or more of its rows, set its counts and return the cache.
+    """Serve a batch, or more of its rows, and return the cache.
 
-    Rows used since the batch before began may not be evicted.
+    `counts` gets the row moves. Rows used since the start of the previous batch are not evicted.
     """
     missing_rows, row_set = np.empty(len(ids), dtype=np.int64), np.full(2 * len(ids) + 1, NO_SLOT)
     began = cache.batch_starts if batch == cache.batch else (cache.clock, cache.batch_starts[0])
@@ -58,13 +58,19 @@ def serve_batch(cache: Sets, batch: int, ids: Ints, counts: Ints) -> Sets:
 
 @entry_kernel
 def set_of(row: int, sets: int) -> Any:
-    """Return the set of a row, by a stable hash."""
+    """Return the number of the set in which a row can be cached.
+
+    A stable hash of the row decides.
+    """
     return fold(mix(np.uint64(row) ^ GOLDEN), sets)
 
 
 @entry_kernel
 def first_missing_row(batch: int, num_missing: int) -> Any:
-    """Return the index of the missing row of a batch that is served first."""
+    """Return the index of the missing row that is served first in a batch.
+
+    It differs from batch to batch.
+    """
     return fold(mix(np.uint64(batch) ^ GOLDEN), max(num_missing, 1))
 
 

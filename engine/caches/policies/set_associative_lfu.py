@@ -1,7 +1,8 @@
 """Set-associative LFU cache: a row replaces the least used row of its set.
 
-A set has 32 ways. A row used less than that one is refused. Each row of the tables has a count of all its lookups, held or not,
-that never ages: a row is refused until its count is high enough. Refused rows are used where they live (FBGEMM's LFU cache).
+A set has 32 ways. A row that was used less often than the least used row of its set is refused. Each row of the tables has a
+count of all its lookups, in the cache or not, which never ages: a row is refused until its count is high enough. Refused rows
+are used in their own memory (as in FBGEMM's LFU cache).
 """
 
 from typing import Any, NamedTuple
@@ -20,9 +21,9 @@ UNBOUNDED_ROWS = 2**62  # more rows than any table has: all rows have a count
 
 
 class CountedSets(NamedTuple):
-    """State of the cache: the slot in `row_index` of each way of each set.
+    """The state of the cache: the slot in `row_index` of each way's row.
 
-    A slot is NONE if the way is empty. `row_index` has each row's COUNT and the WAY that holds the row.
+    `ways` is by set and way; the slot of an empty way is NO_SLOT. For each row, `row_index` has its COUNT and its WAY.
     """
 
     ways: Ints
@@ -30,12 +31,15 @@ class CountedSets(NamedTuple):
 
 
 def no_rows(rows: int, ways: int = WAYS) -> CountedSets:
-    """Return an empty cache."""
+    """Return an empty cache for `rows` rows, in sets of `ways` ways."""
     return CountedSets(np.full(shape(rows, ways), NO_SLOT, dtype=np.int64), index.empty_index(UNBOUNDED_ROWS, 2, ()))
 
 
 def serve_batch(cache: CountedSets, ids: Ints, counts: Ints) -> CountedSets:
-    """Serve one batch, set its counts and return the cache, grown if needed."""
+    """Serve one batch, fill `counts` with its row moves, and return the cache.
+
+    `row_index` gets more slots if needed.
+    """
     cache = cache._replace(row_index=index.ensure_slots(cache.row_index, len(ids)))
     missing_slots = np.empty(len(ids), dtype=np.int64)
     waiting = missing_slots[: _count(*cache.row_index, ids, counts, missing_slots)]

@@ -1,5 +1,5 @@
-"""Files of parts: their tables, and the user's own parts.
+"""Files of parts: their tables, and users' own parts.
 
-Links, stores and pickles carry own parts by their content.
-A scenario names an own part as NAME~DIGEST, so that a result that is kept for a scenario always belongs to this content.
+Links, stores and pickles carry the content of own parts. A scenario names an own part as NAME~DIGEST, with the digest of the
+part's content, so that a stored result always belongs to that content.
 """

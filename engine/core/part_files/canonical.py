@@ -1,6 +1,6 @@
-"""The canonical text of a part's file, and its digest.
+"""The canonical text of a part's file, and the digest of that text.
 
-Files of equal content have one TOML text.
+Files of equal content have the same canonical text, which is TOML.
 """
 
 import json
@@ -14,7 +14,7 @@ EXACT_INTEGER_LIMIT = 2.0**53  # below this a float holds every whole number
 
 
 def canonical(content: Mapping[str, Any]) -> str:
-    """Return a part's content as TOML in one form: keys in a fixed order.
+    """Return a part's content as canonical TOML text: keys in a fixed order.
 
     48.0 is written as 48; layout and comments are dropped.
     """
@@ -30,7 +30,7 @@ def canonical(content: Mapping[str, Any]) -> str:
 
 
 def digest(text: str) -> str:
-    """Return the digest of a canonical text, 16 hex digits."""
+    """Return the digest of a canonical text: 16 hex digits."""
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 

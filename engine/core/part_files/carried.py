@@ -1,7 +1,7 @@
 """A user's own part as text for links, stores and other processes: KIND:NAME:DIGEST:VALUES.
 
-VALUES are the canonical text under zlib and base64url. Text from outside is accepted only if its digest is right, in bounded
-memory, and never becomes a path.
+VALUES is the canonical text, compressed by zlib and encoded by base64url. A text from outside is accepted only if its digest is
+right. It is decompressed in limited memory, and never becomes a path.
 """
 
 import re
@@ -25,16 +25,15 @@ COPY_AGAIN = "copy the link again, or ask its sender for the part's file."
 
 @lru_cache(maxsize=256)
 def part_text(part: OwnPart) -> str:
-    """Return a part as text; the parts that it uses have texts of their own."""
+    """Return an own part as text, without the parts that it uses."""
     packed = urlsafe_b64encode(zlib.compress(part.text.encode(), 9)).decode().rstrip("=")
     return f"{part.kind}:{part.name}:{part.digest}:{packed}"
 
 
 def read_part(text: str, kinds: Collection[str]) -> tuple[OwnPart, dict[str, Any]]:
-    """Return the part that a text carries, and its parsed content, not yet checked.
+    """Return the own part in a text, and its parsed but unchecked content.
 
-    Raises BadInput.
-    Parts that this part uses must be known already.
+    The parts that this part uses must be known to this process. Raises BadInput.
     """
     match = PART_TEXT.fullmatch(text)
     if not match or match[1] not in kinds:

@@ -1,4 +1,4 @@
-"""A curve in a part's file: the measured latency at shares of the part's bandwidth."""
+"""The curve in a part's file: measured latency at given shares of the part's bandwidth."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,9 +14,11 @@ REQUIRED_KEYS = ("loads", "latencies", "unit", "confidence", "source")
 
 
 class LatencyPoints(NamedTuple):
-    """Latencies [ns] at rising loads, which are shares of the bandwidth.
+    """Measured latencies at rising loads; between two points, latency is linear in the load.
 
-    Straight lines join the points.
+    loads: shares of the part's bandwidth, rising.
+    latencies: the latency at each load [ns].
+    confidence, source: how sure the latencies are, and where they come from.
     """
 
     loads: tuple[float, ...]
@@ -26,12 +28,12 @@ class LatencyPoints(NamedTuple):
 
     @property
     def times(self) -> tuple[tuple[float, float], ...]:
-        """The loads, each with its latency as a multiple of the first latency."""
+        """Pairs of a load and its latency as a multiple of the first latency."""
         return tuple((load, latency / self.latencies[0]) for load, latency in zip(self.loads, self.latencies, strict=True))
 
 
 def curve(path: Path | str, table: Any) -> LatencyPoints:
-    """Read the table of a curve; raises BadFile."""
+    """Return the latencies in the table of a curve; raises BadFile."""
     check_keys(path, CURVE, table, (*REQUIRED_KEYS, "note"), REQUIRED_KEYS)
     if table["unit"] != "ns":
         refuse(path, f"gives {CURVE} in {table['unit']!r:.40}, but the unit must be 'ns'; convert the values.")

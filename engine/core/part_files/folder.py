@@ -1,6 +1,6 @@
-"""A user's folder of own parts, DIR/KIND/NAME.toml, as of the last look at its files.
+"""A user's folder of own parts, DIR/KIND/NAME.toml, as of its last reading.
 
-A look reads the folder anew if a file has changed. A file that cannot be used is left out, and its refusal is kept.
+The folder is read again if a file has changed. A file that cannot be used is left out, and the reason is kept.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,9 +29,9 @@ class ShippedParts:
     """The parts that the package ships.
 
     kinds: the kinds of parts.
-    kinds_of_same_knob: the kinds that the same knob chooses among, by any of these kinds.
-    files: the file of each part by name, of all kinds that share the knob of a kind.
-    check: raises BadFile if a content is no part of a kind; the path is for the sentence.
+    kinds_of_same_knob: for each kind, all kinds among which the same knob chooses.
+    files: a function from a kind to the files of the shipped parts of all kinds with the same knob, by name.
+    check: a function that raises BadFile if a content is no valid part of a kind; its path is only for the message.
     """
 
     kinds: tuple[str, ...]
@@ -42,13 +42,13 @@ class ShippedParts:
 
 @dataclass(frozen=True, eq=False)
 class PartsFolder:
-    """The parts of a folder, and the refusals of its other files.
+    """The own parts of a user's folder, and why other files are left out.
 
-    path: the folder, None for no folder.
-    states: its files with their states at the last look.
+    path: the folder; None for no folder.
+    states: the folder's files, with their states when the folder was last read.
     parts: the parts by kind and name.
-    refused: the refusals of files that are no valid part, by kind and name.
-    misplaced: the refusals of files that lie where no part can.
+    refused: for files that are no valid part, the reason by kind and name.
+    misplaced: the reasons for files that lie where no part can.
     """
 
     path: Path | None = None
@@ -59,7 +59,7 @@ class PartsFolder:
 
     @property
     def refusals(self) -> tuple[BadFile, ...]:
-        """The refusals of all files that are left out."""
+        """The reasons of all files that are left out."""
         return (*self.misplaced, *self.refused.values())
 
     @cached_property
@@ -75,7 +75,7 @@ NO_FOLDER = PartsFolder()
 def read_folder(path: Path, shelf: ShippedParts, last_look: PartsFolder = NO_FOLDER) -> PartsFolder:
     """Return the folder as it is now, or `last_look` itself if no file has changed.
 
-    Its parts become known.
+    The folder's parts become known to this process. `shelf` has the shipped parts.
     """
     files, misplaced = _files(path, shelf.kinds)
     states: dict[Path, FileState] = {}
@@ -180,7 +180,7 @@ class _Reading:
 
 
 def parsed(path: Path) -> Table:
-    """Return the content of a user's file; raises BadFile."""
+    """Return the content of a user's file as a table; raises BadFile."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise BadFile(f"{path} is longer than {count(MAX_FILE_BYTES)} bytes; the file of a part has a few thousand.")

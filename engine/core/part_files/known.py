@@ -1,8 +1,7 @@
 """The own parts that this process knows, by kind and NAME~DIGEST.
 
-They come from a folder, a link, a store or another process.
-
-A digest stands for one content for ever: a changed file is another part of the same name.
+The parts come from a folder, a link, a store or another process. A digest always stands for the same content: a changed file is
+another part with the same name.
 """
 
 import re
@@ -22,8 +21,8 @@ class OwnPart:
     """A user's own part.
 
     kind, name, digest: its kind and name, and the digest of its text.
-    text: the canonical text.
-    place: the place of the text, for sentences.
+    text: the canonical text of its file.
+    place: where the text was found, for messages.
     uses: the own parts that this part names.
     """
 
@@ -36,12 +35,12 @@ class OwnPart:
 
     @property
     def reference(self) -> str:
-        """The name of the part in a scenario: NAME~DIGEST."""
+        """The name by which a scenario names the part: NAME~DIGEST."""
         return f"{self.name}{DIGEST_SEPARATOR}{self.digest}"
 
     @property
     def with_used_parts(self) -> tuple["OwnPart", ...]:
-        """All parts that this part uses, in order of use, and the part itself last."""
+        """All parts that this part uses, in order of use, then this part."""
         return (*(part for used_part in self.uses for part in used_part.with_used_parts), self)
 
 
@@ -50,9 +49,9 @@ _write_lock = Lock()  # readers need no lock: a known part stays in its place or
 
 
 def add_parts(parts: Iterable[OwnPart]) -> None:
-    """Make parts known, or known for longer.
+    """Make parts known to this process.
 
-    Beyond MAX_KNOWN_PARTS the parts added longest ago are dropped.
+    Beyond MAX_KNOWN_PARTS, the parts that were added longest ago are dropped; a part that is added again counts as new.
     """
     with _write_lock:
         for part in parts:
@@ -64,7 +63,7 @@ def add_parts(parts: Iterable[OwnPart]) -> None:
 
 
 def find_part(kinds: Iterable[str], reference: str | None) -> OwnPart | None:
-    """Return the part NAME~DIGEST of one of some kinds, None if it is unknown."""
+    """Return the known part NAME~DIGEST of one of `kinds`; None if it is unknown."""
     if not reference or DIGEST_SEPARATOR not in reference:
         return None
     return next((part for kind in kinds if (part := _parts_by_key.get((kind, reference)))), None)

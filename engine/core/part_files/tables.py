@@ -1,7 +1,4 @@
-"""The tables of a part's file: constants, prices by year, and availability.
-
-Constants have units, ranges and sources.
-"""
+"""The tables of a part's file: constants with units, ranges and sources; prices; availability."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +26,11 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Availability of a part: whether it is on sale, since when, and the source."""
+    """Whether a part can be bought.
+
+    state: "on sale", "announced", "discontinued", "research" or "unknown".
+    since, source: since when the state holds, and the source; "" if not stated.
+    """
 
     state: str = "unknown"
     since: str = ""
@@ -37,21 +38,21 @@ class Availability:
 
     @property
     def mark(self) -> str:
-        """The mark in lists of a part that cannot be bought today; "" for other parts."""
+        """The state and its date, or "" for a part on sale or of unknown state."""
         since_text = f" since {self.since}" if self.since else ""
         return f"{self.state}{since_text}" if self.state not in ("on sale", "unknown") else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A constant that the files of a kind of part state.
+    """The declaration of a constant that the files of a kind of part state.
 
     name, unit: the constant's name and unit.
     zero: True if the constant can be 0.
-    switch: the machine's knob that chooses among sources; choices: the choices that stand for other sources.
-    default: the constant of a part whose file does not state it, if any.
+    switch: the machine's knob that chooses among sources; choices: the choices of this knob that stand for other sources.
+    default: the constant of a part whose file does not state it; None if each file must state it.
     optional: True if a file may leave the constant out; the part then has None.
-    choice: True if the range is what vendors offer, which is never drawn.
+    choice: True if the range is what vendors offer, so that the constant is never drawn at random.
     """
 
     name: str
@@ -65,14 +66,17 @@ class Quantity:
 
     @property
     def key(self) -> str:
-        """The name of the constant's table, as `machine.assume` has it behind the device."""
+        """The name of the constant's table in a file.
+
+        In `machine.assume` it stands after the device's name.
+        """
         return self.name.replace(" ", "-")
 
 
 def quantity(name: str, unit: str, default: Constant | None = None, **options: Any) -> Any:
-    """Declare a dataclass field that is a constant of a part's file.
+    """Return a dataclass field that is a constant of a part's file.
 
-    See Quantity for the keywords.
+    `options` are the other fields of Quantity.
     """
     if default is None:
         return field(metadata={"quantity": Quantity(name, unit, **options)})
@@ -83,10 +87,7 @@ def quantity(name: str, unit: str, default: Constant | None = None, **options: A
 
 
 def optional_price(unit: str, name: str = "price", zero: bool = False) -> Any:
-    """Declare a dataclass field that is a price.
-
-    A part for which none is published has None.
-    """
+    """Return a dataclass field that is a price, None if no price is published."""
     return field(default=None, kw_only=True, metadata={"quantity": Quantity(name, unit, zero=zero, optional=True)})
 
 
@@ -106,16 +107,16 @@ def read_availability(path: Path | str, content: Table) -> Availability:
 
 
 def check_form(path: Path | str, content: Table, forms: tuple[str, ...]) -> None:
-    """Raise BadFile if a part's file lacks a form of its kind."""
+    """Raise BadFile if a part's file does not state one of the allowed `forms`."""
     if content.get(FORM) not in forms:
         complaint = f"says {FORM} = {content[FORM]!r:.40}" if FORM in content else f"does not say its {FORM}"
         refuse(path, f'{complaint}; write {FORM} = "{forms[0]}" or another of {joined_words(forms)}.')
 
 
 def check_words(path: Path | str, key: str, word_list: Any, allowed: Sequence[str]) -> None:
-    """Raise BadFile if a list has words that are not allowed.
+    """Raise BadFile if a list has words that are not in `allowed`.
 
-    No allowed words mean that any name will do.
+    Empty `allowed` allows any names.
     """
     example = f'["{allowed[0]}"], of {joined_words(allowed)}' if allowed else '["NAME"]'
     is_word_list = (
@@ -128,9 +129,9 @@ def check_words(path: Path | str, key: str, word_list: Any, allowed: Sequence[st
 
 
 def read_constant(path: Path | str, quantity: Quantity, table: Any) -> Constant:
-    """Read a constant's table, and the values of other sources in its key `others`.
+    """Return the constant in a table, with the values of other sources.
 
-    Raises BadFile.
+    The table's key `others` has the values of other sources. Raises BadFile.
     """
     extra_keys = ("others",) * bool(quantity.switch) + ("year", "years") * (quantity.unit in MONEY)
     check_keys(
@@ -205,7 +206,7 @@ def _range_start(quantity: Quantity) -> str:
 
 
 def confidence_and_source(path: Path | str, key: str, table: Table) -> tuple[Confidence, str]:
-    """Return the confidence and the source of a table; raises BadFile."""
+    """Return the confidence and the source that a table states; raises BadFile."""
     if (sure := table["confidence"]) not in get_args(Confidence):
         refuse(path, f"gives {key}.confidence = {sure!r}; {nearest_hint(str(sure), get_args(Confidence))}")
     return sure, checked_line(path, f"{key}.source", table["source"])
@@ -214,7 +215,7 @@ def confidence_and_source(path: Path | str, key: str, table: Table) -> tuple[Con
 def check_keys(
     path: Path | str, table_name: str, table: Any, allowed_keys: Sequence[str], required_keys: Sequence[str] = ()
 ) -> None:
-    """Raise BadFile if `table` is not a table with all required and known keys."""
+    """Raise BadFile unless `table` is a table with all required keys and only allowed keys."""
     if not isinstance(table, dict):
         refuse(
             path,
@@ -236,17 +237,17 @@ def check_keys(
 
 
 def checked_line(path: Path | str, key: str, text: Any) -> str:
-    """Return a text of one printable line; raises BadFile."""
+    """Return a text that must be one printable line; raises BadFile for another."""
     if not isinstance(text, str) or not 0 < len(text) <= MAX_LINE_LETTERS or not text.isprintable():
         refuse(path, f"must say {key} in one line of 1 to {MAX_LINE_LETTERS} printable characters.")
     return text
 
 
 def joined_words(words: Sequence[str]) -> str:
-    """Return words as a sentence lists them."""
+    """Return words as an enumeration in a sentence."""
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def refuse(path: Path | str, sentence: str) -> NoReturn:
-    """Raise BadFile with the file's path and a sentence on its fault and the remedy."""
+    """Raise BadFile with the file's path, and a sentence on the fault and its remedy."""
     raise BadFile(f"{path} {sentence}")

@@ -1,6 +1,6 @@
-"""Use of a user's folder of parts, and of parts that texts carry.
+"""Functions that put a user's folder of parts, or parts that texts carry, into use.
 
-All checks of the catalogue apply.
+All checks of the catalogue apply to these parts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,9 +16,9 @@ MAX_CARRIED_PARTS = 32
 
 
 def use_folder(path: Path | None) -> None:
-    """Use the parts of a folder from now on, or of none with None.
+    """Use the own parts of a folder from now on; None for no folder.
 
-    Raises BadFile if one of its files cannot be used.
+    Raises BadFile if a file of the folder cannot be used.
     """
     folders = catalog.FOLDERS
     catalog.FOLDERS = (catalog.FOLDERS[0], *((path.absolute(),) if path else ()))
@@ -30,13 +30,13 @@ def use_folder(path: Path | None) -> None:
 
 
 def follow_folder(path: Path | None) -> None:
-    """Use the valid parts of a folder as another process does."""
+    """Use the valid parts of a folder that another process uses; ignore files with errors."""
     catalog.FOLDERS = (catalog.FOLDERS[0], *((path,) if path else ()))
     catalog.look_again()
 
 
 def look_at_folder() -> None:
-    """Read changed files of the folder; raises BadFile if a file cannot be used."""
+    """Read the changed files of the folder in use; raises BadFile for an error."""
     for refusal in catalog.look_again().refusals:
         raise refusal
 
@@ -54,9 +54,9 @@ def changed_part_notes(parts: Iterable[OwnPart]) -> Iterator[str]:
 
 @contextmanager
 def folder_in_use(path: Path | None) -> Iterator[None]:
-    """Use the parts of a folder in the block.
+    """Use the own parts of a folder during the `with` block.
 
-    With None the present folder is read anew. Raises BadFile.
+    With None, the folder in use is read again and stays in use. Raises BadFile.
     """
     folders = catalog.FOLDERS
     try:
@@ -70,9 +70,9 @@ def folder_in_use(path: Path | None) -> Iterator[None]:
 
 
 def accept_parts(texts: Iterable[str], limit: int = MAX_CARRIED_PARTS) -> tuple[OwnPart, ...]:
-    """Make the parts that texts carry known, and return the parts.
+    """Make the parts that `texts` carry known to this process, and return the parts.
 
-    Raises BadInput if a text is no valid part.
+    Raises BadInput if a text is no valid part, or if there are more than `limit` texts.
     """
     parts: list[OwnPart] = []
     for text in texts:
@@ -89,6 +89,9 @@ def accept_parts(texts: Iterable[str], limit: int = MAX_CARRIED_PARTS) -> tuple[
 
 
 def part_texts(parts: Iterable[OwnPart]) -> list[str]:
-    """Return parts as texts, each after the parts that it uses, none twice."""
+    """Return the texts that carry parts and the parts that they use.
+
+    A part's text stands after the texts of the parts that it uses; no text stands twice.
+    """
     ordered_parts = dict.fromkeys(carried_part for part in parts for carried_part in part.with_used_parts)
     return [carried.part_text(part) for part in ordered_parts]

@@ -1,1 +1,1 @@
-"""The devices, a file each: seconds, joules and dollars of work by a part's constants."""
+"""The devices, a file each: seconds, joules and dollars of work from a part's constants."""

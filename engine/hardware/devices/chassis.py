@@ -1,6 +1,6 @@
 """Chassis of a node: its constant power, and its places for parts.
 
-Board, GPU switches, network cards and boot drives draw the same power during any training.
+Board, switches between GPUs, network cards and boot drives draw the same power during any training.
 """
 
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ class Chassis:
     card: power of a network card [W].
     drives: power of the boot drives [W].
     fans: share of the node's power that fans draw with air cooling.
-    efficiency_10, efficiency_20, efficiency_50, efficiency_100: efficiency of the supplies at so many percent of their rating.
-    rating: rated power of the supplies [W].
-    sockets, slots, gpus: places for CPUs, DIMMs and GPUs.
-    lanes: free PCIe lanes beside those of GPUs and network cards.
-    bays, expanders: places for drives and for CXL cards.
+    efficiency_10, efficiency_20, efficiency_50, efficiency_100: efficiency of the power supplies at 10, 20, 50 and 100 % load.
+    rating: rated power of the power supplies [W].
+    sockets, slots, gpus: number of places for CPUs, DIMMs and GPUs.
+    lanes: free PCIe lanes, without those of GPUs and network cards.
+    bays, expanders: number of places for drives and for CXL cards.
     price: USD, None if unpublished.
     """
 
@@ -66,7 +66,7 @@ CHASSIS = Catalogue("chassis", Chassis, lists={GPU_FORMS: PLACE_FORMS})
 def chassis(machine: MachineKnobs) -> Chassis:
     """Return the chassis of a node with the machine's assumptions.
 
-    Raises BadKnob for a chassis that leaves the node no power.
+    Raises BadKnob for assumptions with which the chassis cannot power the node.
     """
     part = assumed_part(machine, "chassis", CHASSIS[machine.chassis or DEFAULT_CHASSIS])
     if machine.cooling == "air" and part.fans.value >= 1:
@@ -89,7 +89,10 @@ def fan_share(machine: MachineKnobs) -> float:
 
 
 def efficiency(machine: MachineKnobs, watts: float) -> float:
-    """Return the efficiency of a node's supplies at so many W, linear between its points."""
+    """Return the efficiency of a node's power supplies at an output of `watts`.
+
+    The efficiency is linear in the load between the loads of the constants.
+    """
     part = chassis(machine)
     load = min(max(watts / part.rating.value, LOADS[0]), LOADS[-1])
     points = zip(LOADS, (constant.value for constant in _efficiencies(part)), strict=True)
@@ -100,7 +103,7 @@ def efficiency(machine: MachineKnobs, watts: float) -> float:
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the chassis of one node; a chassis does no work."""
+    """Return the chassis of one node as a device, which does no work."""
     part = chassis(machine)
     return Device(
         name="chassis",
@@ -118,14 +121,14 @@ def places(machine: MachineKnobs) -> int:
 
 
 def gpu_forms(name: str) -> tuple[str, ...]:
-    """Return the GPU forms that fit a chassis: all, if its file names none."""
+    """Return the GPU forms that fit a chassis; all forms if its file names none."""
     return catalog.list_words("chassis", name, GPU_FORMS) or PLACE_FORMS
 
 
 def chassis_in_node(machine: MachineKnobs) -> int:
     """Return the number of chassis of a node.
 
-    A node has more than one if it has more GPUs than the largest chassis has places.
+    A node has more than one chassis if it has more GPUs than the largest chassis has places.
     """
     room = places(machine)
     return ceil(gpus_in_node(machine) / room) if room >= MOST_PLACES else 1

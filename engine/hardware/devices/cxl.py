@@ -1,6 +1,6 @@
 """CXL link between GPU and memory, over which hardware moves lines without software.
 
-Its generation, lanes, switches and retimers give bandwidth and latency.
+Bandwidth and latency follow from the link's generation, lanes, switches and retimers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ CARDS = 8, 16  # lanes of memory cards
 
 @dataclass(frozen=True)
 class Link:
-    """Constants of a CXL link that no knob sets."""
+    """Constants of a CXL link that are not knobs."""
 
     lane: Constant = quantity("raw lane rate", "GB/s")
     efficiency: Constant = quantity("flit efficiency", "of raw")
@@ -62,7 +62,7 @@ def _link(generation: int) -> Link:
 
 
 def generations() -> list[str]:
-    """Return the known generations of links, as text."""
+    """Return the known generations of CXL links, as texts."""
     return sorted((name.rpartition("-")[2] for name in LINKS), key=int)
 
 
@@ -74,14 +74,14 @@ def payload_rate(machine: MachineKnobs) -> float:
 
 
 def lanes_rate(machine: MachineKnobs, generation: int, lanes: int) -> float:
-    """Return the payload bytes per second of so many lanes, one direction."""
+    """Return the payload bytes per second of `lanes` lanes of a generation, one direction."""
     return _rates(machine, generation, lanes)[1]
 
 
 def products(machine: MachineKnobs) -> Iterator[tuple[str, float, float]]:
-    """Yield the links of cards: name, raw and payload bytes per second, one direction.
+    """Yield name, raw rate and payload rate of each link that cards have.
 
-    A name is as in "×8 Gen4".
+    Rates are in bytes per second, in one direction; a name is as in "×8 Gen4".
     """
     for generation in map(int, generations()):
         yield from ((f"×{lanes} Gen{generation}", *_rates(machine, generation, lanes)) for lanes in CARDS)
@@ -95,7 +95,10 @@ def _rates(machine: MachineKnobs, generation: int, lanes: int) -> tuple[float, f
 
 
 def link_latency(machine: MachineKnobs) -> float:
-    """Return the nanoseconds of one unloaded access through the link, without the memory's own."""
+    """Return the nanoseconds of one unloaded access through the link.
+
+    The latency of the memory behind the link is not included.
+    """
     return LATENCY_NS if machine.cxl_latency_ns is None else machine.cxl_latency_ns
 
 
@@ -105,15 +108,15 @@ def joint_rate(machine: MachineKnobs) -> float:
 
 
 class LinkRates(NamedTuple):
-    """Numbers of all links.
+    """Rates of the links of all expanders.
 
     links: number of links.
-    service: seconds of a line on one link.
+    service: seconds that one link works on a line.
     tags: lines in flight on one link.
-    curves: by memory behind the link, how its answer rises under load.
-    answer: by memory, unloaded time until it answers [ns].
+    curves: for each memory behind the link, how the latency of its answer rises with load.
+    answer: for each memory behind the link, the time from request to answer without load [ns].
     way: time on switches and retimers [ns].
-    bit: energy [pJ/bit].
+    bit: energy at either end [pJ/bit].
     """
 
     links: float
@@ -126,7 +129,7 @@ class LinkRates(NamedTuple):
 
 
 def move_seconds(links: LinkRates, work: Move) -> Any:
-    """Return the seconds of lines over one link, whose tags limit the lines in flight."""
+    """Return the seconds of lines over the links; tags limit the lines in flight."""
     lines, idle = work.nbytes / LINE / links.links, np.maximum(links.answer[work.source_memory], 1e-3)
     answer = loaded_latency(idle, links.service / NS, lines, links.tags, links.curves[work.source_memory]) + links.way
     return access_seconds(lines, links.service, answer * NS, links.tags)
@@ -137,7 +140,7 @@ JOULES: Mapping[type, Cost] = {Move: lambda links, work: over_link(work.nbytes, 
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the links of all expanders as one device.
+    """Return the links of all expanders as one device.
 
     The two directions are separate lanes, and all links lie behind one switch.
     """

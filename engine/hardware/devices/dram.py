@@ -25,7 +25,7 @@ from ..requesters import InFlight, in_flight, most_accesses
 
 @dataclass(frozen=True)
 class Memory:
-    """DIMMs of a grade, on the host or on an expander."""
+    """Constants of a grade of DIMMs, on a host or on an expander."""
 
     channel: Constant = quantity("channel peak", "GB/s")
     efficiency: Constant = quantity("random-line efficiency", "of peak")
@@ -54,12 +54,12 @@ def grade_name(machine: MachineKnobs) -> str:
 
 
 class DramRates(NamedTuple):
-    """Numbers of a node's channels.
+    """Rates of the DRAM channels of a node.
 
     channels: number of channels.
-    rate: rate of all channels [B/s].
-    service: seconds of a line at one channel.
-    latency: latency of an idle access [ns].
+    rate: rate of all channels together [B/s].
+    service: seconds that one channel works on a line.
+    latency: latency of an access without load [ns].
     curve: how the latency rises with load.
     requesters: accesses in flight of each requester.
     bit: energy [pJ/bit].
@@ -106,7 +106,10 @@ JOULES: Mapping[type, Cost] = {
 
 
 def rates_of(machine: MachineKnobs, memory: Memory, channels: int, latency_points: LatencyPoints | None) -> DramRates:
-    """Return the numbers of so many channels of a grade; `latency_points`: measured latency under load."""
+    """Return the rates of `channels` channels of a grade.
+
+    `latency_points`: the measured latencies under load, None if not measured.
+    """
     rate = channels * memory.channel.value * memory.efficiency.value * GB
     return DramRates(
         channels=float(channels),
@@ -120,12 +123,15 @@ def rates_of(machine: MachineKnobs, memory: Memory, channels: int, latency_point
 
 
 def full_joules(rates: DramRates) -> Any:
-    """Return the joules of a second at full rate."""
+    """Return the joules of one second at full rate."""
     return _joules(rates, rates.rate)
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build a host's DRAM, whose idle power is by DIMM; the capacity must be settled."""
+    """Return a host's DRAM as a device; its capacity must be chosen.
+
+    Its idle power is linear in the number of DIMMs.
+    """
     memory, capacity = assumed_part(machine, "dram", grade(machine)), machine.host_dram_GiB or 0.0
     channels = host_channels(machine)
     rates = rates_of(machine, memory, channels, catalog.latency_points("dram", grade_name(machine)))

@@ -1,6 +1,6 @@
 """Expander DRAM: a CXL memory card on sale, or an ideal volatile expander.
 
-Persistent memory behind CXL is compared with the ideal, in system dram.
+Persistent memory behind CXL is compared with the ideal expander in system dram.
 """
 
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ CHANNELS = 6
 
 @dataclass(frozen=True)
 class ExpanderCard:
-    """One card: DRAM with its link to the host.
+    """Constants of one memory card: DRAM with its link to the host.
 
-    Power and price are without the link's controller, which counts with the link.
+    The power and price of the link's controller are not included; they count with the CXL link.
     """
 
     capacity: Constant = quantity("capacity", "GB", choice=True)
@@ -40,18 +40,18 @@ EXPANDERS = Catalogue("expander", ExpanderCard, extra_constants=(LINK_LANES,), c
 
 
 def card(machine: MachineKnobs) -> ExpanderCard | None:
-    """Return the card type of the machine's expanders; None if knobs describe them."""
+    """Return the card type of the machine's expanders; None if they are no product."""
     return assumed_part(machine, "expander-dram", EXPANDERS[machine.expander]) if machine.expander else None
 
 
 def card_lanes(name: str) -> int:
-    """Return the host lanes of a card by its name."""
+    """Return the number of PCIe lanes of a card, by the card's name."""
     stated_lanes = EXPANDERS.extra_constants(name).get(LINK_LANES.name)
     return round(stated_lanes.value) if stated_lanes else USUAL_LANES
 
 
 def dram_controllers(machine: MachineKnobs) -> int:
-    """Return the DRAM channels of all expanders, each with a controller."""
+    """Return the number of DRAM channels of all expanders; each has a controller."""
     if machine.expander_dram_channels is not None:
         return machine.expander_dram_channels
     chosen_card = card(machine)
@@ -59,15 +59,15 @@ def dram_controllers(machine: MachineKnobs) -> int:
 
 
 def expander_latency(machine: MachineKnobs) -> float:
-    """Return the nanoseconds of one random line, without the link."""
+    """Return the nanoseconds of one random line, without the CXL link."""
     part: ExpanderCard | Memory = EXPANDERS[machine.expander] if machine.expander else MEMORY[machine.expander_dram]
     return assumed_value(machine, "expander-dram", part.latency)
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the DRAM of all expanders.
+    """Return the DRAM of all expanders as one device; its capacity must be chosen.
 
-    Bandwidth is linear in channels, idle power and price in capacity, which must be settled.
+    Bandwidth is linear in channels; idle power and price are linear in capacity.
     """
     memory, chosen_card = assumed_part(machine, "expander-dram", MEMORY[machine.expander_dram]), card(machine)
     gigabytes, channels = (machine.expander_dram_GiB or 0.0) * GiB / GB, dram_controllers(machine)

@@ -1,6 +1,6 @@
 """Gather card: reads rows from several memories over PCIe, and writes them back.
 
-It models Hotline's accelerator, which is not public. Each row is one read.
+The card models Hotline's accelerator, which is not for sale. Each row is one read.
 """
 
 from collections.abc import Mapping
@@ -35,14 +35,21 @@ CARDS = Catalogue(KIND, Card)
 
 
 class CardRates(NamedTuple):
-    """Seconds between two of a card's reads, and the rate of its link [B/s]."""
+    """Rates of a gather card.
+
+    pace: seconds from one read of the card to the next.
+    link: rate of its link [B/s].
+    """
 
     pace: float
     link: float
 
 
 def gather_seconds(card: CardRates, work: RowReads) -> Any:
-    """Return the seconds of row reads, by round trips or by bytes on the link."""
+    """Return the seconds of row reads by a gather card.
+
+    Each row takes the card's pace, or the time of its bytes on the link if that is longer.
+    """
     return work.rows * mean_over_rows(work.row_bytes, lambda size: np.maximum(card.pace, size / card.link))
 
 
@@ -53,7 +60,7 @@ SECONDS: Mapping[type, Cost] = {
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the card; its link is as fast as the GPUs'."""
+    """Return the gather card as a device; its link is as fast as a GPU's."""
     card = assumed_part(machine, "gatherer", CARDS[CARD_NAME])
     return Device(
         name="gatherer",

@@ -1,6 +1,6 @@
-"""GPU: layer times from a GEMM model with sourced constants, or replayed times.
+"""GPU: layer times computed from sourced constants of GEMMs, or replayed measured times.
 
-The replayed times are those of the TrainingCXL paper, fitted.
+The replayed times are those of the TrainingCXL paper, with fitted constants.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,11 @@ def _energy(picojoules: float, low: float, high: float, source: str) -> Constant
 
 
 class Precision(NamedTuple):
-    """Fields of a GPU with a precision's peak and energy, and bytes of an activation."""
+    """A precision in which a GPU computes layers.
+
+    peak, energy: the names of the fields of `Accelerator` with the peak rate and the energy of this precision.
+    word: bytes of an activation.
+    """
 
     peak: str
     energy: str
@@ -63,7 +67,10 @@ PRECISIONS = {
 
 @dataclass(frozen=True)
 class Accelerator:
-    """One GPU whose layer times are computed; each field's `quantity` has its name and unit."""
+    """Constants of one GPU whose layer times are computed.
+
+    The `quantity` of each field has the constant's name and unit.
+    """
 
     peak: Constant = quantity("fp32 peak", "TFLOPS")
     bandwidth: Constant = quantity("memory bandwidth", "GB/s")
@@ -92,7 +99,7 @@ class Accelerator:
 
 @dataclass(frozen=True)
 class ReplayedTimes:
-    """A GPU that replays measured times, as the TrainingCXL prototype's soft GPU does."""
+    """Constants of a GPU that replays measured times: the TrainingCXL prototype's soft GPU."""
 
     bottom: Constant = quantity("bottom MLP per parameter", "ps")
     forward: Constant = quantity("bottom MLP forward share", "of both")
@@ -117,13 +124,13 @@ def memory_bytes(machine: MachineKnobs) -> float:
 
 
 def max_watts(machine: MachineKnobs) -> float:
-    """Return the W of a GPU at full work."""
+    """Return the power of a GPU at full work [W]."""
     part = _part(machine)
     return assumed_value(machine, "gpu", part.limit if isinstance(part, Accelerator) else part.busy)
 
 
 def remote_lines(machine: MachineKnobs) -> float:
-    """Return how many 64 B lines outside its memory a GPU has in flight."""
+    """Return how many 64 B lines of other memories a GPU has in flight."""
     return assumed_value(machine, "gpu", _part(machine).remote)
 
 
@@ -194,9 +201,9 @@ JOULES: Mapping[type, Cost] = {
 
 
 def straggler_factor(machine: MachineKnobs) -> float:
-    """Return the slowest GPU's time over the mean GPU's time.
+    """Return the slowest GPU's step time over the mean GPU's step time.
 
-    It is a bound of the expected maximum of normal deviates.
+    The factor is a bound on the expected maximum of normally distributed step times with `machine.step_jitter`.
     """
     return 1 + machine.step_jitter * sqrt(2 * log(machine.num_gpus))
 
@@ -229,7 +236,14 @@ def _computed(name: str, gpu: Accelerator, precision: Precision, slower: float, 
 
 
 class ReplayRates(NamedTuple):
-    """Numbers of a replay, in the units of `ReplayedTimes`; `bandwidth` in bytes a second."""
+    """Numbers of a GPU that replays measured times.
+
+    bottom, rate: time per parameter of the bottom MLP, and of the top part [ps].
+    forward: share of the forward pass in the bottom MLP's time.
+    top: fixed time of the top part [ms].
+    samples: samples of the replayed batch.
+    bandwidth: memory bandwidth [B/s].
+    """
 
     bottom: float
     forward: float
@@ -280,7 +294,7 @@ def _replayed(gpu: ReplayedTimes) -> Device:
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the GPU of `machine`."""
+    """Return the GPU of `machine` as a device."""
     part = assumed_part(machine, "gpu", _part(machine))
     if isinstance(part, ReplayedTimes):
         return _replayed(part)
@@ -291,7 +305,7 @@ def build(machine: MachineKnobs) -> Device:
 
 
 def no_unit(machine: MachineKnobs) -> str:
-    """Return the refusal of a precision that the GPU has no unit for, else "".
+    """Return why the GPU cannot compute in the chosen precision; "" if it can.
 
     A GPU that replays times computes in fp32 only.
     """
@@ -307,12 +321,12 @@ def no_unit(machine: MachineKnobs) -> str:
 
 
 def word_bytes(machine: MachineKnobs) -> int:
-    """Return the bytes of an activation."""
+    """Return the bytes of an activation in the chosen precision."""
     return PRECISIONS[machine.matrix_precision].word
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:
-    """Return the constants of every GPU."""
+    """Return the constants of every GPU, by name."""
     gpus: tuple[tuple[str, Accelerator | ReplayedTimes], ...] = (*ACCELERATORS.items(), *REPLAYS.items())
     return {name: _constants(gpu) for name, gpu in gpus}
 

@@ -1,4 +1,4 @@
-"""Host: CPUs with their time for embeddings and layers, and their power."""
+"""Host: CPUs, with the seconds of their embedding work and layers, and their power."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,12 +39,12 @@ def _eager() -> dict[str, Constant]:
 
 
 class UpdateRates(NamedTuple):
-    """Additional time of an update over a lookup, with all cores.
+    """Additional times of software that handles tables one by one, with all cores working.
 
-    call: a table [us].
-    lookup: a lookup [ns].
-    byte: a byte [ns].
-    new_line: a new line [ns].
+    call: per table [us].
+    lookup: per lookup [ns].
+    byte: per byte [ns].
+    new_line: per line that the batch has not touched before [ns].
     """
 
     call: float
@@ -54,18 +54,18 @@ class UpdateRates(NamedTuple):
 
 
 class HostRates(NamedTuple):
-    """Numbers of one host in the units of `Host`.
+    """Rates of one host, in the units of `Host`.
 
-    fixed: software of a batch's embedding work [us].
-    per_lookup: software of a lookup [ns].
-    gather: EmbeddingBag rate with all cores [GB/s].
-    row_gather_ns, row_scatter_ns: gather and scatter of a row [ns].
-    cache: software cache, a batch [ms].
-    working: share of the cores that work; rates are those of these cores.
+    fixed: software time of a batch's embedding work [us].
+    per_lookup: software time of a lookup [ns].
+    gather: rate of EmbeddingBag with all cores [GB/s].
+    row_gather_ns, row_scatter_ns: time to gather and to scatter a row [ns].
+    cache: time of the software cache for a batch [ms].
+    working: share of the cores that work; `per_lookup` and `gather` were measured with all cores.
     core: power of a working core [W].
-    busy: cores that work in layers and embeddings.
+    busy: number of cores that work in layers and embeddings.
     loop: times of the process that drives the GPUs.
-    layers: arithmetic of the working cores.
+    layers: speed and energy of the working cores in layers.
     lookup_times, plain_update_times: additional times of lookups, and of updates without optimizer state.
     stateful_update_times: additional times of updates with optimizer state.
     """
@@ -87,7 +87,10 @@ class HostRates(NamedTuple):
 
 
 def embedding_seconds(host: HostRates, work: HostEmbedding) -> Any:
-    """Return the seconds of embedding work: software, bytes, and the library's time table by table."""
+    """Return the seconds of embedding work on the host CPU.
+
+    They are the software's time, the bytes' time, and the time of a library that handles tables one by one.
+    """
     software = host.fixed * US + work.lookups * host.per_lookup * NS / host.working
     half = work.share * (software + work.nbytes / (host.gather * GB * host.working))
     return half + 2 * work.share * _table_by_table(host, work)
@@ -110,13 +113,16 @@ def _of_tables(host: HostRates, work: HostEmbedding, rates: UpdateRates) -> Any:
 
 
 def row_seconds(host: HostRates, work: HostRows) -> Any:
-    """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
+    """Return the seconds to gather or scatter rows.
+
+    A small row takes the time of one access; larger rows take time in proportion to their bytes.
+    """
     accesses = mean_over_rows(work.row_bytes, lambda size: max(1.0, size / ROW))
     return work.rows * (host.row_scatter_ns if work.scatter else host.row_gather_ns) * NS * accesses
 
 
 def layer_seconds(host: HostRates, work: BottomMLP | TopPart) -> Any:
-    """Return the seconds of layers, counted as on a GPU."""
+    """Return the seconds of layers on the host, by the formulas for GPUs."""
     return layer_cost(work, host.layers).seconds
 
 
@@ -131,7 +137,7 @@ SECONDS: Mapping[type, Cost] = {
 
 
 def core_joules(host: HostRates, work: Work) -> Any:
-    """Return the joules of work: seconds × busy cores × a core's active power."""
+    """Return the joules of work: seconds × busy cores × active power of a core."""
     busy = host.busy if isinstance(work, MANY_THREADS) else 1.0
     return host.core * getattr(work, "processes", busy) * SECONDS[type(work)](host, work)
 
@@ -140,7 +146,7 @@ JOULES: Mapping[type, Cost] = dict.fromkeys(SECONDS, core_joules)
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the host."""
+    """Return the host as a device."""
     eager = _eager() if machine.framework in EAGER or machine.host_software == STOCK else {}
     host = assumed_part(machine, "host", replace(HOSTS[machine.host], **eager))
     library = assumed_part(machine, "host", LIBRARIES[machine.host_software])
@@ -214,7 +220,7 @@ def _constants(host: Host) -> tuple[Constant, ...]:
 
 
 def parts() -> dict[str, tuple[Constant, ...]]:
-    """Return the constants of every host, of the host libraries, and of the frameworks."""
+    """Return the constants of every host, host library and framework, by name."""
     hosts = {name: _constants(host) for name, host in HOSTS.items()}
     loops = {
         name: (*fields_of(framework), *(_eager().values() if name in EAGER else ())) for name, framework in FRAMEWORKS.items()

@@ -1,6 +1,6 @@
 """Near-data logic: vector adders at each memory controller, which pool and update rows.
 
-Its rate is lanes × width × clock.
+Its rate is lanes × width × clock frequency.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from .pmem import modules
 
 
 def controllers(machine: MachineKnobs, memory: str) -> int:
-    """Return the controllers of `memory` with logic, over all expanders.
+    """Return the number of controllers of `memory` with near-data logic, over all expanders.
 
-    They are PMEM modules, or DRAM channels; the capacity must be settled.
+    Each PMEM module, or each DRAM channel, has a controller. The memory's capacity must be chosen.
     """
     return modules(machine) if memory == "pmem" else dram_controllers(machine)
 
 
 class LogicRates(NamedTuple):
-    """Bytes a second that pass through the adders beside each memory's controllers."""
+    """Rates of the adders at the controllers of each memory [B/s], by memory."""
 
     rate_by_memory: Mapping[str, float]
 
@@ -33,9 +33,9 @@ SECONDS: Mapping[type, Cost] = {Pool: lambda logic, work: work.nbytes / logic.ra
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the logic, whose work is spread over controllers.
+    """Return the near-data logic of all expanders as a device.
 
-    The controllers of an expander share one chip, its power and its price.
+    Its work is spread evenly over the controllers. The controllers of one expander share a chip, its power and its price.
     """
     rate = machine.near_data_lanes * machine.near_data_width_bytes * machine.near_data_clock_MHz * 1e6
     by_controller = machine.near_data_lanes_per == "controller"

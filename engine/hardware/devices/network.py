@@ -1,4 +1,4 @@
-"""Network of several GPUs: a fabric inside each node, links between nodes.
+"""Network between GPUs: a fabric inside each node, and links between nodes.
 
 Collectives use both.
 """
@@ -33,7 +33,10 @@ from ..framework import FRAMEWORKS
 
 @dataclass(frozen=True)
 class Fabric:
-    """The links of one node's GPUs, and the share of peak that DLRM's collectives sustain."""
+    """Constants of the links between a node's GPUs.
+
+    `utilisation` is the share of the peak rate that the collectives of DLRM training sustain.
+    """
 
     link: Constant = quantity("fabric bandwidth", "GB/s")
     utilisation: Constant = quantity("fabric utilisation", "of peak")
@@ -46,8 +49,8 @@ class Network:
     """Constants of the network between nodes.
 
     utilisation: share of a card's rate that large messages sustain.
-    hop: latency [us].
-    message: overhead of a message [us].
+    hop: latency of the network [us].
+    message: overhead of each message [us].
     card: power of each GPU's network card [W].
     price: USD of a card, None if unpublished.
     """
@@ -64,20 +67,20 @@ NETWORKS = Catalogue("network", Network)
 
 
 class NetworkRates(NamedTuple):
-    """Numbers of the links.
+    """Rates of the fabric and of the network between nodes.
 
     gpus: number of GPUs.
-    fabric: rate of a GPU's fabric [B/s].
-    network: rate of a GPU's card in collectives [B/s].
-    card: rate of a GPU's card in streams [B/s].
-    exchange_latency: seconds before bytes of an exchange between GPUs move.
-    host_latency: seconds before bytes of an exchange between hosts move.
-    gathered: bytes over the fabric for each byte over the network, 0 where GPUs send directly.
-    reduce_latency: seconds before bytes of a reduction move.
+    fabric: rate of a GPU on the fabric [B/s].
+    network: rate of a GPU's network card in collectives [B/s].
+    card: rate of a GPU's network card in a stream between two peers [B/s].
+    exchange_latency: seconds before the first byte of an exchange between GPUs moves.
+    host_latency: seconds before the first byte of an exchange between hosts moves.
+    gathered: bytes over the fabric for each byte over the network; 0 where GPUs send to other nodes directly.
+    reduce_latency: seconds before the first byte of an all-reduce moves.
     hop: latency of the network [us].
-    ring: seconds a byte of a reduction.
-    pairs: how often a byte of a reduction crosses a link.
-    bit: energy [pJ/bit].
+    ring: seconds of an all-reduce per byte of a GPU's gradients.
+    pairs: number of link crossings of each byte of an all-reduce.
+    bit: energy at either end of a link [pJ/bit].
     """
 
     gpus: float
@@ -95,9 +98,9 @@ class NetworkRates(NamedTuple):
 
 
 def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:
-    """Return the seconds of an exchange, with fabric and network in parallel.
+    """Return the seconds of an all-to-all, in which fabric and network work in parallel.
 
-    Hockney's form, with a start for each message.
+    The time is a latency, with an overhead for each message, plus bytes over the rate (Hockney's model).
     """
     latency, gathered = (links.host_latency, 0.0) if work.hosts else (links.exchange_latency, links.gathered)
     fabric = work.fabric + gathered * work.network
@@ -107,23 +110,27 @@ def exchange_seconds(links: NetworkRates, work: AllToAll) -> Any:
 def reduce_seconds(links: NetworkRates, work: AllReduce) -> Any:
     """Return the seconds of an all-reduce: rings over the fabric, then over the network.
 
-    On the network, each GPU of a node sums its part.
+    On the network, each GPU of a node sums its own part of the gradients.
     """
     return is_positive(work.nbytes) * links.reduce_latency + work.nbytes * links.ring
 
 
 def fetch_seconds(links: NetworkRates, work: Fetch) -> Any:
-    """Return the seconds of one peer's stream, at a card's full rate, unlike collectives."""
+    """Return the seconds in which GPUs exchange bytes with embedding servers.
+
+    Each GPU carries an equal share on its own network card. A stream between two peers reaches the card's full rate, unlike a
+    collective.
+    """
     return is_positive(work.nbytes) * links.hop * US + work.nbytes / links.gpus / links.card
 
 
 def link_joules(links: NetworkRates, work: AllToAll | Fetch) -> Any:
-    """Return the joules of bytes that cross a link once."""
+    """Return the joules of bytes that cross one link each."""
     return over_link(work.nbytes, links.bit)
 
 
 def reduce_joules(links: NetworkRates, work: AllReduce) -> Any:
-    """Return the joules of a reduction's bytes, each of which crosses many links."""
+    """Return the joules of an all-reduce, each of whose bytes crosses many links."""
     return over_link(work.nbytes * links.pairs, links.bit)
 
 
@@ -132,7 +139,7 @@ JOULES: Mapping[type, Cost] = {AllToAll: link_joules, Fetch: link_joules, AllRed
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the links; each GPU brings its own, so rates are linear in GPUs."""
+    """Return the fabric and the network of all GPUs as one device."""
     fabric, network = (
         assumed_part(machine, "network", FABRICS[machine.gpu]),
         assumed_part(machine, "network", NETWORKS[machine.network]),

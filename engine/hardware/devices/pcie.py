@@ -1,6 +1,6 @@
 """PCIe link: copies between host and GPU that software starts.
 
-A copy takes the time to synchronise, call and dispatch, then its bytes at the rate of pinned copies.
+A copy takes the time to synchronise, call and dispatch, and then its bytes' time at the rate of pinned memory.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from ..device import Cost, Device, DeviceKind, assumed_part, fields_of, over_lin
 
 @dataclass(frozen=True)
 class CopyPath:
-    """The software path of a host's copies."""
+    """Constants of copies between a host and its GPUs."""
 
     handoff: Constant = quantity("software hand-off", "us")
     phy: Constant = quantity("link energy", "pJ/bit")
@@ -32,13 +32,13 @@ PATHS = Catalogue("copy-path", CopyPath, used_by=("host",), extra_constants=(PIN
 
 
 class CopyRates(NamedTuple):
-    """Numbers of one copy path.
+    """Rates of copies between a host and a GPU.
 
-    pinned: rate of pinned memory [B/s].
-    unpinned: rate of pageable memory [B/s].
-    direct: rate of reads by GPU threads [B/s].
-    handoff: software hand-off [us].
-    bit: energy [pJ/bit].
+    pinned: rate of copies from pinned memory [B/s].
+    unpinned: rate of copies from pageable memory [B/s].
+    direct: rate at which GPU threads read host memory [B/s].
+    handoff: time of a software hand-off (synchronise, call, dispatch) [us].
+    bit: energy at either end of the link [pJ/bit].
     """
 
     pinned: float
@@ -49,12 +49,12 @@ class CopyRates(NamedTuple):
 
 
 def copy_seconds(path: CopyRates, work: Copy) -> Any:
-    """Return the seconds of a copy: its hand-offs, then its bytes."""
+    """Return the seconds of a copy: its software hand-offs, then its bytes."""
     return work.handoffs * path.handoff * US + work.nbytes / (path.pinned if work.pinned else path.unpinned)
 
 
 def link_joules(path: CopyRates, work: Copy | Direct) -> Any:
-    """Return the joules of the work's bytes on the link."""
+    """Return the joules of bytes on the link, by copies or direct accesses."""
     return over_link(work.nbytes, path.bit)
 
 
@@ -63,13 +63,13 @@ JOULES: Mapping[type, Cost] = {Copy: link_joules, Direct: link_joules}
 
 
 def measured_rate(host: str) -> float | None:
-    """Return the measured GB/s of pinned copies on a host, or None."""
+    """Return the measured rate of pinned copies on a host [GB/s]; None if not measured."""
     said = PATHS.extra_constants(host).get(PINNED.name)
     return said.value if said else None
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the PCIe path between host memory or a card and the GPU."""
+    """Return the PCIe path between host memory or a memory card and the GPU."""
     path = assumed_part(machine, "pcie", PATHS[machine.host])
     rate = machine.pcie_bandwidth_GBps * GB
     rates = CopyRates(

@@ -1,4 +1,4 @@
-"""Persistent memory: modules that add capacity and bandwidth, read by lines."""
+"""Persistent memory: modules that each add capacity and bandwidth; rows are read in media lines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ def _rate(name: str, unit: str = "GB/s") -> Any:
 
 @dataclass(frozen=True)
 class ModuleConstants:
-    """One module of a media type; rates in GB/s, each direction apart.
+    """Constants of one module of a media type; read and write rates [GB/s] are separate.
 
-    Energy and wear count whole lines of the media, time whole accesses of the size that the rates were measured at. A module may
-    have a write-back LRU cache before its media: then rates, latencies, `line` and `cached_energy` are those of hits. Each
-    field's `quantity` has its name and unit.
+    Energy and wear count whole lines of the media; time counts whole accesses of the size with which the rates were measured. A
+    module may have a write-back LRU cache before its media: then rates, latencies, `line` and `cached_energy` are those of cache
+    hits. The `quantity` of each field has the constant's name and unit.
     """
 
     module: Constant = quantity("module capacity", "GB", choice=True)
@@ -114,22 +114,22 @@ def module_bytes(machine: MachineKnobs) -> float:
 
 
 def modules_for(machine: MachineKnobs, nbytes: float) -> int:
-    """Return the number of whole modules that hold so many bytes; at least one."""
+    """Return the number of whole modules that hold `nbytes`; at least one."""
     return max(1, ceil(nbytes / module_bytes(machine) - 1e-9))
 
 
 def modules(machine: MachineKnobs) -> int:
-    """Return the number of modules for the machine's PMEM capacity, which must be settled."""
+    """Return the number of modules for a node's PMEM capacity, which must be chosen."""
     return modules_for(machine, (machine.pmem_capacity_GB or 0.0) * GB)
 
 
 def modules_in_words(machine: MachineKnobs) -> str:
-    """Return a node's settled modules in words: 4 × 128 GB."""
+    """Return the number and size of a node's modules as text: "4 × 128 GB"."""
     return f"{figures.count(modules(machine))} × {figures.exact(module_bytes(machine) / GB)} GB"
 
 
 def interleave_set(machine: MachineKnobs) -> int:
-    """Return the number of interleaved modules of a medium."""
+    """Return the number of modules over which a medium interleaves its lines."""
     return round(assumed_value(machine, "pmem", MEDIA[machine.pmem].interleave))
 
 
@@ -139,27 +139,27 @@ def module_rate(machine: MachineKnobs) -> float:
 
 
 def own_link(machine: MachineKnobs) -> tuple[int, int, float] | None:
-    """Return lanes, generation and ns of each module's own link, or None."""
+    """Return (lanes, generation, latency [ns]) of each module's own CXL link, or None."""
     media = assumed_part(machine, "pmem", MEDIA[machine.pmem])
     return (round(media.lanes.value), round(media.generation.value), media.way.value) if media.lanes.value else None
 
 
 def read_rate(machine: MachineKnobs) -> float:
-    """Return the bytes per second that a node's modules read together; capacity must be settled."""
+    """Return the bytes per second that a node's modules read; capacity must be chosen."""
     return modules(machine) * module_rate(machine)
 
 
 def pmem_latency(machine: MachineKnobs) -> float:
-    """Return the nanoseconds of one random access."""
+    """Return the nanoseconds of one random access to a module."""
     return assumed_value(machine, "pmem", MEDIA[machine.pmem].latency)
 
 
 class CacheRates(NamedTuple):
-    """Numbers of a module's cache.
+    """Rates of the cache before a module's media.
 
-    line, energy: bytes of a line, nJ/B.
-    miss, flush, misses: time of a miss and of a write-back [us], lines in flight.
-    extra_writes: additional writes of a write to a line outside the dirty set.
+    line, energy: bytes of a cache line; energy of a hit [nJ/B].
+    miss, flush, misses: time of a miss and of a write-back [us]; misses in flight.
+    extra_writes: additional media writes for each write to a line outside the dirty set.
     """
 
     line: float
@@ -171,16 +171,16 @@ class CacheRates(NamedTuple):
 
 
 class MediaRates(NamedTuple):
-    """Numbers of a node's modules.
+    """Rates of a node's modules; `modules` is their number.
 
-    line, access: bytes of a media line and of a timed access.
+    line, access: bytes of a media line, and of an access with which the rates were measured.
     read_rate, update_rate, stream_rate: rate of a module by kind of access [B/s].
-    mix: share of both rates that is left where reads and writes alternate.
-    latency, persist, stall: random read, 64 B persist, read just after a write [ns].
-    read_energy, write_energy: energy [nJ/B]. share: share of its write rate that a module keeps.
-    queue, queued: accesses in flight of a module; queued is False where the rates are effective ones.
-    curve, requesters: latency by load; accesses in flight of each requester.
-    cache: numbers of the cache, None without one.
+    mix: factor on read and write rates where reads and writes alternate.
+    latency, persist, stall: time of a random read, of a 64 B persist, and of a read just after a write [ns].
+    read_energy, write_energy: energy [nJ/B]. share: share of its write rate that a module keeps with many writers.
+    queue, queued: accesses in flight at a module; queued is False if the rates already include the wait.
+    curve, requesters: rise of the latency with load; accesses in flight of each requester.
+    cache: rates of the cache, None without a cache.
     """
 
     modules: float
@@ -240,16 +240,16 @@ def _accesses_seconds(media: MediaRates, service: Any, latency: Any, work: Any, 
 def read_seconds(media: MediaRates, work: RowReads) -> Any:
     """Return the seconds of row reads, spread evenly over modules.
 
-    A read just after a write stalls.
+    A read just after a write takes longer.
     """
     stall = 1 + work.raw_share * media.stall / np.maximum(media.latency, MIN_LATENCY_NS)
     return _accesses_seconds(media, media.access / media.read_rate, media.latency, work, stall, work.written_back_lines)
 
 
 def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
-    """Return the seconds of updates in place: each row is read and persisted.
+    """Return the seconds to read and persist each row in place.
 
-    A write to a line outside the dirty set is slow.
+    A write to a line outside the cache's dirty set takes longer.
     """
     service = media.access / (media.update_rate * media.share)
     if (cache := media.cache) is not None:
@@ -261,9 +261,9 @@ def update_seconds(media: MediaRates, work: RowUpdates) -> Any:
 
 
 def log_seconds(media: MediaRates, work: RowLog) -> Any:
-    """Return the seconds of a row log's entries.
+    """Return the seconds to log rows: each is read, and its log entry appended.
 
-    Rows are read in whole accesses and appended in sequence, in mixed traffic.
+    Rows are read in whole accesses and appended in sequence, at the rates of mixed reads and writes.
     """
     append = mean_bytes(work.entry_bytes) / _pieces(work, media.access) / (media.stream_rate * media.share)
     service = (media.access / media.read_rate + append) / media.mix
@@ -271,12 +271,12 @@ def log_seconds(media: MediaRates, work: RowLog) -> Any:
 
 
 def home_seconds(media: MediaRates, work: HomeWrites) -> Any:
-    """Return the seconds of home writes, in sequence."""
+    """Return the seconds to write updated rows to their tables, in sequence."""
     return _rounded_bytes(media.access, work) / (media.stream_rate * media.modules) / media.share
 
 
 def stream_seconds(media: MediaRates, work: Stream) -> Any:
-    """Return the seconds of bytes in sequence."""
+    """Return the seconds to read or write bytes in sequence."""
     rate = media.stream_rate if work.write else media.read_rate
     seconds = work.nbytes / (rate * media.modules)
     return seconds / media.share if work.write else seconds
@@ -313,7 +313,7 @@ def _energy(media: MediaRates, read_bytes: Any, work: Any) -> Any:
 
 
 def row_joules(media: MediaRates, work: RowReads | RowUpdates | RowLog) -> Any:
-    """Return the joules of rows, which are read in whole lines."""
+    """Return the joules of reading, updating or logging rows, in whole media lines."""
     return _energy(media, _rounded_bytes(media.line, work), work)
 
 
@@ -325,7 +325,7 @@ JOULES: Mapping[type, Cost] = {
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the PMEM of `machine`: rates, idle power and price are linear in modules."""
+    """Return a node's PMEM as a device; rates, idle power and price grow with modules."""
     media, count = assumed_part(machine, "pmem", MEDIA[machine.pmem]), modules(machine)
     return Device(
         name="pmem",

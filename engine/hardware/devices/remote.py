@@ -18,7 +18,7 @@ ROW = 512
 
 @dataclass(frozen=True)
 class Server:
-    """Constants of one server: a call, a row, its network card, power and price."""
+    """Constants of one server: call time, row times, network card, power and price."""
 
     call: Constant = quantity("remote call", "us")
     row_gather: Constant = quantity("row gather", "ns")
@@ -35,7 +35,12 @@ SERVERS = Catalogue(KIND, Server)
 
 
 class ServerRates(NamedTuple):
-    """Numbers of one server: call [us], row gather and scatter [ns], network card [B/s]."""
+    """Rates of one embedding server.
+
+    call: time of a remote call [us].
+    row_gather_ns, row_scatter_ns: time to gather and to scatter a row [ns].
+    card: rate of the server's network card [B/s].
+    """
 
     call: float
     row_gather_ns: float
@@ -44,7 +49,10 @@ class ServerRates(NamedTuple):
 
 
 def row_seconds(server: ServerRates, work: HostRows) -> Any:
-    """Return the seconds of rows: small ones cost a whole access, larger ones their bytes."""
+    """Return the seconds to gather or scatter rows on a server.
+
+    A small row takes the time of one access; larger rows take time in proportion to their bytes.
+    """
     row = (
         (server.row_scatter_ns if work.scatter else server.row_gather_ns)
         * NS
@@ -57,7 +65,7 @@ SECONDS: Mapping[type, Cost] = {HostRows: row_seconds, Stream: lambda server, wo
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build one server with its DRAM, whose capacity must be settled."""
+    """Return one server with its DRAM as a device; the DRAM's capacity must be chosen."""
     server = assumed_part(machine, "remote", SERVERS[SERVER_NAME])
     server_price = amount_price(server.price)
     memory_price = amount_price(server.memory, (machine.server_dram_GiB or 0.0) * GiB / GB)

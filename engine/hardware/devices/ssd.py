@@ -1,6 +1,6 @@
-"""SSDs: drives that read and write rows as blocks of 4 KiB.
+"""SSDs: drives that read and write each row as one block of 4 KiB.
 
-Each access also has the time of its software path.
+Each access takes the time of its software path in addition.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class Drive:
-    """One drive, and the software on its path."""
+    """Constants of one drive, and of the software that accesses it."""
 
     latency: Constant = quantity("read latency", "us")
     read_iops: Constant = quantity("4 KiB read rate", "1/s")
@@ -53,14 +53,14 @@ def drive_bytes(machine: MachineKnobs) -> float:
 
 
 class DriveRates(NamedTuple):
-    """Numbers of striped drives.
+    """Rates of all drives together, over which blocks are striped.
 
-    block_read_seconds, block_write_seconds: seconds of a block.
+    block_read_seconds, block_write_seconds: seconds that the drives work on a block.
     latency: latency of a drive [us].
-    answer: latency of a drive with its software [us].
-    in_flight: reads in flight.
+    answer: latency of a drive and its software path [us].
+    in_flight: number of reads in flight.
     sequential_read_rate, sequential_write_rate: sequential rates [B/s].
-    swing: active minus idle power [W].
+    swing: active power minus idle power [W].
     """
 
     block_read_seconds: float
@@ -84,7 +84,7 @@ def _stream_seconds(drives: DriveRates, nbytes: Any, rate: Any) -> Any:
 
 
 def home_seconds(drives: DriveRates, work: HomeWrites | RowUpdates) -> Any:
-    """Return the seconds of blocks written at random."""
+    """Return the seconds to write rows at random, a block each."""
     return work.rows * drives.block_write_seconds
 
 
@@ -102,9 +102,9 @@ JOULES: Mapping[type, Cost] = {HomeWrites: lambda drives, work: drives.swing * h
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the striped drives; their number must be settled.
+    """Return the striped drives as a device; their number must be chosen.
 
-    Rates and power are linear in it.
+    Rates and power are linear in the number of drives.
     """
     drive, count = assumed_part(machine, "ssd", DRIVES[machine.ssd]), machine.num_ssds or 1
 

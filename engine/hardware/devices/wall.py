@@ -1,6 +1,6 @@
-"""Fans, supplies and cooling: power between the devices and the electricity meter.
+"""Fans, power supplies and cooling: power between the devices and the electricity meter.
 
-It counts only at the energy levels "node" and "room".
+The device counts only at the energy levels "node" and "room".
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from .gpu import max_watts
 
 @dataclass(frozen=True)
 class ServerRoom:
-    """Overhead between a node's plug and the electricity meter."""
+    """Constants of the power between a node's plug and the electricity meter."""
 
     pue: Constant = quantity("pue", "x")
 
@@ -30,7 +30,7 @@ ROOM_NAME = "server-room"
 def node_joule_factor(machine: MachineKnobs) -> float:
     """Return the joules at a node's plug for each joule of its devices.
 
-    The supplies work at the load of CPUs and GPUs in full work.
+    The power supplies are taken to be loaded as by the node's CPUs and GPUs at full work.
     """
     watts = assumed_part(machine, "host", HOSTS[machine.host]).active.value + gpus_in_node(machine) * max_watts(machine)
     return 1 / (1 - fan_share(machine)) / efficiency(machine, watts)
@@ -42,7 +42,10 @@ def room_joule_factor(machine: MachineKnobs) -> float:
 
 
 def build(machine: MachineKnobs) -> Device:
-    """Build the supplies: they do no work, but multiply every device's joules by their losses."""
+    """Return fans, supplies and cooling as a device.
+
+    The device does no work, but its factor multiplies the joules of every other device.
+    """
     room = machine.energy_level == "room"
     joules = room_joule_factor(machine) if room else node_joule_factor(machine)
     return Device(

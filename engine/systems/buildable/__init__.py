@@ -1,7 +1,7 @@
 """Whether a machine can be built, and of which parts.
 
-`contents` counts its parts, `places` says which parts do not fit. All are pure functions over a settled scenario. A node is one
-chassis.
+`contents` counts the parts of a machine, `places` says which parts do not fit. All functions are pure functions of a settled
+scenario, which is a scenario with all sizes chosen. A node is one chassis.
 """
 
 from .contents import parts_of, states_of

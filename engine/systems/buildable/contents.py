@@ -1,6 +1,6 @@
-"""The parts of a settled machine: number and availability.
+"""The parts that a settled machine's system powers or pays for: number and availability.
 
-They are the parts that its system powers or pays for.
+A machine is settled when all its sizes are chosen.
 """
 
 from collections import Counter
@@ -27,10 +27,10 @@ GENERIC = "CXL expander"  # no product: links, controllers and memory as knobs d
 class Piece(NamedTuple):
     """Equal parts of a machine.
 
-    kind: kind of the catalogue, "" for parts without a file there.
+    kind: kind of the catalogue, "" for parts that have no file there.
     name: name in the catalogue.
-    number: number in the whole machine.
-    size: size of one, as text.
+    number: number of these parts in the whole machine.
+    size: size of one part, as text.
     """
 
     kind: str
@@ -40,30 +40,30 @@ class Piece(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The part's size and name.
+        """The part's size and name as text.
 
-        A part without a knob goes by its kind.
+        A part that no knob chooses is called by its kind.
         """
         part_name = self.kind if self.kind in (remote.KIND, gatherer.KIND) else short(self.name)
         return f"{self.size} {part_name}".lstrip()
 
 
 def short(name: str) -> str:
-    """Return the name of a part without the digest of a user's own part."""
+    """Return a part's name without the digest that a user's own part has."""
     return name.partition(DIGEST_SEPARATOR)[0]
 
 
 class Dimms(NamedTuple):
-    """Equal DIMMs in all channels."""
+    """Equal DIMMs in all memory channels: their number, and the GiB of each."""
 
     number: int
     gib: int
 
 
 def like_dimms(channels: int, gib: float) -> Dimms:
-    """Return the fewest equal DIMMs in so many channels that hold so many GiB.
+    """Return the fewest equal DIMMs in `channels` channels that hold `gib` GiB.
 
-    If none do, return the most and largest ones.
+    If no DIMMs hold so much, return the largest number of the largest DIMMs.
     """
     candidates = (
         Dimms(dimms_per_channel * channels, size) for dimms_per_channel in range(1, PER_CHANNEL + 1) for size in DIMMS_GiB
@@ -78,9 +78,9 @@ def host_dimms(machine: MachineKnobs) -> Dimms:
 
 
 def parts_of(settled: Settled) -> Mapping[str, int]:
-    """Return the parts of a whole machine by name, as "64 GiB ddr5-5600", with their numbers.
+    """Return the number of each part of a whole machine, by name: "64 GiB ddr5-5600".
 
-    A name that parts of several kinds share stands behind its kind.
+    If parts of several kinds have the same name, the kind stands before the name.
     """
     part_counts: Counter[str] = Counter()
     for label, piece in _labelled(settled):
@@ -89,10 +89,10 @@ def parts_of(settled: Settled) -> Mapping[str, int]:
 
 
 def states_of(settled: Settled) -> Mapping[str, str]:
-    """Return whether each part of a machine can be bought, by name.
+    """Return whether each part of a machine can be bought, by the part's name.
 
-    DIMMs are listed by grade. A state is "on sale", "announced", "discontinued" or "research", or "unknown" if a user's own part
-    does not say it.
+    DIMMs are named by their grade. A state is "on sale", "announced", "discontinued" or "research"; it is "unknown" if a user's
+    own part does not state it.
     """
     return {
         label.removeprefix(f"{piece.size} "): catalog.availability(piece.kind, piece.name).state
@@ -120,7 +120,7 @@ def _pieces(settled: Settled) -> Iterator[Piece]:
 
 
 def has_generic_expanders(settled: Settled) -> bool:
-    """Return whether a system's memory is behind CXL on expanders that are no product."""
+    """Return whether a system's memory is on CXL expanders that are no product."""
     machine, system = settled.scenario.machine, settled.system
     product = machine.expander if system.memory == "expander-dram" else own_link(machine)
     return "cxl" in system.devices and not product

@@ -1,7 +1,7 @@
 """Checks of a settled machine's chassis: GPUs, sockets, DIMM slots, bays, lanes, watts.
 
-A node is one chassis of `machine.chassis`, of at most eight GPUs. Places for GPUs have lanes of their own: free lanes are those
-of the chassis beside GPU places, network cards and boot drives.
+A machine is settled when all its sizes are chosen. A node is one chassis of `machine.chassis`, with at most eight GPUs. GPUs,
+network cards and boot drives have PCIe lanes of their own; all other lanes of the chassis are free lanes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,10 +27,7 @@ WORDS = {1: "one socket has", 2: "two sockets have", 4: "four sockets have"}
 
 
 class LaneUsers(NamedTuple):
-    """Equal parts that take lanes of a node.
-
-    They have a number, a name, and the lanes of each.
-    """
+    """Equal parts that take PCIe lanes: their number, name, and lanes of each."""
 
     number: int
     name: str
@@ -41,12 +38,12 @@ class Node(NamedTuple):
     """One node of a settled machine.
 
     settled: the settled scenario.
-    machine: its machine knobs.
-    devices: devices that the system powers.
-    chassis: the chassis.
-    chassis_name: its name in sentences.
-    dimms, modules, drives: numbers of DIMMs, modules and drives.
-    link: lanes of each module's own link, 0 without such links.
+    machine: the knobs of its machine.
+    devices: the names of the devices that the system powers.
+    chassis: the constants of the chassis.
+    chassis_name: the chassis's name in sentences.
+    dimms, modules, drives: the numbers of DIMMs, of persistent-memory modules and of drives.
+    link: PCIe lanes of each module's own link; 0 for modules without such links.
     """
 
     settled: Settled
@@ -61,12 +58,12 @@ class Node(NamedTuple):
 
     @property
     def slotted_modules(self) -> int:
-        """The modules of persistent memory in DIMM slots: those without a link of their own."""
+        """The number of persistent-memory modules in DIMM slots: those without their own link."""
         return 0 if self.link else self.modules
 
     @property
     def expander_bay_parts(self) -> tuple[LaneUsers, ...]:
-        """The parts in expander bays: modules with links of their own, and cards of DRAM."""
+        """The parts in expander bays: modules with links of their own, and DRAM cards."""
         card, machine = self.machine.expander, self.machine
         linked = (LaneUsers(self.modules, short(machine.pmem), self.link),) if self.link and self.modules else ()
         dram = card and "expander-dram" in self.devices
@@ -74,9 +71,10 @@ class Node(NamedTuple):
 
 
 def does_not_fit(settled: Settled, drives: int = 0) -> tuple[str, ...]:
-    """Return a sentence for each resource that ran out, with need and supply.
+    """Return a sentence for each resource that the machine has too little of.
 
-    There is none if the machine can be built. `drives` are those of each node beside its system's.
+    A sentence says need and supply. Return () if the machine can be built. `drives` are drives of each node in addition to the
+    system's drives.
     """
     machine = settled.scenario.machine
     devices, link = device_names(settled.scenario.system, machine), own_link(machine)

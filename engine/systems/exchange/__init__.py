@@ -1,1 +1,1 @@
-"""Exchange: the traffic between parts with tables, and the rows that need none."""
+"""Exchange: the traffic between parts with tables, and the replicated rows without traffic."""

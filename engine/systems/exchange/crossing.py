@@ -1,8 +1,9 @@
-"""Bytes that cross between parts under a plan: pooled vectors, gradients and indices.
+"""Bytes between parts under a plan: pooled vectors, their gradients, and row indices.
 
-The samples of a batch lie evenly over the parts. A part sends the vectors of its pieces to the parts that have their samples,
-over the fabric to those of its group and over the network to others. Parts of one group that share a table's rows first sum
-their vectors within the group, each for an even share of the samples. Gradients take the same way back.
+Each part has an equal share of a batch's samples. A part sends the pooled vectors of its pieces of tables to the parts that have
+the samples: over the fabric to parts of its group, over the network to other parts. Parts of one group that share a table's rows
+first sum their vectors within the group; each part sums the vectors of an equal share of the samples. Gradients go the same way
+back.
 """
 
 from typing import NamedTuple
@@ -16,10 +17,10 @@ from ..sharding import Parts, Pieces, Shares, distinct_pieces, shares, weight_wi
 
 
 class Crossing(NamedTuple):
-    """Bytes that cross between parts.
+    """Bytes that parts send to each other in one exchange.
 
-    nbytes: bytes that leave a part, over all parts.
-    fabric, network: bytes that the busiest part sends or receives over each.
+    nbytes: bytes that leave a part, summed over all parts.
+    fabric, network: bytes that the busiest part sends or receives over the fabric, and over the network.
     hosts: True if the parts are the hosts of nodes, which send a message to each other node.
     """
 
@@ -29,7 +30,7 @@ class Crossing(NamedTuple):
     hosts: bool = False
 
     def work(self, share: Amount = 1.0) -> AllToAll:
-        """Return a `share` of the exchange as work of the network."""
+        """Return a `share` of the exchange as work of the device network."""
         return AllToAll(share * self.nbytes, share * self.fabric, share * self.network, self.hosts)
 
 
@@ -37,9 +38,9 @@ NO_CROSSING = Crossing(0.0, 0.0, 0.0)
 
 
 def even_crossing(parts: Parts, nbytes: float) -> Crossing:
-    """Return the traffic if each part has an even share of `nbytes` for each part.
+    """Return the traffic if each part sends the same bytes to each part.
 
-    A part's share for itself does not cross.
+    `nbytes` is the sum over all pairs of parts; what a part has for itself does not cross.
     """
     part_bytes, group_sizes = nbytes / parts.number, parts.group_sizes
     fabric_share, network_share = (group_sizes - 1) / parts.number, (parts.number - group_sizes) / parts.number
@@ -51,29 +52,32 @@ def even_crossing(parts: Parts, nbytes: float) -> Crossing:
 
 
 def vector_crossing(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> Crossing:
-    """Return the traffic of pooled vectors, one way.
+    """Return the traffic of a batch's pooled vectors, one way.
 
-    `nbytes`: a table's vectors for a batch's samples, or each table's, (T,).
+    `nbytes`: the bytes of each table's pooled vectors, one number for all tables or (T,).
     """
     return busiest(*vector_routes(parts, pieces, nbytes))
 
 
 def index_crossing(parts: Parts, index_nbytes: Floats) -> Crossing:
-    """Return the traffic of indices, of which each part receives `index_nbytes`, (P,).
+    """Return the traffic of indices; each part receives `index_nbytes`, (P,).
 
-    They come evenly from the samples of all parts.
+    The indices come in equal shares from all parts, as each part has an equal share of the samples.
     """
     return busiest(*index_routes(parts, index_nbytes))
 
 
 def busiest(sent_bytes: Floats, received: Floats) -> Crossing:
-    """Return the traffic if parts send and receive so much, (2, P), over fabric and network."""
+    """Return the traffic of the bytes that each part sends and receives, (2, P) each.
+
+    The rows are fabric and network.
+    """
     fabric, network = np.maximum(sent_bytes, received).max(axis=1).tolist()
     return Crossing(float(sent_bytes.sum()), fabric, network)
 
 
 def vector_routes(parts: Parts, pieces: Pieces, nbytes: float | Floats) -> tuple[Floats, Floats]:
-    """Return the bytes of `vectors` that each part sends and receives, (2, P) each.
+    """Return the bytes of pooled vectors that each part sends and receives, (2, P) each.
 
     The rows are fabric and network.
     """
@@ -128,7 +132,7 @@ def _cross(
 
 
 def index_routes(parts: Parts, index_nbytes: Floats) -> tuple[Floats, Floats]:
-    """Return the bytes of `indices` that each part sends and receives, (2, P) each.
+    """Return the bytes of indices that each part sends and receives, (2, P) each.
 
     The rows are fabric and network.
     """

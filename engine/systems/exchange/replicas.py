@@ -1,7 +1,7 @@
-"""Replicated rows: the most popular rows, held and trained by every GPU.
+"""Replicated rows: the most popular rows, of which every GPU holds and trains a copy.
 
-A pooled vector all of whose lookups meet such rows crosses to no other GPU; in return the GPUs sum the gradients of the
-replicated rows that a batch touches, and each updates them (hybrid embedding, as HugeCTR has it).
+If all lookups of a pooled vector are of such rows, the vector is not sent to another GPU. In return, the GPUs sum the gradients
+of the replicated rows of a batch, and each GPU updates its copies (hybrid embedding, as in HugeCTR).
 """
 
 from typing import NamedTuple
@@ -29,12 +29,12 @@ WORTHWHILE = 0.95  # of the seconds without copies: a smaller gain is lost where
 
 
 class Replicas(NamedTuple):
-    """Rows that every GPU holds, and their expected use in a batch.
+    """The replicated rows, and their expected use in a batch.
 
-    rows: how many rows are replicated.
-    lookups: share of the batch's lookups that meet replicated rows.
-    vectors: share of its pooled vectors all of whose lookups do.
-    unique: unique replicated rows that the batch uses.
+    rows: number of replicated rows.
+    lookups: share of the batch's lookups that are of replicated rows.
+    vectors: share of the batch's pooled vectors all of whose lookups are of replicated rows.
+    unique: number of different replicated rows that the batch uses.
     """
 
     rows: float = 0.0
@@ -48,7 +48,7 @@ NO_REPLICAS = Replicas()
 
 @memoised(most=256)
 def replicas(s: Scenario, rows: float) -> Replicas:
-    """Return the expected use of the `rows` most popular rows if every GPU holds them."""
+    """Return the expected use of the `rows` most popular rows as replicated rows."""
     if not rows:
         return NO_REPLICAS
     if rows >= num_rows(s):  # exactly 1: a rounding error left over would still start an exchange
@@ -62,10 +62,10 @@ def replicas(s: Scenario, rows: float) -> Replicas:
 
 
 def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Replicas:
-    """Return the rows to replicate: those of `policy.replicated_rows`, or the cheapest candidate size that fits.
+    """Return the rows to replicate: as in `policy.replicated_rows`, or the fastest number.
 
-    `pooled` are the bytes of an exchange without replicas, `table_nbytes` the tables of the fullest GPU. Automatic replicas
-    need the planner's sharding.
+    `pooled` is the exchange of pooled vectors without replicas, `table_nbytes` are the bytes of tables on the fullest GPU. An
+    automatic number is chosen only under the planner's sharding; candidates are the sizes that fit.
     """
     size_MiB = s.policy.replicated_rows
     if s.machine.num_gpus == 1 or size_MiB == 0:
@@ -87,14 +87,14 @@ def choose_replicas(s: Scenario, pooled: Crossing, table_nbytes: float) -> Repli
 
 
 def is_planned(s: Scenario) -> bool:
-    """Return whether the planner shards the tables, which automatic replicas need."""
+    """Return whether the planner shards the tables, a condition of automatic replicas."""
     return not s.policy.plan and s.policy.sharding in (None, "planner")
 
 
 def vector_sent(s: Scenario, gradient: RowBytes) -> float:
-    """Return the bytes of a row's sent gradient, the mean of unlike rows.
+    """Return the bytes of a row's gradient as it is sent over the network.
 
-    `gradient`: its bytes in fp32.
+    `gradient`: the gradient's bytes in fp32. For unlike rows, the mean is returned.
     """
     element_bytes, vector_overhead = SENT_BYTES[s.machine.exchange_precision]
     return float(mean_over_rows(gradient, lambda nbytes: element_bytes * nbytes / FLOAT32 + vector_overhead))

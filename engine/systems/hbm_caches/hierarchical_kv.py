@@ -1,8 +1,8 @@
 """HierarchicalKV: embedding tables are GPU hash tables over HBM and host memory.
 
-HBM is a cache of the host's rows, or, with policy.cache_policy=hash, one table with the host's memory in which the hash of a
-row decides where it lies. For tables whose ids are not numbered, or that grow. Source: NVIDIA-Merlin/HierarchicalKV,
-NVIDIA/recsys-examples.
+HBM is a cache of the host's rows. With policy.cache_policy=hash, HBM and host memory are instead one table, in which the hash of
+a row decides where the row lies. It is for tables whose ids are not numbered, or that grow. Source:
+NVIDIA-Merlin/HierarchicalKV, NVIDIA/recsys-examples.
 """
 
 import numpy as np
@@ -25,11 +25,11 @@ HASH = "hash"
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch: unique ids, find rows, buffer them, pool there.
+    """Return the tasks of a batch: make ids unique, find rows, buffer and pool them.
 
-    Kernels run one after the other; nothing is prefetched. As a cache, the rows that HBM lacks come first, and others go home.
-    As one table (`policy.cache_policy=hash`) each row stays where its hash puts it: rows on the host are read once a batch
-    across the link, and updated there.
+    Kernels run one after the other; nothing is fetched ahead. If HBM is a cache, the rows that it lacks are fetched first, and
+    evicted rows go to host memory. If HBM and host memory are one table (`policy.cache_policy=hash`), each row stays where its
+    hash puts it: a row on the host is read once a batch across the link, and updated there.
     """
     s = settled.scenario
     indices, arrived = gpu.index_exchange(settled)
@@ -77,10 +77,10 @@ def _hashed(s: Scenario) -> bool:
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """Return the bytes by memory: the index of slots and some rows in HBM.
+    """Return the bytes by memory: index and some rows in HBM, rows on the host.
 
-    The host has all rows behind a cache, and the other rows of one table. One hash table has the rows of all tables, so that
-    those with the most popular rows have most of the cache.
+    If HBM is a cache, the host has all rows; if it is part of one table, the host has the other rows. One hash table has the
+    rows of all tables, so that tables with the most popular rows take most of the cache.
     """
     rows = np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
     nbytes = float((rows * np.ceil(kind_bytes(s, "row") / ALIGNED) * ALIGNED).sum())

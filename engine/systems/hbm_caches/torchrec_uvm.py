@@ -1,7 +1,8 @@
 """TorchRec, UVM caching: a 32-way set-associative cache in HBM over host memory.
 
-All rows lie in host memory, which GPU threads read and write directly (unified virtual memory). The rows of the next batch come
-into the cache while this batch trains. TorchRec's own way for tables larger than HBM. Source: pytorch/torchrec, pytorch/FBGEMM.
+All rows lie in host memory, which GPU threads read and write directly (unified virtual memory). The rows of the next batch are
+fetched into the cache while this batch trains. It is TorchRec's own way for tables larger than HBM. Source: pytorch/torchrec,
+pytorch/FBGEMM.
 """
 
 from ...core.graph import Task
@@ -14,11 +15,11 @@ from ..traffic import Traffic, cached_rows, num_rows, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch, in four stages in flight.
+    """Return the tasks of a batch in a pipeline of four stages.
 
-    The stages are input copy, input all-to-all, cache prefetch, and forward with backward of the batch before. GPU threads move
-    rows across the link themselves. A row is refused if its set is full of rows of its own batch and the one before, or of rows
-    used more often; it stays in host memory, where each lookup reads it and its update reads and writes it.
+    The stages are input copy, input all-to-all, cache prefetch, and training (forward and backward). GPU threads move rows
+    across the link themselves. A row is refused if its set is full of rows of this batch and the previous batch, or of rows used
+    more often. A refused row stays in host memory, where each of its lookups reads it and its update reads and writes it.
     """
     s = settled.scenario
     indices, arrived = gpu.index_exchange(settled)
@@ -47,7 +48,7 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 def places(s: Scenario) -> dict[str, float]:
     """Return the bytes by memory: all rows in host memory, cached rows on the GPU.
 
-    The GPU also has tags of cached rows, and some data of every row.
+    The GPU also has a tag for each cached row, and some bytes of data for every row.
     """
     rows = cached_rows(s)
     return {"dram": table_bytes(s), "hbm": uvm_cache.kept_bytes(s, rows, rows * row_bytes(s), num_rows(s))}

@@ -1,1 +1,1 @@
-"""Systems that treat hot rows and popular samples apart."""
+"""Systems that treat popular ("hot") rows and samples differently from all others."""

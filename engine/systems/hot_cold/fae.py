@@ -1,7 +1,7 @@
 """FAE: mini-batches of popular samples train wholly on GPUs, others on CPU and GPU.
 
 Every GPU has a copy of the hot rows; the host has all rows. Samples are sorted beforehand into hot mini-batches, which need hot
-rows only, and normal ones. It pays if most lookups go to few rows. Source: Adnan et al., arXiv 2103.00686.
+rows only, and normal mini-batches. FAE saves time if most lookups are of few rows. Source: Adnan et al., arXiv 2103.00686.
 """
 
 import numpy as np
@@ -21,9 +21,9 @@ GAP = Constant(
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch: amounts on the host are 0 for hot mini-batches.
+    """Return the tasks of a mini-batch, with amounts of 0 where it needs none.
 
-    For normal mini-batches, amounts on hot rows are 0.
+    A hot mini-batch has amounts of 0 on the host, a normal mini-batch has amounts of 0 on hot rows.
     """
     s, hot = settled.scenario, hot_batches(t)
     gpus = s.machine.num_gpus
@@ -54,9 +54,9 @@ def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
 
 
 def hot_batches(t: Traffic) -> Floats:
-    """Return 1 for hot mini-batches and 0 for normal ones.
+    """Return 1 for each hot mini-batch and 0 for each normal mini-batch, (N,).
 
-    A mini-batch is hot whenever popular samples have filled one.
+    A mini-batch is hot as soon as the popular samples so far fill another mini-batch.
     """
     full_batches = np.floor(np.cumsum(t.popular) + 1e-9)
     return np.diff(full_batches, prepend=0.0)

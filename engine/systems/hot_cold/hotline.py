@@ -1,7 +1,7 @@
 """Hotline: popular samples train first, while a card gathers the rows of the others.
 
-Every GPU has a copy of the hot rows; the host has all rows. An accelerator card splits each batch and reads the cold rows from
-host memory meanwhile. Only its headline results are known: Adnan et al., arXiv 2204.05436.
+Every GPU has a copy of the hot rows; the host has all rows. While the popular samples train, an accelerator card splits the
+batch and reads the cold rows from host memory. Only headline results are known: Adnan et al., arXiv 2204.05436.
 """
 
 from ...core.graph import Demand, Task
@@ -14,10 +14,10 @@ from ..traffic import Traffic, hot_bytes, hot_rows, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of two micro-batches: popular samples during gathering, others after it.
+    """Return the tasks of two micro-batches: popular samples first, then the other samples.
 
-    Rows go back beside the next batch. Each lookup of the others is one read of the card, from host memory or, of hot rows, from
-    a GPU's.
+    The card gathers the rows of the other samples while the popular samples train, and writes them back during the next batch.
+    For each lookup of the other samples, the card makes one read: from host memory, or for a hot row from a GPU's memory.
     """
     s = settled.scenario
     popular_traffic, other_traffic = gpu.by_popularity(t, t.popular, t.popular_lookups)

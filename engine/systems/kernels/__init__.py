@@ -1,1 +1,1 @@
-"""Kernels of tables: where the rows of each table are looked up."""
+"""The kernel of each table, which is where the table's rows are looked up."""

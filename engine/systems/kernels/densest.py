@@ -1,6 +1,6 @@
-"""Kernels by table: the densest tables in HBM, the others by a system's own kernel.
+"""A kernel for each table: the densest tables in HBM, all others by another kernel.
 
-The densest tables have the most looked-up bytes a byte.
+The density of a table is the bytes that lookups read of it, per byte of the table.
 """
 
 import numpy as np
@@ -14,17 +14,20 @@ SHARES = (0.9, 0.7, 0.5, 0.3, 0.1)  # shares of all tables' bytes
 
 
 def densest_in_hbm(s: Scenario, other_kernel: str) -> tuple[tuple[str, ...], ...]:
-    """Return candidate kernels of tables, (T,) each: a share of all bytes in HBM.
+    """Return candidates for the kernels of all tables, (T,) each.
 
-    `SHARES` has the shares; the other tables have one other kernel. Tables are taken by falling looked-up bytes a byte, until
-    the next one does not fit.
+    Each candidate has the densest tables in HBM, up to one of `SHARES`, the tried shares of the bytes of all tables. All other
+    tables have `other_kernel`.
     """
     candidates = dict.fromkeys(_fill_hbm(s, other_kernel, share) for share in SHARES)
     return tuple(kernels for kernels in candidates if len(set(kernels)) > 1)
 
 
 def of_other_tables(kernels: tuple[str, ...], base: Scenario, scenario: Scenario) -> tuple[str, ...]:
-    """Return kernels for a scenario's tables with the share of HBM bytes of `base`."""
+    """Return kernels for the tables of `scenario` with an equal share of HBM bytes.
+
+    `kernels` are the kernels of the tables of `base`.
+    """
     if len(kernels) == scenario.model.num_tables:
         return kernels
     in_hbm = np.array([kernel == HBM for kernel in kernels])

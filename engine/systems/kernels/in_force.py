@@ -1,6 +1,6 @@
 """The system in force if tables have kernels of their own.
 
-Lookups are in HBM, or in host memory by the GPU or the host.
+A table is looked up in HBM, or in host memory by the GPU or by the host.
 """
 
 from collections import Counter
@@ -15,7 +15,10 @@ from .mixed import HOST, MIXED, TITLES, UVM_CACHE, chosen_kernels
 
 
 def system_in_force(s: Scenario) -> System:
-    """Return a scenario's system, with kernels of its tables if it allows them."""
+    """Return a scenario's system, changed to the chosen kernels of its tables.
+
+    A system with a fixed place for lookups is returned unchanged.
+    """
     system: System = load_variant("systems", s.system)
     if s.policy.kernel == "auto" or not system.kernel:
         return system
@@ -25,9 +28,9 @@ def system_in_force(s: Scenario) -> System:
 
 @lru_cache(maxsize=8)
 def mixed_system(name: str, with_cache: bool) -> System:
-    """Return the named system with kernels by table.
+    """Return the system called `name`, with kernels by table.
 
-    It has a cache if a kernel needs one.
+    `with_cache`: True if a kernel needs a cache in HBM.
     """
     base_system: System = load_variant("systems", name)
     labels = {field: getattr(base_system, field) for field in ("title", "summary", "family", "baseline", "kernel", "cites")}
@@ -35,16 +38,16 @@ def mixed_system(name: str, with_cache: bool) -> System:
 
 
 def title_of(s: Scenario) -> str:
-    """Return a system's title, with its tables' kernels or stashed parts in brackets."""
+    """Return a system's title, with its tables' kernels or its stashing in brackets."""
     title, kernels = str(load_variant("systems", s.system).title), kernel_words(s)
     stash = f" (stashing {s.policy.stashing})" if s.policy.stashing != "off" else ""
     return f"{title} (kernels {kernels})" if kernels else f"{title}{stash}"
 
 
 def kernel_words(s: Scenario) -> str:
-    """Return the tables of each kernel, as "hbm 21, host 5".
+    """Return the number of tables of each kernel as text: "hbm 21, host 5".
 
-    "" if all tables have the system's own kernel.
+    Return "" if all tables have the system's own kernel.
     """
     system_kernel = load_variant("systems", s.system).kernel
     if s.policy.kernel == "auto" or not system_kernel:
@@ -58,7 +61,7 @@ def kernel_words(s: Scenario) -> str:
 
 
 def refuse_kernels(s: Scenario, system: System) -> None:
-    """Raise BadKnob for kernels of tables under a system that cannot have them."""
+    """Raise BadKnob if tables have kernels under a system that does not allow them."""
     kernels = s.policy.kernel if isinstance(s.policy.kernel, tuple) else (s.policy.kernel,)
     if set(kernels) == {"auto"} or system.kernel:
         return

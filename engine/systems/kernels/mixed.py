@@ -1,7 +1,7 @@
 """Mixed kernels: some tables are looked up in HBM, others in host memory.
 
-The GPU looks up rows in HBM, and reads other rows across the link itself, directly or through a cache that is filled while the
-batch before trains. The host looks its own tables up meanwhile, sends pooled vectors, and receives their gradients.
+The GPU looks up rows in HBM. It reads other rows across the link itself, directly or through a cache that is filled while the
+previous batch trains. At the same time the host looks up its own tables, sends their pooled vectors, and receives the gradients.
 """
 
 from collections.abc import Mapping
@@ -37,21 +37,21 @@ def chosen_kernels(s: Scenario) -> tuple[str, ...]:
 
 
 def tables_with(s: Scenario, *kernels: str) -> tuple[int, ...]:
-    """Return the numbers of the tables that have one of some kernels."""
+    """Return the numbers of the tables that have one of the given kernels."""
     return tuple(table for table, kernel in enumerate(chosen_kernels(s)) if kernel in kernels)
 
 
 def groups(s: Scenario) -> Mapping[str, tuple[int, ...]]:
-    """Return the tables of each kernel whose traffic the plan separates, without empty groups."""
+    """Return the tables of each kernel, and of all GPU kernels together, without empty groups."""
     kernel_tables = {kernel: tables_with(s, kernel) for kernel in (HBM, UVM_CACHE, UVM, HOST)} | {ON_GPU: tables_with(s, *TITLES)}
     return {name: tables for name, tables in kernel_tables.items() if tables}
 
 
 class Steps(NamedTuple):
-    """Tasks of tables of some kernels.
+    """The tasks of a batch for the tables of some kernels.
 
     forward, backward: tasks before and after the top MLP.
-    looked_up: names of the tasks after which the vectors are there.
+    looked_up: names of the tasks after which the pooled vectors are on the GPU.
     """
 
     forward: tuple[Task, ...] = ()
@@ -144,7 +144,7 @@ def capacity_rows(s: Scenario) -> float:
 def tiers(s: Scenario) -> Tiers:
     """Return each table's bytes by memory, and its unique rows outside HBM.
 
-    Of cached tables the latter are the rows that the cache misses.
+    For cached tables, these rows are the rows that the cache misses.
     """
     nbytes, unique_rows, kernels = table_nbytes(s), expected_accesses(s).unique_rows, np.array(chosen_kernels(s))
     is_cached, in_hbm = kernels == UVM_CACHE, kernels == HBM
@@ -157,7 +157,7 @@ def tiers(s: Scenario) -> Tiers:
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """Return the bytes in HBM and in host memory."""
+    """Return the bytes of tables and cache in HBM and in host memory."""
     return {place: float(nbytes.sum()) for place, nbytes in tiers(s).nbytes_by_memory.items()}
 
 

@@ -1,1 +1,1 @@
-"""Systems that look at coming batches to have their rows in HBM in time."""
+"""Systems that read the next batches' indices, to have their rows in HBM in time."""

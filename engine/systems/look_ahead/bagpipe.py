@@ -1,8 +1,8 @@
 """Bagpipe: trainers look ahead, and cache remote rows that coming batches use.
 
-The tables lie on embedding servers. A row stays in HBM as long as one of the next batches (policy.look_ahead_batches) uses it;
-fetching and most synchronisation overlap training. It pays if the network limits system remote-no-cache. Source: Agarwal et
-al., arXiv 2202.12429, and their published code.
+The tables lie on embedding servers. A row stays in HBM as long as one of the next batches (policy.look_ahead_batches) uses it.
+Fetching and most synchronisation overlap with training. Bagpipe saves time if the network limits system remote-no-cache. Source:
+Agarwal et al., arXiv 2202.12429, and their published code.
 """
 
 import numpy as np
@@ -22,10 +22,10 @@ BULK = 50  # batches between two write-backs
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch: missing rows come while the batch before trains.
+    """Return the tasks of a batch: missing rows are fetched while the previous batch trains.
 
-    Only rows that the next batch uses are synchronised at once. Every trainer fetches, holds and updates the batch's rows, but a
-    row that is used once and not again belongs to one trainer.
+    Only rows that the next batch uses are synchronised at once. Every trainer fetches, holds and updates all rows of the batch,
+    except rows that are used only once: each of these belongs to one trainer.
     """
     s = settled.scenario
     trainers, single_use = s.machine.num_gpus, single_use_shares(s)

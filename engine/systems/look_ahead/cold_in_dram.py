@@ -1,7 +1,7 @@
 """Cold rows in DRAM: popular rows in HBM, others read from host memory when needed.
 
-The baseline for system proactive: reads of cold rows and exchanges between GPUs do not overlap. Only headline results are
-known: IEEE CAL 23(2):203-206, 2024, as we read its abstract.
+It is the baseline for system proactive: reads of cold rows and exchanges between GPUs do not overlap. Only headline results are
+known, as we have read only the abstract: IEEE CAL 23(2):203-206, 2024.
 """
 
 from ...core.graph import Task
@@ -13,7 +13,7 @@ from ..traffic import Traffic, cached_rows, hottest_bytes, table_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch; cold rows are all rows but the hot ones."""
+    """Return the tasks of a batch, whose cold rows are all but the hot rows."""
     s = settled.scenario
     cold = t.rows * (1 - hot_split(s, cached_rows(s)).hot)
     return far_memory.step_in_the_open(settled, t, "Read cold rows", cold)

@@ -1,7 +1,7 @@
 """Proactive: cold rows of the next batch are read while GPUs wait for exchanges.
 
-Popular rows lie in HBM, cold rows in host memory. A row that the present batch also trains is read again after its update. Only
-headline results are known: IEEE CAL 23(2):203-206, 2024 (abstract).
+Popular rows lie in HBM, cold rows in host memory. A row that this batch also trains is read again after its update. Only
+headline results are known, as we have read only the abstract: IEEE CAL 23(2):203-206, 2024.
 """
 
 from dataclasses import replace
@@ -17,9 +17,10 @@ READ_AHEAD, READ_TRAINED_AGAIN = "Read cold rows ahead", "Read trained rows agai
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch, with reads ahead in the GPUs' idle time.
+    """Return the tasks of a batch, with the next batch's cold rows read ahead.
 
-    GPUs are idle in exchanges and all-reduce. Hot rows are looked up after the update, as without reads ahead.
+    They are read while the GPUs are idle, during exchanges and the all-reduce. Hot rows are looked up after the previous batch's
+    update.
     """
     s = settled.scenario
     if not s.policy.prefetch:

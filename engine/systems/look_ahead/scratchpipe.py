@@ -1,7 +1,8 @@
 """ScratchPipe: a pipeline fills a scratchpad in HBM, so that every lookup hits.
 
-All rows lie in host memory. Five stages in flight fetch the rows of coming batches, and keep those that a batch in flight uses.
-For tables in host memory, at nearly the speed of HBM. Only its headline results are known: Kwon and Rhu, arXiv 2205.04702.
+All rows lie in host memory. A pipeline of five stages fetches the rows of the next batches, and keeps the rows that a batch in
+the pipeline uses. It is for tables in host memory, at nearly the speed of HBM. Only headline results are known: Kwon and Rhu,
+arXiv 2205.04702.
 """
 
 from ...core.graph import Demand, Task
@@ -17,9 +18,9 @@ WINDOW = 6  # batches whose rows stay: three to be written, the present one, two
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch: Plan, Collect, Exchange, Insert and Train in a pipeline.
+    """Return the tasks of a batch in five stages: Plan, Collect, Exchange, Insert, Train.
 
-    Each stage works on a batch of its own: the slowest sets the pace.
+    At any time each stage works on another batch, so the slowest stage decides the step time.
     """
     come, go = t.misses * t.moved_nbytes, t.evicted * t.moved_nbytes
     collect = (Demand("host", HostRows(t.misses, t.moved_bytes), "rows"), Demand("gpu", Stream(go)))

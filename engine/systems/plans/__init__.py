@@ -1,4 +1,4 @@
-"""Ways to divide tables among parts, a file each, found by a folder scan.
+"""Ways to divide tables among parts: one in each file of this folder.
 
 `systems.sharding` defines the terms.
 """

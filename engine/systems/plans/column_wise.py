@@ -1,6 +1,6 @@
 """Column-wise: each table is cut into column ranges, dealt to the parts in turn.
 
-A part is a GPU, a node or a memory module. It balances a few wide tables; every part reads the row numbers of all samples.
+A part is a GPU, a node or a memory module. The plan balances a few wide tables. Every part reads the row numbers of all samples.
 """
 
 import numpy as np
@@ -9,9 +9,9 @@ from ..sharding import Pieces, PlanRequest, Sharding
 
 
 def pieces(request: PlanRequest) -> Pieces:
-    """Return tables cut into as many ranges as there are parts, dealt out in turn.
+    """Return the plan with each table cut into a column range for each part.
 
-    A range has 32 columns or more.
+    The ranges go to the parts in turn. A range has 32 columns or more, so a narrow table has fewer ranges than there are parts.
     """
     ranges = request.ranges(request.parts.number)
     table = np.repeat(np.arange(request.tables), ranges)

@@ -1,7 +1,7 @@
 """Planner: the plan with the lowest expected time among greedy and simple plans.
 
-It tries the other ways, and greedy plans that cut large tables by columns or rows, and drops plans that do not fit. The default
-choice for tables of unequal size or traffic, as TorchRec's planner is.
+It tries all other ways of sharding, and greedy plans that cut large tables by columns or rows, and drops plans that do not fit.
+It is the default for tables of unequal size or traffic, like TorchRec's planner.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ CUT_AND_ROW_SHARES = tuple(
 
 
 def pieces(request: PlanRequest) -> Pieces:
-    """Return the plan whose slowest parts take least time.
+    """Return the plan whose slowest parts take the least time.
 
-    Plans that do not fit count only if none fits.
+    A plan that does not fit is only returned if no plan fits.
     """
     size, uncut = request.tables * request.parts.number, np.ones(request.tables, dtype=np.int64)
     cuts = [(_cuts(request, share), uncut) for share in (np.inf, *CUT_SHARES)]
@@ -80,7 +80,9 @@ def _cuts_and_rows(request: PlanRequest, share: float) -> tuple[Ints, Ints]:
 def greedy(request: PlanRequest, ranges: Ints, share_counts: Ints) -> Pieces:
     """Return the greedy plan: the longest piece first, to the least busy part with room.
 
-    A piece's rows go to `share_counts` parts; a piece for which too few parts have room goes over all.
+    ranges: number of column ranges of each table, (T,); each range is a piece.
+    share_counts: number of parts over which the rows of a table's pieces are spread, (T,).
+    A piece for which too few parts have room is spread over all parts.
     """
     count, max_ranges = request.parts.number, int(ranges.max())
     room = np.arange(count) // np.array(request.sharing, dtype=np.int64)[:, None]

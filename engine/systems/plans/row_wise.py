@@ -1,7 +1,7 @@
 """Row-wise: each table's rows are spread over all parts, which send partial sums.
 
-A part pools its own rows for all samples and sends a sum for each. It fits tables too large for one part, at the price of
-traffic.
+A part pools its own rows for all samples and sends a partial sum for each. This suits tables that are too large for one part,
+but needs much traffic.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from ..sharding import Pieces, PlanRequest, Sharding, plan_over_runs
 
 
 def pieces(request: PlanRequest) -> Pieces:
-    """Return every table spread over all parts."""
+    """Return the plan with the rows of every table spread over all parts."""
     return plan_over_runs([tuple(range(request.parts.number))], np.zeros(request.tables, dtype=np.int64))
 
 

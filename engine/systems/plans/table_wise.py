@@ -1,6 +1,6 @@
 """Table-wise: whole tables are dealt to the parts in turn.
 
-The simplest plan, with the least traffic. It is balanced only if there are many tables of similar work.
+It is the simplest plan, with the least traffic. It is balanced only if there are many tables of similar work.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from ..sharding import Pieces, PlanRequest, Sharding
 
 
 def pieces(request: PlanRequest) -> Pieces:
-    """Return table t on part t mod P."""
+    """Return the plan with table t on part t mod P, for P parts."""
     table = np.arange(request.tables)
     return Pieces(table, np.ones(len(table)), table % request.parts.number)
 

@@ -1,6 +1,6 @@
 """Two-level: whole tables go to nodes, their rows over the GPUs of a node.
 
-So partial sums stay on the fast fabric inside a node. Groups of parts other than nodes are divided in the same way.
+So partial sums only cross the fast fabric inside a node. Tables are divided in the same way over groups of other parts.
 """
 
 import numpy as np
@@ -9,7 +9,10 @@ from ..sharding import Pieces, PlanRequest, Sharding, plan_over_runs
 
 
 def pieces(request: PlanRequest) -> Pieces:
-    """Return table t on group t mod N, spread over its parts."""
+    """Return the plan with table t spread over the parts of group t mod N.
+
+    N is the number of groups.
+    """
     parts, group = request.parts, request.parts.group
     group_parts = [tuple(np.flatnonzero(group == group_number).tolist()) for group_number in range(parts.groups)]
     return plan_over_runs(group_parts, np.arange(request.tables) % parts.groups)

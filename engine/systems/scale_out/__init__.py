@@ -1,1 +1,1 @@
-"""Systems of many GPUs, nodes and memories, or of none."""
+"""Systems that scale out over many GPUs, nodes and memories, or use CPUs only."""

@@ -1,7 +1,7 @@
 """All in HBM: tables are divided over the memory of all GPUs, MLPs replicated.
 
-The baseline for all caches in HBM, and the fastest system if the tables fit into GPU memory. A batch exchanges indices and
-pooled vectors by all-to-all, and sums the MLPs' gradients by all-reduce. No checkpoint. Source: facebookresearch/dlrm,
+It is the baseline for all caches in HBM, and the fastest system if the tables fit into GPU memory. A batch exchanges indices and
+pooled vectors by all-to-all, and sums the MLPs' gradients by all-reduce. There is no checkpoint. Source: facebookresearch/dlrm,
 pytorch/torchrec.
 """
 
@@ -21,7 +21,7 @@ STASH_OUT, STASH_BACK = "Stash to host", "Stash to GPU"
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Return the tasks of a batch: indices, vectors and gradients cross between GPUs.
 
-    Those of replicated rows do not; nothing else leaves the GPUs, except a stash.
+    Lookups and pooled vectors that use replicated rows only do not cross. Only stashed bytes leave the GPUs for another memory.
     """
     batch = gpu.step_over_all(settled, t, ("Embedding update",), gpu.mlp_done(settled.scenario))
     return _with_stash(settled, batch) if stashed_bytes(settled.scenario) else batch

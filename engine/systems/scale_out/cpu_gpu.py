@@ -1,7 +1,7 @@
 """CPU-GPU: the host keeps and looks up the tables, the GPUs train the MLPs.
 
-The usual hybrid, for tables that fit into host memory but not into HBM, and the baseline for hot and cold rows. Host and GPU
-work one after the other: nothing overlaps. Source: the hybrid mode of facebookresearch/dlrm.
+It is the usual hybrid for tables that fit into host memory but not into HBM, and the baseline for systems with hot and cold
+rows. Host and GPU work one after the other, without overlap. Source: the hybrid mode of facebookresearch/dlrm.
 """
 
 from ...core.graph import Task

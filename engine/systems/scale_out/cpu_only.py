@@ -1,6 +1,6 @@
 """CPU only: one or several hosts keep the tables and train the MLPs.
 
-Training without any GPU, for comparison and for small models. Source: facebookresearch/dlrm on CPUs.
+It is training without any GPU, for comparison and for small models. Source: facebookresearch/dlrm on CPUs.
 """
 
 from ...core.graph import Demand, Task
@@ -15,7 +15,7 @@ from ..traffic import Traffic, mlp_gradient_bytes
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch, one after the other in the host's one lane.
+    """Return the tasks of a batch, which the host's one lane serves one by one.
 
     Several hosts share tables and samples, and exchange vectors and gradients.
     """
@@ -46,7 +46,7 @@ def _ring(s: Scenario) -> Crossing:
 
 
 def recover(s: Scenario, recovery: RecoveryWork) -> tuple[Task, ...]:
-    """Return the tasks of a new start: the first parameters are read again."""
+    """Return the tasks of a new start, which read the first MLP parameters again."""
     load = (Demand("dram", Stream(recovery.mlp_bytes, write=False)),)
     return (Task("Load MLP", "Other", load, previous_batch_predecessors=("Load MLP",)),)
 

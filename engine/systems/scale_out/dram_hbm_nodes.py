@@ -1,7 +1,7 @@
 """DRAM and HBM: tables over both memories of as many nodes as needed.
 
-The scale-out baseline for tables too large for one node, with which MTrainS's heterogeneous memory is compared. Rows in DRAM
-are read when their batch needs them. Source: unified virtual memory of pytorch/torchrec.
+It is the scale-out baseline for tables too large for one node, with which MTrainS's heterogeneous memory is compared. Rows in
+DRAM are read when their batch needs them. Source: unified virtual memory of pytorch/torchrec.
 """
 
 from ...core.graph import Task
@@ -12,7 +12,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch, which reads DRAM rows when needed."""
+    """Return the tasks of a batch, which reads rows in DRAM when needed."""
     return far_memory.step_in_the_open(settled, t, "Read rows from DRAM", t.far_rows)
 
 

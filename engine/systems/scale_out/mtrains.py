@@ -1,7 +1,7 @@
 """MTrainS: tables on drives behind caches in DRAM and PMEM; hottest rows in HBM.
 
-For tables larger than HBM and DRAM, it needs fewer nodes than system dram-hbm-nodes. Rows of the next batch are fetched from
-the drives while this batch trains. Only its headline results are known: arXiv 2305.01515 (abstract).
+It is for tables larger than HBM and DRAM, and needs fewer nodes than system dram-hbm-nodes. Rows of the next batch are fetched
+from the drives while this batch trains. Only headline results are known, as we have read only the abstract: arXiv 2305.01515.
 """
 
 import numpy as np
@@ -24,14 +24,14 @@ COMPACTION = Constant("compaction amplification", 2.5, "x", 1.5, 4, "unsourced",
 
 
 def scm_rows(s: Scenario) -> float:
-    """Return the rows that the byte-addressable SCM of all nodes caches."""
+    """Return the number of rows that the PMEM of all nodes caches."""
     return (s.machine.pmem_capacity_GB or 0.0) * GB * nodes(s.machine) / row_bytes(s)
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
     """Return the tasks of a batch: rows outside HBM are fetched one batch ahead.
 
-    They are not fetched during the update, which must not see the cache change.
+    They are not fetched during the update, as the cache must not change during the update.
     """
     s, evict = settled.scenario, _evict(settled.placement.far_skews, t)
     if s.policy.prefetch:
@@ -75,9 +75,9 @@ def _evict(uneven: FarSkews, t: Traffic) -> Task:
 
 
 def places(s: Scenario) -> dict[str, float]:
-    """Return the bytes by memory: densest tables in HBM, then DRAM, then drives.
+    """Return the bytes by memory: densest tables in HBM, then in DRAM, then on drives.
 
-    DRAM also has its cache; PMEM holds copies only.
+    DRAM also has its cache. PMEM holds only copies of rows, so it is not counted.
     """
     cache = cached_rows(s) * row_bytes(s)
     dense = placement(s, cache)

@@ -1,8 +1,8 @@
 """Remote, no cache: every trainer fetches a batch's rows from embedding servers.
 
-The baseline for Bagpipe: each trainer fetches all rows of the batch over the network, the trainers sum their gradients, and one
-of them writes the rows back. Nothing overlaps. Source: the baseline of Agarwal et al., arXiv 2202.12429, in their published
-code.
+It is the baseline for Bagpipe: each trainer fetches all rows of the batch over the network, the trainers sum their gradients,
+and one trainer writes the rows back. Nothing overlaps. Source: the baseline of Agarwal et al., arXiv 2202.12429, in their
+published code.
 """
 
 from ...core.graph import Task
@@ -13,10 +13,10 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch; nothing overlaps.
+    """Return the tasks of a batch, which do not overlap.
 
-    Calls to servers block the training loop, and rows are read after the batch before has been written. A trainer has all of the
-    batch's rows, so that every trainer can add up all gradients; the values are then the same everywhere.
+    The training loop waits for calls to servers, and rows are read after the previous batch has been written. Each trainer has
+    all rows of the batch and sums all gradients, so that all trainers have the same values.
     """
     s = settled.scenario
     rows = s.machine.num_gpus * t.rows

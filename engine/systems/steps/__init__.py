@@ -1,1 +1,1 @@
-"""Tasks that training systems share, by where embeddings live."""
+"""Tasks that training systems share, in a module for each place of the tables."""

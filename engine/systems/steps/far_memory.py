@@ -1,7 +1,4 @@
-"""Steps of scale-out systems: rows outside HBM, and the exchange between GPUs.
-
-GPUs read and write these rows through PCIe.
-"""
+"""Tasks of systems with rows outside HBM, which GPUs read and write through PCIe."""
 
 from dataclasses import replace
 
@@ -17,15 +14,18 @@ from . import gpu
 
 
 def end_of_batch(s: Scenario) -> Names:
-    """Return the last tasks of a batch, past which no foreground task runs.
+    """Return the names of the last tasks of a batch.
 
-    Training is synchronous.
+    Training is synchronous: no foreground task of the next batch may start before they end.
     """
     return ("Embedding update", *gpu.mlp_done(s))
 
 
 def next_batch(amount: Amount) -> Amount:
-    """Return the next batch's amounts; the first batch's rows count for the last batch."""
+    """Return amounts shifted by one batch: batch n gets the amounts of batch n + 1.
+
+    The last batch gets the amounts of the first batch.
+    """
     return np.roll(amount, -1)
 
 
@@ -40,7 +40,7 @@ def read_far_rows(
 ) -> Task:
     """Return the task that gathers `rows` rows with their state from DRAM through PCIe.
 
-    In the background, GPUs do so only while they are idle.
+    `background`: True if GPUs do so only while they are idle.
     """
     skews, row = settled.placement.far_skews, t.sizes.far_row
     demands = (
@@ -52,9 +52,9 @@ def read_far_rows(
 
 
 def step_in_the_open(settled: Settled, t: Traffic, name: str, far_rows: Amount) -> tuple[Task, ...]:
-    """Return the tasks of a batch that reads `far_rows` before its lookup, without overlap.
+    """Return the tasks of a batch that reads `far_rows` rows without overlap.
 
-    They are read between the exchange of indices and the lookup.
+    The rows are read after the exchange of indices and before the lookup.
     """
     fetch = read_far_rows(settled, t, name, far_rows, gpu.index_exchange(settled)[1], end_of_batch(settled.scenario))
     return (fetch, *step(settled, t, far_rows, (fetch.name,)))
@@ -63,9 +63,10 @@ def step_in_the_open(settled: Settled, t: Traffic, name: str, far_rows: Amount) 
 def step(
     settled: Settled, t: Traffic, far_rows: Amount, looked_up_after: Names = (), updated_after: Names = ()
 ) -> tuple[Task, ...]:
-    """Return the tasks of one synchronous batch over all GPUs, with `far_rows` in DRAM.
+    """Return the tasks of one synchronous batch over all GPUs, with `far_rows` rows in DRAM.
 
-    The update's kernel writes each row where it lives, at the pace of the slowest memory or link.
+    The update writes each row to the memory that holds it; the slowest memory or link decides its time. `looked_up_after` and
+    `updated_after` are further tasks that lookup and update wait for.
     """
     batch_end, skews = end_of_batch(settled.scenario), settled.placement.far_skews
     *earlier_tasks, update = gpu.step_over_all(settled, t, batch_end, batch_end, looked_up_after, updated_after)

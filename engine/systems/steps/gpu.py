@@ -1,4 +1,4 @@
-"""Steps of systems whose GPUs hold embeddings: kernels on the GPU, collectives between GPUs."""
+"""Tasks of systems whose GPUs hold embeddings: kernels on GPUs, collectives between GPUs."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -24,7 +24,7 @@ TO_GPU, FROM_GPU = "to GPU", "from GPU"
 def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
     """Return the task that copies a `share` of the batch's row indices to the GPUs.
 
-    It waits until the batch before has used its own.
+    It waits until the task `used_by` of the previous batch has used that batch's indices.
     """
     work = (Demand("pcie", Copy(share * t.feature_bytes), TO_GPU),)
     return Task("Sparse features", "Transfer", work, previous_batch_predecessors=(used_by,))
@@ -33,7 +33,7 @@ def features(t: Traffic, used_by: str, share: Amount = 1.0) -> Task:
 def lookup(t: Traffic, predecessors: Names, previous_batch_predecessors: Names = (), skew: Amount = 1.0) -> Task:
     """Return the task that reads and pools the batch's lookups from GPU memory.
 
-    `skew`: the largest GPU's lookups over the mean.
+    `skew`: the lookups of the busiest GPU, over the mean of all GPUs.
     """
     return Task(
         "Embedding lookup",
@@ -55,9 +55,12 @@ def update(
     share: Amount = 1.0,
     row_bytes: RowBytes | None = None,
 ) -> tuple[Task, ...]:
-    """Return the tasks that spread a `share` of the gradients and update rows in HBM.
+    """Return the tasks that spread a `share` of gradients and update rows in HBM.
 
-    `rows` rows are updated, after `updated_after` too. `row_bytes`: by default those of the batch's unique rows.
+    rows: number of rows to update. row_bytes: their bytes, by default those of the batch's unique rows.
+    predecessors, previous_batch_predecessors: tasks that the spreading waits for.
+    updated_after: further tasks that the update waits for.
+    skew, row_skew: the lookups and the rows of the busiest GPU, over the mean of all GPUs.
     """
     spread = Pool(share * t.gpu_spread_bytes, tables=t.tables, skew=skew)
     rewrite = RowUpdates(rows, t.row_bytes if row_bytes is None else row_bytes, skew=row_skew)
@@ -79,8 +82,11 @@ def train_step(
 ) -> tuple[Task, ...]:
     """Return the tasks that train a batch on rows in HBM, kernel by kernel.
 
-    `rows` rows are updated. Lookup waits for `predecessors` and `previous_batch_predecessors`; with `reduced` the GPUs sum their
-    MLPs' gradients; gradients are spread after `spread_after` of the batch before, and rows updated after `updated_after`.
+    rows: number of rows to update.
+    predecessors, previous_batch_predecessors: tasks that the lookup waits for.
+    reduced: True if the GPUs sum the gradients of their MLPs.
+    spread_after: tasks of the previous batch that the spreading of gradients waits for.
+    updated_after: further tasks that the update of rows waits for.
     """
     summed = all_reduce(s, t) if reduced else ()
     return (
@@ -94,9 +100,9 @@ def train_step(
 
 
 def wait_tasks(task_name: str, batches: int) -> tuple[Task, ...]:
-    """Return tasks without work: "{n} behind" ends with `task_name` of n batches before.
+    """Return tasks without work, by which other tasks can wait for an earlier batch.
 
-    Tasks that wait for it run no further ahead.
+    The task "{n} behind" ends when `task_name` of n batches before ends, for n from 1 to `batches`.
     """
     names = [task_name, *(f"{n} behind" for n in range(1, batches + 1))]
     idle = (Demand("gpu", Pool(0.0), "order"),)
@@ -104,9 +110,9 @@ def wait_tasks(task_name: str, batches: int) -> tuple[Task, ...]:
 
 
 def exchange(name: str, crossing: Crossing, predecessors: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
-    """Return an all-to-all of a `share` of the batch, and the names to wait for.
+    """Return an all-to-all of a `share` of the batch, and task names to wait for.
 
-    One part alone has no exchange.
+    Without traffic between parts there is no task, and the names are `predecessors`.
     """
     if not crossing.nbytes:
         return (), predecessors
@@ -116,17 +122,20 @@ def exchange(name: str, crossing: Crossing, predecessors: Names, share: Amount =
 def index_exchange(
     settled: Settled, predecessors: Names = ("Sparse features",), share: Amount = 1.0
 ) -> tuple[tuple[Task, ...], Names]:
-    """Return the task that sends row indices to their parts, and names to wait for."""
+    """Return the task that sends indices to their parts, and the names to wait for."""
     return exchange("Index all-to-all", settled.placement.indices, predecessors, share)
 
 
 def vector_exchange(settled: Settled, name: str, predecessors: Names, share: Amount = 1.0) -> tuple[tuple[Task, ...], Names]:
-    """Return the task that sends pooled vectors to their samples' parts, or gradients back."""
+    """Return the task that sends pooled vectors or gradients, and the names to wait for.
+
+    Pooled vectors go to the parts that have their samples; gradients go back.
+    """
     return exchange(name, settled.placement.pooled, predecessors, share)
 
 
 def mlp_done(s: Scenario) -> Names:
-    """Return the last tasks of the MLPs' part of a batch over all GPUs."""
+    """Return the names of the last tasks that train a batch's MLPs."""
     return ("Bottom MLP backward", *(("All-reduce",) if s.machine.num_gpus > 1 else ()))
 
 
@@ -138,10 +147,12 @@ def step_over_all(
     looked_up_after: Names = (),
     updated_after: Names = (),
 ) -> tuple[Task, ...]:
-    """Return the tasks of a synchronous batch over all GPUs.
+    """Return the tasks of a synchronous batch over all GPUs; the update is the last.
 
-    The update is the last task.
-    Each GPU has its part of the tables. Lookup waits for `looked_up_after`, by default for the exchange of indices.
+    Each GPU has its part of the tables.
+    lookup_after_previous, mlp_after_previous: tasks of the previous batch that the lookup and the bottom MLP wait for.
+    looked_up_after: tasks that the lookup waits for, by default the exchange of indices.
+    updated_after: further tasks that the update waits for.
     """
     s, replicated = settled.scenario, settled.placement.replicas.rows > 0
     index_share, vector_share = (1 - t.replicated_lookups, 1 - t.replicated_vectors) if replicated else (1.0, 1.0)
@@ -194,17 +205,17 @@ def _update_replicated(s: Scenario, t: Traffic, predecessors: Names, updated_aft
 
 
 def all_reduce(s: Scenario, t: Traffic) -> tuple[Task, ...]:
-    """Return the task that sums the MLPs' gradients over all GPUs."""
+    """Return the task that sums the MLPs' gradients over all GPUs; () for one GPU."""
     if s.machine.num_gpus == 1:
         return ()
     return (Task("All-reduce", "Transfer", (Demand("network", AllReduce(t.mlp_gradient_bytes)),), ("Bottom MLP backward",)),)
 
 
 def by_popularity(amounts: Traffic, samples: Floats, lookups: Floats) -> tuple[Traffic, Traffic]:
-    """Return the traffic of popular samples alone, and of the others alone.
+    """Return the traffic of a batch of popular samples only, and of other samples only.
 
-    Popular samples are a share `samples` and make a share `lookups`. Where bags are uneven they look fewer rows up than others;
-    where all bags are even, the amounts themselves are returned.
+    `samples` is the share of popular samples, `lookups` is their share of lookups. If bags have different lengths, popular
+    samples have fewer lookups than others. If all bags have one length, both results are `amounts`.
     """
     if np.array_equal(samples, lookups):
         return amounts, amounts
@@ -225,9 +236,9 @@ def micro_batch(
     previous_batch_predecessors: Names = (),
     tables: float = 0.0,
 ) -> tuple[Task, ...]:
-    """Return the tasks of a `share` of the batch's samples, one step after the other.
+    """Return the tasks of a `share` of the batch's samples, one after the other.
 
-    They go from lookup to gradients; `tables` are updated one by one.
+    The tasks are from lookup to gradient spreading. `tables`: number of tables that are updated one by one.
     """
     model, samples, state = s.model, share * s.data.batch_size, mlp_state(dense_optimizer(s.model))
     steps: tuple[tuple[str, Stage, Work], ...] = (

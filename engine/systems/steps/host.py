@@ -1,6 +1,6 @@
-"""Steps of systems whose host CPU looks rows up and updates them.
+"""Tasks of systems whose host CPU looks rows up and updates them.
 
-It does so in the thread that drives the training loop.
+The CPU does both in the thread that runs the training loop.
 """
 
 from dataclasses import replace
@@ -17,16 +17,16 @@ CPU = ""  # the host's one lane, for its software and its arithmetic
 
 
 def lookup(t: Traffic, share: Amount = 1.0, predecessors: Names = ("Training loop",)) -> Task:
-    """Return the task of a `share` of a mini-batch's lookups by the host.
+    """Return the task of the host's lookups, for a `share` of a mini-batch.
 
-    The slowest of its software, CPU and memory sets the pace.
+    The slowest of the host's software, CPU and memory decides its time.
     """
     reads = Demand("dram", RowReads(share * t.rows, t.vector_bytes, skew=t.row_skew))
     return shared.host_embedding(t, "Embedding lookup", (reads,), predecessors, share=share, skew=t.lookup_skew)
 
 
 def update(t: Traffic, predecessors: Names, share: Amount = 1.0) -> Task:
-    """Return the task of a `share` of a mini-batch's updates by the host."""
+    """Return the task of the host's updates, for a `share` of a mini-batch."""
     writes = Demand("dram", RowUpdates(share * t.rows, t.row_bytes, skew=t.row_skew))
     return shared.host_embedding(t, "Embedding update", (writes,), predecessors, share=share, skew=t.lookup_skew, updates=True)
 
@@ -41,9 +41,10 @@ def hybrid(
 ) -> tuple[Task, ...]:
     """Return a batch's tasks with embeddings on the host and MLPs on GPUs, in sequence.
 
-    `share` is 1 for a mini-batch that goes this way, else 0. Other mini-batches may have tasks before this one's start
-    (`start_after`), before the top MLP (`looked_up`), and at the end of a batch (`batch_end`). Hosts of several nodes each have
-    some of the tables, and exchange pooled vectors and gradients over the nodes' network cards.
+    share: 1 for a mini-batch that trains in this way, else 0.
+    start_after, looked_up, batch_end: tasks that the first task, the top MLP, and the next batch wait for.
+
+    The hosts of several nodes each have some of the tables, and exchange pooled vectors and gradients over their network cards.
     """
 
     def cross(name: str, lane: str, predecessors: Names) -> Task:
@@ -71,5 +72,5 @@ def hybrid(
 
 
 def on_host(task: Task) -> Task:
-    """Return a GPU's task as a task of the host."""
+    """Return a GPU's task changed to a task of the host."""
     return replace(task, demands=tuple(Demand("host", demand.work, CPU) for demand in task.demands))

@@ -1,6 +1,6 @@
 """Recovery after a fault, as tasks: a system's own, a restore, or a new start.
 
-There are also the tasks that free a full log.
+The module also has the tasks that free a full log.
 """
 
 from ...core.graph import Demand, Task, TaskGraph, check_graph
@@ -12,7 +12,7 @@ from .shared import FLAGS, FROM_MEMORY, TO_MEMORY
 def recover(settled: Settled, recovery: RecoveryWork) -> TaskGraph:
     """Return the tasks of a recovery.
 
-    They are the system's own, else a restore from its log or its memory behind CXL, else a new start.
+    The tasks are the system's own; else a restore from its log or from its memory behind CXL; else those of a new start.
     """
     system, behind_cxl = settled.system, "cxl" in settled.system.devices
     if system.recover:
@@ -50,9 +50,9 @@ def _restore(memory: str, link: str, recovery: RecoveryWork) -> tuple[Task, ...]
 
 
 def full_checkpoint(memory: str, link: str, mlp_bytes: float) -> tuple[Task, ...]:
-    """Return the tasks that free a full log: write the MLPs and set both flags.
+    """Return the tasks that free a full log: write MLPs, set the logs' flags.
 
-    They run once every row is home.
+    They run when every updated row is in its table.
     """
     carry = Move(mlp_bytes) if link == "cxl" else Copy(mlp_bytes, handoffs=1)
     store = (Demand(memory, Stream(mlp_bytes)), Demand(link, carry, TO_MEMORY))

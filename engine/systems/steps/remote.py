@@ -1,4 +1,4 @@
-"""Steps of systems with tables on embedding servers: rows and gradients cross the network."""
+"""Tasks of systems with tables on embedding servers: rows and gradients cross the network."""
 
 from ...core.graph import Demand, Names, Task
 from ...core.row_sizes import mean_bytes
@@ -16,8 +16,8 @@ FROM_SERVERS, TO_SERVERS = "from servers", "to servers"
 def fetch(t: Traffic, rows: Amount, previous_batch_predecessors: Names) -> tuple[Task, ...]:
     """Return the tasks that bring `rows` rows from servers; the last is `Rows to GPU`.
 
-    Servers gather and send them, and every node copies its own rows to its GPU. The GPU updates rows, so their optimizer state
-    comes with them.
+    Servers gather and send the rows, and every node copies its rows to its GPU. Rows come with their optimizer state, because
+    the GPU updates them.
     """
     nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
     transfer = (Demand("network", Fetch(nbytes), FROM_SERVERS), Demand("remote", Stream(nbytes, write=False, skew=t.row_skew)))
@@ -32,7 +32,7 @@ def fetch(t: Traffic, rows: Amount, previous_batch_predecessors: Names) -> tuple
 def gather_gradients(s: Scenario, t: Traffic, predecessors: Names) -> tuple[tuple[Task, ...], Names]:
     """Return the task that sends row gradients to all trainers, and names to wait for.
 
-    Every trainer sends those of its samples' rows, with indices.
+    Every trainer sends the gradients of its samples' rows, with the row indices.
     """
     trainers = s.machine.num_gpus
     if trainers == 1:
@@ -45,11 +45,11 @@ def gather_gradients(s: Scenario, t: Traffic, predecessors: Names) -> tuple[tupl
 def send_back(
     t: Traffic, rows: Amount, predecessors: Names, background: bool = False, calls: float = 1.0, cards: float = 1.0
 ) -> tuple[Task, ...]:
-    """Return the tasks that write `rows` rows back to servers.
+    """Return the tasks that write `rows` rows back; the last is `Scatter remote rows`.
 
-    The last task is `Scatter remote rows`.
-    Trainers copy the rows from their GPUs. `calls` per batch: below one if rows of several batches go in bulk. `cards`: network
-    cards whose load one trainer's card carries.
+    Trainers copy the rows from their GPUs.
+    calls: remote calls per batch; below 1 if the rows of several batches are sent together.
+    cards: the load of one trainer's network card, in multiples of an even share.
     """
     nbytes = rows * (t.moved_nbytes + INDEX_BYTES)
     transfer = (Demand("network", Fetch(nbytes, skew=cards), TO_SERVERS), Demand("remote", Stream(nbytes, skew=t.row_skew)))

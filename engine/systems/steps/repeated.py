@@ -1,7 +1,8 @@
-"""Repeated rows of a batch: who unites them, and how often each is read.
+"""Repeated rows of a batch: where they are coalesced, how often each is read.
 
-So often it is also sent, accumulated and updated. `memory` reads a row once and holds it in a scratchpad for its other lookups;
-`gpu` takes rows lookup by lookup and sends each row's gradient once; `off` does everything for each lookup.
+`policy.row_dedup` decides how often a repeated row is read, sent, accumulated and updated. With `memory`, near-data logic reads
+a row once and holds it in a scratchpad for its other lookups. With `gpu`, a row is read and sent for each lookup, but the GPU
+sums its gradients and sends one. With `off`, everything is done for each lookup.
 """
 
 import numpy as np
@@ -18,9 +19,10 @@ MEGABYTE = 10**6
 
 
 def scratchpad_rows(s: Scenario, near_data: bool) -> float | None:
-    """Return the rows that near-data logic holds at a time, over all expanders.
+    """Return the rows that the scratchpads of near-data logic hold, over all expanders.
 
-    None if no logic unites rows. It holds them while it pools and accumulates.
+    Return None if near-data logic does not coalesce rows. The rows are held while they are pooled and while gradients are added
+    up.
     """
     machine = s.machine
     if not near_data or not machine.near_data_compute or s.policy.row_dedup != "memory":
@@ -29,9 +31,9 @@ def scratchpad_rows(s: Scenario, near_data: bool) -> float | None:
 
 
 def accessed_rows(s: Scenario, t: Traffic) -> Amount:
-    """Return the rows that memory reads for a batch's lookups.
+    """Return the number of rows that memory reads for a batch's lookups.
 
-    Rows without a place in the scratchpad are read again.
+    A row without a place in the scratchpad is read once per lookup.
     """
     if s.policy.row_dedup != "memory":
         return t.lookups
@@ -39,27 +41,36 @@ def accessed_rows(s: Scenario, t: Traffic) -> Amount:
 
 
 def accessed_row(s: Scenario, t: Traffic) -> RowKind:
-    """Return the bytes of the rows that memory reads: unique rows, or one a lookup."""
+    """Return the bytes of the rows that memory reads: unique, or one per lookup."""
     return t.sizes.unique if s.policy.row_dedup == "memory" else t.sizes.by_lookup
 
 
 def updated_row(s: Scenario, t: Traffic) -> RowKind:
-    """Return the bytes of the rows that memory updates."""
+    """Return the bytes of the rows that memory updates: unique, or one per lookup."""
     return t.sizes.by_lookup if s.policy.row_dedup == "off" else t.sizes.unique
 
 
 def read_skew(s: Scenario, t: Traffic) -> Amount:
-    """Return the largest part's reads over the mean: of unique rows, or of lookups."""
+    """Return the reads of the busiest part over the mean of all parts.
+
+    The reads are rows, or lookups if the memory does not coalesce repeated rows.
+    """
     return t.row_skew if s.policy.row_dedup == "memory" else t.lookup_skew
 
 
 def update_skew(s: Scenario, t: Traffic) -> Amount:
-    """Return the largest part's updates over the mean."""
+    """Return the updates of the busiest part over the mean of all parts.
+
+    The updates are rows, or lookups if repeated rows are not coalesced.
+    """
     return t.lookup_skew if s.policy.row_dedup == "off" else t.row_skew
 
 
 def lookup_transfer(settled: Settled, t: Traffic, memory: str, times: Amount = 1.0) -> Move:
-    """Return the bytes of a lookup over all expanders' links to the GPU, `times` times."""
+    """Return the transfer of a batch's lookup from all expanders to the GPU.
+
+    Its bytes are multiplied by `times`, which is 0 for no lookup.
+    """
     s, links = settled.scenario, settled.placement.links
     if s.machine.near_data_compute:
         vector_factor, skew = links.vectors
@@ -69,7 +80,7 @@ def lookup_transfer(settled: Settled, t: Traffic, memory: str, times: Amount = 1
 
 
 def update_transfer(settled: Settled, t: Traffic) -> Move:
-    """Return the bytes that come back over the links for the update."""
+    """Return the transfer of a batch's update from the GPU to all expanders."""
     s, links = settled.scenario, settled.placement.links
     of_rows = links.lookups if s.policy.row_dedup == "off" else links.rows
     link_factor, skew = of_rows if spread_by_gpu(s) else links.vectors
@@ -77,10 +88,10 @@ def update_transfer(settled: Settled, t: Traffic) -> Move:
 
 
 def lookup_bytes(s: Scenario, t: Traffic) -> Amount:
-    """Return the bytes that a lookup sends to the GPU: pooled vectors, or rows.
+    """Return the bytes that a batch's lookup sends to the GPU: pooled vectors, or rows.
 
-    Rows are sent once each if the memory unites them. A GPU that gets rows also updates them, so their optimizer state crosses
-    too.
+    If the memory coalesces repeated rows, each row is sent once. A GPU that gets rows also updates them, so their optimizer
+    state is sent too.
     """
     if s.machine.near_data_compute:
         return t.pooled_bytes
@@ -88,9 +99,9 @@ def lookup_bytes(s: Scenario, t: Traffic) -> Amount:
 
 
 def update_bytes(s: Scenario, t: Traffic) -> Amount:
-    """Return the bytes that come back for the update.
+    """Return the bytes that the GPU sends to the memory for a batch's update.
 
-    They are pooled gradients, each row's gradient if the GPU has united them, or new rows.
+    They are pooled gradients; or a gradient per row, if the GPU spreads gradients; or new rows, without near-data compute.
     """
     if not spread_by_gpu(s):
         return t.pooled_bytes
@@ -101,17 +112,17 @@ def update_bytes(s: Scenario, t: Traffic) -> Amount:
 
 
 def accumulated_bytes(s: Scenario, t: Traffic) -> Amount:
-    """Return the gradient bytes that near-data logic adds up before updates.
+    """Return the bytes of gradients that near-data logic adds up before the updates.
 
-    They are those of all lookups, or none.
+    They are the gradients of all lookups, or 0 if the GPU spreads gradients to rows.
     """
     return 0.0 if spread_by_gpu(s) else t.spread_bytes
 
 
 def updated_rows(s: Scenario, t: Traffic) -> Amount:
-    """Return the rows that memory reads, changes and writes.
+    """Return the number of rows that memory reads, changes and writes.
 
-    Rows without a place while gradients are added up count more often.
+    A row without a place in the scratchpad while gradients are added up counts for each of its lookups.
     """
     if s.policy.row_dedup == "off":
         return np.sign(t.rows) * t.lookups
@@ -119,5 +130,8 @@ def updated_rows(s: Scenario, t: Traffic) -> Amount:
 
 
 def spread_by_gpu(s: Scenario) -> bool:
-    """Return whether the GPU spreads pooled gradients to rows: always without near-data compute."""
+    """Return whether the GPU spreads pooled gradients to rows.
+
+    Without near-data compute it always does.
+    """
     return not s.machine.near_data_compute or s.policy.row_dedup == "gpu"

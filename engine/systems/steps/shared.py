@@ -1,6 +1,6 @@
-"""Steps that training systems share, as tasks: each system picks, orders and places them.
+"""Tasks that training systems share: each system chooses, orders and places them.
 
-Functions called plans return whole graphs.
+A function whose name ends with "plan" returns all tasks of a batch.
 """
 
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ TO_MEMORY, FROM_MEMORY, DRAIN, COPY_ENGINE = "in", "out", "drain", "copy engine"
 
 
 def bottom_forward(scenario: Scenario, previous_batch_predecessors: Names) -> Task:
-    """Return the task of the bottom MLP, forward."""
+    """Return the task of the bottom MLP's forward pass."""
     work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "forward")
     return Task(
         "Bottom MLP forward", "Bottom MLP", (Demand("gpu", work),), previous_batch_predecessors=previous_batch_predecessors
@@ -59,13 +59,13 @@ def bottom_forward(scenario: Scenario, previous_batch_predecessors: Names) -> Ta
 
 
 def bottom_backward(scenario: Scenario, predecessors: Names) -> Task:
-    """Return the task of the bottom MLP, backward, with its update."""
+    """Return the task of the bottom MLP's backward pass and update."""
     work = BottomMLP(scenario.data.batch_size, scenario.model.bottom_mlp, "backward", mlp_state(dense_optimizer(scenario.model)))
     return Task("Bottom MLP backward", "Bottom MLP", (Demand("gpu", work),), predecessors)
 
 
 def top_part(scenario: Scenario, samples: Amount) -> TopPart:
-    """Return the work of the top part for so many samples."""
+    """Return the work of the feature interaction and the top MLP for `samples` samples."""
     model = scenario.model
     ranks, pairs = cross_ranks(model), model.interaction == "dot"
     dims = per_table(model, "embedding_dim")
@@ -76,7 +76,7 @@ def top_part(scenario: Scenario, samples: Amount) -> TopPart:
 
 
 def top(scenario: Scenario, predecessors: Names, previous_batch_predecessors: Names = ()) -> Task:
-    """Return the task of feature interaction and top MLP, forward and backward."""
+    """Return the task of the feature interaction and the top MLP, forward and backward."""
     work = top_part(scenario, scenario.data.batch_size)
     return Task("Top MLP", "Top MLP", (Demand("gpu", work),), predecessors, previous_batch_predecessors)
 
@@ -84,7 +84,7 @@ def top(scenario: Scenario, predecessors: Names, previous_batch_predecessors: Na
 def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
     """Return the task that sends the batch's row indices to the memory side.
 
-    It starts as soon as the batch before has been looked up.
+    It starts as soon as the previous batch's lookup has ended.
     """
     times, skew = settled.placement.links.indices
     work = Move(times * t.feature_bytes, skew=skew) if link == "cxl" else Copy(t.feature_bytes)
@@ -96,10 +96,10 @@ def sparse_features(settled: Settled, t: Traffic, link: str) -> Task:
 def near_lookup(
     settled: Settled, t: Traffic, memory: str, link: str, name: str, predecessors: Names, previous_batch_predecessors: Names = ()
 ) -> Task:
-    """Return the task that looks rows up and pools beside the memory.
+    """Return the task that looks rows up and pools them at the memory's controllers.
 
-    Pooled vectors flow to the GPU meanwhile. Without near-data compute the rows cross the link unpooled. A software link is
-    charged by a separate hand-off.
+    Pooled vectors flow to the GPU at the same time. Without near-data compute, rows cross the link unpooled. If the link needs
+    software, the system adds a hand-off task.
     """
     s, has_rows = settled.scenario, np.sign(t.rows)
     flow: tuple[Demand, ...] = ()
@@ -117,10 +117,10 @@ def near_lookup(
 
 
 def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecessors: Names, persists: Persists = "") -> Task:
-    """Return the task that accumulates gradients and updates rows while pooled gradients flow in.
+    """Return the task that adds up gradients and updates rows at the memory's controllers.
 
-    Without near-data compute, rows flow in. With an undo log the update itself is durable; with a redo log it waits in a
-    volatile buffer.
+    Pooled gradients flow in at the same time; without near-data compute, new rows flow in. With an undo log the update itself is
+    durable; with a redo log the updated rows wait in a volatile buffer.
     """
     s, rows, flow = settled.scenario, updated_row(settled.scenario, t), tuple[Demand, ...]()
     if s.machine.near_data_compute:
@@ -143,11 +143,11 @@ def near_update(settled: Settled, t: Traffic, memory: str, link: str, predecesso
 
 @dataclass(frozen=True)
 class GpuSide:
-    """The GPU's share of embedding work; no task with near-data compute.
+    """The GPU's share of embedding work.
 
-    pooling, spreading: tasks that pool vectors and spread gradients.
-    pooled: task to wait for before the top MLP.
-    trained: tasks to wait for before any update.
+    pooling, spreading: tasks that pool vectors and that spread gradients to rows; () if near-data logic does so.
+    pooled: name of the task to wait for before the top MLP.
+    trained: names of the tasks to wait for before any update.
     """
 
     pooling: tuple[Task, ...]
@@ -157,7 +157,7 @@ class GpuSide:
 
 
 def gpu_side(s: Scenario, t: Traffic, looked_up: Names, previous_batch_predecessors: Names = ()) -> GpuSide:
-    """Return the GPU's share of embedding work, after the tasks `looked_up`."""
+    """Return the GPU's share of embedding work, which follows the tasks `looked_up`."""
     spread = (Demand("gpu", Pool(t.gpu_spread_bytes, tables=t.tables)),)
     spreading = (Task("Gradient spreading", "Embedding", spread, ("Top MLP",)),) if spread_by_gpu(s) else ()
     trained = tuple(task.name for task in spreading) or ("Top MLP",)
@@ -182,9 +182,12 @@ def host_embedding(
     skew: Amount = 1.0,
     updates: bool = False,
 ) -> Task:
-    """Return the lookup or update on the host, for a `share` of a batch.
+    """Return the task of a lookup or update on the host.
 
-    CPU or memory sets the pace; `skew` is over hosts.
+    share: the part of the batch that the task serves, from 0 to 1.
+    memory: the demands on the host's memory; the slower of CPU and memory decides the time.
+    skew: the work of the busiest host over the mean of all hosts.
+    updates: True for the update, False for the lookup.
     """
     new_lines = t.rows * (1 + mean_bytes(t.vector_bytes) / LINE)  # rows are not aligned to lines
     work = HostEmbedding(t.lookups, t.lookup_bytes, 0.5 * share, t.whole_tables, updates, t.stateful, new_lines, skew=skew)
@@ -194,9 +197,9 @@ def host_embedding(
 def redo_checkpoint(
     t: Traffic, memory: str, link: str, predecessors: Names, requester: Requester = "near-data"
 ) -> tuple[Task, ...]:
-    """Return the tasks of a redo log at batch end: rows, MLP, both flags.
+    """Return the tasks of a redo log at batch end: rows, MLP, their flags.
 
-    Then the rows go home in the background.
+    After the flags, the logged rows are written to their tables in the background.
     """
     carry = Move(t.mlp_bytes) if link == "cxl" else Copy(t.mlp_bytes)
     mlp = (Demand(memory, Stream(t.mlp_bytes)), Demand(link, carry, TO_MEMORY))
@@ -211,9 +214,10 @@ def redo_checkpoint(
 
 
 def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
-    """Return the tasks of an undo log of rows and MLP, during the top part.
+    """Return the tasks of an undo log of rows and MLP during the top MLP.
 
-    It logs old values; both flags are set before any update in place.
+    The log has old values. The flags of the rows' log and of the MLP's log are set before any row is updated in place. `bound`:
+    the number of batches by which the MLP's log may lag.
     """
     mlp = (Demand("cxl", Move(t.mlp_bytes), TO_MEMORY), Demand("pmem", Stream(t.mlp_bytes)))
     row_log = (Demand("pmem", RowLog(t.rows, t.row_bytes, t.entry_bytes, "near-data", t.refetched_lines, skew=t.row_skew)),)
@@ -225,10 +229,10 @@ def undo_log(t: Traffic, bound: int) -> tuple[Task, ...]:
 
 
 def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpoint: tuple[Task, ...] = ()) -> tuple[Task, ...]:
-    """Return the tasks of a batch: lookup beside the bottom MLP, update beside its backward.
+    """Return the tasks of a batch with lookup and update at the memory's controllers.
 
-    Each side starts when its inputs are there. A batch starts after the `barrier` of the one before, and ends with the
-    `checkpoint`.
+    The lookup runs during the bottom MLP's forward pass, the update during its backward pass; each task starts when its inputs
+    are ready. A batch starts after the tasks `barrier` of the previous batch, and ends with the tasks `checkpoint`.
     """
     s = settled.scenario
     gpu = gpu_side(s, t, ("Embedding lookup",))
@@ -246,9 +250,10 @@ def near_plan(settled: Settled, t: Traffic, memory: str, barrier: Names, checkpo
 
 
 def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], update: tuple[Demand, ...]) -> tuple[Task, ...]:
-    """Return the tasks of a batch whose rows the host gathers unpooled.
+    """Return the tasks of a batch whose rows the host gathers and sends unpooled.
 
-    Three hand-offs a batch cost software time; a redo log is at its end.
+    Each batch has three software hand-offs (forward, backward, checkpoint), and ends with a redo log. `fetch` and `update` are
+    the demands on memory of the lookup and of the update.
     """
     return (
         bottom_forward(s, ("Commit",)),
@@ -264,9 +269,9 @@ def host_plan(s: Scenario, t: Traffic, memory: str, fetch: tuple[Demand, ...], u
 
 
 def undo_plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return a batch's tasks: log during the top part, update after the commit.
+    """Return a batch's tasks: undo log during the top MLP, update after its commit.
 
-    The log policy says how far log and lookup are relaxed.
+    The policies of the log decide how far the MLP's log may lag, and whether the lookup is relaxed.
     """
     s, bound = settled.scenario, settled.log_policy.mlp_staleness_bound
     batch_traffic, early_tasks = (t, ()) if not settled.log_policy.relaxed_lookup else _split(settled, t)

@@ -1,6 +1,6 @@
-"""Stashing: tables in HBM lend their room to the dense layers.
+"""Stashing: table bytes leave HBM while the dense layers train, and return for the update.
 
-Stashed bytes wait in host memory until the update.
+Host memory holds the stashed bytes.
 """
 
 import numpy as np
@@ -15,10 +15,7 @@ PIECE = 32 * MiB  # piece of a stash in transfer, held in HBM beside the tables
 
 
 def stashed_bytes(s: Scenario) -> float:
-    """Return the table bytes that leave HBM during the dense layers.
-
-    They are over all GPUs.
-    """
+    """Return the table bytes that leave HBM during the dense layers, over all GPUs."""
     return float(_of_rows(s) @ per_table(s.model, "num_embeddings")) if s.policy.stashing != "off" else 0.0
 
 
@@ -32,15 +29,16 @@ def _of_rows(s: Scenario) -> Floats:
 
 
 def alike_shares(s: Scenario) -> bool:
-    """Return whether all tables, and so all GPUs, stash the same row share."""
+    """Return whether all tables, and so all GPUs, stash the same share of each row."""
     shares = _of_rows(s) / kind_bytes(s, "row") if s.policy.stashing != "off" else np.zeros(1)
     return bool(np.ptp(shares) < 1e-9)
 
 
 def peak_bytes(s: Scenario, tables: float) -> float:
-    """Return the peak bytes of a GPU's `tables` and a batch's memory beside them.
+    """Return the largest memory of a GPU with `tables` bytes of tables, during a batch.
 
-    With a stash the peak is at the lookup and the update, beside pooled vectors or their gradients, or in the dense layers.
+    MLP parameters are not included. With a stash, the largest memory is needed either at the lookup and the update (tables and
+    pooled vectors or their gradients), or in the dense layers (tables without the stashed bytes, and activations).
     """
     share = stashed_bytes(s) / table_bytes(s)
     if not share:
@@ -49,9 +47,9 @@ def peak_bytes(s: Scenario, tables: float) -> float:
 
 
 def room_for_tables(s: Scenario, room: float) -> float:
-    """Return the table bytes that fit `room` bytes of a GPU.
+    """Return the bytes of tables that fit `room` bytes of a GPU during a batch.
 
-    The batch's own memory is subtracted.
+    The batch's own memory is subtracted from `room`.
     """
     share, remaining = stashed_bytes(s) / table_bytes(s), room - activation_bytes(s)
     if not share or remaining < 0:

@@ -1,4 +1,4 @@
-"""Steps of GPUs that access rows of host memory themselves (UVM).
+"""Tasks of GPUs whose threads access rows in host memory themselves (UVM).
 
 Some systems have a cache in HBM that holds some of these rows.
 """
@@ -21,19 +21,19 @@ FILL_TASKS = ("Evicted rows to host", "Missing rows to GPU")
 
 
 def fill(t: Traffic, sort_bytes: Amount, predecessors: Names, lookups: Names, skew: Amount) -> tuple[Task, ...]:
-    """Return the tasks that bring in a batch's missing rows.
+    """Return the tasks that bring the rows that a batch's cache misses into the cache.
 
-    They run after the `lookups` of the batch before: a few threads evict and load row by row. Rows that find their set locked
-    stay where they are. The cache's own lookups sort `sort_bytes`.
+    They run after the tasks `lookups` of the previous batch: some GPU threads evict and load row by row. Rows whose set is full
+    of locked rows stay in host memory. The search for missing rows sorts `sort_bytes`.
     """
     find = Demand("gpu", Pool(sort_bytes), "prefetch")
     return (Task("Find misses", "Embedding", (find,), predecessors, lookups), *cache_moves(t, ("Find misses",), skew))
 
 
 def cache_moves(t: Traffic, predecessors: Names, skew: Amount) -> tuple[Task, ...]:
-    """Return the tasks of GPU threads that move evicted and missing rows, both at once.
+    """Return the tasks that move evicted rows to the host, missing rows to the GPU.
 
-    Refused rows do not move.
+    GPU threads do both at the same time. Refused rows do not move.
     """
     ways = (("Evicted rows to host", t.evicted, gpu.FROM_GPU), ("Missing rows to GPU", t.misses, gpu.TO_GPU))
     return tuple(
@@ -43,23 +43,23 @@ def cache_moves(t: Traffic, predecessors: Names, skew: Amount) -> tuple[Task, ..
 
 
 def with_host_reads(task: Task, nbytes: Amount, skew: Amount) -> Task:
-    """Return a lookup that also reads so many bytes from host memory, across the link."""
+    """Return a lookup that also reads `nbytes` from host memory, across the link."""
     return replace(task, demands=(*task.demands, Demand("pcie", Direct(nbytes, skew=skew), gpu.TO_GPU)))
 
 
 def with_host_writes(task: Task, nbytes: Amount, skew: Amount) -> Task:
-    """Return an update with so many bytes in host memory.
+    """Return an update that also reads and writes `nbytes` of host memory.
 
-    They cross the link both ways.
+    The bytes cross the link in both directions.
     """
     ways = (Demand("pcie", Direct(nbytes, skew=skew), lane) for lane in (gpu.TO_GPU, gpu.FROM_GPU))
     return replace(task, demands=(*task.demands, *ways))
 
 
 def with_refused(lookup: Task, update: Task, t: Traffic, skew: Amount) -> tuple[Task, Task]:
-    """Return lookup and update of rows behind a cache.
+    """Return a lookup and an update that include the rows that a cache refused.
 
-    A row that the cache refused is read for each lookup, and once for its update.
+    A refused row stays in host memory: it is read for each lookup, and read and written once for its update.
     """
     lookups_per_row = np.divide(
         t.missed_lookups, t.misses, out=np.ones_like(t.misses), where=t.misses > 0
@@ -71,7 +71,7 @@ def with_refused(lookup: Task, update: Task, t: Traffic, skew: Amount) -> tuple[
 def kept_bytes(s: Scenario, rows: Any, cached_bytes: Any, all_rows: Any) -> Any:
     """Return the bytes of a cache in HBM.
 
-    They are those of `rows` cached rows with their tags, and data of `all_rows`.
+    They are `cached_bytes` of rows, a tag for each of the cached `rows`, and some data for each of `all_rows`.
     """
     has_counts = s.policy.cache_policy == "lfu"
     return cached_bytes + rows * (TAG + (0 if has_counts else STAMP)) + all_rows * (TABLE + (COUNT if has_counts else 0))

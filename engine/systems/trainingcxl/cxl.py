@@ -1,8 +1,8 @@
 """CXL: TrainingCXL itself, which is CXL-B with relaxed lookup and MLP log.
 
-The rows of the next batch are looked up before this batch updates them, and then corrected. The MLP is logged over several
-batches, so a power loss may cost some of its updates. It is the fastest of the paper's systems with persistent memory. Source:
-Kwon et al., IEEE Micro 43(2), 2023.
+The rows of the next batch are looked up before this batch updates them, and the vectors are corrected afterwards. The MLP is
+logged over several batches, so a power loss may cost some of its updates. It is the fastest of the paper's systems with
+persistent memory. Source: Kwon et al., IEEE Micro 43(2), 2023.
 """
 
 from dataclasses import replace

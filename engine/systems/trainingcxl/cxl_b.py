@@ -1,7 +1,7 @@
 """CXL-B: CXL-D whose undo log is written in the background, during the top MLP.
 
-It shows how much background logging saves, without relaxed lookup. A power loss costs one batch, and the result stays exact.
-Source: Kwon et al., IEEE Micro 43(2), 2023.
+A comparison with CXL-D shows how much background logging saves, without relaxed lookup. A power loss costs one batch, and the
+result stays exact. Source: Kwon et al., IEEE Micro 43(2), 2023.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """CXL-D: tables in persistent memory behind CXL, with a redo log after each batch.
 
-Near-data logic pools and updates rows, and the CXL hardware moves the data without software. With an undo log instead it is
-CXL-B: the log is their only difference. It shows how much CXL saves over PCIe. Source: Kwon et al., IEEE Micro 43(2), 2023.
+Near-data logic pools and updates rows, and the CXL hardware moves the data without software. CXL-B differs only by its undo log.
+A comparison with system PCIe shows how much CXL saves. Source: Kwon et al., IEEE Micro 43(2), 2023.
 """
 
 from ...core.graph import Task
@@ -11,7 +11,10 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch: as in PCIe, without hand-offs."""
+    """Return the tasks of a batch, which need no software hand-offs.
+
+    The log in force is a redo log after the batch, or an undo log during the top MLP.
+    """
     if settled.log_policy.log == "undo":
         return undo_plan(settled, t)
     return near_plan(settled, t, "pmem", ("Commit",), redo_checkpoint(t, "pmem", "cxl", BACKWARD_DONE))

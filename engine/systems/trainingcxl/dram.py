@@ -1,7 +1,7 @@
 """DRAM: system CXL with DRAM instead of persistent memory, and without checkpoint.
 
-The ideal with which the paper's persistent systems are compared: fast, but a power loss loses everything. Source: Kwon et al.,
-IEEE Micro 43(2), 2023.
+It is the ideal with which the paper's persistent systems are compared: fast, but a power loss loses all training. Source: Kwon
+et al., IEEE Micro 43(2), 2023.
 """
 
 from ...core.graph import Task
@@ -11,7 +11,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch, without a log."""
+    """Return the tasks of a batch, with near-data lookup and update, without a log."""
     return near_plan(settled, t, "expander-dram", BACKWARD_DONE)
 
 

@@ -1,7 +1,7 @@
 """PCIe: tables on a card of persistent memory with near-data logic, moved by software.
 
-The host copies pooled vectors and gradients over PCIe and writes a redo log after each batch. It shows how much near-data logic
-saves without CXL. Source: Kwon et al., IEEE Micro 43(2), 2023.
+The host copies pooled vectors and gradients over PCIe and writes a redo log after each batch. A comparison with system PMEM
+shows how much near-data logic saves without CXL. Source: Kwon et al., IEEE Micro 43(2), 2023.
 """
 
 from ...core.graph import Task
@@ -12,9 +12,10 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch: three hand-offs, around forward, backward and checkpoint.
+    """Return the tasks of a batch, with three software hand-offs.
 
-    Pooled vectors cross the link if the card pools.
+    The hand-offs are after the forward pass, after the backward pass, and before the checkpoint. Pooled vectors cross the link
+    if the card pools, else rows.
     """
     s = settled.scenario
     gpu = shared.gpu_side(s, t, ("Forward hand-off",))

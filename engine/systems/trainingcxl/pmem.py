@@ -1,6 +1,6 @@
 """PMEM: tables in the host's persistent memory, with lookups on the host CPU.
 
-A redo log is written after each batch. The baseline of the TrainingCXL paper. Source: Kwon et al., IEEE Micro 43(2), 2023.
+A redo log is written after each batch. It is the baseline of the TrainingCXL paper. Source: Kwon et al., IEEE Micro 43(2), 2023.
 """
 
 from ...core.graph import Demand, Task
@@ -11,7 +11,7 @@ from ..traffic import Traffic
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch: rows are read and updated where they live."""
+    """Return the tasks of a batch, which reads and updates rows in persistent memory."""
     lines = t.missed_lines, t.written_back_lines
     reads = Demand("pmem", RowReads(t.rows, t.vector_bytes, t.raw_share, "host", *lines, skew=t.row_skew))
     updates = Demand(

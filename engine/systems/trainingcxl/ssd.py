@@ -1,7 +1,7 @@
 """SSD: tables on NVMe drives, with host DRAM as a row cache.
 
-The host CPU looks rows up, and a redo log is written after each batch. For tables larger than DRAM and without persistent
-memory. Source: Kwon et al., IEEE Micro 43(2), 2023.
+The host CPU looks rows up, and a redo log is written after each batch. It is for tables larger than DRAM if there is no
+persistent memory. Source: Kwon et al., IEEE Micro 43(2), 2023.
 """
 
 from ...core.graph import Demand, Task
@@ -12,9 +12,9 @@ from ..traffic import Traffic, cached_rows
 
 
 def plan(settled: Settled, t: Traffic) -> tuple[Task, ...]:
-    """Return the tasks of a batch, which reads rows missing in DRAM as blocks.
+    """Return the tasks of a batch, which reads the rows that DRAM lacks as blocks.
 
-    Each read evicts a row that must be written back.
+    Each row read evicts a row, which must be written back.
     """
     fetch = (Demand("ssd", RowReads(t.misses, t.sizes.moved_row.vector)), Demand("dram", RowReads(t.rows, t.vector_bytes)))
     evict = (Demand("ssd", RowUpdates(t.misses, t.moved_bytes)), Demand("dram", RowUpdates(t.rows, t.row_bytes)))
