@@ -18,6 +18,7 @@ Stage = TypeVar("Stage", bound=Callable[..., Any])
 MAX_WAYS, MAX_PATHS = 1024, 64  # of sets of other arguments, and of sets of paths that a stage may read for one of them
 UNKNOWN = object()
 NO_CHANGES: Mapping[str, Any] = {}
+IS_GROUP: dict[type, bool] = {}  # by type: a stage reads thousands of knobs
 
 
 class Reads(dict[str, Any]):
@@ -88,8 +89,11 @@ class Recorder:
 
 def _is_group(candidate: Any) -> bool:
     """Return whether a candidate is read field by field: a dataclass that is compared by its fields."""
-    declared = getattr(candidate, "__dataclass_params__", None)
-    return declared is not None and declared.eq
+    kind = type(candidate)
+    if kind not in IS_GROUP:
+        declared = getattr(kind, "__dataclass_params__", None)
+        IS_GROUP[kind] = declared is not None and declared.eq
+    return IS_GROUP[kind]
 
 
 def memoised(

@@ -33,21 +33,20 @@ class Costs(NamedTuple):
         return sum([table.shape[1] for table in self.tables])
 
 
-def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int, stores: bool) -> Costs:
+def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int) -> Costs:
     """Return the costs of works on devices of one kind.
 
-    A cost that all devices share is one column.
-    `stores` is True for devices whose media store bytes.
+    A cost that all devices share is one column. Costs of 0, for which a device has no function, share the first column.
     """
-    column, tables, width, groups = (
-        np.empty((3, len(works), len(devices)), dtype=np.int64),
-        list[Floats](),
-        0,
-        stack_devices(devices),
-    )
+    groups = stack_devices(devices)
+    column = np.zeros((3, len(works), len(devices)), dtype=np.int64)
+    tables, width = [np.zeros((kinds, 1))], 1
     works = [by_kind_rows(work, kinds) for work in works]
-    for cost, function in ((SECONDS, _duration), (ENERGY, energy), (STORED_BYTES, stored_bytes if stores else _no_bytes)):
+    for cost, function, attribute in COSTS:
+        kinds_of_work = {kind for device, _ in groups for kind in getattr(device, attribute)}
         for d, work in enumerate(works):
+            if type(work) not in kinds_of_work:
+                continue
             tables.append(cost_columns(groups, function, work, kinds))
             is_common = tables[-1].shape[1] == 1
             column[cost, d] = width + (0 if is_common else np.arange(len(devices)))
@@ -59,8 +58,7 @@ def _duration(device: Device, work: Work) -> Any:
     return duration(device, slowest_share(work)) if type(work) in device.seconds else 0.0
 
 
-def _no_bytes(device: Device, work: Work) -> float:
-    return 0.0
+COSTS = ((SECONDS, _duration, "seconds"), (ENERGY, energy, "joules"), (STORED_BYTES, stored_bytes, "stored_bytes"))
 
 
 def distinct_by_identity(devices: Sequence[Any]) -> tuple[list[Any], Ints]:

@@ -103,7 +103,7 @@ class PlanLayout:
         identities = tuple(map(id, devices))
         if identities in self.costs:
             return self.costs[identities][1]
-        costs = costs_of(devices, [self.demands[d].work for d in self.demands_of[name]], self.kinds, name == "pmem")
+        costs = costs_of(devices, [self.demands[d].work for d in self.demands_of[name]], self.kinds)
         if len(devices) <= MAX_DEVICES:
             if len(self.costs) >= MAX_COSTS:
                 self.costs.clear()
