@@ -14,7 +14,10 @@ LOSS_SCALE = 128.0  # of a sample's loss: its gradients by logits are at most th
 
 
 def operand(values: Singles, precision: str, scale: float = 1.0) -> Singles:
-    """Return contiguous `values` rounded to a precision; fp16 rounds them times `scale`."""
+    """Return contiguous `values` rounded to a precision.
+
+    For fp16, values are multiplied by `scale`, rounded, and divided by `scale` again.
+    """
     if precision == "fp32":
         return values
     if precision == "fp16":
