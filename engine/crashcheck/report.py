@@ -28,7 +28,10 @@ class Inconsistency:
 
     @property
     def evidence(self) -> str:
-        """The broken invariant, or NO_END, or EXCEPTION for an unexpected exception."""
+        """The kind of failure: the broken invariant, such as I2, or NO_END or EXCEPTION.
+
+        NO_END is for a run that does not end, EXCEPTION for an unexpected exception.
+        """
         if ENDLESS in self.problem:
             return NO_END
         return EXCEPTION if RAISED.search(self.problem) else self.problem.partition(":")[0]

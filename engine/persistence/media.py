@@ -34,13 +34,13 @@ class Media(Protocol):
     """
 
     def load(self, address: int, nbytes: int) -> bytes:
-        """Return the bytes as a running program sees them, durable or not."""
+        """Return the bytes of a range as a running program sees them, durable or not."""
 
     def store(self, address: int, content: Bytes) -> None:
         """Write bytes from the host; they are volatile until flushed and fenced."""
 
     def flush(self, address: int, nbytes: int) -> None:
-        """Start the write-back of every line that the range touches."""
+        """Start the write-back of every line in the range."""
 
     def fence(self) -> None:
         """Return when all flushed lines and all device writes are durable."""

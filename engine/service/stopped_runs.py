@@ -56,7 +56,7 @@ class StoppedRunFile:
 
     @property
     def path(self) -> Path:
-        """The path of the file."""
+        """The path of the cancelled run's file."""
         return self.folder / f"{self.key}.npz"
 
     def batch(self) -> int | None:

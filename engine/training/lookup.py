@@ -1,4 +1,4 @@
-"""The embedding lookup: a batch's pooled vectors, and each row's samples."""
+"""The embedding lookup: a batch's pooled vectors, and the samples that use each row."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -38,7 +38,7 @@ class Evaluation:
 
     @property
     def auc_with_error(self) -> tuple[float | None, float | None]:
-        """The AUC and its standard error."""
+        """(AUC, standard error of the AUC)."""
         return self.auc, self.auc_error
 
 
@@ -169,7 +169,7 @@ def train(
 
 
 def join_stretches(parts: Sequence[TrainedStretch]) -> TrainedStretch:
-    """Join consecutive stretches of training into one."""
+    """Return the results of consecutive stretches of training as one stretch."""
     return TrainedStretch(
         losses=[loss for part in parts for loss in part.losses],
         evaluations={n: evaluation for part in parts for n, evaluation in part.evaluations.items()},

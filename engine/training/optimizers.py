@@ -1,9 +1,8 @@
 """The optimizers: SGD, Adagrad by row or element, and lazy Adam.
 
 Lazy Adam skips rows that a batch does not use.
-A step follows from the summed gradient and the optimizer's state, and is subtracted from the weights. A row narrower than fp32
-is then rounded. Adam's correction of its first means counts the batches of the run, as PyTorch's `SparseAdam` counts the
-updates of a table.
+A step follows from the summed gradient and the optimizer's state, and is subtracted from the weights. A row narrower than fp32 is
+then rounded. Adam's bias correction counts the batches of the run, as PyTorch's `SparseAdam` counts the updates of a table.
 """
 
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ class Rule(NamedTuple):
     """An optimizer with its numbers for one batch.
 
     kind: SGD, ROWWISE, ADAGRAD or ADAM.
-    rate: the learning rate; for Adam with its correction of the first means.
+    rate: the learning rate; for Adam multiplied by the bias correction.
     epsilon: the term that keeps the divisor above 0.
     first, second: the weights of a new gradient in Adam's means of the gradient and of its square.
     """
@@ -45,8 +44,9 @@ class Rule(NamedTuple):
 def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
     """Return the optimizer with its numbers for batch `batch` of the run.
 
-    Adam's correction of its first means is PyTorch's; for rows, `epsilon` is not corrected. `is_row` is False for dense layers,
-    where row-wise Adagrad becomes Adagrad.
+    Adam's bias correction is PyTorch's; for rows, `epsilon` is not corrected. `is_row` is False for dense layers, where row-wise
+    Adagrad
+    becomes Adagrad.
     """
     kind, epsilon = OPTIMIZERS.index(optimizer), EPSILON
     kind = ADAGRAD if kind == ROWWISE and not is_row else kind

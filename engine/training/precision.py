@@ -36,7 +36,7 @@ class Rounding(NamedTuple):
 
 
 def rounding(precision: str, seed: int, batch: int) -> Rounding:
-    """Return the rounding of rows of a precision in batch `batch`."""
+    """Return the random rounding of rows of a precision in batch `batch`."""
     kind = PRECISIONS.index(precision)
     return Rounding(kind, key(seed, Purpose.ROUNDING, batch) if kind else np.uint64(0))
 

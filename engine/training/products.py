@@ -1,7 +1,7 @@
-"""Matrix products of a GPU in tf32, bf16 or fp16.
+"""Matrix products as a GPU computes them in tf32, bf16 or fp16.
 
-Operands are rounded to the nearest; sums and weights stay fp32.
-Gradients in fp16 are scaled before they are rounded, as loss scaling does, so that small ones are not lost.
+Operands are rounded to the nearest value; sums and weights stay fp32.
+Gradients in fp16 are scaled before they are rounded, as loss scaling does, so that small gradients do not become 0.
 """
 
 import numpy as np

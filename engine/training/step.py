@@ -76,7 +76,10 @@ def step(
 
 
 def forward_pass(shape: Shape, layers: DenseLayers, dense: Singles, features: Singles) -> Outputs:
-    """Return the outputs of all layers, and write the dense vector into `features`."""
+    """Return the outputs of all layers, and write the dense vector into `features`.
+
+    The dense vector is the bottom MLP's output; `features` (B, features width) already has the pooled vectors.
+    """
     precision = shape.matrix_precision
     bottom = forward(layers.bottom, dense, True, precision)
     features[:, : shape.bottom[-1]] = bottom[-1]

@@ -67,7 +67,10 @@ def draw_dense(prepared: Prepared, n: int, samples: int) -> Singles:
 
 
 def draw_ids(prepared: Prepared, n: int, samples: int) -> Ints:
-    """Return the ids of batch n; only ids of linked tables depend on each other."""
+    """Return the global row numbers that batch n looks up.
+
+    Only the ids of linked tables depend on each other.
+    """
     recipe, bags, first_rows = prepared.recipe, prepared.bags, prepared.first_rows
     independent_ids = sampling.draw_ids(prepared.sampler, key(recipe.seed, Purpose.IDS, n), bags * samples, first_rows)
     starts = bag_starts(prepared, n, samples) if recipe.links else None

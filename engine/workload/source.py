@@ -72,7 +72,7 @@ class Generated:
     max_lookups = None
 
     def ids(self, n: int) -> Ints:
-        """Return the ids of batch n."""
+        """Return the global row numbers that batch n looks up."""
         return self.kept.ids(n, self._draw) if self.kept else self._draw(n)
 
     def _draw(self, n: int) -> Ints:
@@ -91,11 +91,11 @@ class Generated:
         return generator.bag_starts(self._prepared, n, self.batch_size)
 
     def batch(self, n: int) -> Batch:
-        """Return batch n."""
+        """Return batch n: dense features, ids and labels."""
         return self._labelled(self.ids(n), n, self.batch_size)
 
     def held_out(self) -> Batch:
-        """Return samples that are never trained on, each independent of all others."""
+        """Return the samples that are never trained on; no sample depends on another."""
         size = self.held_out_samples
         return self._labelled(generator.draw_ids(self._prepared, HELD_OUT, size), HELD_OUT, size)
 
@@ -150,7 +150,7 @@ class Recorded:
         return np.tile(np.array(max_lookups, dtype=np.int64), self._copies)
 
     def ids(self, n: int) -> Ints:
-        """Return the ids of batch n."""
+        """Return the global row numbers that batch n looks up."""
         return self.kept.ids(n, self._read) if self.kept else self._read(n)
 
     def _read(self, n: int) -> Ints:
@@ -161,7 +161,7 @@ class Recorded:
         return self._starts(self._rows(n))
 
     def batch(self, n: int) -> Batch:
-        """Return batch n."""
+        """Return batch n: dense features, ids and labels."""
         rows = self._rows(n)
         return self._batch(rows, self.ids(n))
 

@@ -381,7 +381,10 @@ def _linked(heads: list[tuple[float, int]], lengths: list[Floats], z: complex) -
 
 
 class HotSplit(NamedTuple):
-    """Shares of a batch's unique rows: hot rows, and cold rows used by the previous batch."""
+    """Shares of a batch's unique rows that are hot, or cold but used before.
+
+    `hot` rows are the hottest of all rows; `cold_repeated` are other rows that the previous batch used too.
+    """
 
     hot: float
     cold_repeated: float

@@ -60,7 +60,7 @@ class Header(NamedTuple):
 
 
 def read_header(file: BinaryIO, name: str) -> Header:
-    """Read the .npy header at the current position of a file; raises BadFile."""
+    """Return the .npy header at the current position of a file; raises BadFile."""
     start = file.tell()
     try:
         version = npy.read_magic(file)

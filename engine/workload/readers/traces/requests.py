@@ -198,9 +198,9 @@ def _check(name: str, requests: Any, watch: Watch) -> None:
 
 
 def id_place(head: bytes) -> IdPlace | None:
-    """Return the place of the ids in a text; None if the text is no trace.
+    """Return the place of the ids in a text, or None if it has none.
 
-    `head` are the first bytes of the text.
+    `head` are the first bytes of the text. A text without such a place is no trace.
     """
     try:
         text = head[: -3 if len(head) >= HEAD else None].decode("utf-8-sig")

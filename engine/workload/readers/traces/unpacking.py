@@ -56,9 +56,9 @@ def open_unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], wat
     """Return the plain file of a gzipped file, opened.
 
     The file is unpacked if no plain file is kept.
-    `size` returns the number of plain bytes from the first of them, or 0 if these do not tell it; then at least the packed size
-    is
-    assumed. Raises BadFile, for example without room on the disk, and the errors of gzip.
+    `size` takes the first plain bytes and returns the size of the plain file, or 0 if these bytes do not tell the size; then at
+    least the
+    packed size is assumed. Raises BadFile, for example without room on the disk, and the errors of gzip.
     """
     digest, folders = _digest(packed, name, watch), list(_folders())
     for folder in folders:
