@@ -197,8 +197,7 @@ def explore_all(
     """Explore all tries in order; return the sum of their reports.
 
     With a `bug`, the exploration ends when a state shows its `evidence`. After an interrupt by the user, the report has the
-    results so
-    far.
+    results so far.
     """
     report = CrashReport()
     try:

@@ -170,12 +170,10 @@ def judge_damaged(
     """Recover a state with lost lines and flipped bits (I5); return the verdict.
 
     Recovery must restore the exact state, or refuse. If it reports damaged records or a dirty shutdown, an older exact state is
-    correct
-    too.
+    correct too.
     poisons: the addresses of lost lines.
     flips: the numbers of flipped bits, counted over all bytes. With flips, recovery scans the table; otherwise flips in rows
-        would not
-        be found.
+        would not be found.
     """
     bytes_ = bytearray(image)
     for bit in flips:

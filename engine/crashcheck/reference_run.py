@@ -152,8 +152,7 @@ class ReferenceRun:
     configuration: the variant of the protocol.
     layout: the layout of the medium.
     tables: the table at the start of each batch, (num_rows, elements). If rows differ in size, (num_rows, bytes of the widest
-        row); a
-        narrower row uses the first bytes.
+        row); a narrower row uses the first bytes.
     mlps: the bytes of the MLP at the start of each batch.
     rows: the rows that each batch changes.
     """
@@ -250,8 +249,7 @@ def mixed_rows(size: Size) -> Spans:
     """Return spans of rows with four different sizes.
 
     The sizes are those of int8 rows with a scale, rows with Adam, rows with row-wise Adagrad, and plain rows, repeatedly. Rows
-    that no
-    batch changes are plain.
+    that no batch changes are plain.
     """
     plain_bytes, reach = size.dim * FLOAT32, size.reach or size.num_rows
     kinds = (size.dim + FLOAT32, 3 * plain_bytes, plain_bytes + FLOAT32, plain_bytes)
@@ -286,8 +284,7 @@ def train(reference: ReferenceRun, media: Media, first_batch: int, journal: Jour
     """Run up to `max_batches` batches from `first_batch` with the protocol's operations.
 
     `media` is a medium from `attach`. The boundary of each committed batch is noted in `journal`. The first MLP log of a relaxed
-    run is
-    written in one piece, so that the MLP that a second recovery restores is not older than before.
+    run is written in one piece, so that the MLP that a second recovery restores is not older than before.
     """
     log, place, batches_ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].batches_ahead
     first_number = reference.configuration.first_batch

@@ -133,8 +133,7 @@ def random_prefixes(sizes: Counts, rng: Random) -> Counts:
     """Return random numbers of surviving words, one for each stream.
 
     In half of the draws all numbers are random; in the others only those of two streams, and of the other streams all words or
-    none
-    survive.
+    none survive.
     """
     if rng.random() < 0.5 or len(sizes) < 3:
         return tuple(rng.randint(0, size) for size in sizes)

@@ -149,8 +149,7 @@ class CrashMedia(FunctionalMedia):
         """Make the first `share` of the pending flushed lines durable, and drop the others.
 
         Of the next line, some random words survive too. The persistence model says which words these can be; usually they are a
-        prefix
-        of the line.
+        prefix of the line.
         """
         queue = self.draining + (self._unflushed() if self.domain.at_once else [])
         self.draining, self._holds_writes = queue, False

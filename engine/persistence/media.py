@@ -27,10 +27,8 @@ class Media(Protocol):
     """The interface of a byte-addressable medium with a persistence domain.
 
     A store is durable once its line was flushed and a later fence has returned. Until then, any prefix of each 64-byte line's
-    pending
-    8-byte words may survive a power loss, independently of other lines. Near-data logic makes device writes: they are first in,
-    first
-    out per memory controller, and durable once a fence has returned.
+    pending 8-byte words may survive a power loss, independently of other lines. Near-data logic makes device writes: they are
+    first in, first out per memory controller, and durable once a fence has returned.
     """
 
     def load(self, address: int, nbytes: int) -> bytes:

@@ -109,8 +109,7 @@ def log_mlp(
     """Write the MLP's bytes up to `stop` into the MLP log; return the unflagged record.
 
     `pending` is the record with the bytes that are already written; None claims a free slot. So an MLP log can be written in
-    pieces
-    during several batches. `batch` is the batch at which training resumes with this record.
+    pieces during several batches. `batch` is the batch at which training resumes with this record.
     """
     pending = pending or records.claim_slot(media, layout.mlp_slots, RecordKind.MLP, batch)
     return records.append(media, pending, flat_bytes(mlp)[pending.nbytes : stop])
@@ -181,8 +180,7 @@ def without_checksums(layout: MediumLayout, parts: Iterable[tuple[RowSpan, Bytes
     """Return the values of stored rows without their checksums.
 
     `parts` has for each span its stored rows, (rows, stored_bytes). The values are (rows, row_bytes), or flat, row after row, if
-    rows
-    differ in size.
+    rows differ in size.
     """
     values = [stored_rows[:, : span.row_bytes] for span, stored_rows in parts]
     return np.concatenate([NO_BYTES, *(rows.reshape(-1) for rows in values)]) if layout.has_mixed_sizes else values[0]

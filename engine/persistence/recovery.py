@@ -55,8 +55,7 @@ def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: i
     scan: "dirty" verifies the whole table only after a dirty shutdown, "always" verifies it in each recovery.
 
     Raises CannotRun if no valid checkpoint is left, if lost lines of the table cannot be restored, or if the table does not have
-    the
-    digest in the log.
+    the digest in the log.
     """
     repaired_state = repair_state(media, layout, log, staleness_bound, scan)
     return replace(repaired_state, table=protocol.read_table(media, layout))

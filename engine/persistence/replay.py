@@ -73,8 +73,7 @@ class LogWriter:
     """A writer that carries out log operations on a medium, beginning with the state `start`.
 
     The writer keeps the row logs by batch, the MLP log that waits for its flag, the last flagged MLP log, and the digest of the
-    table
-    after each batch.
+    table after each batch.
     """
 
     def __init__(
@@ -135,9 +134,8 @@ def replay_events(
 
     The medium first holds `start`, durably. `events` come in the order of the protocol. An operation that had not ended keeps the
     first `done_share` of its lines and a random prefix of the next line's words, independently of other operations. The next
-    commit
-    after the end of an MLP log sets the log's flag. Of the lines that wait in the device's buffer, a random prefix of each stream
-    survives. No piece of `granularity` bytes is torn.
+    commit after the end of an MLP log sets the log's flag. Of the lines that wait in the device's buffer, a random prefix of each
+    stream survives. No piece of `granularity` bytes is torn.
     """
     media = CrashMedia(layout.nbytes, Power(model, granularity=granularity))
     protocol.format_media(media, layout, start.table, start.mlp, start.position)

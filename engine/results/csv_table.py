@@ -51,11 +51,10 @@ class SectionText(NamedTuple):
 def csv_text(results: Iterable[Result], fidelity: Fidelity) -> str:
     """Return results as CSV with LF line ends.
 
-    The columns are the knobs by dotted path, the results with units, key, version, constants and outcome.
-    Rows keep the given order; the columns of results and constants come in the order in which they first appear. A cell is empty
-    if
-    the result does not apply, or if the row's machine does not use the constant.
-    Text that a spreadsheet would read as a formula gets a leading apostrophe.
+    The columns are the knobs by dotted path, the results with units, key, version, constants and outcome. Rows keep the given
+    order; the columns of results and constants come in the order in which they first appear. A cell is empty if the result does
+    not apply, or if the row's machine does not use the constant. Text that a spreadsheet would read as a formula gets a leading
+    apostrophe.
     """
     return csv_of(map(result_row, results, repeat(fidelity)))
 

@@ -184,8 +184,7 @@ def too_late_notes(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
     """Return sentences on fault times that lie after the run's end.
 
     `elapsed` is the run's length from an estimate [s]. The end is assumed late, because an estimate can be short, and because
-    only
-    a maximum is known for the time that an outage takes.
+    only a maximum is known for the time that an outage takes.
     """
     if not any(fault_instants(scenario)):
         return ()

@@ -37,7 +37,7 @@ class Result:
     timeline: of a few steady-state batches: Device, Task, Stage, Batch, Start [ms], End [ms], Background.
     warnings: sentences of caution.
     finding: sentences that explain the time of a batch.
-    arithmetic: the name of the compiled kernels that trained the model.
+    arithmetic: the names of the BLAS and NumPy kernels that trained the model.
     """
 
     scenario: Scenario

@@ -273,8 +273,7 @@ def keep_flipped(
     """Restore the flipped bits of all rows that were not written after the flip.
 
     The medium was filled with `written_table`, the table before the flips; `flipped_table` has the flips. The table's digest
-    stays
-    that of the written values.
+    stays that of the written values.
     """
     for row in {row for row, _, _ in bits}:
         values, address = layout.value_slice(row), layout.row(row)

@@ -87,8 +87,7 @@ def follow_run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[Stat
     """Run all batches of `traffic` with faults; return the run and the final training state.
 
     `state` is the training state before the first batch. `resolve` trains and recovers one segment; it returns the batches at
-    which
-    the run resumes, and the next training state.
+    which the run resumes, and the next training state.
     """
     fault_free, upcoming_faults = schedule(m, traffic), UpcomingFaults(m.scenario)
     segments: list[Segment] = []

@@ -142,7 +142,7 @@ class Training:
     scores: the final scores.
     note: a sentence on the difference between the trained model and the timed model, or "".
     refusal: the reason why the class cannot be trained, or ""; with a reason, the other fields are empty.
-    arithmetic: the name of the compiled kernels that computed the training.
+    arithmetic: the names of the BLAS and NumPy kernels that trained the model.
     """
 
     losses: tuple[float, ...] = ()
@@ -183,10 +183,8 @@ def run_and_learn(
 ) -> tuple[Run, TrainingOutcome]:
     """Simulate a run with its faults, and train the model; return run and training.
 
-    The model is not trained if training is off, or if `shelf` has a training of the run's class.
-    If the run is cancelled, RunStopped carries the state to resume from. Passed as `resume`, the run ends with the same bytes as
-    an
-    uninterrupted run.
+    The model is not trained if training is off, or if `shelf` has a training of the run's class. If the run is cancelled,
+    RunStopped carries the state to resume from. Passed as `resume`, the run ends with the same bytes as an uninterrupted run.
     """
     training_class = functional_class(m.scenario) if shelf is not None else None
     finished_run = _untrained_to_its_end(m, traffic) if training_class else None

@@ -35,7 +35,7 @@ class TrainingOutcome:
     rows: the rows of the training curve.
     scores: the final scores.
     note: a sentence on the difference between the trained model and the timed model, or "".
-    arithmetic: the name of the compiled kernels that computed the training.
+    arithmetic: the names of the BLAS and NumPy kernels that trained the model.
     """
 
     rows: tuple[Row, ...] = ()

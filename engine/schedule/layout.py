@@ -83,8 +83,7 @@ class PlanLayout:
         """Return the index of the rolling log's slowest demand for each machine, (P,).
 
         The index counts the log's demands. The log waits in the lane of this demand's device, so it never uses a slow medium
-        beyond
-        that medium's rate. The result is 0 for a plan without a rolling log.
+        beyond that medium's rate. The result is 0 for a plan without a rolling log.
         """
         logs = [k for k, task in enumerate(self.graph.tasks) if task.gate_task]
         if not logs:

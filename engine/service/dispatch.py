@@ -47,8 +47,7 @@ class Dispatcher:
         """Yield (chunk, is_extra) for each chunk to send now.
 
         `slots` is the number of workers; a chunk for them has is_extra False. If all slots compute full runs, one chunk of
-        estimates
-        follows with is_extra True, for the extra worker.
+        estimates follows with is_extra True, for the extra worker.
         """
         self.slots = slots
         while (has_free_slot := len(self.in_flight) < slots) or (len(self.in_flight) == slots and not self._has_estimate()):

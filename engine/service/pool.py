@@ -31,8 +31,7 @@ class LocalPool:
     """The worker processes on this computer; they claim points and store results themselves.
 
     Joblib's pool Loky runs them. If full runs occupy all workers, an extra worker computes estimates. If a worker dies, or does
-    not
-    stop a cancelled point, all workers are ended and new ones are started.
+    not stop a cancelled point, all workers are ended and new ones are started.
     """
 
     def __init__(self, n_jobs: int) -> None:
@@ -80,8 +79,7 @@ class LocalPool:
         """End all workers and close their claims, so that no point is computed twice.
 
         A worker that is ended because it did not stop counts as stopped, not as dead. Raises CannotRun if workers die repeatedly
-        before
-        they compute a point.
+        before they compute a point.
         """
         self.close()
         ending, self.ending = self.ending, "died"

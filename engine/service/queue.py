@@ -85,8 +85,7 @@ def suspect_points(store: sqlite3.Connection) -> tuple[LiveRequest, list[OpenPoi
     """Return (request, points) of unfinished points during which workers have died, or None.
 
     After one death several estimates are returned together; after two deaths, or for a full run, one point is returned alone, so
-    that
-    the point that ends its worker is found.
+    that the point that ends its worker is found.
     """
     rows = store.execute(
         f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class, p.position

@@ -123,10 +123,9 @@ def _words_file(path: Path) -> Path:
 def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> str:
     """Start an owner of the store in the background, unless the store has one.
 
-    Return a sentence if the owner could not be started, else "".
-    The function is cheap, so a client can call it each time it reads a status. The owner outlives the caller, writes its messages
-    into
-    a file next to the store, and ends when it is idle. No second owner is started while the first is still starting.
+    Return a sentence if the owner could not be started, else "". The function is cheap, so a client can call it each time it
+    reads a status. The owner outlives the caller, writes its messages into a file next to the store, and ends when it is idle. No
+    second owner is started while the first is still starting.
     """
     path = real_path(path)
     if version.code_has_changed():

@@ -2,8 +2,7 @@
 
 A file is a NumPy archive of plain arrays, without pickles, and a JSON text with all other content. The checksums of the archive
 show damage. Only the code that wrote a file reads it. A damaged file or a file of other code counts as missing, and the run
-begins
-again.
+begins again.
 """
 
 import io

@@ -153,8 +153,7 @@ def compute_chunk(chunk: Chunk) -> ChunkAnswer:
     """Claim the wanted points of a chunk, compute them, and store their results.
 
     The worker begins no further group of points after CHUNK_SECONDS. If its code differs from the owner's, or its files have
-    changed
-    since its start, it stores no result.
+    changed since its start, it stores no result.
     """
     if chunk.code != version.CODE:
         return ChunkAnswer(chunk.keys, CODE_CHANGED)

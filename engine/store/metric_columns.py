@@ -64,7 +64,7 @@ class Columns:
     state: for each point UNFINISHED, RAN, REFUSED or BROKEN.
     reasons: for points without numbers, the reason by position.
     last_row: the number of the newest row that was read.
-    kernels: the names of the compiled kernels that trained the points.
+    kernels: the names of the BLAS and NumPy kernels that trained the points.
     """
 
     metrics: Mapping[str, Numbers]
@@ -93,8 +93,7 @@ def columns_of_request(path: Path, request: int, previous_columns: Columns | Non
     """Return the columns of a request; points with damaged results are unfinished.
 
     With `previous_columns`, the columns of an earlier reading, only newer rows are read. Raises BadInput for an unknown request,
-    and
-    BadFile.
+    and BadFile.
     """
     notes = ReadingNotes()
     with open_store(path) as store:

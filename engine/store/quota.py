@@ -90,8 +90,7 @@ def enforce_quota(store: sqlite3.Connection, copy_bytes: int = 0) -> int:
     """Delete the rows used longest ago until the store keeps its quota; return their number.
 
     The bytes of the copy next to the store count too, up to half of the quota; a larger copy shrinks when it is made next. Rows
-    of
-    live and pinned requests are never deleted.
+    of live and pinned requests are never deleted.
     """
     allowed, dropped_rows = quota_bytes(store) - min(copy_bytes, quota_bytes(store) // 2), 0
     if used_bytes(store) <= allowed:

@@ -70,8 +70,7 @@ def submit(
     """Write a request for the results of scenarios, durably; return its number.
 
     Finished points are not computed again; failed points are tried again. If an earlier request has the same points, and has
-    ended or
-    has the same `session`, it continues under its number.
+    ended or has the same `session`, it continues under its number.
 
     how: "estimate" or "full".
     data: the path of a data file, or None.

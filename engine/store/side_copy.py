@@ -50,8 +50,7 @@ class StoreMaintenance:
         """Update the copy if it is due, and enforce the quota.
 
         The copy is due if the store has changed and the last copy is old enough; with `leaving`, earlier. If it fails, a sentence
-        is
-        printed to standard error. Raises sqlite3.DatabaseError for a damaged store.
+        is printed to standard error. Raises sqlite3.DatabaseError for a damaged store.
         """
         if (start_seconds := time.monotonic()) < self.next_look and not leaving:
             return

@@ -45,8 +45,7 @@ def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
     """Return the optimizer with its numbers for batch `batch` of the run.
 
     Adam's bias correction is PyTorch's; for rows, `epsilon` is not corrected. `is_row` is False for dense layers, where row-wise
-    Adagrad
-    becomes Adagrad.
+    Adagrad becomes Adagrad.
     """
     kind, epsilon = OPTIMIZERS.index(optimizer), EPSILON
     kind = ADAGRAD if kind == ROWWISE and not is_row else kind

@@ -34,9 +34,8 @@ def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats
     One cache serves all tables.
 
     Lookups are assumed to be mixed over all tables. If the cache holds the rows of ten batches, the hit rate is within 0.5
-    percentage
-    points of the exact cache. If the cache holds a few batches, in which the lookups come table by table, it is within about 2
-    points.
+    percentage points of the exact cache. If the cache holds a few batches, in which the lookups come table by table, it is within
+    about 2 points.
     """
     space = id_space(scenario)
     misses: Floats = table_lookups(scenario).sum() * (1 - hit_rate(space, capacity_rows, scenario.data.locality))

@@ -46,9 +46,9 @@ def length_law(mean: Any, cv: Any) -> tuple[Any, Any]:
     """Return (leaving share, shape) of the distribution of bag lengths.
 
     The leaving share is the share of lookups that leave their own sample; the variance of lengths is mean (1 - (1 - share)²).
-    The shape is that of the gamma distribution of the samples' activity; the variance is mean + mean² / shape. It is infinite if
-    all
-    samples are equally active.
+    The shape is that of the gamma distribution of the samples' activity; the variance of lengths is mean + mean² / shape. The
+    shape
+    is infinite if all samples are equally active.
     """
     dispersion = np.asarray(mean * cv**2, dtype=np.float64)  # variance over mean: a Poisson's is 1
     with np.errstate(divide="ignore"):
@@ -60,8 +60,7 @@ def draw_lengths(random: np.random.Generator, samples: int, mean: int, cv: float
     """Draw the lengths of a table's bags in a batch, (B,).
 
     Their sum is B * mean, and their expected variance (mean * cv)². With the largest possible cv, cv² = B, all lookups of a batch
-    are
-    in one bag.
+    are in one bag.
     """
     if not cv:
         return np.full(samples, mean, dtype=np.int64)

@@ -29,8 +29,7 @@ class Batch:
     ids: the global row numbers of all lookups, table by table, and sample by sample within a table; a bag is consecutive ids.
     labels: the labels, 0 or 1, (B,).
     starts: the positions in `ids` where bags begin, then the end of the last bag, (T * B + 1,); None if all bags of a table have
-        its
-        pooling factor as length.
+        its pooling factor as length.
     """
 
     dense: Singles
@@ -105,8 +104,7 @@ def tally_batch(recent: RecentRows, ids: Ints) -> Ints:
     """Enter the ids of the next batch; return its counts by table, (3, T).
 
     The counts are unique rows, shared rows and raw lookups. A shared row was used by the previous batch too; a raw lookup is a
-    lookup
-    of a shared row (it reads the row after the previous batch has written it).
+    lookup of a shared row (it reads the row after the previous batch has written it).
     """
     counts = np.zeros((3, len(recent.bits)), dtype=np.int64)
     _tally(ids, table_ends(ids, recent.first_rows), recent.start, recent.bits, recent.rows, recent.in_both, recent.turn, counts)

@@ -50,8 +50,7 @@ def both_windows_chance(void: Floats, void_twice: Floats) -> Floats:
     """Return the probability that a row is used in each of two windows of time.
 
     `void` is the probability that one window has no use of the row, `void_twice` that both have none. For a row that is hardly
-    ever used
-    the difference is only rounding, and is set to at least 0.
+    ever used the difference is only rounding, and is set to at least 0.
     """
     return np.maximum(1 - 2 * void + void_twice, 0.0)
 
@@ -89,8 +88,7 @@ def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -
     """Return the hit rate of an LRU cache for `capacity` rows, by Che's approximation.
 
     An unused row stays in the cache for the characteristic time T, the same for all rows, in which as many different rows are
-    used as
-    the cache holds (Che, Tung and Wang, IEEE JSAC 20(7), 2002). A use hits if the row's last use is less than T ago.
+    used as the cache holds (Che, Tung and Wang, IEEE JSAC 20(7), 2002). A use hits if the row's last use is less than T ago.
     """
     capacity, total_rows = np.asarray(capacity, dtype=np.float64), space.rows.sum()
     rates, is_partial = np.where(capacity >= total_rows, 1.0, 0.0), (capacity > 0) & (capacity < total_rows)
@@ -124,8 +122,7 @@ def absent(void: Floats, admitted: float) -> Floats:
     """Return the probability that a cache does not hold a row.
 
     `void` is the probability that the row was not used for the time that an unused row stays. A cache that admits a share of the
-    missing
-    rows holds a row from its first admitted use on (q-LRU; Martina, Garetto and Leonardi, INFOCOM 2014).
+    missing rows holds a row from its first admitted use on (q-LRU; Martina, Garetto and Leonardi, INFOCOM 2014).
     """
     return void if admitted == 1 else void / (void + admitted * (1 - void))
 

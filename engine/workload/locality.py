@@ -31,8 +31,7 @@ class LocalityStream:
     """Batches of ids with locality, which are made in order.
 
     Each batch depends on the batches before it. The stream keeps the latest batches, and begins again at batch 0 for an earlier
-    batch.
-    The ids of a batch depend only on its number.
+    batch. The ids of a batch depend only on its number.
     """
 
     def __init__(self, recipe: Recipe, batch_size: int, locality: float) -> None:

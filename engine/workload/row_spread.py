@@ -1,10 +1,8 @@
 """The spread of one table's rows over parts of a memory, such as channels.
 
 It gives the lookups and the unique rows of each part. No memory knows which rows are popular: a hash of a row's number selects
-its
-part, so that all parts have equally many rows. The hottest rows are few and have many lookups, so their parts are computed; all
-other
-rows are spread evenly.
+its part, so that all parts have equally many rows. The hottest rows are few and have many lookups, so their parts are computed;
+all other rows are spread evenly.
 """
 
 from functools import lru_cache
@@ -120,8 +118,7 @@ def enter_spread(
     """Write the expected lookups and unique rows of each part into `part_amounts`, (T, 2, P).
 
     This is done for several `tables` of equal popularity and demand; each has `lookups` and `unique` rows. `first_rows` (T,) are
-    the
-    global numbers of all tables' first rows.
+    the global numbers of all tables' first rows.
     """
     rows, hot, (hot_lookups, hot_unique) = _hot_demand(law, lookups, locality)
     spread_hot(

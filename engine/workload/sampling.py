@@ -9,8 +9,7 @@ that
 occur more than once do so in the same samples: all five in a share of 0.205 of the samples, where independent fields would do so
     in
 0.0007. A linked sample takes the same quantile of each field's popularity, hottest first. Each single field keeps its popularity,
-so
-the numbers of unique and repeated rows do not change.
+so the numbers of unique and repeated rows do not change.
 """
 
 from collections.abc import Sequence
@@ -196,8 +195,7 @@ def link_samples(ids: Ints, n: int, recipe: Recipe, bags: Ints, offsets: Ints, s
     """Link some samples of batch n: their lookups in linked tables have equal quantiles.
 
     `ids` are changed in place and returned. If bags are uneven and begin at `starts`, the first lookups of a sample's bags are
-    linked
-    with each other, then the second lookups, and so on.
+    linked with each other, then the second lookups, and so on.
     """
     samples, random = len(ids) // int(bags[-1]), stream(recipe.seed, Purpose.LINKS, n)
     for group in recipe.links:

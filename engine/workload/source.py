@@ -278,10 +278,8 @@ def global_ids(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashe
     """Return the global row numbers of some samples, from their tokens.
 
     `begins` and `lengths` (n, F) are the position of each field's first token, and the number of its tokens. A row is SplitMix64
-    of the
-    token and the table's number, modulo the table's rows. Tokens that are not `hashed` are row numbers themselves, except in
-    copies of
-    a field's table.
+    of the token and the table's number, modulo the table's rows. Tokens that are not `hashed` are row numbers themselves, except
+    in copies of a field's table.
     """
     ids = np.empty((len(first_rows) - 1) // begins.shape[1] * int(lengths.sum()), dtype=np.int64)
     _fill(tokens, begins, lengths, first_rows, hashed, ids)

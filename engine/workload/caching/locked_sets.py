@@ -38,8 +38,7 @@ def locked_sets(space: Spectrum, served_lookups: float, capacity: float, localit
     """Return the steady state of a cache of `capacity` rows that locks rows.
 
     A batch has `served_lookups` lookups. The share of admitted rows is a fixed point, since refused rows lock no way and are
-    missing
-    again.
+    missing again.
     """
     rate, sets, ways = gap_rate(space.p), max(1, int(capacity) // WAYS), max(1, min(WAYS, int(capacity)))
     places = min(float(sets * ways), capacity)  # rows beyond whole sets have no place
@@ -80,10 +79,9 @@ def locked_sets(space: Spectrum, served_lookups: float, capacity: float, localit
 def rows_without_way(coming: float, reuse: float, ways: int = WAYS) -> float:
     """Return the mean number of a batch's rows per set that find no free way.
 
-    All `ways` of their set are locked then.
-    The number of ways that a batch locks in a set is a Markov chain. The next batch uses each locked row with probability
-    `reuse`, and
-    a Poisson number of other rows with mean `coming`, which take free ways as long as there are any.
+    All `ways` of their set are locked then. The number of ways that a batch locks in a set is a Markov chain. The next batch uses
+    each locked row with probability `reuse`, and a Poisson number of other rows with mean `coming`, which take free ways as long
+    as there are any.
     """
     counts = np.arange(ways + 1)
     poisson = np.exp(counts * np.log(max(coming, 1e-300)) - coming - np.array([lgamma(n + 1.0) for n in counts]))

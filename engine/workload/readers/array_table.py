@@ -1,9 +1,7 @@
 """Reads an .npz archive of arrays of one length as a table.
 
-Such archives are DLRM's processed files, or others that have a mapping.
-An array (N,) is a column. An array (N, k) has k lookups per sample, or k dense features; its columns are NAME.0 to NAME.k-1. If
-they
-are ids, each column has a table.
+Such archives are DLRM's processed files, or others that have a mapping. An array (N,) is a column. An array (N, k) has k lookups
+per sample, or k dense features; its columns are NAME.0 to NAME.k-1. If they are ids, each column has a table.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

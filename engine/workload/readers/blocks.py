@@ -1,8 +1,7 @@
 """The text of a data file in blocks of whole lines.
 
 A gzipped file is unpacked. The length of lines, the expansion of gzip and the memory are limited: only one block and the line
-that the
-block cuts are in memory. All text formats are read through this module.
+that the block cuts are in memory. All text formats are read through this module.
 """
 
 import gzip

@@ -1,12 +1,10 @@
 """The rule for ids: how a cell becomes a token of 64 bits.
 
-Texts and all types of Parquet columns have the same rule.
-Blanks around a cell do not count, nor does a pair of quotation marks. A whole decimal number has one id in all its spellings: 12,
-012, +12 and 12.0 are the same id. Each other cell is identified by the FNV-1a hash of its text. A null, NaN, empty or blank cell
-is
-missing; all missing cells have one token of their own. Hexadecimal ids (Criteo's) are texts, in which upper and lower case are
-equal.
-Bytes that are no text (of a fixed size, or with characters other than printable ASCII) are identified by all their bytes.
+Texts and all types of Parquet columns have the same rule. Blanks around a cell do not count, nor does a pair of quotation marks.
+A whole decimal number has one id in all its spellings: 12, 012, +12 and 12.0 are the same id. Each other cell is identified by
+the FNV-1a hash of its text. A null, NaN, empty or blank cell is missing; all missing cells have one token of their own.
+Hexadecimal ids (Criteo's) are texts, in which upper and lower case are equal. Bytes that are no text (of a fixed size, or with
+characters other than printable ASCII) are identified by all their bytes.
 """
 
 from collections.abc import Callable

@@ -31,8 +31,7 @@ class ListTexts:
     """A function that splits the text cells of a column into ids, block by block.
 
     Empty pieces are left out. Brackets around a cell and quotation marks around a piece are removed. Brackets or quotation marks
-    with a
-    separator inside them are an unknown syntax, which is refused.
+    with a separator inside them are an unknown syntax, which is refused.
     """
 
     def __init__(self, separator: str) -> None:
@@ -111,8 +110,7 @@ def join_fields(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
     """Return (tokens, position of each sample's first token, lengths) from separate fields.
 
     The tokens are sample by sample, and within a sample field by field. Positions are (n,), lengths (n, F). `fields` has for each
-    field
-    its tokens, sample by sample, and the number of tokens of each sample.
+    field its tokens, sample by sample, and the number of tokens of each sample.
     """
     lengths = np.stack([sizes for _, sizes in fields], axis=1).astype(np.int64)
     begins = np.concatenate(([0], np.cumsum(lengths)))[:-1].reshape(lengths.shape)

@@ -102,8 +102,7 @@ def save(path: Path, text: str) -> Path:
     """Write the mapping of a data file; return its path.
 
     It is written into the folder of the data file or, if that fails, into the data folder under the file's digest. A mapping that
-    this
-    function has not written, or that was changed since, is never replaced. Raises BadFile.
+    this function has not written, or that was changed since, is never replaced. Raises BadFile.
     """
     mapping_file = place(path)
     if mapping_file is not None and not is_saved(mapping_file):

@@ -190,8 +190,7 @@ def fill_numbered_rows(
     """Write the global row numbers of a table's tokens into `rows`.
 
     The tokens of a sample are at `begins` and have the number `lengths`, each (n,). `known_tokens` and `slots` are those of an
-    IdIndex.
-    The table's rows begin at `first_row`.
+    IdIndex. The table's rows begin at `first_row`.
     """
     position = 0
     for sample in range(len(begins)):

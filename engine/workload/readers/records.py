@@ -1,10 +1,8 @@
 """Counts the records of a text, without parsing them.
 
 The count is compared with that of the parser. A quotation mark at the start of a field opens a quoted field, as in RFC 4180.
-Unless
-the mapping says that cells may hold line ends, a quoted field must end on its own line. If it does not, its quotation mark is
-stray:
-a parser would take the records that follow as part of the field.
+Unless the mapping says that cells may hold line ends, a quoted field must end on its own line. If it does not, its quotation mark
+is stray: a parser would take the records that follow as part of the field.
 """
 
 from typing import Any, NamedTuple

@@ -81,8 +81,7 @@ def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch
     """Return the recording of a file's blocks of rows.
 
     The samples are sorted by time if the layout has one. A file without dense features gets one feature that is always 0, because
-    each
-    model has a bottom MLP. Raises BadFile.
+    each model has a bottom MLP. Raises BadFile.
     """
     samples: Samples | None = None
     lists, has_lists = Samples([np.zeros(0, np.uint64)]), False  # ids of all fields, where one of them has lists

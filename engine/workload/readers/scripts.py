@@ -1,8 +1,7 @@
 """Lines of Python that write a table as Parquet or CSV with all cells unchanged.
 
 No id becomes a float, and different ids stay different. In the lines, {file} stands for the file to read and {new} for the file
-to
-write, as in `conversions`.
+to write, as in `conversions`.
 """
 
 # Python's own cells, whole numbers as texts: pandas makes floats of those beside gaps, and Arrow takes one type a column.

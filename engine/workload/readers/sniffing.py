@@ -103,10 +103,8 @@ def multiline_rows(lines: Sequence[str], delimiter: str) -> Sequence[Row]:
     """Return the rows of lines whose quoted cells hold line ends; () for other lines.
 
     Each quoted cell must end before a delimiter or a line end, within MOST_LINES lines. No other cell may have a quotation mark,
-    such as
-    the sign for inches. If the lines could be rows themselves, there must be several such cells. All rows must have the same
-    number of
-    cells, except the last row, which may be cut.
+    such as the sign for inches. If the lines could be rows themselves, there must be several such cells. All rows must have the
+    same number of cells, except the last row, which may be cut.
     """
     parsed, ends = [], [0]
     table = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
@@ -161,8 +159,7 @@ def is_header(first_row: Row, body_rows: Sequence[Row]) -> bool:
     """Return whether a first row names the columns of the rows below it.
 
     A header has no number and no date, and no cell that occurs again in its column. If rows follow, at least one cell of the
-    header has
-    another form than the cells below it.
+    header has another form than the cells below it.
     """
     names = [cell for cell in first_row if cell]
     if 2 * len(names) < max(len(first_row), 2) or any(NUMBER.fullmatch(cell) or DATE.fullmatch(cell) for cell in names):

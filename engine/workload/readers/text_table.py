@@ -1,8 +1,7 @@
 """Reads texts with rows and columns, by a layout, in blocks of whole records.
 
 Arrow parses the blocks. A bad cell is reported with file and line. `records` counts the records again, and a text for which Arrow
-has
-another count is refused.
+has another count is refused.
 """
 
 import io

@@ -1,8 +1,7 @@
 """Formats of strptime for texts of times, which are found from the texts.
 
 The first cell gives candidates, which are tried on all cells. The cell is cut into its clock, names of months and weekdays, zones
-and
-groups of digits. Each group that could be a day, a month or a year is tried as each of these; all other pieces are taken
+and groups of digits. Each group that could be a day, a month or a year is tried as each of these; all other pieces are taken
 literally.
 """
 

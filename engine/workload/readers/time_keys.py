@@ -18,8 +18,7 @@ class TimeKeys:
     """The keys of a column's times, block by block.
 
     Keys of earlier blocks must change if a later block has fractions or a finer unit. `decimals` is the number of decimal places
-    in the
-    keys so far.
+    in the keys so far.
     """
 
     def __init__(self) -> None:

@@ -3,10 +3,8 @@
 A trace is one table without labels; each request is one lookup.
 
 The format oracleGeneral is mapped from disk. It has 24 bytes per request, little-endian: time, object id, size, and the number of
-the
-next request for the same object. The text format has one id per line, or a table with a column of ids. Both are recognised by
-their
-content.
+the next request for the same object. The text format has one id per line, or a table with a column of ids. Both are recognised by
+their content.
 """
 
 import re

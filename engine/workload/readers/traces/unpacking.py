@@ -1,11 +1,9 @@
 """Unpacks a gzipped file once into a plain file, which can be mapped.
 
 The plain file is kept under the name `SHA256-CRC-SIZE`: the SHA-256 of the packed bytes, then the CRC and the size of the plain
-file.
-So names, times and places of packed files do not matter. Each use checks the owner, the size and the CRC of the whole plain file
-(4 GB/s; unpacking makes 0.1 GB/s); if a check fails, the file is unpacked again. The folder is `.emberpool/unpacked`, or a folder
-for
-temporary files; only its owner can write to it.
+file. So names, times and places of packed files do not matter. Each use checks the owner, the size and the CRC of the whole plain
+file (4 GB/s; unpacking makes 0.1 GB/s); if a check fails, the file is unpacked again. The folder is `.emberpool/unpacked`, or a
+folder for temporary files; only its owner can write to it.
 """
 
 import errno
@@ -55,10 +53,9 @@ class PackedReader:
 def open_unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], watch: Watch = unwatched) -> BinaryIO:
     """Return the plain file of a gzipped file, opened.
 
-    The file is unpacked if no plain file is kept.
-    `size` takes the first plain bytes and returns the size of the plain file, or 0 if these bytes do not tell the size; then at
-    least the
-    packed size is assumed. Raises BadFile, for example without room on the disk, and the errors of gzip.
+    The file is unpacked if no plain file is kept. `size` takes the first plain bytes and returns the size of the plain file, or 0
+    if these bytes do not tell the size; then at least the packed size is assumed. Raises BadFile, for example without room on the
+    disk, and the errors of gzip.
     """
     digest, folders = _digest(packed, name, watch), list(_folders())
     for folder in folders:
