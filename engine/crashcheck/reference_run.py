@@ -196,7 +196,7 @@ class ReferenceRun:
     def row_byte_flags(self) -> Flags:
         """Flags of the table's bytes, (num_rows, bytes): True if the row has the byte.
 
-        They matter only if rows differ in size.
+        The flags matter only if rows differ in size.
         """
         sizes = np.repeat([nbytes for _, nbytes in self.layout.sizes], [rows for rows, _ in self.layout.sizes])
         return np.asarray(np.arange(self.tables[0].shape[1]) < sizes[:, None])

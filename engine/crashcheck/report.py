@@ -1,6 +1,6 @@
 """The report of an exploration: its coverage and its failures.
 
-It has a form for people and a form for programs.
+The report has a form for people and a form for programs.
 """
 
 import re

@@ -86,7 +86,7 @@ def judge_resume(search: Search, model: str, point: CrashPoint, counts: Counts) 
 def lose_flag(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
     """Judge a state with each flag or the dirty-shutdown counter lost (I5, I7).
 
-    They are lost one at a time. No older state may count as the newest state.
+    Lines are lost one at a time. No older state may count as the newest state.
     """
     for address in (HEALTH, *(slot.header for slot in search.reference.layout.slots)):
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))

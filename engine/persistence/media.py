@@ -56,7 +56,7 @@ class Media(Protocol):
 class NearData:
     """A medium on which the near-data logic makes all stores.
 
-    It runs the same protocol without flushes.
+    The protocol is the same, without flushes.
     """
 
     def __init__(self, media: Media) -> None:

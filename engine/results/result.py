@@ -69,7 +69,7 @@ class Result:
     def as_json(self) -> dict[str, Any]:
         """Return the result as a JSON-ready object.
 
-        It has the knobs by dotted path, the versions, the numbers, the tables, and a link.
+        The object has the knobs by dotted path, the versions, the numbers, the tables, and a link.
         """
         return {
             "scenario": {path: _json_value(knob_value) for path, knob_value in values(self.scenario).items()},

@@ -13,7 +13,7 @@ HELD_OUT_ERROR = "± is one standard error of an AUC, due to the number of held-
 def trained_samples(result: Result) -> int:
     """Return the number of samples that trained the final weights.
 
-    This is the number of surviving batches times the batch size.
+    The number is that of surviving batches times the batch size.
     """
     return (result.training[-1]["Batch"] + 1) * result.scenario.data.batch_size if result.training else 0
 

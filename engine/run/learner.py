@@ -1,6 +1,6 @@
 """The functional training of a run, with roll-back to an earlier batch after a crash.
 
-It runs alongside the simulated machine.
+The training runs alongside the simulated machine.
 """
 
 from collections.abc import Sequence

@@ -178,7 +178,7 @@ class Segment:
 class SegmentSchedule:
     """The schedule of a segment that has not ended yet.
 
-    It has the timeline so far, and knows which batches are slow.
+    The object has the timeline so far, and knows which batches are slow.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class SegmentSchedule:
     def flip(self, seconds: float) -> Flip:
         """Return the bit flip at `seconds` of the run.
 
-        It has the next batch to begin and the newest committed batch at that time.
+        The flip has the next batch to begin and the newest committed batch at that time.
         """
         line = self.timeline_to(seconds)
         return Flip(

@@ -166,7 +166,7 @@ class TrainingShelf(Protocol):
 def trains_itself(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
     """Return whether a run needs a training of its own.
 
-    This is so if training is on and `shelf` has no training of the run's class.
+    A run needs a training if training is on and `shelf` has no training of the run's class.
     """
     training_class = functional_class(scenario) if shelf is not None else None
     return scenario.run.training and not (shelf is not None and training_class and shelf.get(training_class.name))

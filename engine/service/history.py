@@ -151,7 +151,7 @@ def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[st
 def default_title(method: Fidelity, total: int, first_texts: Texts, varied: Iterable[str], preset: str = "") -> str:
     """Return the title of a request that has none.
 
-    It has the method, the number of points, the model, the system and the varied knobs.
+    The title has the method, the number of points, the model, the system and the varied knobs.
     """
     noun = {"full": "full run", "estimate": "estimate"}[method]
     amount_text = count(total, noun) if total > 1 else noun.capitalize()
@@ -164,8 +164,8 @@ def default_title(method: Fidelity, total: int, first_texts: Texts, varied: Iter
 def link(path: Path, request: int) -> str:
     """Return the link that opens a request again.
 
-    It is the request's own link, or that of its first point. Return "" if its knobs are of another version. A store may come from
-    another person, so a text that is no path of this explorer, such as @host/, is not returned.
+    The link is the request's own, or that of its first point. Return "" if its knobs are of another version. A store may come
+    from another person, so a text that is no path of this explorer, such as @host/, is not returned.
     """
     with open_store(path) as store:
         store.row_factory = sqlite3.Row
@@ -253,7 +253,7 @@ def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:
 def freed_results(path: Path, requests: Sequence[int]) -> int:
     """Return the number of results that no request except these has.
 
-    This is the number of results that `delete` would remove.
+    The function `delete` would remove these results.
     """
     with open_store(path) as store:
         query = f"SELECT count(*) FROM results WHERE key IN ({OWN_KEYS})"

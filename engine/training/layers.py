@@ -1,6 +1,6 @@
 """The layers of a DLRM, forward and backward.
 
-They are fully connected layers, the feature interaction, and the loss of a click prediction.
+The layers are fully connected layers, the feature interaction, and the loss of a click prediction.
 """
 
 from collections.abc import Sequence

@@ -128,7 +128,7 @@ def by_feature(columns: Singles, span: TableSpan) -> Singles:
 def by_sample(vectors: Singles, span: TableSpan) -> Singles:
     """Return an array (B * features, tables * dim) as a span's columns (B, width).
 
-    This is the inverse of `by_feature`.
+    The function is the inverse of `by_feature`.
     """
     cut = vectors.reshape(-1, span.features, span.tables, span.dim).transpose(0, 2, 1, 3)
     return cut.reshape(len(cut), span.width)

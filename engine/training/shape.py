@@ -383,7 +383,7 @@ def _folded(shape: Shape, scenario: Scenario, touched_rows: Ints) -> Shape:
 def distinct_ids(ids: Ints) -> Ints:
     """Return the sorted distinct `ids`.
 
-    This is several times faster than np.unique, which hashes the ids before it sorts them.
+    The function is several times faster than np.unique, which hashes the ids before it sorts them.
     """
     rows = np.sort(ids)
     first_of_its_kind = np.append(True, rows[1:] != rows[:-1])[: rows.size]

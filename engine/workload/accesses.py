@@ -1,6 +1,6 @@
 """Expected accesses of a batch to each table: lookups, unique rows, shared rows.
 
-They are computed from the popularity of the rows.
+The numbers are computed from the popularity of the rows.
 """
 
 import numpy as np

@@ -45,9 +45,8 @@ def length_spread(lengths: Ints | int) -> float:
 def length_law(mean: Any, cv: Any) -> tuple[Any, Any]:
     """Return (leaving share, shape) of the distribution of bag lengths.
 
-    The leaving share is the share of lookups that leave their own sample; the variance of lengths is mean (1 - (1 - share)²).
-    The shape is that of the gamma distribution of the samples' activity; the variance of lengths is mean + mean² / shape. The
-    shape
+    The leaving share is the share of lookups that leave their own sample; the variance of lengths is mean (1 - (1 - share)²). The
+    shape is that of the gamma distribution of the samples' activity; the variance of lengths is mean + mean² / shape. The shape
     is infinite if all samples are equally active.
     """
     dispersion = np.asarray(mean * cv**2, dtype=np.float64)  # variance over mean: a Poisson's is 1
@@ -84,7 +83,7 @@ def length_generating_function(mean: Any, cv: Any, z: Any) -> Any:
 def chances(mean: int, cv: float) -> Floats:
     """Return the probability of each bag length, from 0 on.
 
-    It is the Fourier transform of `length_generating_function`. Lengths of negligible probability are left out.
+    The probabilities are the Fourier transform of `length_generating_function`. Lengths of negligible probability are left out.
     """
     _, shape = length_law(mean, cv)
     longest = 2 * mean + TAIL * (1 + np.sqrt(mean) + mean / float(shape))

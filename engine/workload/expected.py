@@ -135,7 +135,7 @@ def refused_share(void: Floats, admitted: float) -> Floats:
 def log_odds(part: Any, total: float) -> Any:
     """Return log(part / (total - part)).
 
-    It is nearly linear in the logarithm of time, which makes root finding fast.
+    These log odds are nearly linear in the logarithm of time, which makes root finding fast.
     """
     with np.errstate(divide="ignore"):
         return np.log(part) - np.log(np.maximum(total - part, 0.0))

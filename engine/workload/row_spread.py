@@ -1,8 +1,8 @@
 """The spread of one table's rows over parts of a memory, such as channels.
 
-It gives the lookups and the unique rows of each part. No memory knows which rows are popular: a hash of a row's number selects
-its part, so that all parts have equally many rows. The hottest rows are few and have many lookups, so their parts are computed;
-all other rows are spread evenly.
+The spread gives the lookups and the unique rows of each part. No memory knows which rows are popular: a hash of a row's number
+selects the row's part, so that all parts have equally many rows. The hottest rows are few and have many lookups, so their parts
+are computed; all other rows are spread evenly.
 """
 
 from functools import lru_cache
@@ -117,7 +117,7 @@ def enter_spread(
 ) -> None:
     """Write the expected lookups and unique rows of each part into `part_amounts`, (T, 2, P).
 
-    This is done for several `tables` of equal popularity and demand; each has `lookups` and `unique` rows. `first_rows` (T,) are
+    All `tables` have equal popularity and demand: each has `lookups` and `unique` rows. `first_rows` (T,) are
     the global numbers of all tables' first rows.
     """
     rows, hot, (hot_lookups, hot_unique) = _hot_demand(law, lookups, locality)
@@ -137,7 +137,7 @@ def _hot_demand(law: Popularity, lookups: float, locality: float) -> tuple[Ints,
 def counted_spread(ids: Ints, parts: int) -> Floats:
     """Return the lookups and unique rows of each part in one batch, (2, P).
 
-    They are counted from the ids of one table.
+    The numbers are counted from the ids of one table.
     """
     rows, uses = np.unique(ids, return_counts=True)
     row_parts = part_of(rows, parts)

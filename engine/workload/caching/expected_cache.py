@@ -98,7 +98,7 @@ def unique_copies(s: Scenario, parts: int) -> float:
 def look_ahead_rows(s: Scenario) -> float:
     """Return the number of rows that a look-ahead cache holds.
 
-    It holds a row between two uses that are at most `policy.look_ahead_batches` batches apart; locality is left out.
+    The cache holds a row between two uses that are at most `policy.look_ahead_batches` batches apart; locality is left out.
     """
     space = id_space(s)
     x = s.policy.look_ahead_batches * float(table_lookups(s).sum()) * gap_rate(space.p)

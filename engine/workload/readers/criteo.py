@@ -27,7 +27,7 @@ MAJORITY = 0.5  # share of the first rows, or of a header's names, beyond which 
 def is_headed(words: Row) -> bool:
     """Return whether a header is Criteo's, perhaps with mistakes.
 
-    It is if most of the names I1 to C26 are in the header.
+    A header is Criteo's if most of the names I1 to C26 are in it.
     """
     feature_names = {word.lower() for word in words} & {name.lower() for name in FEATURES}
     return len(feature_names) > MAJORITY * max(len(FEATURES), len(words))

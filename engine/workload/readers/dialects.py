@@ -1,6 +1,6 @@
 """The dialect of a table: its format, columns, delimiter and quotation marks.
 
-It is found for files with and without a mapping.
+The dialect is found for files with and without a mapping.
 """
 
 from collections.abc import Iterator

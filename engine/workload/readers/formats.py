@@ -137,7 +137,7 @@ def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
 def parts_of_file(path: Path) -> tuple[Path, ...]:
     """Return the paths of all files that belong to a data file.
 
-    These are its parts, which are in the same folder, and its mapping.
+    The files are the parts, which are in the same folder, and the mapping.
     """
     foreign.check_pointer(path)
     data_files = arrays.day_files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
@@ -148,7 +148,7 @@ def parts_of_file(path: Path) -> tuple[Path, ...]:
 def digest_of(path: Path) -> str:
     """Return the SHA-256 digest that identifies a data file in links.
 
-    It is the digest of the file's bytes or, if several files belong to the data file, of their digests.
+    The digest is that of the file's bytes or, if several files belong to the data file, of their digests.
     """
     try:
         digests = []

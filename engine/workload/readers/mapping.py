@@ -53,7 +53,8 @@ def mapping_beside(path: Path) -> Path:
 def place(path: Path) -> Path | None:
     """Return the path of the mapping that a data file has, or None.
 
-    This is `clicks.csv.toml`, or `clicks.toml` if that file is a mapping, or a mapping that was saved under the file's digest.
+    The mapping is `clicks.csv.toml`, or `clicks.toml` if that file is a mapping, or a file that was saved under the data file's
+    digest.
     """
     if mapping_beside(path).exists():
         return mapping_beside(path)
@@ -101,8 +102,8 @@ def _digest(path: Path, state: FileState) -> str:
 def save(path: Path, text: str) -> Path:
     """Write the mapping of a data file; return its path.
 
-    It is written into the folder of the data file or, if that fails, into the data folder under the file's digest. A mapping that
-    this function has not written, or that was changed since, is never replaced. Raises BadFile.
+    The mapping is written into the folder of the data file or, if that fails, into the data folder under the file's digest. A
+    mapping that this function has not written, or that was changed since, is never replaced. Raises BadFile.
     """
     mapping_file = place(path)
     if mapping_file is not None and not is_saved(mapping_file):

@@ -1,6 +1,6 @@
 """Published tables that cannot be read without a mapping or a conversion.
 
-They are recognised by their columns; the refusal says how to read them.
+The tables are recognised by their columns; the refusal says how to read such a table.
 """
 
 import re

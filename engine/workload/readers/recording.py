@@ -88,7 +88,7 @@ class Recording:
     def distinct(self) -> tuple[int | None, ...]:
         """The number of distinct ids of each field.
 
-        It is None if the ids of the field are not counted, or too many to number.
+        The number is None if the ids of the field are not counted, or too many to number.
         """
         return tuple(index.count if index else None for index in self.indexes) or (None,) * self.tables
 

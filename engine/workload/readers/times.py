@@ -47,7 +47,7 @@ class AmbiguousTimes(BadFile):
     def resolve(self, rest: Iterable[tuple[Any, Place]]) -> BadFile:
         """Return the refusal, after the `rest` of the column has been tried.
 
-        It names the one format that reads the rest, or all formats if several do.
+        The refusal names the one format that reads the rest, or all formats if several do.
         """
         formats = self.formats
         for texts, place in rest:
