@@ -1,9 +1,8 @@
-"""Limits of one run of the protocol, or of one recovery.
+"""Limits of one run of the log protocol, or of one recovery.
 
-A broken protocol may loop, and the judge must stop it.
-Operations of the medium are counted. A run or recovery with too many operations counts as endless, on every computer alike. A
-run or recovery that takes too much processor time, or waits, has no verdict: a busy computer never makes a sound protocol a
-broken one.
+A broken protocol may loop, and the checker must stop it. The operations on the medium are counted: a run with too many operations
+counts as endless, on every computer alike. A run that takes too much processor time, or that waits, has no verdict. So a slow
+computer never makes a correct protocol appear broken.
 """
 
 import signal
@@ -27,34 +26,37 @@ ENDLESS = "it does not end"
 
 
 class NoEnd(BaseException):
-    """Raised when a run of the protocol does not end.
+    """Raised when a run of the log protocol does not end.
 
-    NoEnd is no Exception, so that no handler inside the run catches it.
+    The class is not derived from Exception, so that no handler inside the run catches it.
     """
 
 
 class NoVerdict(BaseException):
-    """No verdict on a run or recovery, because its processor time is used up."""
+    """Raised when a run or recovery has used up its processor time, or waits.
+
+    There is then no verdict on the state.
+    """
 
 
 BREAKS = (Exception, NoEnd, SystemExit)  # failures of a broken medium; a user's interrupt and a lack of time are none
 
 
 class OperationBudget:
-    """The remaining number of operations of a run or recovery."""
+    """The number of operations on the medium that a run or recovery may still make."""
 
     def __init__(self, limit: int) -> None:
         self.remaining = limit
 
     def spend(self) -> None:
-        """Count an operation; raises NoEnd."""
+        """Subtract one operation; raises NoEnd if none is left."""
         self.remaining -= 1
         if self.remaining < 0:
             raise NoEnd(f"{ENDLESS}; it was stopped after too many operations on the medium.")
 
 
 class CountedMedia:
-    """A medium that counts each operation and passes it on."""
+    """A medium that subtracts each operation from a budget, and then carries it out."""
 
     def __init__(self, media: Any, budget: OperationBudget) -> None:
         self._media, self._budget = media, budget
@@ -74,22 +76,25 @@ class CountedMedia:
 
 
 def max_operations(nbytes: int) -> int:
-    """Return an upper limit of the operations of a run or recovery on `nbytes` bytes."""
+    """Return the most operations of a run or recovery on a medium of `nbytes` bytes."""
     return MIN_OPERATIONS + OPERATIONS_PER_BYTE * nbytes
 
 
 def with_counted_operations(media: Any, wrap: Callable[[Media], Media] | None, limit: int) -> Media:
-    """Return a medium, perhaps wrapped, whose operations are counted on both sides of the wrapper."""
+    """Return the medium with counted operations, and wrapped by `wrap` if given.
+
+    Operations are counted before and after the wrapper. `limit` is the number of operations allowed.
+    """
     budget = OperationBudget(limit)
     counted_media: Any = CountedMedia(media, budget)
     return CountedMedia(wrap(counted_media), budget) if wrap else counted_media
 
 
 def processor_limited(run: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """Return the run or recovery with a limit on its time.
+    """Return the function `run` with a limit on its time.
 
     NoVerdict is raised after too much processor time, or after a long wait.
-    A timer reads the processor time now and then; only the main thread can be interrupted.
+    A timer checks the processor time regularly; only in the main thread can the function be interrupted.
     """
 
     @wraps(run)

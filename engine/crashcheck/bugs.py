@@ -1,6 +1,6 @@
-"""Seeded bugs: protocols broken on purpose to test the checker.
+"""Seeded bugs: log protocols that are broken on purpose, to test the checker.
 
-`hunt` explores until the checker finds the bug.
+`hunt` explores crash states until the checker finds the bug.
 """
 
 import importlib.util
@@ -27,13 +27,13 @@ STEPS = (Effort(60, 1, 1, 4, 1), Effort(500, 2, 6, 20, 2))
 
 @dataclass(frozen=True)
 class BrokenProtocol:
-    """A broken protocol.
+    """A log protocol with a bug.
 
-    name: the bug's name.
-    install: a context manager that installs the bug.
-    wrap: a function that wraps the medium.
+    name: the name of the bug.
+    install: returns a context manager that installs the bug.
+    wrap: a function that wraps the medium, or None.
     configurations: the configurations in which the bug should show.
-    evidence: the invariant that fails, or another name of `report` for the failure; "" for any failure.
+    evidence: the invariant that the bug breaks, or NO_END or EXCEPTION of `report`; "" for any failure.
     """
 
     name: str
@@ -44,7 +44,10 @@ class BrokenProtocol:
 
 
 def broken_protocol(name: str) -> BrokenProtocol:
-    """Return a bug by its name in tests/seeded_bugs, or as path/to/file.py:function; raises BadInput."""
+    """Return the broken protocol with this name.
+
+    The name is a bug in tests/seeded_bugs, or path/to/file.py:function with a function that wraps the medium. Raises BadInput.
+    """
     if ":" in name:
         return _from_file(name)
     bugs = seeded()
@@ -55,7 +58,10 @@ def broken_protocol(name: str) -> BrokenProtocol:
 
 
 def seeded() -> Mapping[str, BrokenProtocol]:
-    """Return the bugs of this checkout; raises BadInput without a tests folder."""
+    """Return {name: broken protocol} for all bugs in tests/seeded_bugs.
+
+    Raises BadInput if there is no tests folder.
+    """
     module = checkout_module("seeded_bugs")
     return {
         bug.name: BrokenProtocol(bug.name, partial(module.installed, bug), bug.wrap, (configuration(bug.on),), bug.evidence)
@@ -64,7 +70,7 @@ def seeded() -> Mapping[str, BrokenProtocol]:
 
 
 def checkout_module(name: str) -> Any:
-    """Return a module of the checkout's tests folder; raises BadInput without such a folder."""
+    """Return a module of the folder `tests`; raises BadInput if there is no such folder."""
     if not (TESTS / "seeded_bugs").is_dir():
         raise BadInput(
             "The broken protocols are only in a checkout's folder tests, which an installed package lacks; run the command in a "
@@ -82,9 +88,10 @@ def hunt(
     seed: int = 0,
     on_progress: OnProgress = lambda share, message: None,
 ) -> CrashReport:
-    """Explore with the bug installed until a state shows it.
+    """Explore crash states of a broken protocol until one shows the bug.
 
-    Its own configurations come first, then all, further and further.
+    The configurations of `bug` are explored first, then all others. Each of `steps` is an effort; later steps explore more
+    states.
     """
     simple_first = sorted(
         configurations(), key=lambda variant: variant.name.count("-")

@@ -4,8 +4,9 @@
     explore("redo-near", wrap=my_broken_media)  # the protocol on a broken medium
     check(100_000)                              # every configuration: all combinations in tiny runs, samples in small ones
 
-States are visited from the simplest on: all or nothing at each fence, one stream that differs from the others, two, then random
-prefixes (or every combination, if there are few), each image once. The run is small, the recovery is the real one.
+The simplest states come first: all pending writes survive, or none; then states in which one stream of pending writes differs
+from the others, then two; then random prefixes, or every combination if there are few. Each image is judged once. The training
+run is small; the recovery is the code that the simulator uses.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,7 @@ SCALED_CONFIGURATIONS = tuple(map(configuration, SCALED.split()))
 
 
 def safe_models() -> tuple[str, ...]:
-    """Return the persistence models under which the protocol promises to recover."""
+    """Return the names of the persistence models under which recovery is promised."""
     return tuple(name for name in domain_names() if domain(name).safe)
 
 
@@ -45,9 +46,15 @@ def explore(
     bug: str = "",
     evidence: str = "",
 ) -> CrashReport:
-    """Explore a configuration on the medium that `wrap` makes; replay lines name `bug`.
+    """Explore the crash states of one configuration; return counts and failures.
 
-    Its `evidence` ends the search.
+    variant: the configuration, or its name.
+    wrap: a function that wraps the medium, for a broken protocol.
+    models: the names of persistence models; None for all safe models.
+    effort: the number of states of each kind.
+    seed: the seed of random choices.
+    bug: the name of a seeded bug for the replay lines, or "".
+    evidence: the failure that ends the exploration, or "".
     """
     variant = configuration(variant) if isinstance(variant, str) else variant
     if variant.size == FAR_SIZE:
@@ -119,9 +126,10 @@ def _explore(search: Search, model: str) -> None:
 
 
 def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int) -> Iterator[tuple[CrashPoint, Counts]]:
-    """Yield (point, counts) of states, the simplest first.
+    """Yield (crash point, numbers of surviving words) of states, the simplest first.
 
-    Beyond `limit`, states are drawn at random instead.
+    lines: the largest number of streams that differ from all others; None for every combination.
+    limit: if there are more states than this, states are drawn at random.
     """
     for num_deviating in range(0, 3 if lines is None else lines + 1):
         number = sum(states.count_deviating(point.sizes, num_deviating) for point in points)
@@ -139,7 +147,7 @@ def choices(points: list[CrashPoint], lines: int | None, rng: Random, limit: int
 def with_counter_overflow(variant: Configuration) -> Configuration:
     """Return the configuration with batch numbers that overflow a counter.
 
-    Variants take turns with the counter's bits.
+    The width of the counter, 8 to 53 bits, differs from variant to variant.
     """
     same_log_variants = [candidate for candidate in configurations() if candidate.log == variant.log]
     number = same_log_variants.index(variant)
@@ -149,9 +157,9 @@ def with_counter_overflow(variant: Configuration) -> Configuration:
 
 
 def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
-    """Return the efforts of small runs with which all `pairs` visit `states` images.
+    """Return the efforts for tiny and for small runs that visit `states` images in all.
 
-    A pair is a configuration and a model; runs are tiny or small.
+    `pairs` is the number of pairs of a configuration and a persistence model, each explored in a tiny and in a small run.
     """
     states_per_pair = max(states // pairs // 4, 4)
     return Effort(states_per_pair, None, max(states_per_pair // 50, 1), 2, 0), Effort(
@@ -162,7 +170,10 @@ def efforts(states: int, pairs: int) -> tuple[Effort, Effort]:
 def check(
     states: int, models: tuple[str, ...] | None = None, seed: int = 0, on_progress: OnProgress = lambda share, message: None
 ) -> CrashReport:
-    """Explore all configurations, small and at scale."""
+    """Explore all configurations in tiny and small runs, and some in large runs.
+
+    `states` is the number of images to judge. The result has the counts and failures.
+    """
     variants, checked_models = configurations(), models or safe_models()
     tiny, small = efforts(states, len(variants) * len(checked_models))
     usual = [
@@ -183,9 +194,10 @@ def explore_all(
     bug: str = "",
     evidence: str = "",
 ) -> CrashReport:
-    """Explore all tries in order; with a `bug`, stop when a state shows its `evidence`.
+    """Explore all tries in order; return the sum of their reports.
 
-    An interrupt ends the exploration; the report then has the results so far.
+    With a `bug`, the exploration ends when a state shows its `evidence`. After an interrupt by the user, the report has the
+    results so far.
     """
     report = CrashReport()
     try:

@@ -1,8 +1,9 @@
-"""Rows beyond 2^32: a batch and its recovery on a huge table.
+"""Rows beyond 2^32: one batch and its recovery on a table too large for memory.
 
 Row numbers and addresses exceed 32 bits.
-The medium keeps only written pages; all other bytes of the table are zeros. Its content afterwards is compared with plain
-arithmetic: each logged row has its value, at its place, and no other byte of the table has changed.
+The medium keeps only the pages that were written; all other bytes of the table are zeros. After the recovery, the medium is
+compared
+with plain arithmetic: each logged row has its value at its place, and no other byte of the table has changed.
 """
 
 from collections import defaultdict
@@ -29,13 +30,13 @@ PAGE = 4096
 
 
 class SparseMedia:
-    """A medium of which only written pages take memory; each write is durable at once."""
+    """A medium that keeps only written pages in memory; each write is durable at once."""
 
     def __init__(self) -> None:
         self.pages: defaultdict[int, Bytes] = defaultdict(lambda: np.zeros(PAGE, np.uint8))
 
     def load(self, address: int, nbytes: int) -> bytes:
-        """Return the bytes; zeros for bytes that were never written."""
+        """Return the bytes of a range; bytes that were never written are zeros."""
         first_page, last_page = address // PAGE, (address + max(nbytes, 1) - 1) // PAGE
         page_bytes = b"".join(
             self.pages[page].tobytes() if page in self.pages else bytes(PAGE) for page in range(first_page, last_page + 1)
@@ -43,7 +44,7 @@ class SparseMedia:
         return page_bytes[address % PAGE :][:nbytes]
 
     def store(self, address: int, content: Bytes) -> None:
-        """Write from the host."""
+        """Write bytes from the host; they are durable at once."""
         while content.size:
             place = address % PAGE
             part = content[: PAGE - place]
@@ -53,22 +54,21 @@ class SparseMedia:
     device_write = store
 
     def flush(self, address: int, nbytes: int) -> None:
-        """Do nothing: there is no cache."""
+        """Do nothing: this medium has no cache."""
 
     def fence(self) -> None:
-        """Do nothing: there is nothing to wait for."""
+        """Do nothing: all writes of this medium are durable at once."""
 
     def poisoned(self, address: int, nbytes: int) -> bool:
-        """Return False: no line is lost."""
+        """Return False: no line of this medium is ever lost."""
         return False
 
 
 @processor_limited
 def far_rows_problem(variant: Configuration, seed: int = 0, wrap: Wrap | None = None) -> str:
-    """Train one batch on far rows, lose power after its commit, and recover.
+    """Train one batch on a huge table, lose power after its commit, and recover.
 
-    Return a sentence if the table is wrong.
-    Raises NoVerdict.
+    Return a sentence if the table is wrong, else "". Raises NoVerdict.
     """
     rows, spans = ROWS if variant.near_data else MANY_ROWS, MIXED if variant.mixed else ((NUM_ROWS, FLOAT32),)
     layout = layout_for(NUM_ROWS, MIXED if variant.mixed else FLOAT32, 2 * FLOAT32, [rows], variant.checked)

@@ -1,4 +1,4 @@
-"""The verdict on a crash state: the recovery, compared with the reference run."""
+"""The verdict on a crash state: its recovery is compared with the reference run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ LOGS = (records.RecordKind.UNDO_ROWS, records.RecordKind.REDO_ROWS, records.Reco
 
 @dataclass(frozen=True, slots=True)
 class CrashVerdict:
-    """The verdict on the recovery of a state.
+    """The verdict on the recovery of a crash state.
 
-    batch: the recovered batch, None if there is none.
-    problem: the broken invariant as a sentence, "" if all hold.
-    refused: True if the recovery refused.
-    no_verdict: the reason if there is no verdict; the other fields are then unknown.
+    batch: the recovered batch, or None if recovery has restored none.
+    problem: a sentence that begins with the broken invariant, such as "I2: ..."; "" if all invariants hold.
+    refused: True if the recovery refused to restore a state.
+    no_verdict: the reason why there is no verdict, else ""; with a reason, the other fields are meaningless.
     """
 
     batch: int | None
@@ -61,10 +61,13 @@ def judge(
     announced: bool = False,
     lossy: bool = False,
 ) -> CrashVerdict:
-    """Recover a crash state and judge the recovery.
+    """Recover a crash state; return the verdict on the recovery.
 
-    A shutdown that was `announced` as dirty must be reported. If it was `lossy`, so that fenced lines are lost, a refusal or an
-    older exact state is right too.
+    image: the bytes of the medium after the power loss.
+    acknowledged: the newest batch boundary that was promised to be durable.
+    wrap: a function that wraps the medium, or None.
+    announced: True if the device has announced a dirty shutdown, which recovery must report.
+    lossy: True if fenced lines may be lost; then a refusal or an older exact state is correct too.
     """
     media = FunctionalMedia(np.frombuffer(image, np.uint8))
     if not lossy and (problem := two_live_logs(reference, image)):
@@ -86,14 +89,17 @@ def judge(
 
 
 def attach_counted(reference: ReferenceRun, media: Media, wrap: Wrap | None) -> Media:
-    """Attach the medium, perhaps wrapped, with counted operations; too many operations raise NoEnd."""
+    """Return the medium for the protocol, with counted operations, and wrapped by `wrap` if given.
+
+    Too many operations raise NoEnd.
+    """
     return attach(reference.configuration, with_counted_operations(media, wrap, reference.most_operations))
 
 
 def mismatch(reference: ReferenceRun, restored_state: RestoredState, acknowledged: int) -> str:
-    """Return a sentence if the recovered state is wrong (I2, I4), else "".
+    """Return a sentence if the recovered state differs from the reference run, else "".
 
-    It must be the state of its batches.
+    The state must be that of its batches (I2 for embeddings, I4 for the MLP), at or after the batch `acknowledged`.
     """
     first_batch = reference.configuration.first_batch
     b, m = restored_state.embedding_batch - first_batch, restored_state.mlp_batch - first_batch
@@ -112,10 +118,7 @@ def mismatch(reference: ReferenceRun, restored_state: RestoredState, acknowledge
 
 
 def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
-    """Return a sentence if two intact logs of one kind belong to one batch (I7).
-
-    Return "" if there are none.
-    """
+    """Return a sentence if one batch has two intact logs of one kind (I7), else ""."""
     heads = [head[1:] for slot in reference.layout.slots if any(head := unpack_from("<3Q", image, slot.header))]
     if len(set(heads)) == len(heads):
         return ""
@@ -127,9 +130,9 @@ def two_live_logs(reference: ReferenceRun, image: bytes | bytearray) -> str:
 
 @_limited
 def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledged: int, wrap: Wrap | None = None) -> CrashVerdict:
-    """Recover, train to the end, lose power and recover again (I3).
+    """Recover, train to the end, lose power, and recover again (I3); return the verdict.
 
-    The run must end like one without a crash.
+    The run must end with the same state as the run without a crash.
     """
     media, journal = CrashMedia(np.frombuffer(image, np.uint8), Power()), Journal(acknowledged)
     try:
@@ -150,7 +153,7 @@ def judge_resumed(reference: ReferenceRun, image: bytes | bytearray, acknowledge
 
 
 def in_use(reference: ReferenceRun) -> Iterator[int]:
-    """Yield the address of every line that the protocol or the device uses."""
+    """Yield the address of each line that the protocol or the device uses."""
     yield from (0, HEALTH)
     yield from range(TABLE_START, reference.layout.nbytes, LINE)
 
@@ -164,11 +167,13 @@ def judge_damaged(
     flips: Places = (),
     wrap: Wrap | None = None,
 ) -> CrashVerdict:
-    """Recover with lost lines and flipped bits: exactly, or by a refusal (I5).
+    """Recover a state with lost lines and flipped bits (I5); return the verdict.
 
-    Bits are numbered over all bytes.
-    If the recovery reports damaged records or a dirty shutdown, an older exact state is right too. Only a scan finds flips of
-    rows, so the recovery scans if there are flips.
+    Recovery must restore the exact state, or refuse. If it reports damaged records or a dirty shutdown, an older exact state is
+    correct too.
+    poisons: the addresses of lost lines.
+    flips: the numbers of flipped bits, counted over all bytes. With flips, recovery scans the table; otherwise flips in rows
+        would not be found.
     """
     bytes_ = bytearray(image)
     for bit in flips:

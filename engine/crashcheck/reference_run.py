@@ -1,6 +1,6 @@
-"""The reference run: a small training with all states in plain arrays.
+"""The reference run: a small training whose states are all kept in plain arrays.
 
-It is the oracle of the crash explorer.
+The checker compares each recovered state with these arrays.
 """
 
 from collections.abc import Callable
@@ -34,10 +34,12 @@ Wrap = Callable[[Media], Media]
 class Size:
     """The size of a reference run.
 
-    num_rows, dim: rows of the table, and elements of a row.
-    mlp_bytes: bytes of the MLP.
-    batches: number of batches.
-    touched_rows, reach: rows that a batch touches, among the last `reach` rows; 0 means all rows.
+    num_rows: the number of rows of the table.
+    dim: the number of elements of a row.
+    mlp_bytes: the bytes of the MLP.
+    batches: the number of batches.
+    touched_rows: the number of rows that a batch changes.
+    reach: batches change only the last `reach` rows; 0 for all rows.
     """
 
     num_rows: int
@@ -61,18 +63,18 @@ COUNTER_BITS = (8, 16, 32, 53)  # bits of counters; a double counts to 2^53
 
 @dataclass(frozen=True)
 class Configuration:
-    """One variant of the protocol on one small model.
+    """One variant of the log protocol on one small model.
 
-    log: the kind of log.
-    relaxed: True if MLP logs take two batches.
-    near_data: True if near-data logic does all writes.
-    late_home: True if the home rows of a batch are written after the commit of the next batch.
-    adagrad: True for one word of optimizer state in each row and for each weight.
-    checked: True for a checksum in every row.
-    adam: True for two words of optimizer state for each element and weight.
+    log: the kind of log, undo or redo.
+    relaxed: True if each MLP log takes two batches.
+    near_data: True if near-data logic makes all writes.
+    late_home: True if a batch's rows are written into the table after the next batch's commit.
+    adagrad: True for one word of optimizer state in each row and for each MLP weight.
+    checked: True for a checksum in each row.
+    adam: True for two words of optimizer state for each row element and MLP weight.
     mixed: True if rows differ in size.
-    size: a key of SIZES, or FAR.
-    past: bits of a counter that batch numbers exceed: they begin at 2^past - 2; 0 to begin at 0.
+    size: a key of SIZES, or FAR_SIZE.
+    past: batch numbers begin at 2^past - 2, so that they overflow a counter of `past` bits; 0 to begin at 0.
     """
 
     log: LogName = "undo"
@@ -95,7 +97,7 @@ class Configuration:
 
     @property
     def first_batch(self) -> int:
-        """The number of the first batch."""
+        """The number of the first batch on the medium."""
         return 2**self.past - 2 if self.past else 0
 
 
@@ -104,10 +106,10 @@ WORDS = {name: name.partition("_")[0] for name in ("relaxed", "near_data", "late
 
 
 def configurations() -> tuple[Configuration, ...]:
-    """Return the small configurations to explore.
+    """Return the configurations of size "small" to explore.
 
-    An undo log has no home writes that could be late.
-    Each log has one configuration with Adam, and two with mixed rows: alone, and with many other features.
+    An undo log has no rows that are written late.
+    Each log has one configuration with Adam, and two with rows of different sizes: one without other features, one with many.
     """
     logs: tuple[LogName, ...] = ("undo", "redo")
     plain_variants = (Configuration(log, a, b, c, d, e) for a, b, c, d, e in product((False, True), repeat=5) for log in logs)
@@ -125,7 +127,7 @@ def configurations() -> tuple[Configuration, ...]:
 
 
 def configuration(name: str) -> Configuration:
-    """Read a configuration's name; raises BadInput."""
+    """Return the configuration with this name; raises BadInput for an unknown name."""
     explored = configurations()
     mixed = (replace(variant, mixed=True) for variant in explored if not variant.adagrad and not variant.adam)
     known_variants = {variant.name: variant for variant in (*explored, *mixed)}
@@ -143,14 +145,15 @@ def configuration(name: str) -> Configuration:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceRun:
-    """A fault-free run, whose batches b count from 0.
+    """A run without faults, with its state at each batch.
 
-    On the medium they have the number `configuration.first` + b.
+    Batches b count from 0. On the medium they have the number `configuration.first_batch` + b.
 
-    configuration, layout: the variant of the protocol, and the layout of the medium.
+    configuration: the variant of the protocol.
+    layout: the layout of the medium.
     tables: the table at the start of each batch, (num_rows, elements). If rows differ in size, (num_rows, bytes of the widest
-    row), of which each row has the first bytes.
-    mlps: the MLP at the start of each batch.
+        row); a narrower row uses the first bytes.
+    mlps: the bytes of the MLP at the start of each batch.
     rows: the rows that each batch changes.
     """
 
@@ -162,7 +165,7 @@ class ReferenceRun:
 
     @property
     def log(self) -> LogName:
-        """The kind of log."""
+        """The kind of log, undo or redo."""
         return self.configuration.log
 
     @property
@@ -172,47 +175,53 @@ class ReferenceRun:
 
     @property
     def bound(self) -> int:
-        """The staleness bound of the MLP log, in batches.
+        """The number of batches by which the MLP may be older than the embeddings.
 
-        An MLP log takes two batches, so at a commit the newest complete one is at most two old.
+        In a relaxed run an MLP log takes two batches, so at a commit the newest complete MLP log is at most two batches old.
         """
         return 2 if self.configuration.relaxed else 0
 
     @property
     def most_operations(self) -> int:
-        """An upper limit of the medium's operations in a run or recovery."""
+        """The most operations on the medium that a run or recovery may make."""
         return max_operations(self.layout.nbytes)
 
     @cached_property
     def images(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-        """The tables and the MLPs as bytes."""
+        """(tables, MLPs) at the start of each batch, as bytes."""
         tables = tuple(self.values(batch).tobytes() for batch in range(len(self.tables)))
         return tables, tuple(mlp.tobytes() for mlp in self.mlps)
 
     @cached_property
     def row_byte_flags(self) -> Flags:
-        """True for the tables' bytes that rows have, (num_rows, bytes), if sizes differ."""
+        """Flags of the table's bytes, (num_rows, bytes): True if the row has the byte.
+
+        The flags matter only if rows differ in size.
+        """
         sizes = np.repeat([nbytes for _, nbytes in self.layout.sizes], [rows for rows, _ in self.layout.sizes])
         return np.asarray(np.arange(self.tables[0].shape[1]) < sizes[:, None])
 
     def values(self, batch: int, rows: Ints | slice = slice(None)) -> NDArray[Any]:
-        """Return the values of rows at the start of a batch, in the protocol's format."""
+        """Return rows' values at the start of a batch, as the protocol takes them."""
         table = self.tables[batch][rows]
         return table[self.row_byte_flags[rows]] if self.layout.has_mixed_sizes else table
 
     def change(self, batch: int) -> BatchChange:
-        """Return the changes of a batch."""
+        """Return the changes that a batch makes."""
         rows, (mlp, trained) = self.rows[batch], self.mlps[batch : batch + 2]
         values_before, values_after = self.values(batch, rows), self.values(batch + 1, rows)
         return BatchChange(rows, values_before, values_after, mlp, trained, self.reader(batch), self.reader(batch + 1))
 
     def reader(self, batch: int) -> int:
-        """Return the reader's position at the start of a batch."""
+        """Return the position of the training-data reader at the start of a batch."""
         return (self.configuration.first_batch + batch) * BATCH_SIZE
 
 
 def reference_run(variant: Configuration = Configuration(), seed: int = 0, size: Size | None = None) -> ReferenceRun:
-    """Return a run with overlapping batches and values that differ everywhere."""
+    """Return a reference run of a configuration.
+
+    Consecutive batches change some common rows, and all values differ, so that a wrong state cannot be equal by chance.
+    """
     if variant.size == FAR_SIZE:
         raise BadInput(f"configuration {variant.name} has no states to choose from; replay it as {variant.name}~adr:0:0:run.")
     rng, size = np.random.default_rng(seed), size or SIZES[variant.size]
@@ -237,9 +246,10 @@ def reference_run(variant: Configuration = Configuration(), seed: int = 0, size:
 
 
 def mixed_rows(size: Size) -> Spans:
-    """Return rows of four sizes by turns: int8 with a scale, Adam, row-wise Adagrad, plain.
+    """Return spans of rows with four different sizes.
 
-    Rows out of reach are plain.
+    The sizes are those of int8 rows with a scale, rows with Adam, rows with row-wise Adagrad, and plain rows, repeatedly. Rows
+    that no batch changes are plain.
     """
     plain_bytes, reach = size.dim * FLOAT32, size.reach or size.num_rows
     kinds = (size.dim + FLOAT32, 3 * plain_bytes, plain_bytes + FLOAT32, plain_bytes)
@@ -248,9 +258,9 @@ def mixed_rows(size: Size) -> Spans:
 
 
 def write_start(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
-    """Write the state at the start of `batch` to the medium, as a complete checkpoint.
+    """Write the state at the start of `batch` on the medium, as a complete checkpoint.
 
-    The medium's counter of dirty shutdowns begins at the first batch number.
+    The medium's counter of dirty shutdowns is set to the first batch number.
     """
     store_and_flush(media, HEALTH, flat_bytes(np.array([reference.configuration.first_batch], "<u8")))
     number = reference.configuration.first_batch + batch
@@ -259,21 +269,22 @@ def write_start(reference: ReferenceRun, media: Media, batch: int = 0) -> None:
 
 
 def attach(variant: Configuration, media: Media) -> Media:
-    """Return the medium for the protocol: behind near-data logic, if the configuration has it."""
+    """Return the medium as the protocol sees it: with near-data logic if configured."""
     return NearData(media) if variant.near_data else media
 
 
 @dataclass
 class Journal:
-    """The journal of a run: the newest batch boundary that was acknowledged as durable."""
+    """The newest batch boundary that a run has acknowledged as durable."""
 
     acknowledged: int = 0
 
 
 def train(reference: ReferenceRun, media: Media, first_batch: int, journal: Journal, max_batches: int = 1000) -> None:
-    """Run at most `max_batches` batches from `first_batch` with the protocol's operations, on an attached medium.
+    """Run up to `max_batches` batches from `first_batch` with the protocol's operations.
 
-    The first MLP log of a relaxed run is in one piece, so that the age of a recovered MLP never grows.
+    `media` is a medium from `attach`. The boundary of each committed batch is noted in `journal`. The first MLP log of a relaxed
+    run is written in one piece, so that the MLP that a second recovery restores is not older than before.
     """
     log, place, batches_ahead = LOGS[reference.log], reference.layout, LOGS[reference.log].batches_ahead
     first_number = reference.configuration.first_batch

@@ -1,7 +1,9 @@
-"""A replay line names one state: v1:<configuration>~<model>[~<bug>]:<seed>:<operation>[/<second>]:<choices>[/<second>].
+"""A replay line: a text that names one crash state.
 
-Choices are separated by commas: `all`, `none`, or stream=words kept; then `p<address>` for a lost line, `f<bit>` for a flipped
-bit, `resume` to train on to the end. `run` instead of choices replays a run that does not come to its end.
+Its form is v1:<configuration>~<model>[~<bug>]:<seed>:<operation>[/<second>]:<choices>[/<second>]. <operation> is the operation of
+the medium at which power is lost; <second> is for a second power loss.
+Choices are separated by commas: `all`, `none`, or stream=number of words that survive; then `p<address>` for a lost line,
+`f<bit>` for a flipped bit, `resume` to continue the training to its end. `run` instead of choices is for a run that does not end.
 """
 
 import re
@@ -27,12 +29,13 @@ EXAMPLE = "v1:undo~adr:0:37:65=3,66=8"
 
 @dataclass(frozen=True)
 class CrashChoice:
-    """The surviving words at one crash point, and the damage.
+    """The words that survive one power loss, and the damage after it.
 
-    words: the number of words kept by stream, None for all words.
-    poisons, flips: addresses of lost lines, and numbers of flipped bits.
-    resume: True to train on to the end.
-    run: True for a run that does not come to its end.
+    words: the number of surviving words by stream; None if all words survive.
+    poisons: the addresses of lost lines.
+    flips: the numbers of flipped bits.
+    resume: True to continue the training to its end.
+    run: True for a run that does not end.
     """
 
     words: Mapping[int, int] | None
@@ -44,13 +47,13 @@ class CrashChoice:
 
 @dataclass(frozen=True)
 class ReplayedState:
-    """A parsed replay line.
+    """The parts of a replay line.
 
-    configuration, seed: the reference run.
+    configuration, seed: the configuration and the seed of the reference run.
     model, second_model: the persistence models of the first and the second power loss.
-    granularity: the atomic write in bytes.
+    granularity: the number of bytes that are written atomically.
     bug: the name of a seeded bug, or "".
-    operations: the operations of the medium at which power was lost, one or two.
+    operations: the numbers of the medium's operations at which power is lost, one or two.
     choices: the surviving words at each power loss.
     """
 
@@ -65,7 +68,7 @@ class ReplayedState:
 
 
 def read_line(line: str) -> ReplayedState:
-    """Parse a replay line; raises BadInput for any other text."""
+    """Return the parts of a replay line; raises BadInput for any other text."""
     match = LINE.fullmatch(line.strip()) if len(line) <= 10_000 else None
     if match is None:
         raise BadInput(f"{line[:60]!r} is not a replay line; copy a whole one, such as {EXAMPLE}.")
@@ -90,9 +93,9 @@ def read_line(line: str) -> ReplayedState:
 
 
 def replay(line: str, wrap: Wrap | None = None) -> CrashVerdict:
-    """Replay a line and judge the state again.
+    """Return the verdict on the state that a replay line names.
 
-    Raises BadInput if the run has no such state.
+    The state is computed again. Raises BadInput if the run has no such state.
     """
     try:
         return _replay(read_line(line), wrap)
@@ -138,9 +141,9 @@ def _choice(text: str) -> CrashChoice:
 
 
 def chosen_state(points: Sequence[CrashPoint], operation: int, choice: CrashChoice) -> tuple[CrashPoint, Counts]:
-    """Return the crash point at an operation and the surviving words there.
+    """Return (crash point, numbers of surviving words) of a choice at an operation.
 
-    Raises BadInput without such a point.
+    Raises BadInput if the run has no crash point at this operation.
     """
     for point in points:
         if point.operation == operation:

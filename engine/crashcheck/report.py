@@ -1,4 +1,7 @@
-"""The report of an exploration: its coverage and its findings, for people and for programs."""
+"""The report of an exploration: its coverage and its failures.
+
+The report has a form for people and a form for programs.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -14,9 +17,10 @@ RAISED = re.compile(rf"ended in (?!{CannotRun.__name__}:)\w+:")
 
 @dataclass(frozen=True, slots=True)
 class Inconsistency:
-    """A state that broke an invariant or has no verdict, with its replay line.
+    """A crash state that broke an invariant or has no verdict.
 
-    The reason is a sentence.
+    line: the replay line of the state.
+    problem: a sentence with the reason.
     """
 
     line: str
@@ -24,7 +28,10 @@ class Inconsistency:
 
     @property
     def evidence(self) -> str:
-        """The broken invariant, or NO_END, or EXCEPTION for an unexpected exception."""
+        """The kind of failure: the broken invariant, such as I2, or NO_END or EXCEPTION.
+
+        NO_END is for a run that does not end, EXCEPTION for an unexpected exception.
+        """
         if ENDLESS in self.problem:
             return NO_END
         return EXCEPTION if RAISED.search(self.problem) else self.problem.partition(":")[0]
@@ -32,20 +39,23 @@ class Inconsistency:
 
 @dataclass
 class CrashReport:
-    """Counts and findings of an exploration.
+    """Counts and failures of an exploration.
 
-    points: operations of the medium at which power was lost.
-    raw_states, unique_states: visited states, and different images among them.
-    inconsistent: states that broke an invariant.
-    refused: recoveries that refused because fenced lines were lost.
-    resumed, damaged: states that were trained on to the end, and states with lost lines or flipped bits.
-    no_verdict: states whose processor time was used up.
-    depth: power losses in a row.
+    points: the number of the medium's operations at which power was lost.
+    raw_states: the number of visited states.
+    unique_states: the number of different images among the visited states.
+    inconsistent: the number of states that broke an invariant.
+    refused: the number of recoveries that refused because fenced lines were lost.
+    resumed: the number of states from which training continued to its end.
+    damaged: the number of states with lost lines or flipped bits.
+    no_verdict: the number of states whose processor time was used up.
+    depth: the number of power losses in a row.
     seconds: the time of the exploration.
-    models, configurations: the names of the explored models and configurations.
+    models, configurations: the names of the explored persistence models and configurations.
     cut_short: the models whose states were not all visited.
-    failures, no_verdict_states: replay lines and reasons.
-    interrupted: True after a user's interrupt.
+    failures: the states that broke an invariant.
+    no_verdict_states: the states without a verdict.
+    interrupted: True after an interrupt by the user.
     """
 
     points: int = 0
@@ -66,7 +76,7 @@ class CrashReport:
     interrupted: bool = False
 
     def add(self, report: "CrashReport") -> None:
-        """Add the counts and findings of another report."""
+        """Add the counts and failures of another report to this report."""
         for name in (*COUNTS, "seconds"):
             setattr(self, name, getattr(self, name) + getattr(report, name))
         for name in ("models", "configurations", "cut_short"):
@@ -76,14 +86,14 @@ class CrashReport:
         self.no_verdict_states += report.no_verdict_states
 
     def caught_by(self, evidence: str = "") -> str:
-        """Return the evidence that a failure shows, else "".
+        """Return `evidence` if a failure shows it, else "".
 
-        Without a named evidence, return the first.
+        For evidence "" return the evidence of the first failure.
         """
         return next((failure.evidence for failure in self.failures if evidence in ("", failure.evidence)), "")
 
     def not_explored(self) -> str:
-        """Return a sentence on the states that were not explored."""
+        """Return a sentence that names the states that were not explored."""
         gaps = [
             "no third power loss inside the recovery of a recovery",
             "damage to more than one line at a time, or flips in the device's own dirty-shutdown counter",

@@ -1,4 +1,4 @@
-"""Second crashes: power loss in recovery, resumed training, lost lines, flipped bits."""
+"""Second crashes: power loss during recovery or after it, lost lines, and flipped bits."""
 
 from collections.abc import Iterator
 from itertools import islice, zip_longest
@@ -22,9 +22,10 @@ BATCHES_AFTER_RECOVERY = 1  # batches of training in which power may be lost the
 
 
 def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Lose power again at every operation of the recovery (I6) and later training.
+    """Judge a second power loss at each operation of a recovery (I6).
 
-    If the flush of the first loss can fail or not, the second loss is explored both with and without a failing flush.
+    The training after the recovery is included. `point` and `counts` name the state after the first power loss. If the device's
+    flush may fail at a power loss or not, the second loss is explored with both.
     """
     search.report.depth = 2
     for second_model in (model, *OTHER_FLUSH_MODELS.get(model, ())):
@@ -48,11 +49,10 @@ def crash_in_recovery(search: Search, model: str, point: CrashPoint, counts: Cou
 def after_recovery(
     reference: ReferenceRun, models: tuple[str, str], point: CrashPoint, counts: Counts, granularity: int, wrap: Wrap | None
 ) -> list[CrashPoint]:
-    """Return the crash points of a state's recovery, and of the training after it.
+    """Return the crash points of a state's recovery and of the training after it.
 
-    There is no training if the recovery refuses.
-    `models` are those of the first and the second loss. The medium after a refusal must be refused again, or recover exactly.
-    Raises NoVerdict.
+    If the recovery refuses, there is no training, and a later recovery must refuse too or restore the exact state.
+    `models` are the persistence models of the first and of the second power loss. Raises NoVerdict.
     """
     model, second_model = models
     is_lossy = domain(model).announced and (point.after_loss or counts != point.sizes or second_model != model)  # or said to be
@@ -74,7 +74,7 @@ def after_recovery(
 
 
 def judge_resume(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Recover from a state and train on to the end (I3)."""
+    """Judge the recovery of a state with training to its end (I3)."""
     if domain(model).announced:
         return
     search.report.resumed += 1
@@ -84,18 +84,18 @@ def judge_resume(search: Search, model: str, point: CrashPoint, counts: Counts) 
 
 
 def lose_flag(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Lose each flag and the dirty-shutdown counter, one at a time (I5, I7).
+    """Judge a state with each flag or the dirty-shutdown counter lost (I5, I7).
 
-    No older state may count as the newest.
+    Lines are lost one at a time. No older state may count as the newest state.
     """
     for address in (HEALTH, *(slot.header for slot in search.reference.layout.slots)):
         _damage(search, model, point, counts, f"p{address}", poisons=(address,))
 
 
 def judge_damages(search: Search, model: str, point: CrashPoint, counts: Counts) -> None:
-    """Damage every line in use, one at a time (I5), then the whole medium.
+    """Judge a state with each used line lost, and with a bit flipped (I5).
 
-    Each line is lost, then a bit in it flipped.
+    Lines are damaged one at a time; at last all lines are lost.
     """
     rng = Random(point.operation)
     lines = tuple(judge.in_use(search.reference))
@@ -129,9 +129,9 @@ def _simple(point: CrashPoint, rng: Random) -> Iterator[tuple[CrashPoint, Counts
 
 
 def spread(crash_states: list[tuple[CrashPoint, Counts]], number: int, rng: Random) -> list[tuple[CrashPoint, Counts]]:
-    """Return `number` of the states, taken by turns from every crash point.
+    """Return `number` of the states, spread evenly over all crash points.
 
-    No moment of the protocol is left out.
+    So no part of the protocol is left out.
     """
     groups: dict[int, list[tuple[CrashPoint, Counts]]] = {}
     for point, counts in rng.sample(crash_states, len(crash_states)):

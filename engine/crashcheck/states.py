@@ -1,4 +1,4 @@
-"""Crash states: points where power can be lost, and the states left there."""
+"""Crash points, where power can be lost, and the crash states that a loss leaves."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,15 +18,19 @@ Patch = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
-    """A moment before pending writes become durable.
+    """A point of a run at which power can be lost.
+
+    Pending writes are about to become durable there.
 
     operation: the number of the medium's operation, from 1.
-    durable: the durable image.
-    streams, words: the streams, and the pending words of each, oldest first.
-    acknowledged: the newest batch boundary that was promised.
-    after_loss: True if fenced lines may have been lost before.
+    durable: the durable bytes of the medium.
+    streams: the streams of pending words.
+    words: the pending words of each stream as (address, bytes), oldest first.
+    acknowledged: the newest batch boundary that was promised to be durable.
+    after_loss: True if fenced lines may have been lost at an earlier power loss.
 
-    The states of earlier moments since the last such point are among the states here, since any prefix of a stream can survive.
+    A power loss between two crash points leaves a state that the later crash point has too, since any prefix of a stream can
+    survive.
     """
 
     operation: int
@@ -38,16 +42,16 @@ class CrashPoint:
 
     @property
     def sizes(self) -> Counts:
-        """The number of pending words of each stream."""
+        """The number of pending words in each stream."""
         return tuple(map(len, self.words))
 
     @property
     def num_combinations(self) -> int:
-        """The number of combinations of prefixes."""
+        """The number of combinations of surviving prefixes of all streams."""
         return prod(size + 1 for size in self.sizes)
 
     def image(self, counts: Counts) -> bytearray:
-        """Return the medium's bytes with the first `counts` words of each stream."""
+        """Return the medium's bytes if the first `counts` words of each stream survive."""
         image = bytearray(self.durable)
         for words, count in zip(self.words, counts, strict=True):
             for address, content in words[:count]:
@@ -55,9 +59,9 @@ class CrashPoint:
         return image
 
     def name(self, counts: Counts) -> str:
-        """Return a choice as text of replay lines.
+        """Return numbers of surviving words as a text for replay lines.
 
-        It is all, none, or stream=words of the streams that keep words.
+        The text is "all", "none", or stream=number for each stream with surviving words.
         """
         if counts == self.sizes:
             return "all"
@@ -65,14 +69,17 @@ class CrashPoint:
         return ",".join(kept_words) or "none"
 
     def counts(self, kept_words: Mapping[int, int]) -> Counts:
-        """Return the counts of a replay line's choice, `kept_words` by stream."""
+        """Return the number of surviving words of each stream, from a replay line.
+
+        `kept_words` has these numbers by stream; other streams have 0.
+        """
         return tuple(min(kept_words.get(stream, 0), size) for stream, size in zip(self.streams, self.sizes, strict=True))
 
 
 class Observer:
-    """A collector of a run's crash points on its crash medium.
+    """A medium that notes the crash points of a run.
 
-    The medium begins with the bytes `start`.
+    The medium begins with the bytes `start`. The list `points` has the crash points so far.
     """
 
     def __init__(self, start: Bytes, power: Power, journal: Journal, after_loss: bool = False) -> None:
@@ -92,14 +99,14 @@ class Observer:
         self.points.append(CrashPoint(*snapshot, self.after_loss))
 
     def end(self) -> None:
-        """Add the last crash point, at the end of the run."""
+        """Add the crash point at the end of the run."""
         self._take(self.media, 1)
 
 
 def deviating_counts(sizes: Counts, lines: int) -> Iterator[Counts]:
-    """Yield the choices in which exactly `lines` streams differ from the others.
+    """Yield numbers of surviving words in which exactly `lines` streams are exceptions.
 
-    All other streams keep nothing, or everything.
+    Of all other streams no word survives, or all words survive.
     """
     for rest in (tuple(0 for _ in sizes), sizes):
         for streams in combinations(range(len(sizes)), lines):
@@ -113,19 +120,20 @@ def deviating_counts(sizes: Counts, lines: int) -> Iterator[Counts]:
 
 
 def count_deviating(sizes: Counts, lines: int) -> int:
-    """Return the number of choices that `deviating` yields."""
+    """Return the number of items that `deviating_counts` yields."""
     return 2 * sum(prod(sizes[stream] for stream in streams) for streams in combinations(range(len(sizes)), lines))
 
 
 def all_prefixes(sizes: Counts) -> Iterator[Counts]:
-    """Yield every combination of prefixes."""
+    """Yield every combination of numbers of surviving words."""
     return product(*(range(size + 1) for size in sizes))
 
 
 def random_prefixes(sizes: Counts, rng: Random) -> Counts:
-    """Draw a random choice of kept words.
+    """Return random numbers of surviving words, one for each stream.
 
-    Half of the draws have random prefixes of all streams, the others two streams that differ.
+    In half of the draws all numbers are random; in the others only those of two streams, and of the other streams all words or
+    none survive.
     """
     if rng.random() < 0.5 or len(sizes) < 3:
         return tuple(rng.randint(0, size) for size in sizes)

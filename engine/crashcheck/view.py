@@ -1,4 +1,4 @@
-"""A view of one crash state: each line's content, pending writes, the recovery."""
+"""A view of one crash state: each line's state and content, and the recovery."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,9 +24,12 @@ SLOTS = ("Row log 1", "Row log 2", "MLP log 1", "MLP log 2", "MLP log 3")
 
 
 class MediumCell(NamedTuple):
-    """A line of 64 B: lane, number, state, and content in words.
+    """A line of 64 bytes of the medium, for drawing.
 
-    The state is settled, kept, torn or lost.
+    lane: the name of the table or log slot.
+    line: the number of the line in its lane.
+    state: "settled" without pending words; else "kept", "torn" or "lost" if all, some or none of them survive.
+    holds: the content as a text.
     """
 
     lane: str
@@ -37,7 +40,13 @@ class MediumCell(NamedTuple):
 
 @dataclass(frozen=True)
 class CrashView:
-    """A crash state for drawing: replay line, promised batch, lines, and verdict."""
+    """A crash state for drawing.
+
+    line: the replay line of the state.
+    acknowledged: the batch boundary that was promised to be durable.
+    cells: the lines of the medium.
+    verdict: the verdict on the recovery.
+    """
 
     line: str
     acknowledged: int
@@ -45,22 +54,22 @@ class CrashView:
     verdict: CrashVerdict
 
     def count(self, *cell_states: str) -> int:
-        """Return the number of lines in one of these states."""
+        """Return the number of lines that are in one of the given states."""
         counts_by_state = Counter(cell.state for cell in self.cells)
         return sum(counts_by_state[state] for state in cell_states)
 
 
 @lru_cache(maxsize=64)
 def moments(variant: Configuration, model: str, granularity: int = 8, seed: int = 0) -> tuple[CrashPoint, ...]:
-    """Return a small run's moments at which power can be lost with pending writes."""
+    """Return the crash points of a small run at which writes are pending."""
     points, _ = visit.crash_points(reference_run(variant, seed), model, granularity, None)
     return tuple(point for point in points if point.streams)
 
 
 def line_of(variant: Configuration, model: str, number: int, choice_key: str, draw: int = 0) -> str:
-    """Return the replay line of a moment.
+    """Return the replay line of crash point `number` of a run.
 
-    `choice_key` is a key of KEPT, `draw` the seed of the random choice `some`.
+    `choice_key` is a key of CHOICES; for "some", `draw` is the seed of the random choice.
     """
     point = moments(variant, model)[number]
     choice = CHOICES[choice_key] or point.name(states.random_prefixes(point.sizes, Random(draw)))
@@ -68,9 +77,9 @@ def line_of(variant: Configuration, model: str, number: int, choice_key: str, dr
 
 
 def view_state(line: str) -> CrashView:
-    """Return the view of the state in a replay line of one power loss.
+    """Return the view of the state that a replay line names.
 
-    Raises BadInput.
+    Raises BadInput for a line with two power losses, a seeded bug or a large table.
     """
     state = replay_line.read_line(line)
     is_small = state.configuration.size in VIEWED_SIZES
@@ -114,7 +123,7 @@ def _lanes(reference: ReferenceRun, image: FunctionalMedia) -> Iterator[tuple[st
 
 
 def recovery_sentence(crash_view: CrashView) -> str:
-    """Return a sentence on the state and on the recovery from it."""
+    """Return a sentence that describes a crash state and its recovery."""
     on_way, survive = crash_view.count("kept", "torn", "lost"), crash_view.count("kept")
     torn = crash_view.count("torn")
     state = f"{on_way} lines of 64 B are on their way: {survive} survive whole, {torn} in part"

@@ -1,4 +1,4 @@
-"""The visit of states: each image is recovered and judged once.
+"""The visit of crash states: each image is recovered and judged once.
 
 Each failure gets a replay line.
 """
@@ -22,14 +22,14 @@ MAX_FAILURES = 5
 
 @dataclass(frozen=True)
 class Effort:
-    """The effort of an exploration.
+    """The numbers of states to explore, for one configuration and one persistence model.
 
-    states: the limit of unique images of the first power loss.
-    lines: the streams that may differ from all others, None for every combination.
-    recoveries: the images whose recovery is interrupted by a second power loss.
-    resumes: the images from which training goes on to the end.
-    damages: the images in which every line in use is lost, and has a flipped bit.
-    granularity: the atomic write in bytes.
+    states: the most different images after the first power loss.
+    lines: the most streams that differ from all others; None for every combination.
+    recoveries: the number of images whose recovery is interrupted by a second power loss.
+    resumes: the number of images from which training continues to its end.
+    damages: the number of images in which each used line is lost, and has a bit flipped.
+    granularity: the number of bytes that are written atomically.
     """
 
     states: int = 400
@@ -45,14 +45,16 @@ USUAL = Effort()
 
 @dataclass
 class Search:
-    """One exploration under way.
+    """The state of one exploration.
 
-    reference, seed: the reference run, and the seed of random choices.
+    reference: the reference run.
+    seed: the seed of random choices.
     wrap: a function that wraps the medium, or None.
-    effort: the effort of the exploration.
-    bug, evidence: the seeded bug's name and evidence, or "".
+    effort: the numbers of states to explore.
+    bug: the name of a seeded bug, or "".
+    evidence: the failure that the bug should show, or "".
     report: the report so far.
-    verdicts: the verdicts on images so far.
+    verdicts: the verdicts so far, by the digest of the image and whether losses are announced and possible.
     """
 
     reference: ReferenceRun
@@ -65,7 +67,10 @@ class Search:
     verdicts: dict[tuple[bytes, bool, bool], CrashVerdict] = field(default_factory=dict)
 
     def note(self, model: str, location: str, verdict: CrashVerdict) -> None:
-        """Note a state's problem, or its missing verdict, with its replay line."""
+        """Add a state with a problem or without a verdict to the report.
+
+        `location` is the end of its replay line.
+        """
         grain = "" if self.effort.granularity == 8 else str(self.effort.granularity)
         parts = [self.reference.configuration.name, model + grain, *([self.bug] if self.bug else [])]
         state = Inconsistency(f"v1:{'~'.join(parts)}:{self.seed}:{location}", verdict.no_verdict or verdict.problem)
@@ -79,9 +84,9 @@ class Search:
 
     @property
     def failed(self) -> bool:
-        """True if the search can stop: enough failures, or no verdict.
+        """True if the search can stop: after enough failures, or a state without a verdict.
 
-        With a named `evidence`, the search stops once that is found.
+        If `evidence` is set, the search stops only once a failure shows it.
         """
         if self.report.no_verdict:
             return True
@@ -89,15 +94,15 @@ class Search:
 
 
 def medium_power(model: str, granularity: int) -> Power:
-    """Return the `Power` of the explorer's media."""
+    """Return the behaviour at a power loss of the media that the checker uses."""
     return Power(model, CONTROLLERS, INTERLEAVE, granularity)
 
 
 @processor_limited
 def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wrap | None) -> tuple[list[CrashPoint], str]:
-    """Run the reference training.
+    """Return the crash points of the reference training, and a sentence if it failed.
 
-    Return its crash points, and a sentence if it did not end; raises NoVerdict.
+    The sentence is "" for a training that ended. Raises NoVerdict.
     """
     start = FunctionalMedia(reference.layout.nbytes)
     write_start(reference, start)
@@ -113,10 +118,10 @@ def crash_points(reference: ReferenceRun, model: str, granularity: int, wrap: Wr
 
 
 def visit(search: Search, model: str, point: CrashPoint, counts: Counts, location: str, model_name: str = "") -> bool:
-    """Judge a state unless its image has been judged.
+    """Judge a state; return True if its image is new and has no problem.
 
-    Return whether the image is new and without a problem.
-    The replay lines of failures have `model_name`, if given, instead of `model`.
+    An image that was judged before is not recovered again. The replay lines of failures name `model_name`, if given, instead of
+    `model`.
     """
     image = point.image(counts)
     announced = domain(model).announced

@@ -1,8 +1,8 @@
 """Checksums of rows and of the whole table: sums of mixed words.
 
-The order of the words does not matter.
-A batch changes the table's digest by the difference of its rows' sums. A changed word always changes its row's sum, since
-mixing is a bijection for each place; two or more changes cancel out by chance, 1 in 2**64.
+The sum does not depend on the order of the words.
+A batch changes the table's digest by the difference of its rows' sums. One changed word always changes its row's sum, because
+mixing is a bijection for each place; several changes cancel out only by chance, with probability 2**-64.
 """
 
 from functools import lru_cache
@@ -23,9 +23,9 @@ MODULUS = 2**64
 
 
 def row_digests(span: RowSpan, rows: Ints, values: Bytes) -> Words:
-    """Return the checksums of a span's rows, (rows,).
+    """Return the checksum of each row of a span, (rows,).
 
-    They follow from the rows' numbers and their values, (rows, bytes of each).
+    `values` has the bytes of the rows, (rows, bytes of each). A checksum depends on the row's number and its values.
     """
     words = _words(values)
     sums: Words = _mix(_places(span, rows) + words).sum(axis=1, dtype=np.uint64)
@@ -33,7 +33,7 @@ def row_digests(span: RowSpan, rows: Ints, values: Bytes) -> Words:
 
 
 def table_digest(layout: MediumLayout, values: NDArray[Any]) -> int:
-    """Return a whole table's digest from its rows' values, row after row."""
+    """Return the digest of a whole table; `values` are its rows' bytes, row after row."""
     parts = zip(layout.parts(flat_bytes(values)), _table_places(layout.spans), strict=True)
     return sum(int(_mix(_words(part) + places).sum(dtype=np.uint64)) for part, places in parts) % MODULUS
 
@@ -41,7 +41,11 @@ def table_digest(layout: MediumLayout, values: NDArray[Any]) -> int:
 def digest_after_change(
     layout: MediumLayout, digest: int, rows: Ints, values_before: NDArray[Any], values_after: NDArray[Any]
 ) -> int:
-    """Return the digest after some rows have changed from `values_before` to `values_after`, row after row."""
+    """Return the table's digest after some rows have changed.
+
+    `digest` is the digest before the change. `values_before` and `values_after` are the bytes of the changed `rows`, row after
+    row.
+    """
     sum_before, sum_after = (
         sum(int(row_digests(*run).sum(dtype=np.uint64)) for run in layout.runs(rows, flat_bytes(values)))
         for values in (values_before, values_after)

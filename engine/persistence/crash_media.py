@@ -21,9 +21,10 @@ class Power:
     """The behaviour of a medium at a power loss.
 
     model: the name of the persistence model.
-    controllers, interleave: the number of memory controllers, and the consecutive bytes of each.
-    granularity: 8, 64 or 256 bytes that are written as a whole or not at all.
-    cut_after: the number of line writes after which power is lost, None for never.
+    controllers: the number of memory controllers.
+    interleave: the number of consecutive bytes that belong to one controller.
+    granularity: the bytes that are written as a whole or not at all: 8, 64 or 256.
+    cut_after: the number of line writes after which power is lost; None for no power loss.
     """
 
     model: str = "adr"
@@ -34,10 +35,10 @@ class Power:
 
 
 class CrashMedia(FunctionalMedia):
-    """A medium of bytes with a persistence domain, which can lose power.
+    """A medium of bytes that can lose power, with volatile and durable contents.
 
-    The fence that would write one line more than `cut_after` raises PowerLost, and so does every operation after it; `rng` then
-    decides which pending writes survive. `watch` is called before pending writes become durable, while `streams` has them.
+    The fence that would write more than `cut_after` lines raises PowerLost, and so does every later operation. `rng` then selects
+    the pending writes that survive. `watch` is called before pending writes become durable, while `streams` still returns them.
     """
 
     def __init__(
@@ -59,14 +60,14 @@ class CrashMedia(FunctionalMedia):
         self._has_no_power = self._holds_writes = False
 
     def load(self, address: int, nbytes: int) -> bytes:
-        """Return the bytes as a running program sees them; zeros for a poisoned line."""
+        """Return bytes as a running program sees them; a poisoned line reads as zeros."""
         self._check(address, nbytes)
         return self.volatile[address : address + nbytes].tobytes()
 
     def store(self, address: int, content: Bytes) -> None:
-        """Write from the host.
+        """Write bytes from the host.
 
-        The bytes are volatile until flushed and fenced, unless the model is durable at once.
+        The bytes are volatile until they are flushed and fenced, unless the persistence model makes writes durable at once.
         """
         write = self._write(address, content, device=False)
         self._stores[self.operations] = [write]
@@ -75,12 +76,12 @@ class CrashMedia(FunctionalMedia):
         self._at_once()
 
     def device_write(self, address: int, content: Bytes) -> None:
-        """Write from the near-data logic: first in, first out per controller."""
+        """Write bytes from the near-data logic; writes are first in, first out per memory controller."""
         self.draining.append(self._write(address, content, device=True))
         self._at_once()
 
     def flush(self, address: int, nbytes: int) -> None:
-        """Start the write-back of the pending stores in every line that the range touches."""
+        """Start the write-back of pending stores in every line of the range."""
         self._check(address, nbytes)
         self.operations += 1
         low, high = address // LINE * LINE, -(-(address + nbytes) // LINE) * LINE
@@ -94,9 +95,9 @@ class CrashMedia(FunctionalMedia):
             self._stores |= {number: unflushed_pieces} if unflushed_pieces else {}
 
     def fence(self) -> None:
-        """Make all flushed lines and device writes durable, unless they are held.
+        """Make all flushed lines and device writes durable; after `hold`, do nothing.
 
-        Raises PowerLost at the cut.
+        Raises PowerLost if power is lost at this fence.
         """
         if self._holds_writes:
             return
@@ -105,21 +106,27 @@ class CrashMedia(FunctionalMedia):
         self._reach_medium()
 
     def poison(self, address: int) -> None:
-        """Lose the line that holds `address`; writing the whole line again repairs it."""
+        """Mark the line that holds `address` as lost, as a media error does.
+
+        Writing the whole line again repairs it.
+        """
         super().poison(address)
         line = address // LINE
         self.volatile[line * LINE : (line + 1) * LINE] = 0
 
     def streams(self) -> dict[int, list[Write]]:
-        """Return the pending words by stream, oldest first; a prefix of each stream may survive."""
+        """Return {stream: its pending words, oldest first}.
+
+        At a power loss, a prefix of each stream's words survives.
+        """
         return self._streams(self._buffered + self.draining + self._unflushed())
 
     def survivor(self, reach: Reach | None = None) -> "CrashMedia":
-        """Return the medium after a power loss now.
+        """Return the medium as it is after a power loss at this instant.
 
-        It has the durable bytes, and a pending prefix of each stream.
-        `reach` chooses the prefixes, first the prefix of the line being written. Without `reach` the generator draws them;
-        without a generator nothing pending survives.
+        The medium has the durable bytes, and a prefix of each stream's pending words.
+        `reach(stream, words)` returns the length of each prefix. Without `reach` the generator `rng` draws the lengths; without a
+        generator no pending word survives.
         """
         choose = reach or (keep_nothing if self._rng is None else at_random(self._rng))
         survivor_media = CrashMedia(self.durable, replace(self.power, cut_after=None))
@@ -132,17 +139,17 @@ class CrashMedia(FunctionalMedia):
         return survivor_media
 
     def hold(self) -> None:
-        """Keep all further writes pending until `tear`.
+        """Keep all further writes pending until `tear` is called.
 
-        A fence, or a model that is durable at once, changes nothing.
+        Until then, a fence makes no write durable, nor does a persistence model that is durable at once.
         """
         self._holds_writes = True
 
     def tear(self, share: float, rng: np.random.Generator) -> None:
-        """Keep the first `share` of pending flushed lines, and lose the rest.
+        """Make the first `share` of the pending flushed lines durable, and drop the others.
 
-        Random words of the next line survive too.
-        The persistence model says which words these can be; a prefix of the words by default.
+        Of the next line, some random words survive too. The persistence model says which words these can be; usually they are a
+        prefix of the line.
         """
         queue = self.draining + (self._unflushed() if self.domain.at_once else [])
         self.draining, self._holds_writes = queue, False
@@ -156,10 +163,7 @@ class CrashMedia(FunctionalMedia):
         self.draining.clear()
 
     def drain(self) -> None:
-        """Make all fenced writes durable, as after a long time.
-
-        Those in the device's buffer become durable too.
-        """
+        """Make all fenced writes durable, also those in the device's buffer, as time would."""
         buffered, self._buffered = self._buffered, []
         for write in buffered:
             self._persist(write)
@@ -234,6 +238,6 @@ class CrashMedia(FunctionalMedia):
 
 
 def count_dirty_shutdown(image: Bytes, model: PersistenceModel) -> None:
-    """Count the shutdown as dirty, as the device does if fenced lines may be missing."""
+    """Add 1 to the dirty-shutdown counter in `image` if the model announces lost fenced lines."""
     if model.announced:
         image[HEALTH : HEALTH + WORD].view("<u8")[0] += 1

@@ -25,9 +25,10 @@ Spans = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Space for one log record: a header line, and `capacity` payload bytes.
+    """Space on the medium for one log record.
 
-    The header, at the address `header`, is the record's flag.
+    header: the address of the header line, which is the record's flag.
+    capacity: the number of payload bytes that fit behind the header.
     """
 
     header: int
@@ -35,26 +36,26 @@ class Slot:
 
     @property
     def payload(self) -> int:
-        """Address of the first payload byte."""
+        """The address of the first payload byte."""
         return self.header + LINE
 
     @property
     def stop(self) -> int:
-        """First address after the slot, on a line border."""
+        """The first address after the slot, a multiple of the line size."""
         return _round(self.payload + self.capacity, LINE)
 
 
 class RowSpan(NamedTuple):
     """Neighbouring rows of one size, and their place on the medium.
 
-    first_row: number of the first row.
-    num_rows: number of rows.
-    row_bytes: bytes of a row's values.
-    stored_bytes: bytes of a stored row: its values and, if rows have one, their checksum.
-    stride: bytes from the start of a row to the start of the next.
+    first_row: the number of the first row.
+    num_rows: the number of rows.
+    row_bytes: the bytes of a row's values.
+    stored_bytes: the bytes of a stored row: its values, and its checksum if rows have one.
+    stride: the bytes from the start of a row to the start of the next row.
     base: row r begins at the address base + r * stride.
-    offset: start of the first row's values among the values of all rows, row after row.
-    words: words of a row's values, the last one perhaps in part.
+    offset: the position of the first row's values among the values of all rows, row after row [bytes].
+    words: the number of words that a row's values take, the last word perhaps in part.
     word: the first word of row r has the number word + r * words among all words that the table's digest covers.
     """
 
@@ -70,32 +71,32 @@ class RowSpan(NamedTuple):
 
     @property
     def entry_bytes(self) -> int:
-        """Bytes of one row in a row log: its number and its stored bytes."""
+        """Bytes of one row in a row log: the row's number and its stored bytes."""
         return ROW_ID + self.stored_bytes
 
     @property
     def end_row(self) -> int:
-        """The number of the row after the last one."""
+        """The number of the span's last row, plus 1."""
         return self.first_row + self.num_rows
 
     @property
     def rows(self) -> Ints:
-        """The numbers of the rows, (num_rows,)."""
+        """The numbers of the span's rows, (num_rows,)."""
         return np.arange(self.first_row, self.end_row)
 
 
 @dataclass(frozen=True)
 class MediumLayout:
-    """The layout of one medium; sizes in bytes, optimizer state included.
+    """The layout of one medium; sizes are in bytes and include the optimizer state.
 
-    num_rows: the rows of the table.
-    row_bytes: one size for all rows, or their `Spans`.
+    num_rows: the number of rows of the table.
+    row_bytes: the size of all rows, or their `Spans`: pairs (number of rows, size).
     mlp_bytes: the bytes of the MLPs.
-    max_log_rows: the largest number of rows that one batch touches.
-    row_checksums: True if one word follows the values of each row, at home and in the logs.
-    max_log_bytes: the capacity of a row slot if rows differ in size; `lay_out` computes it.
+    max_log_rows: the largest number of rows that one batch changes.
+    row_checksums: True if a checksum of one word follows the values of each row, in the table and in the logs.
+    max_log_bytes: the capacity of a row-log slot if rows differ in size; `layout_for` computes it.
 
-    Rows start on word borders, so that no atomic word ever holds pieces of two rows.
+    Rows start at multiples of the word size, so that no atomic word holds parts of two rows.
     """
 
     num_rows: int
@@ -113,18 +114,18 @@ class MediumLayout:
     def has_mixed_sizes(self) -> bool:
         """True if rows differ in size.
 
-        Their values then are flat bytes, row by row, instead of (rows, row_bytes).
+        The values of rows are then flat bytes, row after row, instead of an array (rows, row_bytes).
         """
         return isinstance(self.row_bytes, tuple)
 
     @property
     def sizes(self) -> Spans:
-        """The sizes of all rows; one span if all sizes are equal."""
+        """Pairs (number of rows, bytes of a row); one pair if all sizes are equal."""
         return self.row_bytes if isinstance(self.row_bytes, tuple) else ((self.num_rows, self.row_bytes),)
 
     @cached_property
     def spans(self) -> tuple[RowSpan, ...]:
-        """The rows by size and place; one span if all sizes are equal."""
+        """The spans of rows of equal size; one span if all sizes are equal."""
         spans, check = list[RowSpan](), WORD if self.row_checksums else 0
         row, address, offset, word = 0, TABLE_START, 0, 0
         for rows, nbytes in self.sizes:
@@ -136,35 +137,35 @@ class MediumLayout:
 
     @cached_property
     def table_end(self) -> int:
-        """First address after the table."""
+        """The first address after the table."""
         return self.row(self.num_rows)
 
     @cached_property
     def row_slots(self) -> tuple[Slot, ...]:
-        """The slots of the row log."""
+        """The slots for row logs and checkpoints of the rows."""
         capacity = self.max_log_bytes if self.has_mixed_sizes else self.max_log_rows * self.spans[0].entry_bytes
         return _slots(_round(self.table_end, LINE), capacity, ROW_SLOTS)
 
     @cached_property
     def mlp_slots(self) -> tuple[Slot, ...]:
-        """The slots of the MLP log."""
+        """The slots for MLP logs and checkpoints of the MLPs."""
         return _slots(self.row_slots[-1].stop, self.mlp_bytes, MLP_SLOTS)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """Every slot of the log region."""
+        """All slots: those for rows, then those for the MLPs."""
         return self.row_slots + self.mlp_slots
 
     @property
     def nbytes(self) -> int:
-        """The bytes of medium that the layout needs."""
+        """The number of bytes that the medium must have."""
         return self.mlp_slots[-1].stop
 
     @cached_property
     def size_word(self) -> int:
-        """The superblock's word on row sizes: the only size, or a digest.
+        """The superblock's word about row sizes: the only size, or a digest of all sizes.
 
-        The digest of different sizes is too large to be a size.
+        The digest of different sizes is larger than any size, so the two cannot be confused.
         """
         if not isinstance(self.row_bytes, tuple):
             return self.row_bytes
@@ -177,15 +178,15 @@ class MediumLayout:
         return span.base + row * span.stride
 
     def value_slice(self, row: int) -> slice:
-        """Return the slice of a row's values among the values of all rows."""
+        """Return the byte range of a row's values among the values of all rows."""
         span = self._span(row)
         start = span.offset + (row - span.first_row) * span.row_bytes
         return slice(start, start + span.row_bytes)
 
     def places(self, rows: Ints) -> tuple[Ints, Ints | int]:
-        """Return the addresses of rows, (rows,), and the stored bytes of each.
+        """Return (addresses of the rows, stored bytes of each row).
 
-        The bytes are one number if all sizes are equal.
+        The addresses are (rows,). The stored bytes are an array (rows,), or one number if all sizes are equal.
         """
         if len(self.spans) == 1:
             return self.spans[0].base + rows * self.spans[0].stride, self.spans[0].stored_bytes
@@ -193,20 +194,20 @@ class MediumLayout:
         return base + rows * stride, nbytes
 
     def log_bytes(self, rows: Ints) -> int:
-        """Return the bytes of a row log of these rows."""
+        """Return the payload bytes of a row log with these rows."""
         return int(self._columns[1, self._numbers(rows)].sum()) + rows.size * ROW_ID
 
     def parts(self, values: Bytes) -> list[Bytes]:
-        """Split the flat values of all rows by span, (num_rows, row_bytes) each."""
+        """Return the flat values of all rows split by span, each (num_rows, row_bytes)."""
         ends = [*(span.offset for span in self.spans[1:]), values.size]
         spans = zip(self.spans, ends, strict=True)
         return [values[span.offset : end].reshape(span.num_rows, span.row_bytes) for span, end in spans]
 
     def runs(self, rows: Ints, values: Bytes, with_checksums: bool = False) -> Iterator[tuple[RowSpan, Ints, Bytes]]:
-        """Yield runs of `rows` in one span.
+        """Yield (span, row numbers, values) for each run of `rows` in one span.
 
-        Each is the span, the row numbers, and the values, (rows, bytes of each).
-        The flat `values` are those of all `rows`, row after row; `with_checksums` says if each has its checksum.
+        The yielded values are (rows, bytes of each). The flat argument `values` has the bytes of all `rows`, row after row;
+        `with_checksums` says whether each row's checksum follows its values.
         """
         if len(self.spans) == 1:
             span = self.spans[0]
@@ -221,9 +222,9 @@ class MediumLayout:
             start = end
 
     def logged_rows(self, payload: bytes) -> Ints:
-        """Return the row numbers at the start of a row log.
+        """Return the row numbers that begin the payload of a row log.
 
-        Their count follows from the rows' sizes.
+        The sizes of the rows determine how many there are.
         """
         if len(self.spans) == 1:
             return np.frombuffer(payload, "<i8", len(payload) // self.spans[0].entry_bytes).astype(np.int64)
@@ -251,9 +252,9 @@ class MediumLayout:
 def layout_for(
     num_rows: int, row_bytes: int | Spans, mlp_bytes: int, batches: Sequence[Ints], row_checksums: bool = False
 ) -> MediumLayout:
-    """Return the layout whose row-log slots just hold the largest batch.
+    """Return the layout whose row-log slots hold exactly the largest of `batches`.
 
-    Batches are given by their row numbers.
+    A batch is an array of the numbers of the rows that it changes.
     """
     place = MediumLayout(num_rows, row_bytes, mlp_bytes, max([1, *map(len, batches)]), row_checksums)
     return replace(place, max_log_bytes=max(map(place.log_bytes, batches), default=0)) if place.has_mixed_sizes else place

@@ -1,7 +1,7 @@
-"""The medium: the interface between the log protocol and its bytes.
+"""The medium: the interface between the log protocol and bytes.
 
-It has six operations, 64 B lines and 8 B words.
-The protocol uses `Media` alone, so the same code is timed and explored for crash states.
+A medium has six operations, lines of 64 bytes, and words of 8 bytes.
+The protocol uses only `Media`, so the same code runs in the simulation and in the search for crash states.
 """
 
 from typing import Any, Protocol
@@ -17,44 +17,47 @@ HEALTH = 4096 - LINE  # the device's line: its first word counts dirty shutdowns
 
 
 class PowerLost(Exception):
-    """Raised by a medium that loses power in an operation.
+    """Raised by an operation in which the medium loses power.
 
-    This is control flow, not a user's error.
+    This exception is control flow, not a user's error.
     """
 
 
 class Media(Protocol):
-    """A byte-addressable medium with a persistence domain.
+    """The interface of a byte-addressable medium with a persistence domain.
 
-    A store is durable once its line was flushed and a fence has returned; until then each 64 B line may keep any prefix of its
-    pending 8 B words, independently of other lines. Near-data logic makes device writes: first in, first out per memory
-    controller, and durable once a fence has returned.
+    A store is durable once its line was flushed and a later fence has returned. Until then, any prefix of each 64-byte line's
+    pending 8-byte words may survive a power loss, independently of other lines. Near-data logic makes device writes: they are
+    first in, first out per memory controller, and durable once a fence has returned.
     """
 
     def load(self, address: int, nbytes: int) -> bytes:
-        """Return the bytes as a running program sees them, durable or not."""
+        """Return the bytes of a range as a running program sees them, durable or not."""
 
     def store(self, address: int, content: Bytes) -> None:
-        """Write from the host; volatile until flushed and fenced."""
+        """Write bytes from the host; they are volatile until flushed and fenced."""
 
     def flush(self, address: int, nbytes: int) -> None:
-        """Start the write-back of every line that the range touches."""
+        """Start the write-back of every line in the range."""
 
     def fence(self) -> None:
         """Return when all flushed lines and all device writes are durable."""
 
     def device_write(self, address: int, content: Bytes) -> None:
-        """Write from the near-data logic; needs no flush."""
+        """Write bytes from the near-data logic; they need no flush."""
 
     def poisoned(self, address: int, nbytes: int) -> bool:
-        """Return whether a line of the range has lost its content.
+        """Return whether any line of the range has lost its content.
 
-        Such a range must not be loaded.
+        The program must not load such a range.
         """
 
 
 class NearData:
-    """A medium whose near-data logic makes all stores: the same protocol, no flushes."""
+    """A medium on which the near-data logic makes all stores.
+
+    The protocol is the same, without flushes.
+    """
 
     def __init__(self, media: Media) -> None:
         self.load, self.fence, self.poisoned = media.load, media.fence, media.poisoned
@@ -65,7 +68,7 @@ class NearData:
 
 
 def store_and_flush(media: Media, address: int, content: Bytes) -> None:
-    """Store and flush `content`; the next fence makes the bytes durable."""
+    """Store `content` at `address` and flush it; the next fence makes it durable."""
     media.store(address, content)
     media.flush(address, content.size)
 
@@ -81,9 +84,9 @@ def flat_bytes(content: bytes | NDArray[Any]) -> Bytes:
 
 
 class FunctionalMedia:
-    """A medium of bytes with poisoned lines.
+    """A medium of bytes, with lines that can be poisoned.
 
-    `content` is a size or an image, which is copied.
+    `content` is the number of bytes, or an image that is copied.
     """
 
     def __init__(self, content: int | Bytes) -> None:
@@ -91,33 +94,36 @@ class FunctionalMedia:
         self._poisoned: set[int] = set()
 
     def load(self, address: int, nbytes: int) -> bytes:
-        """Return the bytes; zeros for a poisoned line."""
+        """Return the bytes of a range; a poisoned line reads as zeros."""
         return self.durable[address : address + nbytes].tobytes()
 
     def store(self, address: int, content: Bytes) -> None:
-        """Write from the host."""
+        """Write bytes from the host; they are durable at once."""
         self.durable[address : address + content.size] = content
         self._mend(address, content.size)
 
     def device_write(self, address: int, content: Bytes) -> None:
-        """Write from the near-data logic."""
+        """Write bytes from the near-data logic; they are durable at once."""
         self.store(address, content)
 
     def flush(self, address: int, nbytes: int) -> None:
-        """Do nothing: there is no cache."""
+        """Do nothing: this medium has no cache."""
 
     def fence(self) -> None:
-        """Do nothing: there is nothing to wait for."""
+        """Do nothing: all writes of this medium are durable at once."""
 
     def poisoned(self, address: int, nbytes: int) -> bool:
-        """Return whether a line of the range has lost its content."""
+        """Return whether any line of the range has lost its content."""
         if not self._poisoned:
             return False
         lines = range(address // LINE, -(-(address + nbytes) // LINE))
         return any(line in lines for line in self._poisoned)
 
     def poison(self, address: int) -> None:
-        """Lose the line that holds `address`; writing the whole line again repairs it."""
+        """Mark the line that holds `address` as lost, as a media error does.
+
+        Writing the whole line again repairs it.
+        """
         line = address // LINE
         self._poisoned.add(line)
         self.durable[line * LINE : (line + 1) * LINE] = 0

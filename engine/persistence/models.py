@@ -1,4 +1,4 @@
-"""The persistence models: the pending writes that may have become durable when power is lost.
+"""The persistence models: which pending writes may be durable after a power loss.
 
 A power loss can separate the pieces of a pending write; the model names the queue in which each pending word waits.
 """
@@ -26,14 +26,16 @@ The persistence model defines the streams: a host line by its number, a controll
 
 @dataclass(frozen=True)
 class PersistenceModel:
-    """A persistence model: a prefix of each stream's pending words survives, independently of other streams.
+    """The rule that says which pending words survive a power loss.
+
+    Pending words wait in queues (streams); a prefix of each stream survives, independently of other streams.
 
     title, summary: the texts for users.
-    stream: the queue in which a word waits.
-    at_once: True if a write reaches the medium at once, False if with the next fence.
-    buffered_lines: the lines that a fence may leave in a buffer, which a power loss can take.
+    stream: a function that returns the stream of a word.
+    at_once: True if a write reaches the medium at once, False if the next fence brings it there.
+    buffered_lines: the number of fenced lines that may wait in the device's buffer, which a power loss can take.
     announced: True if the medium's dirty-shutdown counter reports such a loss.
-    safe: True if the protocol promises to recover exactly or, if a loss is announced, exactly or by a refusal.
+    safe: True if the protocol promises to restore the exact state or, after an announced loss, the exact state or a refusal.
     """
 
     title: str
@@ -46,35 +48,35 @@ class PersistenceModel:
 
 
 def by_line(address: int, device: bool, controller: int) -> int:
-    """Return the stream of a word, by line or by controller.
+    """Return a word's stream: its line for host writes, its controller for near-data writes.
 
-    Host writes have their line, near-data writes -1, -2, ... by controller.
+    Streams of lines are the line numbers; streams of controllers are -1, -2, and so on.
     """
     return -1 - controller if device else address // LINE
 
 
 def each_line(address: int, device: bool, controller: int) -> int:
-    """Return the stream of a word: its line, for every write."""
+    """Return a word's stream: its line, for host and near-data writes."""
     return address // LINE
 
 
 def by_controller(address: int, device: bool, controller: int) -> int:
-    """Return the stream of a word: the queue of its controller, for every write."""
+    """Return a word's stream: its memory controller, for host and near-data writes."""
     return -1 - controller
 
 
 def by_word(address: int, device: bool, controller: int) -> int:
-    """Return the stream of a word: the word itself."""
+    """Return a word's stream: a stream of its own, so that each word survives independently."""
     return address // WORD
 
 
 def in_order(address: int, device: bool, controller: int) -> int:
-    """Return the stream of a word: the only queue, in program order."""
+    """Return a word's stream: the same for all words, in program order."""
     return 0
 
 
 def domain(name: str) -> PersistenceModel:
-    """Return a persistence model by name; raises BadInput."""
+    """Return the persistence model with this name; raises BadInput for an unknown name."""
     if name not in domain_names():
         raise BadInput(f"persistence model {name!r} is not known; {nearest_hint(name, domain_names())}")
     return MODELS[name.replace("_", "-")]
@@ -125,18 +127,23 @@ MODELS: Mapping[str, PersistenceModel] = {
 
 
 def at_random(rng: np.random.Generator) -> Reach:
-    """Return a `Reach` that keeps a random prefix of each stream's pending words."""
+    """Return a function that draws the length of each stream's surviving prefix."""
     return lambda stream, words: int(rng.integers(0, words + 1))
 
 
 def keep_nothing(stream: int, words: int) -> int:
-    """Return 0: no pending word survives."""
+    """Return 0 as the length of a stream's surviving prefix: no pending word survives."""
     return 0
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Bytes on their way into the durable image."""
+    """A write that is not yet durable.
+
+    address: the address of the first byte.
+    content: the bytes.
+    device: True for a write of the near-data logic, False for one of the host.
+    """
 
     address: int
     content: Bytes
@@ -144,21 +151,24 @@ class Write:
 
     @property
     def stop(self) -> int:
-        """The first address after the bytes."""
+        """The first address after the write."""
         return self.address + self.content.size
 
     @property
     def lines(self) -> int:
-        """The number of lines that the bytes touch."""
+        """The number of lines that the write touches."""
         return -(-self.stop // LINE) - self.address // LINE
 
     def part(self, low: int, high: int) -> "Write":
-        """Return the part of the write at addresses [low, high), perhaps without bytes."""
+        """Return the part of the write from address `low` to below `high`.
+
+        The part may be empty.
+        """
         start, stop = max(low - self.address, 0), max(high - self.address, 0)
         return Write(self.address + start, self.content[start:stop], self.device)
 
     def words(self, granularity: int = WORD) -> Iterator["Write"]:
-        """Yield the pieces that are written atomically, `granularity` bytes each."""
+        """Yield the pieces of the write that are written atomically, `granularity` bytes each."""
         for low in range(self.address // granularity * granularity, self.stop, granularity):
             yield self.part(low, low + granularity)
 

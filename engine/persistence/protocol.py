@@ -1,7 +1,7 @@
 """The log protocol: log rows, log the MLP, commit, release, rewrite rows.
 
-No operation waits longer than necessary: payloads share the fence at the start of `commit`, and rewritten rows are durable by
-the fence of the next commit, before the records that could restore them are released.
+No operation waits longer than necessary: payloads share the fence at the start of `commit`. The next commit's fence makes
+rewritten rows durable, before the records that could restore them are released.
 """
 
 import struct
@@ -31,10 +31,10 @@ DIGEST_FAILURE = "The embedding table does not match the newest log"  # a run's 
 class Position:
     """The position of training at the start of a batch; all numbers are below 2**63.
 
-    batch: the batch of the embeddings.
-    mlp_batch: the batch of the MLP, which may be older in a relaxed checkpoint.
-    reader: the reader's position.
-    seed: the two seed words of all random numbers.
+    batch: the batch at whose start the embeddings are.
+    mlp_batch: the batch at whose start the MLP is; older than `batch` in a relaxed checkpoint.
+    reader: the position of the training-data reader [samples].
+    seed: the two seeds of all random numbers.
     """
 
     batch: int
@@ -50,7 +50,10 @@ class Position:
 def format_media(
     media: Media, layout: MediumLayout, table: bytes | NDArray[Any], mlp: bytes | NDArray[Any], position: Position
 ) -> None:
-    """Write table, superblock and a complete first checkpoint; until then the medium holds no checkpoint."""
+    """Write the table, the superblock and a complete first checkpoint on the medium.
+
+    Until the function ends, the medium holds no checkpoint.
+    """
     clear(media, layout.slots)
     media.fence()
     values, region = flat_bytes(table), np.zeros(layout.table_end - TABLE_START, np.uint8)
@@ -61,18 +64,18 @@ def format_media(
 
 
 def write_superblock(media: Media, layout: MediumLayout, mlp: bytes | NDArray[Any], position: Position, table: int) -> None:
-    """Write the superblock and the table's first checkpoint on the medium.
+    """Write the superblock and the first checkpoint of a table on the medium.
 
-    `table` is the table's digest.
+    `table` is the digest of the table, whose rows are already written.
     """
     store_and_flush(media, 0, flat_bytes(SUPERBLOCK.pack(SIGNATURE, *_sizes(layout)) + media.load(HEALTH, WORD)))
     checkpoint(media, layout, flat_bytes(mlp), position, table)
 
 
 def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Position, table: int) -> None:
-    """Make the table, whose digest is `table`, and `mlp` the checkpoint at `position`.
+    """Write a checkpoint at `position` of the table on the medium and of `mlp`.
 
-    Release older records.
+    `table` is the digest of the table. Older records are deleted.
     """
     rows = records.claim_slot(media, layout.row_slots, RecordKind.ROWS_CHECKPOINT, position.batch)
     parameters = records.claim_slot(media, layout.mlp_slots, RecordKind.MLP_CHECKPOINT, position.mlp_batch)
@@ -82,9 +85,9 @@ def checkpoint(media: Media, layout: MediumLayout, mlp: Bytes, position: Positio
 
 
 def log_rows(media: Media, layout: MediumLayout, kind: RecordKind, batch: int, rows: Ints, values: NDArray[Any]) -> PendingRecord:
-    """Write row numbers and their values, row after row, to a free slot.
+    """Write rows and their values into a free row-log slot; return the unflagged record.
 
-    `batch` is the batch to resume at.
+    `batch` is the batch at which training resumes with this record. `values` has the bytes of the rows, row after row.
     """
     if rows.size > layout.max_log_rows:
         raise CannotRun(
@@ -104,18 +107,19 @@ def log_mlp(
     stop: int | None = None,
     pending: PendingRecord | None = None,
 ) -> PendingRecord:
-    """Write the MLP's bytes up to `stop`, from the end of `pending`.
+    """Write the MLP's bytes up to `stop` into the MLP log; return the unflagged record.
 
-    A log in pieces may span batches.
+    `pending` is the record with the bytes that are already written; None claims a free slot. So an MLP log can be written in
+    pieces during several batches. `batch` is the batch at which training resumes with this record.
     """
     pending = pending or records.claim_slot(media, layout.mlp_slots, RecordKind.MLP, batch)
     return records.append(media, pending, flat_bytes(mlp)[pending.nbytes : stop])
 
 
 def commit(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None, stamp: Stamp) -> None:
-    """Set the flags of a row log, and of a complete MLP log.
+    """Make the logs' payloads durable, then set their flags, durably.
 
-    First the data, then the flags.
+    `rows` is the row log; `mlp` is the MLP log, or None while it is not complete. `stamp` is written into both flags.
     """
     if mlp and mlp.nbytes != layout.mlp_bytes:
         raise CannotRun(
@@ -129,10 +133,10 @@ def commit(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: Pending
 
 
 def release(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: PendingRecord | None) -> None:
-    """Delete the checkpoint before a committed one, durably.
+    """Delete the checkpoint that a committed one replaces, durably.
 
-    So no row changes while both exist.
-    Otherwise, after a later damage to the newer record, recovery would use the older one.
+    `rows` and `mlp` are the committed records. So no row changes while two checkpoints exist; otherwise, if the newer record were
+    damaged later, recovery would use the older record with changed rows.
     """
     clear(media, records.superseded_slots(media, layout.row_slots, rows))
     if mlp:
@@ -141,15 +145,15 @@ def release(media: Media, layout: MediumLayout, rows: PendingRecord, mlp: Pendin
 
 
 def clear(media: Media, slots: Iterable[Slot]) -> None:
-    """Drop the records of several slots; durable after the next fence."""
+    """Delete the records of several slots; durable after the next fence."""
     for slot in slots:
         records.clear_flag(media, slot)
 
 
 def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[Any]) -> None:
-    """Write rows at home in the table, and flush each line once.
+    """Write rows into the table, and flush each line once.
 
-    They are durable after the next fence.
+    The rows are durable after the next fence.
     """
     if not rows.size:
         return
@@ -166,7 +170,7 @@ def write_rows(media: Media, layout: MediumLayout, rows: Ints, values: NDArray[A
 
 
 def read_table(media: Media, layout: MediumLayout) -> Bytes:
-    """Return the table as bytes, (num_rows, row_bytes).
+    """Return the values of all rows as bytes, (num_rows, row_bytes).
 
     The array is flat, row after row, if rows differ in size.
     """
@@ -174,18 +178,19 @@ def read_table(media: Media, layout: MediumLayout) -> Bytes:
 
 
 def without_checksums(layout: MediumLayout, parts: Iterable[tuple[RowSpan, Bytes]]) -> Bytes:
-    """Return the values of stored rows, (rows, stored_bytes) of each span, without their checksums.
+    """Return the values of stored rows without their checksums.
 
-    The values are (rows, row_bytes), or flat, row after row, if rows differ in size.
+    `parts` has for each span its stored rows, (rows, stored_bytes). The values are (rows, row_bytes), or flat, row after row, if
+    rows differ in size.
     """
     values = [stored_rows[:, : span.row_bytes] for span, stored_rows in parts]
     return np.concatenate([NO_BYTES, *(rows.reshape(-1) for rows in values)]) if layout.has_mixed_sizes else values[0]
 
 
 def damaged(span: RowSpan, stored_rows: Bytes) -> Ints:
-    """Return the numbers of a span's rows with a wrong checksum.
+    """Return the numbers of a span's rows whose checksum is wrong.
 
-    The stored rows are a whole span, (rows, stored_bytes).
+    `stored_rows` are all rows of the span, (rows, stored_bytes).
     """
     stored_checksums = np.ascontiguousarray(stored_rows[:, span.row_bytes :]).view("<u8")[:, 0]
     return span.first_row + np.flatnonzero(
@@ -194,7 +199,10 @@ def damaged(span: RowSpan, stored_rows: Bytes) -> Ints:
 
 
 def verify(media: Media, layout: MediumLayout, table: int) -> None:
-    """Read the whole table and raise CannotRun unless it has the digest `table`."""
+    """Read the whole table; raise CannotRun unless its digest is `table`.
+
+    With row checksums, each row is verified first.
+    """
     parts = _stored_table(media, layout)
     damaged_rows = [row for part in parts for row in damaged(*part).tolist()] if layout.row_checksums else []
     if damaged_rows:
@@ -209,17 +217,17 @@ def verify(media: Media, layout: MediumLayout, table: int) -> None:
 
 
 def is_dirty(media: Media) -> bool:
-    """Return whether the medium has counted a dirty shutdown that recovery has not handled yet.
+    """Return whether a dirty shutdown has happened since the last `accept_dirty`.
 
-    A count that cannot be read counts as dirty.
+    The medium counts dirty shutdowns. A counter that cannot be read means True.
     """
     return media.poisoned(HEALTH, WORD) or media.load(HEALTH, WORD) != media.load(HANDLED_SHUTDOWNS, WORD)
 
 
 def accept_dirty(media: Media) -> None:
-    """Note that recovery has handled the dirty shutdowns so far.
+    """Store that recovery has handled all dirty shutdowns so far.
 
-    The note is durable with the next fence, and harmless if lost before.
+    The stored count is durable after the next fence. If it is lost before, recovery only handles the shutdowns again.
     """
     store_and_flush(media, HANDLED_SHUTDOWNS, flat_bytes(media.load(HEALTH, WORD)))
 

@@ -1,8 +1,7 @@
-"""A log record: a durable payload, then a header line.
+"""A log record: a durable payload, then a header line with its kind and checksum.
 
-The header has the record's kind and checksum.
-The header is the record's flag. Its last word is a checksum over payload and header, so that neither a torn header, nor a torn
-or stale payload, nor a region of zeros is ever taken for a record.
+The header is the record's flag. Its last word is a checksum over payload and header. So a torn header, a torn or old payload, or
+a region of zeros is never taken for a record.
 """
 
 import hashlib
@@ -30,9 +29,9 @@ EMPTY_HEADER = np.zeros(LINE, np.uint8)
 
 
 class RecordKind(IntEnum):
-    """The kind of a record.
+    """The kind of a log record.
 
-    A checkpoint of the rows has no payload, since the table itself is its content.
+    A checkpoint of the rows has no payload, because the table itself is the content.
     """
 
     UNDO_ROWS = 1
@@ -47,7 +46,12 @@ KINDS = frozenset(int(kind) for kind in RecordKind)
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The position of training in a flag: reader, seed words, and table digest."""
+    """The position of training that a flag stores.
+
+    reader: the position of the training-data reader [samples].
+    seed: the two seeds of all random numbers.
+    digest: the digest of the table.
+    """
 
     reader: int
     seed: tuple[int, int]
@@ -56,11 +60,11 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class PendingRecord:
-    """A record whose payload is being written and whose flag is not set.
+    """A record whose payload is being written, and whose flag is not yet set.
 
     slot, kind: the slot and the kind of the record.
-    batch: the batch to resume at.
-    nbytes, digest: the bytes of payload written so far, and their digest.
+    batch: the batch at which training resumes with this record.
+    nbytes, digest: the number of payload bytes written so far, and their digest.
     """
 
     slot: Slot
@@ -72,7 +76,13 @@ class PendingRecord:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An intact record that was read from a slot."""
+    """An intact record that was read from a slot.
+
+    slot, kind: the slot and the kind of the record.
+    batch: the batch at which training resumes with this record.
+    stamp: the position of training in the flag.
+    payload: the payload bytes.
+    """
 
     slot: Slot
     kind: RecordKind
@@ -82,9 +92,9 @@ class Record:
 
 
 def claim_slot(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int) -> PendingRecord:
-    """Claim a free slot for a record, by turns.
+    """Return an empty record in a free slot.
 
-    Raises CannotRun if all slots are in use.
+    The search starts at slot `batch` modulo the number of slots. Raises CannotRun if all slots are in use.
     """
     turns = [slots[(batch + turn) % len(slots)] for turn in range(len(slots))]
     for slot in turns:
@@ -97,7 +107,10 @@ def claim_slot(media: Media, slots: Sequence[Slot], kind: RecordKind, batch: int
 
 
 def append(media: Media, pending: PendingRecord, piece: Bytes) -> PendingRecord:
-    """Write the next piece of the payload, which is durable after the next fence."""
+    """Write the next piece of a record's payload; return the longer record.
+
+    The piece is durable after the next fence. Raises CannotRun if the slot is too small.
+    """
     if pending.nbytes + piece.size > pending.slot.capacity:
         raise CannotRun(
             f"The {pending.kind.name.lower()} record of batch {pending.batch} needs {pending.nbytes + piece.size} bytes, "
@@ -110,7 +123,7 @@ def append(media: Media, pending: PendingRecord, piece: Bytes) -> PendingRecord:
 
 
 def seal(media: Media, pending: PendingRecord, stamp: Stamp) -> None:
-    """Set the record's flag, once its payload is durable.
+    """Write the record's flag; the payload must be durable before.
 
     The flag is durable after the next fence.
     """
@@ -122,23 +135,23 @@ def seal(media: Media, pending: PendingRecord, stamp: Stamp) -> None:
 
 
 def is_free(media: Media, slot: Slot) -> bool:
-    """Return whether the slot has no flag: none was set since its last release."""
+    """Return whether a slot has no flag, so that a record can use the slot."""
     return not media.poisoned(slot.header, LINE) and not any(media.load(slot.header, LINE))
 
 
 def clear_flag(media: Media, slot: Slot) -> None:
-    """Release a slot that is in use, by clearing its flag.
+    """Delete the record in a slot by clearing its flag.
 
-    The release is durable after the next fence.
+    The deletion is durable after the next fence.
     """
     if not is_free(media, slot):
         store_and_flush(media, slot.header, EMPTY_HEADER)
 
 
 def superseded_slots(media: Media, slots: Sequence[Slot], successor: PendingRecord) -> list[Slot]:
-    """Return the used slots with a record no newer than `successor`.
+    """Return the used slots whose records are of `successor`'s batch or older.
 
-    The record is of the same or an older batch; the successor's own slot is left out.
+    The slot of `successor` itself is left out.
     """
     return [
         slot for slot in slots if slot != successor.slot and not is_free(media, slot) and _batch(media, slot) <= successor.batch
@@ -146,16 +159,15 @@ def superseded_slots(media: Media, slots: Sequence[Slot], successor: PendingReco
 
 
 def is_complete(media: Media, slot: Slot) -> bool:
-    """Return whether the slot's flag is complete, or its line is lost.
+    """Return whether a slot's flag was written whole, or its line is lost.
 
-    A torn flag has words of zeros.
-    A complete flag without an intact record is a sign of damage, not of a crash.
+    A torn flag has words of zeros. A complete flag without an intact record is a sign of damage, not of a crash.
     """
     return media.poisoned(slot.header, LINE) or all(WORDS.unpack(media.load(slot.header, LINE)))
 
 
 def read_record(media: Media, slot: Slot) -> Record | None:
-    """Return the record in a slot, or None without an intact record."""
+    """Return the record in a slot, or None if the slot holds no intact record."""
     header = intact_bytes(media, slot.header, LINE)
     if header is None:
         return None
@@ -180,20 +192,20 @@ def _batch(media: Media, slot: Slot) -> int:
 
 
 def intact_bytes(media: Media, address: int, nbytes: int) -> bytes | None:
-    """Return the bytes, or None if one of their lines is poisoned."""
+    """Return the bytes of a range, or None if one of its lines is poisoned."""
     return None if media.poisoned(address, nbytes) else media.load(address, nbytes)
 
 
 def new_digest() -> hashlib.blake2b:
     """Return an empty 64-bit BLAKE2b digest.
 
-    It is one word wide and, unlike a CRC, not linear in torn words.
+    The digest is one word wide and, unlike a CRC, not linear, so torn words cannot cancel out.
     """
     return hashlib.blake2b(digest_size=CHECKSUM.size)
 
 
 def checksum(payload: hashlib.blake2b, fields: bytes) -> int:
-    """Return the checksum over a payload's digest so far and the header's fields."""
+    """Return the checksum of a record: over its payload's digest and the header's fields."""
     digest = payload.copy()
     digest.update(fields)
     return int.from_bytes(digest.digest(), "little")

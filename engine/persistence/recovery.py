@@ -1,9 +1,7 @@
-"""Recovery: restore the newest possible batch, and make it a checkpoint.
+"""Recovery: restore the newest possible batch, and write it as a checkpoint.
 
-The table is repaired in between.
-
-Recovery may lose power anywhere and start over: repairs only write values that the log keeps, and the log is released only
-after the new checkpoint is durable.
+Recovery writes the logged values into the table in between. It may lose power at any point and start again: repairs only write
+values that the log keeps, and the log is deleted only after the new checkpoint is durable.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,17 +25,17 @@ Scan = Literal["dirty", "always"]
 
 @dataclass(frozen=True, slots=True)
 class RestoredState:
-    """The restored state to resume from.
+    """The state from which training resumes after a recovery.
 
     embedding_batch: the batch at whose start the embeddings are.
-    mlp_batch: the batch at whose start the MLP is, the same or an older one.
-    reader_position, seed: the reader's position and the two seed words.
-    table: (num_rows, row_bytes) bytes, or flat, row after row, if rows differ in size.
-    mlp: all MLP bytes.
+    mlp_batch: the batch at whose start the MLP is, the same or an older batch.
+    reader_position, seed: the position of the training-data reader, and the two seeds.
+    table: the values of all rows, (num_rows, row_bytes) bytes, or flat, row after row, if rows differ in size.
+    mlp: all bytes of the MLP.
     dirty: True after a dirty shutdown.
     damaged: the number of damaged log records.
 
-    If `dirty` or `damaged`, acknowledged batches may be lost; the restored state is exact also then.
+    If `dirty` is True or `damaged` is above 0, acknowledged batches may be lost. The restored state is exact also then.
     """
 
     embedding_batch: int
@@ -51,11 +49,13 @@ class RestoredState:
 
 
 def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty") -> RestoredState:
-    """Repair the medium and read the state back.
+    """Repair the medium, and return the state from which training resumes.
 
-    The MLP may be `staleness_bound` batches older, 0 is strict.
-    `scan` says if the whole table is verified only after a dirty shutdown, or always. Raises CannotRun if no valid checkpoint is
-    left, if lost lines of the table cannot be restored, or if the table does not have the digest in the log.
+    staleness_bound: the number of batches by which the MLP may be older than the embeddings; 0 for the same batch.
+    scan: "dirty" verifies the whole table only after a dirty shutdown, "always" verifies it in each recovery.
+
+    Raises CannotRun if no valid checkpoint is left, if lost lines of the table cannot be restored, or if the table does not have
+    the digest in the log.
     """
     repaired_state = repair_state(media, layout, log, staleness_bound, scan)
     return replace(repaired_state, table=protocol.read_table(media, layout))
@@ -64,7 +64,7 @@ def recover(media: Media, layout: MediumLayout, log: LogName, staleness_bound: i
 def repair_state(
     media: Media, layout: MediumLayout, log: LogName, staleness_bound: int = 0, scan: Scan = "dirty"
 ) -> RestoredState:
-    """Repair the medium as `recover` does, but do not read the table back."""
+    """Repair the medium as `recover` does, and return the state with an empty table."""
     protocol.check_superblock(media, layout)
     dirty = protocol.is_dirty(media)
     records_by_slot = {slot: records.read_record(media, slot) for slot in layout.slots}
@@ -92,18 +92,18 @@ def repair_state(
 
 
 def intact_records(slot_records: Iterable[Record | None], kinds: tuple[RecordKind, ...]) -> tuple[Record, ...]:
-    """Return the intact records of some kinds, oldest first.
+    """Return the intact records of the given kinds, oldest first.
 
-    A checkpoint comes after the log of the same batch.
+    A checkpoint comes after a log of the same batch.
     """
     intact = [record for record in slot_records if record and record.kind in kinds]
     return tuple(sorted(intact, key=lambda record: (record.batch, record.kind in CHECKPOINTS)))
 
 
 def choose_checkpoint(rows: Sequence[Record], mlps: Sequence[Record], bound: int) -> tuple[Record, Record]:
-    """Return the newest row record with a matching MLP record.
+    """Return the newest row record that has a matching MLP record, and that MLP record.
 
-    The MLP is of the same batch, or at most `bound` batches older.
+    The MLP record matches if it is of the same batch, or at most `bound` batches older. Raises CannotRun if no pair matches.
     """
     for row in reversed(rows):
         for mlp in reversed(mlps):
@@ -117,9 +117,9 @@ def choose_checkpoint(rows: Sequence[Record], mlps: Sequence[Record], bound: int
 
 
 def logs_to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Record]:
-    """Return the row logs to write home, to reach `batch`.
+    """Return the row logs whose values must be written into the table to reach `batch`.
 
-    Undo goes from the newest back, redo from the oldest forward.
+    Undo logs are ordered from the newest to the oldest, redo logs from the oldest to the newest.
     """
     if log == "undo":
         return [record for record in reversed(rows) if record.batch >= batch]
@@ -127,7 +127,7 @@ def logs_to_replay(rows: Sequence[Record], batch: int, log: LogName) -> list[Rec
 
 
 def repair(media: Media, layout: MediumLayout, logs: Sequence[Record]) -> None:
-    """Write the logged values home, durably."""
+    """Write the logged values into the table, durably."""
     for record in logs:
         numbers, values = logged_rows(layout, record)
         protocol.write_rows(media, layout, numbers, values)
@@ -135,9 +135,9 @@ def repair(media: Media, layout: MediumLayout, logs: Sequence[Record]) -> None:
 
 
 def logged_rows(layout: MediumLayout, record: Record) -> tuple[Ints, Bytes]:
-    """Return row numbers and values of a row log.
+    """Return (row numbers, values) of a row log.
 
-    Values are (rows, row_bytes), or flat, row after row, if rows differ in size.
+    The values are (rows, row_bytes), or flat, row after row, if rows differ in size.
     """
     numbers = layout.logged_rows(record.payload)
     stored_values = np.frombuffer(record.payload, np.uint8, offset=numbers.size * ROW_ID)
@@ -147,7 +147,7 @@ def logged_rows(layout: MediumLayout, record: Record) -> tuple[Ints, Bytes]:
 
 
 def report_losses(media: Media, layout: MediumLayout) -> None:
-    """Raise CannotRun if lines of the table are still lost after the repair."""
+    """Raise CannotRun if the table has poisoned lines that the repair did not restore."""
     if not media.poisoned(TABLE_START, layout.table_end - TABLE_START):
         return
     homes = ((span, row) for span in layout.spans for row in range(span.first_row, span.end_row))
@@ -159,7 +159,10 @@ def report_losses(media: Media, layout: MediumLayout) -> None:
 
 
 def write_checkpoint(media: Media, layout: MediumLayout, rows: Record, mlp: Record) -> None:
-    """Make the repaired state a checkpoint, and free the slots of its logs."""
+    """Make the repaired state a checkpoint, and delete all other records.
+
+    `rows` and `mlp` are the records from which the state was restored. If both are checkpoints already, no checkpoint is written.
+    """
     for slots, keep in ((layout.row_slots, rows.slot), (layout.mlp_slots, mlp.slot)):
         protocol.clear(media, [slot for slot in slots if slot != keep])
     media.fence()

@@ -1,4 +1,4 @@
-"""The replay of a timeline's events on a medium, up to a power loss."""
+"""The replay of a timeline's log operations on a medium, up to a power loss."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class PersistEvent:
     """One operation of the log.
 
     op: "embedding log", "mlp log", "commit", "embedding update" (undo) or "home write" (redo).
-    batch: its batch; an MLP log has the parameters at the start of the batch (undo) or after the batch (redo).
-    done_share: 1 if the operation had ended, else the share that was done at the fault.
+    batch: the operation's batch. An MLP log has the MLP at the start of this batch (undo) or after it (redo).
+    done_share: 1 if the operation had ended at the fault, else the share that was done.
     """
 
     op: str
@@ -36,12 +36,12 @@ class PersistEvent:
 
 @dataclass(frozen=True, slots=True)
 class BatchChange:
-    """The changes of one batch.
+    """The changes that one batch makes.
 
     rows: the numbers of the changed rows.
     values_before, values_after: the rows' values, (rows, row_bytes) bytes, or flat, row after row, if rows differ in size.
-    mlp_before, mlp_after: the MLP's bytes.
-    reader_before, reader_after: the reader's positions at the batch's start and end.
+    mlp_before, mlp_after: the bytes of the MLP.
+    reader_before, reader_after: the reader's positions at the batch's start and end [samples].
     """
 
     rows: Ints
@@ -55,9 +55,12 @@ class BatchChange:
 
 @dataclass(frozen=True, slots=True)
 class StartState:
-    """A batch boundary with a complete checkpoint: the state before the events.
+    """The state before the replayed operations: a batch boundary with a complete checkpoint.
 
-    `table` is (num_rows, row_bytes) bytes, or flat, row after row, with the sizes in `row_bytes`.
+    table: the values of all rows, (num_rows, row_bytes) bytes, or flat, row after row, if rows differ in size.
+    mlp: the bytes of the MLP.
+    position: the position of training.
+    row_bytes: the sizes of rows in a flat table, else None.
     """
 
     table: NDArray[Any]
@@ -67,10 +70,10 @@ class StartState:
 
 
 class LogWriter:
-    """A writer that replays events on a medium by the protocol, from `start`.
+    """A writer that carries out log operations on a medium, beginning with the state `start`.
 
-    The writer keeps the row logs by batch, the MLP log that waits for its flag, the last flagged MLP log, and the table's
-    digests.
+    The writer keeps the row logs by batch, the MLP log that waits for its flag, the last flagged MLP log, and the digest of the
+    table after each batch.
     """
 
     def __init__(
@@ -83,7 +86,7 @@ class LogWriter:
         self.digests = [checksums.table_digest(layout, start.table)]
 
     def carry_out(self, event: PersistEvent) -> None:
-        """Carry out one event; raises BadInput for an unknown operation."""
+        """Carry out one log operation; raises BadInput for an unknown operation."""
         place, steps, batch, change = (self.media, self.layout), self.steps, event.batch, self.changes[event.batch]
         match event.op:
             case "embedding log":
@@ -127,12 +130,12 @@ def replay_events(
     model: str = "adr",
     granularity: int = WORD,
 ) -> CrashMedia:
-    """Return the medium after a power loss under a persistence model, for `recover`.
+    """Return the medium after log operations and a power loss, for `recover`.
 
-    Events come in the order of the protocol. An event under way keeps the first `done_share` of its lines and a random word
-    prefix of the next line; each event is torn independently. An MLP log is flagged by the next commit after its end. Lines
-    that a fence has left in the device's buffer keep a random prefix each; the start is durable. Nothing is torn within
-    `granularity` bytes.
+    The medium first holds `start`, durably. `events` come in the order of the protocol. An operation that had not ended keeps the
+    first `done_share` of its lines and a random prefix of the next line's words, independently of other operations. The next
+    commit after the end of an MLP log sets the log's flag. Of the lines that wait in the device's buffer, a random prefix of each
+    stream survives. No piece of `granularity` bytes is torn.
     """
     media = CrashMedia(layout.nbytes, Power(model, granularity=granularity))
     protocol.format_media(media, layout, start.table, start.mlp, start.position)

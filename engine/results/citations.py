@@ -1,8 +1,8 @@
-"""Citations of a result as BibTeX: Emberpool and the works behind it.
+"""Citations for a result, as BibTeX: Emberpool and the sources that the result uses.
 
-These are the sources of system, model, data, faults and constants.
-A source that no entry of works.toml knows is cited by the arXiv number or the repository that it names; a source without
-either, such as a data sheet, stays beside the constant. The order is that of use.
+The sources are those of the system, the model, the data, the faults and the constants, in this order.
+Most are entries of works.toml. A source without an entry is cited by the arXiv number or the repository that its text names. A
+source with neither, such as a data sheet, is not cited.
 """
 
 import re
@@ -34,7 +34,7 @@ def bibtex(scenario: Scenario, paper: str = "") -> str:
     """Return the BibTeX entries for a scenario's results.
 
     Emberpool's entry, with the scenario's key, comes first.
-    `paper` is a further source, whose published numbers stand beside the results.
+    `paper` is a further source, whose published numbers are shown next to the results.
 
     >>> from engine.scenario.presets import preset
     >>> "kwon2023trainingcxl" in bibtex(preset("trainingcxl-rm1").scenario)
@@ -52,9 +52,9 @@ def bibtex(scenario: Scenario, paper: str = "") -> str:
 
 
 def sources(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Yield each part of a scenario with its source.
+    """Yield (part, source) for each part of a scenario that has a source.
 
-    The parts are system, model, popularity, faults, then each constant.
+    The parts are the system, the model, the popularity of rows, the fault rates, then each constant.
     """
     for source in load_variant("systems", scenario.system).cites:
         yield f"system {scenario.system}", source

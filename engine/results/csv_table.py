@@ -1,6 +1,6 @@
-"""The CSV table of results, a row per scenario.
+"""The CSV table of results: a row per scenario.
 
-It has the same bytes for any worker and any order of computing.
+The table has the same bytes for any number of workers and any order of computing.
 """
 
 import os
@@ -34,9 +34,12 @@ Header = tuple[dict[str, None], ...]
 
 
 class SectionText(NamedTuple):
-    """A section of the row written last.
+    """A section of the row that was written last, as text.
 
-    `section` is the section, `joined_cells` its cells' names and their joined texts.
+    section: the section's cells by column name.
+    values: the cells' values.
+    cells: the cells' texts.
+    joined_cells: the column names, and the cells' texts joined to one string.
     """
 
     section: Mapping[str, Cell]
@@ -46,12 +49,12 @@ class SectionText(NamedTuple):
 
 
 def csv_text(results: Iterable[Result], fidelity: Fidelity) -> str:
-    """Return results as CSV with LF ends.
+    """Return results as CSV with LF line ends.
 
-    Columns are knobs by dotted path, results with their units, key, version, constants, outcome.
-    Rows keep the given order; result and constant columns come in the order in which they first appear. An empty
-    cell is a result that does not apply, or a constant of a part that the row's machine does not use.
-    Text that a spreadsheet would take for a formula gets a leading '.
+    The columns are the knobs by dotted path, the results with units, key, version, constants and outcome. Rows keep the given
+    order; the columns of results and constants come in the order in which they first appear. A cell is empty if the result does
+    not apply, or if the row's machine does not use the constant. Text that a spreadsheet would read as a formula gets a leading
+    apostrophe.
     """
     return csv_of(map(result_row, results, repeat(fidelity)))
 
@@ -59,7 +62,7 @@ def csv_text(results: Iterable[Result], fidelity: Fidelity) -> str:
 def csv_of(rows: Iterable[Row]) -> str:
     """Return rows of the table as CSV.
 
-    Rows are read one by one and wait as text, because the last one completes the header.
+    Rows are read one by one. All of them are kept as text until the last row is read, because it can add columns.
     """
     waiting = [*_texts(rows)]
     shapes = groupby(tuple([names for names, _ in sections]) for sections in waiting)
@@ -67,7 +70,10 @@ def csv_of(rows: Iterable[Row]) -> str:
 
 
 def csv_lines(columns: Header, rows: Iterable[Row]) -> Iterator[str]:
-    """Yield the table as CSV, line by line, to save memory."""
+    """Yield the table's lines as CSV, beginning with the header `columns`.
+
+    Only one row is in memory at a time.
+    """
     return _lines(columns, _texts(rows))
 
 
@@ -122,7 +128,7 @@ def _in_columns(waits: SectionCells, columns: tuple[str, ...]) -> str:
 def result_row(result: Result, fidelity: Fidelity, answers: Mapping[str, Cell] | None = None) -> Row:
     """Return a result as a row of the table.
 
-    `answers` are a sweep's cells, such as the result's rank among the others.
+    `answers` are further cells from a sweep, such as the result's rank among all results.
     """
     groups = group_texts(result.scenario)
     address = {"scenario key": key_of(groups, fidelity), "model version": version.MODEL, "arithmetic": result.arithmetic}
@@ -131,16 +137,16 @@ def result_row(result: Result, fidelity: Fidelity, answers: Mapping[str, Cell] |
 
 
 def refused_row(knobs: Mapping[str, str], sentence: str) -> Row:
-    """Return the row of an impossible point: its knobs and the refusal.
+    """Return the row of a scenario that was refused: its knobs and the refusal.
 
-    It has no numbers and no key.
+    The row has no results and no key.
     """
     groups = ({path: text for path, text in knobs.items() if path.rpartition(".")[0] == group} for group in ("", *GROUPS))
     return *groups, {}, {}, {"model version": version.MODEL}, {}, {"outcome": sentence}
 
 
 def header_of_rows(rows: Iterable[Row | Shape]) -> Header:
-    """Return every section's columns in the order in which they first appear.
+    """Return the column names of each section, in the order in which they first appear.
 
     Rows are read one by one.
     """
@@ -152,9 +158,9 @@ def header_of_rows(rows: Iterable[Row | Shape]) -> Header:
 
 
 def constants_in_use(scenario: Scenario) -> dict[str, float]:
-    """Return every constant in use, by name and unit.
+    """Return {name and unit: value} for each constant that a scenario uses.
 
-    Example: `pmem.read-rate [GB/s]`.
+    Example of a name: `pmem.read-rate [GB/s]`.
     """
     constant_values: dict[str, float] = {}
     for device in powered_devices(scenario.system, scenario.machine).values():
@@ -176,9 +182,9 @@ def _unread_columns(system: str, host: str, software: str) -> tuple[str, ...]:
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Return rows as CSV with LF ends.
+    """Return a header and rows as CSV with LF line ends.
 
-    Numbers have every digit, None is an empty cell, and text is safe for spreadsheets.
+    Numbers have all digits, None is an empty cell, and text that a spreadsheet would read as a formula gets a leading apostrophe.
     """
     return "".join(map(_line, chain((header,), rows)))
 
@@ -208,9 +214,9 @@ def _is_number(text: str) -> bool:
 
 
 def write_atomically(path: Path, text: str | bytes | Iterable[str]) -> None:
-    """Write a file whole or not at all, durably.
+    """Write a file durably: after a crash, the file is whole or unchanged.
 
-    A pipe or a device is written as it is. Raises BadFile.
+    A pipe or a device is written directly. Raises BadFile.
     """
     pieces = [text] if isinstance(text, str | bytes) else text
     try:
@@ -241,9 +247,9 @@ def _replace(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def check_can_write(path: Path) -> None:
-    """Refuse early a file that `write_atomically` would refuse after a long run.
+    """Raise BadFile if `write_atomically` could not write this file.
 
-    Raises BadFile.
+    Call it before a long computation.
     """
     folder = path.resolve().parent
     if path.is_dir():

@@ -1,6 +1,6 @@
-"""A run's result: metrics, tables, warnings, and the finding.
+"""The result of a run: metrics, tables, warnings, and the finding.
 
-The finding names the largest exposed part of a batch, and a remedy.
+The finding is a sentence that names the largest exposed part of a batch, and a remedy.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,9 +44,12 @@ def run_result(
     notes: tuple[str, ...],
     lengths: tuple[float, ...] = (),
 ) -> Result:
-    """Return the result of a full run of the scenario before settling.
+    """Return the result of a full run.
 
-    `lengths` has the meaning that it has in `warnings`.
+    scenario: the scenario before automatic nodes and capacity were chosen.
+    learned: the results of training.
+    notes: sentences that become warnings of the result.
+    lengths: the mean lookups per sample in each table of the data file; () without a data file.
     """
     all_notes = (*notes, *run_warnings(scenario, report.machine, report.batches, report.elapsed, run.completed, lengths))
     (result,) = report_results([scenario], report, run.outcome, [all_notes], [run.fault_free_timeline])
@@ -61,9 +64,9 @@ def report_results(
     scenario_notes: Iterable[tuple[str, ...]],
     lines: Iterable[TaskTimes | None],
 ) -> list[Result]:
-    """Return a result for each scenario of a report.
+    """Return the result of each scenario of a report.
 
-    A result has tables if there is a timeline to draw.
+    `outcome` is the same for all. A result has tables only if `lines` has a timeline for it.
     """
     result_parts = zip(scenarios, metric_rows(report), scenario_notes, findings(report), strict=True)
     results = [
@@ -92,9 +95,9 @@ def run_warnings(
     completed: bool = True,
     lengths: tuple[float, ...] = (),
 ) -> tuple[str, ...]:
-    """Return warnings about a full run: too short, or a fault never struck.
+    """Return warnings about a full run, such as a fault after its end.
 
-    `lengths` are the mean lookups a sample of each table in the data file; () without one.
+    `lengths` are the mean lookups per sample in each table of the data file; () without a data file.
     """
     missed = _missed(scenario, elapsed) if completed else ()
     return (
@@ -125,9 +128,9 @@ def _inexact(machine: Machine) -> tuple[str, ...]:
 
 
 def unscheduled_result(not_scheduled: NotScheduled) -> Result:
-    """Return the result of a scenario without a schedule.
+    """Return the result of a scenario that could not be scheduled.
 
-    A refused scenario has no numbers.
+    If the scenario was refused by its knobs, the result has no numbers.
     """
     if not_scheduled.error and not isinstance(not_scheduled.error, CannotRun):
         return Result(not_scheduled.scenario, ran=False, outcome=str(not_scheduled.error), results={})
@@ -139,7 +142,7 @@ def unscheduled_result(not_scheduled: NotScheduled) -> Result:
 def infeasible_result(scenario: Scenario, problems: tuple[str, ...]) -> Result:
     """Return the result of a scenario that does not fit its machine.
 
-    The first problem is the outcome; the rest and cautions are warnings.
+    The first problem is the outcome; the other problems are warnings.
     """
     no_numbers: dict[str, float | None] = {metric.name: None for metric in all_metrics()}
     return Result(
@@ -164,9 +167,9 @@ def _missed(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
 
 
 def rounded_up_note(scenario: Scenario, machine: Machine) -> tuple[str, ...]:
-    """Return the sentence that a PMEM capacity was rounded up to whole modules.
+    """Return a sentence if the PMEM capacity was rounded up to whole modules.
 
-    Return () where it was not.
+    Return () if the capacity was not rounded up.
     """
     asked_gigabytes, settled = scenario.machine.pmem_capacity_GB, machine.scenario.machine
     if asked_gigabytes is None or asked_gigabytes == settled.pmem_capacity_GB or "pmem" not in machine.devices:
@@ -178,11 +181,10 @@ def rounded_up_note(scenario: Scenario, machine: Machine) -> tuple[str, ...]:
 
 
 def too_late_notes(scenario: Scenario, elapsed: float) -> tuple[str, ...]:
-    """Return sentences on faults that are timed after the run's end.
+    """Return sentences on fault times that lie after the run's end.
 
-    An estimate gives the run's length in seconds.
-
-    The end is taken late: an estimate can be short, and the time of a stop beside its outage is known as a maximum only.
+    `elapsed` is the run's length from an estimate [s]. The end is assumed late, because an estimate can be short, and because
+    only a maximum is known for the time that an outage takes.
     """
     if not any(fault_instants(scenario)):
         return ()
@@ -218,9 +220,9 @@ def _first_strikes(scenario: Scenario) -> tuple[Strike | None, ...]:
 
 
 def passes_note(scenario: Scenario) -> tuple[str, ...]:
-    """Return the sentence that passes have no effect without a data file.
+    """Return a sentence if `run.passes` is set but has no effect without a data file.
 
-    Return () where there is a data file.
+    Return () otherwise.
     """
     if scenario.run.passes is None or scenario.data.digest:
         return ()
@@ -229,9 +231,10 @@ def passes_note(scenario: Scenario) -> tuple[str, ...]:
 
 
 def findings(report: Report) -> Iterator[str]:
-    """Yield findings for each machine: the largest exposed part and the CXL link.
+    """Yield the finding for each machine of a report.
 
-    The link's sentence is on its busy share, if there is a link.
+    A finding names the part of a batch with the most exposed time and a remedy. If the machine has a CXL link, a further sentence
+    says for which share of the time the link is busy.
     """
     cells, points = report.steady.cells, len(report.machines)
     exposed, step, link = (

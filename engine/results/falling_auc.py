@@ -1,4 +1,4 @@
-"""Falling held-out AUC: a sentence with the best batch and a remedy."""
+"""Advice if the held-out AUC falls during training: the best batch, and a remedy."""
 
 from collections.abc import Sequence
 
@@ -10,18 +10,19 @@ LEAST_FALL = 0.003  # seeds of one run lie some .002 apart
 
 
 def has_fallen(best_auc: float, last_auc: float, error: float | None) -> bool:
-    """Return whether an AUC has fallen from its best by more than chance.
+    """Return whether an AUC has fallen from its best value by more than chance.
 
-    Chance is its spread over seeds and its standard error.
+    Chance is the larger of the difference between random seeds and the standard error `error`.
     """
     return best_auc - last_auc >= max(LEAST_FALL, error or 0.0)
 
 
 def falling_auc_advice(training: Sequence[Row], scenario: Scenario, samples: int = 0) -> str:
-    """Return the batch or pass since which held-out AUC falls, and a remedy.
+    """Return a sentence on a falling held-out AUC: its best batch, and a remedy.
 
-    Return "" where the AUC does not fall.
-    `training` has the rows of a result, `samples` are those of a pass over the data file, 0 for generated data.
+    With a data file, the best pass is named instead of the batch. Return "" if the AUC does not fall.
+    `training` has the rows of a result's training curve. `samples` is the number of samples of the data file, 0 for generated
+    data.
     """
     evaluations = [(row["Batch"] + 1, float(row["AUC"]), row.get("AUC error")) for row in training if row["AUC"] is not None]
     if not evaluations:

@@ -1,9 +1,8 @@
-"""The ledger of a run: each second and joule in one account.
+"""The ledger of a run: each second and each joule is in one account.
 
-Useful work is one of the accounts.
-A batch that survives to the end counts as useful work and checkpoint up to its cost without a fault. Time beyond that is
-stalled, because a device was slow or a pipeline had to fill again. A batch's second execution is replay. Work that no later
-batch builds on is lost.
+A batch that survives to the end counts as "useful" and "checkpoint", up to its cost in a run without a fault. Time beyond that
+cost is "stalled": a device was slow, or a pipeline had to fill again. The second execution of a batch is "replay". Work that no
+later batch uses is "lost". Recovery has the accounts "detect", "repair", "restart" and "restore".
 """
 
 from collections.abc import Mapping
@@ -25,26 +24,32 @@ TINY = 1e-300
 
 @dataclass(frozen=True)
 class RunLedger(InColumns):
-    """Seconds and joules by account; both sum to the run's."""
+    """Seconds and joules of a run, by account.
+
+    The accounts sum to the run's time and energy.
+    """
 
     seconds: Mapping[str, Number]
     joules: Mapping[str, Number]
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The ledger as a table, a row for each account."""
+        """The ledger as a table: a row for each account."""
         return tuple({"Account": name, "Time [s]": self.seconds[name], "Energy [J]": self.joules[name]} for name in ACCOUNTS)
 
 
 def undisturbed_ledger(elapsed: Number, checkpoint: Number, joules: Number, checkpoint_joules: Number) -> RunLedger:
-    """Return the ledger of fault-free runs, from totals and checkpoint shares."""
+    """Return the ledger of runs without a fault.
+
+    `checkpoint` and `checkpoint_joules` are the parts of the seconds `elapsed` and of `joules` that checkpoints take.
+    """
     zeros = dict.fromkeys(ACCOUNTS, 0.0)
     seconds = {"useful": elapsed - checkpoint, "checkpoint": checkpoint}
     return RunLedger(zeros | seconds, zeros | {"useful": joules - checkpoint_joules, "checkpoint": checkpoint_joules})
 
 
 def run_ledger(run: Run) -> RunLedger:
-    """Return the ledger of a run."""
+    """Return the ledger of a simulated run with its faults."""
     seconds, dynamic = dict.fromkeys(ACCOUNTS, 0.0), dict.fromkeys(ACCOUNTS, 0.0)
     planned_joules, _ = _joules(run.fault_free_timeline, run.fault_free_timeline.makespan)
     intervals = _intervals(run.fault_free_timeline, run.fault_free_timeline.makespan)

@@ -1,6 +1,6 @@
-"""The table of metrics, a row each.
+"""The table of metrics: a metric is one number of a report.
 
-A metric is one number of a report, with its unit and its better direction.
+Each metric has a unit and a direction in which it is better.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,13 +21,13 @@ from .report import Report
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of the table of metrics.
+    """A metric: a number that is computed from a report.
 
-    title, unit: the metric's name, and its unit, "" for none.
+    title, unit: the metric's title, and its unit, "" for none.
     better: the direction in which the metric is better.
-    help: a sentence about the metric.
-    compute: returns a report's number in `unit`, or None where the metric does not apply; for a report of many machines a
-        column, or a list with a number or None for each machine.
+    help: a sentence that explains the metric.
+    compute: a function that returns the number of a report in `unit`, or None if the metric does not apply. For a report of many
+        machines it returns an array, or a list with a number or None for each machine.
     """
 
     title: str
@@ -38,7 +38,7 @@ class Metric:
 
     @cached_property
     def name(self) -> str:
-        """The title with its unit in brackets, as in results and tables."""
+        """The title with the unit in brackets, as results and tables show it."""
         return f"{self.title} [{self.unit}]" if self.unit else self.title
 
 
@@ -185,17 +185,17 @@ METRICS: Mapping[str, Metric] = {
 
 
 def all_metrics() -> tuple[Metric, ...]:
-    """Return all metrics in the order in which they are shown, which is the table's."""
+    """Return all metrics, in the order in which they are shown."""
     return tuple(METRICS.values())
 
 
 def error_of(name: str, results: Mapping[str, float | None]) -> float | None:
-    """Return a result's standard error, None where none is known."""
+    """Return the standard error of the metric `name`, or None if none is known."""
     return results.get(ERRORS[name]) if name in ERRORS else None
 
 
 def metric_rows(report: Report) -> Iterator[dict[str, float | None]]:
-    """Yield every metric by name for each machine of a report."""
+    """Yield {metric name: number or None} for each machine of a report."""
     metric_numbers = ((metric.name, metric.compute(report)) for metric in all_metrics())
     columns = {
         name: column.tolist() if isinstance(column, np.ndarray | np.generic) else column for name, column in metric_numbers

@@ -1,6 +1,6 @@
-"""The Perfetto trace: a run's timeline as Chrome trace JSON.
+"""The timeline of a result as Chrome trace JSON, which Perfetto shows.
 
-chrome://tracing opens it too; each device is a lane.
+chrome://tracing opens the file too. Each device is a lane.
 """
 
 import json
@@ -9,7 +9,10 @@ from .result import Result
 
 
 def chrome_trace(result: Result) -> str:
-    """Return the timeline's tasks as JSON of complete events; Chrome counts in microseconds."""
+    """Return the tasks of a result's timeline as JSON of complete events.
+
+    Times are in microseconds.
+    """
     lanes = {device: lane for lane, device in enumerate(dict.fromkeys(row["Device"] for row in result.timeline), 1)}
     names = [
         {"name": "thread_name", "ph": "M", "pid": 1, "tid": lane, "args": {"name": device}} for device, lane in lanes.items()

@@ -1,6 +1,6 @@
-"""The report: the accounts of a run or estimate, in SI units.
+"""The report: the amounts, times and energies of a run or estimate, in SI units.
 
-Metrics are computed from it.
+Metrics are computed from a report.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,24 +23,24 @@ from .ledger import RunLedger, run_ledger, undisturbed_ledger
 
 @dataclass(frozen=True)
 class Report(InColumns):
-    """The accounts of a run or an estimate.
+    """The amounts, times and energies of a run or an estimate.
 
-    Of many machines that share a plan, numbers are columns; the machines have the same system, devices by name, and log policy.
+    A report can be for many machines that share a plan, a system, device names and a log policy; each number is then an array.
 
-    machines: the machine, or those that share a plan.
-    amounts: the rows and bytes that batches ask for.
-    steady: the steady state.
-    stale: largest age of an MLP log at a commit [batches].
-    batches: batches that were trained for good.
-    elapsed: time of the whole run [s].
-    static, dynamic: joules by device [J].
+    machines: the machine, or all machines that share the plan.
+    amounts: the rows and bytes that batches need.
+    steady: the averages per batch in the steady state.
+    stale: the largest age of an MLP log at a commit [batches].
+    batches: the number of batches whose training survives to the end.
+    elapsed: the time of the whole run [s].
+    static, dynamic: static and dynamic energy by device [J].
     busy: busy time by device [s].
-    pmem_written, pmem_media_written: bytes stored into PMEM, and bytes that its media store [bytes].
+    pmem_written, pmem_media_written: bytes that training writes to persistent memory, and bytes that its media store for them.
     ledger: seconds and joules by account.
     crashes: the faults that stopped the run, with their recoveries.
     strikes: the number of faults that struck.
-    undetected_flips: bits that flipped and that no checksum saw.
-    unrecoverable: whether the run ended without its result.
+    undetected_flips: the number of flipped bits that no checksum has detected.
+    unrecoverable: True if the run ended without its result.
     scores: loss, AUC and accuracy of training.
     """
 
@@ -64,21 +64,21 @@ class Report(InColumns):
 
     @property
     def machine(self) -> Machine:
-        """The machine, or the first of many, for the fields that all share."""
+        """The machine, or the first of many machines, for values that all machines share."""
         return self.machines[0]
 
     @property
     def joules(self) -> Number:
-        """All joules of the run."""
+        """The energy of the whole run [J]."""
         return sum(self.static.values()) + sum(self.dynamic.values())
 
     def point(self, i: int) -> "Report":
-        """Return the report of one machine."""
+        """Return the report of machine number `i`."""
         return replace(super().point(i), machines=self.machines[i : i + 1])
 
 
 def run_report(run: Run, amounts: Traffic, scores: Scores) -> Report:
-    """Return the report of a run."""
+    """Return the report of a simulated run with its faults."""
     busy, joules, *written_bytes = (sum(column) for column in zip(*starmap(work_done, _worked(run)), strict=True))
     work = WorkDone(busy.tolist(), joules.tolist(), *written_bytes)
     batches = amounts.batches if run.completed else run.crashes[-1].resumption.embedding_batch
@@ -101,9 +101,9 @@ def run_report(run: Run, amounts: Traffic, scores: Scores) -> Report:
 def undisturbed_report(
     points: Sequence[DesignPoint], observed: Observations, whole_run: UncutRuns, batches: Ints | int
 ) -> Report:
-    """Return the report of `batches` batches without a fault.
+    """Return the report of runs of `batches` batches without a fault.
 
-    They are as counted, or as an estimate scales them.
+    The amounts are counted from row ids, or are an estimate's expected amounts, scaled to the run.
     """
     watts = sum(observed.idle_watts)
     all_joules, logs = (
@@ -153,10 +153,10 @@ def _stale(run: Run) -> int:
 
 
 def undetected_flips(run: Run) -> int:
-    """Return the number of flipped bits that no checksum saw.
+    """Return the number of flipped bits that no checksum has detected.
 
-    A flipped bit in a log is seen or never read. One in a table is seen if the table's digest is verified later, which then
-    ends the run.
+    A flipped bit in a log is detected, or the log is never read. A flipped bit in a table is detected if the table's digest is
+    verified later; this ends the run.
     """
     corrupted_part, fatal = (
         run.machine.scenario.faults.silent_corruption_where,

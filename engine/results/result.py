@@ -1,4 +1,4 @@
-"""A result: tables with units, and a sentence on how the run ended."""
+"""The result of a run or estimate: numbers and tables with units, and an outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,20 +24,20 @@ ENERGY_NOTES = {
 class Result:
     """The result of one run or estimate.
 
-    scenario: the scenario as it was asked for.
-    ran: whether the scenario could run.
-    outcome: how the run ended; where it could not run, why, and a remedy.
-    results: a number or None by the metric's name with its unit.
-    breakdown: Stage, Device, Busy [s], Exposed [s], Energy [J] (per steady-state batch).
-    devices: Device, Busy [%], Static energy [J], Dynamic energy [J], Energy [J], Note (whole run).
-    training: Batch, Elapsed [s], Loss, AUC, AUC error (held out; None between evaluations).
+    scenario: the scenario as the user has given it.
+    ran: True if the scenario could run.
+    outcome: a sentence on how the run ended; for a scenario that could not run, the reason and a remedy.
+    results: a number or None by metric name; the name has the unit.
+    breakdown: per steady-state batch: Stage, Device, Busy [s], Exposed [s], Energy [J].
+    devices: of the whole run: Device, Busy [%], Static energy [J], Dynamic energy [J], Energy [J], Note.
+    training: Batch, Elapsed [s], Loss, AUC, AUC error; the AUC is on held-out samples, None between evaluations.
     events: Elapsed [s], Kind (fault, fault in recovery, recovered, unrecoverable, slow, full speed, checkpoint, silent),
         Batch, What.
-    ledger: Account, Time [s], Energy [J] (whole run; engine/results/ledger.py explains the accounts).
-    timeline: Device, Task, Stage, Batch, Start [ms], End [ms], Background (a few steady batches).
+    ledger: of the whole run: Account, Time [s], Energy [J]; engine/results/ledger.py explains the accounts.
+    timeline: of a few steady-state batches: Device, Task, Stage, Batch, Start [ms], End [ms], Background.
     warnings: sentences of caution.
-    finding: the sentences that explain a batch's time.
-    arithmetic: the kernels that the model was trained with.
+    finding: sentences that explain the time of a batch.
+    arithmetic: the names of the BLAS and NumPy kernels that trained the model.
     """
 
     scenario: Scenario
@@ -63,18 +63,21 @@ class Result:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The warnings, and a sentence where the model was trained on another kind of processor."""
+        """The warnings, and a sentence if another kind of processor trained the model."""
         return (*self.warnings, *(other_kernels_note(self.arithmetic) if self.training else ()))
 
     def as_json(self) -> dict[str, Any]:
-        """Return one JSON-ready object: scenario by dotted path, versions, tables, link."""
+        """Return the result as a JSON-ready object.
+
+        The object has the knobs by dotted path, the versions, the numbers, the tables, and a link.
+        """
         return {
             "scenario": {path: _json_value(knob_value) for path, knob_value in values(self.scenario).items()},
             **self.without_knobs(),
         }
 
     def without_knobs(self) -> dict[str, Any]:
-        """Return the JSON-ready object without the scenario's knobs."""
+        """Return the object of `as_json` without the scenario's knobs."""
         tables = {OUTWARD_NAMES.get(key, key): table for key, table in vars(self).items() if key != "scenario"}
         return {
             "model_version": version.MODEL,
@@ -85,9 +88,9 @@ class Result:
 
 
 def from_json(content: Mapping[str, Any], scenario: Scenario | None = None) -> Result:
-    """Return the result of an object of `as_json`.
+    """Return the result that `Result.as_json` has written as an object.
 
-    A given `scenario` saves reading the scenario again.
+    If `scenario` is given, the knobs in the object are not read.
     """
     knob_values = {path: tuple(v) if isinstance(v, list) else v for path, v in content["scenario"].items()}
     tables = ("breakdown", "devices", "training", "events", "ledger", "timeline", "warnings")

@@ -1,4 +1,4 @@
-"""The samples that a run's model has learned from, beside a real run's."""
+"""The number of samples that trained a run's model, compared with its data set."""
 
 from ..core.figures import count, figure
 from ..workload.popularity import SAMPLES
@@ -11,17 +11,17 @@ HELD_OUT_ERROR = "± is one standard error of an AUC, due to the number of held-
 
 
 def trained_samples(result: Result) -> int:
-    """Return the samples that the final weights have learned from.
+    """Return the number of samples that trained the final weights.
 
-    They are the surviving batches times the batch size.
+    The number is that of surviving batches times the batch size.
     """
     return (result.training[-1]["Batch"] + 1) * result.scenario.data.batch_size if result.training else 0
 
 
 def samples_note(result: Result) -> str:
-    """Return a sentence on a run's samples and those of its data set.
+    """Return a sentence on the number of trained samples, compared with the data set.
 
-    Return "" where no AUC is known.
+    Return "" if the result has no AUC.
     """
     if result.results.get("AUC") is None or not (samples := trained_samples(result)):
         return ""

@@ -1,4 +1,4 @@
-"""The tables of a result: devices, training curve, events, part of the timeline."""
+"""The tables of a result: devices, training curve, events, and a part of the timeline."""
 
 from collections.abc import Iterable
 from math import isnan
@@ -29,9 +29,9 @@ PASSING_KINDS = {"damage": "silent", "report": "checkpoint", "fail-slow": "slow"
 
 
 def device_rows(report: Report) -> tuple[Row, ...]:
-    """Return busy share and energy of each device over the whole run.
+    """Return the busy share and the energy of each device in the whole run.
 
-    Losses of the wall are counted with each device.
+    Each device's energy includes the losses of power supplies and cooling, if these are counted.
     """
     return tuple(
         {
@@ -50,7 +50,7 @@ def device_rows(report: Report) -> tuple[Row, ...]:
 def timeline_rows(line: TaskTimes) -> tuple[Row, ...]:
     """Return the tasks of a few steady-state batches, with times in ms.
 
-    Times count from the end of the batch before them.
+    Time 0 is the end of the batch before the first of them.
     """
     ends = line.batch_ends
     first_batch = min(FROM_BATCH, max(len(ends) - SHOWN_BATCHES, 0))
@@ -90,7 +90,7 @@ def _pieces(line: TaskTimes, k: int, start: float, end: float, low: float, high:
 
 
 def event_rows(run: Run) -> tuple[Row, ...]:
-    """Return faults and recoveries in order of time, each with a sentence."""
+    """Return a run's faults and recoveries in order of time, each with a sentence."""
     stopped = [row for crash in run.crashes for row in _crash_rows(run, crash)]
     return tuple(sorted([*stopped, *_passing_rows(run)], key=lambda row: float(row["Elapsed [s]"])))
 
@@ -159,7 +159,7 @@ def _passing(run: Run, strike: Strike, batch: int) -> str:
 
 
 def thin_rows(rows: list[Row]) -> tuple[Row, ...]:
-    """Return at most MOST_POINTS rows, evenly, and every other row that carries an AUC."""
+    """Return about MOST_POINTS evenly spread rows, and all other rows with an AUC."""
     if len(rows) <= MOST_POINTS:
         return tuple(rows)
     stride = -(-len(rows) // MOST_POINTS)

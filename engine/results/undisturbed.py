@@ -1,4 +1,7 @@
-"""Undisturbed runs, without training and faults: counted, scheduled, and made results, alone or together."""
+"""Runs without training and without faults: counted, scheduled, and made results.
+
+One run or many runs with the same plan can be computed at once.
+"""
 
 from collections.abc import Iterator, Sequence
 from math import inf
@@ -26,7 +29,10 @@ def _first_strike(s: Scenario) -> float:
 def planned_batches(
     settled: Settled, *, file: Recording | None = None, on_progress: OnProgress = ignore_progress
 ) -> PlannedBatches:
-    """Return the plan of a run's batches, with amounts counted from their ids."""
+    """Return the plan of a run's batches, with amounts counted from the row ids.
+
+    `file` is a data file, or None for generated data.
+    """
     amounts = counted_traffic(settled, file=file, on_progress=on_progress)
     return plan(settled, amounts, amounts)
 
@@ -34,10 +40,10 @@ def planned_batches(
 def undisturbed_results(
     points: Sequence[DesignPoint], observed: Observations, notes: tuple[str, ...] = (), lengths: tuple[float, ...] = ()
 ) -> Iterator[Result | None]:
-    """Yield the results of runs, with tables if their timelines were observed.
+    """Yield the result of each run, or None for a run that a fault strikes.
 
-    A run that a fault strikes yields None.
-    `lengths` are the mean lookups a sample of each table in the points' data file.
+    A result has tables if `observed` has timelines.
+    `lengths` are the mean lookups per sample in each table of the data file; () without a data file.
     """
     if observed.uncut_runs is None:
         raise ValueError("whole runs have to be observed.")

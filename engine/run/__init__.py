@@ -1,1 +1,1 @@
-"""A run of training through faults: run, cut, recover, resume."""
+"""A run of training with faults: run until a fault, cut, recover, resume."""

@@ -1,7 +1,7 @@
-"""Crash recovery: play a segment's cut through the log protocol, and restore the state.
+"""Crash recovery: replay a cut segment's log operations, and restore the state.
 
-A media error poisons a line of the medium, and a silent corruption flips a bit; both lie at the same place at any size of the
-table.
+A media error poisons a line of the medium, and a silent corruption flips a bit. The knobs select the place of both in a way that
+does not depend on the size of the table.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,15 +40,18 @@ NO_ROWS = np.empty(0, np.int64)
 
 
 def events(segment: Segment) -> tuple[PersistEvent, ...]:
-    """Return the cut segment's persists with batches counted from the start of the run."""
+    """Return the log operations of a cut segment, with batches counted from the run's start.
+
+    Return () for a segment that no fault cut.
+    """
     cut_events = segment.cut.events if segment.cut else ()
     return tuple(replace(event, batch=segment.first_batch + event.batch) for event in cut_events)
 
 
 def surviving_events(m: Machine, segment: Segment, outage: Outage) -> tuple[PersistEvent, ...]:
-    """Return the cut segment's persists.
+    """Return the log operations of a cut segment that the medium sees.
 
-    Persists under way finish if the fault spared all parts that they need.
+    An operation that had begun is completed if the fault spared all parts that the operation needs.
     """
     lost_parts = outage.strikes[0].kind.destroys
     return tuple(replace(e, done_share=1.0) if not lost_parts & _needs(m, e.op) else e for e in events(segment))
@@ -70,13 +73,15 @@ def recovered_state(
     changes: Mapping[int, BatchChange],
     flipped: tuple[Bit, ...],
 ) -> RestoredState:
-    """Tear and damage the medium as the fault did, then recover.
+    """Return the state that recovery restores after an outage.
 
+    The log operations are replayed on a medium up to the power loss, then the faults damage the medium, then recovery runs.
     Raises CannotRun if nothing can be restored.
 
-    trained_start: the state at the checkpoint: table, perhaps the sizes of its rows, MLP bytes; not yet reader and seeds.
-    changes: the changes of the trained batches, by batch of the run.
-    flipped: the bits of the table that are not as they were written.
+    trained_start: the state at the checkpoint: table, MLP bytes, and sizes of rows if they differ; its reader and seeds are
+        ignored.
+    changes: the changes of the trained batches, by their number in the run.
+    flipped: the bits of the table that have flipped since they were written.
     """
     if m.log_policy.log == "":
         raise ValueError("a system without a log has nothing to recover from.")
@@ -141,11 +146,11 @@ def _interrupted(
 
 
 def recovered_batches(m: Machine, segment: Segment, outage: Outage) -> tuple[int, int]:
-    """Return (embedding batch, MLP batch) of a recovery without training.
+    """Return (embedding batch, MLP batch) at which a run without training resumes.
 
-    The same protocol runs on a few rows.
-    One logged row and one other row give the same result as all rows, and rows of unlike sizes the same as rows of their mean
-    size. The number of rows matters only if fenced writes are lost.
+    The log protocol and the recovery run on a few rows instead of the whole table.
+    One logged row and one other row give the same result as all rows, and rows of the mean size the same as rows of different
+    sizes. The number of rows matters only if fenced writes can be lost.
     """
     fenced = min(domain(persistence_model(m.scenario, outage.strikes[0])).buffered_lines * LINE, MAX_FENCED_BYTES)
     row_bytes = round(mean_bytes(outage.recovery.row_bytes))
@@ -164,10 +169,10 @@ def recovered_batches(m: Machine, segment: Segment, outage: Outage) -> tuple[int
 
 @dataclass(frozen=True)
 class Damage:
-    """The place of a lost line or flipped bit, at any table size.
+    """The place of a lost line or flipped bit, for tables of any size.
 
     place: the region of the medium.
-    slot_number: for a log's line, a number that selects the log slot.
+    slot_number: a number that selects the log slot, if the region is a log.
     seed, stream: the random stream that selects one of several equal rows.
     flip: True if a bit of a row flips, False if a line is lost.
     """
@@ -180,15 +185,15 @@ class Damage:
 
     @property
     def rng(self) -> np.random.Generator:
-        """The random generator that selects one of several equal rows."""
+        """A new random generator that selects one of several equal rows."""
         return random_generator(self.seed, self.stream)
 
 
 def damage_of(scenario: Scenario, strike: Strike, outage: Outage) -> Damage:
-    """Return the line that a media error takes, at the place that the knob names.
+    """Return the place that a media error or a noticed bit flip damages.
 
-    The place "anywhere" is drawn by the sizes of the full tables and logs. A flipped bit that a row's checksum has noticed is
-    in the table.
+    A media error strikes the place that `faults.media_error_where` names; "anywhere" is drawn by the sizes of the full tables and
+    logs. A flipped bit that a row's checksum has noticed is in the table.
     """
     recovery, stream = outage.recovery, f"place of {strike.fault} at {strike.seconds!r}"
     rng = random_generator(scenario.faults.seed, stream)
@@ -209,9 +214,10 @@ def damage_of(scenario: Scenario, strike: Strike, outage: Outage) -> Damage:
 
 
 def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints) -> None:
-    """Lose the line.
+    """Lose a line of the medium, or flip a bit, at the place of `damage`.
 
-    In a logged row the line lies wholly in the row, if any logged row holds a whole line.
+    `logged` are the rows in the newest log. The line lies wholly within one row's values, if any row of the region is long
+    enough.
     """
     if damage.place == "row log":
         return media.poison(layout.row_slots[damage.slot_number % len(layout.row_slots)].payload)
@@ -230,7 +236,10 @@ def poison(media: CrashMedia, layout: MediumLayout, damage: Damage, logged: Ints
 
 
 def flip_log(media: CrashMedia, layout: MediumLayout, log: str, flip: Flip, seed: int) -> None:
-    """Flip a bit in the newest row log that holds rows, if there is one."""
+    """Flip a random bit in the newest row log that has rows.
+
+    Do nothing if no log has rows.
+    """
     records = [
         record
         for record in intact_records(map(partial(read_record, media), layout.row_slots), (LOGS[log].kind,))
@@ -248,9 +257,9 @@ def _flip(media: CrashMedia, address: int, bit: int) -> None:
 
 
 def with_flipped_bits(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -> Bytes:
-    """Return the table with these bits inverted.
+    """Return a copy of the table with the given bits inverted.
 
-    This is the table as written, if the bits have flipped.
+    If the bits of `table` have flipped, the copy is the table as it was written.
     """
     flipped_table = table.copy() if bits else table
     for row, byte, bit in bits:
@@ -261,9 +270,10 @@ def with_flipped_bits(layout: MediumLayout, table: Bytes, bits: Iterable[Bit]) -
 def keep_flipped(
     media: CrashMedia, layout: MediumLayout, written_table: Bytes, flipped_table: Bytes, bits: Iterable[Bit]
 ) -> None:
-    """Give rows not written since the flip their flipped bits again.
+    """Restore the flipped bits of all rows that were not written after the flip.
 
-    The table's digest does not change.
+    The medium was filled with `written_table`, the table before the flips; `flipped_table` has the flips. The table's digest
+    stays that of the written values.
     """
     for row in {row for row, _, _ in bits}:
         values, address = layout.value_slice(row), layout.row(row)

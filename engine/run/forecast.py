@@ -1,6 +1,6 @@
-"""Forecast of a computation's time on a typical computer, for buttons.
+"""Forecasts of a computation's time on a typical computer, to show before it starts.
 
-It is never part of a result.
+No forecast is part of a result.
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,17 @@ def run_seconds(scenario: Scenario) -> float:
 
 
 def counting_seconds(scenario: Scenario) -> float:
-    """Return a full run's likely seconds on one core, without its training."""
+    """Return the likely seconds of a full run without training, on one core."""
     samples = scenario.data.batch_size * scenario.run.batches
     lookups: int = sum(per_table(scenario.model, "pooling"))
     return POINT_SECONDS + scenario.run.batches * BATCH_SECONDS + samples * lookups / ROWS_PER_SECOND
 
 
 def training_seconds(scenario: Scenario) -> float:
-    """Return the likely seconds of a full run's training on one core."""
+    """Return the likely seconds of a full run's training, on one core.
+
+    Return 0 if training is off.
+    """
     if not scenario.run.training:
         return 0.0
     samples = scenario.data.batch_size * scenario.run.batches
@@ -50,9 +53,9 @@ def training_seconds(scenario: Scenario) -> float:
 
 
 def sweep_seconds(scenarios: Sequence[Scenario], mode: Fidelity, cores: int = 1) -> float:
-    """Return the likely seconds of many points.
+    """Return the seconds that a sweep is likely to take on `cores` cores.
 
-    Each class is trained once, the longest training on its own core.
+    Each functional class is trained once; the longest training has a core of its own.
     """
     if mode == "estimate":
         return (len(scenarios) * ESTIMATE_SECONDS + _laws(scenarios) * LAW_SECONDS) / cores
@@ -63,9 +66,10 @@ def sweep_seconds(scenarios: Sequence[Scenario], mode: Fidelity, cores: int = 1)
 
 
 def distinct_runs(scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """Return full runs that share no training and no counts.
+    """Return one full run of each functional class, and all runs without a class.
 
-    They are one run of each class, and all runs without a class.
+    The runs of a class share one training. Runs without training share their counts if they have the same system, model, data,
+    policy and run knobs.
     """
     runs_by_class: dict[object, Scenario] = {}
     for number, s in enumerate(scenarios):
@@ -75,9 +79,9 @@ def distinct_runs(scenarios: Sequence[Scenario]) -> list[Scenario]:
 
 
 def shared_training_note(scenarios: Sequence[Scenario]) -> str:
-    """Return the sentence with the number of trainings that these full runs share.
+    """Return the sentence that says how many trainings these full runs share.
 
-    Return "" if each run needs its own.
+    Return "" if each run needs a training of its own.
     """
     trained = [scenario for scenario in scenarios if scenario.run.training]
     num_trainings = len(distinct_runs(trained))

@@ -1,6 +1,6 @@
-"""Functional training beside the simulated machine, with roll-back on a crash.
+"""The functional training of a run, with roll-back to an earlier batch after a crash.
 
-It has the model weights at batch n.
+The training runs alongside the simulated machine.
 """
 
 from collections.abc import Sequence
@@ -35,15 +35,16 @@ BLAME = " Before it, a bit had flipped that no checksum covers: see faults.silen
 class Learner:
     """The trained model at the start of a batch.
 
-    shape: the shapes of the trained model.
+    shape: the shape of the trained model.
     source: the source of the training batches.
     held_out: the samples on which the model is evaluated.
-    weights, initial_weights: the present weights, and the weights before any training.
+    weights: the weights at the start of `batch`.
+    initial_weights: the weights before any training.
     evaluations: the numbers of trained batches after which the model is evaluated.
-    relaxed_lookup: True for a relaxed lookup, which reads rows before the last update and is corrected after it.
+    relaxed_lookup: True if rows are read before the previous batch's update and corrected after it.
     batch: the next batch to train.
     flipped_bits: the bits of the table that have flipped so far.
-    stopped_stretch: the part of a segment that a cancelled run had trained.
+    stopped_stretch: the part of a segment that a cancelled run had trained, else None.
     """
 
     shape: Shape
@@ -61,9 +62,9 @@ class Learner:
 def advance(
     learner: Learner, m: Machine, end_batch: int, on_batch: OnBatch, flips: tuple[Flip, ...]
 ) -> tuple[Learner, TrainedStretch]:
-    """Train up to the start of `end_batch`, with flipping bits.
+    """Train up to the start of `end_batch`, with bits that flip in between.
 
-    Return the learner there and the trained stretch.
+    Return (the learner at `end_batch`, the results of the trained batches).
     """
     stretch = _train(learner, m, end_batch, on_batch, flips)
     return replace(with_noted_flips(learner, m, flips), weights=stretch.weights, batch=end_batch, stopped_stretch=None), stretch
@@ -72,9 +73,10 @@ def advance(
 def train_without_flips(
     learner: Learner, end_batch: int, on_batch: OnBatch, keep: BatchNumbers = NO_BATCHES, record: BatchNumbers = NO_BATCHES
 ) -> TrainedStretch:
-    """Train up to the start of `end_batch` without a flip.
+    """Train up to the start of `end_batch`, without bit flips; return the results.
 
-    See `train` for `keep` and `record`.
+    keep: the batches at whose start the MLPs are kept in the result.
+    record: the batches whose updated rows are recorded in the result.
     """
     return train(
         learner.shape,
@@ -138,7 +140,7 @@ def _flipped_bit(shape: Shape, blocks: Sequence[RowBlock], flip: Flip, seed: int
 def with_flipped_bit(shape: Shape, weights: Weights, corruption_place: str, flip: Flip, seed: int) -> Weights:
     """Return a copy of the weights with one random bit inverted.
 
-    The bit is in the rows' vectors or the MLPs.
+    The bit is in the rows' vectors or in the MLPs, as `corruption_place` says.
     """
     if corruption_place != "table":
         mlp, rng = weights.mlp.copy(), random_generator(seed, f"bit of {flip.seconds!r}")
@@ -154,7 +156,7 @@ def with_flipped_bit(shape: Shape, weights: Weights, corruption_place: str, flip
 
 
 def with_noted_flips(learner: Learner, m: Machine, flips: tuple[Flip, ...]) -> Learner:
-    """Return the learner with the bits of its rows that `flips` invert added to `flipped`."""
+    """Return the learner with the table bits that `flips` invert added to `flipped_bits`."""
     if m.scenario.faults.silent_corruption_where != "table":
         return learner
     shape, blocks, first_rows = learner.shape, learner.weights.blocks, first_places(learner.weights.blocks)
@@ -165,23 +167,23 @@ def with_noted_flips(learner: Learner, m: Machine, flips: tuple[Flip, ...]) -> L
 
 
 def row_spans(shape: Shape, blocks: Sequence[RowBlock]) -> tuple[tuple[int, int], ...]:
-    """Return for each block (number of rows, stored bytes of a row)."""
+    """Return (number of rows, stored bytes of a row) for each block."""
     return tuple((len(block.vectors), span.row_bytes) for span, block in zip(shape.spans, blocks, strict=True))
 
 
 def stored_rows(shape: Shape, blocks: Sequence[RowBlock]) -> Bytes:
     """Return rows as they are stored, (R, row bytes).
 
-    The bytes are flat, row after row, if tables differ in row bytes.
+    The bytes are flat, row after row, if the rows of the tables differ in size.
     """
     parts = [pack_rows(span.precision, *block) for span, block in zip(shape.spans, blocks, strict=True)]
     return parts[0] if len(parts) == 1 else np.concatenate([part.reshape(-1) for part in parts])
 
 
 def rows_from(shape: Shape, template: Sequence[RowBlock], table_bytes: Bytes) -> tuple[RowBlock, ...]:
-    """Return the row blocks of stored bytes, the inverse of `stored_rows`.
+    """Return row blocks from stored bytes, the inverse of `stored_rows`.
 
-    `template` has the rows of each block.
+    The blocks of `template` have as many rows as the returned blocks.
     """
     parts = zip(shape.spans, _by_block(shape, template, table_bytes), strict=True)
     rows = (unpack_rows(span.precision, span.dim, part) for span, part in parts)
@@ -198,9 +200,9 @@ def _by_block(shape: Shape, template: Sequence[RowBlock], table_bytes: Bytes) ->
 def crash_and_recover(
     learner: Learner, m: Machine, segment: Segment, outage: Outage, on_batch: OnBatch
 ) -> tuple[Learner, Resumption, TrainedStretch]:
-    """Train the segment's begun batches, let the fault strike, and recover.
+    """Train the batches of a segment that had begun, then apply the fault and recover.
 
-    Returns the learner to resume with, the resumption, and the trained stretch.
+    Return (the learner that resumes, the resumption, the results of the trained batches).
     """
     cut = segment.cut
     if cut is None or m.log_policy.log == "":

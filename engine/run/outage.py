@@ -1,6 +1,6 @@
-"""An outage, from a fault that stops the job to its resumption.
+"""An outage: the time from a fault that stops the job until the job resumes.
 
-It has detection, repair, restart, restore and further faults.
+An outage has detection, repair, restart and restore; further faults can interrupt the recovery.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ MAX_ATTEMPTS = 10_000
 class Attempt:
     """Seconds in each phase of one attempt at recovery.
 
-    An interrupted attempt has only the time before its end.
+    An attempt that a further fault interrupts has only the seconds before this fault.
     """
 
     detect: float
@@ -39,13 +39,13 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Outage:
-    """A stop of the job and the attempts at recovery.
+    """The time between a fault that stops the job and the end of its recovery.
 
-    strikes: the strike that stopped the job, then the strikes that each ended an attempt.
-    attempts: the attempts at recovery, of which only the last is complete.
-    recovery: the amounts that the recovery reads and writes.
-    restore_timeline: the timeline of an undisturbed restore.
-    resume_seconds: when the job goes on [s of the run].
+    strikes: the strike that stopped the job, then each strike that interrupted an attempt at recovery.
+    attempts: the attempts at recovery; only the last attempt is complete.
+    recovery: the amounts of data that the recovery reads and writes.
+    restore_timeline: the timeline of a restore that no fault interrupts.
+    resume_seconds: the time at which the job resumes [s of the run].
     """
 
     strikes: tuple[Strike, ...]
@@ -56,29 +56,29 @@ class Outage:
 
     @property
     def stop_seconds(self) -> float:
-        """The second of the run at which the job stopped."""
+        """The time at which the job stopped [s of the run]."""
         return self.strikes[0].seconds
 
     @property
     def restore_seconds(self) -> float:
-        """Seconds of an undisturbed restore."""
+        """Seconds of a restore that no fault interrupts."""
         return self.restore_timeline.makespan
 
     @property
     def restore_seconds_by_attempt(self) -> Floats:
-        """Seconds of restore in each attempt."""
+        """Seconds of restore in each attempt at recovery."""
         return np.array([attempt.restore for attempt in self.attempts])
 
     @property
     def num_further_strikes(self) -> int:
-        """The number of further faults during the recovery."""
+        """The number of faults that interrupted the recovery."""
         return len(self.attempts) - 1
 
     @property
     def interrupted_restore_shares(self) -> tuple[float, ...]:
-        """The share of the restore that each interrupted attempt had done.
+        """The share of the restore that was done in each interrupted attempt.
 
-        Attempts before the restore are left out.
+        Attempts that were interrupted before their restore are left out.
         """
         return tuple(attempt.restore / self.restore_seconds for attempt in self.attempts[:-1] if attempt.restore)
 
@@ -86,9 +86,9 @@ class Outage:
 def outage_after(
     m: Machine, traffic: Traffic, segment: Segment, strike: Strike, upcoming_faults: UpcomingFaults, number: int
 ) -> Outage:
-    """Return the outage after the strike that cut a segment.
+    """Return the outage that begins with the strike that cut a segment.
 
-    `number` counts the outages of the run from 0.
+    `number` is the number of earlier outages of the run.
     """
     recovery = _recovery(m, traffic, segment, strike)
     restoring = timeline(recover(m.settled, recovery), m.devices, 1)
@@ -130,7 +130,10 @@ class _RecoveryFaults:
 
 
 def persistence_model(scenario: Scenario, strike: Strike) -> str:
-    """Return the persistence model at a strike; a flush that fails loses fenced writes too."""
+    """Return the name of the persistence model that holds at a strike.
+
+    A fault in which the flush at power loss fails loses fenced writes too.
+    """
     return "gpf_fail" if "fenced" in strike.kind.destroys else scenario.machine.persistence_model
 
 

@@ -1,7 +1,4 @@
-"""A run's progress: an immutable snapshot, and the meter that takes it.
-
-The snapshot can be stored and drawn.
-"""
+"""The progress of a run: an immutable snapshot, and the meter that takes snapshots."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,12 +11,13 @@ from ..errors import Cancelled
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run, which can be stored and drawn.
+    """A snapshot of a run's progress, which can be stored and drawn.
 
-    batches_done, total: the batches done, and all batches.
-    training: the training curve so far, thinned.
-    elapsed_simulated: the simulated seconds.
-    note: the present step in words.
+    batches_done: the number of batches done.
+    total: the number of all batches.
+    training: rows of the training curve so far; long curves are thinned.
+    elapsed_simulated: the simulated time so far [s].
+    note: a text on the present step.
     """
 
     batches_done: int
@@ -30,11 +28,11 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """The share that is done, from 0 to 1."""
+        """The share of the batches that is done, from 0 to 1."""
         return min(self.batches_done / self.total, 1.0) if self.total > 0 else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """Return one JSON-ready object."""
+        """Return the snapshot as a JSON-ready object."""
         fields = asdict(self)
         return {"done": fields.pop("batches_done"), **fields}
 
@@ -44,7 +42,7 @@ Watcher = Callable[[Progress], bool]
 
 
 def from_json(content: Mapping[str, Any]) -> Progress:
-    """Rebuild a snapshot from `as_json`'s object."""
+    """Return the snapshot of an object that `Progress.as_json` returned."""
     fields = dict(content)
     return Progress(fields.pop("done"), training=tuple(fields.pop("training")), **fields)
 
@@ -55,9 +53,9 @@ MAX_CURVE_ROWS = 300
 
 
 class Meter:
-    """A meter that counts batches done of `total` and collects the training curve.
+    """A meter that counts the batches done, and reports a run's progress to a watcher.
 
-    Other steps only change the note.
+    The meter also holds the training curve for the reports.
     """
 
     def __init__(self, watcher: Watcher | None, total: int) -> None:
@@ -66,11 +64,15 @@ class Meter:
         self.next_seconds = monotonic() + INTERVAL
 
     def resume(self, rows: Sequence[Row], batches_done: int) -> None:
-        """Begin with the curve and the count of a run that was cancelled."""
+        """Set the training curve and the count of batches to those of a cancelled run."""
         self.rows, self.batches_done = list(rows), batches_done
 
     def step(self, note: str, counts: bool = True) -> None:
-        """Note one step; raises Cancelled when the watcher asks to stop."""
+        """Report one step to the watcher, if the last report is old enough.
+
+        `note` is a text on the step. With `counts`, the step is one more batch done. Raises Cancelled if the watcher asks to
+        stop.
+        """
         self.batches_done += counts
         if self.watcher is None or monotonic() < self.next_seconds:
             return
@@ -87,9 +89,9 @@ class Meter:
 
 
 def reading_watcher(watcher: Watcher | None) -> Callable[[float, str], None]:
-    """Return a function that reports the share of a file that is read.
+    """Return a function that reports which share of a file has been read.
 
-    Raises Cancelled when the watcher asks to stop.
+    The function is called with the share and a text. It raises Cancelled if `watcher` asks to stop.
     """
     meter = Meter(watcher, READING_PARTS)
 

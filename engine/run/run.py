@@ -1,4 +1,4 @@
-"""A run, which is a fold over segments: run, cut, recover, resume."""
+"""A run as a loop over segments: run until a fault, cut, recover, resume."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,9 +21,10 @@ UNDISTURBED = "completed without a fault"
 
 @dataclass(frozen=True)
 class Resumption:
-    """The state after a recovery, or a `fatal` sentence.
+    """The batches at which a run resumes after a recovery.
 
-    Embeddings and MLPs are those at the start of these batches.
+    embedding_batch, mlp_batch: the batches at whose start the restored embeddings and MLPs are.
+    fatal: the sentence that says why the run cannot resume, else "".
     """
 
     embedding_batch: int
@@ -33,9 +34,12 @@ class Resumption:
 
 @dataclass(frozen=True)
 class Crash:
-    """A fault that stopped the job in batch `batch`, its outage and its resumption.
+    """A fault that stopped the job, with its recovery.
 
-    `batches_begun` is the number of batches that had begun; the `batches_lost` batches after the recovered one are run again.
+    outage: the outage that the fault begins.
+    resumption: the batches at which the run resumes.
+    batch: the newest batch that had begun.
+    batches_begun: the number of batches of the run that had begun.
     """
 
     outage: Outage
@@ -45,23 +49,24 @@ class Crash:
 
     @property
     def batches_lost(self) -> int:
-        """The number of batches that had begun and are run again."""
+        """The number of batches that had begun and must be run again."""
         return self.batches_begun - self.resumption.embedding_batch
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of all batches through its faults.
+    """A run of all batches, with its faults.
 
     machine: the machine.
-    fault_free_timeline: the timeline without a fault.
-    segments, crashes: the segments, and the crashes that cut them.
+    fault_free_timeline: the timeline of the same run without a fault.
+    segments: the segments of training between faults.
+    crashes: the faults that cut a segment, with their recoveries.
     passed_strikes: the strikes that did not stop the job.
-    elapsed: the simulated seconds.
+    elapsed: the simulated time [s].
     completed: False if the run was given up.
-    outcome: the end of the run as a sentence.
+    outcome: a sentence on how the run ended.
 
-    The last segment is cut too if a fault came after the last commit.
+    The last segment too is cut, if a fault came after the last commit.
     """
 
     machine: Machine
@@ -79,9 +84,10 @@ Resolve = Callable[[Segment, Outage | None, State], tuple[Resumption, State]]
 
 
 def follow_run(m: Machine, traffic: Traffic, state: State, resolve: Resolve[State]) -> tuple[Run, State]:
-    """Run all batches of `traffic`.
+    """Run all batches of `traffic` with faults; return the run and the final training state.
 
-    `resolve` recovers each cut segment and carries the learner's state on.
+    `state` is the training state before the first batch. `resolve` trains and recovers one segment; it returns the batches at
+    which the run resumes, and the next training state.
     """
     fault_free, upcoming_faults = schedule(m, traffic), UpcomingFaults(m.scenario)
     segments: list[Segment] = []

@@ -1,9 +1,8 @@
 """A segment: training between two faults that stop the job, and its cut.
 
-It is scheduled only as far as the run follows it.
-The timeline up to an instant does not depend on later batches, so a segment is scheduled in windows that grow. A degradation
-slows the batches that begin during it; the segment goes on without a cut. A fault that stops the job cuts the timeline: persists
-have ended or are under way, and batches have begun.
+A timeline up to an instant does not depend on later batches, so a segment is scheduled in windows that grow, and only as far as
+the run needs it. A slow-down slows the batches that begin during it; the segment continues without a cut. A fault that stops
+the job cuts the timeline: at the cut, some log operations and some batches have ended, and some have only begun.
 """
 
 from dataclasses import dataclass, replace
@@ -27,15 +26,17 @@ ALMOST_DONE = 1 - 2**-20  # the largest share of a task under way
 
 @dataclass(frozen=True)
 class Cut:
-    """The state of a timeline at a power loss; batches count from the timeline's first.
+    """The state of a segment's timeline at a power loss.
 
-    seconds: the time of the power loss in the timeline [s].
-    batches_begun: the number of batches that had begun, without features sent ahead and the loop that launches work.
+    Batches count from the first batch of the segment.
+
+    seconds: the time of the power loss [s from the segment's begin].
+    batches_begun: the number of batches that had begun; transfers sent ahead and the loop that launches work do not count.
     batches_ended: the number of batches that had ended.
     committed_batch: the newest committed batch, or -1.
     checkpoint_batch: a batch at whose start a checkpoint was complete.
     checkpoint_mlp_batch: the batch of the newest MLP log that was flagged at the start of batch `checkpoint_batch`.
-    events: the persists from batch `checkpoint_batch` on, in the order of the protocol.
+    events: the log operations from batch `checkpoint_batch` on, in the order of the protocol.
     """
 
     seconds: float
@@ -48,9 +49,9 @@ class Cut:
 
 
 def cut(timeline: Timeline, cut_seconds: float) -> Cut:
-    """Return the cut of a timeline at `cut_seconds`.
+    """Return the state of a timeline at `cut_seconds`, the time of a power loss.
 
-    A task that ends exactly then has ended.
+    A task that ends at exactly that time has ended.
     """
     committed = newest_commit(timeline, cut_seconds)
     checkpoint_batch = max(committed - 1, 0)
@@ -66,15 +67,15 @@ def cut(timeline: Timeline, cut_seconds: float) -> Cut:
 
 
 def num_begun_before(timeline: Timeline, seconds: float) -> int:
-    """Return the number of batches that have begun before `seconds`."""
+    """Return the number of batches of a timeline that have begun before `seconds`."""
     return int(np.searchsorted(batch_begins(timeline), seconds, side="left"))
 
 
 def batch_begins(timeline: Timeline) -> Floats:
-    """Return when each batch begins [s], (N,).
+    """Return the time at which each batch begins [s], (N,).
 
-    It is the first start of a task that takes time.
-    Transfers do not count, nor does the host's training loop, which may run any number of batches ahead of the GPU.
+    A batch begins with the first start of a task that takes time. Transfers do not count, nor does the host's training loop,
+    which may run any number of batches ahead of the GPU.
     """
     is_preparation = np.array([task.stage in ("Transfer", "Other") for task in timeline.graph.tasks])
     counts = ~is_preparation & (timeline.durations > 0)
@@ -87,7 +88,7 @@ def _task(timeline: Timeline, persists: str) -> int | None:
 
 
 def newest_commit(timeline: Timeline, seconds: float) -> int:
-    """Return the newest batch committed by `seconds`, -1 before the first commit."""
+    """Return the newest batch that is committed by `seconds`, or -1 before the first commit."""
     commit = _task(timeline, "commit")
     return -1 if commit is None else int(np.searchsorted(timeline.end[:, commit], seconds, side="right")) - 1
 
@@ -134,9 +135,9 @@ def _share(timeline: Timeline, batch: int, k: int, cut_seconds: float) -> float:
 
 @dataclass(frozen=True)
 class Flip:
-    """A bit that flipped.
+    """A bit that flips, with the state of training at that time.
 
-    seconds: the time of the flip in the run [s].
+    seconds: the time of the flip [s of the run].
     batch: the next batch to begin.
     committed_batch: the newest committed batch.
     """
@@ -150,13 +151,13 @@ class Flip:
 class Segment:
     """Training between two faults that stop the job.
 
-    first_batch: the first batch.
-    begin_seconds, length_seconds: the start in the run, and the duration [s].
+    first_batch: the number of the segment's first batch.
+    begin_seconds, length_seconds: the segment's begin [s of the run], and its duration [s].
     timeline: the timeline of the segment's batches.
-    cut: the cut by a fault, None without one.
-    flips: the bits that flipped in the segment, or in the outage before.
-    pause: the timeline of a full checkpoint after the last batch, because the log was full.
-    num_flipped: the number of bits that have flipped in the run until the segment's end.
+    cut: the state at the fault that ends the segment; None if the segment ends with its last batch.
+    flips: the bits that flipped in the segment, or in the outage before it.
+    pause: the timeline of a full checkpoint after the last batch, if the log was full, else None.
+    num_flipped: the number of bits that have flipped in the run by the segment's end.
     """
 
     first_batch: int
@@ -170,12 +171,15 @@ class Segment:
 
     @property
     def end_batch(self) -> int:
-        """The batch after the last one of a segment that was not cut."""
+        """The batch after the last batch of a segment that no fault cut."""
         return self.first_batch + len(self.timeline.batch_ends)
 
 
 class SegmentSchedule:
-    """A segment under way: its timeline so far, and the batches that are slow."""
+    """The schedule of a segment that has not ended yet.
+
+    The object has the timeline so far, and knows which batches are slow.
+    """
 
     def __init__(
         self, m: Machine, traffic: Traffic, fault_free: Timeline, first_batch: int, begin_seconds: float, slow: bool
@@ -194,7 +198,7 @@ class SegmentSchedule:
         self.count = self.batches if self.timeline else 0
 
     def timeline_to(self, seconds: float) -> Timeline:
-        """Return a timeline that is right up to `seconds` of the run."""
+        """Return the segment's timeline, correct up to `seconds` of the run."""
         segment_seconds = seconds - self.begin_seconds
         line = self.timeline
         # No later batch can change what happened before the last one began.
@@ -210,20 +214,20 @@ class SegmentSchedule:
         return line
 
     def batches_begun(self, seconds: float) -> int:
-        """Return the number of batches that have begun before `seconds`."""
+        """Return the number of the segment's batches that have begun before `seconds` of the run."""
         return num_begun_before(self.timeline_to(seconds), seconds - self.begin_seconds)
 
     def switch(self, seconds: float, slow: bool) -> None:
-        """Make the batches that begin from `seconds` on slow, or fast again."""
+        """Make all batches that begin at `seconds` of the run or later slow, or fast."""
         num_begun = self.batches_begun(seconds)
         if num_begun < self.batches and self.slow[num_begun] != slow:
             self.slow[num_begun:] = slow
             self.timeline, self.count = None, max(self.count // 2, num_begun)
 
     def checkpoint_full_log(self, seconds: float) -> None:
-        """Let the batches under way finish, then take a full checkpoint.
+        """End the segment with a full checkpoint, because the log is full at `seconds`.
 
-        Do nothing if they are the last ones.
+        The batches that have begun by then finish before the checkpoint. Do nothing if they are the last batches of the run.
         """
         num_begun = max(self.batches_begun(seconds), 1)
         if num_begun < self.batches and self.pause is None:
@@ -234,7 +238,7 @@ class SegmentSchedule:
             self.pause = timeline(graph, self.m.devices, 1)
 
     def has_ended(self, seconds: float) -> bool:
-        """Return whether the segment has ended by `seconds`."""
+        """Return whether the segment has ended by `seconds` of the run."""
         line = self.timeline_to(seconds)
         return self.count == self.batches and seconds - self.begin_seconds >= line.makespan + self._paused
 
@@ -243,7 +247,10 @@ class SegmentSchedule:
         return self.pause.makespan if self.pause else 0.0
 
     def flip(self, seconds: float) -> Flip:
-        """Return a bit that flips at `seconds`, with the batches then under way."""
+        """Return the bit flip at `seconds` of the run.
+
+        The flip has the next batch to begin and the newest committed batch at that time.
+        """
         line = self.timeline_to(seconds)
         return Flip(
             seconds,
@@ -252,7 +259,7 @@ class SegmentSchedule:
         )
 
     def segment(self, seconds: float = np.inf) -> Segment:
-        """Return the segment up to its end, or cut at `seconds`."""
+        """Return the segment: whole, or cut by a fault at `seconds` of the run."""
         line = self.timeline_to(seconds)
         if np.isinf(seconds):
             return Segment(self.first_batch, self.begin_seconds, line.makespan + self._paused, line, None, pause=self.pause)
@@ -262,9 +269,9 @@ class SegmentSchedule:
 
 
 def follow_segment(course: SegmentSchedule, upcoming_faults: UpcomingFaults) -> tuple[Segment, Strike | None]:
-    """Follow a segment to its end or to the strike that stops it.
+    """Follow a segment to its end, or to the strike that stops the job.
 
-    Bits that flipped in the outage before belong to the segment.
+    Return (the segment, that strike or None). Bits that flipped in the outage before the segment belong to the segment.
     """
     flipping, upcoming_faults.outage_flips = (
         [Flip(course.begin_seconds, course.first_batch, course.first_batch - 1)] * upcoming_faults.outage_flips,

@@ -1,11 +1,9 @@
-"""A run and its training, alone or shared by a functional class.
+"""A run and its training; runs of one functional class share one training.
 
-All points of a class share one training.
-
-A functional class is all that a training reads: model, data, run, the lookup's order and the products' precision, nothing else
-of a machine. A strict recovery from a loss of volatile state restores the weights of the run without a fault, to the bit; then
-runs with faults belong to the class too. Where faults can change the weights, a run belongs to its class if no fault strikes
-it, which its timing tells before any training.
+A functional class has all that a training reads: the knobs of model, data and run, the order of lookup and update, and the
+precision of matrix products, but nothing else of a machine. If a strict log protects a run, recovery from a loss of volatile
+state restores exactly the weights of a run without faults; then runs with faults belong to the class too. Where faults can change
+the weights, a run belongs to its class only if no fault strikes it. The timing shows this before any training.
 """
 
 from collections.abc import Iterator, Mapping
@@ -63,9 +61,13 @@ LONG_RUN_SECONDS = 3600.0  # simulated seconds; an early filter only: the run it
 
 @dataclass(frozen=True, slots=True)
 class FunctionalClass:
-    """The knobs and data that a training reads.
+    """The knobs that a training reads.
 
     Equal classes train the same weights, to the bit, on any machine.
+
+    model, data, run: the knobs of these groups.
+    relaxed_lookup: True if rows are read before the previous batch's update and corrected after it.
+    matrix_precision: the precision of matrix products.
     """
 
     model: Model
@@ -76,26 +78,26 @@ class FunctionalClass:
 
     @property
     def scenario(self) -> Scenario:
-        """A scenario with the class's knobs and defaults elsewhere.
+        """A scenario with the knobs of the class, and defaults for all other knobs.
 
-        So a training reads nothing else.
+        A training reads this scenario, so it cannot depend on other knobs.
         """
         machine = MachineKnobs(matrix_precision=self.matrix_precision)
         return Scenario(model=self.model, data=self.data, run=self.run, machine=machine)
 
     @property
     def name(self) -> str:
-        """The digest of the class, 32 hex digits.
+        """The digest of the class: 32 hex digits.
 
-        It is the same on every computer, different for each model version.
+        The digest is the same on each computer; it changes with the model version.
         """
         return _name(self, version.MODEL)
 
 
 def functional_class(scenario: Scenario) -> FunctionalClass | None:
-    """Return the class of a scenario's full run.
+    """Return the functional class of a scenario's full run.
 
-    Return None without training, or if faults may change the weights.
+    Return None if training is off, or if a fault may change the weights.
     """
     if not scenario.run.training:
         return None
@@ -110,9 +112,9 @@ def functional_class(scenario: Scenario) -> FunctionalClass | None:
 
 
 def strikes_matter(scenario: Scenario, policy: LogPolicy) -> bool:
-    """Return whether faults can change the weights of a run.
+    """Return whether the scenario's faults can change the weights of a run.
 
-    This includes faults whose time depends on the weights' bytes.
+    True also if the time of a recovery depends on the bytes of the weights.
     """
     struck = () if scenario.faults == NO_FAULTS else active_faults(scenario)
     if not struck:
@@ -133,14 +135,14 @@ def _name(training_class: FunctionalClass, model_version: str) -> str:
 
 @dataclass(frozen=True)
 class Training:
-    """A training without a fault.
+    """The results of training a functional class without a fault.
 
-    losses: the loss of each batch.
-    aucs: (held-out AUC, its standard error) by the number of batches trained.
+    losses: the loss of each batch [nats].
+    aucs: {number of trained batches: (held-out AUC, its standard error)}.
     scores: the final scores.
-    note: the difference between the trained model and the model that is timed.
-    refusal: the reason why the class cannot be trained, "" if it can; the other fields are then empty.
-    arithmetic: the kernels that computed the training.
+    note: a sentence on the difference between the trained model and the timed model, or "".
+    refusal: the reason why the class cannot be trained, or ""; with a reason, the other fields are empty.
+    arithmetic: the names of the BLAS and NumPy kernels that trained the model.
     """
 
     losses: tuple[float, ...] = ()
@@ -152,19 +154,19 @@ class Training:
 
 
 class TrainingShelf(Protocol):
-    """A store of trainings by the names of their classes; a dict is one."""
+    """A store of trainings by the names of functional classes, such as a dict."""
 
     def get(self, name: str, /) -> Training | None:
-        """Return the training of a class, or None."""
+        """Return the stored training of a functional class, or None."""
 
     def __setitem__(self, name: str, training: Training, /) -> None:
         """Keep the training of a class."""
 
 
 def trains_itself(scenario: Scenario, shelf: TrainingShelf | None) -> bool:
-    """Return whether a run trains by itself.
+    """Return whether a run needs a training of its own.
 
-    Training is on, and the shelf does not have it.
+    A run needs a training if training is on and `shelf` has no training of the run's class.
     """
     training_class = functional_class(scenario) if shelf is not None else None
     return scenario.run.training and not (shelf is not None and training_class and shelf.get(training_class.name))
@@ -179,10 +181,10 @@ def run_and_learn(
     shelf: TrainingShelf | None,
     resume: StoppedRun | None = None,
 ) -> tuple[Run, TrainingOutcome]:
-    """Run all batches through their faults, and train with the run.
+    """Simulate a run with its faults, and train the model; return run and training.
 
-    It does not train if training is off or the `shelf` has it.
-    RunStopped carries a cancelled run; resumed with `resume`, the run ends with the bytes of an uninterrupted one.
+    The model is not trained if training is off, or if `shelf` has a training of the run's class. If the run is cancelled,
+    RunStopped carries the state to resume from. Passed as `resume`, the run ends with the same bytes as an uninterrupted run.
     """
     training_class = functional_class(m.scenario) if shelf is not None else None
     finished_run = _untrained_to_its_end(m, traffic) if training_class else None
@@ -209,9 +211,9 @@ def _untrained_to_its_end(m: Machine, traffic: Traffic) -> Run | None:
 
 
 def untrained_resolve(m: Machine) -> Resolve[None]:
-    """Return a function that recovers segments without training.
+    """Return a function that recovers a segment without training, for `follow_run`.
 
-    Without a log the run starts again at batch 0.
+    Without a log, the run starts again at batch 0.
     """
 
     def resolve(segment: Segment, outage: Outage | None, state: None) -> tuple[Resumption, None]:
@@ -233,9 +235,9 @@ def shared_outcome(
     shelf: TrainingShelf,
     resume: StoppedRun | None = None,
 ) -> TrainingOutcome:
-    """Return the training outcome of a completed run of the class.
+    """Return the training of a completed run, from its functional class.
 
-    Raises CannotRun if the class cannot be trained.
+    The training is read from `shelf`, or computed and stored there. Raises CannotRun if the class cannot be trained.
     """
     ends = tuple(_ends(finished_run))
     training = shelf.get(training_class.name)

@@ -1,4 +1,4 @@
-"""A run's training curve, and the state that passes between segments."""
+"""A run's training curve, and the state that each segment passes to the next."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,13 @@ MAX_PREDICTIONS = 10_000
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """The training of a run: curve, final scores, difference from the timed model, and kernels."""
+    """The results of training in a run.
+
+    rows: the rows of the training curve.
+    scores: the final scores.
+    note: a sentence on the difference between the trained model and the timed model, or "".
+    arithmetic: the names of the BLAS and NumPy kernels that trained the model.
+    """
 
     rows: tuple[Row, ...] = ()
     scores: Scores = field(default_factory=Scores)
@@ -40,18 +46,19 @@ class TrainingOutcome:
 
 @dataclass(frozen=True, eq=False)
 class StoppedRun:
-    """A run that was cancelled while it trained, with all state to resume.
+    """A run that was cancelled during training, with all state to resume it.
 
-    A resumed run ends with the bytes of an uninterrupted one.
+    A resumed run ends with the same bytes as an uninterrupted run.
 
     batch: the next batch to train.
-    batches_done: the number of trained batches, batches that were run again included.
-    stretch: the part of the segment under way, with the weights at the start of `batch`.
-    rows, predictions: the training curve, and the predictions of the last pass by batch.
-    unfinished: rows and predictions of batches that had not ended before the next fault.
-    resumptions: the recoveries and ends of the segments before.
-    flipped_bits: the bits of the table that have flipped in the segments before.
-    is_shared: True for the training of a functional class, which no fault touches.
+    batches_done: the number of trained batches; batches that were run again count again.
+    stretch: the results in the segment that was cancelled, with the weights at the start of `batch`.
+    rows: the rows of the training curve.
+    predictions: the predictions in the last pass over the data, by batch.
+    unfinished: row and prediction of each trained batch that had not ended when a fault cut the segment.
+    resumptions: for each earlier segment, the batches at which the run resumed.
+    flipped_bits: the bits of the table that flipped in earlier segments.
+    is_shared: True for the training of a functional class, which has no faults.
     """
 
     batch: int
@@ -66,7 +73,7 @@ class StoppedRun:
 
 
 class RunStopped(Cancelled):
-    """Raised when a run is cancelled while it trains; `run` can be resumed."""
+    """Raised when a run is cancelled during training; its `run` can be resumed."""
 
     def __init__(self, sentence: str, run: StoppedRun) -> None:
         super().__init__(sentence)
@@ -77,12 +84,14 @@ class RunStopped(Cancelled):
 class TrainingState:
     """The state of training between two segments.
 
-    machine, learner, meter: the machine, the trained model, and the progress meter.
-    last_pass: the batch with which the last pass over the data begins.
-    rows: the training curve.
-    predictions: the predictions of the last pass, by batch.
-    resumptions: one for each segment that has ended.
-    resume: a cancelled run to resume, until the segment in which it was cancelled.
+    machine: the machine.
+    learner: the trained model.
+    meter: the meter of progress.
+    last_pass: the first batch of the last pass over the data.
+    rows: the rows of the training curve.
+    predictions: the predictions in the last pass, by batch.
+    resumptions: for each ended segment, the batches at which the run resumed.
+    resume: a cancelled run to resume, until its cancelled segment is reached; then None.
     """
 
     machine: Machine
@@ -96,9 +105,9 @@ class TrainingState:
 
 
 def curve_row(n: int, end: float, loss: float, auc_with_error: tuple[float | None, float | None] | None) -> Row:
-    """Return a row of the training curve: batch, end [s], loss, AUC.
+    """Return a row of the training curve: batch, its end [s], loss, AUC, AUC error.
 
-    AUC and its error are there if the model was evaluated.
+    AUC and AUC error are None if the model was not evaluated after this batch.
     """
     area, error = auc_with_error or (None, None)
     return {"Batch": n, "Elapsed [s]": end, "Loss": loss, "AUC": area, "AUC error": error}
@@ -107,9 +116,9 @@ def curve_row(n: int, end: float, loss: float, auc_with_error: tuple[float | Non
 def initial_state(
     m: Machine, batch_source: Source, batches: int, meter: Meter, resume: StoppedRun | None = None
 ) -> TrainingState:
-    """Return the state before the first batch, or to `resume` from.
+    """Return the state of training before the first batch, or that of a cancelled run.
 
-    The curve is empty, or that of a cancelled run.
+    A cancelled run `resume` is used only if its weights have the same sizes.
     """
     learner = scaled_learner(m.scenario, batch_source, batches, meter, m.log_policy.relaxed_lookup)
     state = TrainingState(m, learner, meter, last_pass_batch(m.scenario, batch_source, batches))
@@ -120,9 +129,9 @@ def initial_state(
 
 
 def resumed_learner(learner: Learner, run: StoppedRun | None, meter: Meter, is_shared: bool) -> Learner:
-    """Return a learner with a cancelled run's weights, or unchanged.
+    """Return the learner with the weights of a cancelled run.
 
-    It is unchanged if the run does not fit.
+    Return `learner` unchanged if there is no such run, or if its weights do not fit.
     """
     if run is None or run.is_shared != is_shared or _sizes(run.stretch.weights) != _sizes(learner.weights):
         meter.resume((), 0)
@@ -140,9 +149,9 @@ def _sizes(weights: Weights) -> list[tuple[int, ...]]:
 
 
 def scaled_learner(scenario: Scenario, batch_source: Source, batches: int, meter: Meter, relaxed: bool) -> Learner:
-    """Return an untrained learner with every row that the run touches.
+    """Return an untrained learner with each row that the run uses.
 
-    Raises CannotRun without room in memory.
+    Raises CannotRun if the weights do not fit the memory budget.
     """
     held_out = batch_source.held_out()
 
@@ -159,16 +168,19 @@ def scaled_learner(scenario: Scenario, batch_source: Source, batches: int, meter
 
 
 def last_pass_batch(scenario: Scenario, batch_source: Source, batches: int) -> int:
-    """Return the first batch of the last pass over the data, whose predictions are scored."""
+    """Return the first batch of the last pass over the data.
+
+    The predictions from this batch on are scored.
+    """
     one_pass = -(-batch_source.training_samples // scenario.data.batch_size) if batch_source.training_samples else batches
     return batches - min(one_pass, batches, MAX_PREDICTIONS)
 
 
 def train_segment(segment: Segment, outage: Outage | None, state: TrainingState) -> tuple[Resumption, TrainingState]:
-    """Train the segment's begun batches, and recover after a fault.
+    """Train the begun batches of a segment, and recover if a fault cut the segment.
 
-    It is a `Resolve` of engine.run.
-    In a resumed run, the segments before the cancelled one are not trained again.
+    Return (the batches at which the run resumes, the next training state). The function is a `resolve` for `follow_run`.
+    In a resumed run, segments before the cancelled segment are not trained again.
     """
     number = len(state.resumptions)
     if state.resume and number < len(state.resume.resumptions):
@@ -187,16 +199,16 @@ def train_segment(segment: Segment, outage: Outage | None, state: TrainingState)
 
 
 def training_outcome(state: TrainingState) -> TrainingOutcome:
-    """Return the model's scores on held-out samples and on the last pass."""
+    """Return the training's curve, with scores on held-out samples and on the last pass."""
     shape, weights = state.learner.shape, state.learner.weights
     final = evaluate(shape, weights, localise(shape, weights, state.learner.held_out))
     return TrainingOutcome(state.rows, scores(final, state.predictions), scale_note(shape))
 
 
 def scores(final: Evaluation, predictions: Mapping[int, Prediction]) -> Scores:
-    """Return the evaluated scores and those of the last pass.
+    """Return the scores of a training, from its final evaluation and its predictions.
 
-    Predictions of the last pass come by batch.
+    `predictions` are those of the last pass over the data, by batch.
     """
     last_predictions = [predictions[n] for n in sorted(predictions)]
     losses = [loss for loss, _, _ in last_predictions]

@@ -1,4 +1,4 @@
-"""The upcoming faults in order of time, and the ends of slow-downs."""
+"""The coming faults of a run in order of time, and the ends of slow-downs."""
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
@@ -13,11 +13,11 @@ FULL_SPEED = "full speed"  # no fault: the end of a slow-down
 
 
 class UpcomingFaults:
-    """The upcoming strikes.
+    """The faults of a run that have not struck yet, in order of time.
 
-    next_strike: the first of them, None if there is none.
-    num_slow_downs: the number of slow-downs under way.
-    outage_flips: the number of bits that flipped in outages.
+    next_strike: the next strike, or None. The end of a slow-down counts as a strike.
+    num_slow_downs: the number of slow-downs that have begun and not ended.
+    outage_flips: the number of bits that flipped in the last outage.
     passed_strikes: the strikes so far that did not stop the job.
     """
 
@@ -29,7 +29,10 @@ class UpcomingFaults:
         self.passed_strikes: list[Strike] = []
 
     def take(self, strike: Strike) -> None:
-        """Take the next `strike`, and count its slow-down or flip."""
+        """Remove the next strike, which must be `strike`, and count its slow-down or bit flip.
+
+        Raises CannotRun after too many strikes.
+        """
         self.next_strike = next(self._coming, None)
         self.num_slow_downs += slows_device(strike) - (strike.fault == FULL_SPEED)
         self.passed_strikes += [] if self.stops_job(strike) else [strike]
@@ -42,21 +45,21 @@ class UpcomingFaults:
             )
 
     def stops_job(self, strike: Strike) -> bool:
-        """Return whether the strike stops the job.
+        """Return whether a strike stops the job.
 
-        A flipped bit does so only if rows have checksums.
+        A flipped bit stops the job only if rows have checksums.
         """
         return (strike.fault != FULL_SPEED and strike.kind.stops_job) or (self._checked and flips_bit(strike))
 
     @property
     def num_flipped(self) -> int:
-        """The number of bits that have flipped so far."""
+        """The number of bits that have flipped without stopping the job."""
         return sum(flips_bit(strike) for strike in self.passed_strikes)
 
     def stop_before(self, end: float) -> Strike | None:
-        """Take all strikes before `end` seconds, up to one that stops the job.
+        """Remove all strikes before `end` seconds, up to the first that stops the job.
 
-        Return that strike, or None.
+        Return that strike, or None if no strike stops the job.
         """
         while (strike := self.next_strike) is not None and strike.seconds < end:
             self.take(strike)
@@ -67,12 +70,12 @@ class UpcomingFaults:
 
 
 def slows_device(strike: Strike) -> bool:
-    """Return whether a device is slow from the strike on."""
+    """Return whether a strike makes a device slow."""
     return strike.fault != FULL_SPEED and strike.kind.kind == "fail-slow"
 
 
 def flips_bit(strike: Strike) -> bool:
-    """Return whether a bit flips without a trace."""
+    """Return whether a strike flips a bit silently."""
     return strike.fault != FULL_SPEED and "bits" in strike.kind.destroys
 
 

@@ -1,4 +1,4 @@
-"""Averaging kernel: schedule and average machines that share a plan, one by one."""
+"""Schedule many machines that share a plan, one after the other, and average their batches."""
 
 from typing import Any, NamedTuple
 
@@ -30,10 +30,12 @@ from .kernels.totals import Totals, empty_totals, enter_averages, enter_demands,
 
 
 class Inputs(NamedTuple):
-    """Inputs of P machines with one plan.
+    """Inputs of the averaging kernel for P machines with one plan.
 
-    They have the kind of each batch, the accounts of demands, and their costs.
-    The batches of `stretch` are repeated in the run that the scheduled batches represent.
+    kind: the kind of each scheduled batch, (N,).
+    accounts: the task, device and breakdown cell of each demand.
+    demand_costs: the costs of each demand on each machine.
+    stretch: the scheduled batches that the represented run repeats.
     """
 
     kind: Ints
@@ -45,9 +47,10 @@ class Inputs(NamedTuple):
 def observe(
     template: Template, kind: Ints, accounts: Accounts, demand_costs: DemandCosts, totals: Totals, stretch: Stretch = NO_REPEAT
 ) -> Averages:
-    """Schedule and average P machines.
+    """Schedule P machines that share a plan, and return their averages per batch.
 
-    Fill the `totals` of uncut runs if they have room.
+    `totals` is filled with the figures of uncut runs, unless it has room for 0 machines. The run repeats the batches of
+    `stretch`.
     """
     machines = np.arange(demand_costs.busy_watts.shape[1])
     return _averages(template, initial_state(template), machines, Inputs(kind, accounts, demand_costs, stretch), totals)
@@ -56,7 +59,10 @@ def observe(
 def schedule_alone(
     template: Template, kind: Ints, accounts: Accounts, demand_costs: DemandCosts, stretch: Stretch = NO_REPEAT
 ) -> tuple[ScheduleState, Averages]:
-    """Schedule and average the first machine, and return its schedule too."""
+    """Schedule the first machine only; return its final event-loop state and its averages.
+
+    The averages hold one machine. The represented run repeats the batches of `stretch`.
+    """
     state, no_totals = initial_state(template), empty_totals(0, (template.batches, len(template.tasks)), accounts.cells)
     machines = np.zeros(1, dtype=np.int64)
     return state, _averages(template, state, machines, Inputs(kind, accounts, demand_costs, stretch), no_totals)
@@ -100,9 +106,10 @@ def _observe(
 
 @inner_kernel
 def reset_state(graph: Template, state: ScheduleState, kind: Ints, accounts: Accounts, demand_costs: DemandCosts, p: int) -> None:
-    """Reset the state to a run's start, as far as needed.
+    """Reset the event-loop state to the begin of a run on machine `p`.
 
-    Arrays that are written before they are read stay unchanged.
+    Each task gets the seconds of its slowest demand as work that is left. Arrays that the event loop writes before it reads them
+    keep their old values.
     """
     width = len(graph.tasks)
     for n in range(len(kind)):

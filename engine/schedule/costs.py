@@ -1,6 +1,7 @@
 """The costs of a plan's demands on the devices of many machines.
 
-Devices of one kind are computed at once.
+A cost is a time, an energy or a number of stored bytes. The costs of all devices of one kind are computed in one array
+operation.
 """
 
 from collections.abc import Sequence
@@ -18,10 +19,11 @@ from .kernels.template import ENERGY, SECONDS, STORED_BYTES
 
 
 class Costs(NamedTuple):
-    """Costs of d demands on P devices.
+    """Costs of d demands on P devices, for R kinds of batches.
 
-    tables: columns of costs by kind of batch, (R, some) each.
-    column: the column of each cost, (3, d, P): seconds, then joules by amounts, then bytes that media store.
+    tables: arrays of costs, (R, 1) if all devices share the cost, else (R, P).
+    column: the column of each cost among the columns of all `tables`, (3, d, P). Its first axis is seconds, joules of the amounts
+        of work, and bytes stored by the media.
     """
 
     tables: Sequence[Floats]
@@ -29,14 +31,15 @@ class Costs(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The number of columns."""
+        """The number of columns of all tables together."""
         return sum([table.shape[1] for table in self.tables])
 
 
 def costs_of(devices: Sequence[Device], works: Sequence[Work], kinds: int) -> Costs:
-    """Return the costs of works on devices of one kind.
+    """Return the costs of several works on devices of one kind.
 
-    A cost that all devices share is one column. Costs of 0, for which a device has no function, share the first column.
+    `kinds` is the number of kinds of batches. A cost that all devices share takes one column.
+    Costs of 0, for which a device has no function, share the first column.
     """
     groups = stack_devices(devices)
     column = np.zeros((3, len(works), len(devices)), dtype=np.int64)
@@ -62,7 +65,10 @@ COSTS = ((SECONDS, _duration, "seconds"), (ENERGY, energy, "joules"), (STORED_BY
 
 
 def distinct_by_identity(devices: Sequence[Any]) -> tuple[list[Any], Ints]:
-    """Return the distinct devices by identity, and each device's index among them."""
+    """Return the distinct device objects, and the index of each given device among them.
+
+    Two devices are the same only if they are the same object.
+    """
     if all(map(is_, devices, repeat(devices[0]))):
         return [devices[0]], np.zeros(len(devices), dtype=np.int64)
     identities = [*map(id, devices)]
@@ -74,9 +80,11 @@ def distinct_by_identity(devices: Sequence[Any]) -> tuple[list[Any], Ints]:
 
 
 def distinct_machines(parts: Sequence[tuple[list[Any], Ints]]) -> tuple[Ints, Ints]:
-    """Return the first of each set of equal machines, and the set of each machine.
+    """Return one machine of each group of equal machines, and each machine's group.
 
-    `parts` has, for each kind of device, the distinct devices and the index of each machine's device, (P,).
+    Both arrays hold indices.
+    `parts` has an item for each device name: the distinct devices, and the index of each machine's device among them, (P,).
+    Machines are equal if they have the same device object under each name.
     """
     points = len(parts[0][1])
     representatives, machine = np.zeros((2, points), dtype=np.int64)

@@ -1,7 +1,4 @@
-"""Evaluation of design points: equal plans are scheduled together.
-
-They share their common work.
-"""
+"""Evaluation of design points: points with equal plans are scheduled together and share work."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,9 +29,9 @@ MAX_AMOUNTS = 5_000_000  # amounts of different devices that are computed at onc
 
 @dataclass(frozen=True, eq=False)
 class PlannedBatches:
-    """Amounts of batches and the plan layout.
+    """The amounts of planned batches, and the plan laid out as arrays.
 
-    Points with equal model, data and policy share them.
+    Design points with equal model, data and policy share one such object.
     """
 
     amounts: Traffic
@@ -43,9 +40,11 @@ class PlannedBatches:
 
 @dataclass(frozen=True, eq=False)
 class NotScheduled:
-    """A scenario that cannot be scheduled, with the reasons or the error.
+    """A scenario that cannot be scheduled.
 
-    It does not fit its machine, or is refused.
+    scenario: the scenario.
+    problems: the reasons why the scenario does not fit its machine; empty if an error was raised.
+    error: the error that refused the scenario, or None.
     """
 
     scenario: Scenario
@@ -55,7 +54,7 @@ class NotScheduled:
 
 @dataclass(frozen=True, eq=False)
 class DesignPoint:
-    """A scenario ready to be scheduled."""
+    """A scenario ready to be scheduled, with its machine and its planned batches."""
 
     scenario: Scenario
     machine: Machine
@@ -63,12 +62,15 @@ class DesignPoint:
 
 
 class UncutRuns(NamedTuple):
-    """Uncut runs of P points, in columns.
+    """Figures of the runs of P design points without faults.
+
+    Each array has one value per point.
 
     elapsed: seconds of each run.
-    work: the work done, by device.
-    checkpoint_seconds, checkpoint_joules: the seconds that checkpoints expose, and the joules that they take.
-    timelines: the timelines if the caller asked for them, else None each.
+    work: the work done: busy seconds and joules by device, and bytes stored.
+    checkpoint_seconds: the seconds that checkpoints add to the run, because no other work hides them.
+    checkpoint_joules: the energy that checkpoints take [J].
+    timelines: a timeline for each point if the caller asked for timelines, else None for each point.
     """
 
     elapsed: Floats
@@ -79,12 +81,12 @@ class UncutRuns(NamedTuple):
 
 
 class Observations(NamedTuple):
-    """Observations of P points, in columns.
+    """Results of scheduling P design points; each array has one value per point.
 
-    average: averages over the windows.
-    staleness: the age of the oldest log at a commit [batches].
-    idle_watts: idle power by device, (V, P).
-    uncut_runs: the uncut runs if the caller asked for them.
+    average: averages per batch over each point's window of batches.
+    staleness: the age of the oldest MLP log at a commit [batches].
+    idle_watts: idle power by device [W], (V, P) for V devices.
+    uncut_runs: the runs without faults if the caller asked for runs, else None.
     """
 
     average: Steady
@@ -115,7 +117,10 @@ def design_point(scenario: Scenario, plan_batches: Callable[[Settled], PlannedBa
 
 
 def plan(settled: Settled, amounts: Traffic, batches: Traffic, stretch: Stretch = NO_REPEAT) -> PlannedBatches:
-    """Plan a system's `batches`, of which a `stretch` is repeated; a report reads the `amounts`."""
+    """Plan `batches` of a settled scenario, and return the plan with `amounts`.
+
+    The run that the batches represent repeats those in `stretch`. `amounts` is stored unchanged, for reports.
+    """
     devices = device_names(settled.scenario.system, settled.scenario.machine)
     graph = settled.system.graph(settled, batches)
     check_graph(graph, frozenset(devices), settled.log_policy.log)
@@ -128,9 +133,12 @@ def evaluate(
     detail: int = AVERAGES,
     on_progress: Callable[[], None] = lambda: None,
 ) -> list[Rendered | NotScheduled]:
-    """Group points by plan, observe each group, and map `render` over the observations.
+    """Schedule design points by groups of equal plans; return a rendering of each, in order.
 
-    Points that are rendered already, or not scheduled, stay as they are. `on_progress` is called for each group, and may raise.
+    points: design points; items that are rendered already or NotScheduled are returned unchanged.
+    render: called with some design points and their observations; returns a rendering for each of these points.
+    detail: AVERAGES, RUNS (also the runs without faults) or TIMELINES (also their timelines).
+    on_progress: called before each group is scheduled; the function may raise to stop the evaluation.
     """
     answers: list[Any] = list(points)
     groups: dict[PlannedBatches, list[int]] = defaultdict(list)

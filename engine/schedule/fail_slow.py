@@ -1,4 +1,4 @@
-"""A device that fails slowly: lower rate, higher latency, same amounts."""
+"""A device that fails slowly: lower bandwidth, higher latency, same amounts of work."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ from .machine import Machine
 
 
 def slow_devices(m: Machine) -> Mapping[str, Device]:
-    """Return the device that `faults.fail_slow_device` names at its slow speed.
+    """Return {name: slowed device} for the device that `faults.fail_slow_device` selects.
 
     The mapping is empty if the system lacks the device.
     """

@@ -1,8 +1,8 @@
-"""A plan laid out as arrays, and the costs of each device.
+"""A plan laid out as arrays, and the costs of its demands on devices.
 
 All design points with the same plan share the arrays.
-D demands of K tasks ask V devices for work in N batches. Few batches differ from each other: `kind` has the kind of each batch,
-0 to R-1, and costs are computed for the R kinds alone.
+The plan has D demands of K tasks for work of V devices, in N batches. Most batches have the same amounts of work: `kind` has
+the kind of each batch, 0 to R-1, and costs are computed once per kind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,15 +27,20 @@ MAX_KINDS, MAX_COLUMNS = 16, 256  # limits: kinds of batches that are found one 
 class PlanLayout:
     """The arrays of a plan.
 
-    graph, devices, demands: the task graph, the names of V devices, and the D demands.
-    kind, kinds: the kind of each batch, (N,), and the number R of kinds.
-    accounts: the accounts of the demands.
-    cells: (stage, device) of the breakdown's rows.
-    demands_of: the demands of each device, by number.
-    written_bytes: bytes stored into persistent memory, (R, D).
-    stretch: the batches that the represented run repeats.
-    costs: a memo of the costs of devices, by identity.
-    graphs_by_log_queue: a memo of the graph and its arrays, by the demand in whose lane the rolling log waits.
+    The plan has D demands of K tasks on V devices, in N batches of R kinds.
+
+    graph: the task graph.
+    devices: the names of the V devices.
+    demands: the D demands of all tasks, in order.
+    kind: the kind of each batch, (N,).
+    kinds: the number R of kinds.
+    accounts: the task, device and breakdown cell of each demand.
+    cells: (stage, device) of each row of the breakdown.
+    demands_of: the indices of the demands of each device, by device name.
+    written_bytes: bytes that each demand writes to persistent memory, (R, D).
+    stretch: the scheduled batches that the represented run repeats.
+    costs: a cache of computed costs, by the identities of the devices.
+    graphs_by_log_queue: a cache of the graph and its arrays, by the demand whose lane holds the rolling log.
     """
 
     graph: TaskGraph
@@ -52,9 +57,10 @@ class PlanLayout:
     graphs_by_log_queue: dict[int, tuple[TaskGraph, Template]] = field(default_factory=dict)
 
     def demand_costs(self, machines: Sequence[Mapping[str, Device]]) -> tuple[DemandCosts, Ints]:
-        """Return the costs of the distinct machines, and the index of each machine among them.
+        """Return the costs on the distinct machines, and each given machine's index among them.
 
-        Machines with the very same devices are one. The costs of a device that several machines have are computed once.
+        Machines with the very same device objects count as one machine. The costs of a device that several machines have are
+        computed once.
         """
         parts = {name: distinct_by_identity([*map(itemgetter(name), machines)]) for name in self.demands_of}
         representatives, machine = distinct_machines([*parts.values()])
@@ -74,10 +80,10 @@ class PlanLayout:
         ), machine
 
     def log_queues_at(self, demand_costs: DemandCosts) -> Ints:
-        """Return for each machine the lane in which the log waits, (P,).
+        """Return the index of the rolling log's slowest demand for each machine, (P,).
 
-        It is that of the rolling log's slowest demand, by number.
-        So the log never uses more of a slow medium than there is.
+        The index counts the log's demands. The log waits in the lane of this demand's device, so it never uses a slow medium
+        beyond that medium's rate. The result is 0 for a plan without a rolling log.
         """
         logs = [k for k, task in enumerate(self.graph.tasks) if task.gate_task]
         if not logs:
@@ -89,7 +95,10 @@ class PlanLayout:
         return slowest
 
     def graph_queued_at(self, demand: int) -> tuple[TaskGraph, Template]:
-        """Return the graph with its log in a demand's lane, and its arrays."""
+        """Return the task graph with the log in one demand's lane, and its arrays.
+
+        `demand` is the index of this demand among the rolling log's demands.
+        """
         if demand not in self.graphs_by_log_queue:
             graph = with_log_queued_at(self.graph, demand)
             self.graphs_by_log_queue[demand] = graph, template_of(graph, len(self.kind))
@@ -112,9 +121,9 @@ class PlanLayout:
 
 
 def lay_out_plan(graph: TaskGraph, devices: tuple[str, ...], batches: int, stretch: Stretch = NO_REPEAT) -> PlanLayout:
-    """Lay out a plan of `batches` batches on the named devices.
+    """Return the plan of `batches` batches on the named devices as arrays.
 
-    The batches of `stretch` are repeated.
+    The represented run repeats the batches of `stretch`.
     """
     kind, example = _kinds(graph, batches)
     tasks = tuple(
@@ -138,9 +147,9 @@ def lay_out_plan(graph: TaskGraph, devices: tuple[str, ...], batches: int, stret
 
 
 def accounts_of(tasks: tuple[Task, ...], devices: tuple[str, ...]) -> tuple[Accounts, tuple[tuple[str, str], ...]]:
-    """Return the accounts of all demands, and the cells of the breakdown.
+    """Return the accounts of all demands, and the breakdown's cells (stage, device).
 
-    A cell is (stage, device), in the order of the breakdown's rows.
+    The cells are in the order of the breakdown's rows.
     """
     entries = [
         (k, task.stage, demand.device, demand.excluded_from_busy) for k, task in enumerate(tasks) for demand in task.demands
@@ -203,7 +212,7 @@ def _demand_by_kind(example: Ints, batches: int, demand: Demand) -> Demand:
 def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
     """Return the graph with its rolling log in the lane of one demand.
 
-    The demand is one of the log's, by number.
+    `demand` is the index of this demand among the log's demands.
     """
 
     def queued(task: Task) -> Task:
@@ -216,7 +225,10 @@ def with_log_queued_at(graph: TaskGraph, demand: int) -> TaskGraph:
 
 
 def template_of(graph: TaskGraph, batches: int) -> Template:
-    """Return a graph as the arrays of the event loop, for `batches` batches."""
+    """Return a task graph as arrays for the event loop, for `batches` batches.
+
+    Raises ValueError for a graph with several rolling logs.
+    """
     tasks = graph.tasks
     servers = {server: i for i, server in enumerate(dict.fromkeys(task.server for task in tasks))}
     rolls = [k for k, task in enumerate(tasks) if task.gate_task]

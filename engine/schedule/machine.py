@@ -1,4 +1,4 @@
-"""A machine: a settled scenario with its nodes, devices and scheduled batches."""
+"""A machine: a settled scenario with its built devices; and the schedule of its batches."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
@@ -31,14 +31,14 @@ PATIENCE = 2  # node counts are tried up to this multiple of the best count
 
 @dataclass(frozen=True)
 class Machine:
-    """A settled scenario with its devices by name, built and powered."""
+    """A settled scenario with its devices by name; power knobs are applied to the devices."""
 
     settled: Settled
     devices: Mapping[str, Device]
 
     @property
     def scenario(self) -> Scenario:
-        """The settled scenario."""
+        """The scenario, with its automatic nodes and capacity chosen."""
         return self.settled.scenario
 
     @property
@@ -48,12 +48,12 @@ class Machine:
 
     @property
     def log_policy(self) -> LogPolicy:
-        """The log policy in force."""
+        """The log policy that the run uses."""
         return self.settled.log_policy
 
 
 def machine_of(settled: Settled) -> Machine:
-    """Build the devices of a settled scenario."""
+    """Return a machine: a settled scenario with its devices, built and with power knobs applied."""
     machine = settled.scenario.machine
     parts = powered_devices(settled.scenario.system, machine)
     if machine.assume:
@@ -87,9 +87,10 @@ def _catalogue() -> tuple[str, ...]:
 
 
 def schedule(m: Machine, traffic: Traffic, reference: Timeline | None = None, slow: SlowBatches | None = None) -> Timeline:
-    """Plan and schedule the batches of `traffic`, some perhaps slow.
+    """Return the timeline of the batches of `traffic` on a machine.
 
-    The log queues as in the timeline `reference`.
+    reference: the timeline of the whole run, if `traffic` is a part of the run; the log waits for the same device as there.
+    slow: the batches that run on slowed devices, and these devices.
     """
     graph = m.system.graph(m.settled, traffic)
     if reference is None:
@@ -98,8 +99,9 @@ def schedule(m: Machine, traffic: Traffic, reference: Timeline | None = None, sl
 
 
 def settle(scenario: Scenario) -> Settled:
-    """Choose automatic nodes and capacity, place tables, and check that everything fits.
+    """Return a scenario with nodes, capacity and table placement chosen.
 
+    The result's `problems` say why the scenario does not fit its machine.
     Raises BadKnob for a policy that the system cannot have.
     """
     system = system_in_force(scenario)
@@ -113,17 +115,17 @@ def sized_scenario(scenario: Scenario) -> Scenario:
 
 
 def expected_timeline(m: Machine, batches: int | None = None) -> Timeline:
-    """Schedule batches of expected accesses, as many as the steady state needs.
+    """Return the timeline of `batches` batches of expected accesses.
 
-    The scenario must fit its machine.
+    By default these are as many batches as the steady state needs. The scenario must fit its machine.
     """
     return schedule(m, expected_traffic(m.settled, batches or steady_window(m.log_policy)))
 
 
 def run_timeline(m: Machine) -> Timeline:
-    """Schedule the window of a scenario's run with expected accesses.
+    """Return the timeline of the batches that represent a scenario's run, with expected accesses.
 
-    Its averages are those of an estimate.
+    Its averages are the figures of an estimate.
     """
     s, amounts = m.scenario, expected_amounts(m.settled)
     batches, stretch = run_window(m.log_policy, s.run.batches, unlike_batch_shares(amounts, s.data.batch_size))
@@ -132,7 +134,7 @@ def run_timeline(m: Machine) -> Timeline:
 
 
 def with_nodes(scenario: Scenario, count: int) -> Scenario:
-    """Return the scenario on `count` whole nodes, with no throughput to reach."""
+    """Return the scenario with `count` nodes, all GPUs of each, and no target throughput."""
     return with_values(scenario, _node_knobs(scenario, count))
 
 
@@ -142,10 +144,9 @@ def _node_knobs(scenario: Scenario, count: int) -> dict[str, Any]:
 
 @memoised()
 def fewest_nodes(scenario: Scenario, system: System, max_nodes: int = MAX_NODES) -> int | None:
-    """Return the fewest nodes whose memories hold the model.
+    """Return the fewest nodes whose memories hold the model, or None for more than `max_nodes`.
 
-    Return None if the model needs more than `max_nodes`.
-    The fullest part of any plan holds at least an even share, so the search begins with even shares, which need no planner.
+    The fullest part of any table plan holds at least an even share. So the search begins with even shares, which need no planner.
     """
     evenly = with_values(scenario, {"policy.sharding": EVEN_SHARES, "policy.plan": ""})
     low = bisect_left(range(1, max_nodes + 1), True, key=lambda count: _holds(evenly, system, count))

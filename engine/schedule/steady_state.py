@@ -11,13 +11,13 @@ Cell = tuple[str, str, Number, Number, Number]
 
 @dataclass(frozen=True)
 class Steady(InColumns):
-    """Averages over the batches after the first two, per batch.
+    """Averages per batch over all batches after the first two.
 
     step: seconds of a step.
-    exposed: exposed seconds by task.
+    exposed: seconds of each task on the critical path.
     busy: busy seconds by device.
-    dynamic, static: joules by device, of amounts and power swing, and of static power.
-    written_bytes, media_bytes: bytes stored into persistent memory, and bytes that its media store for them.
+    dynamic, static: joules by device: of the work and of the extra power while busy, and of static power.
+    written_bytes, media_bytes: bytes that training writes to persistent memory, and bytes that its media store for them.
     cells: the rows of the breakdown: stage, device, busy seconds, exposed seconds, joules.
     """
 
@@ -32,14 +32,14 @@ class Steady(InColumns):
 
     @property
     def energy(self) -> Number:
-        """Joules of a batch, over all powered devices."""
+        """Joules of a batch, summed over all devices."""
         return sum(self.dynamic.values()) + sum(self.static.values())
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The breakdown of the step by stage and device.
+        """The breakdown of a step: one row for each stage and device.
 
-        A task's exposed seconds are at the device that sets its pace, static power is at Other.
+        The exposed seconds of a task are in the row of its slowest device. Static power is in the stage Other.
         """
         return tuple(
             {"Stage": stage, "Device": name, "Busy [s]": busy, "Exposed [s]": exposed, "Energy [J]": joules}
@@ -47,12 +47,15 @@ class Steady(InColumns):
         )
 
     def stage(self, name: str) -> Number:
-        """Exposed seconds of a stage."""
+        """Seconds per batch that a stage is on the critical path."""
         return sum([cell[3] for cell in self.cells if cell[0] == name])
 
 
 def steady_of(averages: Averages, devices: Sequence[str], cells: Sequence[tuple[str, str]]) -> Steady:
-    """Return the averages of machines, in columns, by the names of their devices and cells."""
+    """Return the kernel's averages of P machines as one Steady, whose values are arrays (P,).
+
+    `devices` and `cells` name the columns of the averages.
+    """
     busy, dynamic, static = (
         dict(zip(devices, column.T, strict=True)) for column in (averages.busy, averages.dynamic, averages.static)
     )

@@ -20,10 +20,11 @@ EndSeconds = float | Floats  # an instant of a timeline [s], or the instants at 
 
 @dataclass(frozen=True)
 class TaskTimes:
-    """The start and end of each task of N batches, (N, K).
+    """The start and end of each of K tasks in N batches.
 
-    They are in seconds from the first batch's start.
-    `start` is NaN for a rolling log that was skipped, `end` also for a log that had not ended.
+    graph, template: the task graph, and the graph as arrays.
+    start: seconds from the first batch's start, (N, K); NaN for a rolling log that was skipped.
+    end: seconds from the first batch's start, (N, K); NaN for a rolling log that was skipped or had not ended.
     """
 
     graph: TaskGraph
@@ -44,14 +45,14 @@ class TaskTimes:
 
     @property
     def makespan(self) -> float:
-        """The end of all tasks except rolling logs [s]."""
+        """The time when all tasks except rolling logs have ended [s]."""
         return float(self.end[:, self._not_rolling].max())
 
     @property
     def ran_shares(self) -> Floats:
-        """Share of the batches after the first two with each task, (K,).
+        """For each task, the share of batches in which it ran to its end, (K,).
 
-        It is 1, or less for logs that span batches.
+        The first two batches are left out. The share is 1, or less for a rolling log.
         """
         shares: Floats = np.mean(~np.isnan(self.end[2 if len(self.end) > 2 else 0 :]), axis=0)
         return shares
@@ -63,14 +64,15 @@ class TaskTimes:
 
 @dataclass(frozen=True)
 class Timeline(TaskTimes):
-    """A line with its costs, on one machine.
+    """The task times of N batches on one machine, with their costs.
 
     layout: the arrays of the plan.
-    demand_costs: the costs of the demands.
+    demand_costs: the costs of the D demands.
     kind: the row of `demand_costs` for each batch, (N,).
-    durations: seconds that each task takes alone, (N, K).
-    log_queue: the demand, by number, in whose lane a rolling log waits.
-    state, averages: the state of the event loop at the end, and the averages.
+    durations: seconds that each task takes when no other task delays it, (N, K).
+    log_queue: the index of the rolling log's demand in whose lane the log waits.
+    state: the state of the event loop at the end.
+    averages: the averages per batch, as arrays for one machine.
     """
 
     layout: PlanLayout
@@ -83,30 +85,31 @@ class Timeline(TaskTimes):
 
     @cached_property
     def steady(self) -> Steady:
-        """The averages over the batches after the first two."""
+        """The averages per batch over all batches after the first two."""
         return steady_of(self.averages, self.layout.devices, self.layout.cells).point(0)
 
     @cached_property
     def busy(self) -> Floats:
-        """Busy seconds of each demand by kind of batch, (D, R).
+        """Busy seconds of each demand in each kind of batch, (D, R).
 
-        It is 0 for work that does not count as busy time.
+        The value is 0 for work that does not count as busy time.
         """
         spent: Floats = np.where(self.layout.accounts.excluded_from_busy[:, None], 0.0, by_demand(self.demand_costs, SECONDS))
         return spent
 
     @cached_property
     def joules(self) -> Floats:
-        """Joules of each demand beyond static power, by kind of batch, (D, R)."""
+        """Joules of each demand without static power, in each kind of batch, (D, R)."""
         watts = self.demand_costs.busy_watts[self.layout.accounts.device, 0]
         joules: Floats = by_demand(self.demand_costs, ENERGY) + self.busy * watts[:, None]
         return joules
 
 
 class WorkDone(NamedTuple):
-    """The work done in a timeline: busy seconds, joules, and bytes persisted.
+    """The work done in a timeline.
 
-    Seconds and joules are by device, (V,); bytes are those into persistent memory and its media.
+    busy, joules: busy seconds, and joules without static power, by device, (V,) for V devices.
+    written_bytes, media_bytes: bytes that training writes to persistent memory, and bytes that its media store for them.
     """
 
     busy: Number
@@ -116,7 +119,11 @@ class WorkDone(NamedTuple):
 
 
 class SlowBatches(NamedTuple):
-    """The batches that meet slower `devices`: `batches` is True for these, (N,)."""
+    """The batches that run on slower devices.
+
+    batches: True for each such batch, (N,).
+    devices: the slower devices by name.
+    """
 
     batches: Flags
     devices: Mapping[str, Device]
@@ -130,10 +137,14 @@ def timeline(
     slow: SlowBatches | None = None,
     stretch: Stretch = NO_REPEAT,
 ) -> Timeline:
-    """Schedule `batches` batches of `graph`; amounts are scalars or one value per batch.
+    """Return the timeline of `batches` batches of `graph` on named devices.
 
-    A rolling log queues at its slowest device; in a part of a run, at the same device as in the whole run, `reference`. In the
-    averages the batches of `stretch` are repeated.
+    The amounts of work in `graph` are scalars, or arrays with one value per batch.
+
+    reference: the timeline of the whole run, if this is a part of the run; the rolling log waits for the same device as there.
+        Without `reference` the log waits for the device that it uses longest.
+    slow: the batches that run on slower devices.
+    stretch: the batches that the averages count several times, because the run repeats them.
     """
     layout = lay_out_plan(graph, tuple(devices), batches, stretch)
     (demand_costs, _), kind = layout.demand_costs([devices]), layout.kind
@@ -155,15 +166,18 @@ def timeline(
 
 
 def by_demand(demand_costs: DemandCosts, quantity: int) -> Floats:
-    """Return a machine's cost by demand and kind of batch, (D, R).
+    """Return one cost of each demand in each kind of batch, (D, R).
 
-    The cost is SECONDS, ENERGY or STORED; the array is contiguous by demand.
+    `quantity` is SECONDS, ENERGY or STORED_BYTES. The costs are those of the first machine. The array is contiguous by demand.
     """
     return np.ascontiguousarray(demand_costs.costs[:, demand_costs.column[quantity, :, 0]].T)
 
 
 def work_done(line: Timeline, end_seconds: EndSeconds) -> WorkDone:
-    """Return the work done in the first `end_seconds`."""
+    """Return the work that a timeline has done by `end_seconds`.
+
+    For several instants the result is the sum over the instants.
+    """
     accounts = line.layout.accounts
     share = np.zeros((len(line.demand_costs.costs), len(line.graph.tasks)))
     np.add.at(share, line.kind, fraction_done(line, end_seconds))
@@ -180,9 +194,9 @@ def work_done(line: Timeline, end_seconds: EndSeconds) -> WorkDone:
 
 
 def fraction_done(timeline: Timeline, end_seconds: EndSeconds) -> Floats:
-    """Return the share of each task's work done by `end_seconds`, (N, K), summed over instants.
+    """Return the share of each task's work that is done by `end_seconds`, (N, K).
 
-    Return 0 for skipped logs.
+    For several instants the result is the sum over the instants. The share of a skipped log is 0.
     """
     instant, start, end, durations = np.reshape(end_seconds, (-1, 1, 1)), timeline.start, timeline.end, timeline.durations
     spent = np.where(

@@ -1,6 +1,7 @@
-"""The window of batches that represents a run of any length.
+"""The batches to schedule so that they represent a run of any length.
 
-It is all of a short run, else begin, end and repeated turns.
+A short run is scheduled whole. Of a long run its first batches, its last batches and a stretch between them are scheduled;
+the stretch counts several times.
 """
 
 from collections.abc import Sequence
@@ -25,10 +26,10 @@ class Window(NamedTuple):
 
 
 def steady_window(log_policy: LogPolicy) -> int:
-    """Return the number of batches that show the steady state.
+    """Return the number of batches to schedule for the steady state.
 
-    They are two, then whole turns of bound + 1 batches.
-    A log that cannot keep up makes a batch wait once in a turn; a run of fewer turns may end before the first wait.
+    The number is two plus a multiple of the staleness bound + 1, the period of a rolling log (a turn). In each turn, a log that
+    cannot keep up makes one batch wait; fewer turns might end before the first wait.
     """
     turn = log_policy.mlp_staleness_bound + 1
     turns = min(max(TURNS, -(-WINDOW // turn)), max(MAX_WINDOW // turn, 1))
@@ -36,10 +37,11 @@ def steady_window(log_policy: LogPolicy) -> int:
 
 
 def run_window(log_policy: LogPolicy, batches: int, unlike_shares: Sequence[float] = ()) -> Window:
-    """Return the window of a run of `batches` batches.
+    """Return the batches to schedule for a run of `batches` batches.
 
-    With a repeated stretch, the rest of the last turn is in it too.
-    `unlike_shares` are the shares of batches that differ from the others; the stretch holds nearly the same shares.
+    unlike_shares: the shares of batches that differ from the others; the repeated stretch holds nearly the same shares.
+
+    The stretch repeats whole periods of the log. The batches that are left over are scheduled once.
     """
     steady_batches, turn, edges = steady_window(log_policy), log_policy.mlp_staleness_bound + 1, 2 + 2 * EDGE
     length = _length(unlike_shares) if turn == 1 else 0

@@ -1,10 +1,11 @@
-"""The table of computations: one row for each start of a computation, with its ending.
+"""The table of claims: a row for each start of a computation, with its ending.
 
-    ending: NULL while it runs, then kept | failed | cancelled | returned (not reached) | died (its worker did) |
-    abandoned (its owner did); a death is `survived` once its point is kept, and `forgiven` when a failed point is requested again
+    ending: NULL while the computation runs, then kept | failed | cancelled | returned (not reached) | died (the worker died) |
+    abandoned (the owner died); `died` becomes `survived` when the point has a result, and `forgiven` when a failed point is
+    requested again
 
-Only one owner computes for a store, so an open claim is always one of its workers'. A worker whose claim was closed by another
-process, as after a long pause, has lost the point and stores no result: so each point is stored once.
+Only one owner computes for a store, so an open claim always belongs to one of its workers. If another process closes a claim, for
+example after the worker was suspended for long, the worker stores no result. So each result is stored once.
 """
 
 import json
@@ -37,9 +38,9 @@ OWN_CLAIM = "EXISTS (SELECT 1 FROM claims WHERE key = {} AND pid = ? AND ending 
 
 
 def claim_points(store: sqlite3.Connection, request: int, names: Sequence[str]) -> list[str]:
-    """Write claims for the points of a request that are still wanted and unfinished.
+    """Claim those of the named points that are wanted and unfinished; return their keys.
 
-    Return their keys.
+    A claim is a row that says that this process computes the point.
     """
     with transaction(store):
         check_points(store, request, names)
@@ -52,12 +53,12 @@ def claim_points(store: sqlite3.Connection, request: int, names: Sequence[str]) 
 
 
 def is_wanted(store: sqlite3.Connection, name: str) -> bool:
-    """Return whether a live request waits for the point with this key."""
+    """Return whether a live request waits for the point with key `name`."""
     return bool(store.execute(f"SELECT {WANTED_CONDITION.format('?')}", (name,)).fetchone()[0])
 
 
 def unwanted_claims(store: sqlite3.Connection) -> dict[int, str]:
-    """Return the running claims for whose points no request waits any more: number and key."""
+    """Return {claim number: key} for each point in computation that no request waits for."""
     return dict(
         store.execute(
             f"SELECT id, key FROM claims WHERE ending IS NULL AND NOT {WANTED_CONDITION.format('claims.key')}"
@@ -66,18 +67,22 @@ def unwanted_claims(store: sqlite3.Connection) -> dict[int, str]:
 
 
 def has_result(store: sqlite3.Connection, name: str) -> bool:
-    """Return whether the point with this key has a result of this code."""
+    """Return whether the store has a result of this code with key `name`."""
     return bool(store.execute("SELECT 1 FROM results WHERE key = ? AND code = ?", (name, version.CODE)).fetchone())
 
 
 def report_progress(store: sqlite3.Connection, name: str, progress: Progress) -> None:
-    """Write a point's progress to the store, for viewers."""
+    """Write the progress of the point with key `name` to the store, for viewers."""
     row = (name, json.dumps(progress.as_json(), separators=(",", ":"), default=float), time.time())
     store.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", row)
 
 
 def close_claims(store: sqlite3.Connection, endings: Iterable[Ending]) -> None:
-    """Write the endings of points that this process has claimed, durably and together."""
+    """Write the endings of points that this process has claimed, durably.
+
+    An ending is (key, ending, text); the text is a result or a reason. All are written in one transaction. Endings of claims that
+    another process has closed are dropped.
+    """
     ending_by_key = {name: (ending, text) for name, ending, text in endings}
     with transaction(store):
         own_endings = {name: ending_by_key[name] for name in _matching_keys(store, ending_by_key, OWN_CLAIM, os.getpid())}
@@ -113,9 +118,9 @@ def _matching_keys(store: sqlite3.Connection, names: Iterable[str], condition: s
 
 
 def close_open_claims(store: sqlite3.Connection, ending: str) -> int:
-    """Close all open claims with `ending` and return their number.
+    """Close all open claims with `ending`; return their number.
 
-    Too many deaths make a failure.
+    A point during which workers died too often becomes a failure.
     """
     with transaction(store):
         stopped = [(TOO_LATE, key) for key in unwanted_claims(store).values()] if ending == "stopped" else []
@@ -129,7 +134,7 @@ def close_open_claims(store: sqlite3.Connection, ending: str) -> int:
 
 
 def fail_killers(store: sqlite3.Connection) -> None:
-    """Write a failure for each point during which workers died too often."""
+    """Write a failure for each point during which workers died MOST_DEATHS times."""
     deaths = store.execute("SELECT key FROM claims WHERE ending = 'died' GROUP BY key HAVING count(*) >= ?", (MOST_DEATHS,))
     for (name,) in deaths.fetchall():
         _fail(store, name, KILLER, bug=True)

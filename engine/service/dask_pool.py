@@ -1,7 +1,7 @@
-"""The Dask pool: chunks on other computers, whose workers have no store.
+"""The Dask pool: computes chunks on other computers, whose workers have no store.
 
-The owner claims a chunk's points before sending the chunk, and stores the returned results: so each point is stored once,
-whichever process dies. A worker accepts work only from an owner with the same engine code.
+A chunk is some points of one request. The owner claims the points before it sends the chunk, and stores the returned results. So
+each result is stored once, whichever process dies. A worker accepts work only from an owner with the same engine code.
 """
 
 import time
@@ -31,10 +31,10 @@ _CHUNK_LOCK = Lock()
 
 
 def compute_on_cluster(chunk: Chunk, wanted_keys: tuple[str, ...], training_text: str) -> ChunkAnswer:
-    """Compute a chunk's wanted points on a worker and return their endings.
+    """Compute the wanted points of a chunk on a worker; return their endings.
 
-    A process computes one chunk at a time.
-    training_text: the training of the chunk's functional class, if the owner has it; a new training is returned too.
+    A worker process computes one chunk at a time.
+    training_text: the training of the chunk's functional class as JSON, or "" if the owner has none; a new training is returned.
     """
     if chunk.code != version.CODE:
         trouble = (
@@ -71,17 +71,17 @@ def _watcher(worker: Any, key: str) -> progress.Watcher:
 
 
 async def stop_points(points: set[tuple[str, str]]) -> None:
-    """Stop these points on a worker at their next progress.
+    """Make a worker stop these points when they next report progress.
 
-    A coroutine, since Dask waits for the end of all other calls.
+    The function is a coroutine, because Dask runs other functions only after all running calls.
     """
     UNWANTED.update(points)
 
 
 class Cluster:
-    """The owner's side of a Dask cluster.
+    """A Dask cluster as the owner of a store uses it.
 
-    Raises BadInput without Dask, CannotRun without a scheduler or, for some seconds, without a worker.
+    Raises BadInput if Dask is not installed, and CannotRun if the scheduler does not answer or has no worker for some seconds.
     """
 
     def __init__(self, address: str) -> None:
@@ -94,11 +94,17 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """The number of chunks under way: two a core, so that no worker waits."""
+        """The number of chunks to send at once: two per core.
+
+        So a worker has its next chunk before it ends the last one.
+        """
         return max(2, 2 * self.cores)
 
     def send(self, store: Store, chunk: Chunk, beside_runs: bool) -> None:
-        """Claim a chunk's points for the owner and send the points that are wanted."""
+        """Claim the points of a chunk, and send the wanted points to a worker.
+
+        The owner holds the claims, since the workers have no store.
+        """
         if self.client.status not in ("running", "connecting"):
             raise self._no_scheduler_error()
         wanted_keys = tuple(computations.claim_points(store, chunk.turn.request, chunk.keys))
@@ -110,9 +116,9 @@ class Cluster:
         future.add_done_callback(self.answers.put)
 
     def answer(self, store: Store, seconds: float) -> ChunkAnswer | None:
-        """Return the next answer and store its results durably.
+        """Return the next answer, with its results stored durably, or None after `seconds`.
 
-        A worker's death is an answer too.
+        If a worker has died, an answer says so.
         """
         try:
             future = self.answers.get(timeout=seconds)
@@ -127,7 +133,10 @@ class Cluster:
         return chunk_end
 
     def supervise(self, store: Store) -> None:
-        """Write progress for viewers, stop unwanted points, raise CannotRun without a scheduler."""
+        """Write the reported progress to the store, and stop points that no request waits for.
+
+        Raises CannotRun if the scheduler has stopped.
+        """
         with suppress(OSError, TimeoutError):
             if self.client.status == "running" and (cores := sum(self.client.ncores().values()) or self.cores):
                 self.cores, self.heard = cores, time.monotonic()
@@ -148,10 +157,10 @@ class Cluster:
         return CannotRun(f"The scheduler at {self.address} has stopped or has no worker; finished points are kept: {remedy}.")
 
     def end_workers(self, store: Store) -> None:
-        """Do nothing: deaths of a cluster's workers are answers."""
+        """Do nothing: `answer` reports the deaths of a cluster's workers."""
 
     def close(self) -> None:
-        """Leave the scheduler."""
+        """Disconnect from the scheduler."""
         self.client.close()
 
 
@@ -169,7 +178,10 @@ def _client(address: str) -> Any:
 
 
 def keep_chunk_end(store: Store, chunk_end: ChunkAnswer) -> None:
-    """Store an answer's results durably, count deaths, and reopen points that were not reached."""
+    """Store the results of an answer durably, and count the deaths of workers.
+
+    Points that were not reached can be sent again.
+    """
     name, learned = chunk_end.training
     if learned:
         trainings.StoreShelf(store)[name] = trainings.training_from_text(learned)
@@ -178,7 +190,10 @@ def keep_chunk_end(store: Store, chunk_end: ChunkAnswer) -> None:
 
 
 def lost_chunk_end(chunk: Chunk, error: Exception) -> ChunkAnswer:
-    """Return the answer for a chunk that Dask gave up after several tries."""
+    """Return the answer for a chunk that Dask could not compute.
+
+    `error` is the exception that Dask raised after several tries.
+    """
     name, keys = type(error).__name__, chunk.keys
     if name == "KilledWorker":
         ending = ("died", "") if len(keys) > 1 else ("bug", KILLER)

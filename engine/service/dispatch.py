@@ -1,8 +1,8 @@
-"""The dispatch of points to workers: sessions and requests in turn, each point once.
+"""The dispatch of points to workers: sessions and requests take turns.
 
-The next chunk is chosen when a worker is free. A point whose functional class is not trained yet trains the class alone; the
-other points of the class wait, while other classes and requests go on. Other points go to a worker several at a time; the
-worker computes as many as take a moment, and the rest is open again.
+Each point is sent once. The next chunk is chosen when a worker is free. The first point of a functional class trains the class,
+alone in its chunk. The other points of the class wait for this training, while other classes and requests continue. Other points
+go to a worker several at a time. The worker computes them for a short time; the points that it does not reach can be sent again.
 """
 
 import sqlite3
@@ -22,9 +22,9 @@ MAX_POINTS, MIN_POINTS = {"estimate": 512, "full": 64}, {"estimate": 64, "full":
 
 
 class Dispatcher:
-    """The chunks in flight, and the order in which requests were served.
+    """The chunks that workers compute now, and the order in which requests are served.
 
-    Used by the one owner only.
+    Only the one owner of a store uses a dispatcher.
     """
 
     def __init__(self, store: sqlite3.Connection, path: Path, compute: str) -> None:
@@ -35,7 +35,7 @@ class Dispatcher:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all chunks in flight."""
+        """Forget all chunks that workers compute, after their workers have ended."""
         self.in_flight: dict[tuple[str, ...], Chunk] = {}
         self.taken: set[str] = set()
         self.training: dict[str, str] = {}  # by functional class, the point in flight that trains it for the others
@@ -44,9 +44,10 @@ class Dispatcher:
         self.alone = False
 
     def due_chunks(self, slots: int) -> Iterator[tuple[Chunk, bool]]:
-        """Yield chunks for free `slots` with False, then extra estimates with True.
+        """Yield (chunk, is_extra) for each chunk to send now.
 
-        The estimate is for the extra worker, while full runs hold all slots.
+        `slots` is the number of workers; a chunk for them has is_extra False. If all slots compute full runs, one chunk of
+        estimates follows with is_extra True, for the extra worker.
         """
         self.slots = slots
         while (has_free_slot := len(self.in_flight) < slots) or (len(self.in_flight) == slots and not self._has_estimate()):
@@ -62,9 +63,9 @@ class Dispatcher:
         return any(chunk.turn.fidelity == ESTIMATE for chunk in self.in_flight.values())
 
     def next_chunk(self, only_estimates: bool = False) -> Chunk | None:
-        """Return the next chunk, or None for now.
+        """Return the next chunk to send, or None if no point can be sent now.
 
-        A point that may have killed a worker runs alone.
+        Points during which a worker has died are sent alone, while no other chunk is computed.
         """
         if self.alone and self.in_flight:
             return None
@@ -79,9 +80,9 @@ class Dispatcher:
         return None
 
     def note_answer(self, chunk_end: ChunkAnswer) -> None:
-        """Note a chunk's answer: its keys are no longer in flight.
+        """Note that a chunk's answer has come, so that its points are computed no more.
 
-        Raises BadFile for its trouble.
+        Raises BadFile if the answer reports an error of the whole chunk.
         """
         if chunk_end.trouble:
             raise BadFile(chunk_end.trouble)

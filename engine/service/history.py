@@ -1,7 +1,7 @@
 """The history: all requests of the store, newest first, until a visitor deletes them.
 
-A request keeps its title and its link when its results were evicted, or are of other code; reopening the request computes the
-results again.
+A request keeps its title and its link also when its results were deleted to make room, or are of other code. The results are
+computed again when the request is opened.
 """
 
 import json
@@ -45,17 +45,17 @@ Texts = dict[str, str]
 class PastRequest:
     """One request of the history.
 
-    request: its number.
+    request: the number of the request.
     fidelity: "estimate" or "full".
-    state: its state.
-    num_points: its points.
-    num_results: its points with a result now.
-    num_failures: its points with a failure now.
-    title: its title.
+    state: the state of the request.
+    num_points: the number of its points.
+    num_results: the number of its points that have a result now.
+    num_failures: the number of its points that have a failure now.
+    title: the title of the request.
     note: a sentence on its state, or "".
-    pinned: whether its results are safe from eviction.
-    created: its time [s since 1970].
-    seconds: how long it has computed [s]; None if never.
+    pinned: True if its results are never deleted to make room.
+    created: the time of the request [s since 1970].
+    seconds: the seconds for which the request has been computed; None if it has never started.
     """
 
     request: int
@@ -72,9 +72,9 @@ class PastRequest:
 
 
 def past_requests(path: Path, words: str = "", most: int = 100) -> list[PastRequest]:
-    """Return the newest requests whose title, link or state has all the words.
+    """Return at most `most` requests that match all words, newest first.
 
-    Words such as #7 are numbers of requests.
+    A word matches in the title, the link or the state. A word such as #7 matches the number of a request.
     """
     matches: list[PastRequest] = []
     numbers, search_words = request_numbers(words), [word for word in words.lower().split() if not word.startswith("#")]
@@ -124,7 +124,7 @@ def _differences(texts: Texts, differ: Sequence[str]) -> str:
 
 
 def request_numbers(words: str) -> set[int]:
-    """Return the numbers of requests in a text such as "#7 #12"."""
+    """Return the numbers that a text such as "#7 #12" names."""
     return {int(word[1:]) for word in words.split() if word.startswith("#") and word[1:].isdecimal()}
 
 
@@ -149,7 +149,10 @@ def _texts(store: sqlite3.Connection, row: sqlite3.Row) -> tuple[Texts, tuple[st
 
 
 def default_title(method: Fidelity, total: int, first_texts: Texts, varied: Iterable[str], preset: str = "") -> str:
-    """Return a request's title: its method, number of points, model and system, and varied knobs."""
+    """Return the title of a request that has none.
+
+    The title has the method, the number of points, the model, the system and the varied knobs.
+    """
     noun = {"full": "full run", "estimate": "estimate"}[method]
     amount_text = count(total, noun) if total > 1 else noun.capitalize()
     subject = preset or first_texts.get("model.name", "an unknown model")
@@ -159,10 +162,10 @@ def default_title(method: Fidelity, total: int, first_texts: Texts, varied: Iter
 
 
 def link(path: Path, request: int) -> str:
-    """Return the link that reopens a request: its own, or that of its first point.
+    """Return the link that opens a request again.
 
-    "" for knobs of another version. A store may come from another person, so texts that are no path of this explorer, such as
-    @host/, are no links.
+    The link is the request's own, or that of its first point. Return "" if its knobs are of another version. A store may come
+    from another person, so a text that is no path of this explorer, such as @host/, is not returned.
     """
     with open_store(path) as store:
         store.row_factory = sqlite3.Row
@@ -177,9 +180,9 @@ def link(path: Path, request: int) -> str:
 
 
 def reopening(points: Sequence[Scenario]) -> str:
-    """Return the link that reopens a sweep on its page.
+    """Return the link that opens a sweep on its page.
 
-    "" for points without axes, or a too long link.
+    Return "" for points that are no sweep along axes, or if the link would be too long.
     """
     if not isinstance(points, Sweep) or (points.settings and any(axis.path == "model.name" for axis in points.axes)):
         return ""  # settings come after a swept model, a link's knobs before it
@@ -190,9 +193,9 @@ def reopening(points: Sequence[Scenario]) -> str:
 
 
 def varied_texts(path: Path, request: int) -> dict[str, list[str]]:
-    """Return the varied knobs of a request, with their texts at all points.
+    """Return {knob path: its text at each point} for the knobs that a request varies.
 
-    Damaged points have the texts of the first point.
+    A damaged point gets the texts of the first point.
     """
     with open_store(path) as store:
         base = store.execute("SELECT base FROM requests WHERE id = ?", (request,)).fetchone()
@@ -203,7 +206,7 @@ def varied_texts(path: Path, request: int) -> dict[str, list[str]]:
 
 
 def first_point_texts(path: Path, request: int) -> Texts:
-    """Return the text of every knob at a request's first point."""
+    """Return {knob path: text} for all knobs of a request's first point."""
     with open_store(path) as store:
         return _first_texts(store, request)
 
@@ -222,7 +225,7 @@ def _texts_of_json(text: object) -> Texts:
 
 
 def results(path: Path, request: int) -> Iterator[Result]:
-    """Yield the request's results in order, one at a time."""
+    """Yield a request's results in the order of its points, one at a time."""
     query = f"SELECT key FROM points WHERE request = ? AND state = {FINISHED} ORDER BY position"
     with open_store(path) as store:
         for (name,) in store.execute(query, (request,)):
@@ -241,14 +244,17 @@ def result_lines(path: Path, request: int) -> Iterator[str]:
 
 
 def pin(path: Path, requests: Sequence[int], pinned: bool) -> None:
-    """Pin requests and their results against eviction, or unpin them."""
+    """Pin requests, so that their results are never deleted to make room, or unpin them."""
     with open_store(path) as store, transaction(store):
         _check_known(store, path, requests)
         store.execute(f"UPDATE requests SET pinned = ?2 WHERE id IN {REQUEST_IDS}", (json.dumps(requests), pinned))
 
 
 def freed_results(path: Path, requests: Sequence[int]) -> int:
-    """Return the number of results that only these requests have."""
+    """Return the number of results that no request except these has.
+
+    The function `delete` would remove these results.
+    """
     with open_store(path) as store:
         query = f"SELECT count(*) FROM results WHERE key IN ({OWN_KEYS})"
         return int(store.execute(query, (json.dumps(requests),)).fetchone()[0])
@@ -257,7 +263,7 @@ def freed_results(path: Path, requests: Sequence[int]) -> int:
 def delete(path: Path, requests: Sequence[int]) -> None:
     """Delete requests, with the results, failures and trainings that no other request has.
 
-    Points that run for these requests alone stop.
+    Points that are computed only for these requests stop.
     """
     ids = (json.dumps(requests),)
     with open_store(path) as store:

@@ -1,7 +1,7 @@
-"""Compilation of the kernels ahead of their use, in a process with progress.
+"""Compilation of all kernels before they are needed, in a process that reports progress.
 
-One process compiles at a time, and workers wait for it instead of compiling the same kernels. A stamp file says that all kernels
-are compiled.
+A kernel is a function that Numba compiles. Only one process compiles; workers wait for it instead of compiling the same kernels.
+A stamp file says that all kernels are compiled.
 """
 
 import fcntl
@@ -21,9 +21,9 @@ READY = "ready"
 
 
 def all_compiled() -> bool:
-    """Return whether all kernels of this code are compiled here.
+    """Return whether all kernels of this code are compiled on this computer.
 
-    False where the stamp cannot be written.
+    Return False if the stamp file cannot be read.
     """
     with suppress(OSError):
         return _stamp().read_text(encoding="utf-8") == _stamp_text()
@@ -39,9 +39,9 @@ def _stamp_text() -> str:
 
 
 class CompileProcess(threading.Thread):
-    """A running command that compiles: `done` of `total` known kernels.
+    """A thread that runs a compiling command and reads its progress.
 
-    `ready` is for the first page.
+    `done` of `total` known kernels are compiled; the event `ready` is set once the first page can be drawn.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -50,7 +50,7 @@ class CompileProcess(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Follow the process to its end; `ready` is set however it ends."""
+        """Read the command's progress until it ends; then set `ready`, also after an error."""
         try:
             with subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8") as process:
                 for line in process.stdout or ():
@@ -65,7 +65,7 @@ class CompileProcess(threading.Thread):
 
 
 def await_compiled() -> None:
-    """Wait while another process compiles."""
+    """Wait until no other process compiles kernels."""
     with _compile_lock(fcntl.LOCK_SH):
         return
 
@@ -87,9 +87,10 @@ def _compile_lock(lock_mode: int) -> Iterator[None]:
 
 
 def compile_all(uses: Iterator[None], say: Callable[[str], None]) -> None:
-    """Compile missing kernels, and report the progress.
+    """Compile the missing kernels, and report the progress by `say`.
 
-    Each report is the kernels compiled and known, or READY after the first of the uses.
+    `uses` compiles the kernels when iterated. Each report has the numbers of compiled and of known kernels, or is READY after the
+    first item of `uses`.
     """
     with _compile_lock(fcntl.LOCK_EX):
         if all_compiled():

@@ -7,7 +7,10 @@ from ..workload.readers.formats import parts_of_file
 
 
 def outline_refusal(error: BadFile, data_path: Path) -> BadFile:
-    """Return a refusal without any content of the data file or its companions."""
+    """Return a refusal of a data file without any of the file's content.
+
+    The refusal names the file, the line and the kind of error. Content of the file's companions is left out too.
+    """
     try:
         files = parts_of_file(data_path)
     except (BadFile, OSError):  # a file that belongs to the data is missing

@@ -1,6 +1,6 @@
-"""The pool of worker processes of this computer.
+"""The pool of worker processes on this computer.
 
-`dask_pool` has a cluster's, with the same methods.
+`dask_pool.Cluster` has the same methods for the workers of a cluster.
 """
 
 import os
@@ -28,10 +28,10 @@ Store = sqlite3.Connection
 
 
 class LocalPool:
-    """Worker processes of this computer, which claim points and store results themselves.
+    """The worker processes on this computer; they claim points and store results themselves.
 
-    Loky, joblib's pool, runs them. An extra worker, started when needed, computes estimates beside full runs that hold all other
-    workers. If a worker dies, or goes on with a cancelled point, all workers end and new ones start.
+    Joblib's pool Loky runs them. If full runs occupy all workers, an extra worker computes estimates. If a worker dies, or does
+    not stop a cancelled point, all workers are ended and new ones are started.
     """
 
     def __init__(self, n_jobs: int) -> None:
@@ -42,7 +42,10 @@ class LocalPool:
         self.ending, self.false_starts = "died", 0
 
     def send(self, store: Store, chunk: Chunk, beside_runs: bool) -> None:
-        """Send a chunk to a worker. Raises CannotRun."""
+        """Send a chunk to a worker, or to the extra worker if `beside_runs`.
+
+        Raises CannotRun if no worker can be started.
+        """
         try:
             if beside_runs not in self.workers:
                 options = {"timeout": IDLE_SECONDS, "initializer": prepare_worker, "initargs": (os.getpid(),), **WORKERS}
@@ -53,7 +56,10 @@ class LocalPool:
             raise CannotRun(f"Worker processes cannot be started: {error.strerror or error}; {remedy}.") from error
 
     def answer(self, store: Store, seconds: float) -> ChunkAnswer | None:
-        """Return the next answer, whose results are stored already. Raises BrokenProcessPool for a death."""
+        """Return the next answer, or None after `seconds`; its results are already stored.
+
+        Raises BrokenProcessPool if a worker has died.
+        """
         try:
             chunk_end = self.answers.get(timeout=seconds).result()
         except Empty:
@@ -62,7 +68,7 @@ class LocalPool:
         return chunk_end
 
     def supervise(self, store: Store) -> None:
-        """Raise BrokenProcessPool if a worker goes on too long with an unwanted point."""
+        """Raise BrokenProcessPool if a worker does not stop a point that no request waits for."""
         clock_seconds = time.monotonic()
         self.since = {claim: self.since.get(claim, clock_seconds) for claim in computations.unwanted_claims(store)}
         if any(clock_seconds - start_seconds > PATIENCE_SECONDS for start_seconds in self.since.values()):
@@ -72,8 +78,8 @@ class LocalPool:
     def end_workers(self, store: Store) -> None:
         """End all workers and close their claims, so that no point is computed twice.
 
-        Workers that are ended here count as stopped, not as dead. Raises CannotRun if workers die again and again before they
-        start.
+        A worker that is ended because it did not stop counts as stopped, not as dead. Raises CannotRun if workers die repeatedly
+        before they compute a point.
         """
         self.close()
         ending, self.ending = self.ending, "died"
@@ -82,7 +88,7 @@ class LocalPool:
             raise CannotRun("Worker processes end before they begin to compute; free some memory, or start fewer with --jobs.")
 
     def close(self) -> None:
-        """End the workers at once; their answers from now on are lost."""
+        """End the workers at once, without waiting for their answers."""
         for workers in self.workers.values():
             workers.shutdown(wait=True, kill_workers=True)
         self.workers, self.answers = {}, SimpleQueue()

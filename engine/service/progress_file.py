@@ -1,6 +1,6 @@
-"""A file to watch and stop work in another process: it holds the progress.
+"""A progress file: it shows and stops work in another process.
 
-Deleting it stops the work.
+The working process writes its progress into the file. Deleting the file stops the work.
 """
 
 import os
@@ -15,25 +15,25 @@ EVERY_SECONDS = 0.2
 
 
 class WorkStopped(Exception):
-    """The work was stopped, as its progress file was removed."""
+    """Raised in the working process after its progress file was deleted."""
 
 
 def create() -> str:
-    """Return the path of a new progress file."""
+    """Make a new progress file and return its path."""
     descriptor, path = mkstemp(prefix="emberpool-progress-")
     os.close(descriptor)
     return path
 
 
 def remove(path: str) -> None:
-    """Remove a progress file, which stops its work."""
+    """Delete a progress file, which stops its work."""
     Path(path).unlink(missing_ok=True)
 
 
 def progress(path: str) -> tuple[float, str]:
-    """Return the finished share of the work, 0 to 1, and a text.
+    """Return (finished share from 0 to 1, text) of the work.
 
-    They are 0 and "" before the first report.
+    Before the first report these are 0 and "".
     """
     with suppress(OSError, ValueError):
         share, _, text = Path(path).read_text(encoding="utf-8").partition(" ")
@@ -42,7 +42,10 @@ def progress(path: str) -> tuple[float, str]:
 
 
 def run_watched(path: str, compute: Callable[..., Any], *arguments: Any) -> Any:
-    """Return `compute(*arguments, watch=...)`, with progress in the file; raises Stopped if it is removed."""
+    """Return `compute(*arguments, watch=...)`, with its progress in the file at `path`.
+
+    Raises WorkStopped if the file is deleted.
+    """
     last_write = -EVERY_SECONDS
 
     def watch(share: float, text: str) -> None:

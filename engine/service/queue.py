@@ -1,4 +1,4 @@
-"""The queue of requests on the owner's side: live requests and their open points."""
+"""The queue of requests as the owner sees it: live requests and their unfinished points."""
 
 import sqlite3
 import time
@@ -18,13 +18,13 @@ SUSPECTED_TOGETHER = 64
 
 @dataclass(frozen=True)
 class LiveRequest:
-    """A live request as the owner sees it.
+    """A request that the owner has to serve.
 
-    request: its number.
-    session: the session that submitted it.
+    request: the number of the request.
+    session: the session that submitted the request.
     fidelity: "estimate" or "full".
     data_path: the path of the data file, or None.
-    base: the knobs of its first point as JSON.
+    base: the knobs of the request's first point, as JSON.
     """
 
     request: int
@@ -35,7 +35,13 @@ class LiveRequest:
 
 
 class OpenPoint(NamedTuple):
-    """A point to compute: key, changes to its request's base, shared functional class, and position."""
+    """A point that has to be computed.
+
+    key: the point's key.
+    changes: the knobs that differ from the request's base, as JSON.
+    functional_class: the name of the functional class whose training the point shares, or None.
+    position: the position of the point in its request.
+    """
 
     key: str
     changes: str
@@ -44,10 +50,10 @@ class OpenPoint(NamedTuple):
 
 
 def live_requests(store: sqlite3.Connection, serve_order: Mapping[str | int, int]) -> list[LiveRequest]:
-    """Return this code's live requests in their turn.
+    """Return the live requests of this code, in the order in which to serve them.
 
-    The session served longest ago comes first, and so in each session.
-    serve_order: a rising number by session and by request, set each time one is served.
+    The session that was served longest ago comes first; within a session, the request that was served longest ago.
+    serve_order: for each session and request, the number of its last turn; numbers rise.
     """
     query = f"SELECT id, session, how, data, base FROM requests WHERE {OWN_LIVE} ORDER BY id"
     rows = store.execute(query, (time.time(), version.CODE))
@@ -58,9 +64,9 @@ def live_requests(store: sqlite3.Connection, serve_order: Mapping[str | int, int
 def open_points(
     store: sqlite3.Connection, request: int, position: int, limit: int, waiting: Iterable[str] = ()
 ) -> list[OpenPoint]:
-    """Return the first unfinished points of a request behind a position.
+    """Return up to `limit` unfinished points of a request after a position, in order.
 
-    Points of functional classes in `waiting` are left out.
+    Points of the functional classes in `waiting` are left out.
     """
     classes = tuple(waiting)
     class_condition = f"(class IS NULL OR class NOT IN ({', '.join('?' * len(classes))}))" if classes else "true"
@@ -70,15 +76,16 @@ def open_points(
 
 
 def count_open(store: sqlite3.Connection, request: int, position: int, limit: int) -> int:
-    """Return the number of unfinished points of a request behind a position, at most `limit`."""
+    """Return the number of a request's unfinished points after a position, at most `limit`."""
     points = f"SELECT 1 FROM points WHERE request = ? AND position > ? AND state = {OPEN} LIMIT ?"
     return int(store.execute(f"SELECT count(*) FROM ({points})", (request, position, limit)).fetchone()[0])
 
 
 def suspect_points(store: sqlite3.Connection) -> tuple[LiveRequest, list[OpenPoint]] | None:
-    """Return unfinished points of one request during which workers died before, or None.
+    """Return (request, points) of unfinished points during which workers have died, or None.
 
-    After one death several estimates run together, after two each runs alone, so that the point at fault becomes certain.
+    After one death several estimates are returned together; after two deaths, or for a full run, one point is returned alone, so
+    that the point that ends its worker is found.
     """
     rows = store.execute(
         f"""SELECT r.id, r.session, r.how, r.data, r.base, count(DISTINCT c.id) AS deaths, p.key, p.changes, p.class, p.position
@@ -94,9 +101,9 @@ def suspect_points(store: sqlite3.Connection) -> tuple[LiveRequest, list[OpenPoi
 
 
 def newest_has_other_code(store: sqlite3.Connection) -> bool:
-    """Return whether the newest live request is of other code.
+    """Return whether the newest live request was made by other code.
 
-    The other code's own service should own the store then.
+    If so, this owner should leave the store to the service of that code.
     """
     newest = f"SELECT code FROM requests WHERE {LIVE} ORDER BY created DESC, id DESC LIMIT 1"
     row = store.execute(newest, (time.time(),)).fetchone()
@@ -104,9 +111,9 @@ def newest_has_other_code(store: sqlite3.Connection) -> bool:
 
 
 def start_request(store: sqlite3.Connection, request: int) -> None:
-    """Set a request to running.
+    """Set a queued request to running, with the time of its start.
 
-    Points that are finished already do not count for its pace.
+    Points that are finished by then do not count for the expected time of its end.
     """
     finished_count = f"total - (SELECT count(*) FROM points WHERE request = id AND state = {OPEN})"
     change = f"UPDATE requests SET state = 'running', started = ?, reused = {finished_count} WHERE id = ? AND state = 'queued'"
@@ -114,10 +121,10 @@ def start_request(store: sqlite3.Connection, request: int) -> None:
 
 
 def resume_requests(store: sqlite3.Connection) -> None:
-    """Prepare the requests for a new owner.
+    """Prepare all requests for a new owner of the store.
 
-    Running requests are queued again, those of another model version fail, and requests of other code without a waiting
-    viewer are adopted.
+    Running requests are queued again. Requests of another model version fail. Requests of other code that no viewer waits for are
+    taken over.
     """
     note = f"This request was made with another model version; this is {version.MODEL}. Submit it again."
     store.execute("UPDATE requests SET state = 'queued' WHERE state = 'running'")

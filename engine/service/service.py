@@ -1,7 +1,7 @@
-"""The one owner of all workers: takes requests from the store and computes their points.
+"""The owner of a store: the one process that computes the points of its requests.
 
-Clients submit a request and follow its status; the process that holds the store's lock computes. The owner may be killed at any
-moment: finished points are rows of the store, and the next owner continues with the rest.
+Clients submit a request and follow its status. The process that holds the store's lock computes the points by workers. The owner
+can be killed at any moment: finished points are rows of the store, and the next owner computes the others.
 """
 
 import subprocess
@@ -44,12 +44,16 @@ def serve(
     request: int | None = None,
     cluster: str | None = None,
 ) -> None:
-    """Own the store and compute its requests' points; raises AlreadyOwned, BadFile, CannotRun.
+    """Own the store, and compute the points of its requests until there are no more.
 
-    Ends when idle for some seconds, when `request` has ended, or when a newer request is of other code. `n_jobs` workers run at
-    once, by default one per core. `compute` names the function that turns a scenario into a result, as module:function. With
-    `cluster`, the address of a Dask scheduler, its workers compute instead of this computer's. CannotRun is for workers that
-    cannot start.
+    n_jobs: the number of workers; by default one per core.
+    idle_exit_seconds: the owner ends after so many seconds without work.
+    compute: the function that turns a scenario into a result, as module:function.
+    request: a request after whose end the owner ends, or None.
+    cluster: the address of a Dask scheduler, whose workers compute instead of this computer's, or None.
+
+    The owner also ends if a newer request was made by other code. Raises AlreadyOwned, BadFile, and CannotRun if workers cannot
+    start.
     """
     path = real_path(path)
     with own_store(path), _last_words(path), open_store(path) as store:
@@ -117,11 +121,11 @@ def _words_file(path: Path) -> Path:
 
 
 def ensure_service(path: Path, n_jobs: int | None = None, idle_exit_seconds: float = IDLE_EXIT_SECONDS) -> str:
-    """Start an owner in the background unless there is one.
+    """Start an owner of the store in the background, unless the store has one.
 
-    Return a sentence if that fails, else "".
-    Cheap, so call this function at each look at a status. The owner outlives the caller, writes its messages beside the store,
-    and ends when idle. An owner that was started a moment ago gets time to begin.
+    Return a sentence if the owner could not be started, else "". The function is cheap, so a client can call it each time it
+    reads a status. The owner outlives the caller, writes its messages into a file next to the store, and ends when it is idle. No
+    second owner is started while the first is still starting.
     """
     path = real_path(path)
     if version.code_has_changed():

@@ -1,8 +1,8 @@
-"""Files of cancelled runs beside the store, from which a repeated request continues the run.
+"""Files of cancelled runs, next to the store; a repeated request continues such a run.
 
-A file is NumPy's archive of plain arrays, without pickle, and a JSON text with all else. The checksums of the archive find
-damage. A file is only read by the code that wrote it; a damaged file or one of other code counts as missing, and the run starts
-again.
+A file is a NumPy archive of plain arrays, without pickles, and a JSON text with all other content. The checksums of the archive
+show damage. Only the code that wrote a file reads it. A damaged file or a file of other code counts as missing, and the run
+begins again.
 """
 
 import io
@@ -39,35 +39,39 @@ ARRAY = "array"  # JSON's name for one of the archive's arrays
 
 @dataclass(frozen=True)
 class StoppedRunFile:
-    """The file of a store's cancelled run, by the key of its point."""
+    """The file of a cancelled run.
+
+    store: the path of the store.
+    key: the key of the run's point.
+    """
 
     store: Path
     key: str
 
     @property
     def folder(self) -> Path:
-        """The folder of the store's files."""
+        """The folder with the cancelled runs of the store."""
         return Path(f"{self.store}.stopped")
 
     @property
     def path(self) -> Path:
-        """The path of the file."""
+        """The path of the cancelled run's file."""
         return self.folder / f"{self.key}.npz"
 
     def batch(self) -> int | None:
-        """Return the batch from which the run goes on, or None for the first."""
+        """Return the batch at which the cancelled run continues, or None without a file."""
         batch_number = self._parse_file(lambda content, _: int(content["batch"]))
         return batch_number if isinstance(batch_number, int) else None
 
     def load(self) -> StoppedRun | None:
-        """Return the cancelled run, or None."""
+        """Return the cancelled run, or None without a readable file."""
         stopped_run = self._parse_file(_stopped_run)
         return stopped_run if isinstance(stopped_run, StoppedRun) else None
 
     def save(self, run: StoppedRun) -> str:
-        """Write a cancelled run in place of an earlier one; return why not, or "".
+        """Write a cancelled run, and replace an earlier file of it.
 
-        The oldest runs are deleted to make room.
+        The oldest runs are deleted to make room. Return "" or the reason why the run could not be written.
         """
         arrays: list[Any] = []
         content = json.dumps(_header(self.key) | {"run": _json_content(_run_content(run), arrays), "batch": run.batch}).encode()

@@ -1,7 +1,7 @@
-"""The worker: computes a few points and stores each result itself.
+"""The worker: a process that computes some points and stores each result itself.
 
-A worker never raises: a point ends as a result or as a sentence. The worker has a low priority (nice), ignores the terminal's
-Ctrl-C, which its owner handles, and ends soon after its owner has died.
+A worker never raises: each point ends with a result or a sentence. The worker has a low priority (nice), ignores Ctrl-C in the
+terminal, which its owner handles, and ends soon after its owner has died.
 """
 
 import ctypes
@@ -47,13 +47,13 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 @dataclass(frozen=True)
 class Chunk:
-    """The next points of a request for one worker, perhaps more than it reaches.
+    """Some points of one request for one worker, which may not reach all of them.
 
     store: the path of the store.
     turn: the request.
-    points: the points; a full run that shares the training of its `functional_class` is alone.
+    points: the points; a full run that shares the training of its `functional_class` is alone in its chunk.
     compute: the function that computes a point, as module:function.
-    code: the owner's code.
+    code: the digest of the owner's code.
     """
 
     store: str
@@ -64,7 +64,7 @@ class Chunk:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of its points."""
+        """The keys of the chunk's points."""
         return tuple(point.key for point in self.points)
 
     @property
@@ -73,9 +73,9 @@ class Chunk:
         return self.points[0].functional_class if self.points and self.turn.fidelity == "full" else None
 
     def parts(self) -> Iterator[tuple[str, ...]]:
-        """Yield keys to compute together until CHUNK_SECONDS are over.
+        """Yield groups of keys to compute together, until CHUNK_SECONDS have passed.
 
-        All estimates go together; of full runs first one, then twice as many each time.
+        All estimates are one group. Of full runs the first group has one, and each next group twice as many.
         """
         rest, end = self.keys, time.monotonic() + CHUNK_SECONDS
         size = len(rest) if self.turn.fidelity == "estimate" else 1
@@ -86,12 +86,12 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ChunkAnswer:
-    """The answer of a worker.
+    """The answer of a worker about a chunk.
 
     keys: the keys of the chunk.
     trouble: a sentence on an error of the whole chunk, or "".
-    endings: the points' endings, from a worker without the store.
-    training: the name and text of a new training, from a worker without the store.
+    endings: the endings of the points, if the worker has no store.
+    training: name and JSON text of a new training, if the worker has no store.
     """
 
     keys: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ def compute_point(
 ) -> Result:
     """Return the result of a full run or of an estimate.
 
-    Imports late, so that waiting workers stay small.
+    Modules are imported in the function, so that waiting workers use little memory.
     """
     if method == "estimate":
         from ..estimate import estimate
@@ -124,13 +124,16 @@ def compute_point(
 
 
 def prepare_worker(owner: int) -> None:
-    """Prepare a fresh worker process that the process `owner` has started."""
+    """Prepare a new worker process, which the process `owner` has started."""
     lower_priority(owner)
     await_compiled()  # so that not every worker compiles the same
 
 
 def lower_priority(owner: int) -> None:
-    """Lower this process's priority, ignore Ctrl-C, and end soon after the process `owner` has died."""
+    """Lower this process's priority, ignore Ctrl-C, and end when its owner dies.
+
+    `owner` is the number of the owner's process.
+    """
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":  # at once, and even if this process is stopped or busy in a kernel
@@ -147,9 +150,10 @@ def _watch(owner: int) -> None:
 
 
 def compute_chunk(chunk: Chunk) -> ChunkAnswer:
-    """Claim a chunk's wanted points, compute them for CHUNK_SECONDS, and store their results.
+    """Claim the wanted points of a chunk, compute them, and store their results.
 
-    A process of other code than its owner's, or whose files have changed since its start, stores no result.
+    The worker begins no further group of points after CHUNK_SECONDS. If its code differs from the owner's, or its files have
+    changed since its start, it stores no result.
     """
     if chunk.code != version.CODE:
         return ChunkAnswer(chunk.keys, CODE_CHANGED)
@@ -178,10 +182,10 @@ def point_endings(
     shelf: TrainingShelf | None = None,
     stopped: Callable[[str], StoppedRunFile] | None = None,
 ) -> tuple[computations.Ending, ...]:
-    """Compute the wanted points of a chunk, together where possible, and return their endings.
+    """Compute the wanted points of a chunk, together where possible; return their endings.
 
-    Needs no store, so any computer can run it. `stopped` returns the file of a point's cancelled training, from which the run
-    continues.
+    The function needs no store, so that any computer can run it.
+    stopped: a function that returns the file of a point's cancelled run, from which the run continues.
     """
     key_set = set(wanted_keys)
     points = {point.key: point.changes for point in chunk.points if point.key in key_set}

@@ -1,7 +1,7 @@
 """The store: one SQLite file with all finished points and all requests.
 
-A row is durable once its transaction has committed: write-ahead log, synchronous=FULL, no pickle anywhere. Each row has a
-checksum. Each of SQLite's own errors leaves this module as a BadFile sentence; earlier commits stay.
+A row is durable once its transaction has committed: the file has a write-ahead log, with synchronous=FULL, and no pickles. Each
+row has a checksum. Errors of SQLite become BadFile with a sentence; what was committed before stays.
 """
 
 import json
@@ -34,14 +34,16 @@ MAX_ROWS = 1 << 40  # more than any table has
 
 
 class Damaged(BadFile):
-    """The store is not as it was written; the sentence names the remedy."""
+    """Raised if the store's content differs from what was written; the sentence names a remedy."""
 
 
 @contextmanager
 def open_store(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the store for the block, or make it.
+    """Open the store at `path` for a with-block, or make a new store.
 
-    Readers hold the rows that they show against their checksums; the owner checks the whole file as it begins.
+    Opening does not check the whole file: readers verify the checksums of rows that they read, and the owner checks the whole
+        file
+    at its start. Raises BadFile.
     """
     try:
         make_private_folder(path.parent)
@@ -54,9 +56,9 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def check_store(store: sqlite3.Connection) -> None:
-    """Check a whole store but for its results and trainings, in some 2 s per GB.
+    """Check a whole store except its results and trainings; this takes about 2 s per GB.
 
-    Results and trainings are checked as they are read. Raises sqlite3.DatabaseError for a damaged store.
+    Results and trainings are checked when they are read. Raises sqlite3.DatabaseError for a damaged store.
     """
     with transaction(store):
         store.execute("DELETE FROM progress WHERE false")  # refused by SQLite if damage has made the file read-only
@@ -83,7 +85,10 @@ def _present_layout() -> list[tuple[str, str]]:
 
 
 def check_points(store: sqlite3.Connection, request: int, names: Sequence[str]) -> None:
-    """Check a request and some of its points before they are computed; raises sqlite3.DatabaseError."""
+    """Check the rows of a request and of the named points before they are computed.
+
+    `names` are keys of points. Raises sqlite3.DatabaseError for a damaged row.
+    """
     check_requests(store, "id = ?", request)
     point = f"""SELECT 1 FROM json_each(?2) n CROSS JOIN points p ON p.key = n.value
         WHERE p.request = ?1 AND NOT {schema.SOUND_POINT}"""
@@ -91,7 +96,10 @@ def check_points(store: sqlite3.Connection, request: int, names: Sequence[str]) 
 
 
 def check_requests(store: sqlite3.Connection, condition: str = "true", *parameters: object) -> None:
-    """Check the requests for which a condition holds; raises sqlite3.DatabaseError."""
+    """Check the rows of all requests that meet an SQL condition.
+
+    Raises sqlite3.DatabaseError for a damaged row.
+    """
     _refuse(store, "a request", f"{schema.DAMAGED_ROWS['a request']} AND {condition}", *parameters)
 
 
@@ -101,9 +109,9 @@ def _refuse(store: sqlite3.Connection, row_kind: str, query: str, *parameters: o
 
 
 def sound_rows(store: sqlite3.Connection, table: str, condition: str = "true", order: str = "rowid") -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table, for which a condition holds, whose checksum fits.
+    """Yield the rows of a table that meet an SQL condition and their checksum.
 
-    Pages that cannot be read are passed over, by steps that double: at most as many sound rows are missed as damaged ones.
+    Pages that cannot be read are skipped by steps that double, so at most as many sound rows are missed as rows are damaged.
     """
     columns, checksum_of = schema.CHECKED_COLUMNS[table], CHECKSUMS.get(table, crc)
     count, number, step = len(columns.split(",")), -1, 1
@@ -120,14 +128,14 @@ def sound_rows(store: sqlite3.Connection, table: str, condition: str = "true", o
 
 
 def insert_rows(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert whole rows into a table, but for those whose name it has."""
+    """Insert whole rows into a table, except rows whose primary key the table already has."""
     columns = store.execute(f"SELECT * FROM {table} LIMIT 0").description
     store.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join(repeat('?', len(columns)))})", rows)
 
 
 @contextmanager
 def transaction(store: sqlite3.Connection) -> Iterator[None]:
-    """Commit the statements of the block together, durably, or none of them."""
+    """Commit all SQL statements of a with-block together, durably, or none of them."""
     store.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -138,15 +146,15 @@ def transaction(store: sqlite3.Connection) -> Iterator[None]:
 
 
 def crc(*values: object) -> int:
-    """Return a checksum of values of any type.
+    """Return a CRC-32 checksum of values of any type.
 
-    A function of SQL has the same name.
+    The same function can be called in SQL as crc().
     """
     return crc32("\0".join(map(str, values)).encode())
 
 
 def checksum(name: object, text: object) -> str:
-    """Return the digest that ties a result or training to its name."""
+    """Return the digest of a result or training together with its key."""
     return blake2b(f"{name}\n{text}".encode(), digest_size=16).hexdigest()
 
 
@@ -154,9 +162,9 @@ CHECKSUMS: dict[str, Callable[..., object]] = {"results": checksum, "trainings":
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open or make a store of the present format, without checking it.
+    """Return a connection to the store at `path`, without checking the store.
 
-    Raises BadFile and sqlite3.Error.
+    A missing store is made, and a store of an older format is changed to the present format. Raises BadFile and sqlite3.Error.
     """
     if path.exists() and not path.is_file():
         raise BadFile(f"{path} cannot be used as a store: it is not a regular file; choose another with --store FILE.")
@@ -179,7 +187,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def prepare_connection(store: sqlite3.Connection) -> None:
-    """Set a connection's text type, functions and pragmas for the store's tables."""
+    """Set the text type, the functions and the pragmas that the store's tables need."""
     store.text_factory = LENIENT_TEXT
     store.create_function("crc", -1, crc, deterministic=True)
     if not store.execute("PRAGMA page_count").fetchone()[0]:  # only for a new file

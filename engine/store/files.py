@@ -1,4 +1,4 @@
-"""The store's files on the disk: their names, their private modes, and their durability."""
+"""The files of a store on disk: their names, their private modes, and their durability."""
 
 import os
 from contextlib import suppress
@@ -13,7 +13,7 @@ SQLITE_ENDINGS = ("", "-journal", "-wal", "-shm")  # endings of the names of SQL
 
 
 def real_path(path: Path) -> Path:
-    """Return the store's real path without links, so that all processes use the same lock."""
+    """Return the store's path without symbolic links, so that all processes use the same lock."""
     try:
         return path.resolve()
     except (OSError, RuntimeError) as error:  # a loop of links raises either, by Python's version
@@ -21,35 +21,35 @@ def real_path(path: Path) -> Path:
 
 
 def side_copy(path: Path) -> Path:
-    """Return the path of the copy beside a store."""
+    """Return the path of the copy that is kept next to a store."""
     return Path(f"{path}.copy")
 
 
 def old_backups(path: Path) -> tuple[Path, Path]:
-    """Return the paths of whole backups, the newest first, which earlier versions made."""
+    """Return the paths of the two backups that earlier versions made, the newest first."""
     return Path(f"{path}.backup"), Path(f"{path}.backup-2")
 
 
 def damaged_path(path: Path, number: int) -> Path:
-    """Return a path for a damaged store that is set aside."""
+    """Return the path to which damaged store number `number` is renamed."""
     return Path(f"{path}.damaged-{number}")
 
 
 def has_traces(path: Path) -> bool:
-    """Return whether files beside a store show that it has had content."""
+    """Return whether other files in the folder show that the store had content."""
     return any(file.exists() for file in (side_copy(path), *old_backups(path), damaged_path(path, 1)))
 
 
 def remove_database(path: Path) -> None:
-    """Delete a database, then SQLite's files beside it."""
+    """Delete a database file, then SQLite's log files that belong to it."""
     for ending in SQLITE_ENDINGS:
         Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a private folder that survives a power cut.
+    """Make a folder that only the user can read, and that survives a power cut.
 
-    SQLite syncs a file's folder, but not the folder's parents.
+    SQLite makes a file's folder durable, but not the folder's parents; this function does.
     """
     if folder.is_dir():
         return
@@ -59,10 +59,10 @@ def make_private_folder(folder: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Make a store's file if it is missing, and make it private; raises OSError.
+    """Make a missing store file, and make it readable only by the user.
 
-    SQLite's files beside it get its mode. An existing file is not opened: closing it would drop the locks of other threads'
-    connections.
+    SQLite gives its log files the same mode. An existing file is not opened, because closing it would drop the locks of other
+    threads' connections. Raises OSError.
     """
     with _MAKING, suppress(FileExistsError, PermissionError):
         if not path.exists():
@@ -72,7 +72,7 @@ def make_private_file(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file's content, or the names in a folder, durable."""
+    """Make a file's content durable, or the names in a folder."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -1,7 +1,7 @@
-"""Results as columns: a request's numbers read in bulk, fast enough for 100,000 points.
+"""Results as columns: the numbers of a request, read fast enough for 100,000 points.
 
-Only the flat object of results is taken from each row, and parsed by Arrow. While a request runs, a reader passes the columns
-that it already has, and only rows that were stored since then are read.
+Arrow parses only the flat JSON object of numbers in each row. While a request runs, a reader passes the columns of its last
+reading, and only rows that were stored since then are read.
 """
 
 import io
@@ -44,7 +44,12 @@ Row = tuple[int, str, str, str, float | None]
 
 @dataclass
 class ReadingNotes:
-    """Notes of a reading: damaged keys, and keys last used before the limit."""
+    """Keys that a reading of rows collects.
+
+    damaged: the keys of damaged rows.
+    read_keys: the keys of rows whose last use was before `use_limit`.
+    use_limit: a time [s since 1970].
+    """
 
     damaged: list[str] = field(default_factory=list)
     read_keys: list[str] = field(default_factory=list)
@@ -53,13 +58,13 @@ class ReadingNotes:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The finished points of a request as arrays in the request's order.
+    """The finished points of a request as arrays, in the order of its points.
 
-    metrics: numbers by metric name, NaN where a point is unfinished or the metric does not apply.
-    state: UNFINISHED, RAN, REFUSED or BROKEN.
-    reasons: why points have no numbers, by position.
+    metrics: an array of numbers by metric name; NaN if a point is unfinished or the metric does not apply.
+    state: for each point UNFINISHED, RAN, REFUSED or BROKEN.
+    reasons: for points without numbers, the reason by position.
     last_row: the number of the newest row that was read.
-    kernels: the arithmetic that trained points were computed with.
+    kernels: the names of the BLAS and NumPy kernels that trained the points.
     """
 
     metrics: Mapping[str, Numbers]
@@ -70,7 +75,7 @@ class Columns:
 
 
 def columns_of_keys(path: Path, keys: Sequence[str]) -> Columns:
-    """Return the columns of any points by their keys, of one request or of several.
+    """Return the columns of the points with the given keys, of one or several requests.
 
     Raises BadFile.
     """
@@ -85,9 +90,10 @@ def columns_of_keys(path: Path, keys: Sequence[str]) -> Columns:
 
 
 def columns_of_request(path: Path, request: int, previous_columns: Columns | None = None) -> Columns:
-    """Return the columns of a request without damaged results; raises BadInput, BadFile.
+    """Return the columns of a request; points with damaged results are unfinished.
 
-    With `before`, the columns of an earlier reading, only newer rows are read.
+    With `previous_columns`, the columns of an earlier reading, only newer rows are read. Raises BadInput for an unknown request,
+    and BadFile.
     """
     notes = ReadingNotes()
     with open_store(path) as store:

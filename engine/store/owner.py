@@ -1,6 +1,6 @@
-"""The owner's lock on a file beside the store.
+"""The lock that makes one process the owner of a store.
 
-The system releases it when the process dies.
+The lock is on a file next to the store; the operating system releases it when the process dies.
 """
 
 import fcntl
@@ -18,12 +18,15 @@ PATIENCE_SECONDS = 1.0  # a test of the lock holds it for an instant; wait for i
 
 
 class AlreadyOwned(BadFile):
-    """Another process computes for this store."""
+    """Raised if another process owns the store and computes its requests."""
 
 
 @contextmanager
 def own_store(path: Path) -> Iterator[None]:
-    """Own the store at `path` for the block; raises AlreadyOwned, which names the other process."""
+    """Own the store at `path` during a with-block.
+
+    Raises AlreadyOwned, whose sentence names the other process.
+    """
     with _open_lock(path) as lock:
         if not _lock_within(lock, PATIENCE_SECONDS):
             pid, code = _owner_in(lock)
@@ -45,9 +48,9 @@ def is_owned(path: Path) -> bool:
 
 
 def named_owner(path: Path) -> tuple[str, str]:
-    """Return the process of the store's owner, or of the last, and its code.
+    """Return (process, code) of the store's owner, or of its last owner.
 
-    The code is a digest, or "" if unknown.
+    The code is a digest of the engine's code, or "" if unknown.
     """
     with _open_lock(path) as lock:
         return _owner_in(lock)

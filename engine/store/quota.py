@@ -1,8 +1,8 @@
-"""The store's quota: over it, the rows used longest ago are deleted.
+"""The quota of a store: above it, rows used longest ago are deleted.
 
-Rows of live or pinned requests stay.
-Deleted are results, trainings, and the points of a request without results, which are as old as the request; the request itself
-stays in the history, and computes its results again when it is reopened.
+Rows of live or pinned requests are never deleted.
+Results, trainings, and the points of requests without results can be deleted. Points are as old as their request. The request
+itself stays in the history, and its results are computed again when it is opened.
 """
 
 import math
@@ -36,11 +36,11 @@ OLDEST = f"""SELECT 'results' AS kind, key AS name, used FROM results
 
 @dataclass(frozen=True)
 class Usage:
-    """The content of the store.
+    """The amounts in a store.
 
-    used_bytes: the bytes in use, with those of the copy beside.
-    quota: the bytes allowed.
-    results, trainings, requests: their numbers.
+    used_bytes: the bytes in use, those of the copy next to the store included.
+    quota: the bytes that the store may use.
+    results, trainings, requests: the number of each.
     """
 
     used_bytes: int
@@ -51,7 +51,7 @@ class Usage:
 
 
 def usage(path: Path) -> Usage:
-    """Return the content of the store."""
+    """Return the amounts in the store at `path`."""
     with open_store(path) as store:
         tables = ("results", "trainings", "requests WHERE state != 'arriving'")
         return Usage(
@@ -62,7 +62,7 @@ def usage(path: Path) -> Usage:
 
 
 def used_bytes(store: sqlite3.Connection) -> int:
-    """Return the bytes of all pages in use."""
+    """Return the bytes of all database pages in use."""
     pages, free_pages, size = (
         store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -70,7 +70,7 @@ def used_bytes(store: sqlite3.Connection) -> int:
 
 
 def file_bytes(path: Path) -> int:
-    """Return the size of a file, 0 without one."""
+    """Return the size of a file in bytes; 0 if the file does not exist."""
     return path.stat().st_size if path.exists() else 0
 
 
@@ -81,17 +81,16 @@ def quota_bytes(store: sqlite3.Connection) -> int:
 
 
 def set_quota(path: Path, gibibytes: float) -> None:
-    """Set the quota, for this and every later owner of the store."""
+    """Set the store's quota; the value is kept in the store."""
     with open_store(path) as store, transaction(store):
         store.execute("INSERT OR REPLACE INTO settings VALUES (?1, ?2, crc(?1, ?2))", (SETTING, str(int(gibibytes * GiB))))
 
 
 def enforce_quota(store: sqlite3.Connection, copy_bytes: int = 0) -> int:
-    """Delete the rows used longest ago until the store keeps its quota.
+    """Delete the rows used longest ago until the store keeps its quota; return their number.
 
-    The copy counts too. Return the number of deleted rows.
-
-    Rows of live and pinned requests stay. The store keeps half of the quota, and a larger copy shrinks when it is made next.
+    The bytes of the copy next to the store count too, up to half of the quota; a larger copy shrinks when it is made next. Rows
+    of live and pinned requests are never deleted.
     """
     allowed, dropped_rows = quota_bytes(store) - min(copy_bytes, quota_bytes(store) // 2), 0
     if used_bytes(store) <= allowed:
@@ -106,7 +105,10 @@ def enforce_quota(store: sqlite3.Connection, copy_bytes: int = 0) -> int:
 
 
 def drop_oldest(store: sqlite3.Connection, max_rows: int) -> int:
-    """Delete up to `max_rows` rows used longest ago, in one transaction; return their number."""
+    """Delete up to `max_rows` rows, those used longest ago first; return their number.
+
+    All are deleted in one transaction.
+    """
     with transaction(store):
         oldest = store.execute(OLDEST, (max_rows,)).fetchall()
         names_by_table = {
@@ -122,16 +124,16 @@ def drop_oldest(store: sqlite3.Connection, max_rows: int) -> int:
 
 
 def delete_results(store: sqlite3.Connection, names: Iterable[str]) -> None:
-    """Delete the results under these keys, and their closed claims."""
+    """Delete the results with these keys, and the claims that have ended for them."""
     keys = [(name,) for name in names]
     store.executemany("DELETE FROM results WHERE key = ?", keys)
     store.executemany("DELETE FROM claims WHERE key = ? AND ending IS NOT NULL", keys)
 
 
 def shrink(store: sqlite3.Connection) -> None:
-    """Return free pages to the file system, a few at a time.
+    """Return the database's free pages to the file system, a few at a time.
 
-    On a full disk, nothing happens.
+    Do nothing on a full disk.
     """
     previous_pages = 0
     with suppress(sqlite3.OperationalError):
@@ -141,9 +143,9 @@ def shrink(store: sqlite3.Connection) -> None:
 
 
 def note_use(store: sqlite3.Connection, names: Iterable[str]) -> None:
-    """Set the last use of the results under these keys to now.
+    """Set the time of last use of the results with these keys to now.
 
-    Errors of a read-only store are ignored.
+    Errors, such as those of a read-only store, are ignored.
     """
     with suppress(sqlite3.Error), transaction(store):
         store.executemany("UPDATE results SET used = ? WHERE key = ?", [(time.time(), name) for name in names])

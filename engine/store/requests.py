@@ -1,7 +1,7 @@
-"""The table of requests: lists of points that viewers wait for, held by leases.
+"""The table of requests: lists of points, each held by the lease of a viewer.
 
-Requests are in the store, so they survive the processes that compute them. A viewer renews the lease; once the lease has run
-out, no further point is started until a viewer renews it, unless the request has `keeps_on`.
+Requests are in the store, so they survive the process that computes them. A viewer renews the lease. After the lease has
+expired, no further point is started until a viewer renews the lease, unless the request has `keeps_on`.
 """
 
 import json
@@ -40,7 +40,11 @@ LEASE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Limit:
-    """The limits of one request: points, and their expected seconds of one core."""
+    """The limits of one request.
+
+    points: the largest number of points.
+    core_seconds: the most seconds that the points may be expected to take on one core.
+    """
 
     points: int
     core_seconds: float
@@ -63,12 +67,20 @@ def submit(
     limit: Limit = FOR_COMMANDS,
     sharing: bool = True,
 ) -> int:
-    """Write a request for the scenarios' results, durably, and return its number.
+    """Write a request for the results of scenarios, durably; return its number.
 
-    Finished points are not computed again; failed points are tried again. A request of the same `session`, or an ended one of
-    any session, with the same points continues under its number. `title` and `link` are for the history; with `keeps_on` the
-    request goes on without a waiting viewer. Full runs of one functional class share its training, unless `sharing` is off.
-    Raises BadFile, and BadInput, also beyond the limit.
+    Finished points are not computed again; failed points are tried again. If an earlier request has the same points, and has
+    ended or has the same `session`, it continues under its number.
+
+    how: "estimate" or "full".
+    data: the path of a data file, or None.
+    session: the viewer's session.
+    title, link: texts for the history.
+    keeps_on: True if the request continues without a viewer.
+    limit: the limits of the request.
+    sharing: True if full runs of one functional class share its training.
+
+    Raises BadFile, and BadInput, for example for a request above the limit.
     """
     if not scenarios:
         raise BadInput("No scenario was given; a request needs at least one.")
@@ -184,7 +196,10 @@ def _join_request(store: sqlite3.Connection, request: int, digest: str, session:
 
 
 def withdraw(store: sqlite3.Connection, condition: str, bound: float) -> None:
-    """Delete requests in state `arriving` for which a condition with a bound holds."""
+    """Delete the requests in state `arriving` that meet an SQL condition on one value.
+
+    `condition` ends before the value, such as "id =", and `bound` is the value.
+    """
     arriving = f"SELECT id FROM requests WHERE state = 'arriving' AND {condition} ?"
     store.execute(f"DELETE FROM points WHERE request IN ({arriving})", (bound,))
     store.execute(f"DELETE FROM requests WHERE id IN ({arriving})", (bound,))
@@ -198,16 +213,19 @@ def _try_again(store: sqlite3.Connection, request: int) -> None:
 
 
 def cancel(path: Path, request: int) -> None:
-    """Cancel a request: no further point starts, and points that run for it alone stop."""
+    """Cancel a request: no further point of it starts.
+
+    Points that are being computed stop, unless another request waits for them.
+    """
     with open_store(path) as store:
         change = "UPDATE requests SET state = 'cancelled', ended = ? WHERE id = ? AND state IN ('queued', 'running')"
         store.execute(change, (time.time(), request))
 
 
 def renew_lease(path: Path, request: int) -> None:
-    """Renew a request's lease for LEASE_SECONDS.
+    """Renew the lease of a request for LEASE_SECONDS from now.
 
-    Written only after half of the lease, or if the clock was set back.
+    The lease is written only if half of it has passed, or if the clock was set back.
     """
     clock_seconds = time.time()
     with open_store(path) as store:
@@ -217,13 +235,16 @@ def renew_lease(path: Path, request: int) -> None:
 
 
 def newest_request(path: Path, names: Iterable[str]) -> int | None:
-    """Return this code's newest request for exactly these points in order, or None."""
+    """Return the newest request of this code for exactly these points, in this order.
+
+    `names` are the keys of the points. Return None if there is no such request.
+    """
     digest = blake2b("".join(names).encode(), digest_size=16).hexdigest()
     return _newest(path, "digest = ?", digest)
 
 
 def newest_by_link(path: Path, link: str, method: Fidelity) -> int | None:
-    """Return this code's newest request with a link, or None; needs no keys of points."""
+    """Return the newest request of this code with this link, or None."""
     return _newest(path, "link = ? AND how = ?", link, method) if link else None
 
 
@@ -235,9 +256,10 @@ def _newest(path: Path, condition: str, *parameters: str) -> int | None:
 
 
 def end_requests(store: sqlite3.Connection) -> None:
-    """End requests without an open point, and queue those whose lease has run out again.
+    """End all requests whose points are finished, and queue those with an expired lease.
 
-    Reads before it locks. A lease of more than LEASE_SECONDS from now, of before the clock was set back, is shortened.
+    The database is only locked if there is a request to change. A lease that ends more than LEASE_SECONDS from now is shortened,
+    since the clock was then set back.
     """
     clock_seconds = time.time()
     still_open = f"EXISTS (SELECT 1 FROM points WHERE request = id AND state = {OPEN})"
@@ -256,7 +278,10 @@ def end_requests(store: sqlite3.Connection) -> None:
 
 
 def adopt(store: sqlite3.Connection, request: int) -> None:
-    """Make a request one of this code: only results of this code count as finished."""
+    """Make a request of other code a request of this code.
+
+    From then on, only results of this code count as finished.
+    """
     has_result = "EXISTS (SELECT 1 FROM results WHERE key = points.key AND code = ?2)"
     store.execute("UPDATE requests SET code = ?2 WHERE id = ?1", (request, version.CODE))
     store.execute(f"UPDATE points SET state = {has_result} WHERE request = ?1", (request, version.CODE))

@@ -1,6 +1,7 @@
-"""Restoration: set a damaged store aside, and carry over the rows still readable.
+"""Restoration of a damaged store: begin a new store with its readable rows.
 
-Sound rows of the damaged file come first, then those of its copy. Everything else is computed again when it is asked for.
+The damaged file is renamed. Its rows with a correct checksum come first, then those of the copy next to it. Everything else is
+computed again when it is needed.
 """
 
 import os
@@ -35,18 +36,21 @@ ADJUSTMENTS = (
 
 @dataclass(frozen=True)
 class StoreRestoration:
-    """The outcome of restoring a store: whether it was sound, and sentences for its owner."""
+    """The outcome of restoring a store.
+
+    was_sound: True if the store was not damaged, so that nothing was changed.
+    text: sentences for the store's owner.
+    """
 
     was_sound: bool
     text: str
 
 
 def restore(path: Path) -> StoreRestoration:
-    """Set a damaged store aside, and begin a new one with its readable rows.
+    """Rename a damaged store, and begin a new store with its readable rows.
 
-    Raises BadFile.
-
-    A sound store stays. After a power cut in the middle, the next restoring continues.
+    A store without damage is not changed. After a power cut during a restoration, the next restoration continues it. Raises
+    BadFile.
     """
     path = real_path(path)
     with own_store(path):

@@ -1,6 +1,6 @@
-"""The table of results: compact JSON under the scenario's key, with a checksum.
+"""The table of results: compact JSON by the scenario's key, with a checksum.
 
-Knobs at their defaults are left out.
+Knobs with their default values are left out of the JSON.
 """
 
 import json
@@ -25,10 +25,10 @@ KEY_COLUMNS = {"results": "key", "trainings": "class"}
 
 
 def knob_texts(text: str) -> dict[str, str]:
-    """Return the knob texts of a request's base or changes.
+    """Return the knobs that a request's JSON text has, as texts by path.
 
-    Own parts beside the knobs are registered.
-    Raises ValueError, TypeError or the like for a damaged text, BadInput for damaged parts.
+    If the text has the user's own parts of hardware, they are registered.
+    Raises ValueError, TypeError or similar for a damaged text, and BadInput for damaged parts.
     """
     content: dict[str, str] = json.loads(text)
     accept_parts(content.pop(PARTS, ()), MAX_KNOWN_PARTS)
@@ -44,13 +44,13 @@ def result_text(result: Result) -> str:
 
 
 def row_text(result: Result) -> str:
-    """Return a result as its row's text, without knobs at their defaults."""
+    """Return a result as the JSON text of its row, without knobs at their defaults."""
     differs = {path: json_setting for path, _, json_setting in changed_knobs(_defaults()[0], group_texts(result.scenario))}
     return _line({"scenario": differs, **result.without_knobs()})
 
 
 def complete_text(text: str) -> str:
-    """Return a row as one line of JSON with every knob."""
+    """Return the JSON text of a row with all knobs added, on one line."""
     content = json.loads(text)
     return _line({**content, "scenario": {**_defaults()[1], **content["scenario"]}})
 
@@ -62,9 +62,9 @@ def _defaults() -> tuple[tuple[KnobTexts, ...], Mapping[str, Any]]:
 
 
 def store_results(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -> None:
-    """Insert results, each a key and its row's text.
+    """Insert results into the store; each is a pair (key, JSON text of its row).
 
-    An older result of this code stays.
+    A result of this code that the store already has is kept; a result of other code is replaced.
     """
     columns = "key, result, checksum, model_version, created, used, code"
     rows = [(name, text, checksum(name, text), version.MODEL, time.time(), version.CODE) for name, text in texts]
@@ -75,10 +75,10 @@ def store_results(store: sqlite3.Connection, texts: Iterable[tuple[str, str]]) -
 def load_result(
     store: sqlite3.Connection, name: str, scenario: Scenario | None = None, read_keys: list[str] | None = None
 ) -> Result | None:
-    """Return this code's result under a key, or None.
+    """Return the result of this code with key `name`, or None.
 
-    A damaged row is deleted, to be computed again.
-    The key is appended to `read_keys` if its last use should be noted, which protects the result from eviction.
+    A damaged row is deleted, so that the result is computed again.
+    The key is appended to `read_keys` if the caller should write the time of use, which protects the result from deletion.
     """
     cursor = store.execute("SELECT result, checksum, used FROM results WHERE key = ? AND code = ?", (name, version.CODE))
     row = cursor.fetchone()
@@ -90,15 +90,12 @@ def load_result(
 
 
 def is_as_written(name: object, text: object, digest: object) -> bool:
-    """Return whether a text is as written under a name, by its digest."""
+    """Return whether a text and its key have the stored checksum."""
     return isinstance(text, str) and checksum(name, text) == digest
 
 
 def is_whole(store: sqlite3.Connection, table: str, name: str, text: object, digest: str) -> bool:
-    """Return whether a row's text is the one that was written.
-
-    A damaged row is deleted.
-    """
+    """Return whether a row's text has the stored checksum; delete a damaged row."""
     if is_as_written(name, text, digest):
         return True
     store.execute(f"DELETE FROM {table} WHERE {KEY_COLUMNS[table]} = ?", (name,))
@@ -106,9 +103,9 @@ def is_whole(store: sqlite3.Connection, table: str, name: str, text: object, dig
 
 
 def stored_results(path: Path, scenarios: Iterable[Scenario], method: Fidelity) -> Iterator[tuple[str, Result | None]]:
-    """Yield key and result of each scenario in order; None where missing.
+    """Yield (key, result or None) for each scenario, in order.
 
-    A failed point is a result that did not run.
+    None means that the store has no result. A failed point has a result that says that it did not run.
     """
     read_keys: list[str] = []
     with open_store(path) as store:

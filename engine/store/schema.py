@@ -1,7 +1,6 @@
-"""The store's tables, as steps from each format to the next.
+"""The tables of a store, as steps from each format to the next.
 
-A new store takes all steps.
-A step that has been published is never edited; later changes are a new step.
+A new store takes all steps. A published step is never edited; a later change is a new step.
 """
 
 FORMAT_1 = """

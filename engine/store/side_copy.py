@@ -1,9 +1,8 @@
-"""The copy beside the store: requests, settings and trained results.
+"""The copy next to a store: its requests, its settings, and its trained results.
 
 Requests keep their names, notes and pins.
-
-The copy is a store file itself. It has the points of full runs, so that their requests are whole. Everything else in a store is
-quick to compute again.
+The copy is a store file itself. It has the points of full runs, so that their requests are complete. All other content of a store
+is computed again quickly.
 """
 
 import sqlite3
@@ -38,9 +37,9 @@ INSERT_POINT = f"""INSERT OR IGNORE INTO points (request, position, key, changes
 
 
 class StoreMaintenance:
-    """The owner's maintenance of its store: the copy beside, and the quota.
+    """The regular work of a store's owner: update the copy, and enforce the quota.
 
-    It takes a small share of the owner's time.
+    This work takes only a small share of the owner's time.
     """
 
     def __init__(self, path: Path, store: sqlite3.Connection) -> None:
@@ -48,9 +47,10 @@ class StoreMaintenance:
         self.start_time, self.next_look, self.copied_state, self.last_sentence = time.time(), 0.0, (-1, -1), ""
 
     def tend(self, leaving: bool = False) -> None:
-        """Copy what has changed every minute or when the owner leaves, and enforce the quota.
+        """Update the copy if it is due, and enforce the quota.
 
-        A failed copy prints one sentence to standard error; raises sqlite3.DatabaseError for a damaged store.
+        The copy is due if the store has changed and the last copy is old enough; with `leaving`, earlier. If it fails, a sentence
+        is printed to standard error. Raises sqlite3.DatabaseError for a damaged store.
         """
         if (start_seconds := time.monotonic()) < self.next_look and not leaving:
             return
@@ -81,7 +81,10 @@ class StoreMaintenance:
 
 
 def make_copy(path: Path, store: sqlite3.Connection) -> None:
-    """Replace the copy beside a store; raises OSError, BadFile, and sqlite3.DatabaseError for a damaged store."""
+    """Replace the copy next to a store by a new copy.
+
+    Raises OSError, BadFile, and sqlite3.DatabaseError for a damaged store.
+    """
     check_store(store)  # a damaged store may lack rows that the last copy has
     new_path = Path(f"{side_copy(path)}.fresh")
     remove_database(new_path)
@@ -91,11 +94,11 @@ def make_copy(path: Path, store: sqlite3.Connection) -> None:
 
 
 def carry_rows(target: sqlite3.Connection, sources: Sequence[Path], tables: Mapping[str, str], with_points: str) -> None:
-    """Insert the sound rows of other store files.
+    """Insert rows with a correct checksum from other store files into `target`.
 
-    A row must meet its table's condition; the first source's row stays.
-
-    `with_points` is the condition for requests whose points are inserted too.
+    sources: the store files; if two have a row with the same key, the row of the first file is inserted.
+    tables: for each table, the SQL condition that its rows must meet.
+    with_points: the SQL condition for requests whose points are inserted too.
     """
     target.execute("PRAGMA journal_mode = OFF")  # an unfinished file is made again
     with transaction(target):
@@ -111,14 +114,17 @@ def carry_rows(target: sqlite3.Connection, sources: Sequence[Path], tables: Mapp
 
 
 def open_source(path: Path) -> sqlite3.Connection:
-    """Open a store file for reading, damaged or of any format."""
+    """Return a connection that reads a store file.
+
+    The file may be damaged or of an old format.
+    """
     source = sqlite3.connect(path)
     source.text_factory = LENIENT_TEXT
     return source
 
 
 def put_in_place(new_path: Path, path: Path) -> None:
-    """Give a complete file its name, durably."""
+    """Rename a complete file from `new_path` to `path`, durably."""
     sync(new_path)
     new_path.rename(path)
     sync(path.parent)

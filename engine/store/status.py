@@ -1,4 +1,4 @@
-"""A request's status for its viewers, cheap enough for a query each second."""
+"""The status of a request for its viewers, cheap enough to be read each second."""
 
 import json
 import sqlite3
@@ -23,7 +23,12 @@ MOST_SHOWN = 1000  # running points; an estimate is over before anyone has read 
 
 @dataclass(frozen=True)
 class RunningPoint:
-    """A point that is being computed: key, seconds so far, and reported progress."""
+    """A point that a worker computes now.
+
+    key: the point's key.
+    seconds: the seconds since its start.
+    progress: the progress that the worker has reported, or None.
+    """
 
     key: str
     seconds: float
@@ -34,14 +39,14 @@ class RunningPoint:
 class RequestStatus:
     """The status of a request.
 
-    request: its number.
+    request: the number of the request.
     fidelity: "estimate" or "full".
-    state: its state.
-    total: its points.
-    finished_points: its finished points.
-    failed: its finished points without a result.
-    eta_seconds: the expected seconds until its end, or None.
-    running: its running points.
+    state: the state of the request, such as "queued", "running" or "done".
+    total: the number of its points.
+    finished_points: the number of its finished points.
+    failed: the number of its finished points without a result.
+    eta_seconds: the expected seconds until its end, or None if unknown.
+    running: its points that workers compute now.
     note: a sentence on its state, or "".
     """
 
@@ -57,13 +62,18 @@ class RequestStatus:
 
     @property
     def is_ended(self) -> bool:
-        """Whether the request has ended, so that no further results will come."""
+        """True if the request has ended, so that no further results will come."""
         return self.state in END_STATES
 
 
 @dataclass(frozen=True)
 class FailedPoint:
-    """A point without a result: key, reason as a sentence, whether a bug."""
+    """A point that failed, so that it has no result.
+
+    key: the point's key.
+    sentence: the reason.
+    bug: True if the reason is an error in the program.
+    """
 
     key: str
     sentence: str
@@ -98,9 +108,9 @@ def status(path: Path, request: int) -> RequestStatus:
 
 
 def stopped_progress(path: Path, name: str) -> Progress | None:
-    """Return the progress of a cancelled point by its key, or None.
+    """Return the progress of the cancelled point with key `name`, or None.
 
-    `note` says why it cannot continue.
+    If the point cannot be continued, the progress's `note` says why.
     """
     query = "SELECT snapshot FROM progress WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM claims WHERE key = ?1 AND ending IS NULL)"
     with open_store(path) as store:
@@ -109,13 +119,13 @@ def stopped_progress(path: Path, name: str) -> Progress | None:
 
 
 def has_ended(store: sqlite3.Connection, request: int) -> bool:
-    """Return whether a request has ended; the cheapest query of all."""
+    """Return whether a request has ended, by one cheap query."""
     row = store.execute("SELECT state FROM requests WHERE id = ?", (request,)).fetchone()
     return row is None or row[0] in END_STATES
 
 
 def failures(path: Path, request: int) -> tuple[FailedPoint, ...]:
-    """Return the request's points without a result, in order."""
+    """Return the failed points of a request, in the order of its points."""
     query = """SELECT f.key, f.sentence, f.bug FROM failures f CROSS JOIN points p ON p.key = f.key
         WHERE p.request = ? ORDER BY p.position"""
     with open_store(path) as store:
@@ -144,11 +154,11 @@ FORESEEABLE = 0.03  # the share from which on a running point's end is more than
 
 
 def seconds_left(store: sqlite3.Connection, request: int, running: Sequence[tuple[float, Progress | None]]) -> float | None:
-    """Return the seconds until a request ends with the workers of now.
+    """Return the expected seconds until a request ends, or None if unknown.
 
-    None without finished points.
-    running: for each running point, its seconds and its progress. Points that train are judged by their durations, the others
-    by the pace of their ends, since they are too quick to be seen.
+    `running` has (seconds so far, progress) of each point that workers compute now; as many workers are assumed until the end.
+    Points that train are expected to take as long as earlier ones. Other points are expected to end at the same rate as the last
+    ones, because they are too quick to be observed.
     """
     open_count, training = map(int, store.execute(UNFINISHED_QUERY, (version.CODE, request)).fetchone())
     finished, quick_count = _finished(store, request), open_count - training

@@ -1,7 +1,7 @@
 """DCNv2's cross network, forward and backward.
 
-Each layer multiplies its linear output by the network's input, and adds the layer's input.
-With x0 the features, x' = x0 · (W x + b) + x, element by element; of low rank W is a product of two narrow matrices.
+Each layer multiplies its linear output by the network's input x0, and adds the layer's input x:
+x' = x0 · (W x + b) + x, element by element. In a layer of low rank, W is a product of two narrow matrices.
 Source: Wang et al., DCN V2, arXiv 2008.13535; MLPerf's DLRM-DCNv2 has three layers of rank 512.
 """
 
@@ -17,7 +17,9 @@ from .products import LOSS_SCALE, operand
 class CrossLayer(NamedTuple):
     """One cross layer on F features: weights and biases.
 
-    Weights are (F, rank), biases (F,) and, for low rank, (rank, F) weights stand before them.
+    weight: (F, F), or (F, rank) in a layer of low rank.
+    bias: (F,).
+    narrow: the (rank, F) matrix that is applied before `weight` in a layer of low rank, else None.
     """
 
     weight: Singles
@@ -26,7 +28,12 @@ class CrossLayer(NamedTuple):
 
 
 class CrossValues(NamedTuple):
-    """A cross layer's input (B, F), narrowed input (B, rank) and linear output."""
+    """Values of one cross layer in a forward pass of B samples with F features.
+
+    given: the layer's input, (B, F).
+    narrowed: the input after the narrow matrix, (B, rank); equal to `given` in a layer of full rank.
+    linear: the linear output W x + b, (B, F).
+    """
 
     given: Singles
     narrowed: Singles
@@ -34,9 +41,9 @@ class CrossValues(NamedTuple):
 
 
 def forward_cross(layers: Sequence[CrossLayer], features: Singles, precision: str) -> tuple[Singles, list[CrossValues]]:
-    """Return (B, F) output and the values of each layer.
+    """Return the cross network's output (B, F), and the values of each layer.
 
-    Operands of products are rounded to a precision.
+    Operands of matrix products are rounded to `precision`.
     """
     x, layer_outputs = features, list[CrossValues]()
     for layer in layers:
@@ -54,7 +61,10 @@ def backward_cross(
     gradient: Singles,
     precision: str,
 ) -> Singles:
-    """Fill `gradients` from the gradient of the output, and return the gradient of the features."""
+    """Write the layers' gradients into `gradients`; return the gradient of the network's input.
+
+    `gradient` is the gradient of the network's output, (B, F). `layer_outputs` are the values that `forward_cross` returned.
+    """
     if not layer_outputs:
         return gradient
     features, of_features, scale = layer_outputs[0].given, np.zeros_like(gradient), LOSS_SCALE * len(gradient)

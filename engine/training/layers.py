@@ -1,6 +1,6 @@
 """The layers of a DLRM, forward and backward.
 
-They are fully connected layers, feature interaction, and the loss of a click.
+The layers are fully connected layers, the feature interaction, and the loss of a click prediction.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from .weights import Layer
 
 
 def forward(layers: Sequence[Layer], x: Singles, last_relu: bool, precision: str) -> list[Singles]:
-    """Return the input and every layer's (B, out) output, after a ReLU.
+    """Return the input of an MLP, and then the (B, out) output of each layer.
 
-    The last layer has one only if `last_relu`.
-    Here and below, operands of products are rounded to a precision.
+    Each layer ends in a ReLU, the last layer only if `last_relu`.
+    Operands of matrix products are rounded to `precision`.
     """
     outputs = [x]
     for layer in layers:
@@ -36,10 +36,10 @@ def backward(
     last_relu: bool,
     precision: str,
 ) -> Singles:
-    """Fill the layers' `gradients`, and return the gradient of the first layer's linear output.
+    """Write the layers' gradients into `gradients`; return the gradient of the first layer's linear output.
 
-    `gradient` is that of the last output, and is overwritten. The gradient of the MLP's input, which the bottom MLP does not
-    need, is `through(layers[0], gradient, precision)`.
+    `gradient` is the gradient of the last layer's output, and is overwritten. The function does not compute the gradient of the
+    MLP's input, which the bottom MLP does not need; `through(layers[0], gradient, precision)` returns it.
     """
     for k in range(len(layers) - 1, -1, -1):
         _start_back(gradient, outputs[k + 1], gradients[k].bias, last_relu or k < len(layers) - 1)
@@ -79,9 +79,10 @@ def _start_back(gradient: Singles, y: Singles, bias_gradient: Singles, relu: boo
 
 
 def project(shape: Shape, matrices: Sequence[Singles], features: Singles, precision: str) -> Singles:
-    """Return (B, V) vectors for the interaction.
+    """Return the (B, V) vectors that the interaction multiplies with each other.
 
-    The (B, features) are multiplied by the matrices of projected tables.
+    The pooled vectors in `features` (B, features width) whose width differs from the bottom MLP's output are multiplied by
+    the `matrices` of their tables.
 
     Source: Ginart et al., Mixed Dimension Embeddings, arXiv 1909.11810.
     """
@@ -108,9 +109,9 @@ def project_back(
     gradient: Singles,
     precision: str,
 ) -> Singles:
-    """Fill the matrices' `gradients`, and return the (B, features) gradient.
+    """Write the matrices' gradients into `gradients`; return the gradient of `features`.
 
-    Both follow from the (B, V) vectors' gradient.
+    `gradient` is the gradient of the (B, V) vectors that `project` returned. The result has the shape of `features`.
     """
     if not matrices:
         return gradient
@@ -154,7 +155,7 @@ def _averaged_back(gradient: Singles, width: int, stride: int) -> Singles:
 
 
 def interact(shape: Shape, vectors: Singles) -> Singles:
-    """Return (B, top input) from (B, V) vectors, before any cross network."""
+    """Return the interaction's output (B, width) of (B, V) vectors, before any cross network."""
     if shape.interaction != "dot":
         return vectors if shape.stride == 1 else _averaged(vectors, shape.stride)
     output = aligned_empty((len(vectors), shape.top_input))

@@ -1,4 +1,4 @@
-"""The embedding lookup: a batch's pooled vectors, and each row's samples."""
+"""The embedding lookup: a batch's pooled vectors, and the samples that use each row."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,9 +17,10 @@ WIDE_SORT = 2048  # lookups of a table, from which wider digits are faster despi
 
 
 class SpanLookups(NamedTuple):
-    """A batch's lookups in a span of tables.
+    """The lookups of a batch in one span of tables.
 
-    They are places in its block of rows, laid out as `Batch.ids`, and bag `starts`.
+    places: the place of each looked-up row in the span's block of rows, in the order of `Batch.ids`.
+    starts: the index in `places` at which each bag starts; None if all samples have the same number of lookups.
     """
 
     places: Places
@@ -28,7 +29,11 @@ class SpanLookups(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalBatch:
-    """A batch whose lookups are places in the weights' blocks of rows, block by block."""
+    """A batch whose lookups are places in blocks of rows, not global ids.
+
+    dense, labels: the dense features and the labels of the samples.
+    lookups: the lookups in each span of tables.
+    """
 
     dense: Singles
     labels: Singles
@@ -36,16 +41,16 @@ class LocalBatch:
 
 
 class RowUses(NamedTuple):
-    """The samples that use each row of a block.
+    """For each row of a block that a batch uses, the samples that use it.
 
-    So gradients of duplicate rows are summed in a fixed order.
+    The update sums the gradients of duplicate rows in the order of this list.
 
-    unique: the places used, (U,), ascending.
-    first: `samples[first[u]:first[u + 1]]` use `unique[u]`, (U + 1,).
-    samples: samples by row, in their order in the batch.
-    table: the span's table t owns `unique[table[t]:table[t + 1]]`.
+    unique: the places of the U used rows, ascending, (U,).
+    first: `samples[first[u]:first[u + 1]]` are the samples that use row `unique[u]`, (U + 1,).
+    samples: the samples sorted by row, and for each row in their order in the batch.
+    table: `unique[table[t]:table[t + 1]]` are the used rows of table t of the span.
 
-    In tables that features share, each feature of a sample counts as a sample, as in `by_feature`.
+    In a table that several features share, each pair (sample, feature) counts as a sample, as in `by_feature`.
     """
 
     unique: Places
@@ -55,9 +60,10 @@ class RowUses(NamedTuple):
 
 
 class EarlyLookup(NamedTuple):
-    """The next batch's early lookup, corrected after the update.
+    """The next batch's lookup, made before this batch's update and then corrected by the update.
 
-    It has the uses of each block's rows.
+    features: the dense vector's columns and the pooled vectors, (B, features width).
+    uses: for each block of rows, the samples that use each row.
     """
 
     features: Singles
@@ -65,9 +71,11 @@ class EarlyLookup(NamedTuple):
 
 
 class SortBuffers(NamedTuple):
-    """Buffers to sort a table's lookups.
+    """Buffers for the radix sort of one table's lookups.
 
-    They are keys, spare keys, spare samples, and the ends of the digits' buckets.
+    keys: the places to sort.
+    spare_keys, spare_samples: room for the sorted places and their samples.
+    ends: the position of each digit's bucket.
     """
 
     keys: Places
@@ -77,9 +85,9 @@ class SortBuffers(NamedTuple):
 
 
 def localise(shape: Shape, weights: Weights, batch: Batch) -> LocalBatch:
-    """Return `batch` with the places of its rows.
+    """Return `batch` with the place of each looked-up row in the weights' blocks.
 
-    Raises CannotRun for a row that does not exist.
+    Raises CannotRun for a row that does not exist in `weights`.
     """
     places, size, lookup_start = local_places(shape, weights, batch.ids), len(batch.labels), 0
     lookups = []
@@ -109,24 +117,27 @@ def _feature_starts(place: PlacedSpan, starts: Ints | None, size: int) -> Ints:
 
 
 def by_feature(columns: Singles, span: TableSpan) -> Singles:
-    """Return a span's columns as (B * features, tables * dim).
+    """Return a span's columns (B, width) as an array (B * features, tables * dim).
 
-    There is one sample for each feature that shares a table.
+    Each pair (sample, feature) becomes one row, since `features` features share each table.
     """
     cut = columns.reshape(len(columns), span.tables, span.features, span.dim).transpose(0, 2, 1, 3)
     return np.ascontiguousarray(cut).reshape(len(columns) * span.features, span.tables * span.dim)
 
 
 def by_sample(vectors: Singles, span: TableSpan) -> Singles:
-    """Return (B, width) columns of a span, the inverse of `by_feature`."""
+    """Return an array (B * features, tables * dim) as a span's columns (B, width).
+
+    The function is the inverse of `by_feature`.
+    """
     cut = vectors.reshape(-1, span.features, span.tables, span.dim).transpose(0, 2, 1, 3)
     return cut.reshape(len(cut), span.width)
 
 
 def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, stop: int | None = None) -> Singles:
-    """Return (B, features) of samples start..stop-1.
+    """Return the (B, features width) array of pooled vectors of samples `start` to `stop` - 1.
 
-    They have room for the dense vector, then a sum-pooled vector per table.
+    The first columns are left free for the dense vector; then follow the sum-pooled vectors, table by table.
     The vector of an empty bag is zero.
     """
     size = len(batch.labels)
@@ -144,7 +155,7 @@ def look_up(shape: Shape, weights: Weights, batch: LocalBatch, start: int = 0, s
 
 
 def row_uses_of(shape: Shape, batch: LocalBatch) -> tuple[RowUses, ...]:
-    """Return the lookups of `batch` by row, for each block of rows."""
+    """Return for each block of rows the samples of `batch` that use each row."""
     size, parts = len(batch.labels), zip(batch.lookups, placed_spans(shape), strict=True)
     return tuple(_span_uses(lookups, place.pooling, size * place.span.features) for lookups, place in parts)
 

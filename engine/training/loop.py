@@ -1,7 +1,6 @@
-"""The training loop, a fold over batches with reproducible bytes.
+"""The training loop over batches, and the evaluation on held-out samples (loss, AUC, accuracy).
 
-The same weights and batches give the same bytes, wherever the loop is cut.
-Evaluation on held-out samples is here too: loss, AUC and accuracy.
+The same weights and batches give the same bytes, also if the loop is stopped and resumed.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +38,7 @@ class Evaluation:
 
     @property
     def auc_with_error(self) -> tuple[float | None, float | None]:
-        """The AUC and its standard error."""
+        """(AUC, standard error of the AUC)."""
         return self.auc, self.auc_error
 
 
@@ -47,9 +46,9 @@ class Evaluation:
 class Scores:
     """Scores of the functional training; None if training was off or the score is undefined.
 
-    loss, auc, accuracy: on held-out samples.
-    training_loss, training_auc: of the predictions in the last pass of training.
-    auc_error, training_auc_error: the standard errors of both AUCs, from the sampling alone.
+    loss, auc, accuracy: scores on held-out samples.
+    training_loss, training_auc: scores of the predictions in the last pass of training.
+    auc_error, training_auc_error: the standard errors of both AUCs, from the random choice of samples only.
     """
 
     loss: float | None = None
@@ -74,9 +73,10 @@ class MlpSnapshot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowChange:
-    """The rows that one batch updated, block by block.
+    """The rows that one batch updated, with their old and new values.
 
-    They have places, and values before and after.
+    places: the places of the rows in each block.
+    before, after: the rows' vectors and states before and after the update, block by block.
     """
 
     places: tuple[Places, ...]
@@ -86,14 +86,14 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedStretch:
-    """The results of training batches first..last-1.
+    """The results of training on batches first to last - 1.
 
-    losses: one mean loss per batch.
-    evaluations: the scores after n batches, by n in first+1..last.
-    kept: the MLPs at the start of batch n, by n in first..last-1.
-    recorded: the rows that batch n updated, by n.
+    losses: the mean loss of each batch [nats].
+    evaluations: {n: the scores on held-out samples after n batches}.
+    kept: {n: the MLPs at the start of batch n}.
+    recorded: {n: the rows that batch n updated}.
     weights: the weights at the start of batch `last`.
-    early: the relaxed lookup of batch `last`, for a training that was stopped.
+    early: the relaxed lookup of batch `last` if training was stopped there, else None.
     """
 
     losses: list[float]
@@ -127,17 +127,20 @@ def train(
     resume: TrainedStretch | None = None,
     on_batch: OnBatch = lambda number, step, batch, evaluation: None,
 ) -> TrainedStretch:
-    """Train batches first_batch..end_batch-1 on a copy of `weights`.
+    """Train on batches `first_batch` to `end_batch` - 1, on a copy of `weights`.
 
-    keep, record: the batches at whose start the MLPs are kept, and whose updated rows are recorded.
-    held_out, evaluations: the samples to evaluate on, and the numbers of trained batches after which to do so.
-    relaxed: True to look up the next batch before an update.
-    resume: the `trained` of a TrainingStopped, to go on with the same bytes.
-    on_batch: called as `on_batch(n, step, batch, evaluation)` after each batch; may raise.
+    source_batch: returns the batch of a number.
+    keep: the batches at whose start the MLPs are kept in the result.
+    record: the batches whose updated rows are recorded in the result.
+    held_out: the samples to evaluate on.
+    evaluations: the numbers of trained batches after which to evaluate.
+    relaxed: True to look up the next batch before the update of a batch.
+    resume: the `trained` of a TrainingStopped, to continue with the same bytes.
+    on_batch: called as `on_batch(n, step, batch, evaluation)` after each batch; it may raise.
 
-    Cancelled from `on_batch` becomes TrainingStopped. Without `resume`, a relaxed lookup starts strictly, because early vectors
-    are volatile; such stretches join up to float tolerance only (bit by bit with pooling 1). Raises CannotRun when training
-    diverges.
+    If `on_batch` raises Cancelled, TrainingStopped is raised with the results so far. Without `resume`, the first batch is looked
+    up after the previous update even if `relaxed`, because early vectors are not saved; so stretches that are trained one after
+    the other equal an uncut training only up to rounding (exactly with pooling 1). Raises CannotRun if the training diverges.
     """
     trained_weights, test = copy_weights(weights), localise(shape, weights, held_out) if held_out else None
     start = resume or TrainedStretch([], {}, {}, {}, trained_weights)
@@ -166,7 +169,7 @@ def train(
 
 
 def join_stretches(parts: Sequence[TrainedStretch]) -> TrainedStretch:
-    """Join consecutive stretches of training into one."""
+    """Return the results of consecutive stretches of training as one stretch."""
     return TrainedStretch(
         losses=[loss for part in parts for loss in part.losses],
         evaluations={n: evaluation for part in parts for n, evaluation in part.evaluations.items()},
@@ -178,7 +181,10 @@ def join_stretches(parts: Sequence[TrainedStretch]) -> TrainedStretch:
 
 
 def evaluation_batches(batches: int, count: int) -> frozenset[int]:
-    """Return `count` numbers of batches, evenly spread and ending in `batches`, after which to evaluate."""
+    """Return `count` evenly spread numbers of batches, after which to evaluate.
+
+    The last number is `batches`.
+    """
     return frozenset(-(-batches * part // count) for part in range(1, count + 1))
 
 
@@ -204,11 +210,10 @@ def evaluate(shape: Shape, weights: Weights, batch: LocalBatch, chunk: int = CHU
 
 
 def auc(labels: Singles, logits: Singles | Floats) -> float | None:
-    """Return the chance that a click's logit exceeds a non-click's, ties counting half.
+    """Return the probability that a click's logit exceeds a non-click's; ties count half.
 
-    Return None without both.
-
-    Exact: pairs are counted in integers (Mann and Whitney, 1947).
+    Return None without clicks or without non-clicks.
+    The result is exact: pairs are counted in integers (Mann and Whitney, 1947).
     """
     clicks, non_clicks = logits[labels > 0.5], np.sort(logits[labels <= 0.5])
     if not clicks.size or not non_clicks.size:
@@ -222,18 +227,19 @@ def auc(labels: Singles, logits: Singles | Floats) -> float | None:
 def auc_error(area: float | None, labels: Singles) -> float | None:
     """Return the standard error of an AUC over samples with these labels.
 
-    Return None if `sampling_error` gives None.
+    Return None where `sampling_error` returns None.
     """
     clicks = int(np.count_nonzero(labels > 0.5))
     return None if area is None else sampling_error(area, clicks, len(labels) - clicks)
 
 
 def sampling_error(area: float, clicks: int, non_clicks: int) -> float | None:
-    """Return an AUC's standard deviation over random samples.
+    """Return the standard deviation of an AUC over random sets of samples.
 
-    They have `clicks` clicks and `non_clicks` others.
-    None without both, and at an AUC of 0 or 1, where the formula gives 0 for any number of samples. The model is fixed: the
-    scatter of seeds and training is not included. Hanley and McNeil, Radiology 143(1), 1982, Q1 and Q2 of exponential scores.
+    A set has `clicks` clicks and `non_clicks` samples without a click.
+    Return None if one of these is 0, or if the AUC is 0 or 1, where the formula gives 0 for any number of samples. The model is
+    fixed: differences by random seed or by training are not included. Hanley and McNeil, Radiology 143(1), 1982, with Q1 and Q2
+    of exponential scores.
     """
     if not clicks or not non_clicks or not 0 < area < 1:
         return None

@@ -1,8 +1,8 @@
 """The optimizers: SGD, Adagrad by row or element, and lazy Adam.
 
 Lazy Adam skips rows that a batch does not use.
-A step is computed from a summed gradient and the optimizer's state, then subtracted; a narrow row is rounded. Adam's
-correction of its first means counts the batches of the run, as PyTorch's `SparseAdam` counts a table's.
+A step follows from the summed gradient and the optimizer's state, and is subtracted from the weights. A row narrower than fp32 is
+then rounded. Adam's bias correction counts the batches of the run, as PyTorch's `SparseAdam` counts the updates of a table.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ FIRST_DECAY, SECOND_DECAY = 0.9, 0.999  # decay of Adam's two means (Kingma and 
 
 
 class Rule(NamedTuple):
-    """An optimizer in one batch.
+    """An optimizer with its numbers for one batch.
 
     kind: SGD, ROWWISE, ADAGRAD or ADAM.
-    rate: the learning rate.
+    rate: the learning rate; for Adam multiplied by the bias correction.
     epsilon: the term that keeps the divisor above 0.
-    first, second: the shares of a new gradient in Adam's two means.
+    first, second: the weights of a new gradient in Adam's means of the gradient and of its square.
     """
 
     kind: int
@@ -42,10 +42,10 @@ class Rule(NamedTuple):
 
 
 def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
-    """Return the rule of the run's batch `batch`.
+    """Return the optimizer with its numbers for batch `batch` of the run.
 
-    Adam's correction is PyTorch's, with `epsilon` uncorrected for rows.
-    Dense layers have no rows: row-wise Adagrad is Adagrad there.
+    Adam's bias correction is PyTorch's; for rows, `epsilon` is not corrected. `is_row` is False for dense layers, where row-wise
+    Adagrad becomes Adagrad.
     """
     kind, epsilon = OPTIMIZERS.index(optimizer), EPSILON
     kind = ADAGRAD if kind == ROWWISE and not is_row else kind
@@ -58,9 +58,9 @@ def rule(optimizer: str, rate: float, batch: int, is_row: bool) -> Rule:
 def update_rows(
     shape: Shape, weights: Weights, row_uses: Sequence[RowUses], gradient: Singles, early_lookup: EarlyLookup | None, batch: int
 ) -> None:
-    """Update the rows in `row_uses`, and correct the `early_lookup`.
+    """Update the rows in `row_uses`, and correct the next batch's `early_lookup`.
 
-    The gradient is (B, features); both changes are in place.
+    `gradient` (B, features width) has the gradients of the pooled vectors. Weights and early lookup are changed in place.
     """
     rate = shape.learning_rate if shape.row_rate is None else shape.row_rate
     first_rows = first_places(weights.blocks)
@@ -86,7 +86,7 @@ def _no_uses(row_uses: RowUses) -> RowUses:
 
 
 def update_mlp(shape: Shape, weights: Weights, gradient: Singles, batch: int) -> None:
-    """Update all dense layers from the flat gradient, in place."""
+    """Update all dense layers from their flat gradient (P,), in place."""
     mlp_rule = rule(shape.dense_optimizer, shape.learning_rate, batch, False)
     _step_mlp(weights.mlp, weights.mlp_state, gradient, mlp_rule)
 

@@ -1,8 +1,9 @@
 """Rows narrower than fp32: values of their precision in fp32 arrays, and their stored bytes.
 
-A row is computed in fp32 and holds only values of its precision. Its first values are rounded to the nearest; an update is
-rounded up or down at random, with a probability by distance, so that small steps are not lost (Gupta et al., arXiv 1502.02551).
-The random bits are a hash of seed, batch, row and element. An int8 row has its own scale, its largest element over 127.
+A row is computed in fp32 and holds only values of its precision. Its first values are rounded to the nearest value; an update
+is rounded up or down at random, to the nearer value with higher probability, so that small steps are not lost (Gupta et al.,
+arXiv 1502.02551). The random bits are a hash of seed, batch, row and element. An int8 row has its own scale: its largest
+element over 127.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +27,8 @@ LEAST16 = 2.0**-24  # the step of fp16 below its normal numbers
 class Rounding(NamedTuple):
     """The rounding of rows in one batch.
 
-    It has the precision's number, and the stream of random bits.
+    kind: the number of the precision.
+    stream: the start of the random bits.
     """
 
     kind: int
@@ -34,7 +36,7 @@ class Rounding(NamedTuple):
 
 
 def rounding(precision: str, seed: int, batch: int) -> Rounding:
-    """Return the rounding of rows of a precision in batch `batch`."""
+    """Return the random rounding of rows of a precision in batch `batch`."""
     kind = PRECISIONS.index(precision)
     return Rounding(kind, key(seed, Purpose.ROUNDING, batch) if kind else np.uint64(0))
 
@@ -42,7 +44,7 @@ def rounding(precision: str, seed: int, batch: int) -> Rounding:
 def round_to_nearest(table: Singles, precision: str) -> tuple[Singles, Singles]:
     """Return (R, dim) vectors rounded to a precision, and their scales.
 
-    They go to the nearest values, ties to even; scales are (R, 0 or 1).
+    Each element goes to the nearest value, ties to even. Scales are (R, 1) for int8, else (R, 0).
     """
     no_scales = np.empty((len(table), 0), np.float32)
     if precision == "int8":
@@ -52,7 +54,10 @@ def round_to_nearest(table: Singles, precision: str) -> tuple[Singles, Singles]:
 
 
 def pack_rows(precision: str, table: Singles, state: Singles) -> Bytes:
-    """Return (R, row bytes): each vector as stored, followed by its optimizer state and scale."""
+    """Return rows as stored bytes, (R, row bytes).
+
+    Each row is its vector in its precision, then its optimizer state, then its scale if any.
+    """
     if precision == "int8":
         elements: Any = _whole_scales(table, state[:, -1:]).astype(np.int8)
     elif precision == "bf16":
@@ -63,9 +68,9 @@ def pack_rows(precision: str, table: Singles, state: Singles) -> Bytes:
 
 
 def unpack_rows(precision: str, dim: int, rows: Bytes) -> tuple[Singles, Singles]:
-    """Return vectors and states of stored rows, the inverse of `packed`.
+    """Return (vectors, states) of rows that `pack_rows` has packed.
 
-    States have the scales.
+    The states hold the optimizer state and, for int8, the scale.
     """
     width = dim * ELEMENT_BYTES[precision]
     elements, state = np.ascontiguousarray(rows[:, :width]), np.ascontiguousarray(rows[:, width:]).view(np.float32)
@@ -133,9 +138,9 @@ def _round_scaled(vector: Any, state: Any, word: np.uint64) -> None:
 
 @inner_kernel
 def descend(vector: Any, step: Any, state: Any, row: Index, row_rounding: Rounding) -> None:
-    """Subtract `step` from a row's vector, and round it at random.
+    """Subtract `step` from a row's vector, and round the vector at random to its precision.
 
-    The real difference is written into `step`.
+    For a precision narrower than fp32, the difference after rounding is written into `step`. All changes are in place.
     """
     if row_rounding.kind == FP32:
         for d in range(step.size):

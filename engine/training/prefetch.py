@@ -17,9 +17,9 @@ FOR_READING, IN_ALL_CACHES, DATA_CACHE = 0, 3, 1
 
 @inner_kernel
 def prefetch_row(vectors: Singles, places: Places, position: Index) -> None:
-    """Prefetch the row of the place AHEAD of `position`, or the last one.
+    """Prefetch the row that is looked up ROWS_AHEAD positions after `position`.
 
-    Results stay the same.
+    At the end of `places` this is the last row. Prefetching changes no result.
     """
     row = places[min(position + ROWS_AHEAD, places.size - 1)]
     for d in range(0, vectors.shape[1], LINE):

@@ -1,7 +1,7 @@
-"""Matrix products of a GPU in tf32, bf16 or fp16.
+"""Matrix products as a GPU computes them in tf32, bf16 or fp16.
 
-Operands are rounded to the nearest; sums and weights stay fp32.
-Gradients in fp16 are scaled before they are rounded, as loss scaling does, so that small ones are not lost.
+Operands are rounded to the nearest value; sums and weights stay fp32.
+Gradients in fp16 are scaled before they are rounded, as loss scaling does, so that small gradients do not become 0.
 """
 
 import numpy as np
@@ -14,7 +14,10 @@ LOSS_SCALE = 128.0  # of a sample's loss: its gradients by logits are at most th
 
 
 def operand(values: Singles, precision: str, scale: float = 1.0) -> Singles:
-    """Return contiguous `values` rounded to a precision; fp16 rounds them times `scale`."""
+    """Return contiguous `values` rounded to a precision.
+
+    For fp16, values are multiplied by `scale`, rounded, and divided by `scale` again.
+    """
     if precision == "fp32":
         return values
     if precision == "fp16":

@@ -1,7 +1,7 @@
-"""The shape of the trained model: the scenario's, or a scaled twin.
+"""The shape of the trained model: the scenario's model, or a smaller twin.
 
-The functional twin fits this computer's budgets.
-Timing always uses the full model; the twin gets the same ids, in the same order and the same batches.
+A twin has narrower MLPs and smaller tables, so that training fits the budgets of this computer. The timing always uses the
+full model; the twin is trained on the same ids, in the same order and the same batches.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,9 +26,10 @@ PARTS: tuple[Part, Part] = ("bottom", "top")
 
 
 class TableSpan(NamedTuple):
-    """Neighbouring tables of one width, precision and optimizer.
+    """Neighbouring tables of one width, precision, optimizer and number of features.
 
-    dim, precision, optimizer: the width, the precision and the optimizer of all rows.
+    dim: the elements of a row.
+    precision, optimizer: the precision and the optimizer of all rows.
     tables: the number of tables.
     features: the number of features that share each table.
     """
@@ -41,49 +42,54 @@ class TableSpan(NamedTuple):
 
     @property
     def vectors(self) -> int:
-        """The number of a sample's pooled vectors: one of each feature."""
+        """The number of a sample's pooled vectors in the span: tables times features."""
         return self.tables * self.features
 
     @property
     def width(self) -> int:
-        """Elements of a sample's pooled vectors."""
+        """The number of elements of a sample's pooled vectors in the span."""
         return self.vectors * self.dim
 
     @property
     def row_state(self) -> int:
-        """Words of a row's state: optimizer state, and a scale if any."""
+        """Words (fp32) of a row's state: optimizer state, and an int8 row's scale."""
         return row_state(self.optimizer, self.dim) + scale_words(self.precision)
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a stored row, with its optimizer state."""
+        """Bytes of a stored row with its optimizer state."""
         return stored_bytes(self.precision, self.dim) + FLOAT32 * row_state(self.optimizer, self.dim)
 
 
 def table_spans(
     dims: Iterable[int], precisions: Iterable[str], optimizers: Iterable[str], features: Iterable[int]
 ) -> tuple[TableSpan, ...]:
-    """Return the spans of tables of equal width, precision, optimizer and features."""
+    """Return the spans of neighbouring tables of equal width, precision, optimizer and features.
+
+    Each argument has one value per table.
+    """
     runs = groupby(zip(dims, precisions, optimizers, features, strict=True))
     return tuple(TableSpan(dim, word, rule, sum(1 for _ in run), num_features) for (dim, word, rule, num_features), run in runs)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A DLRM to train: equal shapes train the same function.
+    """The shape of a DLRM to train; models of equal shape compute the same function.
 
-    rows, pooling: rows of each table of the full model, and lookups of a sample in each table.
-    spans: runs of equal tables, in the order of the tables.
-    bottom, top: widths of the MLPs: from dense features to the bottom's output, and after the interaction to 1.
-    interaction: "dot" for products of all pairs of vectors as wide as the bottom's output, else concatenation.
+    rows: the rows of each table of the full model.
+    pooling: the lookups of a sample in each table.
+    spans: the spans of equal neighbouring tables, in the order of the tables.
+    bottom: the widths of the bottom MLP, from the dense features to its output.
+    top: the widths of the top MLP, from its first layer's output to 1.
+    interaction: "dot" for products of all pairs of vectors as wide as the bottom MLP's output, else concatenation.
     dense_optimizer, learning_rate: the optimizer and the learning rate of the MLPs.
     matrix_precision: the precision of matrix products.
-    stride: the neighbours of concatenated features that are averaged into one.
-    ranks: the ranks of a cross network's layers, 0 for a full matrix.
-    row_rate: the learning rate of rows; None is the MLPs'.
+    stride: the number of neighbouring concatenated features that are averaged into one.
+    ranks: the ranks of the cross network's layers, 0 for a full matrix; empty without a cross network.
+    row_rate: the learning rate of rows; None for that of the MLPs.
     initial_accumulator: the first value of Adagrad's sums.
-    width_divisor: the power of two by which widths are already divided; 1 is the full model.
-    table_divisor: the power of two by which tables are folded; table t then has `folded[t]` rows.
+    width_divisor: the power of two by which hidden widths are divided; 1 for the full model.
+    table_divisor: the power of two by which the rows of tables are divided; 1 for the full model.
     """
 
     rows: tuple[int, ...]
@@ -109,30 +115,33 @@ class Shape:
 
     @property
     def num_vectors(self) -> int:
-        """The number of pooled vectors of a sample: one of each feature."""
+        """The number of pooled vectors of a sample: tables times features, summed over spans."""
         return sum(span.vectors for span in self.spans)
 
     @property
     def folded(self) -> tuple[int, ...]:
-        """The rows of each table after folding."""
+        """The rows of each table after division by `table_divisor`."""
         return tuple(-(-rows // self.table_divisor) for rows in self.rows)
 
     @property
     def mlp_state(self) -> int:
-        """Words of optimizer state for each weight of the dense layers."""
+        """The number of words of optimizer state for each weight of the dense layers."""
         return mlp_state(self.dense_optimizer)
 
     @property
     def features_width(self) -> int:
-        """Elements of a sample's features.
+        """The number of elements of a sample's features, the input of the interaction.
 
-        They are the bottom MLP's output, then one pooled vector per table of its width.
+        The features are the bottom MLP's output, then all pooled vectors.
         """
         return self.bottom[-1] + sum(span.width for span in self.spans)
 
     @property
     def projected(self) -> tuple[TableSpan, ...]:
-        """The spans whose pooled vectors a projection brings to the width of dot products."""
+        """The spans whose pooled vectors are projected to the width of the bottom MLP's output.
+
+        Only the interaction "dot" needs such projections.
+        """
         return tuple(span for span in self.spans if self.interaction == "dot" and span.dim != self.bottom[-1])
 
     @property
@@ -143,19 +152,19 @@ class Shape:
         return ceil(self.features_width / self.stride)
 
     def widths(self, part: Part) -> tuple[int, ...]:
-        """Return the widths of one MLP, input first."""
+        """Return the widths of the "bottom" or "top" MLP, from its input to its output."""
         return self.bottom if part == "bottom" else (self.top_input, *self.top)
 
 
 class PlacedSpan(NamedTuple):
-    """A span of tables with its positions.
+    """A span of tables, with its position in the model.
 
     span: the span.
-    tables: the numbers of its tables.
-    columns: the columns of its pooled vectors in the features.
-    vectors: the numbers of its pooled vectors, after the dense vector.
-    pooling: lookups of a sample in each table, (tables,).
-    lookups: the sum of `pooling`.
+    tables: the range of the span's tables among all tables.
+    columns: the range of the span's pooled vectors in the columns of the features.
+    vectors: the range of the span's pooled vectors among all vectors; vector 0 is the bottom MLP's output.
+    pooling: the lookups of a sample in each table of the span, (tables,).
+    lookups: the lookups of a sample in the whole span.
     """
 
     span: TableSpan
@@ -167,7 +176,7 @@ class PlacedSpan(NamedTuple):
 
 
 def placed_spans(shape: Shape) -> tuple[PlacedSpan, ...]:
-    """Return each span of a shape with its positions."""
+    """Return each span of a shape with its position in the model."""
     return _placed_spans(shape.spans, shape.pooling, shape.bottom[-1])
 
 
@@ -183,17 +192,20 @@ def _placed_spans(spans: tuple[TableSpan, ...], pooling: tuple[int, ...], column
 
 
 def num_pairs(vectors: int) -> int:
-    """Return the number of pairwise products of the dense vector and `vectors` pooled vectors."""
+    """Return the number of pairs among `vectors` pooled vectors and the dense vector."""
     return vectors * (vectors + 1) // 2
 
 
 def offsets(shape: Shape) -> Ints:
-    """Return each full table's first global row, then the number of rows, (T+1,)."""
+    """Return the first global row of each full table, then the number of rows, (T+1,)."""
     return np.concatenate(([0], np.cumsum(shape.rows, dtype=np.int64)))
 
 
 def fold(shape: Shape, ids: Ints) -> Ints:
-    """Return the global rows of `ids` in folded tables; `ids` themselves without folding."""
+    """Return the global rows that `ids` have in the smaller tables of a twin.
+
+    A row's number within its table is taken modulo the table's folded rows. Return `ids` themselves if the tables are full.
+    """
     if shape.table_divisor == 1:
         return ids
     starts = offsets(shape)
@@ -204,37 +216,37 @@ def fold(shape: Shape, ids: Ints) -> Ints:
 
 
 def by_span(shape: Shape, rows: Ints) -> list[Ints]:
-    """Return sorted global `rows` split by span."""
+    """Return sorted global `rows`, split into one array per span."""
     ends = [place.tables.stop for place in placed_spans(shape)]
     return np.split(rows, np.searchsorted(rows, offsets(shape)[ends[:-1]]))
 
 
 def row_nbytes(span: TableSpan) -> int:
-    """Return the bytes of a row in this process.
+    """Return the bytes of a row in this process's memory.
 
-    It has its vector, in fp32 at any precision, and its state.
+    The row has its vector, in fp32 for each precision, and its state.
     """
     return FLOAT32 * (span.dim + span.row_state)
 
 
 def mlp_size(shape: Shape, *parts: Part) -> int:
-    """Return the number of weights and biases of the named MLPs.
-
-    Without a name, those of both.
-    """
+    """Return the number of weights and biases of the named MLPs, or of both."""
     return sum(n * m + n for part in parts or PARTS for m, n in pairwise(shape.widths(part)))
 
 
 def cross_size(shape: Shape) -> int:
     """Return the number of weights and biases of the cross network.
 
-    They lie after those of the MLPs.
+    In the flat vector of dense layers they lie after the MLPs.
     """
     return cross_parameters(shape.features_width, shape.ranks)
 
 
 def projection_size(shape: Shape) -> int:
-    """Return the number of weights of the projections, which lie after all other dense layers."""
+    """Return the number of weights of all projections.
+
+    In the flat vector of dense layers they lie after all other layers.
+    """
     return sum(span.tables * span.dim * shape.bottom[-1] for span in shape.projected)
 
 
@@ -244,9 +256,9 @@ def dense_size(shape: Shape) -> int:
 
 
 def step_flop(shape: Shape, batch_size: int) -> float:
-    """Return the floating-point operations of a step, without embeddings.
+    """Return the floating-point operations of a training step, without embeddings.
 
-    Backward has twice as many as forward.
+    The backward pass has twice as many as the forward pass.
     """
     weights = sum(n * m for part in PARTS for m, n in pairwise(shape.widths(part)))
     weights += sum(span.width * shape.bottom[-1] for span in shape.projected)
@@ -275,18 +287,18 @@ def full_shape(scenario: Scenario) -> Shape:
 
 
 def scaled_shape(scenario: Scenario, touched_rows: Ints) -> Shape:
-    """Return the shape to train, given the sorted global rows in use.
+    """Return the shape to train: the full model, or the largest twin within the budgets.
 
-    These are the rows of the run and of its held-out samples.
-    Raises CannotRun if not even the smallest twin fits the budgets.
+    `touched_rows` are the sorted global rows that the run and its held-out samples use.
+    Raises CannotRun if even the smallest twin exceeds the budgets.
     """
     return _folded(_narrowed(full_shape(scenario), scenario), scenario, touched_rows)
 
 
 def scale_note(shape: Shape) -> str:
-    """Return the sentence on the difference between the trained and the timed model.
+    """Return the sentence that says how the trained model differs from the timed model.
 
-    Return '' if there is none.
+    Return '' if they are the same.
     """
     parts = []
     if shape.width_divisor > 1:
@@ -314,9 +326,9 @@ def _narrowed(shape: Shape, scenario: Scenario) -> Shape:
 
 
 def larger_budget(scenario: Scenario) -> float | None:
-    """Return the step budget [GFLOP] that training needs, or None.
+    """Return the step budget [GFLOP] that training needs.
 
-    It is None if the scenario's budget is enough for a twin.
+    Return None if the scenario's budget is enough for a twin, or if training is off.
     """
     *_, narrowest = _divided(full_shape(scenario))
     flop = step_flop(narrowest, scenario.data.batch_size)
@@ -324,9 +336,9 @@ def larger_budget(scenario: Scenario) -> float | None:
 
 
 def with_larger_budget(scenario: Scenario) -> Scenario:
-    """Return a scenario with the step budget that its training needs.
+    """Return the scenario with the step budget that its training needs.
 
-    Return the scenario itself if its budget is enough.
+    Return the scenario itself if its budget is enough, or if training is off.
     """
     budget = larger_budget(scenario)
     return with_values(scenario, {"run.step_budget_GFLOP": budget}) if budget else scenario
@@ -369,7 +381,10 @@ def _folded(shape: Shape, scenario: Scenario, touched_rows: Ints) -> Shape:
 
 
 def distinct_ids(ids: Ints) -> Ints:
-    """Return the sorted distinct `ids`; several times faster than np.unique, which hashes them first."""
+    """Return the sorted distinct `ids`.
+
+    The function is several times faster than np.unique, which hashes the ids before it sorts them.
+    """
     rows = np.sort(ids)
     first_of_its_kind = np.append(True, rows[1:] != rows[:-1])[: rows.size]
     return np.compress(first_of_its_kind, rows)

@@ -18,9 +18,9 @@ from .weights import DenseLayers, Weights, dense_layers
 
 
 class Outputs(NamedTuple):
-    """The outputs of all layers.
+    """The outputs of all layers in a forward pass.
 
-    bottom, top: the input of each MLP, then the output of each of its layers; the top's last output is the logits.
+    bottom, top: the input of each MLP, then the output of each of its layers; the top MLP's last output is the logits.
     vectors: the input of the interaction.
     crossed: the values of the cross network's layers.
     """
@@ -33,9 +33,11 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepResult:
-    """The result of a step: loss [nats], logits (B,), and early lookup.
+    """The result of a training step.
 
-    The loss is a mean, the lookup is the next batch's.
+    loss: the mean loss of the batch [nats].
+    logits: the logits of the batch, (B,).
+    early: the next batch's early lookup; None without relaxed lookup.
     """
 
     loss: float
@@ -53,8 +55,8 @@ def step(
 ) -> StepResult:
     """Train on `batch`, the run's batch `number`, and change `weights` in place.
 
-    Relaxed lookup: with `next_batch`, the rows of that batch are read before this update, and its pooled vectors are corrected
-    by the same steps as the rows that they share with `batch`. Pass the result's `early` to the next step, which overwrites it.
+    Relaxed lookup: if `next_batch` is given, its rows are read before this batch's update. The update then corrects the pooled
+    vectors of `next_batch` for the rows that both batches use. Pass the result's `early` to the next step, which overwrites it.
     """
     row_uses = early_lookup.uses if early_lookup else row_uses_of(shape, batch)
     features = early_lookup.features if early_lookup else look_up(shape, weights, batch)
@@ -74,7 +76,10 @@ def step(
 
 
 def forward_pass(shape: Shape, layers: DenseLayers, dense: Singles, features: Singles) -> Outputs:
-    """Return the outputs of all layers, and write the dense vector into `features`."""
+    """Return the outputs of all layers, and write the dense vector into `features`.
+
+    The dense vector is the bottom MLP's output; `features` (B, features width) already has the pooled vectors.
+    """
     precision = shape.matrix_precision
     bottom = forward(layers.bottom, dense, True, precision)
     features[:, : shape.bottom[-1]] = bottom[-1]

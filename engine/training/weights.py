@@ -1,10 +1,9 @@
-"""The state that training changes: rows with their index, and dense layers.
+"""The weights and optimizer states that training changes: embedding rows, and dense layers.
 
-One flat vector holds all dense layers.
-Only rows that a run touches exist; the first value of each row is a stateless hash, so no row depends on the others. Rows of
-equal tables lie in one block, so no row is padded. `mlp` holds the bottom MLP's layers, then the top's, then a cross network's,
-then the projections; each layer is its (out, in) weights row by row, then its biases. A checkpoint, a log or a copy of the MLPs
-is thus one contiguous piece of memory.
+Only rows that a run uses exist. The first value of each row is a stateless hash, so no row depends on the others. Rows of equal
+tables lie in one block, so no row is padded. One flat vector `mlp` holds all dense layers: the bottom MLP's layers, then the top
+MLP's, then the cross network's, then the projections. Each layer is its (out, in) weights row by row, then its biases. So a
+checkpoint, a log or a copy of the dense layers is one contiguous piece of memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,9 +41,10 @@ MAX_PENDING_IDS = 1 << 22  # limit of ids that are gathered before they are merg
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedRowIndex:
-    """An index of sorted rows: bucket b begins at place `first[b]`.
+    """An index that finds a row in a sorted array by buckets of ids.
 
-    An id is in bucket `id >> shift`.
+    first: bucket b begins at place `first[b]` of the sorted rows.
+    shift: the id of a row is in bucket `id >> shift`.
     """
 
     first: Places
@@ -52,7 +52,7 @@ class SortedRowIndex:
 
 
 def row_index(rows: Ints) -> SortedRowIndex:
-    """Return the guide of sorted, distinct `rows`, with about as many buckets as rows."""
+    """Return the index of sorted, distinct `rows`, with about as many buckets as rows."""
     span = int(rows[-1]) + 1 if len(rows) else 1
     shift = max(0, (span // max(len(rows), MIN_BUCKETS)).bit_length())
     edges = np.arange((span >> shift) + 2, dtype=np.int64) << shift
@@ -61,9 +61,9 @@ def row_index(rows: Ints) -> SortedRowIndex:
 
 @entry_kernel
 def find_places(rows: Ints, bucket_starts: Places, shift: int, ids: Ints, places: Places) -> int:
-    """Write the place of each id into `places`.
+    """Write into `places` the place of each id in the sorted `rows`.
 
-    Return the position of the first id that is not in `rows`, or -1.
+    `bucket_starts` and `shift` are a SortedRowIndex of `rows`. Return -1, or the position of the first id that is not in `rows`.
     """
     last_bucket = np.uint64(bucket_starts.size - 1)
     for position in range(ids.size):
@@ -85,7 +85,10 @@ def find_places(rows: Ints, bucket_starts: Places, shift: int, ids: Ints, places
 
 
 def rows_of(lookups: Iterable[Ints]) -> Ints:
-    """Return the sorted distinct rows among several arrays of ids, one array at a time."""
+    """Return the sorted distinct ids of several arrays.
+
+    The arrays are taken one at a time, so that not all must be in memory.
+    """
     rows, pending, waiting = np.empty(0, np.int64), [], 0
     for ids in lookups:
         pending.append(distinct_ids(ids))
@@ -99,9 +102,10 @@ MLP_STREAM = 201  # the MLPs' random stream; the workload's streams are in engin
 
 
 class RowBlock(NamedTuple):
-    """Rows of a span of tables: (R, dim) vectors, and (R, words) optimizer states.
+    """The rows of one span of tables.
 
-    Int8 rows have their scale as last word.
+    vectors: the rows' vectors, (R, dim).
+    states: the rows' optimizer states, (R, words); the last word of an int8 row is its scale.
     """
 
     vectors: Singles
@@ -110,16 +114,16 @@ class RowBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """The weights of a model: every array that a step reads and changes in place.
+    """The weights of a model: all arrays that a training step changes in place.
 
     The caller that makes the weights owns them.
 
     rows: the sorted global rows that exist, (R,).
     guide: the index of `rows`.
-    blocks: the rows' vectors and states in the order of `rows`, a block for each span of the shape.
+    blocks: the vectors and states of `rows` in the same order, one block per span of the shape.
     mlp: all dense layers, (P,).
-    mlp_state: their optimizer state, (words * P,), one word of all weights after the other.
-    seed: the seed of first values and of the rounding of narrow rows.
+    mlp_state: the optimizer state of `mlp`, (words * P,): the first word of all P weights, then the second word, and so on.
+    seed: the seed of first values, and of the rounding of rows narrower than fp32.
     """
 
     rows: Ints
@@ -138,9 +142,11 @@ class Layer(NamedTuple):
 
 
 class DenseLayers(NamedTuple):
-    """All dense layers: both MLPs, the cross network, and projections.
+    """All dense layers of a model.
 
-    Projections are (tables, D, dim) matrices for each projected span.
+    bottom, top: the layers of both MLPs.
+    cross: the layers of the cross network.
+    projections: for each projected span, matrices (tables, D, dim) that bring vectors of width dim to the width D.
     """
 
     bottom: tuple[Layer, ...]
@@ -186,10 +192,11 @@ def _first_state(shape: Shape, optimizer: str) -> float:
 
 
 def first_mlp(shape: Shape, seed: int) -> Singles:
-    """Return (P,) initial dense layers: normal, with standard deviation sqrt(2/(in+out)), for biases sqrt(1/out).
+    """Return the initial dense layers as a flat vector, (P,).
 
+    Weights are normal with standard deviation sqrt(2/(in+out)), biases with sqrt(1/out); biases of a cross network are 0.
     Source: the reference DLRM (Naumov et al., arXiv 1906.00091, `create_mlp`, and for projections `PrEmbeddingBag`, whose
-    distribution of the same spread is uniform); for a cross network TorchRec, with biases of 0.
+    distribution is uniform with the same standard deviation); for a cross network TorchRec.
     """
     random = np.random.default_rng([seed, MLP_STREAM])
     mlp = aligned_empty(dense_size(shape))
@@ -208,7 +215,10 @@ def first_mlp(shape: Shape, seed: int) -> Singles:
 
 
 def first_values(shape: Shape, dim: int, rows: Ints, seed: int) -> Singles:
-    """Return (R, dim) initial vectors of sorted global `rows`: uniform in ±1/sqrt(rows of their table)."""
+    """Return the initial vectors of sorted global `rows`, (R, dim).
+
+    Values are uniform in ±1/sqrt(n), where n is the number of rows of the row's table.
+    """
     values = aligned_empty((len(rows), dim))
     bounds = (1.0 / np.sqrt(np.array(shape.folded))).astype(np.float32)
     _draw(values, rows, offsets(shape), bounds, np.uint64(seed))
@@ -239,20 +249,20 @@ def copy_weights(weights: Weights) -> Weights:
 
 
 def trained_arrays(weights: Weights) -> list[tuple[str, Singles]]:
-    """Return the name and content of each array that a step changes."""
+    """Return (name, array) for each array that a training step changes."""
     blocks = [named_array for block in weights.blocks for named_array in zip(RowBlock._fields, block, strict=True)]
     return [*blocks, ("mlp", weights.mlp), ("mlp_state", weights.mlp_state)]
 
 
 def first_places(blocks: Sequence[RowBlock]) -> list[int]:
-    """Return each block's first row among all rows, then their number."""
+    """Return each block's first row among all rows, then the number of rows."""
     return list(accumulate((len(block.vectors) for block in blocks), initial=0))
 
 
 def local_places(shape: Shape, weights: Weights, ids: Ints) -> Places:
-    """Return the places of global `ids` in `weights.rows`.
+    """Return the place of each global id in `weights.rows`.
 
-    Raises CannotRun for a row that does not exist.
+    Raises CannotRun for a row that does not exist in `weights`.
     """
     rows = fold(shape, ids)
     places = np.empty(rows.size, np.uint32)
@@ -268,16 +278,16 @@ def local_places(shape: Shape, weights: Weights, ids: Ints) -> Places:
 def dense_layers(shape: Shape, mlp: Singles) -> DenseLayers:
     """Return all dense layers as views of the flat vector `mlp`.
 
-    The vector can be another of the same layout.
+    `mlp` is `Weights.mlp`, or another vector with the same layout, such as a gradient.
     """
     bottom, top = (layers(shape, mlp, part) for part in PARTS)
     return DenseLayers(bottom, top, cross_layers(shape, mlp) if shape.ranks else (), _projections(shape, mlp))
 
 
 def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
-    """Return one MLP's layers as views of the flat vector `mlp`.
+    """Return the layers of one MLP as views of the flat vector `mlp`.
 
-    The vector can be another of the same layout.
+    `part` is "bottom" or "top". `mlp` is `Weights.mlp`, or another vector with the same layout, such as a gradient.
     """
     offset = mlp_size(shape, "bottom") if part == "top" else 0
     views = []
@@ -288,9 +298,9 @@ def layers(shape: Shape, mlp: Singles, part: Part) -> tuple[Layer, ...]:
 
 
 def cross_layers(shape: Shape, mlp: Singles) -> tuple[CrossLayer, ...]:
-    """Return the cross network's layers as views of the flat vector.
+    """Return the cross network's layers as views of the flat vector `mlp`.
 
-    The vector is `mlp` or another of the same layout.
+    `mlp` is `Weights.mlp`, or another vector with the same layout, such as a gradient.
     """
     offset, width, views = mlp_size(shape), shape.features_width, list[CrossLayer]()
     for rank in shape.ranks:
@@ -314,7 +324,7 @@ def _projections(shape: Shape, mlp: Singles) -> tuple[Singles, ...]:
 
 
 def rows_at(weights: Weights, places: Sequence[Places]) -> tuple[RowBlock, ...]:
-    """Return copies of the rows at some places of each block."""
+    """Return copies of the rows at the given places of each block."""
     return tuple(
         RowBlock(block.vectors[block_places], block.states[block_places])
         for block, block_places in zip(weights.blocks, places, strict=True)
@@ -322,11 +332,11 @@ def rows_at(weights: Weights, places: Sequence[Places]) -> tuple[RowBlock, ...]:
 
 
 def restore_rows(weights: Weights, places: Sequence[Places], rows: Sequence[RowBlock]) -> None:
-    """Restore old rows at their places of each block, in place."""
+    """Write old rows back to their places in each block, in place."""
     for block, block_places, old_rows in zip(weights.blocks, places, rows, strict=True):
         block.vectors[block_places], block.states[block_places] = old_rows
 
 
 def restore_mlp(weights: Weights, mlp: Singles, state: Singles) -> None:
-    """Restore old MLPs (P,) and their old state (words * P,), in place."""
+    """Write old dense layers (P,) and their optimizer state (words * P,) back, in place."""
     weights.mlp[:], weights.mlp_state[:] = mlp, state

@@ -1,8 +1,8 @@
-"""References for a training's AUC: logistic regression, and hidden model.
+"""Reference AUCs for a training: those of a logistic regression and of the hidden model.
 
-The regression has the same batches; the hidden model makes the clicks.
-The regression has a weight for each row and each dense feature, so a DLRM's lead over it comes from the products of features;
-the hidden model is the upper limit for generated data. Adagrad: McMahan and Streeter, arXiv 1002.4908.
+The hidden model made the clicks of generated data, so its AUC is the upper limit there. The regression is trained on the same
+batches as the DLRM. It has one weight for each row and each dense feature, so a DLRM can exceed its AUC only by products of
+features. Adagrad: McMahan and Streeter, arXiv 1002.4908.
 """
 
 from dataclasses import dataclass
@@ -32,10 +32,11 @@ MAX_LOOKUPS = 1 << 27  # of a run
 class Yardsticks:
     """Reference AUCs on the held-out samples.
 
-    regression: (number of batches, AUC) of the logistic regression at `rate`.
+    regression: pairs (number of trained batches, AUC of the logistic regression), with the learning rate `rate`.
     rate: the learning rate with the best final AUC.
-    teacher: the hidden model's AUC; None for a data file, whose hidden model is unknown.
-    regression_error, teacher_error: the standard errors of the final AUCs.
+    teacher: the AUC of the hidden model that made the clicks; None for a data file, whose hidden model is unknown.
+    regression_error: the standard error of the regression's final AUC.
+    teacher_error: the standard error of the hidden model's AUC.
     """
 
     regression: tuple[tuple[int, float], ...]
@@ -47,11 +48,11 @@ class Yardsticks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookedUpBatch:
-    """A batch for a regression.
+    """A batch with its rows found, for a logistic regression.
 
     batch: the batch.
-    samples, places: the sample of each lookup, and the place of its row.
-    used, which: the distinct places, and the index of each lookup's place among them.
+    samples, places: for each lookup, its sample and the place of its row.
+    used, which: the distinct places, and for each lookup the index of its place in `used`.
     """
 
     batch: Batch
@@ -62,9 +63,10 @@ class LookedUpBatch:
 
 
 def look_up_batch(rows: Ints, batch: Batch, bags: Ints) -> LookedUpBatch:
-    """Look up a batch in sorted `rows`.
+    """Return a batch with the place of each lookup in sorted `rows`.
 
-    `bags` are the (T+1,) offsets of tables in a sample, if all samples are alike.
+    `bags` are the offsets of T tables among a sample's lookups, (T+1,); they are used if all samples have equal numbers of
+    lookups.
     """
     size = len(batch.labels)
     lengths = np.repeat(np.diff(bags), size) if batch.starts is None else np.diff(batch.starts)
@@ -75,11 +77,11 @@ def look_up_batch(rows: Ints, batch: Batch, bags: Ints) -> LookedUpBatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regression:
-    """A logistic regression, which `step` changes in place.
+    """A logistic regression with Adagrad; the function `step` changes its arrays in place.
 
     rate: the learning rate.
-    weights, sums: a weight for each row, and its sum of Adagrad, (R,).
-    shared, shared_sums: a constant and a weight for each dense feature, and their sums of Adagrad, (1 + F,).
+    weights, sums: a weight for each of R rows, and its sum of squared gradients, (R,).
+    shared, shared_sums: a constant and a weight for each of F dense features, and their sums of squared gradients, (1 + F,).
     """
 
     rate: float
@@ -90,18 +92,21 @@ class Regression:
 
 
 def regression(rate: float, rows: int, features: int) -> Regression:
-    """Return an untrained regression, with weights of 0."""
+    """Return an untrained logistic regression on so many rows and dense features.
+
+    All weights are 0.
+    """
     return Regression(rate, *(np.zeros(size) for size in (rows, rows, 1 + features, 1 + features)))
 
 
 def logits(model: Regression, lookups: LookedUpBatch) -> Floats:
-    """Return the (B,) logits of a batch."""
+    """Return the logits of a batch, (B,)."""
     of_rows = np.bincount(lookups.samples, model.weights[lookups.places], len(lookups.batch.labels))
     return np.asarray(model.shared[0] + lookups.batch.dense @ model.shared[1:] + of_rows, dtype=np.float64)
 
 
 def step(model: Regression, lookups: LookedUpBatch) -> None:
-    """Take one step of Adagrad against the mean loss of a batch."""
+    """Train the regression on a batch by one step of Adagrad, in place."""
     gradient = (generator.sigmoid(logits(model, lookups)) - lookups.batch.labels) / len(lookups.batch.labels)
     of_rows = np.bincount(lookups.which, gradient[lookups.samples])
     of_shared = np.concatenate(([gradient.sum()], gradient @ lookups.batch.dense))
@@ -113,9 +118,9 @@ def step(model: Regression, lookups: LookedUpBatch) -> None:
 
 @lru_cache(maxsize=4)
 def yardsticks(scenario: Scenario, path: Path | None = None) -> Yardsticks:
-    """Train the regression on a scenario's batches, of the data file `path` if given.
+    """Return the reference AUCs of a scenario's training, on the data file `path` if given.
 
-    Raises CannotRun for too many.
+    Raises CannotRun if the batches have too many lookups.
     """
     file = formats.read_file(path) if path else None
     origin, batches = source(scenario, file), num_batches(scenario, file)

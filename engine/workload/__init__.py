@@ -1,7 +1,7 @@
-"""The workload of a run: batches of ids.
+"""The workload of a run: the row ids of each batch.
 
-The generator draws them, a file has them, or they are expected values.
-Read `popularity` (how lookups spread over rows), `sampling` and `locality` (ids of a batch), `generator` and `readers` (the two
-origins of batches), `batch` and `source` (both origins behind one interface); then `spectrum`, `expected`, `accesses` and
+Ids are generated, read from a data file, or replaced by expected numbers of accesses.
+Read `popularity` (how lookups spread over rows), `sampling` and `locality` (the ids of a batch), `generator` and `readers` (the
+two origins of batches), `batch` and `source` (both origins behind one interface); then `spectrum`, `expected`, `accesses` and
 `caching` (expected accesses).
 """

@@ -1,6 +1,6 @@
-"""Expected accesses of a batch: lookups, unique and shared rows by table.
+"""Expected accesses of a batch to each table: lookups, unique rows, shared rows.
 
-They follow from the popularity.
+The numbers are computed from the popularity of the rows.
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ from .spectrum import id_space, table_spectra
 
 @memoised(most=64)
 def expected_accesses(scenario: Scenario) -> Accesses:
-    """Return the expected accesses of a batch in the generator's steady state, by table.
+    """Return the expected accesses of a generated batch in the steady state, by table.
 
-    Answers are kept by model and data: machines, systems and drawn constants differ far more often.
+    Results are cached by model and data, because many scenarios differ only in machine, system or constants.
     """
     kinds = table_kinds(scenario)
     kind_lookups = np.array(kinds.pooling, dtype=np.float64) * scenario.data.batch_size
@@ -29,12 +29,13 @@ def expected_accesses(scenario: Scenario) -> Accesses:
 
 
 def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats:
-    """Return the lookups per batch that miss an LRU cache, by capacity.
+    """Return the expected lookups per batch that miss an LRU cache, for each capacity [rows].
 
-    The cache is over all tables.
+    One cache serves all tables.
 
-    Lookups count as mixed over tables: within 0.5 points of the exact cache where the cache holds the rows of ten batches;
-    in a cache for a few batches, where the tables' turns inside a batch still show, within some 2 points.
+    Lookups are assumed to be mixed over all tables. If the cache holds the rows of ten batches, the hit rate is within 0.5
+    percentage points of the exact cache. If the cache holds a few batches, in which the lookups come table by table, it is within
+    about 2 points.
     """
     space = id_space(scenario)
     misses: Floats = table_lookups(scenario).sum() * (1 - hit_rate(space, capacity_rows, scenario.data.locality))
@@ -42,5 +43,5 @@ def expected_misses(scenario: Scenario, capacity_rows: Floats | float) -> Floats
 
 
 def table_lookups(scenario: Scenario) -> Floats:
-    """Return (T,) lookups of a batch per table."""
+    """Return the lookups of a batch in each table, (T,)."""
     return np.array(per_table(scenario.model, "pooling"), dtype=np.float64) * scenario.data.batch_size

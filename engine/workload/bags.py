@@ -1,10 +1,9 @@
-"""Bags of uneven length: lookups of a sample in a table.
+"""Bags of uneven length: samples differ in their number of lookups in a table.
 
-Their number differs between samples.
-A length has the table's pooling factor as its mean, and a coefficient of variation. Up to the variation of a Poisson law, each
-lookup leaves its own sample for any other with some chance; beyond, samples differ in activity by a gamma law, and lengths are
-negative binomial (Greenwood and Yule, 1920). A batch has as many lookups in a table as with even bags: only the ends of bags are
-drawn.
+The mean length is the table's pooling factor; the variation is given as a coefficient of variation. Up to the variation of a
+Poisson distribution, each lookup leaves its own sample for a random other sample with some probability. Beyond that, samples
+differ in activity by a gamma distribution, and lengths are negative binomial (Greenwood and Yule, 1920). A batch has as many
+lookups in a table as with even bags: only the ends of bags are random.
 """
 
 from typing import Any
@@ -26,14 +25,17 @@ def length_cv(s: Scenario) -> tuple[float, ...]:
 
 
 def uneven_bags(s: Scenario) -> int:
-    """Return the number of a sample's bags, one a feature, that have uneven length."""
+    """Return the number of a sample's bags that have uneven length.
+
+    A sample has one bag for each feature.
+    """
     return int(sum(features for features, cv in zip(per_table(s.model, "features"), length_cv(s), strict=True) if cv))
 
 
 def length_spread(lengths: Ints | int) -> float:
-    """Return the coefficient of variation of lengths, as the knob takes it.
+    """Return the coefficient of variation of bag lengths, rounded as a knob's value.
 
-    One length as an int, which all bags have, gives 0.
+    Return 0 for lengths given as one int, the length of all bags.
     """
     if isinstance(lengths, int) or not lengths.any():
         return 0.0
@@ -41,11 +43,11 @@ def length_spread(lengths: Ints | int) -> float:
 
 
 def length_law(mean: Any, cv: Any) -> tuple[Any, Any]:
-    """Return the share of lookups that leave their sample, and the law's shape.
+    """Return (leaving share, shape) of the distribution of bag lengths.
 
-    The law is that of the samples' activity.
-    The shape is that of a gamma law, infinite where all samples are equally active. Variances of the two laws are
-    mean (1 - (1 - share)²) and mean + mean² / shape.
+    The leaving share is the share of lookups that leave their own sample; the variance of lengths is mean (1 - (1 - share)²). The
+    shape is that of the gamma distribution of the samples' activity; the variance of lengths is mean + mean² / shape. The shape
+    is infinite if all samples are equally active.
     """
     dispersion = np.asarray(mean * cv**2, dtype=np.float64)  # variance over mean: a Poisson's is 1
     with np.errstate(divide="ignore"):
@@ -54,9 +56,10 @@ def length_law(mean: Any, cv: Any) -> tuple[Any, Any]:
 
 
 def draw_lengths(random: np.random.Generator, samples: int, mean: int, cv: float) -> Ints:
-    """Draw (B,) lengths of a table's bags, B * mean together.
+    """Draw the lengths of a table's bags in a batch, (B,).
 
-    Their expected variance is (mean * cv)². The largest possible cv puts all lookups of a batch into one bag: cv² = B.
+    Their sum is B * mean, and their expected variance (mean * cv)². With the largest possible cv, cv² = B, all lookups of a batch
+    are in one bag.
     """
     if not cv:
         return np.full(samples, mean, dtype=np.int64)
@@ -70,7 +73,7 @@ def draw_lengths(random: np.random.Generator, samples: int, mean: int, cv: float
 
 
 def length_generating_function(mean: Any, cv: Any, z: Any) -> Any:
-    """Return the mean of z^length over many samples, for real or complex z."""
+    """Return the mean of z^length over bag lengths, for real or complex z."""
     leaving_share, shape = length_law(mean, cv)
     finite_shape = np.where(np.isfinite(shape), shape, 1.0)
     binomial = (leaving_share + (1 - leaving_share) * z) ** mean * np.exp(-mean * leaving_share * (1 - z))
@@ -78,9 +81,9 @@ def length_generating_function(mean: Any, cv: Any, z: Any) -> Any:
 
 
 def chances(mean: int, cv: float) -> Floats:
-    """Return the chance of each length from 0 on, by a Fourier transform of `generating`.
+    """Return the probability of each bag length, from 0 on.
 
-    Lengths with no measurable chance are left out.
+    The probabilities are the Fourier transform of `length_generating_function`. Lengths of negligible probability are left out.
     """
     _, shape = length_law(mean, cv)
     longest = 2 * mean + TAIL * (1 + np.sqrt(mean) + mean / float(shape))

@@ -1,7 +1,7 @@
-"""A batch of samples, its tables' first rows, and rows shared with the last.
+"""A batch of samples, and counts of its rows that the previous batch used too.
 
-To find shared rows each table has two small hash sets, one per batch, used in turns; their size follows the lookups of a batch,
-never the rows of a table nor the length of a run.
+To find these shared rows, each table has two small hash sets, one for each of the last two batches. Their size depends on the
+lookups of a batch, not on the rows of a table or the length of a run.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,13 @@ SLOT_NBYTES = 17  # two slots of `rows` and one of `again`
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Samples of one batch.
+    """The samples of one batch.
 
-    dense: (B, F) dense features.
-    ids: (B * sum of pooling,) global row numbers, table by table, sample by sample inside a table: a bag is consecutive ids.
-    labels: (B,) labels, 0 or 1.
-    starts: (T * B + 1,) positions where uneven bags begin, then the end of the last; None where each has its table's pooling.
+    dense: the dense features, (B, F).
+    ids: the global row numbers of all lookups, table by table, and sample by sample within a table; a bag is consecutive ids.
+    labels: the labels, 0 or 1, (B,).
+    starts: the positions in `ids` where bags begin, then the end of the last bag, (T * B + 1,); None if all bags of a table have
+        its pooling factor as length.
     """
 
     dense: Singles
@@ -38,22 +39,22 @@ class Batch:
 
 
 def offsets(model: Model) -> Ints:
-    """Return (T+1,) global numbers of each table's first row, then the number of all rows."""
+    """Return each table's first global row, then the number of all rows, (T+1,)."""
     return _starts(per_table(model, "num_embeddings"))
 
 
 def bag_layout(model: Model, batch_size: int) -> Ints:
-    """Return (T+1,) positions in a batch's `ids` where each table's lookups start, then their number.
+    """Return the position in a batch's ids of each table's first lookup, (T+1,).
 
-    All bags have their table's mean length.
+    The last item is the number of lookups. All bags have their table's mean length.
     """
     return _starts(per_table(model, "pooling")) * batch_size
 
 
 def table_ends(ids: Ints, offsets: Ints) -> Ints:
-    """Return (T+1,) positions in `ids` where each table's lookups start.
+    """Return the position in `ids` of each table's first lookup, then the end, (T+1,).
 
-    `offsets` (T+1,) are tables' first rows.
+    `offsets` (T+1,) are the global numbers of the tables' first rows.
     """
     return np.searchsorted(ids, offsets).astype(np.int64)  # all ids of a table are below those of the next
 
@@ -64,16 +65,16 @@ def _starts(counts: tuple[int, ...]) -> Ints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecentRows:
-    """Hash sets of the rows of the latest two batches.
+    """Hash sets of the rows that the last two batches used.
 
-    `tally` changes the arrays in place.
+    `tally_batch` changes the arrays in place.
 
-    first_rows: (T+1,) tables' first rows.
-    start: (T+1,) first slot of each table in both halves.
-    bits: (T,) binary logarithm of each table's slots.
-    rows: (2, slots) rows of the two batches, EMPTY in a free slot.
-    in_both: (slots,) 1 where the row of the newer half is in the older half too.
-    turn: (1,) number of the newer half.
+    first_rows: the global number of each table's first row, (T+1,).
+    start: the first slot of each table in a hash set, (T+1,).
+    bits: the binary logarithm of each table's number of slots, (T,).
+    rows: the rows of the two batches, (2, slots); EMPTY_SLOT in a free slot.
+    in_both: 1 if the newer batch's row was used by the older batch too, (slots,).
+    turn: which half of `rows` has the newer batch, (1,).
     """
 
     first_rows: Ints
@@ -85,9 +86,9 @@ class RecentRows:
 
 
 def recent(model: Model, batch_size: int, room: Ints | None = None) -> RecentRows:
-    """Return empty hash sets for two batches.
+    """Return empty hash sets for the rows of two batches.
 
-    `room` (T,) are the largest lookups of a batch by table, where batches differ.
+    `room` has the largest number of lookups of a batch in each table, (T,), if batches differ.
     """
     lookups = np.diff(bag_layout(model, batch_size)) if room is None else np.maximum(room, 1)
     max_rows = np.minimum(lookups, per_table(model, "num_embeddings"))
@@ -100,10 +101,10 @@ def recent(model: Model, batch_size: int, room: Ints | None = None) -> RecentRow
 
 
 def tally_batch(recent: RecentRows, ids: Ints) -> Ints:
-    """Enter the next batch's ids, and return (3, T) its counts.
+    """Enter the ids of the next batch; return its counts by table, (3, T).
 
-    They are unique rows, shared rows and raw lookups.
-    Shared rows are in the batch before too; raw lookups meet such rows.
+    The counts are unique rows, shared rows and raw lookups. A shared row was used by the previous batch too; a raw lookup is a
+    lookup of a shared row (it reads the row after the previous batch has written it).
     """
     counts = np.zeros((3, len(recent.bits)), dtype=np.int64)
     _tally(ids, table_ends(ids, recent.first_rows), recent.start, recent.bits, recent.rows, recent.in_both, recent.turn, counts)

@@ -1,11 +1,10 @@
-"""Expected accesses of a table: unique rows, repeats, LRU hits.
+"""Expected accesses of a table: unique rows, rows shared with the next batch, LRU hits.
 
-A repeat is a row that the next batch uses again.
-
-With locality c the uses of a row form a point process: new uses at rate 1-c per mean gap, each use followed with
-probability c by one more after an exponential time of mean 1/5 gap. The chance that no use falls into a window of
-x mean gaps is v(x) = exp(-(1-c)x - (c/5)(1 - exp(-5x))), and all else follows from v. At c = 0 it is (1-p)^n.
-Time is continuous here: with locality, batches of a few samples are expected to touch some 10 % fewer rows than they do.
+With locality c the uses of a row form a point process: new uses at rate 1-c per mean gap between uses, each use followed with
+probability c by one more after an exponential time of mean 1/5 gap. The probability that a window of x mean gaps has no use is
+v(x) = exp(-(1-c)x - (c/5)(1 - exp(-5x))); all other values follow from v. At c = 0, v is (1-p)^n for a row with lookup share p
+and n lookups. Time is continuous in this model: with locality, batches of a few samples are expected to use about 10 % fewer
+rows than they do.
 """
 
 from collections.abc import Callable
@@ -22,10 +21,12 @@ LOG_TIMES, ROOT_TOLERANCE = (-50.0, 80.0), 1e-14
 
 
 class Accesses(NamedTuple):
-    """Accesses of a batch per table, each (..., T).
+    """Accesses of a batch by table, each (..., T).
 
-    `shared_rows` are unique rows that are also in the batch before; `raw_lookups` are lookups of rows of the batch before
-    (none in a run's first batch).
+    lookups: the number of lookups.
+    unique_rows: the number of different rows.
+    shared_rows: the number of unique rows that the previous batch used too.
+    raw_lookups: the number of lookups of rows that the previous batch used (0 in a run's first batch).
     """
 
     lookups: Floats
@@ -35,7 +36,7 @@ class Accesses(NamedTuple):
 
 
 def spectrum_accesses(tables: Spectrum, lookups: Floats, locality: float = 0.0) -> Accesses:
-    """Return the expected accesses of (..., T) `lookups` per batch and table."""
+    """Return the expected accesses of a batch with the given lookups by table, (..., T)."""
     x = np.repeat(lookups, np.diff(tables.start, append=len(tables.p)), axis=-1) * gap_rate(tables.p)
     void, void_twice = unused_chance(x, locality), unused_chance(2 * x, locality)
     both_chance, meet_chance = both_windows_chance(void, void_twice), np.maximum(1 - void * uses_after_void(x, locality), 0.0)
@@ -46,33 +47,36 @@ def spectrum_accesses(tables: Spectrum, lookups: Floats, locality: float = 0.0) 
 
 
 def both_windows_chance(void: Floats, void_twice: Floats) -> Floats:
-    """Return the chance that a row is used in each of two windows.
+    """Return the probability that a row is used in each of two windows of time.
 
-    One window has no use of the row with the chance `void`, both together with `void_twice`. For a row that is hardly ever
-    used the difference is rounding alone, of either sign.
+    `void` is the probability that one window has no use of the row, `void_twice` that both have none. For a row that is hardly
+    ever used the difference is only rounding, and is set to at least 0.
     """
     return np.maximum(1 - 2 * void + void_twice, 0.0)
 
 
 def gap_rate(p: Floats) -> Floats:
-    """Return the rate of a row's uses per lookup.
+    """Return the rate of a row's uses per lookup, from its share `p` of lookups.
 
-    For n unused lookups, exp(-n rate) = (1-p)^n.
+    exp(-n * rate) = (1-p)^n is the probability that n lookups do not use the row.
     """
     return -np.log1p(-np.minimum(p, 1 - 1e-15))
 
 
 def unused_chance(x: Floats, locality: float) -> Floats:
-    """Return the chance v(x) that a row is unused for x mean gaps."""
+    """Return the probability v(x) that a row is unused for x mean gaps.
+
+    The mean gap is the mean time between two uses of the row.
+    """
     if locality == 0:
         return np.exp(-x)
     return np.exp(-(1 - locality) * x + locality / REUSE_CLOSENESS * np.expm1(-REUSE_CLOSENESS * x))
 
 
 def uses_after_void(x: Floats, locality: float) -> Floats:
-    """Return uses in a window of x gaps after an unused one, over x.
+    """Return the expected uses in a window after an unused window, divided by x.
 
-    The unused window is equally long.
+    Both windows have a length of x mean gaps between the row's uses.
     """
     if locality == 0:
         return np.ones_like(x)
@@ -81,10 +85,10 @@ def uses_after_void(x: Floats, locality: float) -> Floats:
 
 
 def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -> Floats:
-    """Return an LRU cache's hit rate for `capacity` rows, by Che's approximation.
+    """Return the hit rate of an LRU cache for `capacity` rows, by Che's approximation.
 
-    A row stays for one characteristic time T, the same for all rows, in which as many rows are used as the cache
-    holds (Che, Tung and Wang, IEEE JSAC 20(7), 2002); a use hits if the row's last use is less than T ago.
+    An unused row stays in the cache for the characteristic time T, the same for all rows, in which as many different rows are
+    used as the cache holds (Che, Tung and Wang, IEEE JSAC 20(7), 2002). A use hits if the row's last use is less than T ago.
     """
     capacity, total_rows = np.asarray(capacity, dtype=np.float64), space.rows.sum()
     rates, is_partial = np.where(capacity >= total_rows, 1.0, 0.0), (capacity > 0) & (capacity < total_rows)
@@ -95,10 +99,9 @@ def hit_rate(space: Spectrum, capacity: Floats | float, locality: float = 0.0) -
 
 
 def stay_time(space: Spectrum, capacity: Floats | float, locality: float = 0.0, admitted: float = 1.0) -> Floats:
-    """Return the characteristic time of an LRU cache, in lookups.
+    """Return the characteristic time of an LRU cache [lookups].
 
-    An unused row stays so long.
-    With `admitted` below 1 the cache takes in that share of the missing rows.
+    An unused row stays in the cache for this time. With `admitted` below 1, the cache takes only that share of the missing rows.
     """
     total_rows, rate = space.rows.sum(), gap_rate(space.p)
     target_rows = np.clip(np.asarray(capacity, dtype=np.float64), 0, total_rows * (1 - 1e-12))
@@ -116,33 +119,34 @@ def stay_time(space: Spectrum, capacity: Floats | float, locality: float = 0.0, 
 
 
 def absent(void: Floats, admitted: float) -> Floats:
-    """Return the chance that a cache does not hold a row.
+    """Return the probability that a cache does not hold a row.
 
-    `void` is the chance that the row was not used for the time that rows stay. A cache that admits a share of missing rows holds
-    a row from its first admitted use on (q-LRU; Martina, Garetto and Leonardi, INFOCOM 2014).
+    `void` is the probability that the row was not used for the time that an unused row stays. A cache that admits a share of the
+    missing rows holds a row from its first admitted use on (q-LRU; Martina, Garetto and Leonardi, INFOCOM 2014).
     """
     return void if admitted == 1 else void / (void + admitted * (1 - void))
 
 
 def refused_share(void: Floats, admitted: float) -> Floats:
-    """Return the chance that a cache refused a row at each recent use."""
+    """Return the probability that a cache refused a row at each of its recent uses."""
     return absent(void, admitted) * (1 - admitted)
 
 
 def log_odds(part: Any, total: float) -> Any:
-    """Return the logarithm of a part's odds in the total.
+    """Return log(part / (total - part)).
 
-    The logarithm is nearly linear in the logarithm of time, which makes root finding fast.
+    These log odds are nearly linear in the logarithm of time, which makes root finding fast.
     """
     with np.errstate(divide="ignore"):
         return np.log(part) - np.log(np.maximum(total - part, 0.0))
 
 
 def rising_root(f: Callable[[Floats], Floats], low: Floats, high: Floats, tolerance: float = ROOT_TOLERANCE) -> Floats:
-    """Return the roots of rising functions of one number each.
+    """Return the root of each of several rising functions, as an array.
 
-    They lie between `low` and `high`, within `tolerance`.
-    By Chandrupatla's method (Advances in Engineering Software 28, 1997): inverse quadratic steps, and halves where these fail.
+    The roots lie between `low` and `high`, and are exact within `tolerance`.
+    The method is Chandrupatla's (Advances in Engineering Software 28, 1997): inverse quadratic steps, and bisection where these
+    fail.
     """
     root, bound, f_root, f_bound, part = high, low, f(high), f(low), np.full(np.shape(low), 0.5)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,6 +1,6 @@
-"""The generator: dense features, ids, and labels by a hidden model.
+"""The generator of samples: dense features, ids, and labels by a hidden model.
 
-Ids may depend on each other inside a sample.
+The ids of a sample may depend on each other.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ CALIBRATION = 2**41
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A recipe with the arrays that drawing needs.
+    """A recipe of generated samples, with the arrays that drawing needs.
 
-    recipe: the recipe itself.
-    sampler: alias tables to draw ranks from.
-    first_rows: (T+1,) tables' first rows.
-    bags: (T+1,) positions of tables' lookups in a sample.
-    location, spread: (F,) parameters of the dense features' log-normal law.
+    recipe: the recipe.
+    sampler: the alias tables from which ranks are drawn.
+    first_rows: the global number of each table's first row, (T+1,).
+    bags: the position of each table's first lookup in a sample, (T+1,).
+    location, spread: the parameters of each dense feature's log-normal distribution, (F,).
     """
 
     recipe: Recipe
@@ -42,7 +42,7 @@ class Prepared:
 
 @lru_cache(maxsize=8)
 def prepare(recipe: Recipe) -> Prepared:
-    """Return a recipe ready to draw from.
+    """Return a recipe with the arrays that drawing needs.
 
     Each dense feature gets its own location and spread from the seed.
     """
@@ -55,9 +55,9 @@ def prepare(recipe: Recipe) -> Prepared:
 
 
 def draw_dense(prepared: Prepared, n: int, samples: int) -> Singles:
-    """Return (samples, F) dense features of batch n.
+    """Return the dense features of batch n, (samples, F).
 
-    A feature is log(1+x) of a log-normal count x, as Criteo's are after reading.
+    A feature is log(1+x) of a log-normal count x, like the features of Criteo's logs after they are read.
     """
     normal = stream(prepared.recipe.seed, Purpose.DENSE, n).standard_normal((samples, len(prepared.spread)), dtype=np.float32)
     normal *= prepared.spread
@@ -67,7 +67,10 @@ def draw_dense(prepared: Prepared, n: int, samples: int) -> Singles:
 
 
 def draw_ids(prepared: Prepared, n: int, samples: int) -> Ints:
-    """Return the ids of batch n; only ids of linked tables depend on each other."""
+    """Return the global row numbers that batch n looks up.
+
+    Only the ids of linked tables depend on each other.
+    """
     recipe, bags, first_rows = prepared.recipe, prepared.bags, prepared.first_rows
     independent_ids = sampling.draw_ids(prepared.sampler, key(recipe.seed, Purpose.IDS, n), bags * samples, first_rows)
     starts = bag_starts(prepared, n, samples) if recipe.links else None
@@ -75,7 +78,10 @@ def draw_ids(prepared: Prepared, n: int, samples: int) -> Ints:
 
 
 def bag_starts(prepared: Prepared, n: int, samples: int) -> Ints | None:
-    """Return (T * B + 1,) positions in the ids where batch n's bags begin; None if even."""
+    """Return the positions in batch n's ids where bags begin, (T * B + 1,).
+
+    Return None if all bags of a table have the same length.
+    """
     recipe = prepared.recipe
     if not any(recipe.length_cv):
         return None
@@ -85,7 +91,7 @@ def bag_starts(prepared: Prepared, n: int, samples: int) -> Ints | None:
 
 
 def click_draws(prepared: Prepared, n: int, samples: int) -> Floats:
-    """Return (samples,) uniform numbers that decide the clicks of batch n."""
+    """Return the uniform random numbers that decide the clicks of batch n, (samples,)."""
     return stream(prepared.recipe.seed, Purpose.CLICKS, n).random(samples)
 
 
@@ -99,15 +105,15 @@ HALVINGS = 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HiddenModel:
-    """The hidden model that decides clicks: weights of the logit.
+    """The hidden model that decides clicks: the weights of a logit.
 
-    key: key of the hash that gives ids their effects.
-    intercept: constant of the logit.
-    dense: (F,) weights of dense features.
-    bags: weight of the sum of bag effects.
-    centre: (T,) mean effect of each table's bags.
-    pairs: (K, 2) tables whose effects are multiplied.
-    products: (K,) weights of the products.
+    key: the key of the hash that gives each id its effect.
+    intercept: the constant of the logit.
+    dense: the weights of the dense features, (F,).
+    bags: the weight of the sum of all bags' effects.
+    centre: the mean effect of each table's bags, (T,).
+    pairs: the pairs of tables whose effects are multiplied, (K, 2).
+    products: the weights of these products, (K,).
     """
 
     key: np.uint64
@@ -121,7 +127,7 @@ class HiddenModel:
 
 @lru_cache(maxsize=8)
 def hidden_model(recipe: Recipe) -> HiddenModel:
-    """Return the teacher of a recipe; it does not depend on batch size or locality."""
+    """Return the hidden model of a recipe; batch size and locality do not change it."""
     random = stream(recipe.seed, Purpose.TEACHER)
     weights = random.standard_normal(recipe.num_dense)
     tables = len(recipe.pooling)
@@ -140,9 +146,9 @@ def hidden_model(recipe: Recipe) -> HiddenModel:
 
 
 def logits(teacher: HiddenModel, dense: Singles, ids: Ints, bags: Ints, starts: Ints | None = None) -> Floats:
-    """Return (B,) logits of a batch.
+    """Return the hidden model's logits of a batch, (B,).
 
-    `bags` (T+1,) are the tables' positions in a sample of even bags.
+    `bags` (T+1,) are the positions of the tables' lookups in a sample; they are used if bags are even, that is without `starts`.
     """
     effects = bag_effects(ids, bags, len(dense), teacher.key, starts)
     products = _products(effects - teacher.centre, teacher.pairs, teacher.products)
@@ -151,7 +157,7 @@ def logits(teacher: HiddenModel, dense: Singles, ids: Ints, bags: Ints, starts: 
 
 
 def clicks(logits: Floats, chances: Floats) -> Singles:
-    """Return labels, 1 where the uniform number falls below the chance of a click."""
+    """Return labels: 1 if the random number in `chances` is below the click probability."""
     return (chances < sigmoid(logits)).astype(np.float32)
 
 
@@ -161,9 +167,9 @@ def sigmoid(x: Floats) -> Floats:
 
 
 def bag_effects(ids: Ints, bags: Ints, samples: int, key: np.uint64, starts: Ints | None = None) -> Floats:
-    """Return (B, T) mean effects of each bag's ids, 0 if empty.
+    """Return the mean effect of each bag's ids, (B, T); 0 for an empty bag.
 
-    An id's effect is the sum of four 16-bit parts of a hash, which is nearly normal.
+    The effect of an id is the sum of four 16-bit parts of a hash, scaled; it is nearly normal.
     """
     effects = np.zeros((samples, len(bags) - 1))
     _add_effects(ids, bags, starts, key, effects)
@@ -191,9 +197,9 @@ def _add_effects(ids: Ints, bags: Ints, starts: Ints | None, key: np.uint64, eff
 
 
 def fit_logit(raw: Floats, rate: float, auc: float) -> tuple[float, float]:
-    """Return (intercept, slope) for a wanted click `rate` and `auc`.
+    """Return (intercept, slope) that give the logits `raw` a click `rate` and an `auc`.
 
-    With them, `raw` clicks at that rate and ranks its own clicks with that AUC.
+    The AUC is that of samples ranked by intercept + slope * raw, whose clicks have these logits.
     """
     ordered = np.sort(raw)
     low, high = np.log(1e-3), np.log(1e3)
@@ -207,9 +213,9 @@ def fit_logit(raw: Floats, rate: float, auc: float) -> tuple[float, float]:
 
 
 def best_auc(chance: Floats) -> float:
-    """Return the expected AUC of samples ranked by their click chances.
+    """Return the expected AUC of samples that are ranked by their click probability.
 
-    The chances ascend.
+    `chance` has these probabilities, ascending.
     """
     negatives = (1 - chance) / (1 - chance).sum()
     return float(chance @ (np.cumsum(negatives) - negatives / 2) / chance.sum())

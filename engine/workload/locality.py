@@ -1,9 +1,9 @@
-"""Ids with temporal locality: uses of a row that soon repeat.
+"""Ids with temporal locality: the use of a row is often soon repeated.
 
-With chance c, another use follows soon after a use.
-"Soon" is an exponential number of the table's lookups with a fifth of the row's mean gap as its mean. A slot takes the
-earliest repeat whose time has come, else a fresh row. Fresh rows are thinned by exactly the repeats that the run's past
-already supplies, so that each row keeps its popularity from the first batch on.
+With probability c (the locality), a use is followed by a repeat after an exponential number of the table's lookups; its mean is a
+fifth of the row's mean gap between uses. A lookup takes the earliest repeat whose time has come, else it draws a fresh row. Fresh
+rows are drawn less often by exactly the repeats that earlier batches supply, so that each row keeps its popularity from the first
+batch on.
 """
 
 from collections import OrderedDict
@@ -28,10 +28,10 @@ Queue = tuple[Floats, Ints, int]  # due times of repeats, their rows, the number
 
 
 class LocalityStream:
-    """Batches of ids with locality, made in order.
+    """Batches of ids with locality, which are made in order.
 
-    Each batch depends on the batches before. The stream keeps the latest batches and starts over for earlier ones; a batch
-    depends on its number alone.
+    Each batch depends on the batches before it. The stream keeps the latest batches, and begins again at batch 0 for an earlier
+    batch. The ids of a batch depend only on its number.
     """
 
     def __init__(self, recipe: Recipe, batch_size: int, locality: float) -> None:
@@ -46,7 +46,7 @@ class LocalityStream:
     def ids(self, n: int) -> Ints:
         """Return the ids of batch n.
 
-        An early batch after a late one costs all batches up to n again.
+        If an earlier batch is asked for that is not kept, all batches up to n are made again.
         """
         with self._lock:
             if n < self._next_batch and n not in self._recent:
@@ -86,7 +86,10 @@ def _with_room(due: Floats, row: Ints, waiting: int, new_repeats: int) -> Queue:
 
 
 def locality_law(prepared: Prepared, table: int) -> tuple[Any, Any, Any]:
-    """Return one table's cells to draw from, shares of rows, and folding, for the kernels."""
+    """Return (cells, shares, folding) of one table as the kernels take them.
+
+    The cells are the alias table, the shares give each row's share of lookups, and the folding maps ranks beyond the rows.
+    """
     popularity, sampler = prepared.recipe.popularities[table], prepared.sampler
     part = rank_cells(popularity)
     low, high = sampler.start[sampler.law[table]], sampler.start[sampler.law[table] + 1]
@@ -108,9 +111,9 @@ def fill_ids(
     queue: Queue,
     ids: Ints,
 ) -> int:
-    """Fill in `ids` of one table's consecutive lookups.
+    """Write the ids of one table's consecutive lookups into `ids`.
 
-    Return the number of repeats in the queue.
+    Return the number of repeats that wait in the queue.
     """
     offset = folded[1]
     due, waiting_row, waiting = queue
@@ -134,9 +137,9 @@ def fill_ids(
 def draw_fresh_row(
     word: np.uint64, elapsed_lookups: float, locality: float, tables: Tables, shares: Shares, folded: Folded
 ) -> tuple[int, np.uint64]:
-    """Draw a row by popularity, thinned by due repeats.
+    """Draw a row by popularity, less often by the repeats that earlier lookups supply.
 
-    Return it and the stream's advanced word.
+    Return (row, the random stream's next word).
     """
     keep, alias, first_ranks, width = tables
     rows = folded[0]
@@ -155,7 +158,10 @@ def draw_fresh_row(
 
 @inner_kernel
 def row_share(row: Index, shares: Shares, folded: Folded) -> Any:
-    """Return the share of a table's lookups that go to a row, folded ranks included."""
+    """Return the share of a table's lookups that go to a row.
+
+    Ranks that are folded onto the row are included.
+    """
     single_shares, scale, s, shift = shares
     if row < len(single_shares):
         return single_shares[row] + folded[2]
@@ -164,7 +170,7 @@ def row_share(row: Index, shares: Shares, folded: Folded) -> Any:
 
 @entry_kernel
 def row_shares_of(rows: Ints, shares: Shares, folded: Folded) -> Floats:
-    """Return the share of a table's lookups that goes to each of some rows."""
+    """Return the share of a table's lookups that go to each of the given rows."""
     lookup_shares = np.empty(len(rows))
     for number, row in enumerate(rows):
         lookup_shares[number] = row_share(row, shares, folded)
@@ -173,7 +179,7 @@ def row_shares_of(rows: Ints, shares: Shares, folded: Folded) -> Floats:
 
 @entry_kernel
 def push_repeat(due: Floats, rows: Ints, size: int, due_time: float, due_row: Index) -> int:
-    """Put a repeat into the binary heap and return its new size."""
+    """Insert a repeat into the binary heap of repeats; return the heap's new size."""
     position = size
     while position > 0 and due[(position - 1) // 2] > due_time:
         due[position], rows[position] = due[(position - 1) // 2], rows[(position - 1) // 2]
@@ -184,7 +190,7 @@ def push_repeat(due: Floats, rows: Ints, size: int, due_time: float, due_row: In
 
 @entry_kernel
 def pop_repeat(due: Floats, rows: Ints, size: int) -> int:
-    """Take the earliest repeat off the binary heap and return its new size."""
+    """Remove the earliest repeat from the binary heap; return the heap's new size."""
     size -= 1
     due_time, due_row = due[size], rows[size]
     position, child = 0, 1

@@ -1,6 +1,6 @@
-"""Popularity: the law by which a table's lookups spread over its rows.
+"""Popularity: the distribution of a table's lookups over its rows.
 
-A few heavy hitters come first, then p(r) ~ (r+q)^-s over V ranks.
+A few heavy hitters come first; then V ranks follow with p(r) ~ (r+q)^-s.
 """
 
 import json
@@ -33,14 +33,14 @@ SAMPLES = {"kaggle": 45_840_617, "terabyte": 4_195_197_692, "avazu": 40_428_967}
 
 @dataclass(frozen=True, slots=True)
 class Popularity:
-    """The distribution of one table's lookups (Zipf-Mandelbrot with heavy hitters).
+    """The distribution of one table's lookups: Zipf-Mandelbrot with heavy hitters.
 
-    heavy: shares of rows 0, 1, ...
-    mass: share of the V ranks that follow the heavy rows, rank r with weight (r+q)^-s.
-    s, q: exponent and shift of the weight.
-    V: number of ranks; ranks beyond the table's rows share rows by a stable hash, so V may exceed them by far.
-    rows: rows of the table.
-    once_share: share of ids that hardly come back, as many as any run needs; these ids too share the table's rows by hash.
+    heavy: the shares of lookups of rows 0, 1, ...
+    mass: the share of lookups of the V ranks after the heavy rows; rank r has weight (r+q)^-s.
+    s, q: the exponent and the shift of the weight.
+    V: the number of ranks. Ranks beyond the table's rows share rows by a stable hash, so V may be much larger than `rows`.
+    rows: the rows of the table.
+    once_share: the share of lookups with ids that hardly ever come back; these ids share the table's rows by hash too.
     """
 
     heavy: tuple[float, ...]
@@ -53,13 +53,11 @@ class Popularity:
 
 
 class TableKinds(NamedTuple):
-    """Kinds of tables: tables of one kind are computed once.
+    """Kinds of tables: tables with equal popularity and pooling, which are computed once.
 
-    They have the same law and pooling.
-
-    laws, pooling: law and pooling factor of each kind, in the order of first tables.
-    table_counts: (kinds,) number of tables of each kind.
-    kind_of_table: (T,) number of each table's kind.
+    laws, pooling: the popularity and the pooling factor of each kind, in the order of their first tables.
+    table_counts: the number of tables of each kind, (kinds,).
+    kind_of_table: the kind of each table, (T,).
     """
 
     laws: tuple[Popularity, ...]
@@ -80,9 +78,9 @@ def table_kinds(scenario: Scenario) -> TableKinds:
 
 @memoised(most=100_000, size=len)
 def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
-    """Return the popularity of every table.
+    """Return the popularity of each table.
 
-    Table i follows Criteo field (i mod 26) + 1 where one is fitted.
+    Table i follows Criteo's field (i mod 26) + 1 if the scenario's popularity is fitted to Criteo's logs.
     """
     rows = per_table(scenario.model, "num_embeddings")
     data_knobs = scenario.data
@@ -101,7 +99,7 @@ def popularities(scenario: Scenario) -> tuple[Popularity, ...]:
 
 
 def zipf(s: float, q: float, hottest: float, once_share: float, rows: int) -> Popularity:
-    """Return the law of one table of the plain Zipf, as its knobs describe it."""
+    """Return the popularity of one table by the knobs of the plain Zipf distribution."""
     heavy = (hottest,) if hottest else ()
     return Popularity(heavy, 1.0 - hottest - once_share, s, q, max(rows - len(heavy), 1), rows, once_share)
 
@@ -147,7 +145,7 @@ def _avazu(rows: int) -> Popularity:
 
 @cache
 def published_fits(name: str) -> Mapping[str, Any]:
-    """Return the fits of `kaggle` or `tb` by field number, as their file states them."""
+    """Return the published fits of `kaggle` or `tb`, by field number."""
     content = json.loads((FOLDER / f"{name}_fit.json").read_text(encoding="utf-8"))
     return dict(content["fields"])
 
@@ -159,13 +157,13 @@ ENDLESS = 2**40  # ranks of ids that hardly come back
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Runs of ranks in order.
+    """Runs of consecutive ranks, the hottest first.
 
-    first_ranks: first rank of each run, 0 the hottest.
-    widths: ranks of each run.
-    mass: share of lookups of each run.
-    scale: factor from (r+q)^-s to the share of rank r.
-    num_single_cells: number of leading runs that hold exactly one rank.
+    first_ranks: the first rank of each run; rank 0 is the hottest.
+    widths: the number of ranks of each run.
+    mass: the share of lookups of each run.
+    scale: the factor from (r+q)^-s to the share of rank r.
+    num_single_cells: the number of leading runs that have exactly one rank.
     """
 
     first_ranks: Ints
@@ -176,7 +174,7 @@ class Cells:
 
 
 def rank_cells(popularity: Popularity) -> Cells:
-    """Return the cells of a popularity; the table's rows do not change them."""
+    """Return the ranks of a popularity as runs; the table's rows do not change them."""
     return _cells(replace(popularity, rows=1))
 
 
@@ -206,7 +204,7 @@ def _edges(ranks: int) -> Ints:
 def zipf_mass(low: Ints | Floats, high: Ints | Floats, s: float, q: float) -> Floats:
     """Return the sum of (r+q)^-s over low <= r < high.
 
-    A run of one rank has its term, a longer run an Euler-Maclaurin sum at midpoints.
+    The sum of one rank is exact; a longer sum is an Euler-Maclaurin approximation at midpoints.
     """
     a, b = low + q - 0.5, high + q - 0.5
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,9 +1,8 @@
-"""Rows of one table spread over parts of a memory.
+"""The spread of one table's rows over parts of a memory, such as channels.
 
-It has the part of each row, and each part's lookups.
-
-No memory knows which rows are popular: a row's part is drawn by a hash of its number, so that all parts have as many rows.
-The hottest rows are few and heavy, so their parts are computed; all other rows spread evenly.
+The spread gives the lookups and the unique rows of each part. No memory knows which rows are popular: a hash of a row's number
+selects the row's part, so that all parts have equally many rows. The hottest rows are few and have many lookups, so their parts
+are computed; all other rows are spread evenly.
 """
 
 from functools import lru_cache
@@ -29,14 +28,14 @@ SALT = np.uint64(0x5851F42D4C957F2D)  # makes parts independent of how ranks fol
 
 
 class Spreads(NamedTuple):
-    """Lookups and unique rows of a batch by table, and their spread over parts.
+    """A batch's accesses by table, and their spread over parts of a memory.
 
-    table_demand: (2, T) lookups and unique rows.
-    first_rows: (T,) global numbers of the tables' first rows.
-    laws: popularity of each table.
-    locality: chance that a use is soon followed by another.
-    spreads_by_parts: computed on demand, by number of parts P: flags of the computed tables, and (T, 2, P) lookups and unique
-        rows of each part.
+    table_demand: the lookups and the unique rows of each table, (2, T).
+    first_rows: the global number of each table's first row, (T,).
+    laws: the popularity of each table.
+    locality: the probability that a use of a row is soon repeated.
+    spreads_by_parts: results so far, by the number P of parts: flags of the tables that are computed, (T,), and the lookups and
+        unique rows of each part, (T, 2, P).
     """
 
     table_demand: Floats
@@ -46,9 +45,9 @@ class Spreads(NamedTuple):
     spreads_by_parts: dict[int, tuple[Flags, Floats]]
 
     def spread_over(self, parts: int, tables: Ints) -> Floats:
-        """Return (T, 2, P) lookups and unique rows of each of `parts` parts.
+        """Return the lookups and unique rows of each of P parts, (T, 2, P).
 
-        Other tables may be unset.
+        Only the given tables are sure to be computed; others may have arbitrary numbers.
         """
         with FILL_LOCK:
             if parts not in self.spreads_by_parts:
@@ -67,7 +66,7 @@ class Spreads(NamedTuple):
 
 @memoised(most=16)
 def spreads(s: Scenario) -> Spreads:
-    """Return the spreads of a scenario's tables; they depend on the workload alone."""
+    """Return the spreads of a scenario's tables; they depend only on the workload."""
     accesses, rows = expected_accesses(s), per_table(s.model, "num_embeddings")
     tables = np.array([accesses.lookups, accesses.unique_rows])
     return Spreads(tables, np.cumsum((0, *rows))[:-1], popularities(s), s.data.locality, {})
@@ -75,13 +74,19 @@ def spreads(s: Scenario) -> Spreads:
 
 @entry_kernel
 def fill_row_parts(rows: Ints, parts: Index, row_parts: Ints) -> None:
-    """Fill `row_parts` with the part, of `parts`, of each row, by the row's global number."""
+    """Write the number of each row's part into `row_parts`.
+
+    A hash of the row's global number selects one of `parts` parts.
+    """
     for i in range(len(rows)):
         row_parts[i] = np.int64(unit(mix(np.uint64(rows[i]) * GOLDEN + SALT)) * parts)
 
 
 def part_of(rows: Ints, parts: int) -> Ints:
-    """Return (n,) the part, of `parts`, of each row, by the rows' global numbers."""
+    """Return the number of each row's part, (n,), from 0 to `parts` - 1.
+
+    `rows` are global row numbers.
+    """
     row_parts = np.empty(len(rows), dtype=np.int64)
     fill_row_parts(rows, parts, row_parts)
     return row_parts
@@ -89,9 +94,9 @@ def part_of(rows: Ints, parts: int) -> Ints:
 
 @entry_kernel
 def spread_hot(first_rows: Ints, tables: Ints, rows: Ints, hot: Floats, rest: Floats, part_amounts: Floats) -> None:
-    """Fill in the parts' lookups and unique rows of some tables.
+    """Write the lookups and unique rows of each part into `part_amounts`, for some tables.
 
-    A part has the demand `hot` (2, rows) of its hottest rows, and an even share of the `rest` (2,).
+    A part gets the demand `hot` (2, rows) of the hottest `rows` that it holds, and an even share of the `rest` (2,).
     """
     parts = part_amounts.shape[2]
     for table in tables:
@@ -110,10 +115,10 @@ def spread_hot(first_rows: Ints, tables: Ints, rows: Ints, hot: Floats, rest: Fl
 def enter_spread(
     law: Popularity, lookups: float, unique: float, locality: float, first_rows: Ints, tables: Ints, part_amounts: Floats
 ) -> None:
-    """Fill (T, 2, P) `part_amounts` with expected lookups and unique rows.
+    """Write the expected lookups and unique rows of each part into `part_amounts`, (T, 2, P).
 
-    They are each part's, for some alike `tables`.
-    `first_rows` (T,) are the numbers of all tables' first rows; `lookups` and `unique` are those of one table.
+    All `tables` have equal popularity and demand: each has `lookups` and `unique` rows. `first_rows` (T,) are
+    the global numbers of all tables' first rows.
     """
     rows, hot, (hot_lookups, hot_unique) = _hot_demand(law, lookups, locality)
     spread_hot(
@@ -130,9 +135,9 @@ def _hot_demand(law: Popularity, lookups: float, locality: float) -> tuple[Ints,
 
 
 def counted_spread(ids: Ints, parts: int) -> Floats:
-    """Return (2, P) each part's lookups and unique rows in one batch.
+    """Return the lookups and unique rows of each part in one batch, (2, P).
 
-    They are counted from a table's ids.
+    The numbers are counted from the ids of one table.
     """
     rows, uses = np.unique(ids, return_counts=True)
     row_parts = part_of(rows, parts)

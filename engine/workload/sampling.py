@@ -1,13 +1,15 @@
 """Sampling of a batch's ids by an alias table.
 
-One table covers all cells of a popularity; then a rank inside the cell is drawn.
-An id costs one or two mixed words and one look into the alias table (Walker 1974, Vose 1991), whatever the skew and
-however many ranks there are.
+The alias table covers the cells of a popularity, which are runs of ranks; then a rank within the cell is drawn.
+An id costs one or two mixed words and one look into the alias table (Walker 1974, Vose 1991), for any skew and any number of
+ranks.
 
-Fields' rare values can come together: in 200 public samples of Criteo Kaggle, the values of C3, C4, C12, C16 and C21 that
-occur again do so in the same samples: all five in a share of 0.205 of them, where independent fields would meet in 0.0007.
-A linked sample takes the same quantile of each field's popularity, hottest first; each field alone keeps its popularity, so
-the numbers of unique and repeated rows do not change.
+Rare values of several fields can come together. In 200 public samples of Criteo Kaggle, the values of C3, C4, C12, C16 and C21
+that
+occur more than once do so in the same samples: all five in a share of 0.205 of the samples, where independent fields would do so
+    in
+0.0007. A linked sample takes the same quantile of each field's popularity, hottest first. Each single field keeps its popularity,
+so the numbers of unique and repeated rows do not change.
 """
 
 from collections.abc import Sequence
@@ -29,16 +31,16 @@ Links = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The parameters of generated samples, apart from their grouping into batches and their locality.
+    """The parameters of generated samples, without batch size and locality.
 
-    popularities: law of each table.
-    pooling: mean lookups of a sample in each table.
-    num_dense: number of dense features.
-    seed: seed of all random streams.
-    click_rate: mean of the labels.
-    links: groups of tables that linked samples share a quantile in.
-    linked_share: share of linked samples.
-    length_cv: coefficient of variation of each table's bag lengths.
+    popularities: the popularity of each table.
+    pooling: the mean lookups of a sample in each table.
+    num_dense: the number of dense features.
+    seed: the seed of all random streams.
+    click_rate: the mean of the labels.
+    links: groups of tables in which linked samples use the same quantile.
+    linked_share: the share of linked samples.
+    length_cv: the coefficient of variation of each table's bag lengths.
     """
 
     popularities: tuple[Popularity, ...]
@@ -68,9 +70,9 @@ def recipe(scenario: Scenario) -> Recipe:
 
 
 def linked_tables(s: Scenario) -> Links:
-    """Return the groups of tables that linked samples share a quantile in.
+    """Return the groups of tables in which linked samples use the same quantile.
 
-    There is one group for each 26 tables, for Kaggle alone.
+    Only the popularity of Criteo Kaggle has groups: one for each 26 tables.
     """
     if s.data.popularity != "kaggle" or not s.data.sample_correlation:
         return ()
@@ -80,13 +82,13 @@ def linked_tables(s: Scenario) -> Links:
 
 
 class Sampler(NamedTuple):
-    """Alias tables of several popularities, end to end.
+    """Alias tables of several popularities, one after the other.
 
-    law: (T,) number of each table's law.
-    start: (laws+1,) first cell of each law; table t uses the cells `start[law[t]]` to `start[law[t] + 1]`.
-    keep: chance that a cell keeps a draw that falls on it.
-    alias: cell that takes the draw otherwise.
-    first_ranks, widths: first rank and number of ranks of each cell.
+    law: the number of each table's popularity, (T,).
+    start: the first cell of each popularity, (laws+1,); table t uses the cells `start[law[t]]` to `start[law[t] + 1]` - 1.
+    keep: the probability that a cell keeps a draw that falls on it.
+    alias: the cell that gets the draw otherwise.
+    first_ranks, widths: the first rank and the number of ranks of each cell.
     """
 
     law: Ints
@@ -98,9 +100,9 @@ class Sampler(NamedTuple):
 
 
 def sampler(popularities: Sequence[Popularity]) -> Sampler:
-    """Return the alias tables to draw from.
+    """Return the alias tables of several popularities.
 
-    Laws that differ only in their rows share one.
+    Popularities that differ only in their rows share one alias table.
     """
     laws: dict[int, int] = {}
     parts: list[Cells] = []
@@ -118,7 +120,10 @@ def sampler(popularities: Sequence[Popularity]) -> Sampler:
 
 
 def alias_table(mass: Floats) -> tuple[Floats, Slots]:
-    """Return (keep, alias) for masses that sum to 1, by Vose's method."""
+    """Return (keep, alias) of cells with the shares `mass`, by Vose's method.
+
+    `keep` is the probability that a cell keeps a draw, `alias` the cell that gets it otherwise. The shares sum to 1.
+    """
     keep, alias = np.empty(len(mass)), np.arange(len(mass), dtype=np.int32)
     _pair(mass, keep, alias, np.empty(len(mass), dtype=np.int64))
     return keep, alias
@@ -152,7 +157,7 @@ def _pair(mass: Floats, keep: Floats, alias: Slots, order: Ints) -> None:
 
 @inner_kernel
 def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots, first_ranks: Ints, width: Ints) -> Any:
-    """Return the rank that 64 random bits fall on, among the `count` cells from `low` on."""
+    """Return the rank that 64 random bits select among `count` cells from cell `low` on."""
     spot = unit(word) * count
     column = np.uint64(np.int64(spot))
     # Both draws are always made: a wrongly guessed branch costs more than a second mix.
@@ -161,9 +166,10 @@ def draw_rank(word: np.uint64, low: Any, count: int, keep: Floats, alias: Slots,
 
 
 def draw_ids(sampler: Sampler, key: np.uint64, layout: Ints, offsets: Ints) -> Ints:
-    """Return a batch's ids, independent of each other, from the stream that `key` starts.
+    """Return a batch's ids, drawn independently of each other.
 
-    Table t has `layout[t]` to `layout[t + 1]` as its lookups, and rows from `offsets[t]` on.
+    The random stream starts at `key`. Table t has the lookups `layout[t]` to `layout[t + 1]` - 1, and its rows begin at
+    `offsets[t]`.
     """
     ids = np.empty(layout[-1], dtype=np.int64)
     _draw(ids, key, layout, offsets, sampler)
@@ -186,10 +192,10 @@ def _draw(ids: Ints, key: np.uint64, layout: Ints, offsets: Ints, sampler: Sampl
 
 
 def link_samples(ids: Ints, n: int, recipe: Recipe, bags: Ints, offsets: Ints, starts: Ints | None = None) -> Ints:
-    """Link a share of batch n's samples in place.
+    """Link some samples of batch n: their lookups in linked tables have equal quantiles.
 
-    Their lookups in linked tables are equally popular.
-    In uneven bags, which begin at `starts`, the first lookup of each bag is as popular as the first of the others, and so on.
+    `ids` are changed in place and returned. If bags are uneven and begin at `starts`, the first lookups of a sample's bags are
+    linked with each other, then the second lookups, and so on.
     """
     samples, random = len(ids) // int(bags[-1]), stream(recipe.seed, Purpose.LINKS, n)
     for group in recipe.links:
@@ -213,9 +219,9 @@ def _ends(table: int, samples: int, bags: Ints, starts: Ints | None) -> Ints:
 
 
 def head_quantile(law: Popularity, rows: float) -> float:
-    """Return the quantile up to which lookups meet the `rows` first ranks.
+    """Return the share of lookups that go to the first `rows` ranks.
 
-    Ranks that fold back onto these rows are left out.
+    Ranks beyond the table's rows that are folded onto these rows are left out.
     """
     part = rank_cells(law)
     ends = np.concatenate(([0], part.first_ranks + part.widths))
@@ -223,7 +229,10 @@ def head_quantile(law: Popularity, rows: float) -> float:
 
 
 def rows_at(law: Popularity, quantile: Floats) -> Ints:
-    """Return the rows of a table at these quantiles of its lookups, 0 the hottest."""
+    """Return the rows of a table at the given quantiles of its lookups.
+
+    Quantile 0 is the hottest row.
+    """
     part = rank_cells(law)
     ends = np.cumsum(part.mass)
     cell = np.minimum(np.searchsorted(ends, quantile * ends[-1], side="right"), len(ends) - 1)

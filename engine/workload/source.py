@@ -31,17 +31,17 @@ MAX_KEPT_LOOKUPS = 16_000_000  # lookups whose ids are kept for the next pass ov
 
 @dataclass(frozen=True, eq=False)
 class KeptIds:
-    """Ids of batches, drawn once for all passes over a run.
+    """A cache of batches' ids, so that several passes over a run draw them once.
 
-    lookups: the limit of lookups, those of the whole run.
-    by_batch: the ids by number of the batch, in 4 bytes each where they fit.
+    lookups: the number of lookups of the whole run.
+    by_batch: the ids by the number of the batch, in 4 bytes each if they fit.
     """
 
     lookups: int
     by_batch: dict[int, Any] = dataclass_field(default_factory=dict)
 
     def ids(self, n: int, draw: Callable[[int], Ints]) -> Ints:
-        """Return the ids of batch n, drawn if they are not kept yet."""
+        """Return the ids of batch n; call `draw(n)` if the cache does not have them."""
         kept = self.by_batch.get(n)
         if kept is None:
             ids = draw(n)
@@ -53,13 +53,13 @@ class KeptIds:
 
 @dataclass(frozen=True, eq=False)
 class Generated:
-    """Batches of the generator, by number.
+    """The source of generated batches.
 
-    recipe: parameters of the samples.
-    batch_size: samples of a batch.
-    held_out_samples: samples that are never trained on.
-    stream: ids with locality, None without locality.
-    kept: ids that an earlier pass has drawn, None where they are drawn anew.
+    recipe: the parameters of the samples.
+    batch_size: the samples of a batch.
+    held_out_samples: the number of samples that are never trained on.
+    stream: the stream of ids with locality; None without locality.
+    kept: a cache of ids that an earlier pass has drawn; None to draw them again.
     """
 
     recipe: Recipe
@@ -72,7 +72,7 @@ class Generated:
     max_lookups = None
 
     def ids(self, n: int) -> Ints:
-        """Return the ids of batch n."""
+        """Return the global row numbers that batch n looks up."""
         return self.kept.ids(n, self._draw) if self.kept else self._draw(n)
 
     def _draw(self, n: int) -> Ints:
@@ -87,18 +87,15 @@ class Generated:
         return hidden_model(self.recipe)
 
     def starts(self, n: int) -> Ints | None:
-        """Return where batch n's uneven bags begin in its ids.
-
-        Return None for even bags.
-        """
+        """Return the positions in batch n's ids where bags begin; None for even bags."""
         return generator.bag_starts(self._prepared, n, self.batch_size)
 
     def batch(self, n: int) -> Batch:
-        """Return batch n."""
+        """Return batch n: dense features, ids and labels."""
         return self._labelled(self.ids(n), n, self.batch_size)
 
     def held_out(self) -> Batch:
-        """Return samples that are never trained on, each independent of all others."""
+        """Return the samples that are never trained on; no sample depends on another."""
         size = self.held_out_samples
         return self._labelled(generator.draw_ids(self._prepared, HELD_OUT, size), HELD_OUT, size)
 
@@ -111,13 +108,13 @@ class Generated:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """Batches of a file, by number; the file's last samples are held out.
+    """The source of batches from a data file, whose last samples are held out.
 
-    file: samples of the file.
-    first_rows: (T+1,) tables' first rows; tables may be copies of the file's fields.
-    batch_size: samples of a batch.
-    kept: ids that an earlier pass has read, None where they are read anew.
-    is_numbered: (T,) whether a table numbers its ids in the order first seen.
+    file: the samples of the file.
+    first_rows: the global number of each table's first row, (T+1,); several tables may be copies of one field of the file.
+    batch_size: the samples of a batch.
+    kept: a cache of ids that an earlier pass has read; None to read them again.
+    is_numbered: True for each table whose rows are the ids in the order first seen, (T,).
     """
 
     file: Recording
@@ -138,7 +135,10 @@ class Recorded:
 
     @cached_property
     def max_lookups(self) -> Ints | None:
-        """(T,) largest lookups of a batch by table; None where all batches have as many."""
+        """The largest lookups of a batch in each table, (T,).
+
+        None if all batches have equally many lookups.
+        """
         if self.file.lengths is None:
             return None
         whole_passes, rest = divmod(self.batch_size, self.training_samples)
@@ -150,21 +150,18 @@ class Recorded:
         return np.tile(np.array(max_lookups, dtype=np.int64), self._copies)
 
     def ids(self, n: int) -> Ints:
-        """Return the ids of batch n."""
+        """Return the global row numbers that batch n looks up."""
         return self.kept.ids(n, self._read) if self.kept else self._read(n)
 
     def _read(self, n: int) -> Ints:
         return self._ids(self._rows(n))
 
     def starts(self, n: int) -> Ints | None:
-        """Return where batch n's uneven bags begin in its ids.
-
-        Return None for even bags.
-        """
+        """Return the positions in batch n's ids where bags begin; None for even bags."""
         return self._starts(self._rows(n))
 
     def batch(self, n: int) -> Batch:
-        """Return batch n."""
+        """Return batch n: dense features, ids and labels."""
         rows = self._rows(n)
         return self._batch(rows, self.ids(n))
 
@@ -214,9 +211,9 @@ Source = Generated | Recorded
 
 
 def source(scenario: Scenario, file: Recording | None = None) -> Source:
-    """Return the source of a scenario's batches.
+    """Return the source of a scenario's batches: the generator, or the data file.
 
-    Raises BadInput where the file is missing, is another one, or does not fit the model.
+    Raises BadInput if the file is missing, has another digest, or does not fit the model.
     """
     digest = scenario.data.digest
     if digest and (file is None or file.digest != digest):
@@ -233,10 +230,10 @@ def source(scenario: Scenario, file: Recording | None = None) -> Source:
 
 @memoised(MAX_KEPT_LOOKUPS, lambda run_source: run_source.kept.lookups if run_source.kept else 1)
 def shared_source(scenario: Scenario, *, file: Recording | None) -> Source:
-    """Return the source of a run's batches, shared by all passes over the run.
+    """Return the source of a run's batches, with a cache of ids for several passes.
 
-    Passes count rows, gather the rows to train, and train.
-    Up to MAX_KEPT_LOOKUPS lookups keep their ids in memory.
+    One pass counts rows, one gathers the rows to train, and one trains. Runs of up to MAX_KEPT_LOOKUPS lookups keep their ids in
+    memory.
     """
     origin = source(scenario, file)
     lookups = int(scenario.data.batch_size * sum(per_table(scenario.model, "pooling")) * num_batches(scenario, file))
@@ -246,7 +243,7 @@ def shared_source(scenario: Scenario, *, file: Recording | None) -> Source:
 def num_batches(scenario: Scenario, file: Recording | None = None) -> int:
     """Return the number of batches that a run trains.
 
-    With a file and `run.passes` these are whole passes, else `run.batches`.
+    With a data file and `run.passes` it is that of whole passes over the file, else `run.batches`.
     """
     if file is None or scenario.run.passes is None:
         return scenario.run.batches
@@ -254,7 +251,7 @@ def num_batches(scenario: Scenario, file: Recording | None = None) -> int:
 
 
 def passes_over(scenario: Scenario, samples: int) -> str:
-    """Return the passes of a run over a file's training samples, as "11 passes over 44,928 samples"."""
+    """Return a text such as "11 passes over 44,928 samples", for a run on a data file."""
     run = scenario.run
     passes = run.passes or run.batches * scenario.data.batch_size / samples
     if passes < 1:
@@ -265,7 +262,10 @@ def passes_over(scenario: Scenario, samples: int) -> str:
 
 
 def repeats_warning(scenario: Scenario, origin: Source) -> str:
-    """Return the warning that a batch larger than its file repeats samples, or ""."""
+    """Return a warning if a batch is larger than the data file, else "".
+
+    Such a batch repeats samples.
+    """
     size, samples = scenario.data.batch_size, origin.training_samples or scenario.data.batch_size
     warning = (
         f"Each batch of {count(size, 'sample')} repeats the file's {count(samples)}; lower data.batch_size so that a batch "
@@ -275,11 +275,11 @@ def repeats_warning(scenario: Scenario, origin: Source) -> str:
 
 
 def global_ids(tokens: Any, begins: Ints, lengths: Ints, first_rows: Ints, hashed: bool = True) -> Ints:
-    """Return the global ids of some samples, from their tokens.
+    """Return the global row numbers of some samples, from their tokens.
 
-    `begins` and `lengths` (n, F) say where each field's tokens begin, and how many there are. A row is SplitMix64 of a token and
-    the table's number, modulo the table's rows. Tokens that are not `hashed` are row numbers themselves, but not in copies of a
-    field's table.
+    `begins` and `lengths` (n, F) are the position of each field's first token, and the number of its tokens. A row is SplitMix64
+    of the token and the table's number, modulo the table's rows. Tokens that are not `hashed` are row numbers themselves, except
+    in copies of a field's table.
     """
     ids = np.empty((len(first_rows) - 1) // begins.shape[1] * int(lengths.sum()), dtype=np.int64)
     _fill(tokens, begins, lengths, first_rows, hashed, ids)

@@ -1,8 +1,7 @@
-"""Popularity spectrum: a table's rows in classes of equal popularity.
+"""The spectrum of a popularity: a table's rows in classes of equal popularity.
 
-All expected values follow from it.
-Small tables are folded rank by rank, with the hash that drawing uses; in large tables, the mass of ranks beyond the last row is
-so thin that every row gets the same share.
+All expected values are computed from it. In small tables, ranks beyond the rows are folded one by one, with the hash that drawing
+uses. In large tables these ranks have so few lookups that each row gets the same share of them.
 """
 
 from collections.abc import Sequence
@@ -24,9 +23,11 @@ CLASSES_PER_E = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
-    """Classes of rows, hottest first: `rows` (a real number) with lookup share `p` each.
+    """Classes of rows of equal popularity, the hottest first.
 
-    `start` are the T positions where each table's classes begin; the shares of a table sum to its weight.
+    p: the share of lookups of each row of a class.
+    rows: the number of rows of each class, a real number.
+    start: the first class of each of T tables; the shares of a table sum to its weight.
     """
 
     p: Floats
@@ -38,7 +39,7 @@ class Spectrum:
 def spectrum(popularity: Popularity) -> Spectrum:
     """Return the classes of one table.
 
-    A class spans at most 1.6 % in popularity, with exact mass.
+    The popularities of a class differ by at most 1.6 %, and its share of lookups is exact.
     """
     if popularity.rows > EXACT_ROWS:
         return _classes(*_spread(popularity))
@@ -47,16 +48,19 @@ def spectrum(popularity: Popularity) -> Spectrum:
 
 @lru_cache(maxsize=8)  # a spectrum of a thousand unlike tables has 30 MB
 def table_spectra(popularities: tuple[Popularity, ...]) -> Spectrum:
-    """Return the classes of several tables, end to end, each summing to 1."""
+    """Return the classes of several tables, one after the other.
+
+    The shares of lookups of each table sum to 1.
+    """
     parts = [spectrum(popularity) for popularity in popularities]
     start = np.cumsum([0] + [len(part.p) for part in parts[:-1]])
     return Spectrum(np.concatenate([part.p for part in parts]), np.concatenate([part.rows for part in parts]), start)
 
 
 def id_space(s: Scenario, tables: Sequence[int] | None = None) -> Spectrum:
-    """Return the classes of tables' rows as one space weighted by pooling.
+    """Return the classes of the rows of several tables together, weighted by pooling.
 
-    They are all tables, or some.
+    `tables` are the tables; None for all tables.
     """
     kinds = table_kinds(s)
     count = kinds.table_counts if tables is None else np.bincount(kinds.kind_of_table[list(tables)], minlength=len(kinds.laws))
@@ -72,7 +76,7 @@ def _id_space(laws: tuple[Popularity, ...], pooling: tuple[int, ...], count: tup
 
 
 def head_mass(space: Spectrum, hottest: float | Sequence[float] | Floats) -> Floats:
-    """Return the share of lookups that the `hottest` rows of a space take."""
+    """Return the share of lookups that go to the `hottest` rows of a spectrum."""
     rows = np.concatenate(([0.0], np.cumsum(space.rows)))
     mass = np.concatenate(([0.0], np.cumsum(space.rows * space.p)))
     return np.interp(np.asarray(hottest, dtype=np.float64), rows, mass)

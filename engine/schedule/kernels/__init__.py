@@ -1,4 +1,4 @@
-"""Kernels of the schedule: arrays, event loop, averages and totals.
+"""Compiled functions of the schedule.
 
-They are in `template`, `events` and `totals`.
+Read `template` (the arrays), `events` (the event loop), then `totals` (averages and totals).
 """

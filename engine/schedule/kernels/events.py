@@ -1,8 +1,10 @@
-"""The event-driven schedule of a repeated task graph, with one pending completion per server.
+"""The event-driven schedule of a repeated task graph.
 
-Foreground tasks are served by (ready time, batch, position) and never interrupted. Background tasks use the remaining time
-and yield at once. A rolling log comes last, and only while its gate task runs or a task waits for the log. At any instant all
-completions come first; then every server selects its next task.
+A server runs one task at a time, so it has at most one pending completion. Each server chooses the foreground task that was
+ready first; ties go to the earlier batch, then to the earlier task in the graph. Foreground tasks are never interrupted.
+Background tasks run while their server has no foreground task, and stop as soon as it has one. A rolling log (an MLP log that
+spans batches) runs last, and only while its gate task runs or while another task waits for the log. At each instant all
+completions are handled first; then every server selects its next task.
 """
 
 from typing import Any
@@ -213,9 +215,9 @@ def _run_apart(graph: Template, state: ScheduleState, k: int) -> None:
 
 @inner_kernel
 def advance(graph: Template, state: ScheduleState) -> int:
-    """Run the schedule to its end.
+    """Run the schedule to its end, in place in `state`.
 
-    Returns 0, 1 for a deadlock or 2 for too many ready tasks.
+    Return 0 for success, 1 for a deadlock, or 2 if too many ready tasks wait for one server.
     """
     batches, counted_tasks = len(state.staleness), len(graph.tasks) - (graph.roll >= 0)
     for k in range(len(graph.tasks)):

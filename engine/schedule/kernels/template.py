@@ -1,4 +1,4 @@
-"""Arrays of the schedule: tasks, event-loop state, and critical path."""
+"""Arrays of the schedule: tasks, event-loop state, costs and averages; and the critical path."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,10 @@ SECONDS, ENERGY, STORED_BYTES = range(3)  # kinds of costs
 
 
 def dtype(fields: str) -> np.dtype[np.void]:
-    """Return the type of a record, aligned as kernels need it."""
+    """Return the NumPy type of a record, from text such as "start f8, waits i4".
+
+    Fields are aligned, as compiled code needs them.
+    """
     return np.dtype([(name, kind) for name, kind in (field.split() for field in fields.split(", "))], align=True)
 
 
@@ -29,12 +32,12 @@ SERVER = dtype("running i8, last i8, finish f8, since f8")  # the first two are 
 
 
 class Template(NamedTuple):
-    """A batch's K tasks as arrays.
+    """The task graph of one batch as arrays, for N batches of K tasks.
 
-    batches: the number of batches.
-    tasks: (K,) of dtype TASK.
-    followers: the tasks that wait for each task, in the ranges that TASK names.
-    roll, gate: the rolling log's task, and its gate task; -1 without a rolling log.
+    batches: the number N of batches.
+    tasks: the tasks as records of dtype TASK, (K,).
+    followers: the tasks that wait for each task; a record of `tasks` names its range in this array.
+    roll, gate: the index of the rolling log's task, and of its gate task; -1 without a rolling log.
     staleness_bound: the number of batches by which the rolling log may lag; 0 without one.
     servers: the number of servers.
     """
@@ -49,7 +52,10 @@ class Template(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """The batches after number `first_batch` up to `last_batch`, which the represented run repeats `repeats` more."""
+    """The scheduled batches `first_batch` + 1 to `last_batch`, repeated `repeats` more times.
+
+    The represented run has these extra batches; they are not scheduled again. `repeats` can be a fraction.
+    """
 
     first_batch: int
     last_batch: int
@@ -60,14 +66,15 @@ NO_REPEAT = Stretch(0, 0, 0.0)
 
 
 class ScheduleState(NamedTuple):
-    """The state of the event loop.
+    """The state of the event loop for N batches of K tasks on S servers.
 
-    tasks: (N * K,) of dtype RUN.
-    servers: (S,) of dtype SERVER.
-    staleness: the log's age at the commit of each batch [batches], (N,).
-    log_seconds: the seconds of each batch's rolling log, (N,).
-    queue, queue_lengths: the flat indices in two queues a server, foreground and background, and the length of each queue.
-    roll: the slots of the rolling log, see above.
+    tasks: the tasks of all batches as records of dtype RUN, (N * K,).
+    servers: the servers as records of dtype SERVER, (S,).
+    staleness: the age of the log at the commit of each batch [batches], (N,).
+    log_seconds: the seconds that the rolling log of each batch takes, (N,).
+    queue: the waiting tasks by flat index (batch * K + task), in two queues per server: foreground, then background.
+    queue_lengths: the number of tasks in each queue, (2 * S,).
+    roll: the state of the rolling log and of the loop; the constants NEWEST, GATE_ON, OVERFLOW and others are its indices.
     """
 
     tasks: Records
@@ -80,12 +87,12 @@ class ScheduleState(NamedTuple):
 
 
 class Accounts(NamedTuple):
-    """The accounts of D demands.
+    """The task, device and breakdown cell of each of D demands, on V devices.
 
-    task, device, cell: the task, the device and the breakdown's cell of each demand, (D,).
-    excluded_from_busy: True for work that does not count as its device's busy time, (D,).
-    idle_cell: the cell of each device's idle power, (V,).
-    cells: the number of cells.
+    task, device, cell: the index of each demand's task, device, and cell of the breakdown, (D,).
+    excluded_from_busy: True for work that does not count as busy time of its device, (D,).
+    idle_cell: the cell that gets the static power of each device, (V,).
+    cells: the number of cells; a cell is a pair (stage, device).
     """
 
     task: Ints
@@ -99,10 +106,13 @@ class Accounts(NamedTuple):
 class DemandCosts(NamedTuple):
     """The costs of D demands on P machines.
 
-    column: the column in `costs` of each cost, (3, D, P): seconds, joules by amounts, bytes stored by persistent memory's media.
-    costs: (R, C), by kind of batch.
-    written_bytes: the bytes that training stores, (R, D).
-    busy_watts, idle_watts: power by device, (V, P).
+    The machines have V devices; the plan has R kinds of batches.
+
+    column: the column of each cost in `costs`, (3, D, P). The first axis is seconds, joules of the amounts of work, and bytes
+        that the media of persistent memory store.
+    costs: the costs of each kind of batch, (R, C); machines can share a column.
+    written_bytes: the bytes that training writes to persistent memory, (R, D).
+    busy_watts, idle_watts: extra power of a busy device, and idle power [W], (V, P).
     """
 
     column: Ints
@@ -112,22 +122,23 @@ class DemandCosts(NamedTuple):
     idle_watts: Floats
 
     def of_machines(self, machines: Ints) -> "DemandCosts":
-        """Return the costs on some of the machines.
+        """Return the costs on the machines with the given indices.
 
-        `take` keeps the layout that kernels are compiled for.
+        The arrays keep the memory layout that the kernels are compiled for.
         """
         column, watts = self.column.take(machines, axis=2), (device_watts.take(machines, axis=1) for device_watts in self[3:])
         return DemandCosts(column, self.costs, self.written_bytes, *watts)
 
 
 class Averages(NamedTuple):
-    """Averages of P machines over their windows, per batch.
+    """Averages per batch of P machines, over the window of batches that each machine schedules.
 
     step: seconds of a step, (P,).
-    exposed: exposed seconds of each task, (P, K).
-    busy, dynamic, static: busy seconds, dynamic joules and static joules by device, (P, V).
-    cells: busy seconds, exposed seconds and joules of each cell, (P, C, 3).
-    written_bytes, media_bytes: bytes stored into persistent memory, and by its media, (P,).
+    exposed: seconds of each of K tasks on the critical path, (P, K).
+    busy: busy seconds of each of V devices, (P, V).
+    dynamic, static: joules by device of work, and of static power, (P, V).
+    cells: busy seconds, exposed seconds and joules of each of C breakdown cells, (P, C, 3).
+    written_bytes, media_bytes: bytes that training writes to persistent memory, and bytes that its media store for them, (P,).
     staleness: the age of the oldest log at a commit [batches], (P,).
     """
 
@@ -143,7 +154,7 @@ class Averages(NamedTuple):
 
 
 def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Averages:
-    """Return averages of zero for so many machines."""
+    """Return averages filled with 0 for `points` machines."""
     step, bytes_written, media = np.zeros((3, points))
     busy, dynamic, static = np.zeros((3, points, devices))
     stale = np.zeros(points, dtype=np.int64)
@@ -152,10 +163,7 @@ def empty_averages(points: int, tasks: int, devices: int, cells: int) -> Average
 
 
 def initial_state(template: Template) -> ScheduleState:
-    """Return the state before the first task.
-
-    A relaxed log counts the first checkpoint as its newest.
-    """
+    """Return the state of the event loop before the first task, filled with 0."""
     tasks, servers = np.zeros(template.batches * len(template.tasks), RUN), np.zeros(template.servers, SERVER)
     queue, queued = np.zeros((2 * template.servers, QUEUE), dtype=np.int64), np.zeros(2 * template.servers, dtype=np.int64)
     stale, log_seconds = np.zeros(template.batches, dtype=np.int64), np.zeros(template.batches)
@@ -163,17 +171,20 @@ def initial_state(template: Template) -> ScheduleState:
 
 
 def refusal(failed: int) -> str:
-    """Return why a schedule failed, by the number that `advance` returned."""
+    """Return the sentence that explains why a schedule failed.
+
+    `failed` is the number that `advance` returned: 1 or 2.
+    """
     return f"more than {QUEUE} tasks wait for one device." if failed == 2 else "tasks wait for each other in a circle."
 
 
 @inner_kernel
 def add_critical_path(graph: Template, state: ScheduleState, last_task: int, begin_seconds: float, share: Floats) -> None:
-    """Add each task's critical-path seconds to `share` (K,).
+    """Add to `share` (K,) the seconds that each task is on the critical path.
 
-    The path leads from `begin_seconds` to the end of `last_task`.
-    `last_task` is a flat index (batch * K + position), and the sum is the whole span. Background work counts only from the end
-    of the last foreground task that ran parallel to it in the batch that waited for it.
+    The path leads from `begin_seconds` to the end of `last_task`, and the added seconds sum to this span.
+    `last_task` is a flat index (batch * K + task). Background work counts only from the end of the last foreground task that ran
+    parallel to it, in the batch that waited for the background work.
     """
     width, flat, batch, clock = len(graph.tasks), last_task, last_task // len(graph.tasks), state.tasks[last_task].end
     while flat >= 0 and clock > begin_seconds:

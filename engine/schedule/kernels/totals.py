@@ -1,4 +1,4 @@
-"""Accounts of mean batches and of uncut runs: sums of costs, averages and totals."""
+"""Sums over a schedule's batches: averages per batch, and totals of runs without faults."""
 
 from typing import Any, NamedTuple
 
@@ -24,9 +24,10 @@ BLOCK = 128  # machines whose accounts fit the processor's cache at once
 
 
 class Sums(NamedTuple):
-    """Sums over batches: costs (C,) and bytes written (D,).
+    """Sums over batches of costs and of written bytes.
 
-    They are of a mean batch and in total.
+    mean, mean_written: per mean batch, of each of C cost columns and D demands, (C,) and (D,).
+    total, total_written: over the whole run, (C,) and (D,); 0 if totals are not wanted.
     """
 
     mean: Floats
@@ -36,9 +37,9 @@ class Sums(NamedTuple):
 
 
 def sums_of(demand_costs: DemandCosts, kind: Ints, with_totals: bool, stretch: Stretch) -> Sums:
-    """Return mean costs per batch and, if `with_totals`, total costs.
+    """Return the mean costs per batch and, if `with_totals`, the costs of the whole run.
 
-    The mean leaves out the first two batches.
+    The mean leaves out the first two batches. `stretch` has the batches that the run repeats.
     """
     averaged, kinds = len(kind) - 2 if len(kind) > 2 else len(kind), len(demand_costs.costs)
     repeated = stretch.repeats * np.bincount(kind[stretch.first_batch + 1 : stretch.last_batch + 1], minlength=kinds)
@@ -66,10 +67,10 @@ def _sum(table: Floats, weight: Floats, kind: Ints, with_totals: bool, repeated:
 def enter_averages(
     accounts: Accounts, demand_costs: DemandCosts, sums: Sums, roll: int, log_share: Floats, averages: Averages
 ) -> None:
-    """Enter the mean costs of demands in the accounts of P machines.
+    """Add the mean costs of all demands to the averages of P machines, in place.
 
-    A rolling log, task `roll`, ran in `log_share` (P,) of the batches. Static power goes to Other. A task's demands are
-    neighbours, and the costs of a demand on many machines lie side by side.
+    A rolling log, task `roll`, ran in the share `log_share` (P,) of the batches, so its costs are multiplied by this share.
+    Static power goes to the stage Other. The demands of a task are neighbours in `accounts`.
     """
     for low in range(0, len(averages.step), BLOCK):
         machines, stop = range(low, min(low + BLOCK, len(averages.step))), FIRST_BATCH
@@ -117,13 +118,13 @@ def _average_task(
 
 
 class Totals(NamedTuple):
-    """Uncut runs of N batches on P machines.
+    """Totals of runs of N batches without faults, on P machines with C breakdown cells.
 
-    makespan: when all tasks had ended [s], (P,).
-    ends: when each batch had ended [s], (N, P).
-    cells: busy seconds, and joules by amounts and watts, (P, C, 2).
-    written_bytes, media_bytes: bytes stored into persistent memory, and by its media, (P,).
-    start, end: start and end of each task [s], (P, N, K); (0, N, K) if they are not wanted.
+    makespan: the time when all tasks except the rolling log had ended [s], (P,).
+    ends: the time when each batch had ended [s], (N, P).
+    cells: busy seconds and joules (of amounts and of power while busy) of each cell, (P, C, 2).
+    written_bytes, media_bytes: bytes that training writes to persistent memory, and bytes that its media store for them, (P,).
+    start, end: start and end of each of K tasks of each batch [s], (P, N, K); (0, N, K) if timelines are not wanted.
     """
 
     makespan: Floats
@@ -135,16 +136,16 @@ class Totals(NamedTuple):
     end: Floats
 
     def of_machines(self, machines: Ints) -> "Totals":
-        """Return the totals of some of the machines."""
+        """Return the totals of the machines with the given indices."""
         return Totals(
             self.makespan[machines], self.ends[:, machines], *[column[machines] if len(column) else column for column in self[2:]]
         )
 
 
 def empty_totals(points: int, shape: tuple[int, int], cells: int, lines: bool = False) -> Totals:
-    """Return empty totals of `points` runs of (N, K) tasks.
+    """Return totals filled with 0 for `points` runs of `shape` = (N batches, K tasks).
 
-    They have room for timelines if `lines`; 0 points switch totals off.
+    With `lines` the totals have room for the start and end of each task. 0 points switch totals off.
     """
     makespan, bytes_written, media = np.zeros((3, points))
     start, end = np.empty((2, points if lines else 0, *shape))
@@ -162,9 +163,9 @@ def enter_run(
     p: int,
     totals: Totals,
 ) -> None:
-    """Enter the times of an uncut run, and its rolling log's costs.
+    """Write the times of machine `p` and its log's costs into `totals`.
 
-    The log may be unfinished at the end.
+    The log is the rolling log. A log that is unfinished at the end of the run counts by the share that is done.
     """
     reached, lines, width = 0.0, len(totals.start) > 0, len(graph.tasks)
     for n in range(len(kind)):
@@ -184,7 +185,7 @@ def enter_run(
 
 @entry_kernel
 def enter_demands(accounts: Accounts, demand_costs: DemandCosts, sums: Sums, totals: Totals, roll: int) -> None:
-    """Enter the total costs of all demands of P runs, except a rolling log's."""
+    """Add the costs of P whole runs to `totals`, except those of the rolling log."""
     for d in range(len(accounts.task)):
         cell, v = accounts.cell[d], accounts.device[d]
         for p in range(0 if accounts.task[d] == roll else len(totals.makespan)):
@@ -224,9 +225,9 @@ def _enter_log(
 
 @inner_kernel
 def logged_share(graph: Template, state: ScheduleState, n: int, low: float, high: float, end_seconds: float) -> Any:
-    """Return the share of batch n's log written from `low` to `high` [s].
+    """Return the share of batch n's log that is written between `low` and `high` [s].
 
-    It is written at an even rate up to `end_seconds`.
+    The log is written at an even rate, and at most until `end_seconds`, the end of the run. Return 0 for a skipped log.
     """
     run = state.tasks[n * len(graph.tasks) + graph.roll]
     end = run.end if run.end <= end_seconds else end_seconds

@@ -1,1 +1,1 @@
-"""Expected misses and conflicts of caches of rows."""
+"""Expected misses and conflicts of row caches."""

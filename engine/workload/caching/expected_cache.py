@@ -1,9 +1,7 @@
 """Expected misses of a row cache, by policy.
 
-They are the unique rows of a batch that the cache must fetch.
-
-A cache serves whole batches: a row is fetched once for a batch, however often the batch looks it up, and rows of the
-batch itself are never pushed out.
+Misses are the unique rows that a batch must fetch. The cache serves whole batches: a row is fetched once for a batch, however
+often the batch looks it up, and rows of the batch itself are never evicted.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +23,7 @@ from .locked_sets import WAYS, locked_sets
 
 
 class ExpectedMoves(NamedTuple):
-    """A batch's missed unique rows, their lookups, and rows without a place."""
+    """Expected rows of a batch: missed unique rows, their lookups, and refused rows."""
 
     misses: float
     missed_lookups: float
@@ -39,9 +37,9 @@ TINY = 1e-30  # step of a derivative along the imaginary axis, where no rounding
 def expected_moves(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> ExpectedMoves:
-    """Return a cache's expected moves per batch, over all tables or some.
+    """Return the expected missed and refused rows per batch, over the given tables or all.
 
-    It serves `at_once` batches as one.
+    The cache serves `at_once` batches as one.
     """
     if tables is not None and not len(tables):
         return NO_MOVES
@@ -85,22 +83,22 @@ def _fresh_use_chance(x: Floats, c: float, stay_lookups: float, served_lookups: 
 
 
 def expected_unique(s: Scenario, batches: int) -> float:
-    """Return the expected unique rows of `batches` batches together."""
+    """Return the expected number of unique rows of `batches` consecutive batches."""
     space = id_space(s)
     return float(space.rows @ (1 - unused_chance(batches * float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality)))
 
 
 def unique_copies(s: Scenario, parts: int) -> float:
-    """Return the unique rows summed over `parts` parts, over the batch's unique rows."""
+    """Return the mean number of a batch's `parts` equal parts that use a unique row."""
     space = id_space(s)
     x, c = float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality
     return float(parts * (space.rows @ (1 - unused_chance(x / parts, c))) / (space.rows @ (1 - unused_chance(x, c))))
 
 
 def look_ahead_rows(s: Scenario) -> float:
-    """Return the rows that look-ahead holds: between two uses at most `policy.look_ahead_batches` apart.
+    """Return the number of rows that a look-ahead cache holds.
 
-    The time from a row's last use to its next is then a sum of two exponential times; locality is left out.
+    The cache holds a row between two uses that are at most `policy.look_ahead_batches` batches apart; locality is left out.
     """
     space = id_space(s)
     x = s.policy.look_ahead_batches * float(table_lookups(s).sum()) * gap_rate(space.p)
@@ -108,9 +106,9 @@ def look_ahead_rows(s: Scenario) -> float:
 
 
 class SingleUseShares(NamedTuple):
-    """Shares of the rows moved by look-ahead that serve a single lookup.
+    """Shares of the rows moved by a look-ahead cache that serve a single lookup.
 
-    `passing` rows come for one lookup and go with its batch; `last_use` rows are used once in the last batch that uses them.
+    `passing` rows come for one lookup and leave after its batch; `last_use` rows are used once in the last batch that uses them.
     """
 
     passing: float
@@ -118,9 +116,9 @@ class SingleUseShares(NamedTuple):
 
 
 def single_use_shares(s: Scenario) -> SingleUseShares:
-    """Return the shares of rows that look-ahead moves for a single lookup.
+    """Return the shares of rows that a look-ahead cache moves for a single lookup.
 
-    A use lies in mid-batch.
+    Each use is assumed to be in the middle of its batch.
     """
     space, ahead_batches, c = id_space(s), s.policy.look_ahead_batches, s.data.locality
     x = float(table_lookups(s).sum()) * gap_rate(space.p)
@@ -135,7 +133,7 @@ def single_use_shares(s: Scenario) -> SingleUseShares:
 
 
 def set_conflicts(rows: Any, capacity: float) -> Any:
-    """Return a batch's expected unique rows that find their set full."""
+    """Return the expected unique rows of a batch that find their cache set full."""
     set_rows = np.maximum(np.asarray(rows, dtype=np.float64) / max(1, int(capacity) // WAYS), 1e-9)
     ways = np.arange(WAYS + 1)
     chance = np.exp(ways * np.log(set_rows)[..., None] - set_rows[..., None] - np.array([lgamma(way + 1) for way in ways]))
@@ -144,10 +142,10 @@ def set_conflicts(rows: Any, capacity: float) -> Any:
 
 
 class CacheState(NamedTuple):
-    """Steady state of a cache.
+    """The steady state of a cache.
 
-    rows: rows of each class that can be missing; stays: lookups for which an unused row stays.
-    admitted: share of missing rows that come in; refused: rows of a batch without a place, None where no row comes in.
+    rows: rows of each class that can be missing; stay_lookups: lookups for which an unused row stays.
+    admitted: share of missing rows that enter; refused: a batch's rows without a place, None if all missing rows are refused.
     """
 
     rows: Floats
@@ -216,7 +214,7 @@ def head_rows(space: Spectrum, capacity: float) -> Floats:
 
 
 def hottest_by_table(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
-    """Return (T,) each table's rows among the `capacity` hottest, and their lookup share."""
+    """Return each table's rows among the `capacity` hottest, (T,), and their lookup share, (T,)."""
     kinds = table_kinds(s)
     classes, pooling = table_spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
     kind = np.repeat(np.arange(len(pooling)), np.diff(classes.start, append=len(classes.p)))
@@ -238,18 +236,18 @@ def hottest_by_table(s: Scenario, capacity: float) -> tuple[Floats, Floats]:
 
 
 def unique_by_table(s: Scenario, batches: float = 1.0) -> Floats:
-    """Return the (T,) unique rows of `batches` batches together by table."""
+    """Return the expected unique rows of `batches` consecutive batches by table, (T,)."""
     return _by_table(s, lambda x: 1 - unused_chance(batches * x, s.data.locality))[0][table_kinds(s).kind_of_table]
 
 
 def look_ahead_by_table(s: Scenario) -> Floats:
-    """Return the (T,) rows that look-ahead holds, as `look_ahead_rows` counts them, by table."""
+    """Return the rows that a look-ahead cache holds by table, (T,); see `look_ahead_rows`."""
     ahead_batches = s.policy.look_ahead_batches
     return _by_table(s, lambda x: 1 - np.exp(-ahead_batches * x) * (1 + ahead_batches * x))[0][table_kinds(s).kind_of_table]
 
 
 def hot_unique(s: Scenario, capacity: float) -> Floats:
-    """Return a batch's (T,) unique rows among the `capacity` hottest, by table."""
+    """Return a batch's unique rows among the `capacity` hottest rows, by table, (T,)."""
     sums, class_unique = _by_table(s, lambda x: 1 - unused_chance(x, s.data.locality))
     kinds, hot = table_kinds(s), hottest_by_table(s, capacity)[0]
     classes = table_spectra(kinds.laws)
@@ -273,9 +271,9 @@ def _by_table(s: Scenario, measure: Callable[[Floats], Floats]) -> tuple[Floats,
 
 
 def popularity_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
-    """Return running sums of rows and bytes over classes, most popular first.
+    """Return running sums of rows and of bytes over classes of rows, most popular first.
 
-    `nbytes` (T,) are the bytes of a row; tables alike in popularity have their mean row.
+    `nbytes` (T,) are the bytes of a row; tables of equal popularity count with their mean.
     """
     kinds = table_kinds(s)
     classes, pooling = table_spectra(kinds.laws), np.array(kinds.pooling, dtype=np.float64)
@@ -288,7 +286,7 @@ def popularity_sums(s: Scenario, nbytes: Floats) -> tuple[Floats, Floats]:
 
 
 def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floats:
-    """Return the expected (T,) rows of each table in an LRU cache over all tables."""
+    """Return the expected rows of each table in one LRU cache for all tables, (T,)."""
     kinds, space = table_kinds(s), id_space(s)
     if capacity_rows >= space.rows.sum():
         return np.array(per_table(s.model, "num_embeddings"), dtype=np.float64)
@@ -302,14 +300,14 @@ def cached_rows_by_table(s: Scenario, policy: str, capacity_rows: float) -> Floa
 
 
 def missed_rows(s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None) -> Floats:
-    """Return a batch's (T,) missed unique rows by table, of all or some."""
+    """Return the unique rows of a batch that miss the cache, by table, (T,)."""
     return _missed_by_table(s, policy, capacity_rows, at_once, tables)[0]
 
 
 def missed_shares(
     s: Scenario, policy: str, capacity_rows: float, at_once: int = 1, tables: Sequence[int] | None = None
 ) -> Floats:
-    """Return the (T,) share of each table's lookups whose row is not cached."""
+    """Return the share of each table's lookups whose row is not in the cache, (T,)."""
     return _missed_by_table(s, policy, capacity_rows, at_once, tables)[1]
 
 
@@ -341,10 +339,10 @@ def _missed_by_table(
 
 @memoised(most=64)
 def popular_shares(s: Scenario, capacity: float) -> tuple[float, float]:
-    """Return the share of popular samples, and their share of lookups.
+    """Return the share of popular samples, and the share of lookups that they make.
 
-    A popular sample looks up the `capacity` most popular rows alone. The mean of z^(a sample's lookups) over popular samples is
-    the share of samples at z = 1; its slope there counts lookups.
+    All lookups of a popular sample are among the `capacity` most popular rows. The mean of z^(a sample's lookups) over popular
+    samples is the share of samples at z = 1; its slope there counts lookups.
     """
     if capacity >= sum(per_table(s.model, "num_embeddings")):
         return 1.0, 1.0
@@ -383,14 +381,17 @@ def _linked(heads: list[tuple[float, int]], lengths: list[Floats], z: complex) -
 
 
 class HotSplit(NamedTuple):
-    """Shares of a batch's unique rows: hot, and cold but used before."""
+    """Shares of a batch's unique rows that are hot, or cold but used before.
+
+    `hot` rows are the hottest of all rows; `cold_repeated` are other rows that the previous batch used too.
+    """
 
     hot: float
     cold_repeated: float
 
 
 def hot_split(s: Scenario, capacity: float) -> HotSplit:
-    """Return the split of a batch's unique rows, with `capacity` hot rows."""
+    """Return the shares of hot and of repeated cold rows; the `capacity` hottest are hot."""
     space = id_space(s)
     x, locality = float(table_lookups(s).sum()) * gap_rate(space.p), s.data.locality
     void, hot = unused_chance(x, locality), head_rows(space, capacity)

@@ -1,8 +1,7 @@
-"""Expected conflicts of a set-associative cache that locks rows.
+"""Expected conflicts of a set-associative cache that locks rows in use.
 
-It locks the rows of the batch in training and of the next batch.
-The missing rows of a batch come in while the batch before trains, so the rows of both must stay. A row that finds every way of
-its set locked is refused, and is used in its home memory.
+The missing rows of a batch are fetched while the previous batch trains, so the cache must keep (lock) the rows of both batches. A
+row that finds each way of its set locked is refused, and is used in its home memory.
 """
 
 from functools import lru_cache
@@ -22,9 +21,11 @@ ROUNDS = 500  # steps of a set's Markov chain; most chains settle within fifty
 
 
 class LockedSets(NamedTuple):
-    """Steady state of a set-associative cache with locks.
+    """The steady state of a set-associative cache that locks rows.
 
-    `stay_lookups`: lookups for which an unused row stays; `admitted`: share of missing rows; `refused`: rows per batch.
+    stay_lookups: the number of lookups for which an unused row stays.
+    admitted: the share of missing rows that enter the cache.
+    refused: the number of refused rows per batch.
     """
 
     stay_lookups: float
@@ -34,9 +35,10 @@ class LockedSets(NamedTuple):
 
 @lru_cache(maxsize=256)
 def locked_sets(space: Spectrum, served_lookups: float, capacity: float, locality: float = 0.0) -> LockedSets:
-    """Return the steady state of a cache of `capacity` rows over batches of `served_lookups` lookups.
+    """Return the steady state of a cache of `capacity` rows that locks rows.
 
-    The share of admitted rows is a fixed point: refused rows lock no way and are missing again.
+    A batch has `served_lookups` lookups. The share of admitted rows is a fixed point, since refused rows lock no way and are
+    missing again.
     """
     rate, sets, ways = gap_rate(space.p), max(1, int(capacity) // WAYS), max(1, min(WAYS, int(capacity)))
     places = min(float(sets * ways), capacity)  # rows beyond whole sets have no place
@@ -75,11 +77,11 @@ def locked_sets(space: Spectrum, served_lookups: float, capacity: float, localit
 
 
 def rows_without_way(coming: float, reuse: float, ways: int = WAYS) -> float:
-    """Return the mean rows of a batch without a free way, per set.
+    """Return the mean number of a batch's rows per set that find no free way.
 
-    All `ways` of their set are locked.
-    The number of ways that a batch locks in a set is a Markov chain. The next batch uses each locked row with the chance `reuse`,
-    and a Poisson number of other rows, `coming` in the mean; these rows take free ways as far as there are any.
+    All `ways` of their set are locked then. The number of ways that a batch locks in a set is a Markov chain. The next batch uses
+    each locked row with probability `reuse`, and a Poisson number of other rows with mean `coming`, which take free ways as long
+    as there are any.
     """
     counts = np.arange(ways + 1)
     poisson = np.exp(counts * np.log(max(coming, 1e-300)) - coming - np.array([lgamma(n + 1.0) for n in counts]))

@@ -1,8 +1,7 @@
-"""Reads an .npz of arrays of one length as a table.
+"""Reads an .npz archive of arrays of one length as a table.
 
-Such are DLRM's processed files, or others by a mapping.
-An array (N,) is a column. One of two axes (N, k) gives k lookups a sample, or k dense features; NAME.0 to NAME.k-1 are its
-columns, a table each where they are ids.
+Such archives are DLRM's processed files, or others that have a mapping. An array (N,) is a column. An array (N, k) has k lookups
+per sample, or k dense features; its columns are NAME.0 to NAME.k-1. If they are ids, each column has a table.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,9 +36,9 @@ MOST_COLUMNS, MOST_GUESSED = 10_000, 100
 
 
 def read_archive(path: Path, name: str, meaning: Callable[[Layout | None], Layout | None], watch: Watch = unwatched) -> Recording:
-    """Read an archive of arrays as a table; raises BadFile.
+    """Return the recording of an archive of arrays; raises BadFile.
 
-    `meaning` returns the layout of the arrays, given DLRM's own layout if the archive has its arrays, else None.
+    `meaning` returns the layout of the arrays. It is called with DLRM's own layout if DLRM wrote the archive, else with None.
     """
     headers = zipped.archive_headers(path)
     layout = meaning(_dlrm(headers) if set(headers) >= DLRM else None)
@@ -50,7 +49,10 @@ def read_archive(path: Path, name: str, meaning: Callable[[Layout | None], Layou
 
 
 def rows_of(path: Path, name: str, columns: Sequence[str], watch: Watch = unwatched) -> Iterator[Rows]:
-    """Yield the named columns of an archive, some samples at a time; raises BadFile."""
+    """Yield the named columns of an archive, a block of samples at a time.
+
+    Raises BadFile.
+    """
     layout = Layout("unknown", "", tuple(columns))
     arrays, places, _ = _open_arrays(path, name, layout, zipped.archive_headers(path), watch)
     yield from _tables(name, arrays, places, watch)
@@ -80,7 +82,10 @@ def is_dlrm(path: Path) -> bool:
 
 
 def archive_columns(path: Path, name: str) -> tuple[str, ...]:
-    """Return the columns of an archive without a mapping; raises BadFile for one without samples."""
+    """Return the names of an archive's columns, for an archive without a mapping.
+
+    Raises BadFile for an archive without samples.
+    """
     refusal = _unmapped(path, name, zipped.archive_headers(path))
     if not isinstance(refusal, UndescribedTable):
         raise refusal

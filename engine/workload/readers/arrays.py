@@ -1,8 +1,8 @@
-"""Reads binary arrays: TorchRec's .npy files of a day, and MLPerf's .npz.
+"""Reads binary arrays of Criteo's days: TorchRec's .npy files and MLPerf's .npz files.
 
-TorchRec has three files a day, MLPerf multi-hot ids; both are mapped from the disk.
-Beside `day_0_sparse.npy`, `day_0_sparse_contig_freq.npy` or `day_0_sparse_multi_hot.npz` lie `day_0_dense.npy` and
-`day_0_labels.npy`. Ids are rows' numbers, modulo the rows of the model's tables.
+A day has three files, which are mapped from the disk. The ids are in `day_0_sparse.npy`, `day_0_sparse_contig_freq.npy` or, with
+several ids per bag, `day_0_sparse_multi_hot.npz`. In the same folder are `day_0_dense.npy` and `day_0_labels.npy`. Ids are row
+numbers, modulo the rows of the model's tables.
 """
 
 import re
@@ -29,9 +29,9 @@ BLOCK_SAMPLES = 1 << 20  # samples
 
 
 def day_files(path: Path) -> tuple[Path, Path, Path]:
-    """Return the files of dense features, ids and labels of a day.
+    """Return the paths of a day's dense features, ids and labels.
 
-    Raises BadFile for a missing file.
+    `path` is one of them. Raises BadFile for a missing file.
     """
     match = PARTS.fullmatch(path.name)
     if match is None:
@@ -79,9 +79,9 @@ def _unnamed(path: Path) -> BadFile:
 
 
 def read_arrays(path: Path, name: str, watch: Watch = unwatched) -> Recording:
-    """Map the three files of a day.
+    """Return the recording of a day, with its three files mapped.
 
-    Raises BadFile where the files are damaged or do not belong together.
+    Raises BadFile if the files are damaged or do not belong together.
     """
     dense_file, sparse, labels_file = day_files(path)
     dense, labels = _mapped(dense_file, "f"), _mapped(labels_file, "fiub")

@@ -1,7 +1,7 @@
-"""A data file's text in blocks of whole lines, plain or gzipped.
+"""The text of a data file in blocks of whole lines.
 
-Lines, expansion and memory have a ceiling.
-Only a block and the line that the block cuts are in memory. All text formats read through this module.
+A gzipped file is unpacked. The length of lines, the expansion of gzip and the memory are limited: only one block and the line
+that the block cuts are in memory. All text formats are read through this module.
 """
 
 import gzip
@@ -27,17 +27,17 @@ UTF_16, MARK = (b"\xff\xfe", b"\xfe\xff"), b"\xef\xbb\xbf"  # byte order marks, 
 
 @dataclass(eq=False)
 class Blocks:
-    """One pass over a file: its whole lines, block by block.
+    """One reading of a file; iterating yields blocks of whole lines.
 
-    name: name of the file, for messages.
+    name: the name of the file, for messages.
     file: the opened file.
-    size: bytes of the file when it was opened, which end a file that grows while it is read.
-    nbytes_read: bytes read so far.
-    nbytes_unpacked: bytes of text unpacked so far.
-    line: line number where the next block starts.
-    packed: whether the file is gzipped.
-    hasher: SHA-256 of the bytes on disk, complete at the end.
-    watch: function that gets the share read so far.
+    size: the bytes of the file when it was opened; a file that grows while it is read is refused.
+    nbytes_read: the bytes read from disk so far.
+    nbytes_unpacked: the bytes of text so far.
+    line: the line number at which the next block begins.
+    packed: True if the file is gzipped.
+    hasher: the SHA-256 of the bytes on disk, complete after the last block.
+    watch: a function that is called with the share of the file that is read and a text, or None.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Blocks:
     watch: Callable[[float, str], None] | None = None
 
     def digest(self) -> str:
-        """Return the SHA-256 of the bytes read so far."""
+        """Return the SHA-256 of the bytes that were read so far."""
         return str(self.hasher.hexdigest())
 
     def __iter__(self) -> Iterator[bytes]:
@@ -99,7 +99,7 @@ class Blocks:
             raise BadFile(f"{self.name} cannot be read: {error.strerror or error}; give a readable file.") from error
 
     def read(self, nbytes: int) -> bytes:
-        """Return the file's next bytes on disk, still packed in a gzip file; raises BadFile."""
+        """Return the next bytes of the file on disk, without unpacking; raises BadFile."""
         part = self.file.read(nbytes)
         self.hasher.update(part)
         self.nbytes_read += len(part)
@@ -115,9 +115,9 @@ def _foreign(line: bytes) -> str:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file.
+    """Open a regular file for reading.
 
-    A pipe is refused without waiting for its writer. Raises BadFile or OSError.
+    A pipe is refused at once instead of waiting for its writer. Raises BadFile or OSError.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -145,7 +145,7 @@ def changed_refusal(name: str) -> BadFile:
 
 
 def check_unchanged(earlier_stat: os.stat_result, later_stat: os.stat_result, name: str) -> None:
-    """Raise BadFile if a file changed between two calls of stat."""
+    """Raise BadFile if a file's size or times differ between two calls of stat."""
     if (earlier_stat.st_size, earlier_stat.st_mtime_ns) != (later_stat.st_size, later_stat.st_mtime_ns):
         raise changed_refusal(name)
 

@@ -1,7 +1,7 @@
-"""Cells of Arrow's columns as numbers, and missing cells.
+"""Cells of Arrow columns as numbers, and missing cells.
 
-Text and Parquet have one rule.
-Blanks around a cell do not count; null and empty or blank text is missing. ids.py and times.py read ids and times.
+Text files and Parquet files have the same rules. Blanks around a cell do not count. A null, an empty text or a blank text is a
+missing cell. `ids` and `times` read cells with ids and times.
 """
 
 import re
@@ -20,9 +20,9 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def plain_column(column: Any) -> Any:
-    """Return a column of Arrow in plain form.
+    """Return an Arrow column without a dictionary, and with trimmed texts.
 
-    It has no dictionary, and texts in one type without outer blanks.
+    All texts have a type that `is_text` knows.
     """
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -73,14 +73,14 @@ def text_number(cell: str) -> float:
 
 
 def missing_cells(column: Any) -> Flags:
-    """Return flags of a column's missing cells: null, or empty or blank text."""
+    """Return flags of a column, True for a missing cell: null, empty or blank."""
     column = plain_column(column)
     is_missing = compute.equal(column, "").fill_null(True) if is_text(column.type) else column.is_null()
     return np.asarray(is_missing.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def is_text(kind: Any) -> bool:
-    """Return whether a type of Arrow is text."""
+    """Return whether an Arrow type is text."""
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 

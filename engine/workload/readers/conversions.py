@@ -1,6 +1,6 @@
-"""Conversions of files of other formats into readable ones.
+"""Advice on how to convert files of other formats into formats that can be read.
 
-Each has an advice, and a command or lines of Python to copy.
+Each conversion has a sentence, and a command or lines of Python to copy.
 """
 
 import re
@@ -17,9 +17,10 @@ NAMES = re.compile(r"\{(file|new)\}")
 class Conversion(NamedTuple):
     """Advice to convert a file, with lines to copy.
 
-    `words` is the advice; `lines` read {file} and write {new}.
-    The new file's name ends with `suffix`; without a suffix it has the name of the file inside. Lines of Python take both names
-    as Python writes them, a `shell` command as a shell does.
+    words: the advice.
+    lines: a command or lines of Python, with {file} for the file and {new} for the new file.
+    suffix: the end of the new file's name; "" for the name of the file without its last suffix.
+    shell: True for a shell command, False for Python; this selects how file names are quoted.
     """
 
     words: str
@@ -28,7 +29,7 @@ class Conversion(NamedTuple):
     shell: bool = False
 
     def remedy(self, name: str) -> str:
-        """Return the lines for the file `name`."""
+        """Return the lines to copy for the file `name`."""
         path = PurePath(name)
         new_name = f"{path.stem}{self.suffix}" if self.suffix or path.suffix else f"{name}.plain"
         names = {"file": name, "new": new_name if new_name != name else f"new-{name.lstrip('-')}"}

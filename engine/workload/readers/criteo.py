@@ -1,7 +1,7 @@
-"""The layout of Criteo's click logs: TSV, or CSV with a header.
+"""The layout of Criteo's click logs: TSV without a header, or CSV with a header.
 
-TSV is recognised by the rows, CSV by the header.
-A line is `label, I1..I13, C1..C26`, in CSV with an optional leading `Id`.
+TSV files are recognised by their rows, CSV files by their header.
+A line is `label, I1..I13, C1..C26`; in CSV an `Id` may come first.
 """
 
 import json
@@ -25,25 +25,25 @@ MAJORITY = 0.5  # share of the first rows, or of a header's names, beyond which 
 
 
 def is_headed(words: Row) -> bool:
-    """Return whether a header is Criteo's, perhaps with faults.
+    """Return whether a header is Criteo's, perhaps with mistakes.
 
-    Most of I1 to C26 are there.
+    A header is Criteo's if most of the names I1 to C26 are in it.
     """
     feature_names = {word.lower() for word in words} & {name.lower() for name in FEATURES}
     return len(feature_names) > MAJORITY * max(len(FEATURES), len(words))
 
 
 def is_unlabelled(rows: FirstRows) -> bool:
-    """Return whether a file has all columns of Criteo's but the label, as test.txt."""
+    """Return whether a file has all of Criteo's columns except the label, as test.txt has."""
     words = _besides_id(rows)
     headed = len(words) == len(FEATURES) and is_headed(words) and words[0].lower() == "i1"
     return headed or is_sampled(rows, labelled=False)
 
 
 def is_sampled(rows: FirstRows, labelled: bool = True) -> bool:
-    """Return whether rows without a header are samples of Criteo's.
+    """Return whether rows without a header are samples of Criteo's logs.
 
-    These have 40 columns with a label, else 39; the last 26 are hexadecimal.
+    Such rows have 40 columns with a label, else 39; the last 26 columns are hexadecimal.
     """
     if rows.header or rows.width != len(FEATURES) + labelled or rows.even_share <= MAJORITY:
         return False
@@ -59,7 +59,7 @@ def _is_sample(row: Row, labelled: bool) -> bool:
 
 
 def criteo_layout(name: str, rows: FirstRows) -> Layout:
-    """Return the layout of a Criteo file by its header, or of samples without one.
+    """Return the layout of a Criteo file with or without a header.
 
     Raises BadFile.
     """
@@ -75,7 +75,7 @@ def criteo_layout(name: str, rows: FirstRows) -> Layout:
 def unlabelled_refusal(name: str, rows: FirstRows) -> UndescribedTable:
     """Return the refusal of a Criteo file without labels, such as test.txt.
 
-    It has a mapping for commands that need no labels.
+    The refusal has a mapping with which commands that need no labels can read the file.
     """
     return UndescribedTable(
         f"{name} is a file of Criteo without labels, such as test.txt. A run needs labels: give train.txt or day_0. `{PROGRAM} "

@@ -1,6 +1,6 @@
-"""The dialect of a table: format, columns, delimiter and quotes.
+"""The dialect of a table: its format, columns, delimiter and quotation marks.
 
-It comes with or without a mapping.
+The dialect is found for files with and without a mapping.
 """
 
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ OF_ARRAYS = "torchrec", "mlperf", "dlrm"  # formats without columns
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The way to read a table.
+    """The way in which a table must be read.
 
     format: text, Parquet or arrays.
-    layout: meaning of the columns, None where it is not known.
-    names: columns that can be read.
-    header: names of all columns, where the file itself does not name them.
-    delimiter: character between the cells of a text.
-    quotes: meaning of quotation marks in a text (records.py).
+    layout: the meaning of the columns; None if it is not known.
+    names: the columns that can be read.
+    header: the names of all columns if the file has no header, else ().
+    delimiter: the character between the cells of a text.
+    quotes: the meaning of quotation marks in a text; see `records`.
     """
 
     format: str
@@ -85,9 +85,9 @@ def dialect_of(path: Path) -> Dialect:
 
 
 def quotes_meaning(path: Path, dialect: Dialect, line: int) -> str:
-    """Return the meaning of quotation marks.
+    """Return the meaning of quotation marks in a text.
 
-    A line on which a quoted cell stays open shows it.
+    A quoted cell of the text stays open on `line`: either cells may hold line ends, or quotation marks are plain letters.
     """
     with open_regular(path) as file:
         blocks = Blocks(short_path(path.name), file)
@@ -118,7 +118,7 @@ def _parquet(path: Path, mapping_content: dict[str, Any], name: str) -> Dialect:
 
 
 def read_blocks(path: Path, dialect: Dialect, watch: Watch) -> Iterator[Rows]:
-    """Yield the columns of a table, block by block."""
+    """Yield the columns of a table, a block of rows at a time."""
     name = short_path(path.name)
     if dialect.format == PARQUET:
         yield from parquet.rows_of(path, name, watch)

@@ -1,6 +1,6 @@
-"""Checks a data file against its digest.
+"""Checks that a data file has a certain digest.
 
-So results of the file can be cached under the digest.
+So results that were computed from the file can be cached under the digest.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from .formats import digest_of, parts_of_file
 
 @contextmanager
 def digest_check(path: Path, digest: str) -> Iterator[None]:
-    """Check before and after a block that a data file has a digest; raises BadFile.
+    """Check before and after a with-block that a data file has this digest.
 
-    After the block the file is read again only where its state has changed.
+    After the block, the file is read again only if its size or times have changed. Raises BadFile.
     """
     states = file_states(path)
     _check(path, digest)
@@ -27,7 +27,7 @@ def digest_check(path: Path, digest: str) -> Iterator[None]:
 
 
 def file_states(path: Path) -> tuple[FileState, ...]:
-    """Return the states of all files that belong to a data file; raises BadFile."""
+    """Return the size and times of all files of a data file; raises BadFile."""
     try:
         return tuple(file_state(file) for file in parts_of_file(path))
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Fields of a data file as a model's tables.
+"""The fields of a data file as the tables of a model.
 
-They have the needed shape, numbered ids, and the use of rows.
+The module compares the shapes of file and model, selects tables with numbered ids, and counts the rows that ids use.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +27,13 @@ HASHED = "hashed"  # choice of data.id_numbering
 
 @dataclass(frozen=True, slots=True)
 class SampleShape:
-    """The shape of a file's samples.
+    """The shape of the samples in a data file.
 
-    name: name of the file.
-    dense: number of dense features.
-    pooling: lookups of a sample in each field, the rounded mean where lengths differ.
-    length_cv: coefficient of variation of each field's bag lengths.
-    distinct: distinct ids of each field, None where they are not known.
+    name: the name of the file.
+    dense: the number of dense features.
+    pooling: the lookups of a sample in each field; the rounded mean if they differ between samples.
+    length_cv: the coefficient of variation of each field's bag lengths.
+    distinct: the number of distinct ids of each field; None if it is not known.
     """
 
     name: str
@@ -44,12 +44,15 @@ class SampleShape:
 
 
 def sample_shape(file: Recording) -> SampleShape:
-    """Return the shape of a file's samples."""
+    """Return the shape of the samples in a data file."""
     return SampleShape(file.name, file.dense.shape[1], file.pooling, file.length_cv, file.distinct)
 
 
 def knob_changes(scenario: Scenario, file: SampleShape) -> Mapping[str, Any]:
-    """Return the knobs to change, with values, to train on a file."""
+    """Return the knobs to change so that the model fits the file.
+
+    The result is {knob path: value}.
+    """
     model, fields = scenario.model, len(file.pooling)
     changes: dict[str, Any] = {}
     if model.bottom_mlp[0] != file.dense:
@@ -78,9 +81,9 @@ def _values_by_table(values: tuple[Any, ...], tables: int) -> tuple[Any, ...]:
 
 
 def check_fits(scenario: Scenario, file: SampleShape) -> None:
-    """Raise UnlikeModel where a model's shape differs from that of the samples.
+    """Raise UnlikeModel if a model's shape differs from that of a file's samples.
 
-    It has all knobs that differ.
+    The exception has all knobs to change.
     """
     changes = knob_changes(scenario, file)
     if not changes:
@@ -109,15 +112,15 @@ def _shortened_list(values: Sequence[Any], max_values: int = 8) -> str:
 
 
 def settings_text(changes: Mapping[str, Any]) -> str:
-    """Return knobs and their values as arguments of the command line, ready for a shell."""
+    """Return knobs and values as arguments of the command line, quoted for a shell."""
     words = ((path, write(KNOBS[path], knob_value)) for path, knob_value in changes.items())
     return " ".join(f"--set {path}={text}" if ";" not in text and text else f"--set '{path}={text}'" for path, text in words)
 
 
 def numbered_tables(scenario: Scenario, file: Recording) -> tuple[bool, ...]:
-    """Return for each table whether its ids are rows in the order first seen.
+    """Return for each table whether its rows are the ids in the order first seen.
 
-    Ids of all other tables are hashed, or are row numbers.
+    In all other tables, ids are hashed, or are row numbers themselves.
     """
     rows, distinct = per_table(scenario.model, "num_embeddings"), file.distinct
     may_number = scenario.data.id_numbering != HASHED and file.where_they_fit
@@ -129,10 +132,12 @@ def numbered_tables(scenario: Scenario, file: Recording) -> tuple[bool, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RowUse:
-    """Use of one table's rows by the ids of a field.
+    """The use of one table's rows by the ids of a field.
 
-    rows: rows of the table; distinct: distinct ids of the field, or None.
-    numbered: whether ids are rows in the order first seen; used: rows that ids use, or None where nobody counted them.
+    rows: the number of rows of the table.
+    distinct_ids: the number of distinct ids of the field, or None if not counted.
+    numbered: True if the rows are the ids in the order first seen.
+    used_rows: the number of rows that ids use, or None if not counted.
     """
 
     rows: int
@@ -142,9 +147,9 @@ class RowUse:
 
 
 def row_use(scenario: Scenario, file: Recording) -> tuple[RowUse, ...]:
-    """Return the use of each table's rows.
+    """Return the use of each table's rows by the ids of a data file.
 
-    `used` is None for ids that are row numbers or too many to count.
+    `used_rows` is None for ids that are row numbers, or too many to count.
     """
     uses = []
     for table, (rows, number) in enumerate(
@@ -163,7 +168,7 @@ def row_use(scenario: Scenario, file: Recording) -> tuple[RowUse, ...]:
 def numbering_note(scenario: Scenario, file: Recording) -> str:
     """Return a sentence on how a file's ids become rows, and on empty rows.
 
-    The result is "" without counts.
+    Return "" if the ids are not counted.
     """
     if not file.indexes:
         return ""

@@ -1,6 +1,6 @@
-"""The first cells of Arrow's columns as texts, with guessed roles.
+"""The first cells of Arrow columns as texts, with a guess of each column's role.
 
-A guess also uses the column's type.
+The guess uses the type of the column too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,10 @@ EXAMPLES = 5  # cells of a list that are shown
 
 
 def is_mappable(kind: Any, of_arrays: bool = False) -> bool:
-    """Return whether a mapping can name a column of such a type.
+    """Return whether a mapping can name a column of this Arrow type.
 
-    Structures, maps, views and lists of them are neither ids nor numbers. Lists of floats are numbers in archives of arrays.
+    Structures and maps, and views and lists of these, are neither ids nor numbers. Lists of floats are numbers in archives of
+    arrays.
     """
     if is_list(kind):
         return is_list_of_ids(kind) or (of_arrays and _is_of_floats(kind))
@@ -27,7 +28,7 @@ def is_mappable(kind: Any, of_arrays: bool = False) -> bool:
 
 
 def is_list_of_ids(kind: Any) -> bool:
-    """Return whether a type is a list of whole numbers or texts."""
+    """Return whether an Arrow type is a list of whole numbers or of texts."""
     if not is_list(kind):
         return False
     inner = kind.value_type
@@ -38,9 +39,9 @@ def is_list_of_ids(kind: Any) -> bool:
 def guesses_of(
     columns: Mapping[str, Any], cells: Mapping[str, Sequence[str]], headerless: bool = False, of_arrays: bool = False
 ) -> list[Guess]:
-    """Return guesses of the columns by their types, names and first `cells`.
+    """Return a guess for each column, by its type, its name and its first `cells`.
 
-    Columns of lists need no cells; a column that no mapping can name is "text".
+    Columns of lists need no cells. A column that no mapping can name gets the role "text".
     """
     lists = [name for name, column in columns.items() if is_list_of_ids(column.type)]
     cells_by_name = {name: list(cells[name]) for name, column in columns.items() if not is_list(column.type)}
@@ -57,14 +58,17 @@ def _is_of_floats(kind: Any) -> bool:
 
 
 def mapping_of_types(columns: Mapping[str, Any], of_arrays: bool = False) -> str:
-    """Return a mapping guessed from the first cells of columns; "" where no column has ids."""
+    """Return a mapping for columns, guessed from their types and first cells.
+
+    Return "" if no column has ids.
+    """
     usable = {name: column for name, column in columns.items() if is_mappable(column.type, of_arrays)}
     cells = {name: texts_of(column) for name, column in usable.items() if not is_list(column.type)}
     return as_toml(mappable_guesses(guesses_of(usable, cells, of_arrays=of_arrays))) if usable else ""
 
 
 def texts_of(column: Any) -> list[str]:
-    """Return the first cells of a column as texts."""
+    """Return the first cells of an Arrow column as texts."""
     with suppress(ArrowException, NotImplementedError, ValueError, OverflowError):
         return [_text(cell) for cell in column[:SAMPLE].to_pylist()]
     return [""] * min(len(column), SAMPLE)  # of a type that Python has nothing for

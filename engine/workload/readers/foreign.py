@@ -1,6 +1,6 @@
-"""Files of unsupported formats: recognised by first bytes, and refused.
+"""Files of unsupported formats: they are recognised by their first bytes, and refused.
 
-A refusal has a way to convert the file.
+Each refusal says how to convert the file.
 """
 
 import json
@@ -64,9 +64,9 @@ VSCSI = (("<3I2H2Q", 4, 1, ways.VSCSI), ("<2H3I3Q", 1, 2, ways.VSCSI_2))
 
 
 def check_pointer(path: Path) -> None:
-    """Raise BadFile for a file that cannot be opened, or is not fetched.
+    """Raise BadFile for a file that cannot be opened, or that is only a pointer.
 
-    An unfetched file is a pointer to its content.
+    A pointer stands for content that was not fetched, such as that of Git LFS.
     """
     with open_regular(path) as file:
         head = file.read(1024)
@@ -76,9 +76,9 @@ def check_pointer(path: Path) -> None:
 
 
 def check_format(path: Path, name: str, head: bytes, packed: bool = False) -> None:
-    """Raise BadFile for a file with the first bytes of an unsupported format.
+    """Raise BadFile for a file whose first bytes are those of an unsupported format.
 
-    `head` is unpacked already where the file is `packed`.
+    `head` are the first bytes; for a gzipped file (`packed`) they are already unpacked.
     """
     for magic, kind, conversion in MAGIC:
         if re.match(magic, head, re.S):
@@ -96,7 +96,7 @@ def check_format(path: Path, name: str, head: bytes, packed: bool = False) -> No
 
 
 def check_zip(path: Path, name: str) -> None:
-    """Raise BadFile for a zip archive that holds no arrays."""
+    """Raise BadFile for a zip archive that has no arrays."""
     with suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError), zipfile.ZipFile(path) as archive:
         members = archive.namelist()
         if any(member.startswith("xl/") for member in members):
@@ -107,7 +107,7 @@ def check_zip(path: Path, name: str) -> None:
 
 
 def check_text(name: str, text: str, packed: bool = False) -> None:
-    """Raise BadFile for a text with the first lines of an unsupported format."""
+    """Raise BadFile for a text whose first lines are those of an unsupported format."""
     text = text.removeprefix("\ufeff")
     first_line = text.partition("\n")[0][: LONG_LINE + 1].strip()
     likeness: tuple[str, Conversion, tuple[str, ...]] | None = None
@@ -123,9 +123,9 @@ def check_text(name: str, text: str, packed: bool = False) -> None:
 
 
 def check_line_ends(name: str, head: bytes, packed: bool) -> None:
-    """Raise BadFile for a text whose lines end with CR alone.
+    """Raise BadFile for a text whose lines end with CR only.
 
-    It begins with `head`.
+    `head` are the first bytes of the text.
     """
     first_line = head.partition(b"\n")[0].decode("utf-8", "replace")[: LONG_LINE + 1].strip("\ufeff\r")
     if "\r" in first_line and first_line.translate({9: "", 13: ""}).isprintable():
@@ -134,9 +134,9 @@ def check_line_ends(name: str, head: bytes, packed: bool) -> None:
 
 
 def encoding_refusal(place: str, name: str, text: bytes, error: UnicodeDecodeError, packed: bool) -> BadFile:
-    """Return the refusal of bytes that are no UTF-8, the first of them at `place`.
+    """Return the refusal of bytes that are not UTF-8, the first of them at `place`.
 
-    The bytes may be Latin-1.
+    The refusal says if the bytes may be Latin-1.
     """
     sentence = f"{place}: byte 0x{text[error.start]:02x} is not UTF-8 text; data files are text, Parquet or arrays"
     if CONTROL.search(text):
@@ -153,7 +153,7 @@ def _json(first_line: str) -> tuple[str, Conversion, tuple[str, ...]]:
 
 
 def masked_crc(payload: bytes) -> bytes:
-    """Return the masked CRC-32C that follows the length of a record in TFRecord files."""
+    """Return the masked CRC-32C of `payload`, as TFRecord files have it after a record's length."""
     crc = 0xFFFFFFFF
     for byte in payload:
         crc ^= byte
@@ -164,14 +164,14 @@ def masked_crc(payload: bytes) -> bytes:
 
 
 def foreign_refusal(name: str, kind: str, conversion: Conversion, columns: tuple[str, ...] = ()) -> BadFile:
-    """Return the refusal of a file that looks like another format, with the conversion."""
+    """Return the refusal of a file that looks like the format `kind`, with its conversion."""
     columns_text = f"; its columns are {column_list(columns)}" if columns else ""
     end = "" if conversion.words.endswith(":") else "."
     return BadFile(f"{name} looks like {kind}{columns_text}; {conversion.words}{end}", remedy=conversion.remedy(name))
 
 
 def column_list(columns: tuple[str, ...]) -> str:
-    """Return the names of the first columns as a message lists them."""
+    """Return the names of the first columns as a text for a message."""
     names = ("".join(filter(str.isprintable, column))[:24] or '""' for column in columns[:6])
     return ", ".join(names) + (", ..." if len(columns) > 6 else "")
 

@@ -1,6 +1,6 @@
-"""The formats of data files, with one reader each.
+"""The formats of data files, with one reader for each format.
 
-They are recognised by name and first bytes, or named by a mapping beside the file.
+A format is recognised by the file's name and first bytes, or named by the file's mapping.
 """
 
 import os
@@ -24,10 +24,12 @@ NAMES = ("criteo", "torchrec", "mlperf", "dlrm", *BY_NAME)
 
 
 def read_file(path: Path | str, watch: Watch = unwatched, labels: bool = True) -> Recording:
-    """Read a data file from disk.
+    """Return the recording of a data file.
 
-    Raises BadFile with the file's name and, where known, the line.
-    `watch` gets the share that is read, from 0 to 1, and a note. With `labels`, a file without labels is refused.
+    watch: a function that is called with the share that is read, from 0 to 1, and a text.
+    labels: True to refuse a file without labels.
+
+    Raises BadFile with the file's name and, if known, the line.
     """
     path = Path(path)
     if kinds.is_trace(path):
@@ -93,7 +95,10 @@ def _other_format(path: Path, format_name: str, kind: str) -> BadFile:
 
 
 def text_layout(path: Path, mapping_content: dict[str, Any], head: bytes, packed: bool) -> Layout:
-    """Return the layout of a text that begins with `head`, by its mapping; raises BadFile."""
+    """Return the layout of a text, by its mapping if there is one; raises BadFile.
+
+    `head` are the first bytes of the text.
+    """
     format_name = str(mapping_content.get("format", ""))
     base = BY_NAME.get(format_name)
     foreign.check_line_ends(short_path(path.name), head, packed)
@@ -105,7 +110,10 @@ def text_layout(path: Path, mapping_content: dict[str, Any], head: bytes, packed
 
 
 def parquet_layout(path: Path, mapping_content: dict[str, Any], names: tuple[str, ...]) -> Layout:
-    """Return the layout of a Parquet file with columns `names`, by its mapping; raises BadFile."""
+    """Return the layout of a Parquet file, by its mapping if there is one.
+
+    `names` are the names of its columns. Raises BadFile.
+    """
     format_name = str(mapping_content.get("format", ""))
     base = BY_NAME.get(format_name)
     if format_name == YAMBDA.name or not mapping_content:
@@ -127,9 +135,9 @@ def _labelled(path: Path, layout: Layout | None, labels: bool) -> Layout:
 
 
 def parts_of_file(path: Path) -> tuple[Path, ...]:
-    """Return all files of a data file: its parts and its mapping.
+    """Return the paths of all files that belong to a data file.
 
-    The parts are in the same folder.
+    The files are the parts, which are in the same folder, and the mapping.
     """
     foreign.check_pointer(path)
     data_files = arrays.day_files(path) if path.suffix == ".npy" or arrays.PARTS.fullmatch(path.name) else (path,)
@@ -138,9 +146,9 @@ def parts_of_file(path: Path) -> tuple[Path, ...]:
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 by which links name a data file.
+    """Return the SHA-256 digest that identifies a data file in links.
 
-    The digest is that of the file's bytes, or of the digests of all files that belong to the data file.
+    The digest is that of the file's bytes or, if several files belong to the data file, of their digests.
     """
     try:
         digests = []
@@ -153,9 +161,9 @@ def digest_of(path: Path) -> str:
 
 
 def first_bytes(path: Path) -> tuple[bytes, bool]:
-    """Return a file's first bytes, unpacked, and whether the file is gzipped.
+    """Return (first bytes of a file, whether the file is gzipped).
 
-    Raises BadFile.
+    The bytes of a gzipped file are unpacked. Raises BadFile.
     """
     with open_regular(path) as file:
         packed = file.read(len(GZIP)) == GZIP

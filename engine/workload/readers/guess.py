@@ -1,6 +1,6 @@
-"""A guess of column roles in an unknown table.
+"""A guess of each column's role in an unknown table.
 
-It follows from the columns' names and the first records.
+The guess is made from the names of the columns and the first records.
 """
 
 import re
@@ -45,7 +45,10 @@ SAMPLE = 1000  # records of a guess
 class Guess:
     """The guessed role of a column.
 
-    `separator` stands between the ids of a "list". `rule` is the rule of a label such as ">= 4", or the format of a time.
+    name: the name of the column.
+    role: the role: label, id, list, number, time, text or constant.
+    separator: the text between the ids of a list.
+    rule: the rule of a label such as ">= 4", or the format of a time.
     """
 
     name: str
@@ -55,9 +58,9 @@ class Guess:
 
 
 def guess_columns(columns: Mapping[str, Sequence[str]]) -> tuple[Guess, ...]:
-    """Return a guess of each column, from its name and first cells.
+    """Return a guess of each column's role, from its name and first cells.
 
-    At most one column is the label, and one the time.
+    At most one column is the label, and at most one the time.
     """
     guesses_by_name = {name: _guess(name, [cell.strip() for cell in cells[:SAMPLE]]) for name, cells in columns.items()}
     label = _label(guesses_by_name, columns)

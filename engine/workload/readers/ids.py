@@ -1,10 +1,10 @@
-"""The rule for ids: a cell becomes a token of 64 bits.
+"""The rule for ids: how a cell becomes a token of 64 bits.
 
-Text and every type of Parquet column have one rule.
-Blanks around a cell do not count, nor does a pair of quotation marks. A whole decimal number is that number in any writing: 12,
-012, +12 and 12.0 are one id. Any other cell is its text, by the FNV-1a hash. A null, NaN, empty or blank cell is missing, which
-is a token of its own. Hexadecimal ids (Criteo's) are texts, upper and lower case alike. Bytes that are no text (of a fixed size,
-or with characters other than the printable ones of ASCII) are ids by all their bytes.
+Texts and all types of Parquet columns have the same rule. Blanks around a cell do not count, nor does a pair of quotation marks.
+A whole decimal number has one id in all its spellings: 12, 012, +12 and 12.0 are the same id. Each other cell is identified by
+the FNV-1a hash of its text. A null, NaN, empty or blank cell is missing; all missing cells have one token of their own.
+Hexadecimal ids (Criteo's) are texts, in which upper and lower case are equal. Bytes that are no text (of a fixed size, or with
+characters other than printable ASCII) are identified by all their bytes.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ Place = Callable[[int], str]  # from a cell's row to its place and column, as th
 def id_tokens(column: Any, place: Place, longest: int = 0) -> Words:
     """Return the token of each cell of an Arrow column.
 
-    Raises BadFile for a cell that is no id; if `longest` is not 0, an id has at most so many hexadecimal digits.
+    If `longest` is not 0, an id may have at most so many hexadecimal digits. Raises BadFile for a cell that is no id.
     """
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()

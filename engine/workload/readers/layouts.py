@@ -1,6 +1,6 @@
-"""Layouts of published tables of clicks.
+"""The layouts of published click logs.
 
-They have the columns of the label, of dense features, of ids, and of the time.
+A layout names the columns of the label, of dense features, of ids, and of the time.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,24 +15,24 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {">=": ge, "<=": le, "!=": 
 
 @dataclass(frozen=True)
 class Layout:
-    """One format of rows and columns.
+    """The meaning of a table's columns.
 
-    name: name of the format.
-    label: column of the label; "" for lookups alone, to be fitted.
-    ids: columns of ids, a table each.
-    dense: columns of dense features.
-    rule, label_value: a sample is a click where `label` stands in relation `rule` to `label_value`, a number, or for == and !=
-        also a text; without a rule the label is 0 or 1.
-    time: column that rows are sorted by; "" for the order of the file.
-    columns: all columns of a text without a header.
-    delimiter: character between the cells of a text.
-    rows: way in which ids become rows (numbering.py).
-    row_filter: a column and texts; rows with another text there, or without a label, are left out.
-    known_labels: texts that a label can be, where given.
-    lists: separator between several ids of a cell.
-    longest_id: most hexadecimal digits of an id; 0 for ids of any kind.
-    quotes: meaning of quotation marks in a text (records.py).
-    time_format: format in which times are written (times.py).
+    name: the name of the format.
+    label: the column of the label; "" for a file with lookups only, to which the generator can be fitted.
+    ids: the columns of ids; each has a table.
+    dense: the columns of dense features.
+    rule, label_value: a sample is a click if `label` has the relation `rule` to `label_value`, a number, or for == and != also a
+        text; without a rule the label is 0 or 1.
+    time: the column by which rows are sorted; "" for the order of the file.
+    columns: the names of all columns, for a text without a header.
+    delimiter: the character between the cells of a text.
+    rows: the way in which ids become rows; see `numbering`.
+    row_filter: a column and texts; rows with another text in this column, or without a label, are left out.
+    known_labels: the texts that a label can be, if they are known.
+    lists: the separator between several ids in one cell.
+    longest_id: the most hexadecimal digits of an id; 0 for ids of any kind.
+    quotes: the meaning of quotation marks in a text; see `records`.
+    time_format: the format in which times are written; see `times`.
     """
 
     name: str
@@ -56,19 +56,19 @@ class Layout:
     def numbers_alone(self) -> tuple[str, ...]:
         """The columns of dense features that have no other role.
 
-        In all other columns each letter counts.
+        In all other columns each character counts.
         """
         other_columns = {self.label, self.time, *self.ids, *self.row_filter[:1]}
         return tuple(column for column in self.dense if column not in other_columns)
 
     @property
     def read_columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
+        """The columns that have a role, so that they are read."""
         return tuple(dict.fromkeys(filter(None, (self.label, *self.dense, *self.ids, self.time, *self.row_filter[:1]))))
 
     @property
     def order(self) -> str:
-        """The order in which samples are trained, in words."""
+        """A text on the order in which samples are trained."""
         return f"by {self.time}, as files of this format may be sorted by user" if self.time else "the file's own order"
 
 

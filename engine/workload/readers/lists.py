@@ -1,6 +1,6 @@
-"""Lists of ids: cells with several ids, split into tokens.
+"""Cells with several ids, split into tokens.
 
-The tokens of all lists lie end to end.
+The tokens of all cells are in one array, one list after the other.
 """
 
 import re
@@ -23,15 +23,15 @@ QUOTED = r"""^(['"])((.|\n)*)(['"])$"""
 
 
 def is_list(kind: Any) -> bool:
-    """Return whether a type of Arrow is a list."""
+    """Return whether an Arrow type is a list."""
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 class ListTexts:
-    """Splits a column's cells of text into ids, block by block.
+    """A function that splits the text cells of a column into ids, block by block.
 
-    Empty pieces are dropped. Brackets around a cell are syntax, and so are quotation marks around a piece. Brackets or
-    quotation marks with a separator inside are another syntax, which is refused.
+    Empty pieces are left out. Brackets around a cell and quotation marks around a piece are removed. Brackets or quotation marks
+    with a separator inside them are an unknown syntax, which is refused.
     """
 
     def __init__(self, separator: str) -> None:
@@ -107,9 +107,10 @@ def _without_empty(lists: Any, pieces: Any) -> Any:
 
 
 def join_fields(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
-    """Return tokens by sample, first positions (n,), and list lengths (n, F).
+    """Return (tokens, position of each sample's first token, lengths) from separate fields.
 
-    Inside a sample tokens lie field by field. `fields` has each field's tokens, sample by sample, and their lengths.
+    The tokens are sample by sample, and within a sample field by field. Positions are (n,), lengths (n, F). `fields` has for each
+    field its tokens, sample by sample, and the number of tokens of each sample.
     """
     lengths = np.stack([sizes for _, sizes in fields], axis=1).astype(np.int64)
     begins = np.concatenate(([0], np.cumsum(lengths)))[:-1].reshape(lengths.shape)
@@ -120,9 +121,9 @@ def join_fields(fields: list[tuple[Words, Ints]]) -> tuple[Words, Ints, Ints]:
 
 
 def run_positions(begins: Ints, lengths: Ints) -> Ints:
-    """Return the positions of all tokens of some runs.
+    """Return the positions of all items in several runs, run after run.
 
-    Run follows run, given begins and lengths.
+    A run has `lengths` items from `begins` on.
     """
     places: Ints = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     return places

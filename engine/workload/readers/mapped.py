@@ -1,7 +1,6 @@
-"""Arrays mapped from files, whose pages are freed after reading.
+"""Arrays mapped from files, whose memory pages are released regularly.
 
-So memory does not fill.
-The system would take such pages back when others need memory, but until then they count as this process's own.
+The operating system would release such pages when memory is short, but until then they count as memory of this process.
 """
 
 import mmap
@@ -17,7 +16,7 @@ _touched_nbytes = 0
 
 
 def map_array(file: Path | BinaryIO, kind: Any, start: int, shape: Any, mode: Any = "r") -> Any:
-    """Map an array that begins at byte `start` of a file."""
+    """Return an array that is mapped from a file, beginning at byte `start`."""
     mapped_array = np.memmap(file, kind, mode, start, shape)
     if isinstance(mapped_array.base, mmap.mmap):
         _MAPS.add(mapped_array.base)
@@ -25,7 +24,10 @@ def map_array(file: Path | BinaryIO, kind: Any, start: int, shape: Any, mode: An
 
 
 def count_touched(nbytes: int) -> None:
-    """Count bytes read of mapped arrays; beyond MOST_NBYTES give the pages of all arrays back."""
+    """Count bytes that were read from mapped arrays.
+
+    After each MOST_NBYTES, the memory pages of all mapped arrays are released.
+    """
     global _touched_nbytes
     _touched_nbytes += nbytes
     if _touched_nbytes > MOST_NBYTES and hasattr(mmap, "MADV_DONTNEED"):

@@ -1,19 +1,19 @@
-"""A mapping beside a data file says the meaning of its columns: `clicks.csv.toml` for `clicks.csv`.
+"""A mapping says the meaning of a data file's columns: `clicks.csv.toml` for `clicks.csv`.
 
-    label = "rating >= 4"        # a column, and from when on it is a click; without a rule the column is 0 or 1
-    ids = ["user", "item"]       # one table each
-    dense = ["age"]              # numbers, log(1 + x) of them is trained on
-    time = "timestamp"           # sort by it; without it rows are trained as they stand
-    time_format = "%d/%m/%Y"     # how times are written, where that could be read in two ways
-    columns = ["user", "item"]   # of a text without a header
-    delimiter = "|"              # of a text; a comma without it
+    label = "rating >= 4"        # a column, and the rule for a click; without a rule the column is 0 or 1
+    ids = ["user", "item"]       # columns of ids; each has a table
+    dense = ["age"]              # columns of numbers x; the model gets log(1 + x)
+    time = "timestamp"           # the column to sort by; without it rows are trained in the order of the file
+    time_format = "%d/%m/%Y"     # the format of times, if they could be read in two ways
+    columns = ["user", "item"]   # the names of all columns of a text without a header
+    delimiter = "|"              # the delimiter of a text; a comma by default
     rows = "hashed"              # into the model's rows; or "as they are", "first seen first", "hashed into 100000"
-    lists = " "                  # between the ids of a cell that holds several; lists in Parquet are ids as they are
+    lists = " "                  # the separator in cells with several ids; lists in Parquet need none
     quotes = "none"              # quotation marks are part of the text; "multiline": quoted cells may hold line ends
 
-Without `rows` a column's ids are numbered in the order first seen if all of them fit into its table, else hashed. Without a
-`label` the file has lookups alone, to which the generator can be fitted. `format = "taobao"` names a format that is known;
-other keys then lie over its layout. A key that would do nothing is refused.
+Without `rows`, the ids of a column are numbered in the order first seen if all of them fit into its table; otherwise they are
+hashed. A file without a `label` has only lookups, to which the generator can be fitted. `format = "taobao"` names a known format,
+whose layout the other keys change. A key that would have no effect is refused.
 """
 
 import os
@@ -43,14 +43,18 @@ MOST_COLUMNS = 1000
 
 
 def mapping_beside(path: Path) -> Path:
-    """Return the path of a data file's mapping in the same folder, existing or not."""
+    """Return the path of a data file's mapping in the same folder.
+
+    The mapping need not exist.
+    """
     return Path(f"{path}.toml")
 
 
 def place(path: Path) -> Path | None:
-    """Return the path of a data file's mapping, None where there is none.
+    """Return the path of the mapping that a data file has, or None.
 
-    The mapping is `clicks.csv.toml`, `clicks.toml` if that is a mapping, or a mapping kept by the file's digest.
+    The mapping is `clicks.csv.toml`, or `clicks.toml` if that file is a mapping, or a file that was saved under the data file's
+    digest.
     """
     if mapping_beside(path).exists():
         return mapping_beside(path)
@@ -62,7 +66,7 @@ def place(path: Path) -> Path | None:
 
 
 def mapping_name(path: Path) -> str:
-    """Return the file name of a data file's mapping, or of a new one."""
+    """Return the name of a data file's mapping, or of the mapping to write."""
     return (place(path) or mapping_beside(path)).name
 
 
@@ -96,10 +100,10 @@ def _digest(path: Path, state: FileState) -> str:
 
 
 def save(path: Path, text: str) -> Path:
-    """Write a mapping beside its data file, or in the data folder.
+    """Write the mapping of a data file; return its path.
 
-    There it has the file's digest as name.
-    Raises BadFile. An existing mapping that was not saved by this function is never written over.
+    The mapping is written into the folder of the data file or, if that fails, into the data folder under the file's digest. A
+    mapping that this function has not written, or that was changed since, is never replaced. Raises BadFile.
     """
     mapping_file = place(path)
     if mapping_file is not None and not is_saved(mapping_file):
@@ -134,9 +138,9 @@ def _write(mapping_file: Path, text: str) -> Path:
 
 
 def is_saved(mapping_file: Path) -> bool:
-    """Return whether a saved mapping is unchanged, so that it may be removed.
+    """Return whether `save` has written a mapping and it is unchanged since.
 
-    The explorer may remove it then.
+    Only such a mapping may the explorer remove.
     """
     try:
         mark, _, text = mapping_file.read_text(encoding="utf-8").partition("\n")
@@ -154,9 +158,9 @@ def _mark(text: str) -> str:
 
 
 def remove_mapping(path: Path) -> None:
-    """Remove the mapping of a data file if the explorer saved it.
+    """Delete the mapping of a data file if `save` has written it.
 
-    Raises BadFile if that fails.
+    Raises BadFile if the file cannot be deleted.
     """
     mapping_file = place(path)
     if mapping_file is not None and is_saved(mapping_file):
@@ -167,7 +171,10 @@ def remove_mapping(path: Path) -> None:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Return the keys and values of a data file's mapping, {} without a mapping; raises BadFile."""
+    """Return {key: value} of a data file's mapping, {} without a mapping.
+
+    Raises BadFile.
+    """
     mapping_file = place(path)
     if mapping_file is None:
         return {}
@@ -184,9 +191,9 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def layout(path: Path, mapping_content: dict[str, Any], base: Layout | None = None) -> Layout:
-    """Return the layout that a mapping describes, over the layout of the format `base`.
+    """Return the layout that a mapping describes.
 
-    Raises BadFile.
+    The mapping changes the layout `base` of a known format, if given. Raises BadFile.
     """
     name = mapping_name(path)
     texts = {key: _texts(name, key, mapping_content[key]) for key in ("ids", "dense", "columns") if key in mapping_content}
@@ -260,7 +267,10 @@ def _check_once(name: str, mapped_layout: Layout) -> None:
 
 
 def refuse_idle(path: Path, mapping_content: dict[str, Any], kind: str, idle_keys: Sequence[str]) -> None:
-    """Raise BadFile for a mapping's key without effect for such files."""
+    """Raise BadFile if a mapping has a key without effect.
+
+    `idle_keys` are the keys that have no effect for files of this `kind`.
+    """
     for key in mapping_content:
         if key in idle_keys:
             raise BadFile(f"{mapping_name(path)}: {key} has no effect for {kind}; remove it.")

@@ -1,6 +1,6 @@
 """A guessed mapping of an unknown table, as TOML to copy.
 
-It follows from the columns' names and first rows.
+The guess is made from the names of the columns and the first rows.
 """
 
 import json
@@ -26,27 +26,27 @@ def mapping_text(
     quotes: str = QUOTED,
     lists: Collection[str] = (),
 ) -> str:
-    """Return a mapping of columns as TOML; roles are guessed from names and first `rows`.
+    """Return a guessed mapping of columns as TOML.
 
-    Columns of `lists` by their type need no separator.
+    The roles are guessed from the names and the first `rows`. The columns in `lists` have a list type, so they need no separator.
     """
     cells = {name: [row[index] for row in rows] for index, name in enumerate(columns) if columns.count(name) == 1}
     return as_toml(mappable_guesses(guess_roles(cells, lists, headerless)), delimiter, columns if headerless else (), quotes)
 
 
 def guess_roles(cells: dict[str, list[str]], lists: Collection[str] = (), headerless: bool = False) -> list[Guess]:
-    """Return guesses of columns, given names and first cells.
+    """Return a guess of each column's role, from its name and first cells.
 
-    `lists` are columns of a list type.
+    The columns in `lists` have a list type.
     """
     guessed = [Guess(column.name, "list") if column.name in lists else column for column in guess_columns(cells)]
     return guessed if headerless else _by_custom(guessed)
 
 
 def mappable_guesses(guessed: Sequence[Guess]) -> list[Guess]:
-    """Return the roles of columns in a mapping, with at least one column of ids.
+    """Return guesses that a mapping can contain, with at least one column of ids.
 
-    Columns that a mapping cannot name become "text", and are left out.
+    A column that a mapping cannot name gets the role "text", and is left out of the mapping.
     """
     usable = [column for column in guessed if 0 < len(column.name) <= LONGEST_NAME][:MOST_COLUMNS]
     guesses_by_name = {column.name: column for column in _of_one_separator(_with_ids(usable))}
@@ -67,10 +67,9 @@ def left_out_notes(guessed: Sequence[Guess]) -> Iterator[str]:
 
 
 def as_toml(guessed: Sequence[Guess], delimiter: str = ",", columns: Sequence[str] = (), quotes: str = QUOTED) -> str:
-    """Return the mapping of guessed columns as TOML, in printable letters.
+    """Return the mapping of guessed columns as TOML; it may lack a label.
 
-    The label may be missing.
-    `columns` are the names of all columns, where the file has no header.
+    `columns` are the names of all columns if the file has no header.
     """
     by_role = {role: [column for column in guessed if column.role == role] for role in ("label", "list", "number", "time")}
     lines = [f"label = {_text(' '.join(filter(None, (column.name, column.rule))))}" for column in by_role["label"]]
@@ -86,7 +85,7 @@ def as_toml(guessed: Sequence[Guess], delimiter: str = ",", columns: Sequence[st
 
 
 def has_label(text: str) -> bool:
-    """Return whether a mapping names a label."""
+    """Return whether the text of a mapping names a label."""
     return LABEL.search(text) is not None
 
 

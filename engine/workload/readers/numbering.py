@@ -1,6 +1,6 @@
-"""The ways in which ids become row numbers, and an index of ids.
+"""The ways in which ids become row numbers, and an index of distinct ids.
 
-The index has the order first seen.
+The index has the ids in the order first seen.
 """
 
 import re
@@ -25,12 +25,12 @@ CHUNK = 64  # tokens whose slots are fetched together
 
 
 def is_numbering(rows: str) -> bool:
-    """Return whether a text is the name of a way in which ids become rows."""
+    """Return whether a text names a way in which ids become row numbers."""
     return rows in (WHERE_THEY_FIT, HASHED, AS_THEY_ARE, FIRST_SEEN) or bool(HASHED_INTO.fullmatch(rows))
 
 
 def hashed_rows(rows: str) -> int:
-    """Return the number of rows N of a text "hashed into N", 0 for other texts."""
+    """Return N for a text "hashed into N", and 0 for all other texts."""
     match = HASHED_INTO.fullmatch(rows)
     return int(match[1]) if match else 0
 
@@ -38,12 +38,13 @@ def hashed_rows(rows: str) -> int:
 class IdIndex:
     """The distinct tokens of a column, numbered from 0 in the order first seen.
 
-    The index is an open hash table, at most half full.
+    The index is an open hash table that is at most half full.
 
-    known_tokens: (K,) of which the first `count` are the distinct tokens in order.
-    slots: (S,) uint32: a token's number plus 1 in the lower 26 bits, and 6 bits of its hash above, so that most other tokens
-        differ without a look at `known_tokens`; 0 in an empty slot.
-    is_full: True beyond MOST_SEEN distinct tokens; the index then holds nothing.
+    known_tokens: an array whose first `count` items are the distinct tokens, in order.
+    slots: (S,) uint32; 0 for an empty slot, else a token's number plus 1 in the lower 26 bits, and 6 bits of its hash above them.
+        Most
+        other tokens differ in these 6 bits, so `known_tokens` is rarely read.
+    is_full: True after more than MOST_SEEN distinct tokens; the index is then empty.
     """
 
     def __init__(self) -> None:
@@ -52,9 +53,9 @@ class IdIndex:
         self.known_tokens, self.slots = np.empty(1 << 9, np.uint64), np.zeros(1 << 10, np.uint32)
 
     def add(self, tokens: Words) -> bool:
-        """Number the new ones of some tokens.
+        """Add tokens to the index; new tokens get the next numbers.
 
-        Return False once there are too many tokens to number.
+        Return False if there are too many distinct tokens to number.
         """
         start = 0
         while start < len(tokens) and not self.is_full:
@@ -67,7 +68,7 @@ class IdIndex:
         return not self.is_full
 
     def drop(self) -> None:
-        """Drop all tokens, as there are too many to number."""
+        """Delete all tokens, because they are too many to number."""
         self.is_full, self.known_tokens, self.slots = True, self.known_tokens[:0].copy(), self.slots[:1].copy()
 
     def _grow(self) -> None:
@@ -79,15 +80,15 @@ class IdIndex:
         _enter(self.known_tokens, self.count, self.slots)
 
     def numbers(self, tokens: Words) -> Words:
-        """Return the numbers of tokens that are all in the index."""
+        """Return the numbers of tokens, all of which must be in the index."""
         id_numbers = np.empty(len(tokens), np.uint64)
         _look_up(tokens, self.known_tokens, self.slots, id_numbers)
         return id_numbers
 
     def numbers_or_refusal(self, tokens: Words, column: str) -> Words:
-        """Return the numbers of tokens.
+        """Return the numbers of tokens, all of which must be in the index.
 
-        Raises BadFile, naming the column, once there are too many to number.
+        Raises BadFile, with the name of the column, if there were too many tokens to number.
         """
         if self.is_full:
             raise BadFile(
@@ -102,9 +103,9 @@ class IdIndex:
 
 
 def drop_largest(indexes: Collection[IdIndex], max_ids: int = MOST_TOGETHER) -> None:
-    """Drop the largest indexes until the other indexes hold at most `max_ids` ids together.
+    """Empty the largest indexes until the others have at most `max_ids` ids together.
 
-    The bound does not depend on the computer's memory.
+    The limit does not depend on the computer's memory.
     """
     while sum(index.count for index in indexes if not index.is_full) > max_ids:
         max((index for index in indexes if not index.is_full), key=lambda index: index.count).drop()
@@ -112,7 +113,7 @@ def drop_largest(indexes: Collection[IdIndex], max_ids: int = MOST_TOGETHER) -> 
 
 @entry_kernel
 def fold_tokens(rows: np.uint64, tokens: Words) -> Words:
-    """Return row numbers of tokens: SplitMix64 modulo the number of rows."""
+    """Return the row numbers of hashed tokens: SplitMix64 modulo the number of rows."""
     row_numbers = np.empty(len(tokens), np.uint64)
     for i in range(len(tokens)):
         row_numbers[i] = mix(tokens[i] + GOLDEN) % rows
@@ -186,9 +187,10 @@ def _look_up(tokens: Words, known_tokens: Words, slots: Any, id_numbers: Words) 
 def fill_numbered_rows(
     tokens: Words, begins: Ints, lengths: Ints, known_tokens: Words, slots: Any, first_row: int, rows: Ints
 ) -> None:
-    """Fill in the global rows of a table's tokens; the table's first row is `first_row`.
+    """Write the global row numbers of a table's tokens into `rows`.
 
-    `begins` and `lengths` (n,) are the positions and numbers of each sample's tokens.
+    The tokens of a sample are at `begins` and have the number `lengths`, each (n,). `known_tokens` and `slots` are those of an
+    IdIndex. The table's rows begin at `first_row`.
     """
     position = 0
     for sample in range(len(begins)):

@@ -1,6 +1,6 @@
-"""Reads Parquet files by a layout, some rows at a time.
+"""Reads Parquet files, a block of rows at a time.
 
-The layout is Yambda's, or any by a mapping.
+The layout is Yambda's, or that of a mapping.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,10 @@ FREE_ROWS = 1 << 20  # rows of a file of any size; each further row needs a byte
 
 
 def read_parquet(path: Path, name: str, meaning: Callable[[tuple[str, ...]], Layout], watch: Watch = unwatched) -> Recording:
-    """Read a Parquet file, by the `meaning` of its columns; raises BadFile."""
+    """Return the recording of a Parquet file; raises BadFile.
+
+    `meaning` returns the layout of the file from the names of its columns.
+    """
     with _open_parquet(path, name) as file:
         layout = meaning(tuple(file.schema_arrow.names))
         _check(name, file, layout, path.stat().st_size)
@@ -38,7 +41,10 @@ def read_parquet(path: Path, name: str, meaning: Callable[[tuple[str, ...]], Lay
 
 
 def rows_of(path: Path, name: str, watch: Watch = unwatched) -> Iterator[Rows]:
-    """Yield all columns of a Parquet file, some rows at a time; raises BadFile."""
+    """Yield all columns of a Parquet file, a block of rows at a time.
+
+    Raises BadFile.
+    """
     with _open_parquet(path, name) as file:
         layout = Layout("unknown", "", tuple(file.schema_arrow.names))
         _check(name, file, layout, path.stat().st_size)

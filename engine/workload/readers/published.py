@@ -1,6 +1,6 @@
-"""Published tables that need a mapping or a conversion.
+"""Published tables that cannot be read without a mapping or a conversion.
 
-They are recognised by their columns, and refused with the way to read them.
+The tables are recognised by their columns; the refusal says how to read such a table.
 """
 
 import re
@@ -28,7 +28,7 @@ USER, NEWS, IMPRESSIONS = re.compile(r"U\d+"), re.compile(r"N\d+"), re.compile(r
 
 
 def check_published(name: str, rows: FirstRows, packed: bool) -> None:
-    """Raise BadFile for a known published table that needs a mapping or conversion."""
+    """Raise BadFile for a published table that needs a mapping or a conversion."""
     if set(rows.header) >= WATCHED:
         raise _kuairec(name, rows)
     for subject, columns in SIDE_TABLES.items():
@@ -43,7 +43,7 @@ def check_published(name: str, rows: FirstRows, packed: bool) -> None:
 
 
 def mapping_refusal(name: str, kind: str, mapping: str) -> BadFile:
-    """Return the refusal of a table that a known mapping describes."""
+    """Return the refusal of a published table, with the mapping that describes it."""
     return BadFile(f"{name} looks like {kind}; save these lines as {name}.toml:", remedy=mapping)
 
 

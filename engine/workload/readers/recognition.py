@@ -1,6 +1,6 @@
-"""Recognition of a table without a mapping, by header or first rows.
+"""Recognition of a table without a mapping, by its header or its first rows.
 
-Otherwise it is refused, with a mapping to copy.
+A table that is not recognised is refused, with a guessed mapping to copy.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,12 @@ MIN_EVEN_SHARE = 0.6  # least share of a table's first lines that have the commo
 
 
 def text_layout(name: str, head: bytes, packed: bool = False, is_criteo: bool = False) -> Layout:
-    """Return the layout of a text that begins with `head`.
+    """Return the layout of a text, by its first bytes `head`.
 
-    Raises BadFile for a text that needs a mapping. `packed` says that the file is gzipped, `is_criteo` that its mapping names
-    Criteo's format.
+    packed: True if the file is gzipped.
+    is_criteo: True if the file's mapping names Criteo's format.
+
+    Raises BadFile for a text that needs a mapping.
     """
     head = head[:HEAD]
     first_line = head.partition(b"\n")[0].decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r")
@@ -185,5 +187,8 @@ def _parquet_mapping(path: Path, name: str) -> str:
 
 
 def unmapped_arrays_refusal(name: str, shapes: str, mapping: str, columns: Sequence[str]) -> UndescribedTable:
-    """Return the refusal of an archive of arrays without a mapping, with a guessed mapping."""
+    """Return the refusal of an archive of arrays without a mapping.
+
+    The refusal has a guessed mapping.
+    """
     return _guessed(name, f"an archive of arrays: {shapes}", mapping, columns)

@@ -1,6 +1,6 @@
-"""A recorded click log of any format: samples by number.
+"""A recorded click log of any format, read by the numbers of its samples.
 
-They are in memory, or mapped from the disk.
+The samples are in memory, or mapped from the disk.
 """
 
 from dataclasses import dataclass
@@ -23,24 +23,26 @@ HELD_OUT_LEAST = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """The samples of a file.
+    """The samples of a data file.
 
-    name: name of the file.
-    dense: (N, D) dense features.
-    tokens: numbers of 64 bits that stand for ids: (N, W) in memory, or F arrays (N, lookups of the field) on the disk; of lists
-        of uneven length (M,), those of a sample field by field.
-    labels: (N,) labels, 0 or 1.
-    pooling: lookups of a sample in each of F fields, W together; the mean of uneven lists, rounded, at least 1.
-    hashed: whether tokens are hashed into a table's rows; else they are row numbers, with a sign, modulo the rows.
-    format: name of the format.
-    order: order of the samples, in words.
-    digest: SHA-256 of the bytes on disk.
-    begins: (N,) first token of each sample, of uneven lists.
-    lengths: (N, F) lengths of uneven lists.
-    indexes: (F) indexes of the fields' distinct ids in the order first seen; None for too many ids, () where not counted.
-    where_they_fit: whether numbers of the index are rows, where all of them fit into a table.
-    labelled: false for a trace without labels, whose `labels` are all 0.
-    fields: names of the columns of ids, () where the format does not name them.
+    There are N samples, with D dense features and F fields of ids.
+
+    name: the name of the file.
+    dense: the dense features, (N, D).
+    tokens: numbers of 64 bits that identify ids. In memory they are (N, W) for W lookups per sample; mapped from disk they are F
+        arrays (N, lookups of the field). With lists of uneven length they are flat, (M,), each sample's tokens field by field.
+    labels: the labels, 0 or 1, (N,).
+    pooling: the lookups of a sample in each field, W together; for uneven lists their rounded mean, at least 1.
+    hashed: True if tokens are hashed into a table's rows; else they are row numbers with a sign, modulo the rows.
+    format: the name of the format.
+    order: a text on the order of the samples.
+    digest: the SHA-256 of the bytes on disk.
+    begins: for uneven lists, the position of each sample's first token, (N,).
+    lengths: for uneven lists, the number of tokens in each field, (N, F).
+    indexes: for each field the index of its distinct ids; None if there are too many ids; () if ids are not counted.
+    where_they_fit: True if ids are numbered in the order first seen wherever all of them fit into a table.
+    labelled: False for a trace without labels, whose `labels` are all 0.
+    fields: the names of the columns of ids; () if the format does not name them.
     """
 
     name: str
@@ -61,29 +63,32 @@ class Recording:
 
     @property
     def held_out_samples(self) -> int:
-        """The number of samples that are never trained on: the last tenth, and at least 20."""
+        """The number of samples that are never trained on: the last tenth, but at least 20."""
         return held_out_count(len(self.labels))
 
     @property
     def training_samples(self) -> int:
-        """The number of training samples, which one pass reads."""
+        """The number of samples that one pass over the file trains on."""
         return len(self.labels) - self.held_out_samples
 
     @property
     def starts(self) -> Ints:
-        """(F+1,) positions where each field's lookups start among a sample's W, then W."""
+        """The position of each field's first lookup in a sample, then W, (F+1,).
+
+        W is the number of a sample's lookups.
+        """
         return np.concatenate(([0], np.cumsum(self.pooling, dtype=np.int64)))
 
     @property
     def tables(self) -> int:
-        """The number of fields, which have a table each."""
+        """The number of fields of ids; each field has a table."""
         return len(self.pooling)
 
     @property
     def distinct(self) -> tuple[int | None, ...]:
         """The number of distinct ids of each field.
 
-        A field has None where its ids are not counted, or too many to number.
+        The number is None if the ids of the field are not counted, or too many to number.
         """
         return tuple(index.count if index else None for index in self.indexes) or (None,) * self.tables
 
@@ -103,7 +108,7 @@ class Recording:
         return len(self.labels)
 
     def lookups(self, table: int, low: int, high: int) -> Words:
-        """Return a field's tokens of samples `low` to `high`, in their order."""
+        """Return the tokens of one field for the samples `low` to `high` - 1, in their order."""
         if self.lengths is not None:
             offsets, field_lengths = self.lengths[low:high, :table].sum(axis=1, dtype=np.int64), self.lengths[low:high, table]
             list_tokens: Words = self.tokens[run_positions(self.begins[low:high] + offsets, field_lengths.astype(np.int64))]
@@ -118,14 +123,17 @@ class Recording:
         return mapped_tokens
 
     def bag_lengths(self, table: int) -> Ints | int:
-        """Return the lookups of a field by sample, or one number for all samples."""
+        """Return the number of lookups of each sample in a field.
+
+        The result is one int if all samples have the same number.
+        """
         return self.pooling[table] if self.lengths is None else np.asarray(self.lengths[:, table], dtype=np.int64)
 
     def tokens_of(self, rows: Ints) -> tuple[Any, Ints, Ints]:
-        """Return tokens of the samples `rows`, with positions and lengths of fields.
+        """Return (tokens, positions, lengths) of the samples with numbers `rows`.
 
-        First positions and lengths are (n, F).
-        Tokens on the disk are read.
+        Positions of each field's first token and numbers of tokens are (n, F). Tokens that are mapped from disk are read into
+        memory.
         """
         tokens, token_rows = self.tokens, rows
         if self.lengths is not None:
@@ -142,12 +150,15 @@ class Recording:
 
 
 def held_out_count(samples: int) -> int:
-    """Return the number of held-out samples of a file: the last tenth, and at least 20."""
+    """Return the number of held-out samples of a file: a tenth, but at least 20."""
     return max(HELD_OUT_LEAST, samples // 10)
 
 
 def token_words(numbers: Any) -> Words:
-    """Return whole numbers as 64 bits; negative ones, as of signed hashes, keep their sign."""
+    """Return whole numbers as unsigned numbers of 64 bits.
+
+    The bits of negative numbers, such as signed hashes, are kept.
+    """
     word_type = np.uint64 if numbers.dtype.kind == "u" else np.int64
     return np.ascontiguousarray(numbers, dtype=word_type).view(np.uint64)
 
@@ -155,10 +166,10 @@ def token_words(numbers: Any) -> Words:
 def check_samples(
     name: str, labels: Singles, records: int | None = None, values: tuple[str, ...] = (), labelled: bool = True
 ) -> None:
-    """Raise BadFile where there are too few samples, or labels of one value only.
+    """Raise BadFile if there are too few samples, or if all labels are equal.
 
-    `records` is the number of the file's records, of which a layout may leave some out; `values` are first values of the label's
-    column.
+    records: the number of records in the file, of which a layout may leave some out.
+    values: the first values of the label's column, for the message.
     """
     if len(labels) < FEWEST:
         records_text = f" among {count(records, 'record')}" if records is not None and records > len(labels) else ""
@@ -177,9 +188,9 @@ def check_samples(
 
 
 def file_beside(path: Path, name: str) -> Path:
-    """Return the path of another file in the same folder.
+    """Return the path of another file in the folder of `path`.
 
-    Raises BadFile where there is none.
+    Raises BadFile if there is no such file.
     """
     neighbour = path.with_name(name)
     if not neighbour.is_file():

@@ -1,9 +1,8 @@
-"""Counts the records of a text without a parser.
+"""Counts the records of a text, without parsing them.
 
-So the records of a parser can be checked against the count.
-A quotation mark at the start of a field opens a quoted field, as in RFC 4180. Unless a mapping says that cells may hold line
-ends, a quoted field ends on its own line. A field that does not end there has a stray mark, which would swallow the records that
-follow.
+The count is compared with that of the parser. A quotation mark at the start of a field opens a quoted field, as in RFC 4180.
+Unless the mapping says that cells may hold line ends, a quoted field must end on its own line. If it does not, its quotation mark
+is stray: a parser would take the records that follow as part of the field.
 """
 
 from typing import Any, NamedTuple
@@ -21,15 +20,20 @@ NO_FAULT, OPEN_FIELD, STRAY_MARK, STRAY_RETURN = 0, 1, 2, 3
 
 
 class StrayMark(BadFile):
-    """A quotation mark that opens a field but does not close on its `line`."""
+    """The refusal of a quotation mark that opens a field but does not close it.
+
+    The field would have to end on its `line`.
+    """
 
     line = 0
 
 
 class Records(NamedTuple):
-    """Records of a text: positions and lines of begins, and the last end.
+    """The records of a text.
 
-    Lines count from 0.
+    begins: the position of each record's first byte.
+    lines: the line of each record's begin, counted from 0.
+    end: the position after the last record.
     """
 
     begins: Any  # (N,) int32
@@ -38,8 +42,9 @@ class Records(NamedTuple):
 
 
 def records(text: bytes, name: str, line: int, delimiter: str, quotes: str) -> Records:
-    """Return the records of a text whose first line is `line` of the file.
+    """Return the records of a text.
 
+    `line` is the number of the text's first line in the file.
     Raises BadFile for a quoted field that does not end where it must, and for a carriage return inside a line.
     """
     if quotes == LITERAL or b'"' not in text:

@@ -1,7 +1,6 @@
-"""Samples of a file while it is read: arrays that grow.
+"""The samples of a file while it is read, in arrays that grow.
 
-They are in memory, and beyond a bound in temporary files.
-The temporary files are mapped once all samples are there.
+The arrays are in memory and, above a limit, in temporary files. The temporary files are mapped after the last sample.
 """
 
 import tempfile
@@ -23,11 +22,14 @@ Watch = Callable[[float, str], None]
 
 
 def unwatched(share: float, words: str) -> None:
-    """Ignore the progress of a reading."""
+    """Do nothing: the progress of a reading is not reported."""
 
 
 class Samples:
-    """Arrays of samples that grow in place: a file's length is known at its end."""
+    """Arrays of samples that grow while a file is read.
+
+    A file's number of samples is known only at its end.
+    """
 
     def __init__(self, arrays: list[Any], sort_index: int | None = None) -> None:
         """Start with empty arrays of the right types and shapes; samples end up sorted by one array.
@@ -52,7 +54,10 @@ class Samples:
                 file.close()
 
     def add(self, *added: Any) -> None:
-        """Append samples given as arrays; raises MemoryError where the disk is full."""
+        """Append samples, given as one array for each array of the class.
+
+        Raises MemoryError if the disk is full.
+        """
         if (self.count - self._in_files) * self.nbytes > max_nbytes():
             self._put_away()
         in_memory, capacity = self.count - self._in_files, len(self._arrays[0])
@@ -64,9 +69,9 @@ class Samples:
         self.count += len(added[0])
 
     def change_keys(self, change: Callable[[Any], Any]) -> None:
-        """Change the keys that samples are sorted by, to keys in the same order.
+        """Replace the keys by which samples are sorted with keys in the same order.
 
-        Raises MemoryError as `add`.
+        `change` returns the new keys from old keys. Raises MemoryError if the disk is full.
         """
         assert self._sort_index is not None
         in_memory, at_once = self.count - self._in_files, SORT_SAMPLES
@@ -81,9 +86,9 @@ class Samples:
             file.seek(self._in_files * kind.itemsize)
 
     def finish(self, watch: Watch = unwatched) -> list[Any]:
-        """Return the arrays of all samples, in a stable order by the sort key.
+        """Return the arrays of all samples, sorted by the key if there is one.
 
-        Arrays may be mapped.
+        Samples with equal keys keep their order. The arrays may be mapped from temporary files.
         """
         if not self._files:
             self._resize(self.count)
@@ -155,7 +160,7 @@ def _pieces(parts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def temporary_file() -> BinaryIO:
-    """Return a temporary file without a name, which vanishes when it is closed."""
+    """Return a temporary file without a name, which is deleted when it is closed."""
     return tempfile.TemporaryFile(prefix="emberpool-")
 
 
@@ -165,12 +170,12 @@ def _mapped(file: BinaryIO, template: Any, count: int) -> Any:
 
 
 def max_nbytes() -> int:
-    """Return the most bytes that samples of a file may take in memory."""
+    """Return the most bytes of memory that the samples of a file may take."""
     return min(IN_MEMORY, int(physical_memory() * OF_MEMORY))
 
 
 def too_large_refusal(name: str) -> BadFile:
-    """Return the refusal of a file too large for the temporary folder."""
+    """Return the refusal of a file whose samples do not fit into the temporary folder."""
     return BadFile(
         f"{name} is too large: its samples do not fit in the folder for temporary files, {tempfile.gettempdir()}; free some "
         "space there, set TMPDIR to another folder, or give a part of the file."

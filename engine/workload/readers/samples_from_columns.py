@@ -1,6 +1,6 @@
-"""From columns to samples: the common part of all table formats.
+"""From columns to samples: the part that all table formats share.
 
-Blocks of rows come one after the other.
+The columns come in blocks of rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,21 +29,26 @@ BOOLEANS = ("false", "true")
 
 @dataclass(frozen=True)
 class Rows:
-    """A block of rows of the file `name`: columns by name, line numbers of rows."""
+    """A block of rows of a data file.
+
+    name: the name of the file.
+    lines: the line number of each row.
+    columns: the columns by name.
+    """
 
     name: str
     lines: Ints
     columns: Mapping[str, Any]
 
     def place(self, column: str, row: int) -> str:
-        """Return a cell's place for a message, such as "clicks.csv:7: user"."""
+        """Return the place of a cell for a message, such as "clicks.csv:7: user"."""
         return f"{self.name}:{self.lines[row]}: {column}"
 
 
 class ColumnMemory:
-    """State of a file's columns between blocks.
+    """The state that is kept from one block of a file to the next.
 
-    It has indexes of ids, list syntax, formats of times, and label values.
+    The state has the indexes of ids, the syntax of lists, the formats of times, and the values of the label.
     """
 
     def __init__(self, name: str, layout: Layout) -> None:
@@ -56,9 +61,9 @@ class ColumnMemory:
         self.records = 0
 
     def number_tokens(self, column: str, ids: Words) -> Words:
-        """Return a column's next tokens, or their row numbers where the layout numbers ids.
+        """Add a column's next tokens to its index, and return them.
 
-        Raises BadFile.
+        If the layout numbers or hashes ids into rows, return row numbers instead. Raises BadFile for too many ids to number.
         """
         if index := self.indexes.get(column):
             index.add(ids)
@@ -68,14 +73,15 @@ class ColumnMemory:
 
 
 def check_block(name: str, layout: Layout, rows: Rows) -> None:
-    """Raise BadFile for the first cell of a block that breaks the layout."""
+    """Raise BadFile for the first cell in a block that the layout does not allow."""
     _parts(layout, rows, ColumnMemory(name, layout))
 
 
 def read_samples(name: str, layout: Layout, tables: Iterable[Rows], watch: Watch = unwatched) -> Recording:
-    """Return the recording of a file's blocks, sorted by the layout's time if any.
+    """Return the recording of a file's blocks of rows.
 
-    Raises BadFile. A file without dense features gets one that is always 0, as every model has a bottom MLP.
+    The samples are sorted by time if the layout has one. A file without dense features gets one feature that is always 0, because
+    each model has a bottom MLP. Raises BadFile.
     """
     samples: Samples | None = None
     lists, has_lists = Samples([np.zeros(0, np.uint64)]), False  # ids of all fields, where one of them has lists

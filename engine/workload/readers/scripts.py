@@ -1,6 +1,7 @@
 """Lines of Python that write a table as Parquet or CSV with all cells unchanged.
 
-No id becomes a float, and no ids are merged. The lines read {file} and write {new}, as conversions.py says.
+No id becomes a float, and different ids stay different. In the lines, {file} stands for the file to read and {new} for the file
+to write, as in `conversions`.
 """
 
 # Python's own cells, whole numbers as texts: pandas makes floats of those beside gaps, and Arrow takes one type a column.
@@ -84,7 +85,7 @@ with open({file}, errors='surrogateescape') as rows, open({new}, 'w', errors='su
 def as_csv(cells: str) -> str:
     """Return lines of Python that write a text as CSV.
 
-    `cells` is the expression for the cells of a line. Cells with a comma are quoted.
+    `cells` is the Python expression for the cells of a line. Cells with a comma are quoted.
     """
     return (
         "import csv, re\n"

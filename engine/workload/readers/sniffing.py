@@ -1,4 +1,4 @@
-"""The first rows of a text without a mapping: delimiter and header."""
+"""The first rows of a text without a mapping, with its delimiter and header."""
 
 import csv
 import re
@@ -27,12 +27,12 @@ Row = tuple[str, ...]
 class FirstRows:
     """The first rows of a text.
 
-    delimiter: character between cells, "" where each line is one cell.
-    header: names of the columns where the first line has names, perhaps too few or too many.
-    rows: rows below the header that have the commonest number of cells.
-    even_share: share of lines that have this number.
-    quotes: meaning of quotation marks, as in a mapping.
-    aligned: whether all lines have as many cells where several blanks count as one.
+    delimiter: the character between cells; "" if each line is one cell.
+    header: the names in the first line, perhaps too few or too many; () without names.
+    rows: the rows below the header that have the most frequent number of cells.
+    even_share: the share of lines that have this number of cells.
+    quotes: the meaning of quotation marks, as in a mapping.
+    aligned: True if all lines have the same number of cells when several blanks count as one.
     """
 
     delimiter: str
@@ -44,7 +44,7 @@ class FirstRows:
 
     @property
     def columns(self) -> Row:
-        """The columns' names, by number where there is no header."""
+        """The names of the columns; numbers if there is no header."""
         return self.header or tuple(f"c{number}" for number in range(1, self.width + 1))
 
     @property
@@ -54,9 +54,9 @@ class FirstRows:
 
 
 def first_rows(head: bytes, whole: bool) -> FirstRows:
-    """Return the first rows of a text that begins with `head`.
+    """Return the first rows of a text, from its first bytes `head`.
 
-    `whole` says that the text ends there.
+    `whole` is True if `head` is the whole text.
     """
     lines = [line.rstrip("\r") for line in head.removeprefix(MARK).decode("utf-8", "replace").split("\n")]
     lines = [line for line in (lines if whole or len(lines) == 1 else lines[:-1]) if line.strip()][:MOST_ROWS]
@@ -70,12 +70,13 @@ def first_rows(head: bytes, whole: bool) -> FirstRows:
 
 
 class SplitLines(NamedTuple):
-    """Lines split by a delimiter.
+    """Lines that were split by a delimiter.
 
-    delimiter, quotes: character between cells, and meaning of quotation marks.
-    rows: cells of each line.
-    width: commonest number of cells.
-    even_share: share of lines that have this number.
+    delimiter: the character between cells.
+    quotes: the meaning of quotation marks.
+    rows: the cells of each line.
+    width: the most frequent number of cells.
+    even_share: the share of lines that have this number.
     """
 
     delimiter: str
@@ -101,9 +102,9 @@ def _parted(lines: Sequence[str], delimiter: str) -> SplitLines:
 def multiline_rows(lines: Sequence[str], delimiter: str) -> Sequence[Row]:
     """Return the rows of lines whose quoted cells hold line ends; () for other lines.
 
-    Each quoted cell ends before a delimiter or line end, within MOST_LINES lines; no other cell has a quotation mark, such as a
-    sign of inches; and where lines could be rows as well, there are several such cells. All rows have the same number of cells;
-    the last may be cut.
+    Each quoted cell must end before a delimiter or a line end, within MOST_LINES lines. No other cell may have a quotation mark,
+    such as the sign for inches. If the lines could be rows themselves, there must be several such cells. All rows must have the
+    same number of cells, except the last row, which may be cut.
     """
     parsed, ends = [], [0]
     table = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
@@ -157,7 +158,8 @@ def _headed(table: SplitLines) -> FirstRows:
 def is_header(first_row: Row, body_rows: Sequence[Row]) -> bool:
     """Return whether a first row names the columns of the rows below it.
 
-    A header has no number and no date, no cell that occurs below in its column, and, where rows follow, a cell of another shape.
+    A header has no number and no date, and no cell that occurs again in its column. If rows follow, at least one cell of the
+    header has another form than the cells below it.
     """
     names = [cell for cell in first_row if cell]
     if 2 * len(names) < max(len(first_row), 2) or any(NUMBER.fullmatch(cell) or DATE.fullmatch(cell) for cell in names):

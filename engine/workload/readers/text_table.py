@@ -1,7 +1,7 @@
-"""Reads rows and columns of text by a layout, in blocks.
+"""Reads texts with rows and columns, by a layout, in blocks of whole records.
 
-Arrow parses blocks of whole records.
-A bad cell is named by file and line. records.py counts Arrow's records again, and a text with another count is refused.
+Arrow parses the blocks. A bad cell is reported with file and line. `records` counts the records again, and a text for which Arrow
+has another count is refused.
 """
 
 import io
@@ -28,12 +28,15 @@ from .samples_from_columns import Rows, read_samples
 
 
 def text_recording(blocks: Blocks, layout: Layout) -> Recording:
-    """Read a text of rows and columns; raises BadFile with file and line."""
+    """Return the recording of a text with rows and columns.
+
+    Raises BadFile with file and line.
+    """
     return read_samples(blocks.name, layout, rows_of(blocks, layout), blocks.watch or unwatched)
 
 
 def rows_of(blocks: Blocks, layout: Layout) -> Iterator[Rows]:
-    """Yield the columns of a text that a layout names, block by block.
+    """Yield a text's columns that a layout names, a block of rows at a time.
 
     Raises BadFile with the line.
     """
@@ -125,7 +128,7 @@ def _header_columns(blocks: Blocks, text: bytes, head: bytes, layout: Layout) ->
 def header_columns(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
     """Return the columns that a header names.
 
-    Raises BadFile where a read column is not there once.
+    Raises BadFile if a column that the layout needs is missing or occurs twice.
     """
     names = header_cells(head.decode("utf-8", "replace"), layout.delimiter, layout.quotes)
     for column in layout.read_columns:
@@ -145,7 +148,7 @@ def header_columns(name: str, head: bytes, layout: Layout) -> tuple[str, ...]:
 
 
 def header_cells(line: str, delimiter: str, quotes: str = QUOTED) -> tuple[str, ...]:
-    """Return the column names of a header line, without blanks and quotation marks around them."""
+    """Return the column names of a header line, without outer blanks and quotation marks."""
     cells = line.rstrip("\r\n").split(delimiter)
     if quotes != LITERAL and '"' in line:
         with suppress(Error):  # a line that is no CSV keeps the cells of the split

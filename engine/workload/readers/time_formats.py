@@ -1,8 +1,8 @@
-"""Formats of strptime for texts of times.
+"""Formats of strptime for texts of times, which are found from the texts.
 
-They follow from the first cell, and are tried on all cells.
-A cell is cut into its clock, names of months and weekdays, zones and groups of digits. Groups that could be day, month or year
-are tried as each of them; all other pieces are taken by their letters.
+The first cell gives candidates, which are tried on all cells. The cell is cut into its clock, names of months and weekdays, zones
+and groups of digits. Each group that could be a day, a month or a year is tried as each of these; all other pieces are taken
+literally.
 """
 
 import re
@@ -31,22 +31,25 @@ TRIAL_CELLS = 20  # first cells, on which formats are tried before all cells
 
 
 def time_formats(texts: Any) -> list[str]:
-    """Return formats that read all texts, one for each possible reading.
+    """Return the strptime formats that read all texts, one for each possible reading.
 
-    There are two where a day could be a month.
+    There are several if, for example, a day could also be a month.
     """
     return format_for_each_reading(formats_for_all(list(candidate_formats(texts[0].as_py())) if len(texts) else [], texts), texts)
 
 
 def formats_for_all(formats: Sequence[str], *blocks: Any) -> list[str]:
-    """Return the formats that read every text of some blocks."""
+    """Return those of the formats that read all texts of the given blocks."""
     for texts in (blocks[0][:TRIAL_CELLS], *blocks) if len(formats) > 1 else blocks:
         formats = [time_format for time_format in formats if not np.isnat(read_instants(time_format, texts)).any()]
     return list(formats)
 
 
 def format_for_each_reading(formats: Sequence[str], *blocks: Any) -> list[str]:
-    """Return one format for each reading: the first of those with the same times."""
+    """Return the first of all formats that read the texts as the same times.
+
+    Formats with other times are other readings; there is one format for each reading.
+    """
     if len(formats) < 2:
         return list(formats)
     readings: dict[bytes, str] = {}
@@ -56,10 +59,10 @@ def format_for_each_reading(formats: Sequence[str], *blocks: Any) -> list[str]:
 
 
 def read_instants(time_format: str, texts: Any) -> Any:
-    """Return texts as instants without zones, NaT where the format does not read a text.
+    """Return texts as instants without zones; NaT if the format does not read a text.
 
-    The format is strptime's, or pandas' name of a format. Instants are in microseconds, or in nanoseconds where a text has so
-    many digits.
+    The format is strptime's, or pandas' name of a format. Instants are in microseconds, or in nanoseconds if a text has so many
+    digits.
     """
     import pandas  # late: it takes a second, and most times are numbers
 
@@ -69,9 +72,9 @@ def read_instants(time_format: str, texts: Any) -> Any:
 
 
 def candidate_formats(cell: str) -> Iterator[str]:
-    """Yield the formats in which a cell may be written.
+    """Yield the strptime formats in which a cell may be written.
 
-    A cell without a date has none.
+    A cell without a date has no format.
     """
     if len(cell) > LONGEST:
         return

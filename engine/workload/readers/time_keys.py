@@ -1,6 +1,6 @@
-"""Times as whole numbers of 64 bits in the same order.
+"""Times as whole numbers of 64 bits that sort in the same order (keys).
 
-Whole numbers are unchanged, other numbers follow the order of floats.
+Whole numbers are unchanged; other numbers become keys in the order of the floats.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ Rekey = Callable[[Ints], Ints]  # from keys of the blocks before to keys as they
 
 
 class TimeKeys:
-    """Makes keys of a column's blocks.
+    """The keys of a column's times, block by block.
 
-    Earlier keys change where a later block has fractions or finer units. `decimals` are the digits of whole numbers behind the
-    point.
+    Keys of earlier blocks must change if a later block has fractions or a finer unit. `decimals` is the number of decimal places
+    in the keys so far.
     """
 
     def __init__(self) -> None:
@@ -28,17 +28,17 @@ class TimeKeys:
         self._rekey: Rekey | None = None
 
     def rekey(self) -> Rekey | None:
-        """Return once the function that rekeys earlier blocks, or None.
+        """Return the function that converts the keys of earlier blocks, or None.
 
-        It converts their keys to the last block's.
+        The converted keys match those of the last block. The function is returned once.
         """
         change, self._rekey = self._rekey, None
         return change
 
     def keys_of_whole(self, numbers: Ints, decimals: int = 0) -> Ints | None:
-        """Return the keys of whole numbers with `decimals` decimals.
+        """Return the keys of whole numbers with `decimals` decimal places.
 
-        The result is None where 64 bits do not hold all keys.
+        Return None if 64 bits are too few for all keys.
         """
         largest = int(max(abs(int(numbers.min())), abs(int(numbers.max()))))
         if self.is_float:
@@ -57,7 +57,7 @@ class TimeKeys:
     def keys_of_floats(self, numbers: Floats) -> Ints | None:
         """Return the keys of floats.
 
-        Return None where earlier whole numbers are too large for exact floats.
+        Return None if whole numbers of earlier blocks are too large for exact floats.
         """
         if self.has_keys and not self.is_float:
             if self._largest > MOST_EXACT:
@@ -72,6 +72,6 @@ def _of_floats(keys: Ints) -> Ints:
 
 
 def float_keys(numbers: Floats) -> Ints:
-    """Return whole numbers in the order of floats; 0 and -0 are equal."""
+    """Return whole numbers that sort like the given floats; 0 and -0 are equal."""
     bits: Ints = (numbers + 0.0).view(np.int64)
     return bits ^ ((bits >> 63) & np.int64(2**63 - 1))

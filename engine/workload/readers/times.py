@@ -1,8 +1,8 @@
-"""Times of a column as rising keys.
+"""The times of a column as whole numbers that sort in the same order (keys).
 
-They are numbers, ISO 8601 with or without a zone, or one strptime format.
-The format of the times follows from all cells of the first block, and holds for the whole file. Where a day could be a month, or
-a year, a mapping names the format: time_format = "%d/%m/%Y".
+Times are numbers, ISO 8601 with or without a zone, or texts in one strptime format.
+The format is found from all cells of the first block, and holds for the whole file. If a day could also be a month or a year, a
+mapping must name the format: time_format = "%d/%m/%Y".
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ BELOW_NANOSECONDS = r"\.\d{9}\d*[1-9]"
 
 
 class AmbiguousTimes(BadFile):
-    """The refusal of times that several formats read, each with another result."""
+    """The refusal of times that several formats read as different times."""
 
     def __init__(self, *sentences: object, formats: tuple[str, ...] = (), **details: str) -> None:
         """Start with the sentence and the formats."""
@@ -37,14 +37,17 @@ class AmbiguousTimes(BadFile):
 
     @classmethod
     def for_cell(cls, cell_text: str, formats: list[str]) -> "AmbiguousTimes":
-        """Return the refusal of a cell, given its place as the beginning of a message."""
+        """Return the refusal for a cell.
+
+        `cell_text` is its place and content, the begin of the message; `formats` are the possible formats.
+        """
         advice = f'choose one in the mapping: time_format = "{formats[0]}"'
         return cls(f"{cell_text} may be {' or '.join(formats[:4])}; {advice}.", formats=tuple(formats))
 
     def resolve(self, rest: Iterable[tuple[Any, Place]]) -> BadFile:
-        """Return the refusal with the one format that reads the rest of the column.
+        """Return the refusal, after the `rest` of the column has been tried.
 
-        Where several formats read the rest, the refusal names these.
+        The refusal names the one format that reads the rest, or all formats if several do.
         """
         formats = self.formats
         for texts, place in rest:
@@ -62,7 +65,10 @@ class AmbiguousTimes(BadFile):
 
 
 class Times:
-    """Reads a column's times, block by block, by the first block's format."""
+    """A function that reads a column's times, block by block.
+
+    The format is found from the first block.
+    """
 
     def __init__(self, time_format: str = "") -> None:
         """Start with the strptime format that a mapping names, or none."""
@@ -103,9 +109,9 @@ class Times:
         return bool(self._numeric) or not is_text(column.type)
 
     def rekey(self) -> Rekey | None:
-        """Return once the function that rekeys earlier blocks, or None.
+        """Return the function that converts the keys of earlier blocks, or None.
 
-        It converts their keys to the last block's.
+        The converted keys match those of the last block. The function is returned once.
         """
         return self._keys.rekey()
 

@@ -1,8 +1,8 @@
-"""Arrays inside an .npz archive, mapped on demand.
+"""Arrays in an .npz archive, mapped when they are needed.
 
-Types and shapes come first; nothing is unpickled.
-A stored array is mapped inside the archive. A compressed array is unpacked piece by piece into a temporary file, after a check of
-its size against the archive's and the room on the disk.
+Types and shapes are read first; nothing is unpickled. An array that is stored without compression is mapped in the archive. A
+compressed array is unpacked piece by piece into a temporary file, after its size is compared with the archive's and with the free
+space on the disk.
 """
 
 import shutil
@@ -32,12 +32,18 @@ MOST_MEMBERS = 100_000
 class HoldsObjects(BadFile):
     """The refusal of an array of Python objects.
 
-    They need a pickle, which may run code.
+    Such an array needs a pickle, which may run code.
     """
 
 
 class Header(NamedTuple):
-    """The header of an array: its shape, storage order, number type, and own bytes."""
+    """The header of an array in an archive.
+
+    shape: the shape of the array.
+    by_column: True if the array is stored by column.
+    kind: the type of its numbers.
+    nbytes: the bytes of the header itself.
+    """
 
     shape: tuple[int, ...]
     by_column: bool
@@ -46,7 +52,7 @@ class Header(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of the array."""
+        """The bytes of the array, without its header."""
         size = int(self.kind.itemsize)
         for part in self.shape:
             size *= int(part)
@@ -54,7 +60,7 @@ class Header(NamedTuple):
 
 
 def read_header(file: BinaryIO, name: str) -> Header:
-    """Read the .npy header at the current position of a file; raises BadFile."""
+    """Return the .npy header at the current position of a file; raises BadFile."""
     start = file.tell()
     try:
         version = npy.read_magic(file)
@@ -72,9 +78,9 @@ def read_header(file: BinaryIO, name: str) -> Header:
 
 
 def archive_headers(path: Path) -> Mapping[str, Header]:
-    """Return the headers of an archive's arrays, by name.
+    """Return {name: header} of an archive's arrays.
 
-    Raises BadFile, also for too large an expansion.
+    Raises BadFile, also if the arrays would be much larger than the archive.
     """
     with _open_archive(path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
@@ -87,7 +93,7 @@ def archive_headers(path: Path) -> Mapping[str, Header]:
 
 
 def archive_array(path: Path, name: str, watch: Watch = unwatched) -> Any:
-    """Return an array of an archive, mapped from it or from a temporary file.
+    """Return an array of an archive, mapped from the archive or from a temporary file.
 
     Raises BadFile.
     """
@@ -102,9 +108,9 @@ def archive_array(path: Path, name: str, watch: Watch = unwatched) -> Any:
 
 
 def first_rows(path: Path, name: str, count: int) -> Any:
-    """Return the first rows of an array of one or two axes, (n, k).
+    """Return the first `count` rows of an array of one or two axes, (n, k).
 
-    An array stored by column gives its first column only, (n, 1).
+    Of an array that is stored by column only the first column is returned, (n, 1).
     """
     with _open_archive(path) as archive, archive.open(f"{name}.npy") as file:
         array_header = read_header(file, f"{path.name}/{name}")  # type: ignore[arg-type]
@@ -114,7 +120,7 @@ def first_rows(path: Path, name: str, count: int) -> Any:
 
 
 def map_member(file: Path | BinaryIO, array_header: Header, start: int) -> Any:
-    """Map an array whose numbers begin at `start`."""
+    """Return an array whose numbers begin at byte `start` of a file, mapped."""
     shape = array_header.shape[::-1] if array_header.by_column else array_header.shape
     mapped_array = map_array(file, array_header.kind, start, shape)
     return mapped_array.T if array_header.by_column else mapped_array

@@ -1,1 +1,1 @@
-"""Traces of lookups without labels: PyTorch's saves with one batch a file, and libCacheSim's requests."""
+"""Traces of lookups without labels: PyTorch saves of one batch, and libCacheSim's requests."""

@@ -1,4 +1,4 @@
-"""Traces of every kind: recognised by name or content, and read."""
+"""Traces of all kinds: recognised by name or content, and read."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ Trace = torch_save.LookupTrace | requests.RequestTrace
 
 
 def is_trace(path: Path) -> bool:
-    """Return whether a file has lookups without labels.
+    """Return whether a file is a trace: lookups without labels.
 
     Raises BadFile for a file that cannot be opened.
     """
@@ -22,18 +22,18 @@ def is_trace(path: Path) -> bool:
 
 
 def read_trace(path: Path, watch: Watch = unwatched) -> Trace:
-    """Return the trace of a file.
+    """Return the trace in a file.
 
-    Raises BadFile, also for a mapping, as a trace has no columns to map.
+    Raises BadFile, also if the file has a mapping, because a trace has no columns to map.
     """
     mapping.refuse_idle(path, mapping.read_mapping(path), "a trace", mapping.KEYS)
     return torch_save.read_lookups(path, watch) if torch_save.is_trace(path) else requests.read_requests(path, watch)
 
 
 def untrainable_reason(path: Path, watch: Watch = unwatched) -> str:
-    """Return why a run cannot train on a trace.
+    """Return a sentence on why a run cannot train on a trace.
 
-    The sentence names the command that reads the trace.
+    The sentence names the command that can read the trace.
     """
     trace = read_trace(path, watch)
     bags = "with bags of unlike sizes" if isinstance(trace, torch_save.LookupTrace) else f"of {count(trace.samples, 'request')}"

@@ -1,9 +1,10 @@
 """Reads libCacheSim's traces of requests to a cache.
 
-A trace is one table with one lookup a request and no labels.
+A trace is one table without labels; each request is one lookup.
 
-The format oracleGeneral is mapped: 24 bytes a request, little-endian: time, object id, size, and the number of the next request
-for the same object. The text format is one id a line, or a table with a column of ids. Both are recognised by their content.
+The format oracleGeneral is mapped from disk. It has 24 bytes per request, little-endian: time, object id, size, and the number of
+the next request for the same object. The text format has one id per line, or a table with a column of ids. Both are recognised by
+their content.
 """
 
 import re
@@ -46,7 +47,12 @@ ROWS = 1 << 20  # requests that are checked together
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RequestTrace:
-    """Requests to a cache: `ids` (N,) are objects' ids, spread over 64 bits."""
+    """A trace of requests to a cache.
+
+    name: the name of the file.
+    format: the name of the format.
+    ids: the id of each request's object, spread over 64 bits, (N,).
+    """
 
     name: str
     format: str
@@ -62,24 +68,24 @@ class RequestTrace:
         return len(self.ids)
 
     def lookups(self, table: int, low: int, high: int) -> Words:
-        """Return the ids of requests `low` to `high`."""
+        """Return the ids of the requests `low` to `high` - 1."""
         request_ids: Words = np.ascontiguousarray(self.ids[low:high], dtype=np.uint64)
         count_touched((high - low) * abs(self.ids.strides[0]))
         return request_ids
 
     def bag_lengths(self, table: int) -> Ints | int:
-        """Return 1: a request asks for one object."""
+        """Return 1, since each request is for one object."""
         return 1
 
 
 class IdPlace(NamedTuple):
-    """The ids' place in a text.
+    """The place of the ids in a text.
 
-    column: number of the column of ids.
-    columns: number of columns.
-    delimiter: character between cells, "" where each line is one cell.
-    header: whether the first line is a header.
-    numbers: whether ids are whole numbers.
+    column: the number of the column of ids.
+    columns: the number of columns.
+    delimiter: the character between cells; "" if each line is one cell.
+    header: True if the first line is a header.
+    numbers: True if ids are whole numbers.
     """
 
     column: int
@@ -92,7 +98,7 @@ class IdPlace(NamedTuple):
 def is_trace(path: Path) -> bool:
     """Return whether a file is a trace of requests, by its name or content.
 
-    A text with a mapping is a table.
+    A text with a mapping is a table, not a trace.
     """
     if TRACE_NAME.search(path.name):
         return True
@@ -101,7 +107,7 @@ def is_trace(path: Path) -> bool:
 
 
 def read_requests(path: Path, watch: Watch = unwatched) -> RequestTrace:
-    """Return a trace of requests; raises BadFile."""
+    """Return the trace of requests in a file; raises BadFile."""
     name = short_path(path.name)
     head, packed, size = _head(path)
     if not (TRACE_NAME.search(path.name) or is_oracle_general(head, size)) and (text := id_place(head)):
@@ -134,9 +140,9 @@ def _head(path: Path) -> tuple[bytes, bool, int]:
 
 
 def is_oracle_general(head: bytes, size: int) -> bool:
-    """Return whether a file is oracleGeneral, by its next requests.
+    """Return whether a file has the format oracleGeneral.
 
-    It has this size and begins with `head`.
+    `head` are its first bytes, `size` its size. The numbers of next requests must fit together.
     """
     count = len(head) // REQUEST.itemsize
     if count < 2 or size % REQUEST.itemsize:
@@ -190,7 +196,10 @@ def _check(name: str, requests: Any, watch: Watch) -> None:
 
 
 def id_place(head: bytes) -> IdPlace | None:
-    """Return the ids' place in a text that begins with `head`, None for other texts."""
+    """Return the place of the ids in a text, or None if it has none.
+
+    `head` are the first bytes of the text. A text without such a place is no trace.
+    """
     try:
         text = head[: -3 if len(head) >= HEAD else None].decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,9 +1,9 @@
-"""Reads Meta's embedding traces, a torch save, without torch.
+"""Reads Meta's embedding traces, which are saved by PyTorch, without PyTorch.
 
-They are (indices, offsets, lengths), read with a restricted pickle.
-
-A file is one batch: indices (I,) table by table, offsets (T·B+1,), lengths (T, B). The pickle inside may name nothing but the
-rebuilding of tensors; their bytes are mapped from the file. A gzipped file is unpacked once, see `unpacking`.
+A file is one batch of T tables and B bags: indices (I,) table by table, offsets (T·B+1,), lengths (T, B). The file has a pickle,
+    which is
+read by a restricted reader: the pickle may only rebuild tensors. The bytes of tensors are mapped from the file. A gzipped file is
+unpacked once; see `unpacking`.
 """
 
 import io
@@ -36,9 +36,12 @@ OLD_MAGIC = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # first bytes of torch's files 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookupTrace:
-    """One batch of lookups.
+    """One batch of lookups, of T tables and B bags per table.
 
-    `indices` (I,) has those of bag (t, b) from `offsets[t * B + b]` on; `lengths` (T, B) are the lookups of each bag.
+    name: the name of the file.
+    indices: the looked-up rows, (I,); those of bag b in table t begin at `offsets[t * B + b]`.
+    offsets: the begin of each bag, then the end, (T * B + 1,).
+    lengths: the lookups of each bag, (T, B).
     """
 
     name: str
@@ -61,19 +64,24 @@ class LookupTrace:
         return int(self.lengths.shape[1])
 
     def lookups(self, table: int, low: int, high: int) -> Words:
-        """Return a table's lookups of bags `low` to `high`, bag after bag."""
+        """Return the lookups of the bags `low` to `high` - 1 of a table, bag after bag."""
         first_bag = table * self.samples
         bag_indices = token_words(self.indices[self.offsets[first_bag + low] : self.offsets[first_bag + high]])
         count_touched(bag_indices.nbytes)
         return bag_indices
 
     def bag_lengths(self, table: int) -> Ints:
-        """Return the number of a table's lookups by sample."""
+        """Return the number of lookups in each bag of a table."""
         return np.asarray(self.lengths[table], dtype=np.int64)
 
 
 class TensorStorage(NamedTuple):
-    """A storage in a pickle: number type, member's name, and count."""
+    """The storage of a tensor, as a pickle names it.
+
+    kind: the type of its numbers.
+    key: the name of the archive's member with its bytes.
+    numbers: the count of its numbers.
+    """
 
     kind: Any
     key: str
@@ -81,7 +89,7 @@ class TensorStorage(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A tensor as the pickle describes one: its storage, first number, shape and strides."""
+    """A tensor as a pickle describes it: storage, position of its first number, shape, strides."""
 
     storage: TensorStorage
     start: int
@@ -120,7 +128,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def is_trace(path: Path) -> bool:
-    """Return whether a file is a torch save, by its name or content."""
+    """Return whether a file was saved by PyTorch, by its name or content."""
     if path.name.endswith((".pt", ".pt.gz")):
         return True
     with suppress(zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
@@ -131,7 +139,7 @@ def is_trace(path: Path) -> bool:
 
 
 def read_lookups(path: Path, watch: Watch = unwatched) -> LookupTrace:
-    """Map a trace; raises BadFile."""
+    """Return the batch of lookups in a file, mapped from disk; raises BadFile."""
     name = short_path(path.name)
     try:
         with ExitStack() as stack:

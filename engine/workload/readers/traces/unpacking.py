@@ -1,9 +1,9 @@
-"""Unpacks a gzipped file of arrays once, to map the plain file.
+"""Unpacks a gzipped file once into a plain file, which can be mapped.
 
-It is kept by the digest of the packed bytes.
-A kept file is named `SHA256-CRC-SIZE`: of the packed bytes, and of its own. Names, times and places of packed files mean nothing.
-Each use checks the owner, the size and the CRC of the whole kept file (4 GB/s, where unpacking makes .1); what fails is unpacked
-anew. The folder is the product's own and only its owner's: `.emberpool/unpacked`, or one in the folder for temporary files.
+The plain file is kept under the name `SHA256-CRC-SIZE`: the SHA-256 of the packed bytes, then the CRC and the size of the plain
+file. So names, times and places of packed files do not matter. Each use checks the owner, the size and the CRC of the whole plain
+file (4 GB/s; unpacking makes 0.1 GB/s); if a check fails, the file is unpacked again. The folder is `.emberpool/unpacked`, or a
+folder for temporary files; only its owner can write to it.
 """
 
 import errno
@@ -38,23 +38,24 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class PackedReader:
-    """A packed file that hashes the bytes which gzip reads."""
+    """A packed file that computes the hash of the bytes that are read from it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.hasher = file, sha256()
 
     def read(self, nbytes: int) -> bytes:
-        """Return the next packed bytes."""
+        """Return the next bytes of the packed file."""
         piece = self.file.read(nbytes)
         self.hasher.update(piece)
         return piece
 
 
 def open_unpacked(packed: BinaryIO, name: str, size: Callable[[bytes], int], watch: Watch = unwatched) -> BinaryIO:
-    """Open the plain file of a gzipped one, unpacked once where there is room.
+    """Return the plain file of a gzipped file, opened.
 
-    Raises BadFile, and the errors of gzip. `size` returns the unpacked bytes from the first ones, or 0 where they do not tell;
-    then the packed size is the least.
+    The file is unpacked if no plain file is kept. `size` takes the first plain bytes and returns the size of the plain file, or 0
+    if these bytes do not tell the size; then at least the packed size is assumed. Raises BadFile, for example without room on the
+    disk, and the errors of gzip.
     """
     digest, folders = _digest(packed, name, watch), list(_folders())
     for folder in folders:
