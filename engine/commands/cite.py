@@ -1,4 +1,4 @@
-"""`cite`: BibTeX of the works behind a scenario's results."""
+"""`cite`: BibTeX of the works on which a scenario's results are based."""
 
 import argparse
 

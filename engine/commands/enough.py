@@ -1,6 +1,6 @@
 """`enough`: find the smallest machine that meets a target, and its costs.
 
-It also prints the value from which each main knob has no more effect.
+The command also prints, for each main knob, the value from which the knob has no more effect.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""`search`: find the Pareto front of a box of knobs by estimates.
+"""`search`: find the Pareto front of a range of machines by estimates.
 
-Full runs can confirm it.
+The command can confirm the front by full runs.
 """
 
 import argparse

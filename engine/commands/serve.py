@@ -1,4 +1,4 @@
-"""`serve`: compute the requests in a store until none is left.
+"""`serve`: compute the requests in a store until none is waiting.
 
 The explorer starts this command by itself.
 """
@@ -39,7 +39,10 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Serve until idle, or restore; returns the exit status, 3 where something was lost."""
+    """Serve until no request waits, or restore a store; return the exit status.
+
+    Return 3 where results were lost.
+    """
     restored = restoration.restore(arguments.store) if arguments.restore else None
     if arguments.quota_GiB is not None:
         quota.set_quota(arguments.store, arguments.quota_GiB)

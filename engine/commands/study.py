@@ -1,4 +1,4 @@
-"""`study`: many paired runs, each finished seed kept in a file."""
+"""`study`: many pairs of training runs; each finished seed is written to a file."""
 
 import argparse
 import sys

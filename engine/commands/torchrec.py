@@ -1,4 +1,4 @@
-"""`torchrec`: make a sharding plan for TorchRec, with our estimate and its planner's."""
+"""`torchrec`: make a sharding plan for TorchRec, with this model's and its planner's estimate."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""`verify`: a run's artefact, computed again and compared number by number."""
+"""`verify`: compute an artefact's run again, and compare all numbers."""
 
 import argparse
 from functools import partial
@@ -29,7 +29,7 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Compute the artefact's run again; returns 0 where all is equal, 3 where something differs."""
+    """Compute the artefact's run again; return 0 where all is equal, 3 otherwise."""
     artefact = read_artefact(arguments.artefact)
     digest = artefact.environment.get("data_sha256", "")
     if digest and arguments.data is None:

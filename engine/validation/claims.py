@@ -1,4 +1,4 @@
-"""Published claims: numbers of papers, each with the difference that still passes."""
+"""Published claims: numbers of papers, each with the difference that is tolerated."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -107,7 +107,7 @@ class Claim:
 def nearest_published(simulated_value: float, ends: PublishedRange) -> float:
     """Return the published value nearest to a simulated one.
 
-    That is the simulated value itself inside a range, else an end of the range.
+    A published value may be a range. The result is the simulated value if it lies inside the range, else an end of the range.
     """
     return min(max(simulated_value, ends[0]), ends[1])
 
@@ -123,7 +123,7 @@ def ends_text(ends: PublishedRange, form: str = ".4g") -> str:
 
 
 def claims(name: str) -> tuple[Claim, ...]:
-    """Return the claims of a preset; raises BadFile where one is not well formed."""
+    """Return the claims of a preset; raises BadFile where a claim is not well formed."""
     preset_claims = tuple(_claim(preset(name), number, table) for number, table in enumerate(preset(name).claims, 1))
     for title, times in Counter(claim.title for claim in preset_claims).items():
         if times > 1:
