@@ -71,9 +71,8 @@ class BadFile(BadInput):
 
     The message begins with the file's name and the line, if any, or with a command and the file's name.
     The message may quote the file. `kind` describes the fault without a quote, as in "a cell is not a number", for readers who
-    may
-    not see the file's content; without `kind`, one of `KINDS` is used. `remedy` is text to copy, which is printed on lines of its
-    own after the sentence: a mapping to save, or commands to run.
+    may not see the file's content; without `kind`, one of `KINDS` is used. `remedy` is text to copy, which is printed on lines of
+    its own after the sentence: a mapping to save, or commands to run.
     """
 
     max_length = WITH_PATHS

@@ -40,8 +40,7 @@ def simulate(
     resume: the run that an earlier RunStopped has as `run`. It continues with the same result, to the byte.
 
     A run that is stopped while it trains raises RunStopped. For a scenario that cannot run, the result says why. BadInput is
-    raised
-    for input that cannot be read.
+    raised for input that cannot be read.
     """
     file = read_file(data, reading_watcher(progress)) if data else None
     if file and not scenario.data.digest:

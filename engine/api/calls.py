@@ -145,8 +145,7 @@ def enough(
     """Return sentences on the smallest PMEM and CXL link that reach a target, by name.
 
     The target is a step at most `within_percent` (default 10) slower than the baseline's, or at most `step_ms`. `within` is the
-    old
-    form of `within_percent`, as a share; it warns, and is removed in the next minor version.
+    old form of `within_percent`, as a share; it warns, and is removed in the next minor version.
 
     >>> sorted(enough("dlrm-kaggle"))[:2]
     ['bandwidth', 'both']

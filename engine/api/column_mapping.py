@@ -113,8 +113,7 @@ def guess(head: Any) -> Columns:
     """Return a guessed mapping of a frame from its first rows; raises BadInput.
 
     The label is recognised by its name. Where possible, types decide: texts, categories and lists are ids, truth values and
-    numbers
-    with a point are dense. Whole numbers and times are guessed as in a file.
+    numbers with a point are dense. Whole numbers and times are guessed as in a file.
     """
     label, seem = _label(head.schema.names), {column.name: column for column in guess_columns(head)}
     roles = {field.name: _role(field, seem[field.name], head.column(field.name)) for field in head.schema if field.name != label}

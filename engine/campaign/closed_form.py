@@ -62,8 +62,7 @@ def kept_share(rate: float, cycle: float, wait: float, downtime: float, seconds:
     The progress that counts is the sum of three parts:
     - since the last fault: all progress, as in `restarted_share`;
     - between two faults: the n-th checkpoint keeps C seconds if the faults lie x = n C + w + D or more apart. Faults strike at
-    rate
-      L, each a seconds after the previous one with density L exp(-L a), which makes
+      rate L, each a seconds after the previous one with density L exp(-L a), which makes
       C L ((T - x) exp(-L x) - (exp(-L x) - exp(-L T)) / L);
     - before the first fault, where no downtime came before: C (exp(-L (x - D)) - exp(-L T)).
     With T far above C the share is that of `effective`.
@@ -91,8 +90,7 @@ def restarted_share(rate: float, downtime: float, seconds: float) -> float:
     """Return the mean share of a campaign that counts if each fault restarts training.
 
     Training starts again `downtime` D seconds after a fault. T is the campaign's length in seconds, L the `rate` of faults a
-    second.
-    The last fault lies a seconds before the end with density L exp(-L a), and leaves a - D seconds. No fault strikes with
+    second. The last fault lies a seconds before the end with density L exp(-L a), and leaves a - D seconds. No fault strikes with
     probability exp(-L T).
     """
     if not rate:

@@ -190,8 +190,7 @@ class Protection:
     constants: the numbers that the plan depends on, besides those of the machine.
     cites: its sources.
     storage_needs: returns its storage: "drives" to add to each node, bytes of "dram" in each node's host, and bytes in the
-        "store"
-        for all nodes.
+        "store" for all nodes.
     """
 
     title: str

@@ -226,8 +226,7 @@ def replaced_tables(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[st
     """Return the knob changes that replace a model's tables, and sentences on side effects.
 
     Raises BadKnob. Knobs with a value for each of the earlier tables are reset. A bottom MLP whose last width was the old dim
-    gets the
-    new dim.
+    gets the new dim.
     """
     tables, base_values = changes[TABLES], values(base)
     list_paths = [

@@ -52,7 +52,7 @@ def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
 
     Empty if the scenario could not run.
     Columns: Table, the columns of a list of tables, Size [GB], Memory, Parts, Hit rate [%] (None without a cache), Lookups a
-    batch,
+        batch,
     Unique rows a batch, Embedding time [ms].
     """
     settled = settle(result.scenario)

@@ -118,8 +118,7 @@ def read_request(
     """Read a user's TorchRec texts as a request; raises BadInput with a sentence.
 
     `settings` are knobs that the user set; they override the texts. With `as_started`, the system, GPUs and batch of `start` are
-    kept
-    where no text states them.
+    kept where no text states them.
     """
     torchrec_tables = read_tables(tables)
     pooling_factors = read_pooling(pooling or "{}", torchrec_tables.tables)
