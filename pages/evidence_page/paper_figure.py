@@ -106,7 +106,7 @@ def svg(figure_rows: Sequence[FigureRow], heading: str, caption_text: str, inche
 def panels_abreast(figure_rows: Sequence[FigureRow], inches: float) -> int:
     """Return the number of panels side by side.
 
-    All panels are side by side in a figure two columns wide, else they are stacked.
+    Panels of a bar chart wider than one column are all side by side; other panels are stacked.
     """
     return len({row.panel for row in figure_rows}) if is_bar_chart(figure_rows) and inches > COLUMN else 1
 
