@@ -46,7 +46,10 @@ class PartLoad:
 
 @dataclass(frozen=True)
 class ShardingWay:
-    """A way of sharding: its step time [ms], or the sentence that refuses it."""
+    """A sharding: its name, its step time [ms], and the sentence that refuses it.
+
+    The step time is None, and the sentence not "", for a sharding that is refused.
+    """
 
     name: str
     step: float | None

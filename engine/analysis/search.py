@@ -36,7 +36,9 @@ AxisPositions = tuple[float, ...]  # per axis the index of a listed value, or a 
 class SearchedPoints:
     """All points that a search has estimated, in order.
 
-    objectives, bounds: those of the search. results: the estimates. interrupted: whether the search ended early.
+    objectives, bounds: objectives and bounds of the search.
+    results: the estimates.
+    interrupted: whether the search ended early.
     """
 
     objectives: tuple[Objective, ...]

@@ -26,7 +26,7 @@ PACKAGES = ("numpy", "numba", "torch", "libcachesim", "simpy")
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("bench", help="measure speed beside installed peers")
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks such as P4; without any, all")
     parser.add_argument("--json", metavar="FILE", help="write the rows as JSON; - for standard output")

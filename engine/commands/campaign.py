@@ -39,7 +39,7 @@ COLUMNS = {
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("campaign", help="weeks of training under faults, protections beside each other")
     scenario_arguments.add(parser)
     parser.add_argument("--protection", metavar="NAME,...", help=f"of {', '.join(variant_names('protections'))} (all)")

@@ -20,7 +20,7 @@ MAX_SHOWN = 10
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("crashcheck", help="explore the crash states of the log protocol")
     states = partial(whole_number, what="states", most=100_000_000)
     parser.add_argument(

@@ -41,7 +41,7 @@ gpu_argument = partial(whole_number, what="GPU", least=0, most=63)
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("measure", help="measure this machine's parts, for --parts-dir")
     parser.add_argument(
         "--out", type=user_path, default=Path("measured-parts"), metavar="DIR", help="write files here (measured-parts)"

@@ -29,7 +29,7 @@ from .parser import FAILED, Subparsers, add_outputs
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("run", help="run one scenario")
     scenario_arguments.add(parser)
     add_outputs(parser)

@@ -35,7 +35,7 @@ Criterion = TypeVar("Criterion", Objective, Constraint)
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("search", help="find the Pareto front of some knobs' ranges without computing every point")
     scenario_arguments.add(parser)
     sweep_arguments.add_axes(parser)

@@ -15,7 +15,7 @@ from .parser import FAILED, Subparsers, add_store, amount
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("serve", help="compute what the explorer and sweeps ask for")
     add_store(parser)
     seconds = partial(amount, noun="seconds", minimum=0.0, maximum=1e9)

@@ -54,7 +54,7 @@ class SweepEnd:
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("sweep", help="run every combination of some knobs' values, or points drawn from their ranges")
     scenario_arguments.add(parser)
     sweep_arguments.add(parser)

@@ -36,7 +36,7 @@ UNTRIED = "The drive was not checked: there is no measured drive, or the folder 
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("validate", help="compare with published values")
     parser.add_argument("names", nargs="*", metavar="NAME", help="presets to validate; without any, all presets with claims")
     parser.add_argument("--json", metavar="FILE", help="write each number as JSON; - for standard output")
@@ -172,7 +172,7 @@ def drive_trials(folder: Path) -> Iterator[CheckpointTrial | MappedTrial]:
 def scoreboard(published_numbers: Sequence[PublishedNumber]) -> str:
     """Return text lines with the score over all numbers out of sample, and each family's.
 
-    The median error of the roofline stands beside that of the model.
+    Each line has the median errors of the model and of the roofline.
     """
     head = f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {exact(NEAR_PERCENT)} %':>12} {'rank':>6}"
     lines = [f"{head} {'n of roofline':>14} {'roofline':>10} {'ours there':>11}"]

@@ -21,7 +21,7 @@ MAX_LINES = 20
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("verify", help="compute an artefact of run --artefact again, and say what differs")
     parser.add_argument("artefact", type=user_path, metavar="ARTEFACT.zip")
     parser.add_argument("--data", type=user_path, metavar="FILE", help="the data file that the run was trained on")

@@ -29,7 +29,7 @@ FILE_HELP = "any format that --data takes, or a trace: of dlrm_datasets, or libC
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("workload", help="compare the generator with real click logs")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.set_defaults(call=call)

@@ -51,9 +51,8 @@ def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
     """Return a row for each table of a result's scenario, named or numbered.
 
     Empty if the scenario could not run.
-    Columns: Table, the columns of a list of tables, Size [GB], Memory, Parts, Hit rate [%] (None without a cache), Lookups a
-        batch,
-    Unique rows a batch, Embedding time [ms].
+    A row has Table, the columns of a list of tables, Size [GB], Memory, Parts, Hit rate [%] (None without a cache), Lookups a
+    batch, Unique rows a batch, and Embedding time [ms].
     """
     settled = settle(result.scenario)
     if not result.ran or settled.problems:

@@ -1,4 +1,4 @@
-"""The gap of TorchRec's planner: its expected bandwidth of a cached table, beside the real.
+"""The gap of TorchRec's planner: expected and real bandwidth of a cached table.
 
 The planner takes the share of rows in the cache for the share of hits, mixes the two rates arithmetically, and divides by
 ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: the planner's constants, 897 and 32 GB/s, and this formula.

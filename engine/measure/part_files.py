@@ -53,7 +53,7 @@ def write_parts(
     nearest: the catalogue's most similar part, by kind.
     names: file names by kind, where the name is not NAME.
     curves: latency curves by kind.
-    beside: further kinds that are measured too.
+    beside: further measured kinds, whose files are written by another call.
     """
     paths = []
     for kind, constants in figures.items():

@@ -1,4 +1,4 @@
-"""The scoreboard: published numbers beside simulated ones, and the error of each family.
+"""The scoreboard: published and simulated numbers, and the error of each family.
 
 Medians, shares and rank correlations are over published numbers that are out of sample, each counted once. A number is in sample
 if a constant or a shape was fitted to it: its error shows how good the fit is, not how good the prediction is.

@@ -98,8 +98,8 @@ def title(system: str) -> str:
 def draw_slider(knob: Knob, slider_values: Sequence[float] = ()) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw a knob's title with a field for the exact value, and a slider below.
 
-    Return the container below the slider, and the container next to the title. The slider has `slider_values`, or else the knob's
-    stops. If the value is changed elsewhere, a new slider is drawn: the browser may still be sending the old slider's position.
+    Return the slider's container, and the container next to the title. The slider has `slider_values`, or else the knob's stops.
+    If the value is changed elsewhere, a new slider is drawn: the browser may still be sending the old slider's position.
     """
     exact, state_key = session.prepare_widget(knob.path), f"shown {knob.path}"
     knob_value = _parsed_value(knob, st.session_state[exact])

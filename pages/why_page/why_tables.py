@@ -58,7 +58,7 @@ def finding(decomposition: Decomposition, metric: str) -> str:
 def waterfall(decomposition: Decomposition, metric: str) -> pd.DataFrame:
     """Return a row for each bar: name, system, low, high, label, says, costs.
 
-    `system` is the system to which a step leads; `costs` says whether the step makes the batch slower.
+    `system` is the system to which a step leads; `costs` says whether the step increases the metric.
     """
     total = _amount(decomposition.start_cost, metric)
     rows = [_end_bar("pmem", decomposition.start_cost, metric, "PMEM, before all changes")]

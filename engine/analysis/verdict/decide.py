@@ -325,7 +325,8 @@ def _no_part_sentence(knob: str) -> str:
 def plainness_key(system: str, nodes: int, objective_value: float) -> tuple[Any, ...]:
     """Return a sort key that puts the plainest machine first.
 
-    A plain machine's system has a published description and few kinds of devices; then few nodes and a low objective count.
+    Plainer is a system whose inner workings are published, then one with fewer kinds of devices, then fewer nodes, then a lower
+    objective.
     """
     definition = load_variant("systems", system)
     return (definition.confidence != "source", len(definition.devices), nodes, objective_value, system)

@@ -1,4 +1,4 @@
-"""Latency under load of each memory and link, beside published points."""
+"""Latency under load of each memory and link, with published points."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
