@@ -1,1 +1,4 @@
-"""Speed beside peers: each file is one benchmark, `python -m engine bench` runs them; peers are installed apart."""
+"""Speed of Emberpool compared with peers: each file is a benchmark, `python -m engine bench` runs all.
+
+Peers are other programs that do the same work. They are installed separately.
+"""

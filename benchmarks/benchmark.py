@@ -1,4 +1,7 @@
-"""A benchmark: the same work by us and by a peer, interleaved in one process, results compared before time counts."""
+"""A benchmark: Emberpool and a peer do the same work, in turn, in one process.
+
+Times only count if both have the same results.
+"""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -13,10 +16,13 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What a benchmark file exports: `run` returns our seconds, the peer's, and whether results were equal.
+    """The definition that a benchmark file exports.
 
-    `needs` is the peer's module; without it the benchmark is skipped with a sentence. Ratio = peer / ours.
-    `clock` is what the seconds are of: one process's "processor", or the "wall", where browsers and workers take part.
+    name, title: the benchmark's name, and its title.
+    peer_name, needs: the peer's name and its module; without the module the benchmark is skipped with a sentence.
+    target, stretch: the ratio to reach, and a more ambitious one. The ratio is the peer's seconds over Emberpool's.
+    run: returns Emberpool's seconds, the peer's seconds, and whether results were equal.
+    clock: "processor" for seconds of one process, "wall" for elapsed time where browsers and workers take part.
     """
 
     name: str
@@ -31,7 +37,10 @@ class Benchmark:
 
 @contextmanager
 def by_itself() -> Iterator[None]:
-    """Set what is there aside from the garbage collector, which a peer's objects let run: it shall go through these alone."""
+    """Hide all existing objects from the garbage collector during the block.
+
+    A peer's objects may trigger a collection, which shall then only visit objects of the block.
+    """
     gc.collect()
     gc.freeze()
     try:
@@ -41,7 +50,10 @@ def by_itself() -> Iterator[None]:
 
 
 def interleaved(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float]:
-    """Return the median CPU seconds of both, run in turns after one warm-up of each."""
+    """Return the median CPU seconds of `ours` and of `peer`.
+
+    Both are run in turn for some rounds, after one warm-up of each.
+    """
     ours()
     peer()
     times: tuple[list[float], list[float]] = ([], [])

@@ -1,4 +1,4 @@
-"""The explorer served from a folder of its own, and the system's Chromium to look at it."""
+"""The explorer served from a separate folder, and the system's Chromium to open it."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ WINDOW = {"width": 1400, "height": 900}
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Yield a browser of its own."""
+    """Yield a new browser; it is closed at the end of the block."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -29,7 +29,10 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def served(command: Sequence[str], folder: Path, port: int, environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Run a command that serves the explorer at `port`; yields its address once it answers, and ends all that it began."""
+    """Run a command that serves the explorer at `port`; yield the address once it answers.
+
+    All processes of the command are ended with the block.
+    """
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
     server = subprocess.Popen(command, cwd=folder, env=environment and dict(environment), **quiet)
     url = f"http://127.0.0.1:{port}"

@@ -1,4 +1,7 @@
-"""Draws docs/performance.md from the rows that `bench --json docs/performance.json` has kept."""
+"""Write docs/performance.md from the rows in docs/performance.json.
+
+`bench --json docs/performance.json` writes these rows.
+"""
 
 import json
 from math import log10
@@ -48,7 +51,7 @@ MARKS, HALF = 4, 8  # marks to a power of ten; marks on either side of what must
 
 
 def drawn(rows: list[dict[str, Any]]) -> str:
-    """Return the page for the rows of `bench --json`."""
+    """Return the text of docs/performance.md for the rows of `bench --json`."""
     return HEAD + "".join(map(_row, rows)) + FOOT
 
 

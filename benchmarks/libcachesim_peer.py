@@ -1,4 +1,7 @@
-"""libCacheSim, the peer of P2 and P3 and the oracle of the caches: it is installed apart, and none of it is shipped."""
+"""libCacheSim, the peer of benchmarks P2 and P3, and the reference in tests of caches.
+
+It is installed separately; no part of it is shipped with Emberpool.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +14,7 @@ NEVER = 2**62
 
 
 def zipf(number: int, rows: int, exponent: float, seed: int) -> np.ndarray:
-    """Return ids by a Zipf law over permuted rows."""
+    """Return `number` ids by a Zipf law; the rows' popularity ranks are permuted."""
     rng = np.random.default_rng(seed)
     reached = np.cumsum(np.arange(1, rows + 1) ** -exponent)
     ranks = np.searchsorted(reached / reached[-1], rng.random(number))
@@ -19,7 +22,10 @@ def zipf(number: int, rows: int, exponent: float, seed: int) -> np.ndarray:
 
 
 def write(path: Path, ids: np.ndarray) -> None:
-    """Write ids as a trace that libCacheSim reads, each request with the number of the next one for the same id."""
+    """Write ids as a trace file of libCacheSim.
+
+    Each request has the number of the next request for the same id.
+    """
     order = np.argsort(ids, kind="stable")
     following = np.full(len(ids), NEVER)
     same = ids[order][1:] == ids[order][:-1]
@@ -30,7 +36,7 @@ def write(path: Path, ids: np.ndarray) -> None:
 
 
 def misses(path: Path, number: int, policy: str, capacities: Sequence[int]) -> list[int]:
-    """Return the misses of one run per capacity over a written trace of `number` ids."""
+    """Return the misses for each capacity, each by a run over a trace of `number` ids."""
     import libcachesim as peer
 
     reader = peer.TraceReader(str(path), peer.TraceType.ORACLE_GENERAL_TRACE, peer.ReaderInitParam())

@@ -1,11 +1,14 @@
-"""P1-adagrad: the steps of P1 by Adagrad, which keeps a sum of squares beside each element, beside PyTorch's."""
+"""P1-adagrad: training steps as in P1 with Adagrad, compared with PyTorch.
+
+Adagrad stores a sum of squares for each element.
+"""
 
 from benchmarks.benchmark import Benchmark
 from benchmarks.p01_training import training
 
 
 def run() -> tuple[float, float, bool]:
-    """Train by Adagrad."""
+    """Train with Adagrad; return both times, and whether losses are equal."""
     return training("adagrad")
 
 

@@ -1,4 +1,7 @@
-"""P1: a step of SGD on each of five DLRMs, beside PyTorch on one thread, losses equal to 1e-5; seconds are geometric means."""
+"""P1: a step of SGD on each of five DLRMs, compared with PyTorch on one thread.
+
+Losses must be equal to 1e-5. Seconds are geometric means over the DLRMs.
+"""
 
 from statistics import geometric_mean
 
@@ -22,7 +25,10 @@ SHAPES = {  # tables, rows of each, lookups a sample, samples, steps; columns, b
 
 
 def training(optimizer: str) -> tuple[float, float, bool]:
-    """Train the same steps of each shape from the same weights both ways."""
+    """Train the same steps of each DLRM from the same weights, by Emberpool and by PyTorch.
+
+    Return both times, and whether losses are equal.
+    """
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):
@@ -61,7 +67,7 @@ def _batches(rng: np.random.Generator, shape: Shape, samples: int, steps: int) -
 
 
 def run() -> tuple[float, float, bool]:
-    """Train by SGD."""
+    """Train with SGD; return both times, and whether losses are equal."""
     return training("sgd")
 
 

@@ -1,4 +1,7 @@
-"""P2: ten million ids, one by one, through an LRU cache beside libCacheSim's, miss counts equal."""
+"""P2: ten million ids, one by one, through an LRU cache, compared with libCacheSim.
+
+Miss counts must be equal.
+"""
 
 import tempfile
 from functools import partial
@@ -12,7 +15,10 @@ IDS, ROWS, CAPACITY, ROUNDS = 10_000_000, 1_000_000, 100_000, 2
 
 
 def beside(policy: str) -> tuple[float, float, bool]:
-    """Serve the same ids both ways; libCacheSim reads its trace file, which the system holds in memory by then."""
+    """Serve the same ids by Emberpool's cache and by libCacheSim's; return both times.
+
+    The third value is whether miss counts are equal. libCacheSim reads a trace file, which is in the page cache by then.
+    """
     ids = zipf(IDS, ROWS, 1.05, 2)
     ours = partial(POLICIES[policy], ids, ROWS, CAPACITY)
     with tempfile.TemporaryDirectory() as folder:

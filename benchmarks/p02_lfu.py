@@ -1,4 +1,4 @@
-"""P2: the same ids through LFU beside libCacheSim's."""
+"""P2: the ids of `p02_caches` through an LFU cache, compared with libCacheSim's LFU."""
 
 from functools import partial
 

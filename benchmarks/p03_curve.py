@@ -1,4 +1,7 @@
-"""P3: exact LRU misses at 64 capacities, from one pass beside 64 runs of libCacheSim, all counts equal."""
+"""P3: exact LRU misses at 64 capacities in one pass, compared with 64 runs of libCacheSim.
+
+All miss counts must be equal.
+"""
 
 import tempfile
 from pathlib import Path
@@ -15,7 +18,7 @@ CAPACITIES = np.unique(np.geomspace(10, 300_000, 64).astype(np.int64))
 
 
 def run() -> tuple[float, float, bool]:
-    """Count both ways; seconds are of all capacities."""
+    """Count the misses both ways; return the seconds for all capacities, and equality."""
     ids = zipf(IDS, ROWS, 1.05, 3)
     curve([ids[:1000]])
     start = process_time()

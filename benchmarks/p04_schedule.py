@@ -1,4 +1,7 @@
-"""P4: the event schedule of 50 tasks a batch on 8 devices, beside SimPy, finish times equal to the bit."""
+"""P4: the event schedule of 50 tasks a batch on 8 devices, compared with SimPy.
+
+Finish times must be equal to the bit.
+"""
 
 from typing import Any
 
@@ -18,7 +21,7 @@ TASKS, DEVICES, BATCHES = 50, 8, 1000
 
 
 def graph(rng: np.random.Generator) -> TaskGraph:
-    """Return a random graph whose first task waits for the last of the batch before."""
+    """Return a random task graph whose first task waits for the previous batch's last task."""
     tasks = []
     for k in range(TASKS):
         after = tuple(f"t{j}" for j in sorted({int(j) for j in rng.integers(max(0, k - 6), k, 2)})) if k else ()
@@ -28,7 +31,7 @@ def graph(rng: np.random.Generator) -> TaskGraph:
 
 
 def by_simpy(tasks: TaskGraph) -> np.ndarray:
-    """Return finish times, (batches, tasks), of the same graph in SimPy."""
+    """Return the finish times of a graph's tasks by SimPy, (batches, tasks)."""
     import simpy
 
     world = simpy.Environment()
@@ -55,7 +58,7 @@ def by_simpy(tasks: TaskGraph) -> np.ndarray:
 
 
 def schedule(line: Timeline) -> ScheduleState:
-    """Schedule a timeline's machine once more; like the peer, without averaging what it did."""
+    """Schedule a timeline's machine once more, as the peer does: without averages."""
     graph, state = line.template, initial_state(line.template)
     _schedule(graph, state, line.kind, line.layout.accounts, line.demand_costs)
     return state
@@ -68,7 +71,7 @@ def _schedule(graph: Template, state: ScheduleState, kind: Any, accounts: Any, t
 
 
 def run() -> tuple[float, float, bool]:
-    """Schedule one random graph both ways."""
+    """Schedule one random graph by both; return both times, and whether finish times are equal."""
     tasks = graph(np.random.default_rng(4))
     devices = {f"d{i}": Device(f"d{i}", "", {Move: lambda rates, work: work.nbytes}) for i in range(DEVICES)}
     line = timeline(tasks, devices, BATCHES)

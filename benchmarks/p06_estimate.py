@@ -1,4 +1,7 @@
-"""P6: estimates of whole design points per second along links, every column made, beside MAD-Max's pace for one core."""
+"""P6: estimates of whole design points per second, compared with the published pace of MAD-Max.
+
+The points differ in their links, all columns of the table are made, and MAD-Max's pace is that for one core.
+"""
 
 from statistics import median
 from time import process_time
@@ -24,7 +27,10 @@ ALONE = 16  # points that are estimated alone too, from nothing
 
 
 def run() -> tuple[float, float, bool]:
-    """Estimate 1,024 points with nothing remembered from before and write their table; seconds are of all of it."""
+    """Estimate 1,024 points with empty memos and write their table; return the times.
+
+    Seconds are of both estimates and table.
+    """
     scenario = preset("dlrm-kaggle").scenario
     points = tuple(Sweep(scenario, (SYSTEMS, CXL, PCIE)))
     together = _table(points)

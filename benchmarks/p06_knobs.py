@@ -1,4 +1,7 @@
-"""P6 along knobs of the model, the data and the policy: 1,024 estimates each, with their table, beside MAD-Max's pace."""
+"""P6 for knobs of model, data and policy: 1,024 estimates along each, compared with MAD-Max's pace.
+
+The seconds include the table.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -34,13 +37,13 @@ def poolings() -> list[Scenario]:
 
 
 def cache_shares() -> list[Scenario]:
-    """Return CachedEmbedding's machine with 1,024 sizes of its cache."""
+    """Return the machine of system CachedEmbedding with 1,024 sizes of its cache."""
     shares, base = np.geomspace(0.002, 0.3, POINTS).tolist(), preset("cached-embedding-kaggle").scenario
     return [with_values(base, {"policy.cache_load_factor": share}) for share in shares]
 
 
 def dims() -> list[Scenario]:
-    """Return rows of 4 to 4,096 B, with `concat` and a bottom MLP that follows."""
+    """Return rows of 4 to 4,096 B, with interaction `concat` and a bottom MLP of the same dim."""
     base = with_values(preset("dlrm-kaggle").scenario, {"model.interaction": "concat"})
     bottom = base.model.bottom_mlp[:-1]
     return [with_values(base, {"model.embedding_dim": n, "model.bottom_mlp": (*bottom, n)}) for n in range(1, POINTS + 1)]
@@ -54,7 +57,10 @@ def systems() -> list[Scenario]:
 
 
 def run(points: Points) -> tuple[float, float, bool]:
-    """Estimate the points with nothing remembered from before and write their table; seconds are of all of it."""
+    """Estimate the points with empty memos and write their table; return the times.
+
+    Seconds are of both estimates and table.
+    """
     scenarios = points()
     alone = scenarios[:: len(scenarios) // ALONE]
     equal = csv_text(estimates(alone), "estimate") == csv_text(map(estimate, alone), "estimate")
@@ -68,7 +74,7 @@ def run(points: Points) -> tuple[float, float, bool]:
 
 
 def row(name: str, title: str, points: Points) -> Benchmark:
-    """Return the benchmark of an axis."""
+    """Return the benchmark of the points along one axis."""
     return Benchmark(name, title, "MAD-Max, as stated", "", 4500 / 2406, 10_000 / 2406, partial(run, points))
 
 

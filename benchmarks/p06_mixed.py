@@ -1,4 +1,7 @@
-"""P6 mixed: an estimate of 600 tables of unlike width, precision and optimizer, beside one of 600 tables alike."""
+"""P6 mixed: an estimate of 600 different tables, compared with one of 600 equal tables.
+
+The tables differ in width, precision and optimizer.
+"""
 
 from itertools import count
 
@@ -16,7 +19,10 @@ DIMS, PRECISIONS, OPTIMIZERS = (16, 32, 64, 128, 256), ("fp32", "fp16"), ("sgd",
 
 
 def run() -> tuple[float, float, bool]:
-    """Estimate both with nothing remembered from before; equal: a list of 600 like values gives what one value gives."""
+    """Estimate both with empty memos; return both times and a check.
+
+    The check is that a list of 600 equal values gives the result of one value.
+    """
     random = np.random.default_rng(1)
     rows = tuple((10 ** random.uniform(1, 7, TABLES)).astype(int).tolist())
     like = with_values(

@@ -1,4 +1,7 @@
-"""P7: full runs of 1,000 design points with real ids, LRU and exact schedules, beside libCacheSim and SimPy for each point."""
+"""P7: full runs of 1,000 design points, compared with libCacheSim and SimPy for each point.
+
+The runs have real ids, LRU caches and exact schedules.
+"""
 
 import tempfile
 from dataclasses import dataclass
@@ -35,7 +38,13 @@ SAMPLE = 5  # points that the peers run, spread over the grid; their seconds are
 
 @dataclass(frozen=True)
 class Measured:
-    """CPU seconds of 1,000 points: ours, the peers' caches and schedules, and whether they agree."""
+    """CPU seconds of 1,000 points.
+
+    ours: by Emberpool.
+    caches: by libCacheSim, once for each point.
+    schedules: by SimPy.
+    equal: whether results agree.
+    """
 
     ours: float
     caches: float
@@ -44,12 +53,12 @@ class Measured:
 
 
 def points() -> tuple[Scenario, ...]:
-    """Return the design points: ten caches, a hundred links."""
+    """Return the design points: ten cache sizes times a hundred links."""
     return tuple(Sweep(with_values(preset("dlrm-kaggle").scenario, BASE), (CACHES, LINKS)))
 
 
 def measure() -> Measured:
-    """Run all points ourselves, from nothing, and some of them by the peers."""
+    """Run all points by Emberpool with empty memos, and some of them by the peers."""
     asked = points()
     full_runs(asked[:20])
     memo.clear_memos()
@@ -87,7 +96,7 @@ def _by_peers(asked: Scenario, path: Path, lookups: int, elapsed: float | None) 
 
 
 def run() -> tuple[float, float, bool]:
-    """Compare with peers that run each point's cache and schedule."""
+    """Compare with peers that compute each point's cache and schedule."""
     found = measure()
     return found.ours, found.caches + found.schedules, found.equal
 

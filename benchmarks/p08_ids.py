@@ -1,4 +1,7 @@
-"""P8: a full run at ids level, training off, beside the pace that Mosaic states for its streaming simulator."""
+"""P8: a full run with real ids and without training, compared with Mosaic's published pace.
+
+The pace is that of Mosaic's streaming simulator.
+"""
 
 from time import process_time
 
@@ -18,7 +21,10 @@ BATCHES = 2000
 
 
 def run() -> tuple[float, float, bool]:
-    """Run `dlrm-kaggle` from real ids; seconds are of all batches. Equal: each batch's unique rows are those of NumPy."""
+    """Run `dlrm-kaggle` from real ids; return the seconds of all batches, and a check.
+
+    The check is that each batch's unique rows are those that NumPy counts.
+    """
     scenario = with_values(preset("dlrm-kaggle").scenario, {"run.training": False, "run.batches": BATCHES})
     simulate(with_values(scenario, {"run.batches": 10}))
     memo.clear_memos()

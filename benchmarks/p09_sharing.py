@@ -1,7 +1,7 @@
-"""P9: training steps of a 1,000-point sweep in eight functional classes, beside the same sweep without sharing.
+"""P9: training steps of a 1,000-point sweep in eight functional classes, with and without sharing.
 
-Not seconds but steps are compared, counted where training calls its step. The shared sweep runs whole, through a store; of the
-unshared one every 40th point runs, whose results must be the same to the byte, and its other points train as many steps each.
+The numbers are counts of training steps, not seconds. The sweep with sharing is computed completely, through a store. Without
+sharing every 40th point is run; its result must be the same to the byte, and all other points train as many steps.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ AXES = ("data.seed=1,2,3,4", "system=cxl,cxl-b", "machine.cxl_bandwidth_GBps=0.5
 
 
 class Steps:
-    """Counts the training steps that run while it is in force."""
+    """A replacement of the training step that counts its calls."""
 
     def __init__(self) -> None:
         self.count, self.real = 0, loop.step
@@ -38,7 +38,7 @@ class Steps:
 
 
 def swept(store: Path, points: Sequence[Scenario]) -> None:
-    """Compute the points as one worker would, in this process, so that its steps can be counted."""
+    """Compute the points as one worker would, in this process, so that steps can be counted."""
     requests.submit(store, points, "full")
     with open_store(store) as connection:
         feed = Dispatcher(connection, store, COMPUTE)
@@ -47,7 +47,7 @@ def swept(store: Path, points: Sequence[Scenario]) -> None:
 
 
 def run() -> tuple[float, float, bool]:
-    """Return the steps of the shared sweep and of the unshared one, and whether their results are equal."""
+    """Return the steps with sharing and without, and whether results are equal."""
     base = with_values(preset("tiny").scenario, {"run.batches": 40})
     points = tuple(Sweep(base, tuple(parse(axis) for axis in AXES)))
     with TemporaryDirectory() as folder:

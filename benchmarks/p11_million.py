@@ -1,4 +1,7 @@
-"""P11: a million batches of `cxl`, with a rolling log, scheduled in full, beside the second of processor that they may take."""
+"""P11: a million batches of `cxl`, with a log over several batches, scheduled completely.
+
+The time is compared with a limit of one processor second.
+"""
 
 from statistics import median
 from time import process_time
@@ -16,7 +19,11 @@ FEW, SAME = 2000, 1900  # a run that is short, and how many of its batches end a
 
 
 def run() -> tuple[float, float, bool]:
-    """Schedule them; seconds are without their amounts, which are a mean batch's. The first ones are those of a short run."""
+    """Schedule the batches; return the seconds, the limit, and a check.
+
+    The seconds exclude the batches' amounts, which are those of a mean batch. The check is that the first batches equal those of
+    a short run.
+    """
     m = ready_machine(preset("dlrm-kaggle").scenario)
 
     def line(batches: int) -> Timeline:

@@ -1,4 +1,7 @@
-"""P13: a cold command from a preset's default grid to a ranked Pareto front, beside the 10 s that AIConfigurator states."""
+"""P13: one command from a preset's default grid to a ranked Pareto front, from a cold start.
+
+It is compared with the 10 s that AIConfigurator's authors state.
+"""
 
 import csv
 import subprocess
@@ -18,7 +21,10 @@ OBJECTIVES = ("Step time [ms]", "Capital cost [USD]")
 
 
 def cold() -> tuple[float, str]:
-    """Run the command once; it is one process, so its CPU seconds are its wall time where nobody else computes."""
+    """Run the command in a new process; return its CPU seconds and its output.
+
+    It is a single process, so its CPU seconds are its elapsed time on an idle computer.
+    """
     before = getrusage(RUSAGE_CHILDREN)
     done = subprocess.run(COMMAND, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=True)
     after = getrusage(RUSAGE_CHILDREN)
@@ -26,7 +32,10 @@ def cold() -> tuple[float, str]:
 
 
 def ranked(text: str) -> bool:
-    """Whether rank 1 is exactly what nothing beats, by comparing every pair."""
+    """Return whether exactly the points that no point beats have rank 1.
+
+    Every pair of points is compared.
+    """
     rows = [one for one in csv.DictReader(text.splitlines()) if one["Pareto rank"]]
     points = np.array([[float(f"{float(one[name]):.12g}") for name in OBJECTIVES] for one in rows])
     nowhere_worse = (points[:, None] <= points[None]).all(axis=2)
@@ -35,7 +44,10 @@ def ranked(text: str) -> bool:
 
 
 def run() -> tuple[float, float, bool]:
-    """Time some cold commands, after one that fills the caches of compiled kernels."""
+    """Run the command some times; return the median seconds, AIConfigurator's, and a check.
+
+    A first run fills the caches of compiled kernels and does not count.
+    """
     _, text = cold()
     return median(cold()[0] for _ in range(ROUNDS)), AICONFIGURATOR_SECONDS, ranked(text)
 

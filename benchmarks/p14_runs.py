@@ -1,4 +1,4 @@
-"""P14: a sweep of full runs with training on two workers, beside half the time of one."""
+"""P14: a sweep of full runs with training by two workers, compared with half of one worker's time."""
 
 from benchmarks.benchmark import Benchmark
 from benchmarks.two_workers import efficiency

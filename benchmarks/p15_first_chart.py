@@ -1,4 +1,7 @@
-"""P15: a fresh clone, no caches, `make run`, until a first chart is painted in a browser; packages from the registry."""
+"""P15: seconds from `make run` in a fresh clone to the first chart in a browser.
+
+There are no caches; packages come from the registry.
+"""
 
 import os
 import subprocess
@@ -14,7 +17,7 @@ CHART = "[data-testid=stVegaLiteChart] svg"
 
 
 def run() -> tuple[float, float, bool]:
-    """Return the seconds from `make run` to the first chart of Design, and the limit."""
+    """Return the seconds from `make run` to the first chart of Design, the limit, and success."""
     with TemporaryDirectory() as folder, chromium() as browser:
         clone, home = Path(folder) / "clone", Path(folder) / "home"
         home.mkdir()

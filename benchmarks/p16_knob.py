@@ -1,6 +1,7 @@
-"""P16: a knob is moved in a real browser, until the last visible chart of what the machine now does is painted.
+"""P16: seconds from moving a knob in a real browser until the last visible chart has changed.
 
-Ranges and the smallest machine are found beside the page and follow; the run of the page that brings them ends what counts.
+Charts that show the machine's own results count. Ranges and the smallest machine are computed in other processes and follow
+later; they do not count.
 """
 
 import sys
@@ -31,13 +32,16 @@ WATCH = """() => {
 
 
 def run() -> tuple[float, float, bool]:
-    """Return the 95th percentile of all moves and the limit in seconds, and whether every move was followed by a chart."""
+    """Return the 95th percentile of all moves, the limit, and whether all charts changed.
+
+    Both times are in seconds.
+    """
     every = [seconds for found in moves().values() for seconds in found]
     return quantiles(every, n=20)[-1], LIMIT_SECONDS, max(every) < inf
 
 
 def moves() -> dict[str, list[float]]:
-    """Return the seconds of each move by preset, of a sole visitor to a warm server."""
+    """Return the seconds of each move by preset, with a single visitor of a warm server."""
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(PORT)]
     with TemporaryDirectory() as folder, chromium() as browser:
         (Path(folder) / ".streamlit").symlink_to(ROOT / ".streamlit")

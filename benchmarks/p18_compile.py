@@ -1,4 +1,4 @@
-"""P18: all kernels compiled in a fresh copy of the code, beside the seconds of processor that they may take."""
+"""P18: all kernels compiled in a fresh copy of the code, compared with a limit of processor seconds."""
 
 import subprocess
 import sys
@@ -14,7 +14,10 @@ LIMIT_SECONDS = 14.0
 
 
 def spent(until: str = "") -> tuple[float, bool]:
-    """Return the processor seconds of scripts/compile.py to its end, or until it says so, and whether it came so far."""
+    """Return the processor seconds of scripts/compile.py, and whether it succeeded.
+
+    With `until`, the script is stopped once it prints this line, and the second value is whether it did.
+    """
     with TemporaryDirectory() as folder:
         for name in ("engine", "presets", "scripts"):
             copytree(ROOT / name, Path(folder) / name, ignore=ignore_patterns("__pycache__"))
@@ -26,7 +29,10 @@ def spent(until: str = "") -> tuple[float, bool]:
 
 
 def run() -> tuple[float, float, bool]:
-    """Compile once, with whatever starting Python and importing takes."""
+    """Compile once; return the seconds, the limit, and success.
+
+    The seconds include starting Python and imports.
+    """
     seconds, done = spent()
     return seconds, LIMIT_SECONDS, done
 

@@ -1,4 +1,4 @@
-"""P18-first: the kernels of the first page compiled in a fresh copy of the code, beside the seconds that they may take."""
+"""P18-first: the first page's kernels compiled in a fresh copy of the code, compared with a limit."""
 
 from benchmarks.benchmark import Benchmark
 from benchmarks.p18_compile import spent
@@ -8,7 +8,7 @@ LIMIT_SECONDS = 6.0
 
 
 def run() -> tuple[float, float, bool]:
-    """Compile once, until the first page has what it needs."""
+    """Compile once, until the kernels of the first page are there; return seconds and limit."""
     seconds, done = spent(READY)
     return seconds, LIMIT_SECONDS, done
 

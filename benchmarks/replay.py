@@ -1,4 +1,4 @@
-"""A trace of ids, one by one, through the product's own cache policies: the misses of a full run with batches of one id."""
+"""A trace of ids through Emberpool's cache policies: the misses of batches of one id."""
 
 import numpy as np
 from numba import njit
@@ -10,14 +10,14 @@ from engine.core.arrays import Ints
 
 
 def lru(ids: Ints, rows: int, capacity: int) -> int:
-    """Count the misses of LRU, which serves lookups one by one whatever the batches."""
+    """Return the misses of LRU; the result does not depend on the size of batches."""
     counts = np.zeros(index.COUNTS, dtype=np.int64)
     product_lru.serve_batch(product_lru.no_rows(capacity), ids, counts)
     return int(counts[index.MISSES])
 
 
 def lfu(ids: Ints, rows: int, capacity: int) -> int:
-    """Count the misses of LFU in batches of one id each."""
+    """Return the misses of LFU with batches of one id each."""
     cache = index.ensure_slots(product_lfu.no_rows(capacity), capacity)
     return int(_one_by_one(*cache, ids))
 

@@ -1,4 +1,7 @@
-"""SimPy, the peer of P4 and P7: a graph's tasks as processes, each lane a resource that serves who asks first."""
+"""SimPy, the peer of P4 and P7: tasks are processes, and lanes are resources.
+
+A resource serves the first process that requests it.
+"""
 
 from typing import Any
 
@@ -8,7 +11,10 @@ from engine.core.graph import TaskGraph
 
 
 def ends(graph: TaskGraph, seconds: np.ndarray) -> np.ndarray:
-    """Return when each task of each batch ends, (batches, tasks), if it takes `seconds`, for a graph of foreground tasks."""
+    """Return the end of each task in each batch, (batches, tasks), for given durations.
+
+    seconds: the duration of each task in each batch. The graph has foreground tasks only.
+    """
     import simpy
 
     world, tasks = simpy.Environment(), graph.tasks

@@ -1,4 +1,7 @@
-"""The same DLRM in PyTorch, the peer of P1: EmbeddingBag with sparse gradients, SGD or Adagrad."""
+"""Emberpool's DLRM in PyTorch, the peer of P1: EmbeddingBag with sparse gradients.
+
+The optimizer is SGD or Adagrad.
+"""
 
 from typing import Any
 
@@ -11,7 +14,10 @@ from engine.training.weights import Weights, layers
 
 
 class TorchDlrm:
-    """A PyTorch model with the weights of ours, of tables alike; `step` trains on one batch and returns its loss."""
+    """A PyTorch model that starts with Emberpool's weights; its tables are all alike.
+
+    `step` trains on one batch and returns the mean loss.
+    """
 
     def __init__(self, shape: Shape, weights: Weights) -> None:
         import torch
@@ -39,7 +45,7 @@ class TorchDlrm:
         return torch.nn.Sequential(*modules)
 
     def step(self, batch: LocalBatch) -> float:
-        """Train on a batch of even bags, as many lookups in each of any table, and return its mean loss."""
+        """Train on a batch with equally many lookups in each bag; return the mean loss."""
         torch, tables, samples = self.torch, len(self.shape.rows), len(batch.labels)
         ids = torch.from_numpy(batch.lookups[0].places.astype(np.int64))
         pooled = self.table(ids, torch.arange(0, ids.numel(), self.shape.pooling[0])).view(tables, samples, -1).transpose(0, 1)

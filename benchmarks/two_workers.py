@@ -1,4 +1,7 @@
-"""The same sweep by one worker and by two, each into a new store: how far from half the time the two are."""
+"""One sweep by one worker and by two, each into a new store.
+
+The time of two workers is compared with half the time of one.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +18,10 @@ ROUNDS = 3
 
 
 def sweep(scenarios: Sequence[Scenario], how: Fidelity, jobs: int) -> tuple[float, list[str]]:
-    """Return the seconds on the clock from asking to the last row, start of the workers included, and what was kept."""
+    """Return the elapsed seconds of a sweep by `jobs` workers, and its stored results as texts.
+
+    The seconds run from the request to the last row, and include the start of the workers.
+    """
     with TemporaryDirectory() as folder:
         store, start = Path(folder) / "store.sqlite", monotonic()
         request = requests.submit(store, scenarios, how, sharing=False, keeps_on=True)  # however busy the computer
@@ -27,7 +33,10 @@ def sweep(scenarios: Sequence[Scenario], how: Fidelity, jobs: int) -> tuple[floa
 
 
 def efficiency(scenarios: Sequence[Scenario], how: Fidelity) -> Callable[[], tuple[float, float, bool]]:
-    """Return the run of a benchmark: two workers beside half of what one takes, in turns, by the median."""
+    """Return the `run` of a benchmark: two workers, compared with half of one worker's time.
+
+    Both sweeps are run in turn, and the medians of their times are compared.
+    """
 
     def run() -> tuple[float, float, bool]:
         rounds = [(sweep(scenarios, how, 2), sweep(scenarios, how, 1)) for _ in range(ROUNDS)]

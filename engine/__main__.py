@@ -1,4 +1,4 @@
-"""The headless command: `python -m engine` and one of COMMANDS, such as `run` or `sweep`.
+"""The command line: `python -m engine` and one of COMMANDS, such as `run` or `sweep`.
 
 The installed command is `emberpool`.
 Exit status: 0 done, 2 bad input, 3 the scenario cannot run or a check failed, 130 interrupted, 1 a bug (with its traceback).
@@ -40,9 +40,9 @@ VERSION = "--version"
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
-    """Return the parser of the first word's command, or of all commands.
+    """Return the parser of the command that the first word names, or of all commands.
 
-    Only the modules of possible commands are imported, as each takes up to a second.
+    Only the modules of these commands are imported, as importing a module takes up to a second.
     """
     command_line = Parser(prog=PROGRAM, description="Simulate DLRM training on machines with persistent memory behind CXL.")
     versions = f"emberpool {release()}, model {MODEL}, links v{LINK}"
@@ -61,9 +61,9 @@ def _possible_commands(words: Sequence[str]) -> Sequence[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command of the words and return the exit status.
+    """Run the command that the words state, and return the exit status.
 
-    Errors are one line on standard error.
+    words: the words after the program's name; None for those of this process. Errors are one line on standard error.
     """
     output.open_streams()
     try:

@@ -1,6 +1,6 @@
-"""A run's artefact: a zip from which the run can be computed again.
+"""A run's artefact: a zip file from which the run can be computed again.
 
-It has the run's result, link, table, charts and environment.
+It contains the run's result, link, tables, charts and environment.
 """
 
 import json
@@ -32,9 +32,12 @@ NOT_AN_ARTEFACT = (BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeE
 
 
 class Artefact(NamedTuple):
-    """An artefact that was read.
+    """The content of an artefact file.
 
-    link: the scenario. fidelity: estimate or full. content: the result as JSON. environment: versions, processor, data's digest.
+    link: the scenario as a link.
+    fidelity: estimate or full.
+    content: the result as JSON.
+    environment: versions, processor, and the digest of the data.
     """
 
     link: str
@@ -63,7 +66,7 @@ def pack_artefact(result: Result, fidelity: Fidelity) -> bytes:
 
 
 def read_artefact(path: Path) -> Artefact:
-    """Read an artefact; raises BadFile where it is none."""
+    """Read an artefact; raises BadFile for any other file."""
     try:
         with ZipFile(path) as archive:
             texts = {name: _member(archive, name) for name in (RESULT, ENVIRONMENT, LINK_FILE)}
@@ -86,9 +89,9 @@ def _has_form(content: Mapping[str, Any]) -> bool:
 
 
 def differences(artefact: Artefact, recomputed: Result) -> Iterator[str]:
-    """Yield a line per differing knob or number: name, stored value, value now.
+    """Yield a line for each knob or number that differs: name, stored value, present value.
 
-    Results of training may differ by TRAINING_TOLERANCE if other kernels of arithmetic made them; all else has to be equal.
+    Numbers of training may differ by TRAINING_TOLERANCE if other arithmetic kernels computed them; all else must be equal.
     """
     stored, now = artefact.content, json.loads(json.dumps(recomputed.as_json()))
     same_kernels = stored.get("arithmetic") == recomputed.arithmetic

@@ -1,10 +1,11 @@
-"""The tree of exceptions: everything that can go wrong for a user.
+"""The tree of exceptions for users' mistakes and for runs that are impossible.
 
     EmberpoolError
     ├── BadInput        the user's input cannot be read: exit status 2
     │   ├── BadKnob     an unknown knob, or a value outside its range
     │   ├── BadLink     a link that cannot be opened
     │   └── BadFile     a data, scenario or store file that cannot be used
+    │       ├── UndescribedTable    a table of data without a description of its columns
     │       └── UnlikeModel     a data file of another shape than the model
     ├── CannotRun       a valid scenario that this machine cannot run: exit status 3
     ├── NoRoom          this computer lacks the memory for the simulation, another may have it: exit status 3
@@ -38,9 +39,9 @@ QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 class EmberpoolError(Exception):
-    """Root of the tree; pages and the command line catch exactly this.
+    """Root of the tree; pages and the command line catch exactly this class.
 
-    The middle of a too long message, and of too long words, is cut.
+    If a message or one of its words is too long, its middle is cut.
     """
 
     max_length = SENTENCE
@@ -54,7 +55,7 @@ class EmberpoolError(Exception):
 
 
 class BadInput(EmberpoolError):
-    """An input of the user cannot be read or is not allowed."""
+    """An input of the user cannot be read, or its value is not allowed."""
 
 
 class BadKnob(BadInput):
@@ -68,10 +69,10 @@ class BadLink(BadInput):
 class BadFile(BadInput):
     """A file cannot be read.
 
-    The message has its name and the line, if any, or a command with both.
-    The message may quote the file. `kind` is the fault without a quote, as in "a cell is not a number", for readers who may not
-    see the file's content; without it, one of `KINDS` is used. `remedy` is text to copy, on lines of its own after the sentence:
-    a mapping to save, or commands to run.
+    The message begins with the file's name and the line, if any, or with a command and the file's name.
+    The message may quote the file. `kind` describes the fault without a quote, as in "a cell is not a number", for readers who
+    may not see the file's content; without `kind`, one of `KINDS` is used. `remedy` is text to copy, which is printed on lines of
+    its own after the sentence: a mapping to save, or commands to run.
     """
 
     max_length = WITH_PATHS
@@ -84,9 +85,9 @@ class BadFile(BadInput):
         return "\n".join(filter(None, (super().__str__(), self.remedy)))
 
     def outline(self, names: Iterable[str]) -> str:
-        """Return file, line and kind of the fault without the file's content.
+        """Return the file, the line and the kind of the fault, without the file's content.
 
-        `names` may begin the message.
+        names: names of files, one of which may begin the message.
         """
         text = super().__str__()
         name = next((name for name in sorted(names, key=len, reverse=True) if name and text.startswith(name)), "")
@@ -97,9 +98,9 @@ class BadFile(BadInput):
 
 
 class UndescribedTable(BadFile):
-    """A table has no description of its `columns`.
+    """A table of data has no description of its columns.
 
-    The remedy is a guess of its mapping.
+    `columns` are the columns' names; the remedy is a guess of the mapping that describes them.
     """
 
     def __init__(self, *arguments: object, remedy: str = "", columns: Sequence[str] = ()) -> None:
@@ -110,7 +111,10 @@ class UndescribedTable(BadFile):
 class UnlikeModel(BadFile):
     """A data file has another shape than the model.
 
-    `fact` is the difference, `way` the settings to copy, `changes` the same settings by knob. The message is never cut.
+    fact: the difference.
+    way: the settings to copy, which give the model the file's shape.
+    changes: the same settings by knob.
+    The message is never cut.
     """
 
     def __init__(self, fact: str, way: str = "", changes: Mapping[str, Any] | None = None) -> None:
@@ -122,13 +126,13 @@ class UnlikeModel(BadFile):
 
 
 class CannotRun(EmberpoolError):
-    """The scenario is well formed but does not fit, or cannot be recovered."""
+    """A valid scenario does not fit its machine, or cannot recover from a fault."""
 
 
 class NoRoom(EmberpoolError):
     """This computer's memory is too small for the computation.
 
-    No result is stored, as another may suffice.
+    No result is stored, as another computer may have enough memory.
     """
 
 
@@ -137,9 +141,9 @@ class Cancelled(EmberpoolError):
 
 
 def nearest_hint(name: str, known_words: list[str] | tuple[str, ...], listing: str = "") -> str:
-    """Return a hint with the known word closest to `name`, or all if few.
+    """Return a hint with the known word closest to `name`, or with all words.
 
-    `listing` is the argument of the command `list` that prints them all.
+    All known words are named if they are few. `listing` is the argument of the command `list` that prints all words.
     """
     lower = {word.lower(): word for word in known_words}
     close = get_close_matches(name, known_words, n=1, cutoff=0.5) or get_close_matches(name.lower(), lower, n=1, cutoff=0.5)

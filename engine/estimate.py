@@ -1,6 +1,6 @@
-"""The instant estimate: expected accesses, without ids and without training.
+"""The instant estimate of one scenario: expected accesses, without ids and without training.
 
-Systems, devices and schedule are those of a full run.
+Systems, devices and the schedule are the same as in a full run.
 """
 
 from .estimates import results
@@ -11,9 +11,9 @@ from .schedule.evaluate import TIMELINES, NotScheduled
 
 
 def estimate(scenario: Scenario) -> Result:
-    """Estimate a scenario's steady state in milliseconds of computing; faults and training are left out.
+    """Estimate a scenario's steady state in milliseconds; faults and training are left out.
 
-    What cannot run comes back as a result that says why; BadKnob is raised for a policy that the system cannot have.
+    For a scenario that cannot run, the result's outcome says why. BadKnob is raised for a policy that the system cannot have.
     """
     (found,) = results([scenario], TIMELINES)
     if isinstance(found, NotScheduled) and found.error:

@@ -1,7 +1,8 @@
-"""Estimates of many design points at once, with shared stages computed once.
+"""Estimates of many design points at once; stages that points share are computed once.
 
-A point gets its settled knobs, its devices and its plan, each remembered by the knobs that it depends on (`core/memo.py`);
-points with the same plan are then scheduled and averaged together. A single point takes the same way.
+A stage is the settling of knobs, the making of devices, or the planning of tasks; `core/memo.py` remembers its result by the
+knobs that the stage depends on. Points with the same plan are then scheduled and averaged together. A single point takes the
+same steps.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,38 +26,38 @@ from .systems.system import Settled, system_of
 
 
 def estimates(scenarios: Sequence[Scenario]) -> list[Result]:
-    """Return the estimates of many scenarios in order, without tables, which `estimate` of one has.
+    """Return the estimates of many scenarios in order, without the tables of `estimate`.
 
-    A scenario that is refused gives a result that did not run, without numbers, and with the sentence as its outcome.
+    For a refused scenario the result has no numbers, and its outcome is the sentence of the refusal.
     """
     return [unscheduled_result(result) if isinstance(result, NotScheduled) else result for result in results(scenarios, RUNS)]
 
 
 def results(scenarios: Iterable[Scenario], detail: int) -> list[Result | NotScheduled]:
-    """Return each scenario's steady state as a result, or why there is none.
+    """Return each scenario's steady state as a result, or the reason why there is none.
 
-    Timelines give tables.
+    detail: AVERAGES, RUNS or TIMELINES of `schedule.evaluate`; results have tables with TIMELINES.
     """
     return evaluate(design_points(scenarios), _results, detail)
 
 
 def design_points(scenarios: Iterable[Scenario]) -> Iterator[DesignPoint | NotScheduled]:
-    """Yield each scenario as a design point, or why it cannot be scheduled."""
+    """Yield a design point for each scenario, or the reason why it cannot be scheduled."""
     return (design_point(scenario, _planned_batches) for scenario in scenarios)
 
 
 def steady_states(scenarios: Iterable[Scenario]) -> list[Steady | NotScheduled]:
-    """Return each scenario's averages in the steady state, or why there are none."""
+    """Return each scenario's averages in the steady state, or the reason for their absence."""
     return evaluate(design_points(scenarios), averages_of_points)
 
 
 def averages_of_points(points: Sequence[DesignPoint], observed: Observations) -> list[Steady]:
-    """Return the averages of points that were observed together, one for each point."""
+    """Return the averages of each point, from points that were scheduled together."""
     return [observed.average.point(i) for i in range(len(points))]
 
 
 def step_seconds(scenarios: Iterable[Scenario]) -> list[float]:
-    """Return each scenario's seconds of a batch, NaN where it cannot run."""
+    """Return each scenario's seconds of a batch, NaN where the scenario cannot run."""
     steps = evaluate(design_points(scenarios), lambda points, observed: np.atleast_1d(observed.average.step).tolist())
     return [nan if isinstance(seconds, NotScheduled) else float(seconds) for seconds in steps]
 

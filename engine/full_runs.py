@@ -1,7 +1,7 @@
 """Full runs of many design points at once, for points without training and faults.
 
-The rows of batches are counted once for all points with the same data, the transfers of a cache once for each cache; each
-point then costs one schedule. A point that trains, has faults, or reads a file runs by itself.
+The rows of batches are counted once for all points with the same data, and the transfers of a cache once for each cache. Each
+further point then costs one schedule. A point that trains, has faults, or reads a file runs by itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,11 +18,10 @@ from .simulate import simulate
 
 
 def full_runs(scenarios: Sequence[Scenario], tables: bool = False, progress: Watcher | None = None) -> list[Result]:
-    """Run many scenarios in full, in order, with the results of `simulate` to the bit.
+    """Run many scenarios in full, in order, with results bit-identical to those of `simulate`.
 
-    Results have tables if `tables`. A scenario that is refused gives a result that did not run, without numbers, and with the
-    sentence as its outcome. `progress` is called with the progress of the counting, and stops all runs by returning True
-    (Cancelled).
+    tables: whether results have tables. For a refused scenario the result has no numbers, and its outcome is the sentence of the
+    refusal. `progress` is called with the progress of the counting; if it returns True, all runs stop with Cancelled.
     """
     meter = Meter(progress, sum(scenario.run.batches for scenario in scenarios))
 

@@ -1,4 +1,4 @@
-"""Paths as users write them, and the state by which a changed file is noticed."""
+"""Paths as users write them, and file states that show whether a file changed."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -7,9 +7,9 @@ FileState = tuple[int, ...]
 
 
 def user_path(text: str | Path) -> Path:
-    """Return the path of a user's text: `~` expanded, blanks around it removed.
+    """Return the path of a user's text: `~` expanded, blanks around the path removed.
 
-    Blanks stay if a file has them in its name.
+    Blanks stay if the name of an existing file has them.
     """
     path = Path(text)
     with suppress(OSError):  # a name that is too long for any file
@@ -22,9 +22,9 @@ def user_path(text: str | Path) -> Path:
 
 
 def file_state(path: Path) -> FileState:
-    """Return device, inode, size and both times of a file; raises OSError.
+    """Return a file's device, inode, size, modification time and change time; raises OSError.
 
-    A file's own time can be set, as `rsync -t` and `tar -x` do, but not the time when it or its inode was last changed.
+    Programs such as `rsync -t` and `tar -x` set the modification time. They cannot set the change time of the inode.
     """
     status = path.stat()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

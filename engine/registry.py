@@ -1,4 +1,4 @@
-"""The registry of variants: files of folders and rows of tables, by kind."""
+"""The registry of variants by kind: files of a folder, or rows of a table."""
 
 import tomllib
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ TABLES = {
 
 
 def rows(kind: str) -> Mapping[str, Any]:
-    """Return a table's rows by name in the table's order.
+    """Return the variants of a table by name, in the table's order.
 
     `kind` is a key of TABLES.
     """
@@ -77,14 +77,14 @@ def rate_names() -> tuple[str, ...]:
 
 @cache
 def load_variant(kind: str, name: str) -> Any:
-    """Return a table's row, or the one constant that the variant's file exports."""
+    """Return a variant: a table's row, or the constant that the variant's file exports."""
     if kind in TABLES:
         return rows(kind)[name]
     return getattr(variant_module(kind, name), CONSTANT_BY_KIND[kind][0])
 
 
 def variant_module(kind: str, name: str) -> ModuleType:
-    """Return a variant's module."""
+    """Return the module that defines a variant."""
     return import_module(f"{__package__}.{module_paths(kind)[name]}")
 
 

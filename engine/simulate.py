@@ -1,7 +1,7 @@
-"""The main idea on one screen: scenario, accesses, task graph, timeline, run with faults, result.
+"""The full run on one screen: scenario, accesses, task graph, timeline, faults, training, result.
 
-Timing never depends on weights, so each segment is scheduled first and trained after; at a fault both meet in
-the log protocol, which decides where training resumes.
+Timing never depends on weights. So each segment between faults is scheduled first and trained afterwards. At a fault the log
+protocol uses both, and decides in which batch training resumes.
 """
 
 from pathlib import Path
@@ -34,10 +34,13 @@ def simulate(
 ) -> Result:
     """Run a scenario in full: real ids, the schedule, faults, and training unless off.
 
-    `data` is a data file. `progress` is called at times with the progress, and stops the run by returning True (Cancelled).
-    With a `shelf` a run takes the training of its functional class from there, or leaves it there; its result is the same.
-    A run that is stopped while it trains raises RunStopped, whose `run` continues as `resume`, to the byte.
-    A scenario that cannot run gives a result that says why; BadInput is raised for input that cannot be read.
+    data: a data file.
+    progress: a function that is called with the progress now and then; the run stops with Cancelled if it returns True.
+    shelf: a store of training results. Runs of one functional class train once and share their result.
+    resume: the run that an earlier RunStopped has as `run`. It continues with the same result, to the byte.
+
+    A run that is stopped while it trains raises RunStopped. For a scenario that cannot run, the result says why. BadInput is
+    raised for input that cannot be read.
     """
     file = read_file(data, reading_watcher(progress)) if data else None
     if file and not scenario.data.digest:

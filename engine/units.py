@@ -1,6 +1,6 @@
-"""Conversions between human units and SI, at the engine's borders.
+"""Conversions between SI and the units of people, used by devices and metrics.
 
-A device or a metric is such a border.
+All other modules of the engine have amounts in SI.
 """
 
 GB = 1e9

@@ -1,7 +1,7 @@
-"""Versions in each result: MODEL of the results, CODE of the engine's files.
+"""Versions that each result carries: MODEL of the results, CODE of the engine's files.
 
 MODEL changes when a result can change, CODE with each byte of the engine.
-PROGRAM is the command as users type it, for sentences that name it; `release` is the version of the package.
+PROGRAM is the command as users type it, for sentences that name it. `release` returns the version of the package.
 """
 
 import os
@@ -46,7 +46,7 @@ def _installed() -> str:
 def release() -> str:
     """Return the version of the package.
 
-    It is that of pyproject.toml in a checkout, or of the installed metadata.
+    In a checkout it is that of pyproject.toml, else that of the installed metadata.
     """
     return _checkout() or _installed() or _UNKNOWN
 
@@ -72,7 +72,7 @@ def _stamps() -> list[tuple[str, int, int, int]]:
 
 
 def digest_of_code() -> str:
-    """Return a digest of the engine's files as they are now, equal on every computer."""
+    """Return a digest of the engine's present files, equal on every computer."""
     digest = blake2b(digest_size=8)
     for path in _files():
         digest.update(f"{path.removeprefix(_ROOT).replace(os.sep, '/')}\n".encode())
@@ -86,8 +86,8 @@ _STAMPS, CODE = _stamps(), digest_of_code()  # of the files at the start of this
 def code_has_changed() -> bool:
     """Return whether the engine's files have changed since this process started.
 
-    Late imports would mix both states.
-    The files are checked once a second, and whenever a module was loaded meanwhile.
+    If they have, modules imported later would not match those imported before.
+    The files are checked once a second, and after each import of a module.
     """
     return _files_have_changed(len(sys.modules), int(time.monotonic()))
 

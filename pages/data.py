@@ -1,4 +1,4 @@
-"""How is the data accessed?"""
+"""The page Data: how the data is accessed."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""What should I build?"""
+"""The page Decide: which machine to build."""
 
 from functools import partial
 

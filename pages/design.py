@@ -1,6 +1,6 @@
 """The page Design: the speed and cost of this machine for this model.
 
-The answer on top says whether the machine is enough.
+The answer at the top says whether the machine meets the target.
 """
 
 import streamlit as st

@@ -1,4 +1,4 @@
-"""Can I trust it?"""
+"""The page Evidence: how far simulated numbers are from published ones."""
 
 import pandas as pd
 import streamlit as st

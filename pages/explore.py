@@ -1,4 +1,4 @@
-"""Design, at its old address: a cold server knows an address by its file alone."""
+"""An old address of Design, which leads to the page: Streamlit needs a file for each address."""
 
 from pages.shell import frame
 

@@ -1,4 +1,4 @@
-"""Runs, at its old address: a cold server knows an address by its file alone."""
+"""The old address of Runs, which leads to the page: Streamlit needs a file for each address."""
 
 from pages.shell import frame
 

@@ -1,4 +1,4 @@
-"""What did I run?"""
+"""The page Runs: all past requests."""
 
 import streamlit as st
 
@@ -36,7 +36,7 @@ words = st.text_input("Find a run", placeholder=hint, key=history_runs.WORDS, ma
 
 
 def draw() -> None:
-    """Draw the requests and the chosen ones; other choices change the link above."""
+    """Draw the requests and those chosen; another choice changes the page's link."""
     if history_runs.to_link() != part:
         st.rerun()
     entries = history.past_requests(runs.STORE, words, MAX_LISTED)

@@ -25,7 +25,10 @@ mode = axes_panel.mode()
 
 
 def draw_axes(label: str, unfolded: bool, caution: str) -> None:
-    """Draw the axes of the sweep, at first folded or `unfolded`, and the page's link above."""
+    """Draw the axes of the sweep, and the page's link above them.
+
+    unfolded: whether the axes are open at first. caution: the caution on the page's numbers.
+    """
     st.session_state.setdefault(axes_panel.AXES_UNFOLDED, unfolded)
     with st.expander(f"**{escape_markdown(label)}**", key=axes_panel.AXES_UNFOLDED, on_change="rerun"):
         st.caption("The sweep combines values of these knobs; all other knobs keep their values on top and in the sidebar.")
@@ -50,7 +53,7 @@ part = search_link.to_link()
 
 
 def start() -> None:
-    """Start a run of the sweep's missing points, and fold the axes away."""
+    """Request the sweep's missing points, and close the panel of the axes."""
     st.session_state[axes_panel.AXES_UNFOLDED] = False
     title = f"{axes_panel.summary(sweep)}, preset {session.base()}"
     if len(sweep) > sweep_runs.MANY_POINTS:
@@ -83,9 +86,9 @@ def progress(status: RequestStatus | None) -> None:
 
 
 def results(status: RequestStatus | None) -> None:
-    """Draw finished points.
+    """Draw the finished points.
 
-    A changed filter, pin, metric or view redraws the page, as its link changes.
+    A changed filter, pin, metric or view redraws the page, as the page's link changes.
     """
     if search_link.to_link() != part:
         st.rerun()
@@ -95,7 +98,7 @@ def results(status: RequestStatus | None) -> None:
 
 
 def draw_answer(status: RequestStatus | None) -> None:
-    """Draw the best point so far, or the state of the sweep without one."""
+    """Draw the best point so far, or the state of a sweep without finished points."""
     missing_points = sweep_runs.missing_points(sweep, mode, status)
     finding, reason = sweep_panel.answer(sweep, sweep_runs.table(sweep, mode, status), base(), missing_points == 0)
     running = status is not None and not status.is_ended

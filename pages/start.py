@@ -1,4 +1,4 @@
-"""What do you want to know?"""
+"""The page Start: questions, and models to ask them about."""
 
 import streamlit as st
 

@@ -13,14 +13,17 @@ COST = "Capital cost [USD]"
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen point by index, or None, and the answer as a sentence."""
+    """The chosen point and the answer as a sentence.
+
+    index: the point's index in the columns; None if no point keeps the bounds.
+    """
 
     index: int | None
     sentence: str
 
 
 def keeps_bounds(columns: Columns, constraints: Sequence[Constraint]) -> Array:
-    """Return for each point whether it keeps every bound; without bounds all do."""
+    """Return for each point whether it keeps every bound; True without bounds."""
     size = len(next(iter(columns.values()), ()))
     feasible: Array = np.logical_and.reduce(
         [np.ones(size, dtype=bool), *(constraint.holds(columns) for constraint in constraints)]
@@ -31,7 +34,7 @@ def keeps_bounds(columns: Columns, constraints: Sequence[Constraint]) -> Array:
 def cheapest(columns: Columns, constraints: Sequence[Constraint], cost: str = COST) -> Choice:
     """Return the cheapest point that keeps every bound.
 
-    Of equally cheap points the best by the bounds, in their order, is chosen.
+    Of equally cheap points, the one that is best in the first bound's column is chosen, then in the second's, and so on.
     """
     feasible = keeps_bounds(columns, constraints) & np.isfinite(float_column(columns, cost))
     num_points = len(feasible)

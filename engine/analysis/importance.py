@@ -1,7 +1,8 @@
 """The importance of knobs: the share of a metric's variance that each axis explains.
 
-Alone: the variance of the metric's mean at each value of the axis. In all: what remains when all other axes stand still, so
-with everything that the axis does together with others. Both are shares of the variance over the points (Sobol's indices).
+An axis's own share is the variance of the metric's mean at each value of the axis. Its total share is the variance that remains
+when all other axes stand still, so it includes interactions with other axes. Both are divided by the variance over all points
+(Sobol's indices).
 """
 
 from collections.abc import Sequence
@@ -25,10 +26,9 @@ class VarianceShare:
     """An axis's share of a metric's variance, 0 to 1.
 
     path: dotted path of the knob.
-    alone_share: share of the axis alone.
-    low: lower end of the 95 % interval of `alone_share`; a grid has no interval: equal to `alone_share`.
-    high: upper end of that interval.
-    total: share of the axis together with others, None where unknown.
+    alone_share: the axis's own share, without interactions.
+    low, high: 95 % interval of `alone_share`; both equal it for a grid, whose share is exact.
+    total: the axis's share with interactions, None where unknown.
     """
 
     path: str
@@ -38,9 +38,9 @@ class VarianceShare:
     total: float | None = None
 
     def sentence(self, metric: str, points_text: str = "") -> str:
-        """Return a sentence on the share that the knob explains.
+        """Return a sentence on the share of the metric's variance that the knob explains.
 
-        `points_text` names the points if not all.
+        `points_text` names the points if they are not all of the sweep's.
         """
         total = self.alone_share if self.total is None else self.total
         interaction_clause = f", and with other knobs together {_percent(total)}" if total >= self.alone_share + 0.05 else ""

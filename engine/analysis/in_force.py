@@ -41,9 +41,10 @@ CARD, GRADE = "machine.expander", "machine.host_dram"
 
 @dataclass(frozen=True)
 class AutomaticValue:
-    """A value that the knob could be set to with the same result, or None.
+    """The value of an automatic knob.
 
-    `reason` is the reason, a clause.
+    setting: a value to which the knob could be set with the same result, or None.
+    reason: the reason for the value, as a clause.
     """
 
     setting: Any
@@ -51,7 +52,7 @@ class AutomaticValue:
 
 
 def find_automatic_value(scenario: Scenario, path: str) -> AutomaticValue:
-    """Return the automatic value of a knob in a scenario, regardless of the knob's setting."""
+    """Return the value that a knob of a scenario has, or would have, when automatic."""
     automatic_scenario, knob = with_values(scenario, {path: None}), KNOBS[path]
     owners = readers(path)
     if owners and not set(owners) & set(device_names(scenario.system, scenario.machine)):
@@ -71,7 +72,10 @@ def find_automatic_value(scenario: Scenario, path: str) -> AutomaticValue:
 
 
 def automatic_caption(scenario: Scenario, path: str) -> str:
-    """Return a line with an automatic knob's value and modules, or ""."""
+    """Return a line with an automatic knob's value and reason, or "".
+
+    For the knob of PMEM capacity the line names the modules, also where it is set.
+    """
     knob, setting = KNOBS[path], values(scenario)[path]
     if setting is not None:
         text = modules_text(scenario) if path == CAPACITY else ""
@@ -84,7 +88,10 @@ def automatic_caption(scenario: Scenario, path: str) -> str:
 
 
 def modules_text(scenario: Scenario) -> str:
-    """Return a text on a node's PMEM modules: number, capacity, bandwidth, idle power; "" without PMEM."""
+    """Return a text on the PMEM modules of a node; "" without PMEM.
+
+    It has their number, capacity, bandwidth and idle power.
+    """
     if "pmem" not in device_names(scenario.system, scenario.machine):
         return ""
     settled, requested_GB = sized_scenario(scenario).machine, scenario.machine.pmem_capacity_GB

@@ -1,7 +1,7 @@
-"""Check that the parts of a link have a meaning.
+"""Check that the parts of a link name existing results and states.
 
-Bounds and objectives must name results, and a crash state must be one that can be replayed.
-`sweep.links` has checked their form before.
+Bounds and objectives must name results, and a crash state must be one that can be replayed. `sweep.links` has already checked
+the form of the parts.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Refusal = Callable[[links.OpenedLink], str]
 
 
 def read_link(url: str) -> links.OpenedLink:
-    """Open a whole link, or the part behind its question mark.
+    """Open a link: the whole link, or the part after its question mark.
 
     Raises BadInput with the sentence that refuses it.
     """
@@ -62,12 +62,12 @@ def open_or_error(pairs: Pairs) -> links.OpenedLink | BadInput:
 
 
 def open_in_part(pairs: Pairs, refusal: Refusal = lambda opened_link: "") -> tuple[links.OpenedLink, tuple[str, ...]]:
-    """Open decoded parameters without those that refuse the link.
+    """Open decoded parameters without the parameters that make the link invalid.
 
-    Return a sentence for each one that is left out.
-    `refusal` returns a further sentence that refuses the opened link, or "". A parameter that alone refuses the link is found
-    by leaving each out in turn. Where several do, each parameter is kept if the link opens with those kept before, in two
-    rounds, as some are only valid together: three attempts a parameter at most.
+    Return the opened link, and a sentence for each parameter that is left out.
+    `refusal` returns a further sentence that refuses the opened link, or "". If one parameter makes the link invalid, it is found
+    by leaving out each in turn. If several do, parameters are added one by one, and each is kept if the link then opens. This is
+    done in two rounds, as some parameters are only valid together. So there are at most three attempts for each parameter.
     """
 
     def attempt(subset: Pairs) -> links.OpenedLink | BadInput:

@@ -33,7 +33,7 @@ NUMERIC = ("float", "int")
 
 @dataclass(frozen=True)
 class Objective:
-    """A column to be made as low as possible, or as high."""
+    """A column whose number shall be as low as possible, or as high with `highest`."""
 
     name: str
     highest: bool = False
@@ -43,13 +43,16 @@ class Objective:
         return self.name if self.highest == _highest(self.name) else f"{self.name}:{'max' if self.highest else 'min'}"
 
     def losses(self, columns: Columns) -> Array:
-        """Return the column such that smaller is better, NaN where a point has no number."""
+        """Return the column with a sign such that smaller is better; NaN without a number."""
         return -float_column(columns, self.name) if self.highest else float_column(columns, self.name)
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A bound on a column; a point without a number breaks the bound."""
+    """A bound on a column, such as "Step time [ms]<=5".
+
+    A point without a number breaks the bound.
+    """
 
     name: str
     sign: str
@@ -65,9 +68,9 @@ class Constraint:
         return holding
 
     def excess(self, columns: Columns) -> Array:
-        """Return how far each point lies beyond the bound.
+        """Return the distance by which each point breaks the bound.
 
-        The excess is 0 where the bound holds, NaN without a number.
+        The distance is 0 for a point that keeps the bound, NaN for a point without a number.
         """
         distance = (float_column(columns, self.name) - self.bound) * (-1 if ">" in self.sign else 1)
         bound_excess: Array = np.where(
@@ -119,8 +122,7 @@ def read_constraint(text: str) -> Constraint:
 def column_name(text: str) -> str:
     """Return the full name of a result, or the path of a numeric knob.
 
-    Raises BadInput.
-    A result is named with or without its unit.
+    The text may leave out a result's unit. Raises BadInput for an unknown name.
     """
     word = text.strip()
     names = (*(metric.name for metric in all_metrics()), *CAMPAIGN_METRICS)
@@ -134,28 +136,28 @@ def column_name(text: str) -> str:
 
 
 def float_column(columns: Columns, name: str) -> Array:
-    """Return a column as floats, NaN for none; an absent column is all NaN."""
+    """Return a column as floats, NaN without a number; an absent column is all NaN."""
     size = len(next(iter(columns.values()), ()))
     column_numbers: Array = np.asarray(columns[name], dtype=float) if name in columns else np.full(size, np.nan)
     return column_numbers
 
 
 def error_at(columns: Columns, name: str, point: int) -> float | None:
-    """Return the standard error of a point's result, None or NaN where it has none."""
+    """Return the standard error of a point's result; None for results without errors.
+
+    NaN for a point without an error.
+    """
     error = ERRORS.get(name, "")
     return float(float_column(columns, error)[point]) if error in columns else None
 
 
 def short_name(name: str) -> str:
-    """Return a column's name in sentences: a result's without its unit, a knob's label."""
+    """Return a column's name for sentences: a result without its unit, or a knob's label."""
     return KNOBS[name].label if name in KNOBS else name.split(" [")[0]
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a column, from a result's brackets or a knob's declaration.
-
-    Return "" for none.
-    """
+    """Return the unit of a result or knob; "" for a column without one."""
     return KNOBS[name].unit if name in KNOBS else name.partition("[")[2].removesuffix("]")
 
 

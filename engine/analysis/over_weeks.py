@@ -1,8 +1,8 @@
-"""Metrics over weeks of faults, from one campaign of each point.
+"""Metrics over weeks of faults, from one simulated campaign for each point.
 
-They stand beside the point's estimate and follow the point's own knobs.
-Each point trains for `faults.campaign_days` under `policy.protection` and the faults that its knobs say, drawn by
-`faults.seed`: points with the same faults are struck at the same instants, so that they can be compared.
+They are shown next to the point's estimate, and each follows its own point's knobs.
+A point trains for `faults.campaign_days` under `policy.protection` and the faults of its knobs, drawn by `faults.seed`. Points
+with the same fault knobs have faults at the same times, so that they can be compared.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +19,10 @@ from ..units import DAY, HOUR, MINUTE
 
 
 class CampaignMetric(NamedTuple):
-    """A campaign metric: its better direction, and the function that reads its number."""
+    """A metric of a campaign: its better direction, and the function that reads its number.
+
+    highest: whether higher is better.
+    """
 
     highest: bool
     measure: Callable[[Campaign], float]
@@ -33,16 +36,19 @@ CAMPAIGN_METRICS: Mapping[str, CampaignMetric] = {
 
 
 def campaign_metric(scenario: Scenario, name: str) -> float | None:
-    """Return a number of the scenario's campaign.
+    """Return the number of the named metric, from the scenario's campaign.
 
-    Return None where no fault can strike, or the protection cannot be had.
+    Return None where no fault can strike, or the protection is impossible.
     """
     campaign_run = _campaign(scenario)
     return None if campaign_run is None else CAMPAIGN_METRICS[name].measure(campaign_run)
 
 
 def campaign_metrics(scenarios: Iterable[Scenario]) -> tuple[tuple[float, ...], ...]:
-    """Return all numbers of each scenario's campaign, NaN for None."""
+    """Return all campaign metrics of each scenario, NaN where there is none.
+
+    The order is that of CAMPAIGN_METRICS.
+    """
     return tuple(
         tuple(nan if (campaign_number := campaign_metric(s, name)) is None else campaign_number for name in CAMPAIGN_METRICS)
         for s in scenarios
@@ -63,9 +69,9 @@ def _campaign(scenario: Scenario) -> Campaign | None:
 
 
 def result_number(result: Result, name: str) -> float | None:
-    """Return a number of a result, of its scenario's knobs or its campaign, by name.
+    """Return the number of a result, a numeric knob or a campaign metric, by name.
 
-    Return None without one.
+    Return None where the point has no such number.
     """
     if name in KNOBS:
         setting = values(result.scenario)[name]

@@ -1,8 +1,8 @@
 """Pareto ranks of points, and the knee of the front.
 
-The kernel sorts points into fronts in a time that does not depend on how they lie. A point's rivals, those nowhere worse,
-are a set of bits: the intersection over the columns of all points up to its value there. Such prefixes of the sorted
-columns are kept for every BLOCK-th place and completed one by one from there.
+The kernel's time does not depend on the shape of the fronts. A point's rivals are the points that are nowhere worse. They are a
+set of bits: for each column the set of all points up to the point's value there, and the intersection of these sets. The sets are
+stored for every BLOCK-th place of a sorted column, and completed one by one from there.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ EQUAL_DIGITS = 12
 def ranks(columns: Columns, objectives: Sequence[Objective], bounds: Sequence[Constraint] = ()) -> Array:
     """Return each point's front, from 1; 0 for points that lack a number or break a bound.
 
-    A point beats another if it is nowhere worse and somewhere better. Equal points share a rank; numbers that agree to
-    DIGITS digits are equal, so that the order of additions makes no front.
+    A point beats another if it is nowhere worse and somewhere better. Equal points share a rank. Numbers that agree to DIGITS
+    digits are equal, so that rounding makes no front.
     """
     losses = np.column_stack([_rounded(objective.losses(columns)) for objective in objectives])
     rankable = np.isfinite(losses).all(axis=1) & keeps_bounds(columns, bounds)
@@ -34,9 +34,9 @@ def ranks(columns: Columns, objectives: Sequence[Objective], bounds: Sequence[Co
 
 
 def knee(columns: Columns, objectives: Sequence[Objective], rank: Array) -> int | None:
-    """Return the point of the front nearest to the best of every objective.
+    """Return the front's point nearest to the best of all objectives; None without a front.
 
-    Each objective is scaled from its best to its worst on the front.
+    The distance is Euclidean. Each objective is scaled from 0 at its best to 1 at its worst on the front.
     """
     front = np.flatnonzero(rank == 1)
     if not len(front):
@@ -109,11 +109,12 @@ ONE_BIT = np.uint64(1)
 
 
 def fronts(points: Floats) -> Ints:
-    """Return the front, from 1, of each of some different points in lexicographic order.
+    """Return the front, from 1, of each point; points differ and are in lexicographic order.
 
     Smaller is better.
     Only earlier points can beat a point. If no member of a front beats a point, no member of a later front does, so the first
-    such front is found by halving (Zhang et al., IEEE TEVC 19(2), 2015). A front's members are a chain from the newest on.
+    such front is found by halving (Zhang et al., IEEE TEVC 19(2), 2015). A front's members are linked from the newest to the
+    oldest.
     """
     size, width = points.shape
     words = (size + 63) // 64

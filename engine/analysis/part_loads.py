@@ -1,4 +1,4 @@
-"""Loads of parts: their work for a batch, and each sharding's step time.
+"""Loads of parts: each part's work for a batch, and each sharding's step time.
 
 A part is a GPU, a node, a server or a module.
 """
@@ -32,8 +32,8 @@ class PartLoad:
     lookups: lookups; a range of columns counts as its share of a lookup.
     rows: unique rows; a range of columns counts as its share of a row.
     table_bytes: bytes of tables that lie on the part.
-    exchange_bytes: bytes of an exchange and back, the larger of sent and received.
-    seconds: seconds of each kind of WORK, without launches.
+    exchange_bytes: bytes of the exchange in both directions, each with the larger of sent and received.
+    seconds: seconds of each kind of WORK, without launches of kernels.
     """
 
     part: int
@@ -46,7 +46,10 @@ class PartLoad:
 
 @dataclass(frozen=True)
 class ShardingWay:
-    """A way of sharding: its step time [ms], or the sentence that refuses it."""
+    """A sharding: its name, its step time [ms], and the sentence that refuses it.
+
+    The step time is None, and the sentence not "", for a sharding that is refused.
+    """
 
     name: str
     step: float | None
@@ -55,14 +58,14 @@ class ShardingWay:
 
 @dataclass(frozen=True)
 class PartLoads:
-    """The loads of all parts, and all ways of sharding.
+    """The loads of all parts, and the step time of each sharding.
 
     title: word for a part, such as GPU.
     num_parts: number of parts.
-    loads: load of each part, empty where all have an even share.
-    even_seconds: seconds of an even share.
-    ways: all ways of sharding.
-    in_force: name of the way in force.
+    loads: load of each part, empty where all parts have an equal share.
+    even_seconds: seconds of an equal share.
+    ways: all shardings.
+    in_force: name of the scenario's sharding.
     """
 
     title: str
@@ -74,16 +77,16 @@ class PartLoads:
 
     @property
     def slowest(self) -> PartLoad:
-        """The load of the part that takes longest for all its work."""
+        """The load of the part whose work takes longest."""
         return max(self.loads, key=lambda load: sum(load.seconds))
 
     @property
     def slowdown(self) -> float:
-        """The seconds of the slowest part divided by those of an even share."""
+        """The seconds of the slowest part divided by those of an equal share."""
         return sum(self.slowest.seconds) / self.even_seconds
 
     def step(self, name: str) -> float | None:
-        """The step of a way of sharding, in ms."""
+        """The step time of a sharding [ms]; None where the sharding is refused."""
         return next(way.step for way in self.ways if way.name == name)
 
 
@@ -93,9 +96,9 @@ def has_divided_tables(scenario: Scenario) -> bool:
 
 
 def part_loads(scenario: Scenario) -> PartLoads | None:
-    """Return the load of each part.
+    """Return the loads of all parts.
 
-    Return None for a system that divides its work evenly, or has one part.
+    Return None for a system that divides its work equally, or has one part.
     """
     kind, number = _parts(scenario)
     if kind is None or number == 1:
@@ -158,7 +161,7 @@ def _crossing_seconds(crossing: Crossing, units: Units) -> float:
 
 
 def balance_sentence(parts: PartLoads) -> str:
-    """Return a sentence on the slowest part's time and the gain of perfect balance."""
+    """Return a sentence on the slowest part's time and the gain from perfect balance."""
     step, even_step = parts.step(parts.in_force), parts.step(EVEN_SHARES)
     if step is None:
         return next(way.outcome for way in parts.ways if way.name == parts.in_force)

@@ -1,8 +1,8 @@
-"""The search for the Pareto front of a box of knobs.
+"""The search for the Pareto front of a box: all combinations of some knobs' ranges.
 
-The box may have too many points to compute them all.
-NSGA-II (Deb et al., IEEE TEVC 6(2), 2002; Optuna's) breeds generations of points; every point is estimated once, and the
-answer is the front of all estimated points.
+The box may have too many points to compute all of them.
+NSGA-II (Deb et al., IEEE TEVC 6(2), 2002; Optuna's) breeds generations of points. Each point is estimated once, and the answer is
+the front of all estimated points.
 """
 
 import warnings
@@ -34,7 +34,12 @@ AxisPositions = tuple[float, ...]  # per axis the index of a listed value, or a 
 
 @dataclass(frozen=True)
 class SearchedPoints:
-    """All points that a search has estimated, in order; `interrupted` if the search ended early."""
+    """All points that a search has estimated, in order.
+
+    objectives, bounds: objectives and bounds of the search.
+    results: the estimates.
+    interrupted: whether the search ended early.
+    """
 
     objectives: tuple[Objective, ...]
     bounds: tuple[Constraint, ...]
@@ -53,9 +58,9 @@ class SearchedPoints:
 
     @property
     def front(self) -> tuple[Result, ...]:
-        """The points that no point beats, sorted by the first objective.
+        """The points that no other point beats, sorted by the first objective.
 
-        Of equal points the earliest stands for all.
+        Of equal points only the earliest is included.
         """
         return tuple(self.results[index] for index in distinct_front(self.columns, self.objectives, self.rank))
 
@@ -71,9 +76,9 @@ def search(
 ) -> SearchedPoints:
     """Search the box of the axes for its Pareto front; raises BadInput.
 
-    `evaluations` limits the estimates, the data seed draws the points, and `watch` is called with the estimates so far. A
-    range is searched anywhere between its ends. Combinations that no scenario can have cost no estimate. An interrupt ends
-    the search with the points so far.
+    `evaluations` limits the estimates, the data seed draws the points, and `watch` is called with the number of estimates so far.
+    A range is searched anywhere between its ends. Combinations that no scenario can have cost no estimate. An interrupt ends the
+    search; the result then has the points so far.
     """
     if not axes or not objectives:
         raise BadInput("A search needs at least one axis, the knob to vary, and one objective; give --axis and --objective.")

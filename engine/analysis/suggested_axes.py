@@ -1,4 +1,4 @@
-"""Suggested axes, a first grid: knobs that change a preset's time or cost."""
+"""Suggested axes for a first grid: knobs that change a preset's time or cost."""
 
 from collections.abc import Iterator
 
@@ -37,10 +37,9 @@ SUGGESTED_KNOBS = (
 
 
 def suggested_axes(base: Scenario, max_points: int = MAX_POINTS) -> tuple[Axis, ...]:
-    """Return axes of the base's family of systems, then of knobs with an effect.
+    """Return axes: all systems of the base's family, then knobs that change time or cost.
 
-    These are knobs that change time or cost.
-    Each axis has the base's own value too; an axis that would make more than `max_points` is left out.
+    Each axis includes the base's own value. An axis that would make more than `max_points` points is left out.
     """
     family = all_variants("systems")[base.system].family
     chosen_axes = [Axis("system", tuple(name for name, system in all_variants("systems").items() if system.family == family))]

@@ -1,6 +1,6 @@
-"""Uncertainty from the constants: tornados, bands, and constants that turn a verdict.
+"""The effect of uncertain constants: tornados, bands, and constants that turn a verdict.
 
-A tornado moves each constant alone, a band moves all together.
+A tornado changes one constant at a time, a band changes all together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ Results = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Swing:
-    """A metric's number with one constant at its lowest, and at its highest plausible value."""
+    """A metric's number with one constant at its lowest and at its highest plausible value."""
 
     name: str
     constant: Constant
@@ -37,14 +37,15 @@ class Swing:
 
     @property
     def width(self) -> float:
-        """The width of the metric's swing between the two ends of the range."""
+        """The difference between the metric's numbers at both ends of the constant's range."""
         return abs(self.at_high - self.at_low)
 
 
 def uncertain_constants(scenario: Scenario) -> dict[str, Constant]:
-    """Return the uncertain constants of the scenario's machine, without those that the scenario assumes.
+    """Return the constants of the scenario's machine that have a range, by name.
 
-    A constant that vendors offer several of, such as a capacity or a number of lanes, is a choice: it is left out.
+    Constants that the scenario sets (`machine.assume`) are left out. So are constants that vendors offer in several values, such
+    as a capacity or a number of lanes: they are choices.
     """
     assumptions, all_constants = dict(scenario.machine.assume), constants(scenario)
     return {
@@ -55,7 +56,7 @@ def uncertain_constants(scenario: Scenario) -> dict[str, Constant]:
 
 
 def tornado(scenario: Scenario, metric: str) -> tuple[Swing, ...]:
-    """Return each constant's swing of a metric of the estimate, the widest first.
+    """Return how far each constant moves a metric of the estimate, the largest move first.
 
     Constants without effect are left out.
     """
@@ -78,10 +79,10 @@ def _results_at_ends(scenario: Scenario) -> tuple[tuple[str, Constant, Results, 
 
 @lru_cache(maxsize=64)
 def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[float, float]]:
-    """Return the 5 % and 95 % quantiles of every metric, all constants drawn from their ranges.
+    """Return the 5 % and 95 % quantiles of every metric, over draws of all constants.
 
-    A draw lies below the catalogue's value as often as above it, evenly on each side, so that a range whose ends are
-    not equally far away does not move the middle.
+    A draw lies below the catalogue's value as often as above it, uniformly on each side. So a range whose ends are not equally
+    far from the catalogue's value does not move the median of the constant.
     """
     results = _results(scenario, draws(scenario, samples))
     names = [name for name, number in results[0].items() if number is not None]
@@ -90,7 +91,10 @@ def bands(scenario: Scenario, samples: int = SAMPLES) -> Mapping[str, tuple[floa
 
 
 def draws(scenario: Scenario, samples: int = SAMPLES, *other_scenarios: Scenario) -> list[dict[str, float]]:
-    """Return draws of the scenario's constants by name; `other_scenarios` add the constants that it lacks."""
+    """Return draws of the scenario's constants by name.
+
+    `other_scenarios` add the constants that the scenario lacks.
+    """
     other_ranges = {
         name: constant for other_scenario in other_scenarios for name, constant in uncertain_constants(other_scenario).items()
     }
@@ -106,9 +110,9 @@ def draws(scenario: Scenario, samples: int = SAMPLES, *other_scenarios: Scenario
 
 
 def drawn_constant(constant: Constant, direction: float) -> float:
-    """Return a value in a constant's range, by `direction`.
+    """Return a value in a constant's range: `direction` -1 is the lower end, 1 the upper end.
 
-    -1 is the lower end, 0 the constant itself, 1 the upper end.
+    0 is the catalogue's value.
     """
     return constant.value + abs(direction) * ((constant.high if direction > 0 else constant.low) - constant.value)
 
@@ -133,9 +137,9 @@ def _metric_number(scenario: Scenario, results: Results, metric: str) -> float:
 
 
 class TurningPoint(NamedTuple):
-    """A constant that alone turns a verdict when it crosses `turning_value`.
+    """A constant that turns a verdict by itself when it crosses `turning_value`.
 
-    The verdict holds while the constant is above, or below, that value.
+    holds_above: whether the verdict holds while the constant is above that value; else it holds below.
     """
 
     name: str
@@ -145,9 +149,10 @@ class TurningPoint(NamedTuple):
 
 
 def find_turning_points(first_scenario: Scenario, second_scenario: Scenario, metric: str) -> tuple[TurningPoint, ...]:
-    """Return the constants that alone turn which of two scenarios has less of a metric.
+    """Return the constants that by themselves turn a comparison of two scenarios.
 
-    There are none where both have the same. Raises CannotRun where an end of some range cannot run.
+    The comparison is which scenario has less of the metric. The result is empty where both have the same number. Raises CannotRun
+    where a scenario cannot run at an end of a range.
     """
     end_results = [_results_at_ends(compared_scenario) for compared_scenario in (first_scenario, second_scenario)]
     ends = [{name: (low, high) for name, _, low, high in constant_rows} for constant_rows in end_results]

@@ -5,10 +5,10 @@
     >>> table.frame[["CXL bandwidth [GB/s]", "Step time [ms]"]].shape
     (3, 2)
 
-A knob is named by its path (`machine.cxl_bandwidth_GBps`), with `__` for the point in a keyword, by its title, or by the last
-part of its path if no other knob has the same. Any iterable spans an axis; a flat tuple is one value of a knob that takes
-several numbers. A base is a preset's name, a scenario, a result, a row of a table, a link or a file. Names in this module stay;
-a name that must go warns for a whole minor version first.
+A knob is named by its path (`machine.cxl_bandwidth_GBps`), by its title, or by the last part of its path if no other knob has
+the same last part. In a keyword, `__` stands for the point of the path. Any iterable spans an axis; a flat tuple is one value of
+a knob that takes several numbers. A base is a preset's name, a scenario, a result, a row of a table, a link or a file. The names
+in this module are stable: before a name is removed, its use warns for a whole minor version.
 """
 
 from ..errors import BadInput, BadKnob, CannotRun, EmberpoolError

@@ -1,4 +1,7 @@
-"""Arguments beside the knobs: workers, targets of `enough`, samplings, each with its own refusal."""
+"""Arguments of API functions that are not knobs: workers, targets of `enough`, samplings.
+
+Each is checked, and refused in a sentence of its own.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ def workers(jobs: Any) -> int:
 
 
 def target(within_percent: Any, within_share: Any, step_ms: Any, stacklevel: int = 3) -> Target:
-    """Return the target of `enough`: percent of the baseline's step time, or milliseconds; raises BadInput."""
+    """Return the target of `enough`; raises BadInput.
+
+    It is percent of the baseline's step time, or milliseconds.
+    """
     targets = {"within_percent": within_percent, "within": within_share, "step_ms": step_ms}
     given_names = [name for name, argument in targets.items() if argument is not None]
     if len(given_names) > 1:
@@ -57,14 +63,14 @@ def target(within_percent: Any, within_share: Any, step_ms: Any, stacklevel: int
 
 
 def switch_of(name: str, argument: Any) -> bool:
-    """Return an argument that is True or False; raises BadInput for all other types."""
+    """Return an argument that is True or False; raises BadInput for any other type."""
     if not isinstance(argument, bool | np.bool_):
         raise BadInput(f"{name}={short_text(argument)} is neither True nor False; write one of them.")
     return bool(argument)
 
 
 def system(name: str, argument: Any) -> str:
-    """Return the name of a system; raises BadInput."""
+    """Return the name of a training system; raises BadInput for other arguments."""
     if not isinstance(argument, str) or argument not in variant_names("systems"):
         raise BadInput(
             f"{name}={short_text(argument)} is not a system; {nearest_hint(str(argument), variant_names('systems'), 'systems')}"
@@ -73,9 +79,10 @@ def system(name: str, argument: Any) -> str:
 
 
 def number(name: str, argument: Any, unit: str, percent: float | None = None) -> float:
-    """Return an argument that is a number in some unit; raises BadInput.
+    """Return an argument as a number; raises BadInput.
 
-    percent: percents in one unit, with which a text such as "10 %" is read; None to refuse such texts.
+    unit: the unit in words, for the sentence that refuses an argument.
+    percent: the percents in one unit, by which a text such as "10 %" is divided; None to refuse such texts.
     """
     percent_text = argument.strip().removesuffix("%") if isinstance(argument, str) and argument.strip().endswith("%") else None
     if percent_text is not None and percent is not None:
@@ -97,7 +104,7 @@ def number(name: str, argument: Any, unit: str, percent: float | None = None) ->
 
 
 def sampling_of(sample: Any) -> Sampling:
-    """Return the sampling of the axes' grid; raises BadInput."""
+    """Return the sampling of the axes' grid that `sample` states; raises BadInput."""
     if sample is None:
         return Sampling()
     if isinstance(sample, str):

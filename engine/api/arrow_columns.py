@@ -1,4 +1,4 @@
-"""Columns of Arrow in the plain types of the written file."""
+"""Columns of Arrow, converted to the plain types that are written to a file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 
 def plain_type(kind: Any) -> Any:
-    """Return the type in which a column of a type is written.
+    """Return the plain type as which a column of the type `kind` is written.
 
-    Views and categories become their values, truth values 0 and 1, lists one kind of list.
+    Views and categories become the type of their values, truth values become 0 and 1, and unusual lists become large lists.
     """
     import pyarrow  # late: it takes a third of a second
     from pyarrow import types
@@ -35,7 +35,7 @@ def is_list(kind: Any) -> bool:
 
 
 def plain_column(column: Any) -> Any:
-    """Return an array in the type in which it is written.
+    """Return an array in its plain type.
 
     Arrow's own casts of list views and categories give wrong arrays.
     """

@@ -1,7 +1,7 @@
 """Scenarios from a script's base: a preset, link, result, row of a table or file.
 
-A row of `table.frame` has in its `attrs` the knobs that its table varies and the scenario around them, so that the row means
-its own point after any sorting or filtering; a row of the CSV has every knob itself.
+A row of `table.frame` has in its `attrs` the knobs that its table varies and the knobs that all rows share. So the row is its
+own scenario even after sorting or filtering. A row of the CSV has every knob itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXPECTED = "give a preset's name, a scenario, a result, a row of table.frame, or
 def scenario_of(base: Base, stacklevel: int = 3) -> Scenario:
     """Return the scenario that a base names; raises BadInput.
 
-    Warns of notes in a link, and of own parts whose file has changed since.
+    Warns of notes in a link, and of files of the user's own parts that have changed since.
     """
     scenario = _scenario_of(base, stacklevel + 1)
     for sentence in changed_part_notes(own_parts(scenario.machine)):
@@ -84,9 +84,9 @@ def open_link(address: Any, stacklevel: int = 3) -> Scenario:
 
 
 def row_attrs(base: Scenario, varied: Sequence[str], set_knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attrs of a table's frame: varied knobs, and the other knobs.
+    """Return the attrs of a table's frame: `varied` knobs, and the `knobs` all rows share.
 
-    A varied model has its own knobs, except for `set_knobs`.
+    If the model varies, only those of its knobs are shared that were set (`set_knobs`).
     """
     model = {"model.name": base.model.name}
     usual = texts(with_values(Scenario(), model))

@@ -1,4 +1,4 @@
-"""The calls of a script: choose, estimate, run and size scenarios, use links."""
+"""The functions of a script: choose, estimate, run and size scenarios, open links."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MappingOfColumns = Mapping[str, Any] | None
 
 
 def scenario(base: Base = DEFAULT, /, **knobs: Any) -> Scenario:
-    """Return the scenario of a base, with some knobs changed; raises BadInput with a sentence.
+    """Return the scenario of a base, with the named knobs changed; raises BadInput.
 
     >>> scenario("tiny", batches=20).run.batches
     20
@@ -90,7 +90,7 @@ def run(
     `jobs` are processes at once (joblib), -1 for one per core. `data` is a file or a frame of clicks to train on; `mapping`
     gives the meaning of its columns, with the keys of a mapping file. A frame without a mapping needs a column named like a
     label: texts, categories and lists are ids, numbers with a point are dense, and whole numbers are read as in a file. Points
-    that share a training train once, with equal results for any number of jobs.
+    that need the same training share it; results are equal for any number of jobs.
 
     >>> table = run("tiny", batches=30)
     >>> table[0].training[-1]["Batch"]
@@ -114,9 +114,8 @@ def sweep(
 ) -> Table:
     """Estimate, or run in full, the points that axes span.
 
-    Axes are written as on the command line.
-    `sample` may be sobol:64, lhs:64 or random:64. An axis may also be a dict of lists, or a list among the knobs; these are the
-    last axes.
+    Axes are texts as on the command line, dicts of lists, or lists among the knobs, which are the last axes.
+    `sample` may be sobol:64, lhs:64 or random:64. `full` runs the points in full, with `data`, `mapping` and `jobs` as for `run`.
 
     >>> len(sweep("tiny", "cxl_bandwidth_GBps=8:64", "system=pmem,cxl", sample="sobol:16"))
     16
@@ -143,10 +142,10 @@ def enough(
     within: float | None = None,
     **knobs: Any,
 ) -> dict[str, str]:
-    """Return sentences on the smallest PMEM and CXL link that reach a target.
+    """Return sentences on the smallest PMEM and CXL link that reach a target, by name.
 
-    The target is at most `within_percent` (10) slower than a baseline, or `step_ms`. `within`, the same as a share, warns and
-    goes in the next minor version.
+    The target is a step at most `within_percent` (default 10) slower than the baseline's, or at most `step_ms`. `within` is the
+    old form of `within_percent`, as a share; it warns, and is removed in the next minor version.
 
     >>> sorted(enough("dlrm-kaggle"))[:2]
     ['bandwidth', 'both']
@@ -171,7 +170,7 @@ def decide(
 ) -> dict[str, Any]:
     """Decide which machine to buy; return sentence, verdict and rows as a dictionary.
 
-    `require` is written as on the command line: throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES, budget=USD, one or several.
+    `require` has one limit or several, as on the command line: throughput=N, step-ms=X, as=SYSTEM, days=D:SAMPLES, budget=USD.
     A knob that names a part, such as gpu, allows no other part of the same kind.
 
     >>> decide("tiny", parts="gpu=h100-pcie")["verdict"]["feasible"]
@@ -193,13 +192,13 @@ def decide(
 
 
 def fit(file: ClickData, base: Base = DEFAULT, /, *, mapping: MappingOfColumns = None, **knobs: Any) -> Scenario:
-    """Return a scenario with tables and data like a file's, a frame's or a trace's.
+    """Return a scenario whose tables and data resemble those of a file, frame or trace.
 
-    Warns of doubts about the fit.
+    Warns where the fit may be wrong.
 
     >>> from pathlib import Path
-    >>> table = Path("clicks.csv").write_text("click,user\\n" + "".join(f"{i % 2},{i * i % 97}\\n" for i in range(4000)))
-    >>> mapping = Path("clicks.csv.toml").write_text('label = "click"\\nids = ["user"]')
+    >>> table = Path("clicks.csv").write_text("click,user\n" + "".join(f"{i % 2},{i * i % 97}\n" for i in range(4000)))
+    >>> mapping = Path("clicks.csv.toml").write_text('label = "click"\nids = ["user"]')
     >>> with warnings.catch_warnings(action="ignore"):
     ...     fit("clicks.csv", "tiny").model.num_tables
     1
@@ -226,12 +225,15 @@ def load(address: str) -> Scenario:
 
 
 def link(base: Base, /, **knobs: Any) -> str:
-    """Return the link that opens a scenario in the explorer, behind its address."""
+    """Return the link that opens a scenario in the explorer.
+
+    Append it to the explorer's address.
+    """
     return links.link(scenario(base, **knobs))
 
 
 def cite(base: Base, /, **knobs: Any) -> str:
-    """Return BibTeX of the works that a scenario's results come from.
+    """Return BibTeX of the works on which a scenario's results are based.
 
     >>> cite(scenario("trainingcxl-rm1")).count("kwon2023trainingcxl")
     1

@@ -1,8 +1,9 @@
-"""Charts for notebooks without a network: `altair.Chart`, shown as a picture that is drawn here.
+"""Charts for notebooks without a network: `altair.Chart` with a picture drawn on this computer.
 
 Altair's usual renderer writes HTML that loads Vega from a network. An offline chart shows its specification, which JupyterLab
-and Visual Studio Code draw by themselves, beside a picture by vl-convert where that is installed. A user's own renderer is
-respected. Charts of `altair.layer(a, b)` and similar functions are Altair's own: only its global state could change that.
+and Visual Studio Code draw by themselves, and a picture by vl-convert where that is installed. If the user has chosen a renderer,
+that one is used. Charts of `altair.layer(a, b)` and similar functions use Altair's usual renderer: only Altair's global state
+could change that.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def chart(spec: Mapping[str, Any]) -> Any:
 
 
 def bundle(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the contents that a notebook shows for a specification, by media type."""
+    """Return the contents of a notebook's output for a specification, by media type."""
     contents = {VEGA_LITE: dict(spec), "text/plain": NO_CONVERTER}
     if _converter():
         contents |= {**_picture(dict(spec)), "text/plain": "A chart in Vega-Lite."}

@@ -1,4 +1,4 @@
-"""The meaning of a frame's columns: a mapping, checked, guessed, and written as TOML."""
+"""The mapping that gives a frame's columns a meaning: checked, guessed, written as TOML."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Columns = Mapping[str, Any]
 
 
 def mapping_of(mapping: Any) -> Columns | None:
-    """Return a mapping with texts, numbers and lists of them in place of other iterables.
+    """Return a user's mapping with plain Python texts, numbers and lists.
 
-    Raises BadInput.
+    None for no mapping. Raises BadInput.
     """
     if mapping is None:
         return None
@@ -64,9 +64,9 @@ def _unusable_error(key: str, setting: Any) -> BadInput:
 
 
 def columns_of(mapping: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that a mapping names, all for a format.
+    """Return the columns that a mapping names; all columns if it names a file format.
 
-    Raises BadInput for a missing column.
+    names: the frame's columns. Raises BadInput for a column that the frame lacks.
     """
     if "format" in mapping:
         return names
@@ -87,7 +87,7 @@ def columns_of(mapping: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def toml(mapping: Columns) -> str:
-    """Return a mapping as TOML, the same text for equal mappings; raises BadInput."""
+    """Return a mapping as TOML; equal mappings give the same text. Raises BadInput."""
     order = [key for key in KEYS if key in mapping] + sorted(key for key in mapping if key not in KEYS)
     return "".join(f"{_key(key)} = {_text(key, mapping[key])}\n" for key in order)
 
@@ -110,10 +110,10 @@ def _text(key: str, setting: Any) -> str:
 
 
 def guess(head: Any) -> Columns:
-    """Return the guessed mapping of a frame by its first rows; raises BadInput.
+    """Return a guessed mapping of a frame from its first rows; raises BadInput.
 
-    The label is found by its name. Types decide where they can: texts, categories and lists are ids, truth values and numbers
-    with a point are dense. Whole numbers and times are read as in a file.
+    The label is recognised by its name. Where possible, types decide: texts, categories and lists are ids, truth values and
+    numbers with a point are dense. Whole numbers and times are guessed as in a file.
     """
     label, seem = _label(head.schema.names), {column.name: column for column in guess_columns(head)}
     roles = {field.name: _role(field, seem[field.name], head.column(field.name)) for field in head.schema if field.name != label}
@@ -130,7 +130,10 @@ def guess(head: Any) -> Columns:
 
 
 def guess_columns(head: Any) -> list[Guess]:
-    """Return the guesses for a frame's columns as in a file, by its first rows."""
+    """Return a guess for each column of a frame from its first rows.
+
+    The rules are those for a file's columns.
+    """
     cells = {name: ["" if cell is None else str(cell) for cell in head.column(name).to_pylist()] for name in head.schema.names}
     return guessed_columns(cells, [field.name for field in head.schema if is_list(field.type)])
 

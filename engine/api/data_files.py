@@ -1,7 +1,7 @@
-"""Data files for runs from a script's data: a path or a frame.
+"""Data files for runs, from a script's data: a path or a frame.
 
-A frame becomes a Parquet file with a mapping beside it, in a temporary folder that is removed when the call ends. The file has
-only the mapped columns and no metadata of their origin, so equal columns under an equal mapping have one digest.
+A frame becomes a Parquet file and a mapping file in a temporary folder, which is removed when the call ends. The Parquet file
+has only the mapped columns and no metadata of their origin, so equal columns under an equal mapping have one digest.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ NAME = "data.parquet"
 
 @contextmanager
 def data_file(clicks: Any, mapping: Any = None) -> Iterator[Path | None]:
-    """Yield the path of a data file, None without data.
+    """Yield the path of a file with the data, None without data.
 
-    Raises BadInput whose sentence names the frame.
+    Raises BadInput with a sentence that names the frame.
     """
     columns = mapping_of(mapping)
     if clicks is None:

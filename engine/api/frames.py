@@ -1,4 +1,4 @@
-"""Parquet files of the mapped columns of a frame of pandas or Arrow."""
+"""Parquet files with the mapped columns of a frame of pandas or Arrow."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NO_TABLE = (TypeError, ValueError, OverflowError)  # errors of a frame that is n
 
 
 def write(frame: Any, mapping: Mapping[str, Any] | None, file_path: Path) -> Mapping[str, Any]:
-    """Write a frame's mapped columns, and return the mapping; raises BadInput or BadFile.
+    """Write a frame's mapped columns to a file; return the mapping.
 
-    Without a mapping, it is guessed from the first rows.
+    Without a mapping, it is guessed from the first rows. Raises BadInput or BadFile.
     """
     import pyarrow  # late: it takes a third of a second
     from pyarrow import parquet

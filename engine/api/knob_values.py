@@ -1,9 +1,9 @@
 """Settings of knobs from a script's arguments: one value, or the values of an axis.
 
-An axis is any iterable: list, tuple, set (sorted), range, generator, numpy array, column of a frame. A knob that takes
-several numbers as one value reads a flat tuple of numbers as that value and a flat list as an axis; the widths of an MLP, of
-which there are always several, read both as one value. An ambiguous argument is refused. A knob with one value for all tables,
-or one per table, reads a flat tuple as one per table.
+An axis is any iterable: list, tuple, set (sorted), range, generator, numpy array, column of a frame. For a knob that takes
+several numbers as one value, a flat tuple of numbers is one value and a flat list is an axis. For the widths of an MLP, which
+always has several, both are one value. For a knob with one value for all tables or one per table, a flat tuple has one per table.
+An ambiguous argument is refused.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ VALUE_CHARACTERS = 60  # characters of a value in a sentence
 
 
 def path_of(name: str) -> str:
-    """Return the path of a knob by its path, its title or its last part.
+    """Return the path of the knob that `name` names by path, title or last part.
 
-    Raises BadKnob naming the nearest.
+    Raises BadKnob, which names the most similar knob.
     """
     dotted = name.replace("__", ".")
     if dotted in KNOBS:
@@ -65,14 +65,14 @@ def path_of(name: str) -> str:
 def keyword(path: str) -> str:
     """Return the shortest keyword of a knob.
 
-    It is the last part of the path if no other knob has the same.
+    It is the last part of the path, or the whole path with `__` if another knob has the same last part.
     """
     last_part = path.rpartition(".")[2]
     return last_part if sum(known_path.rpartition(".")[2] == last_part for known_path in KNOBS) == 1 else path.replace(".", "__")
 
 
 def by_path(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments by the path of their knob.
+    """Return arguments by the dotted path of their knob.
 
     Raises BadKnob for a knob that is named twice.
     """
@@ -86,9 +86,9 @@ def by_path(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one setting for each knob by path.
+    """Return one setting for each knob, by path.
 
-    Raises BadKnob, also for a list that spans an axis.
+    Raises BadKnob for a bad setting, and for a list that spans an axis.
     """
     setting_by_path: dict[str, Any] = {}
     for path, argument in by_path(changes).items():
@@ -103,7 +103,7 @@ def settings(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def split_axes(changes: Mapping[str, Any], flat_lists: bool = True) -> tuple[dict[str, Any], tuple[Axis, ...]]:
-    """Return the knobs with one setting, and the axes of all others; raises BadKnob.
+    """Return the knobs with one setting, and the axes of the other knobs; raises BadKnob.
 
     Without `flat_lists`, a flat list for a knob that takes several numbers is refused, as the list could be one setting too.
     """

@@ -1,4 +1,4 @@
-"""The folder of own parts for a script, read anew at each call."""
+"""The folder of the user's own parts for a script, read again at each call."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ AS_BEFORE: Any = type("AsBefore", (), {"__repr__": lambda _: "as before"})()
 
 
 def parts(folder: str | os.PathLike[str] | None = AS_BEFORE, /) -> DataFrame:
-    """Use the parts of a folder from now on; return those in use.
+    """Use the user's own parts in a folder from now on; return the parts.
 
-    The frame has kind, name, title and file.
-    None is for no own parts. Files are as in the catalogue: FOLDER/gpu/NAME.toml, FOLDER/media/NAME.toml; `docs/parts.md`
+    The frame has kind, name, title and file of each part in use.
+    None stands for no own parts. Files are as in the catalogue: FOLDER/gpu/NAME.toml, FOLDER/media/NAME.toml; `docs/parts.md`
     describes them. A changed file is noticed at the next call. Raises BadFile, a BadInput, where a file cannot be used.
 
     >>> parts(None).columns.tolist()

@@ -1,4 +1,4 @@
-"""The table of results in a script: a frame with units, CSV, links, a chart."""
+"""The table of a script's results: a frame with units, CSV, links and a chart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 
 @dataclass(frozen=True, eq=False)
 class Table(Sequence[Result]):
-    """Results in the order of their points.
+    """Results of several points, in the order of the points.
 
     results: the results.
     fidelity: "estimate" or "full".
@@ -72,9 +72,9 @@ class Table(Sequence[Result]):
 
     @cached_property
     def frame(self) -> DataFrame:
-        """A row for each point: varied knobs, all metrics that apply, the outcome.
+        """A data frame with a row for each point: varied knobs, applicable metrics, outcome.
 
-        Units are in the names.
+        Column names contain the units.
         """
         from pandas import DataFrame
 
@@ -93,7 +93,7 @@ class Table(Sequence[Result]):
 
     @property
     def csv(self) -> str:
-        """The table as the explorer downloads it: every knob, metric, key, version and constant."""
+        """The table as the explorer's CSV file: each knob, metric, key, version and constant."""
         return csv_text(self.results, self.fidelity)
 
     @property
@@ -102,9 +102,9 @@ class Table(Sequence[Result]):
         return tuple(link(result.scenario) for result in self)
 
     def spec(self, y: str = STEP, x: str = "") -> dict[str, Any]:
-        """Return a Vega-Lite specification of a metric over a varied knob, by default the first.
+        """Return a Vega-Lite specification of the chart of metric `y` over the varied knob `x`.
 
-        The second is the colour.
+        By default `x` is the first varied knob. The first of the other varied knobs is the colour.
         Raises BadInput for a name that is no column.
         """
         columns = self.frame.columns
@@ -132,7 +132,7 @@ class Table(Sequence[Result]):
     def chart(self, y: str = STEP, x: str = "") -> Any:
         """Return the chart of `spec` as an `altair.Chart`, which a notebook shows without a network.
 
-        Altair is imported only here.
+        Altair is imported when this method is called.
         """
         return chart(self.spec(y, x))
 

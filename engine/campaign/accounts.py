@@ -30,7 +30,10 @@ class CampaignLedger:
             self.joules[bucket].append(joules)
 
     def book_bytes(self, side: str, amounts: Mapping[str, float], times: float) -> None:
-        """Add `times` the bytes by medium; `side` is the field `protection_bytes` or `training_bytes`."""
+        """Add `times` the bytes of each medium.
+
+        `side` is the name of the field: `protection_bytes` or `training_bytes`.
+        """
         for medium, nbytes in amounts.items() if times else ():
             getattr(self, side).setdefault(medium, []).append(nbytes * times)
 

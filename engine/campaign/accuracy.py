@@ -1,4 +1,7 @@
-"""The accuracy cost of a protection's recovery, from the stored studies; none if exact."""
+"""The accuracy cost of a protection's recovery, from the stored studies.
+
+An exact recovery has no accuracy cost.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,10 +20,10 @@ LEAST_SHARE = 1e-5  # of the MLPs' training; a smaller share is only told as sma
 
 @dataclass(frozen=True)
 class AccuracyEffect:
-    """The differences of a recovered run to a run without a fault.
+    """The differences between a recovered run and a run without a fault.
 
     is_exact: whether recovery restores the exact state, so that there is no difference.
-    sentence: the measured variant that stands for this recovery, and a note if the recovery goes back further.
+    sentence: the measured variant that stands for this recovery, and a note if the recovery goes back further than measured.
     effects: the differences right after a recovery and at the study's end; empty without a measurement.
     """
 
@@ -32,7 +35,7 @@ class AccuracyEffect:
 def accuracy_effect(protection: str, plan: ProtectionPlan | None = None) -> AccuracyEffect:
     """Return the accuracy effect of one recovery by a protection.
 
-    With a plan, the measured variant nearest to the plan's recovery stands for it.
+    With a plan, the effect is that of the measured variant most similar to the plan's recovery.
     """
     definition: Protection = load_variant("protections", protection)
     if "lossy" not in definition.fidelity_by_loss.values():
@@ -51,10 +54,12 @@ def stored_findings() -> tuple[Finding, ...]:
 
 
 def many_faults_sentence(recoveries: float, batches: float, taken_back: float) -> str:
-    """Return a sentence on the accuracy cost of a campaign's many relaxed recoveries.
+    """Return a sentence on the accuracy cost of a campaign's many relaxed recoveries, or "".
 
-    taken_back: the batches of the MLPs' training that all recoveries undo. The measured run with the nearest undone share
-    stands for the campaign.
+    recoveries: the number of recoveries.
+    batches: the batches of the campaign.
+    taken_back: the batches of the MLPs' training that all recoveries undo together.
+    The sentence has the measured run whose undone share is closest to the campaign's.
     """
     if not (recoveries and batches and taken_back > 0):
         return ""

@@ -23,9 +23,9 @@ from .protection import Pace
 
 
 def tasks_without_log(plan: tuple[Task, ...]) -> tuple[Task, ...]:
-    """Return the tasks of a batch without its log.
+    """Return the tasks of a batch without the tasks of its log.
 
-    A task after a task of the log comes after that task's predecessors instead.
+    A task that waited for a task of the log waits for that task's predecessors instead.
     """
     tasks = {task.name: task for task in plan}
 
@@ -51,12 +51,12 @@ def _is_log_task(task: Task) -> bool:
 
 
 def unlogged_costs(scenario: Scenario) -> Pace:
-    """Return the pace of the scenario's own system without any log."""
+    """Return the costs of a batch of the scenario's system without any log."""
     return _unlogged_pace(_timing_scenario(scenario))
 
 
 def logged_costs(scenario: Scenario, knobs: Mapping[str, Any]) -> Pace:
-    """Return the pace under the log that these knobs select."""
+    """Return the costs of a batch under the log that these knobs select."""
     return _logged_pace(_timing_scenario(with_values(scenario, knobs)))
 
 
@@ -75,7 +75,7 @@ def _estimated_batch(scenario: Scenario) -> Steady:
 
 @lru_cache(maxsize=64)
 def slowdown(scenario: Scenario) -> float:
-    """Return the factor on a batch's time while the device `faults.fail_slow_device` is slow."""
+    """Return the factor on a batch's time while `faults.fail_slow_device` is slow."""
     m = _unlogged_machine(scenario)
     slow = _pace(replace(m, devices={**m.devices, **slow_devices(m)}))
     return max(slow.step / unlogged_costs(scenario).step, 1.0)

@@ -1,9 +1,9 @@
-"""Closed formulas of checkpointing: best periods, the share of useful time, faultless progress.
+"""Closed formulas of checkpointing: best periods, share of useful time, progress without faults.
 
-Young, CACM 17(9), 1974; Daly, Future Generation Computer Systems 22(3), 2006. The share is a renewal argument: faults are
-exponential and may strike in training, in a checkpoint and in a recovery, which then starts over. `effective` is the share of
-an endless campaign; `kept_share` is the mean share of a campaign of some length. `progress_after` is a stretch of training
-without a fault, without a loop over batches.
+Sources of the best periods: Young, CACM 17(9), 1974; Daly, Future Generation Computer Systems 22(3), 2006. The shares come from a
+renewal argument: intervals between faults are exponential, and a fault may strike in training, in a checkpoint or in a recovery,
+which then starts again. `effective` is the share of an endless campaign; `kept_share` is the mean share of a campaign of finite
+length. `progress_after` computes a stretch of training without a fault, without a loop over batches.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ def young_period(pause: float, mtbf: float) -> float:
 
 
 def daly_period(pause: float, mtbf: float) -> float:
-    """Return Daly's best seconds of training between checkpoints, an estimate of higher order."""
+    """Return Daly's best seconds of training between checkpoints, of higher order than Young's."""
     if pause >= 2 * mtbf:
         return mtbf
     half = pause / (2 * mtbf)
@@ -29,9 +29,10 @@ def daly_period(pause: float, mtbf: float) -> float:
 
 
 def batches_between(site: Site, step: float, pause: float, drain: float) -> int:
-    """Return the batches between checkpoints, by Daly or by the site's period.
+    """Return the batches between checkpoints, by Daly's formula or by the site's period.
 
-    One checkpoint has drained before the next starts.
+    step, pause, drain: seconds of a batch, of a pause, and until a checkpoint counts. One checkpoint has drained before the next
+    starts.
     """
     best_period = CUSTOMARY if site.mtbf is None else daly_period(pause, site.mtbf)
     return max(1, round((best_period if site.period is None else site.period) / step), -int(-drain // step))
@@ -40,9 +41,9 @@ def batches_between(site: Site, step: float, pause: float, drain: float) -> int:
 def effective(plan: ProtectionPlan, useful: float, mtbf: float, downtime: float) -> float:
     """Return the long-run share of time spent on `useful` seconds of each batch.
 
-    downtime: the seconds of an undisturbed recovery.
-    With cycles of C seconds whose checkpoints count w seconds after their end, a fault follows a mean of
-    exp(-(C + w) / M) / (1 - exp(-C / M)) durable checkpoints and M seconds, and costs M (exp(D / M) - 1) more, D the downtime.
+    downtime: D, the seconds of an undisturbed recovery. mtbf: M, the mean seconds between faults.
+    A cycle lasts C seconds, and its checkpoint counts w seconds after the cycle's end. A fault follows a mean of
+    exp(-(C + w) / M) / (1 - exp(-C / M)) durable checkpoints and M seconds, and costs M (exp(D / M) - 1) seconds more.
     """
     if mtbf == inf:
         return useful * plan.checkpoint_interval / plan.cycle if plan.checkpoint_interval else useful / plan.step
@@ -55,12 +56,14 @@ def effective(plan: ProtectionPlan, useful: float, mtbf: float, downtime: float)
 def kept_share(rate: float, cycle: float, wait: float, downtime: float, seconds: float) -> float:
     """Return the mean share of a campaign's progress that counts at its end.
 
-    T is the campaign's length, L the rate of faults a second. A copy is made every C seconds of training and counts w seconds
-    later; a fault goes back to the newest copy that counts and is over after D seconds.
+    T is the campaign's length in seconds, L the `rate` of faults a second, C the `cycle`, w the `wait` and D the `downtime`.
+    A checkpoint is made every C seconds of training and counts w seconds later. A fault goes back to the newest checkpoint that
+    counts, and training continues D seconds after the fault.
     The progress that counts is the sum of three parts:
-    - since the last fault: all progress, as in `restarted`;
-    - between two faults: the n-th copy keeps C seconds if they lie x = n C + w + D or more apart. Faults strike at rate L, each
-      a seconds after the one before with density L exp(-L a), which makes C L ((T - x) exp(-L x) - (exp(-L x) - exp(-L T)) / L);
+    - since the last fault: all progress, as in `restarted_share`;
+    - between two faults: the n-th checkpoint keeps C seconds if the faults lie x = n C + w + D or more apart. Faults strike at
+      rate L, each a seconds after the previous one with density L exp(-L a), which makes
+      C L ((T - x) exp(-L x) - (exp(-L x) - exp(-L T)) / L);
     - before the first fault, where no downtime came before: C (exp(-L (x - D)) - exp(-L T)).
     With T far above C the share is that of `effective`.
     """
@@ -84,10 +87,10 @@ def _sums(decay: float, count: int) -> tuple[float, float]:
 
 
 def restarted_share(rate: float, downtime: float, seconds: float) -> float:
-    """Return the mean share of a campaign that counts where each fault starts training again.
+    """Return the mean share of a campaign that counts if each fault restarts training.
 
-    Training starts `downtime` seconds after the fault.
-    The last fault lies a seconds before the end with density L exp(-L a), and leaves a - D seconds; none strikes with
+    Training starts again `downtime` D seconds after a fault. T is the campaign's length in seconds, L the `rate` of faults a
+    second. The last fault lies a seconds before the end with density L exp(-L a), and leaves a - D seconds. No fault strikes with
     probability exp(-L T).
     """
     if not rate:
@@ -98,9 +101,9 @@ def restarted_share(rate: float, downtime: float, seconds: float) -> float:
 
 
 def slowed_share(rate: float, lasts: float, factor: float) -> float:
-    """Return the share of speed left under faults that slow batches by `factor`.
+    """Return the share of speed that is left under faults that slow batches down.
 
-    Each slow-down lasts `lasts` seconds.
+    Slow-downs come at `rate` a second; each lasts `lasts` seconds and makes batches `factor` times as long.
     """
     return 1 + expm1(-rate * lasts) * (1 - 1 / factor)
 
@@ -116,7 +119,7 @@ class StretchProgress:
     batches: batches trained, with their fraction.
     pause_seconds: seconds of pauses for checkpoints.
     durable_batch: the batch of the newest checkpoint that counts, from the first batch of the stretch.
-    checkpoints_written: checkpoints written, the unfinished one by its share.
+    checkpoints_written: checkpoints written; an unfinished checkpoint counts by its written share.
     """
 
     batches: float
@@ -126,7 +129,7 @@ class StretchProgress:
 
     @property
     def completed_batches(self) -> int:
-        """The completed batches."""
+        """The number of completed batches."""
         return floor(self.batches + ROUNDING)
 
     def progress_since(self, start: "StretchProgress") -> "StretchProgress":
@@ -158,14 +161,14 @@ def progress_after(plan: ProtectionPlan, seconds: float) -> StretchProgress:
 
 
 def completed_seconds(plan: ProtectionPlan, stretch: StretchProgress, seconds: float) -> float:
-    """Return the seconds of a stretch without its last unfinished batch or pause.
+    """Return the seconds of a stretch without its last, unfinished batch or pause.
 
-    That part has to start again.
+    The unfinished part has to start again after a fault.
     """
     pauses = floor(stretch.pause_seconds / plan.pause + ROUNDING) if plan.pause else 0
     return min(stretch.completed_batches * plan.step + pauses * plan.pause, seconds)
 
 
 def seconds_for(plan: ProtectionPlan, batches: float) -> float:
-    """Return the seconds of training of some batches, with the pauses between them."""
+    """Return the seconds of training of some batches, with the pauses for checkpoints among them."""
     return batches * plan.step + (floor(batches / plan.checkpoint_interval) * plan.pause if plan.checkpoint_interval else 0.0)

@@ -1,4 +1,7 @@
-"""Comparisons of campaigns: protections under the same faults, and one protection over checkpoint periods."""
+"""Comparisons of campaigns: protections under the same faults, and periods of one protection.
+
+A period is the time between two checkpoints.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,9 +36,9 @@ def compare_protections(
     seeds: Sequence[int],
     period: float | None = None,
 ) -> tuple[Row, ...]:
-    """Return a row per protection: means over seeds with the same faults.
+    """Return a row for each protection: means over seeds, all under the same faults.
 
-    A protection that the scenario cannot have gives the reason under `Refused`.
+    For a protection that the scenario cannot have, `Refused` has the reason.
     """
     fault_stream.check_hazards(hazards)
     rows = []
@@ -70,7 +73,7 @@ def _closed_form_columns(
 
 
 def campaign_means(runs: Sequence[Campaign]) -> Row:
-    """Return the means of campaigns with unlike seeds, some with 95 % intervals."""
+    """Return the means over campaigns with different seeds, some with 95 % intervals."""
     shares = [run.ettr for run in runs]
     half = student_quantile(len(runs) - 1) * stdev(shares) / sqrt(len(runs)) if len(runs) > 1 else None
     fatal = sum(run.unrecoverable > 0 for run in runs)
@@ -140,7 +143,7 @@ def _energy(runs: Sequence[Campaign]) -> Row:
 
 
 def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share of `hits` in `trials`.
+    """Return the 95 % interval of a probability, from `hits` in `trials`.
 
     Source: Wilson, JASA 22, 1927.
     """
@@ -151,9 +154,10 @@ def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
 
 
 class PeriodPoint(NamedTuple):
-    """The share of useful time at one checkpoint period [s of training].
+    """The share of useful time at one checkpoint period.
 
-    It is given as simulated and by the closed form.
+    period: seconds of training between checkpoints. simulated: the share by a simulated campaign. closed_form: the share by the
+    closed form, None without one.
     """
 
     period: float
@@ -196,7 +200,7 @@ def period_curve(
 def closed_form(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> float | None:
     """Return the share of useful time by the closed form.
 
-    None for listed or non-exponential faults.
+    Return None if faults are listed, or if their intervals are not exponential.
     """
     try:
         return useful_time(scenario, terms, hazards, seconds)
@@ -205,7 +209,10 @@ def closed_form(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, 
 
 
 def pmem_endurance(site: Site) -> float:
-    """Return the bytes that a site's persistent memory can store until worn out."""
+    """Return the bytes that a site's persistent memory can store before it is worn out.
+
+    It is infinite for a medium without an endurance limit.
+    """
     machine = site.scenario.machine
     capacity = (machine.pmem_capacity_GB or 0.0) * GB * site.nodes
     lasts = MEDIA.extra_constants(machine.pmem).get(ENDURANCE.name)

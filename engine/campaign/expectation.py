@@ -1,15 +1,15 @@
 """The expectation of a campaign in closed form: useful time, worst loss, protection costs.
 
-A class of faults belongs to one of four groups, by the state that the protection restores. With L the group's rate and D the
-seconds to notice, restart and restore, the share of progress that each group leaves is:
+A class of faults belongs to one of four groups, by the state that the protection restores. With L the group's rate of faults a
+second and D the seconds to notice, restart and restore, the share of progress that each group leaves is:
 
     back to the newest checkpoint   `kept_share` over the checkpoints' cycle, `effective` in a long campaign
-    partial, nothing trained again  exp(-L D): time is lost to the outage alone
+    partial, nothing trained again  exp(-L D): only the time of the outage is lost
     back to the rarer copy          `kept_share` over the rarer copy's cycle
-    nothing comes back              `restarted`, over the campaign's own length
+    no state restored               `restarted_share`, over the campaign's own length
 
-and slow stretches leave `slowed`. A mix multiplies the shares, which is first order: that a fault of one group strikes in
-another's outage, or cuts its copy under way, is left out.
+Slow stretches leave `slowed_share`. Several groups multiply their shares, which is first order: it is neglected that a fault of
+one group may strike in another group's outage, or interrupt its copy.
 """
 
 from collections.abc import Mapping
@@ -37,8 +37,8 @@ class Expectation(NamedTuple):
     useful_share: samples that count at the end, over those of the scenario's estimate in the same time.
     lost_batches: the most batches that one fault makes train again, of rows or of the MLP, over all classes with a rate; all
         batches of the campaign where no state is restored.
-    worst_fault: the class of that fault, the more frequent of two; None where no fault destroys state.
-    minutes: the minutes of the lost batches and the pauses among them.
+    worst_fault: the class of that fault, the more frequent one of two; None where no fault destroys state.
+    minutes: the minutes of the lost batches and of the pauses among them.
     price: USD of the storage that the protection needs, None where a part has no published price.
     watts: mean power without a fault, less that of the scenario's estimate.
     useful_time: share of the time in which batches are trained that count, as `Campaign.ettr`.
@@ -56,7 +56,7 @@ class Expectation(NamedTuple):
 class WorstFault(NamedTuple):
     """The class of faults that can lose most batches.
 
-    Its name is None where no fault destroys state.
+    batches: the batches that it can lose. rate: its faults a second. name: its name; None where no fault destroys state.
     """
 
     batches: float
@@ -89,7 +89,7 @@ def expectation_of(
 
 
 def useful_time(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> float:
-    """Return the mean share of time in batches that count: `Campaign.ettr`."""
+    """Return the mean share of time spent on batches that count, as `Campaign.ettr`."""
     check_exponential(hazards)
     plan, faults, rates = terms.plan, scenario.faults, _rates(terms, hazards)
     downtime, backup_restore = terms.detect + terms.restart, max(plan.restore, plan.backup_drain)
@@ -107,7 +107,10 @@ def useful_time(scenario: Scenario, terms: CampaignTerms, hazards: Mapping[str, 
 
 
 def check_exponential(hazards: Mapping[str, Hazard]) -> None:
-    """Raise BadKnob for faults without a closed form: listed instants, non-exponential intervals."""
+    """Raise BadKnob for faults without a closed form.
+
+    These are faults at listed instants, and faults whose intervals are not exponential.
+    """
     fault_stream.check_hazards(hazards)
     for name, hazard in hazards.items():
         if hazard.listed_seconds:
@@ -123,9 +126,9 @@ def check_exponential(hazards: Mapping[str, Hazard]) -> None:
 
 
 def worst_fault(terms: CampaignTerms, hazards: Mapping[str, Hazard], seconds: float) -> WorstFault:
-    """Return the class of faults that loses most batches in its worst instant.
+    """Return the class of faults that loses most batches at its worst moment.
 
-    Interrupted copies of earlier faults are left out.
+    That a fault may interrupt a copy which an earlier fault made necessary is neglected.
     """
     losses = [WorstFault(0.0, 0.0, None)]
     for name, hazard in hazards.items():

@@ -1,4 +1,4 @@
-"""The fault stream of a campaign: a random stream a class, for all protections."""
+"""The faults of a campaign: each class has a random stream, equal for all protections."""
 
 from collections.abc import Iterator, Mapping
 from heapq import merge
@@ -21,9 +21,9 @@ POWER_LOSS, FLUSH_FAILURE = "power-loss", "flush-failure"
 
 
 def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int, seconds: float) -> list[FaultArrival]:
-    """Return the faults of the first `seconds` in rising order.
+    """Return the faults of the first `seconds` of a campaign, in rising order of time.
 
-    Hazards are those of the whole machine.
+    hazards: the hazards of the whole machine, by name of the fault.
     """
     check_hazards(hazards)
     expected = seconds * sum(1 / hazard.mtbf for hazard in hazards.values() if hazard.mtbf)
@@ -37,9 +37,9 @@ def fault_arrivals(scenario: Scenario, hazards: Mapping[str, Hazard], seed: int,
 
 
 def destroyed_parts(name: str) -> frozenset[str]:
-    """Return the parts that a fault destroys.
+    """Return the names of the parts that a fault destroys.
 
-    A fault of hosts and GPUs destroys the whole site.
+    A fault that destroys both hosts and GPUs destroys the whole site: "site" is then among the names.
     """
     destroys = frozenset(load_variant("faults", name).destroys)
     return destroys | {"site"} if destroys >= SITE_PARTS else destroys
@@ -87,9 +87,9 @@ def campaign_faults() -> tuple[str, ...]:
 
 
 def unit_count(scenario: Scenario, name: str) -> float:
-    """Return the number of units that a fault can strike.
+    """Return the number of units that a fault can strike: sites, nodes or GPUs.
 
-    A lemon node counts `lemon_factor` times.
+    The units of one bad ("lemon") node count `lemon_factor` times.
     """
     machine, unit = scenario.machine, load_variant("faults", name).unit
     if unit == "site":
@@ -99,7 +99,7 @@ def unit_count(scenario: Scenario, name: str) -> float:
 
 
 def check_hazards(hazards: Mapping[str, Hazard]) -> None:
-    """Raise BadKnob for a hazard of an unknown fault, or of one without strikes."""
+    """Raise BadKnob for a hazard of an unknown fault, or of one that cannot strike."""
     for name in hazards:
         if name not in variant_names("faults"):
             raise BadKnob(f"hazards has the unknown fault {name!r}; {nearest_hint(name, variant_names('faults'), 'faults')}")

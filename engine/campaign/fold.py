@@ -1,6 +1,6 @@
-"""The simulation of a campaign as a fold over its faults.
+"""The simulation of a campaign, fault by fault.
 
-Between faults all sums are closed formulas. A fault during detection, restart or restore starts all three again.
+Between two faults all sums are closed formulas. A fault during detection, restart or restore starts these three again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ class FaultArrival(NamedTuple):
     fault: its name.
     destroys: the parts that it destroys; empty for a slow-down.
     slow_seconds: the length of the slow-down [s].
-    slow_factor: the factor on training time meanwhile.
+    slow_factor: the factor on training time during the slow-down.
     """
 
     seconds: float
@@ -80,7 +80,7 @@ class CampaignTerms:
 
 @dataclass
 class CampaignOutage:
-    """A recovery under way.
+    """An outage from which the campaign has not recovered yet.
 
     fault_seconds: the time of the first fault [s].
     fault: the name of the first fault.
@@ -102,7 +102,7 @@ class CampaignOutage:
 
 @dataclass
 class CampaignState:
-    """The state of a campaign.
+    """The state of a campaign at one moment.
 
     seconds: the time [s].
     batch: the batch at which this stretch of training started.
@@ -112,7 +112,7 @@ class CampaignState:
     trained_seconds: the seconds of training in this stretch.
     slow_until: the end of the slow-down [s].
     slow_factor: the factor on training time in the slow-down.
-    outage: the recovery under way, or None.
+    outage: the outage that is not over yet, or None.
     ledger: the bookings.
     recoveries: the recoveries so far.
     """
@@ -131,9 +131,9 @@ class CampaignState:
 
 
 def run_faults(terms: CampaignTerms, arrivals: Iterable[FaultArrival], end: float) -> tuple[CampaignState, float]:
-    """Run a campaign of `end` seconds over faults in rising order.
+    """Run a campaign of `end` seconds over faults in rising order of time.
 
-    Returns the last state and the batches that count at the end.
+    Return the last state and the batches that count at the end.
     """
     state = CampaignState()
     for arrival in arrivals:

@@ -1,4 +1,4 @@
-"""Protections: the state that each keeps safe, its costs, its repairable losses."""
+"""Protections: the state that each keeps safe, its costs, and the losses that it repairs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ class Pace:
 class StatePath:
     """A path to a copy of the state, over all nodes.
 
-    It has bytes per second each way, and joules per byte.
+    write_rate, read_rate: bytes per second. joules: joules per byte.
     """
 
     write_rate: float
@@ -69,9 +69,9 @@ class StatePath:
 
 
 class StoragePrices(NamedTuple):
-    """USD of a drive, a byte of host DRAM and a byte of remote storage.
+    """Prices of storage in USD; None where no price is published.
 
-    None where unpublished.
+    drive: of a drive. dram: of a byte of host DRAM. store: of a byte of remote storage.
     """
 
     drive: float | None = 0.0
@@ -93,7 +93,7 @@ class Site:
     watts: power of idle devices.
     tables, mlp: bytes of the tables and of the MLP, optimizer state included.
     nodes: nodes that hold tables.
-    shards: parts of the tables that fail alone.
+    shards: parts of the tables that fail independently.
     home, remote, ssd, network: the paths to the tables, to remote storage, to drives, to other nodes.
     host_dram: bytes of host DRAM, the largest possible where its size is automatic.
     ssd_watts: power of the idle drives that the protection adds.
@@ -103,7 +103,7 @@ class Site:
     period: seconds between checkpoints by the knob; None for the best.
     drives: drives that a node has already.
     drive_bytes, drive_watts: capacity and idle power of one drive.
-    drive_room: free bytes over all those drives.
+    drive_room: free bytes over all drives that nodes have already.
     prices: prices of storage.
     """
 
@@ -144,7 +144,7 @@ class ProtectionPlan:
     step, joules: seconds and joules of a batch.
     checkpoint_interval: batches between checkpoints; 0 for none.
     pause: seconds that training stands still for a checkpoint.
-    drain: seconds beside training until the checkpoint counts.
+    drain: seconds, during training, until the checkpoint counts.
     checkpoint_joules: joules of a checkpoint.
     checkpoint_bytes: bytes of a checkpoint by medium.
     batch_bytes: bytes of a batch by medium.
@@ -152,7 +152,7 @@ class ProtectionPlan:
     mlp_age: the age of the MLP after a recovery [batches].
     partial: whether a recovery restores one part's rows and training goes on without replay.
     watts: constant power of the devices that the protection adds.
-    backup_interval: batches between rarer copies, whose cost is in the batches; 0 for none.
+    backup_interval: batches between rarer copies, whose cost is included in `step`, `joules` and `batch_bytes`; 0 for none.
     backup_drain: seconds until a rarer copy counts.
     """
 
@@ -183,14 +183,14 @@ class Protection:
     """The definition of a protection, as its file exports it.
 
     title, summary: its name and a sentence for users.
-    fidelity_by_loss: the fidelity of the restored state by loss.
+    fidelity_by_loss: the fidelity of the restored state, by lost part.
     plan: returns its costs at a site.
     log: returns the knobs for the log that it needs, or raises BadKnob with the remedy; None to train without a log.
     periodic: whether it has a checkpoint period.
-    constants: the numbers that the plan depends on, beside those of the machine.
+    constants: the numbers that the plan depends on, besides those of the machine.
     cites: its sources.
-    storage_needs: returns its storage: "drives" more in each node, bytes of "dram" in each node's host, bytes in the "store" for
-        all nodes.
+    storage_needs: returns its storage: "drives" to add to each node, bytes of "dram" in each node's host, and bytes in the
+        "store" for all nodes.
     """
 
     title: str
@@ -204,9 +204,9 @@ class Protection:
     storage_needs: Callable[[Site], Mapping[str, float]] = lambda site: {}
 
     def fidelity_after(self, destroyed: frozenset[str]) -> Fidelity:
-        """Return the fidelity after the loss of all these parts: the worst one.
+        """Return the fidelity of the restored state after the loss of all these parts.
 
-        "site" replaces the parts of one node.
+        It is the worst fidelity over the parts. "site" replaces the parts of one node.
         """
         parts = destroyed - NODE_LOSSES if "site" in destroyed else destroyed
         return max((self.fidelity_by_loss[loss] for loss in parts), key=FIDELITIES.index, default="exact")
@@ -230,9 +230,9 @@ class Protection:
         return total
 
     def watts(self, site: Site, plan: ProtectionPlan) -> float:
-        """Return the idle watts of added devices.
+        """Return the idle watts of the devices that the protection adds.
 
-        They are those of the plan, or of all drives for the copies.
+        They are the plan's watts, or those of the added drives if these are more.
         """
         drives = self.storage_needs(site).get("drives", 0.0) * nodes(site.scenario.machine)
         return max(plan.watts, drives * site.drive_watts)

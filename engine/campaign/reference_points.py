@@ -1,8 +1,8 @@
-"""Published numbers about faults and checkpoints beside simulated ones.
+"""Published numbers about faults and checkpoints, compared with simulated ones.
 
-They are effective training time and the costs of two protections. Check-N-Run's models are Meta's own and not public: its range
-is compared with Meta's public tables. CPR's cluster is not public either: the time between faults is set so that full
-checkpoints have their published cost, and the cost of CPR's checkpoints is then simulated.
+They are effective training time and the costs of two protections. Check-N-Run's models are Meta's own and not public, so its
+range is compared with simulations of Meta's public tables. CPR's cluster is not public either. The time between faults is set so
+that full checkpoints have their published cost, and the cost of CPR's checkpoints is then simulated.
 """
 
 from collections.abc import Iterator
@@ -91,7 +91,10 @@ class Prediction:
 
 
 def llama_prediction() -> Prediction:
-    """Return the predicted useful time of Llama 3: blocking checkpoints at Daly's period, exponential faults."""
+    """Return the predicted useful time of Llama 3's training.
+
+    Assumed are checkpoints that stop training, at Daly's period, and exponential faults.
+    """
     pause = LLAMA_STATE / LLAMA_STORE
     period = daly_period(pause, LLAMA_MTBF)
     plan = ProtectionPlan(1.0, 1.0, max(1, round(period)), pause)
@@ -146,12 +149,15 @@ def _plan(scenario: Scenario, protection: str, mtbf: float | None) -> Protection
 
 
 def overhead_percent(plan: ProtectionPlan) -> float:
-    """Return the seconds of a checkpoint's pause in percent of the training between two."""
+    """Return a checkpoint's pause in percent of the training between two checkpoints."""
     return 100 * plan.pause / (plan.checkpoint_interval * plan.step)
 
 
 def mtbf_where_full_costs(scenario: Scenario, percent: float) -> float:
-    """Return the seconds between faults at which full checkpoints at their best period cost `percent`."""
+    """Return the seconds between faults at which full checkpoints cost `percent` of the time.
+
+    The checkpoints are made at their best period.
+    """
     low, high = 60.0, 1000 * HOUR
     for _ in range(HALVINGS):
         middle = (low * high) ** 0.5
@@ -161,5 +167,5 @@ def mtbf_where_full_costs(scenario: Scenario, percent: float) -> float:
 
 
 def published_figures() -> tuple[Figure, ...]:
-    """Return the published numbers that no preset claims: those of the workload and of protections."""
+    """Return the published numbers that no preset claims: those of workloads and of protections."""
     return (*scored_figures(), *protection_figures())

@@ -47,7 +47,10 @@ class Campaign:
 
     @property
     def ettr(self) -> float:
-        """Share of the time in batches that count, without logs and checkpoints."""
+        """Share of the time spent on batches that count, without logs and checkpoints.
+
+        ETTR stands for effective training time ratio.
+        """
         return self.seconds["useful"] / self.elapsed
 
     @property
@@ -57,7 +60,7 @@ class Campaign:
 
     @property
     def checkpoint_overhead(self) -> float:
-        """Seconds of logs and checkpoints per second of training."""
+        """Seconds of logs and checkpoints divided by seconds of training."""
         trained = sum(self.seconds[name] for name in ("useful", "lost", "replay"))
         return self.seconds["checkpoint"] / trained if trained else 0.0
 
@@ -80,9 +83,9 @@ def run_campaign(
     seed: int,
     period: float | None = None,
 ) -> Campaign:
-    """Simulate `hours` of training. Raises BadKnob and CannotRun.
+    """Simulate `hours` of training; raises BadKnob and CannotRun.
 
-    period: seconds between checkpoints; None for the best.
+    period: seconds between checkpoints; None for the best period.
     """
     terms, campaign_site = campaign_terms(scenario, protection, fault_stream.rollback_mtbf(hazards), period)
     if not 0 < hours <= MOST_HOURS:

@@ -1,4 +1,4 @@
-"""The site of a campaign: the machine with the rates at which state moves."""
+"""The site of a campaign: a machine and the rates at which its state moves."""
 
 import numpy as np
 
@@ -21,9 +21,11 @@ PROBE = 1e9
 
 
 def site(scenario: Scenario, log_pace: Pace | None, mtbf: float | None, period: float | None) -> Site:
-    """Return the site of a scenario; raises CannotRun where it does not fit.
+    """Return the site of a scenario; raises CannotRun where the scenario does not fit.
 
-    log_pace: the pace under the protection's log, None without one.
+    log_pace: the costs of a batch under the protection's log, None without a log.
+    mtbf: mean seconds between faults that undo work.
+    period: seconds between checkpoints; None for the best period.
     """
     m = ready_machine(scenario)
     machine, bare = m.scenario.machine, batch_costs.unlogged_costs(scenario)

@@ -1,4 +1,4 @@
-"""`bench`: Emberpool's speed beside that of installed peers, as ratios measured in one run."""
+"""`bench`: Emberpool's speed compared with installed peers, as ratios measured in one run."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ PACKAGES = ("numpy", "numba", "torch", "libcachesim", "simpy")
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("bench", help="measure speed beside installed peers")
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks such as P4; without any, all")
     parser.add_argument("--json", metavar="FILE", help="write the rows as JSON; - for standard output")
@@ -60,8 +60,8 @@ def benchmarks() -> dict[str, Any]:
 def benchmark_row(benchmark: Any, is_loaded: bool = False) -> Row:
     """Run one benchmark and return its row.
 
-    Without its peer, measured fields are null. A row is `busy` if the computer was loaded before, or if other processes
-    took much of the processor meanwhile.
+    Without its peer, measured fields are null. A row is `busy` if other processes loaded the computer before the benchmark, or
+    used much of the processor during the benchmark.
     """
     row = {field: getattr(benchmark, field) for field in ("name", "title", "peer_name", "target", "stretch")}
     if benchmark.needs and find_spec(benchmark.needs) is None:
@@ -78,7 +78,10 @@ def benchmark_row(benchmark: Any, is_loaded: bool = False) -> Row:
 
 
 def environment() -> str:
-    """Return Python, packages and the kernels of the loaded BLAS libraries, those of peers included."""
+    """Return a text on Python, packages and the kernels of loaded BLAS libraries.
+
+    The libraries of peers are included.
+    """
     kernels = {f"{pool['prefix']} {pool.get('architecture', '')}".strip() for pool in threadpool_info()}
     return ", ".join([f"Python {platform.python_version()}", *filter(None, map(_version, PACKAGES)), *sorted(kernels)])
 
@@ -91,7 +94,7 @@ def _version(package: str) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows as a table for people, with three verdicts each."""
+    """Return the rows as a table for people, each with its verdict."""
     lines = [f"{'':11} {'benchmark':42} {'peer':20} {'ratio':>8} {'target':>8}  verdict"]
     for row in rows:
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}x"
@@ -103,7 +106,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def verdict(row: Row) -> str:
-    """Return a row's verdicts as words."""
+    """Return a row's verdict: whether results are equal, and whether the target is met."""
     if row["passed"] is None:
         return "peer not installed: benchmarks/requirements.txt"
     equal, met = "equal" if row["equal_results"] else "DIFFERENT", "met" if row["ratio"] >= row["target"] else "missed"

@@ -1,4 +1,7 @@
-"""`campaign`: weeks of training under faults, one row per protection, all under the same faults."""
+"""`campaign`: weeks of training under faults, a row for each protection.
+
+All protections have the same faults.
+"""
 
 import argparse
 import json
@@ -36,7 +39,7 @@ COLUMNS = {
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("campaign", help="weeks of training under faults, protections beside each other")
     scenario_arguments.add(parser)
     parser.add_argument("--protection", metavar="NAME,...", help=f"of {', '.join(variant_names('protections'))} (all)")
@@ -98,7 +101,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the rows as a readable table, with reasons for impossible protections below."""
+    """Return the rows as a table for people; reasons for impossible protections follow."""
     head = "".join(f"{title:>{width}}" for title, width, _ in COLUMNS.values())
     lines = [row["Refused"] or _line(row) for row in sorted(rows, key=lambda row: bool(row["Refused"]))]
     return "\n".join([f"{'protection':22}{head}", *lines]) + "\n"

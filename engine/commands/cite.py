@@ -1,4 +1,4 @@
-"""`cite`: BibTeX of the works behind a scenario's results."""
+"""`cite`: BibTeX of the works on which a scenario's results are based."""
 
 import argparse
 
@@ -8,7 +8,7 @@ from .parser import Subparsers
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("cite", help="write BibTeX entries of the sources of a scenario's results")
     scenario_arguments.add(parser)
     parser.add_argument("--bib", metavar="FILE", default=output.STANDARD, help="write the BibTeX here; - is standard output")

@@ -1,6 +1,6 @@
-"""`crashcheck`: explore the states after power losses, and judge every recovery.
+"""`crashcheck`: explore the states after power losses, and judge the recovery from each.
 
-It can also break the protocol for a test.
+It can also break the log protocol on purpose, to test whether the break is caught.
 """
 
 import argparse
@@ -20,7 +20,7 @@ MAX_SHOWN = 10
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("crashcheck", help="explore the crash states of the log protocol")
     states = partial(whole_number, what="states", most=100_000_000)
     parser.add_argument(
@@ -42,9 +42,9 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Explore, replay, or count caught bugs.
+    """Explore states, replay one, or count caught bugs; return the exit status.
 
-    Returns 3 for an inconsistent state, 1 for a state without verdict, else 0.
+    Return 3 for an inconsistent state, 1 for a state without verdict, else 0.
     """
     models = (arguments.model,) if arguments.model else None
     for name in models or ():

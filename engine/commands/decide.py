@@ -37,7 +37,7 @@ from .parser import FAILED, Subparsers
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser(
         "decide", help="which machine to buy: every system on machines that can be built, the best first"
     )

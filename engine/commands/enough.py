@@ -1,6 +1,6 @@
 """`enough`: find the smallest machine that meets a target, and its costs.
 
-It also prints the value from which each main knob has no more effect.
+The command also prints, for each main knob, the value from which the knob has no more effect.
 """
 
 import argparse
@@ -39,7 +39,7 @@ MAIN_KNOBS = tuple(path for path, knob in KNOBS.items() if knob.main and path !=
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("enough", help="the smallest PMEM and CXL link that meet a target, and what they cost")
     scenario_arguments.add(parser)
     parser.add_argument(

@@ -24,7 +24,7 @@ ListRow = dict[str, Any]
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("list", help="what there is to choose from")
     parser.add_argument("what", choices=tuple(LISTS))
     parser.add_argument("--json", action="store_true", help="as JSON")

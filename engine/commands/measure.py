@@ -1,4 +1,4 @@
-"""`measure`: measure this machine's parts, and write them as files beside the nearest parts."""
+"""`measure`: measure this machine's parts, write part files, compare with similar parts."""
 
 import argparse
 from collections.abc import Container, Mapping
@@ -41,7 +41,7 @@ gpu_argument = partial(whole_number, what="GPU", least=0, most=63)
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("measure", help="measure this machine's parts, for --parts-dir")
     parser.add_argument(
         "--out", type=user_path, default=Path("measured-parts"), metavar="DIR", help="write files here (measured-parts)"
@@ -55,9 +55,9 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Measure, write the files, and print the figures.
+    """Measure, write the files, and print the figures; return the exit status.
 
-    Returns 3 where a GPU that was named is not measured, else 0.
+    Return 3 where a GPU that was named could not be measured, else 0.
     """
     check_folder(arguments.out, create=True)
     if arguments.drive:
@@ -100,7 +100,11 @@ def _measure_gpu(torch: Any, number: int, quick: bool) -> MeasuredGpu:
 
 
 def effect_sentence(folder: Path, kinds: Container[str]) -> str:
-    """Return step times of the default model, by measured kinds of parts and nearest parts."""
+    """Return a sentence with step times of the default model, by system.
+
+    Each system is estimated with the measured parts and with the catalogue's most similar parts. kinds: the measured kinds of
+    parts.
+    """
     host = {knob: kind for knob, kind in HOST_KNOBS.items() if kind in kinds}
     systems = {"cpu-only": host, "cpu-gpu": host, **({"ssd": {**host, **DRIVE_KNOBS}} if "drive" in kinds else {})}
     base = with_values(preset(DEFAULT).scenario, {"run.training": False})
@@ -122,7 +126,10 @@ def effect_sentence(folder: Path, kinds: Container[str]) -> str:
 
 
 def check_folder(folder: Path, create: bool = False) -> None:
-    """Raise BadInput where no file can be written in a folder, before minutes are spent."""
+    """Raise BadInput where no file can be written in a folder, before the long measurement.
+
+    create: whether the folder may be created.
+    """
     try:
         if create:
             folder.mkdir(parents=True, exist_ok=True)
@@ -142,7 +149,7 @@ def _gpu_usage(device: MeasuredGpu) -> str:
 
 
 def table(parts: Mapping[str, Mapping[str, MeasuredFigure]], nearest: Mapping[str, str]) -> str:
-    """Write each constant beside that of the catalogue's nearest part."""
+    """Return a text table of each constant, measured and in the catalogue's most similar part."""
     lines = [f"{'':38}{'measured':>12}{'nearest part':>14}  of"]
     for kind, figures in parts.items():
         units, nearest_part = catalog.units(kind), catalog.part_content(kind, nearest[kind])

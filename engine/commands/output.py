@@ -1,6 +1,6 @@
-"""Targets of output: a file, or standard output for `-`.
+"""Output of commands to a file, or to standard output for `-`.
 
-A file is written whole or not at all; standard output can have any encoding.
+A file is written completely or not at all; standard output can have any encoding.
 """
 
 import argparse
@@ -29,7 +29,7 @@ LEGIBLE = "emberpool.legible"
 def ascii_fallback(error: UnicodeError) -> tuple[str, int]:
     """Return ASCII for characters that an encoding lacks, and the position after them.
 
-    Letters lose their accents.
+    Accented letters become plain letters.
     """
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -46,9 +46,9 @@ codecs.register_error(LEGIBLE, ascii_fallback)
 
 
 def open_streams() -> None:
-    """Make both standard streams take any character.
+    """Let standard output and standard error accept any character.
 
-    Text to a closed stream is dropped, here and in workers.
+    Text to a closed stream is dropped, in this process and in workers.
     """
     process.open_streams()
     for stream in (sys.stdout, sys.stderr):
@@ -57,7 +57,7 @@ def open_streams() -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Refuse a command's targets that cannot be written, before anything long begins; raises BadInput."""
+    """Raise BadInput for output files that cannot be written, before long work begins."""
     arguments_given = [vars(arguments).get(name) for name in TARGETS]
     targets = [target for target in arguments_given if isinstance(target, str)]
     if vars(arguments).get("artefact") == STANDARD:
@@ -70,7 +70,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def write(target: str, text: str | bytes | Iterable[str]) -> None:
-    """Write the text, whole or in pieces, or bytes, to the target; raises BadFile."""
+    """Write a text, pieces of a text, or bytes to the target; raises BadFile."""
     if target != STANDARD:
         write_atomically(user_path(target), text)
         return
@@ -90,7 +90,7 @@ def write(target: str, text: str | bytes | Iterable[str]) -> None:
 def write_for_people(text: str, *targets: str | None) -> None:
     """Write the text for people to standard output, unless a target is standard output.
 
-    Where a target is a file, a failure to write the text is only noted.
+    If all targets are files, a failure to write this text is only noted on standard error.
     """
     chosen_targets = [target for target in targets if target]
     if STANDARD in chosen_targets:
@@ -108,13 +108,13 @@ def write_for_people(text: str, *targets: str | None) -> None:
 
 
 def note(sentence: str) -> None:
-    """Print a note about a command's output on standard error; nothing for ""."""
+    """Print a note about a command's output on standard error; print nothing for ""."""
     if sentence:
         print(f"Note: {sentence}", file=sys.stderr)
 
 
 def write_json_or(target: str | None, content: Any, text: str) -> None:
-    """Write the content as JSON to the target.
+    """Write the content as JSON to the target, if there is one.
 
     Without a target, write the text for people to standard output.
     """
@@ -122,9 +122,9 @@ def write_json_or(target: str | None, content: Any, text: str) -> None:
 
 
 def drop_stream(stream: TextIO | None = None) -> None:
-    """Drop the rest of a stream whose reader or disk space is gone.
+    """Discard all further output to a stream, standard output by default.
 
-    Such a reader is `head`.
+    It is called when the stream's reader, such as `head`, has ended, or the disk is full.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, (stream or sys.stdout).fileno())

@@ -1,6 +1,6 @@
 """The command line's parser, and arguments that several commands share.
 
-Each of its refusals is one sentence.
+A refused argument gives one sentence.
 """
 
 import argparse
@@ -24,7 +24,7 @@ NO_VERDICT = BUG  # of a check that could not finish
 class Parser(argparse.ArgumentParser):
     """A parser that raises BadInput instead of printing its usage.
 
-    Every command takes a folder of the user's parts.
+    Every command accepts a folder of the user's own parts.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -45,12 +45,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_outputs(parser: argparse.ArgumentParser, csv_required: bool = False) -> None:
-    """Declare the target of the table of results."""
+    """Declare the arguments that say where the table of results is written."""
     parser.add_argument("--csv", metavar="FILE", required=csv_required, help="write the table here; - is standard output")
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """Declare the store of finished points, and the number of points computed at once."""
+    """Declare the arguments for the store of finished points, and for the number of workers."""
     parser.add_argument("--store", type=user_path, default=DEFAULT, metavar="FILE", help=f"keep finished points here ({DEFAULT})")
     parser.add_argument("--jobs", type=jobs, metavar="N", help="points computed at once (-1, one per core)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="compute on the workers of a Dask scheduler, as in tcp://HOST:8786")
@@ -59,7 +59,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 def number(text: str) -> float:
     """Return the number that a text states.
 
-    Return NaN, which lies in no range, for other texts.
+    Return NaN, which lies in no range, for a text that states no number.
     """
     try:
         return float(text)
@@ -68,21 +68,24 @@ def number(text: str) -> float:
 
 
 def amount(text: str, noun: str, minimum: float, maximum: float) -> float:
-    """Return a text's number from `minimum` to `maximum`; a refusal names the unit with `noun`."""
+    """Return the number of a text, from `minimum` to `maximum`.
+
+    noun: the unit, for the sentence that refuses another number.
+    """
     if not minimum <= number(text) <= maximum:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of {noun} from {exact(minimum)} to {exact(maximum)}")
     return number(text)
 
 
 def percentage(text: str, minimum: float, maximum: float) -> float:
-    """Return a text's number of percent, which has its sign or not."""
+    """Return the percentage that a text states, with or without "%"."""
     return amount(text.strip().removesuffix("%"), "percent", minimum, maximum)
 
 
 def positive(text: str, noun: str, maximum: float) -> float:
-    """Return a text's number above 0 and up to `maximum`.
+    """Return the number of a text, above 0 and at most `maximum`.
 
-    A refusal uses `noun` as the unit.
+    noun: the unit, for the sentence that refuses another number.
     """
     if not 0 < number(text) <= maximum:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of {noun} above 0 and up to {exact(maximum)}")
@@ -90,9 +93,9 @@ def positive(text: str, noun: str, maximum: float) -> float:
 
 
 def whole_number(text: str, what: str, most: int, least: int = 1) -> int:
-    """Return a text's whole number from `least` to `most`.
+    """Return the whole number of a text, from `least` to `most`.
 
-    A refusal uses `what` as the unit.
+    what: the unit, for the sentence that refuses another number.
     """
     if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what} from {least} to {most}")
@@ -100,9 +103,9 @@ def whole_number(text: str, what: str, most: int, least: int = 1) -> int:
 
 
 def jobs(text: str) -> int | None:
-    """Return a text's number of workers.
+    """Return the number of workers that a text states.
 
-    Return None for -1, which means one per core, as in joblib.
+    Return None for -1, which means one worker for each core, as in joblib.
     """
     return None if text.strip() == "-1" else whole_number(text, "workers", 1024)
 

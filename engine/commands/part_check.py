@@ -27,9 +27,9 @@ Table = dict[str, Any]
 
 
 def call(list_name: str, path: Path, kind: str | None) -> int:
-    """Write the faults in a part's file, or that the file is right.
+    """Write the faults in a part's file, or that there are none.
 
-    Returns the exit status.
+    Return the exit status.
     """
     if list_name != "devices":
         raise BadInput(f"--check can only be used with `{PROGRAM} list devices`, not with {list_name}.")

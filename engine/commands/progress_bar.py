@@ -9,14 +9,17 @@ from ..core import figures
 
 
 def draw(share: float, text: str, width: int = 30) -> None:
-    """Draw the bar over the last one; `share` is from 0 to 1."""
+    """Draw the bar in place of the previous one.
+
+    share: the finished share, from 0 to 1. text: the text after the bar.
+    """
     if sys.stderr.isatty():
         filled_width = round(max(0.0, min(share, 1.0)) * width)
         print(f"\r[{'█' * filled_width}{'·' * (width - filled_width)}] {text}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def wipe() -> None:
-    """Remove the bar."""
+    """Remove the bar from the terminal."""
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
@@ -51,7 +54,7 @@ class PacedBar:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time left in words; None is a time that is not known yet."""
+    """Return remaining seconds as words; None stands for an unknown time."""
     if seconds is None:
         return "time left unknown"
     return f"{figures.duration(seconds)} left"

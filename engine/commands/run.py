@@ -1,4 +1,4 @@
-"""`run`: one scenario, in this process."""
+"""`run`: run or estimate one scenario, in this process."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ from .parser import FAILED, Subparsers, add_outputs
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("run", help="run one scenario")
     scenario_arguments.add(parser)
     add_outputs(parser)
@@ -63,7 +63,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def draw_progress(draw: progress_bar.PacedBar, progress: Progress) -> bool:
-    """Draw how far a run is; return False, as nothing stops it."""
+    """Draw a run's progress; return False, as the command never stops the run."""
     reads = progress.note.startswith(("reading", "sorting"))
     draw(
         progress.share,
@@ -103,9 +103,9 @@ def _with_unit(result: Result, name: str, number: float) -> str:
 
 @contextmanager
 def immediate_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end the process at once, during a block without writes.
+    """Let Ctrl-C end the process at once during a block that writes no file.
 
-    Without this, it would wait until a kernel returns.
+    Without this, Ctrl-C would wait until a kernel returns.
     """
     handler = signal.getsignal(signal.SIGINT)
     if handler is not signal.default_int_handler:  # ignored, or somebody else's

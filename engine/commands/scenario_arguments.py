@@ -23,9 +23,12 @@ DIGEST = "data.digest"
 
 @dataclass(frozen=True)
 class ScenarioSelection:
-    """The chosen scenario, its settings by dotted path, its data file, its tables' names.
+    """The scenario that a command line chooses, from a preset, a link or a file.
 
-    It comes from a preset, a link or a file.
+    start: the opened preset, link or file.
+    settings: knobs that the command line sets, by dotted path.
+    data_file: the file of clicks to train on, None without one.
+    table_names: the names of the embedding tables.
     """
 
     start: links.OpenedLink
@@ -35,7 +38,7 @@ class ScenarioSelection:
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario with its settings; a set `model.name` comes before the others."""
+        """The chosen scenario, with the settings of the command line."""
         return with_values(self.start.scenario, self.settings)
 
 
@@ -67,7 +70,10 @@ def add_start(parser: argparse.ArgumentParser) -> None:
 
 
 def selected_scenario(arguments: argparse.Namespace) -> ScenarioSelection:
-    """Return the scenario, settings and data file that the arguments choose; raises BadInput."""
+    """Return the scenario, settings and data file that the arguments choose.
+
+    Raises BadInput.
+    """
     start = _start(arguments)
     data_file, tables = (vars(arguments).get(name) for name in ("data", "tables"))  # not every command takes files
     listed_tables = _read_tables(tables) if tables else None

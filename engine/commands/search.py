@@ -1,6 +1,6 @@
-"""`search`: find the Pareto front of a box of knobs by estimates.
+"""`search`: find the Pareto front of a range of machines by estimates.
 
-Full runs can confirm it.
+The command can confirm the front by full runs.
 """
 
 import argparse
@@ -35,7 +35,7 @@ Criterion = TypeVar("Criterion", Objective, Constraint)
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("search", help="find the Pareto front of some knobs' ranges without computing every point")
     scenario_arguments.add(parser)
     sweep_arguments.add_axes(parser)

@@ -1,4 +1,4 @@
-"""`serve`: compute the requests in a store until none is left.
+"""`serve`: compute the requests in a store until none is waiting.
 
 The explorer starts this command by itself.
 """
@@ -15,7 +15,7 @@ from .parser import FAILED, Subparsers, add_store, amount
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("serve", help="compute what the explorer and sweeps ask for")
     add_store(parser)
     seconds = partial(amount, noun="seconds", minimum=0.0, maximum=1e9)
@@ -39,7 +39,10 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Serve until idle, or restore; returns the exit status, 3 where something was lost."""
+    """Serve until no request waits, or restore a store; return the exit status.
+
+    Return 3 where results were lost.
+    """
     restored = restoration.restore(arguments.store) if arguments.restore else None
     if arguments.quota_GiB is not None:
         quota.set_quota(arguments.store, arguments.quota_GiB)

@@ -1,4 +1,4 @@
-"""`study`: many paired runs, each finished seed kept in a file."""
+"""`study`: many pairs of training runs; each finished seed is written to a file."""
 
 import argparse
 import sys
@@ -24,7 +24,7 @@ batches = partial(whole_number, what="batches", most=10**6)
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("study", help="measure what lossy recoveries cost in accuracy, over many seeds")
     parser.add_argument(
         "which",

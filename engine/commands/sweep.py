@@ -1,6 +1,6 @@
-"""`sweep`: compute many scenarios through the store.
+"""`sweep`: compute many scenarios and keep their results in a store.
 
-This process computes them, or the one that already owns the store.
+This process computes the results, unless another process already serves the store.
 """
 
 import argparse
@@ -39,7 +39,13 @@ MAX_HELD_ESTIMATES = 5000  # estimates that are remembered from the first look t
 
 @dataclass(frozen=True)
 class SweepEnd:
-    """A finished sweep: its survey, a function to read its points, and its failures."""
+    """A finished sweep.
+
+    survey: the survey of its table.
+    outcomes: the function that reads its points.
+    failed: sentences of failed points.
+    has_bug: whether a point failed by a bug.
+    """
 
     survey: sweep_tables.Survey
     outcomes: sweep_tables.Outcomes
@@ -48,7 +54,7 @@ class SweepEnd:
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("sweep", help="run every combination of some knobs' values, or points drawn from their ranges")
     scenario_arguments.add(parser)
     sweep_arguments.add(parser)
@@ -137,9 +143,9 @@ def _stored_sweep(
 def compute_points(
     arguments: argparse.Namespace, points: Sequence[Scenario], fidelity: Fidelity, data_file: Path | None, *, sharing: bool = True
 ) -> int:
-    """Return the request after all points that the store lacks are computed.
+    """Compute the points that the store lacks; return the number of the request.
 
-    Ctrl-C keeps finished points.
+    Ctrl-C stops the request and keeps finished points.
     """
     store, session = arguments.store, f"command {os.getpid()}"
     link = history.reopening(points)

@@ -1,4 +1,4 @@
-"""The arguments of a sweep or search: points, bounds, order, and the questions about them."""
+"""The arguments of a sweep or search: axes, bounds, objectives, order of rows."""
 
 import argparse
 import sys
@@ -40,7 +40,7 @@ USUAL_OBJECTIVES = "Step time [ms],Capital cost [USD]"
 
 @dataclass(frozen=True)
 class SweepQuestions:
-    """The questions to the points of a sweep.
+    """The questions about the points of a sweep.
 
     bounds: bounds that rows must keep.
     objectives: objectives of a Pareto front.
@@ -57,7 +57,7 @@ class SweepQuestions:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that the answers need."""
+        """The columns that are needed to answer the questions."""
         measures = (*self.objectives, *([self.row_order] if self.row_order else []))
         columns = (
             *(criterion.name for criterion in self.bounds),
@@ -68,7 +68,10 @@ class SweepQuestions:
         return tuple(dict.fromkeys(columns))
 
     def row(self, columns: Columns, rank: int, place: int) -> dict[str, str | float | None]:
-        """Return the cells that answers add to a row: rank, and numbers over weeks."""
+        """Return a row's extra cells: Pareto rank, and metrics over weeks of faults.
+
+        place: the row's index in the columns.
+        """
         ranked: dict[str, str | float | None] = {"Pareto rank": rank or None} if self.objectives else {}
         week_numbers = {name: columns[name][place] for name in self.names if name in CAMPAIGN_METRICS}
         return ranked | {
@@ -77,7 +80,7 @@ class SweepQuestions:
 
 
 def add_axes(parser: argparse.ArgumentParser) -> None:
-    """Declare the axes and the bounds."""
+    """Declare the arguments for axes and bounds."""
     shapes = "KNOB=V1,V2,..., KNOB=LOW:HIGH:COUNT[:log] or, for --sampling, KNOB=LOW:HIGH[:log]; repeatable"
     parser.add_argument("--axis", action="append", default=[], metavar="AXIS", help=shapes)
     parser.add_argument(
@@ -90,7 +93,7 @@ def add_axes(parser: argparse.ArgumentParser) -> None:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the questions to a sweep."""
+    """Declare the arguments for the questions about a sweep."""
     add_axes(parser)
     parser.add_argument("--sample", type=points, metavar="N", help="only N points, drawn by the data seed")
     parser.add_argument("--sampling", choices=KINDS, help="from where: of the grid (the default), or anywhere in the ranges")
@@ -113,10 +116,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def axes(arguments: argparse.Namespace, selection: ScenarioSelection) -> tuple[Axis, ...]:
-    """Return the axes asked for, a link's first.
+    """Return the requested axes, those of a link first.
 
-    Without any, return the suggested axes, except knobs that were set.
-    Raises BadInput, also for a link that keeps words (only=), which the page filters by.
+    Without requested axes, return the suggested axes, except knobs that were set.
+    Raises BadInput, also for a link that filters by words (only=), which only the page can do.
     """
     if kept_words := selection.start.questions.allowed_words:
         raise BadInput(
@@ -129,7 +132,7 @@ def axes(arguments: argparse.Namespace, selection: ScenarioSelection) -> tuple[A
 
 
 def questions(arguments: argparse.Namespace, link: LinkQuestions) -> tuple[SweepQuestions, Sampling]:
-    """Return the questions and the sampling asked for, a link's first; raises BadInput."""
+    """Return the requested questions and sampling, those of a link first; raises BadInput."""
     bounds = tuple(read_constraint(text) for text in (*link.bounds, *arguments.where))
     pareto = arguments.pareto if arguments.pareto is not None else link.pareto
     if arguments.top and not (arguments.by or pareto):
@@ -143,9 +146,9 @@ def questions(arguments: argparse.Namespace, link: LinkQuestions) -> tuple[Sweep
 
 
 def selected_rows(questions: SweepQuestions, columns: Columns) -> tuple[Array, Array]:
-    """Return the indices of the rows to write, and every point's Pareto rank.
+    """Return the indices of the rows to write, in order, and every point's Pareto rank.
 
-    Rows come in their order; rank 0 is no rank.
+    Rank 0 is no rank.
     """
     within_bounds = keeps_bounds(columns, questions.bounds)
     rank = (
@@ -163,7 +166,7 @@ def selected_rows(questions: SweepQuestions, columns: Columns) -> tuple[Array, A
 
 
 def print_answers(questions: SweepQuestions, sweep: Sweep, columns: Columns, rank: Array, is_point: Array) -> None:
-    """Print the answers of the points on standard error.
+    """Print the answers about a sweep's points on standard error.
 
     `is_point` is True for rows that are points of the sweep.
     """
@@ -189,6 +192,6 @@ def _position_of_row(sweep: Sweep, row: int | None, is_point: Array) -> str:
 
 
 def position_text(place: Mapping[str, Any]) -> str:
-    """Return the sentence about a point's place that ends an answer."""
+    """Return a sentence with a point's knobs, to append to an answer; "" without knobs."""
     knob_texts = ", ".join(f"{path}={knobs.write(declaration(path), knob_value)}" for path, knob_value in place.items())
     return f" It is at {knob_texts}." if knob_texts else ""

@@ -1,6 +1,6 @@
 """The tables of a sweep, read point by point to save memory.
 
-First come the numbers that answers need, then the rows; memory has a few numbers of each point.
+First the numbers that the answers need are read, then the rows. Only a few numbers of each point stay in memory.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,10 +26,12 @@ Outcomes = Callable[[Iterator[Scenario]], Iterator[Result | None]]  # of scenari
 
 @dataclass(frozen=True)
 class Survey:
-    """The table's columns, the answers' numbers by name, and whether any point ran.
+    """Facts about all points of a sweep.
 
-    The numbers have the order of the box.
-    `kernels` are those that trained points were computed with.
+    header: the table's columns.
+    columns: the numbers that answers need, by name, in the order of the sweep's points.
+    any_ran: whether any point ran.
+    kernels: the arithmetic kernels with which trained points were computed.
     """
 
     header: csv_table.Header
@@ -39,7 +41,7 @@ class Survey:
 
 
 def survey(points: Sweep, fidelity: Fidelity, outcomes: Outcomes, questions: SweepQuestions) -> Survey:
-    """Return the survey of every point; raises LookupError if one has no outcome."""
+    """Return the survey of all points; raises LookupError if a point has no outcome."""
     size = len(points.is_possible)
     columns = {name: np.full(size, np.nan) for name in questions.names}
     run_count, kernels = 0, set()
@@ -67,9 +69,9 @@ def rows(
     order: Sequence[int],
     answers: Callable[[int], Mapping[str, csv_table.Cell]],
 ) -> Iterator[tuple[csv_table.Row, Result | None]]:
-    """Yield the rows at the places `order` of the box, and their results.
+    """Yield the table's rows of the points at the indices `order`, each with its result.
 
-    Raises LookupError where a point has no outcome.
+    The result is None for a point that is refused. Raises LookupError where a point has no outcome.
     """
     index = np.cumsum(points.is_possible) - 1
     results = outcomes(points[int(index[place])] for place in order if points.is_possible[place])
@@ -87,9 +89,9 @@ def rows(
 
 
 def estimate_in_groups(scenarios: Iterator[Scenario], failed: list[str]) -> Iterator[Result]:
-    """Yield estimates of scenarios, made in this process in groups.
+    """Yield estimates of scenarios, computed in groups by this process.
 
-    Sentences of refused ones are added to `failed`.
+    The sentences of refused scenarios are added to `failed`.
     """
     while group := list(islice(scenarios, GROUP_SIZE)):
         results = estimates(group)

@@ -1,4 +1,4 @@
-"""`torchrec`: make a sharding plan for TorchRec, with our estimate and its planner's."""
+"""`torchrec`: make a sharding plan for TorchRec, with this model's and its planner's estimate."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ LONGEST_LINK = 2000
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("torchrec", help="a sharding plan for TorchRec's tables, priced by us and by its planner")
     parser.add_argument(
         "listing", metavar="TABLES", help="EmbeddingBagConfigs as JSON, as Python prints them, or as source; - is standard input"

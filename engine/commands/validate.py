@@ -36,7 +36,7 @@ UNTRIED = "The drive was not checked: there is no measured drive, or the folder 
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("validate", help="compare with published values")
     parser.add_argument("names", nargs="*", metavar="NAME", help="presets to validate; without any, all presets with claims")
     parser.add_argument("--json", metavar="FILE", help="write each number as JSON; - for standard output")
@@ -69,7 +69,7 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Run the claims; return 3 if one is worse than accepted or breaks our limit."""
+    """Run the claims; return 3 if a claim is worse than accepted or breaks its limit."""
     if arguments.accept is not None and (arguments.names or arguments.gaps):
         raise BadInput("--accept writes the record of all claims; leave out the presets and --gaps.")
     if arguments.here:
@@ -103,9 +103,9 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def validate_here(arguments: argparse.Namespace) -> int:
-    """Predict, write the predictions, train, write both; return 0, or INTERRUPTED.
+    """Predict this machine's training, write that, train, write both; return the exit status.
 
-    Finished trials are written all the same.
+    It is INTERRUPTED after Ctrl-C; finished trials are written all the same. Else it is 0.
     """
     if arguments.names or arguments.gaps or arguments.accept is not None:
         raise BadInput("--here draws the models that it trains; leave out presets, --gaps and --accept.")
@@ -162,7 +162,7 @@ def _training_place(torch: Any, gpu: int | None) -> tuple[tuple[str, ...], str, 
 
 
 def drive_trials(folder: Path) -> Iterator[CheckpointTrial | MappedTrial]:
-    """Yield a checkpoint and rows in a mapped file, each tried in a folder."""
+    """Yield the trials of a folder's drive: a checkpoint, then rows in a mapped file."""
     checkpoint = checkpoint_trial(folder)
     if checkpoint:
         yield checkpoint
@@ -170,9 +170,9 @@ def drive_trials(folder: Path) -> Iterator[CheckpointTrial | MappedTrial]:
 
 
 def scoreboard(published_numbers: Sequence[PublishedNumber]) -> str:
-    """Write a line over all and a line a family, out of sample only.
+    """Return text lines with the score over all numbers out of sample, and each family's.
 
-    The roofline's median stands beside ours.
+    Each line has the median errors of the model and of the roofline.
     """
     head = f"{'published, not used':24} {'n':>4} {'median error':>13} {f'within {exact(NEAR_PERCENT)} %':>12} {'rank':>6}"
     lines = [f"{head} {'n of roofline':>14} {'roofline':>10} {'ours there':>11}"]
@@ -191,7 +191,7 @@ def scoreboard(published_numbers: Sequence[PublishedNumber]) -> str:
 
 
 def gap_table(estimate_gaps: Sequence[Gap]) -> str:
-    """Write the gaps for people, a line each, with both results and the error bar."""
+    """Return a text line for each gap, with estimate, full run and error bar."""
     lines = [
         f"{'preset':23} {'system':16} {'batches':>7}  {'result':20} {'estimate':>9} {'full run':>9} {'gap':>9} {'error bar':>11}"
     ]
@@ -202,7 +202,7 @@ def gap_table(estimate_gaps: Sequence[Gap]) -> str:
 
 
 def table(numbers: Sequence[Mapping[str, Any]]) -> str:
-    """Write claims and figures for people: published, ours, error, verdict, kind."""
+    """Return a text table of claims and figures: published, simulated, error, verdict, kind."""
     width = max((len(row["metric"]) for row in numbers), default=0)
     lines = [f"{'preset':17} {'claim':{width}} {'published':>9} {'ours':>9} {'error':>8}  verdict"]
     for row in numbers:

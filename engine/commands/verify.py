@@ -1,4 +1,4 @@
-"""`verify`: a run's artefact, computed again and compared number by number."""
+"""`verify`: compute an artefact's run again, and compare all numbers."""
 
 import argparse
 from functools import partial
@@ -21,7 +21,7 @@ MAX_LINES = 20
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("verify", help="compute an artefact of run --artefact again, and say what differs")
     parser.add_argument("artefact", type=user_path, metavar="ARTEFACT.zip")
     parser.add_argument("--data", type=user_path, metavar="FILE", help="the data file that the run was trained on")
@@ -29,7 +29,7 @@ def add(commands: Subparsers) -> None:
 
 
 def call(arguments: argparse.Namespace) -> int:
-    """Compute the artefact's run again; returns 0 where all is equal, 3 where something differs."""
+    """Compute the artefact's run again; return 0 where all is equal, 3 otherwise."""
     artefact = read_artefact(arguments.artefact)
     digest = artefact.environment.get("data_sha256", "")
     if digest and arguments.data is None:

@@ -1,4 +1,4 @@
-"""`workload`: compare the generator's figures with real click logs.
+"""`workload`: compare the generator's figures with published ones of real click logs.
 
 `fit`, `count` and `describe` read a data file.
 """
@@ -29,7 +29,7 @@ FILE_HELP = "any format that --data takes, or a trace: of dlrm_datasets, or libC
 
 
 def add(commands: Subparsers) -> None:
-    """Declare the command."""
+    """Add this command and its arguments to the command line's parser."""
     parser = commands.add_parser("workload", help="compare the generator with real click logs")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.set_defaults(call=call)
@@ -66,7 +66,7 @@ def call(arguments: argparse.Namespace) -> int:
 
 
 def call_fit(arguments: argparse.Namespace) -> int:
-    """Fit the generator to a file and print the goodness and the scenario's link; returns 0."""
+    """Fit the generator to a file; print the fit and the scenario's link; return 0."""
     selection = scenario_arguments.selected_scenario(arguments)
     watch = progress_bar.PacedBar()
     with progress_bar.visible_bar():
@@ -97,7 +97,7 @@ def call_count(arguments: argparse.Namespace) -> int:
 
 
 def call_describe(arguments: argparse.Namespace) -> int:
-    """Print a file's description, and a mapping with which the file can be read; returns 0."""
+    """Print a file's description, and a mapping that makes the file readable; return 0."""
     from ..insight.fitting.description import as_json, describe  # late: Arrow takes a third of a second
 
     watch = progress_bar.PacedBar()
@@ -108,7 +108,7 @@ def call_describe(arguments: argparse.Namespace) -> int:
 
 
 def description_report(description: "FileDescription") -> str:
-    """Return a description as lines for people."""
+    """Return a description as text lines for people."""
     lines = [f"{description.name}: {description.format}, {figures.count(description.records, 'record')}.", ""]
     width = max(len(column.name) for column in description.columns)
     lines.append(f" {'column':{width}}  guess        distinct      missing  first values")
@@ -123,9 +123,9 @@ def description_report(description: "FileDescription") -> str:
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """Return the figures as lines for people, under the name of their group.
+    """Return the figures as text lines for people, below the titles of their groups.
 
-    All are percentages.
+    All figures are percentages.
     """
     lines = []
     for group, members in groupby(figures, lambda figure: figure.group):

@@ -1,6 +1,6 @@
-"""Cells of a list of tables: whole numbers, and other programs' words.
+"""Cells of a list of tables: whole numbers, and the words of other programs.
 
-A thousands separator is only read where it is unambiguous: "1.000" is a thousand in one country and one in another.
+A thousands separator is only accepted where its meaning is clear: "1.000" is a thousand in one country and 1 in another.
 """
 
 import re
@@ -37,7 +37,7 @@ OPTIMIZER_WORDS = {
 
 
 def thousands_marks(texts: Iterable[str]) -> frozenset[str]:
-    """Return a column's thousands separators: points or commas that a number has twice."""
+    """Return a column's thousands separators: each point or comma that one number has twice."""
     groupings = (GROUPED.fullmatch(text.strip()) for text in texts if "." in text or "," in text)
     return frozenset(match["mark"] for match in groupings if match and match[0].count(match["mark"]) > 1)
 
@@ -84,7 +84,7 @@ def _cell_text(cell: Any) -> str:
 
 
 def known_word(cell: Any, names: Mapping[str, str]) -> str:
-    """Return a cell's word as a knob's word, renamed by `names`.
+    """Return a cell's word as a knob's word; `names` maps other words to knobs' words.
 
     Words are in small letters, with hyphens for blanks.
     """

@@ -1,8 +1,8 @@
 """A list of embedding tables as in a spreadsheet, from CSV to knobs and back.
 
-`Table,Rows,Dim,Lookups,Precision,Optimizer`, in any order and by other programs' names too; cells are separated by commas,
-semicolons or tabs. All columns but Rows can be left out: their knobs stay as in the model. `Features`, the number of features
-that share a table, is written if any table has several.
+The columns are `Table,Rows,Dim,Lookups,Precision,Optimizer`, in any order; the names that other programs use are read too.
+Commas, semicolons or tabs separate cells. All columns except Rows can be left out: the model's knobs then stay. `Features`, the
+number of features that share a table, is written if any table has several.
 """
 
 import csv
@@ -47,7 +47,10 @@ MOST_NAME = 80
 
 
 class TableList(NamedTuple):
-    """Tables in order: their names, or () without any, and their (T,) settings by knob."""
+    """A list of tables: their names, and their settings by knob.
+
+    names: the names in order; () if no table has a name. columns: (T,) settings by dotted path of the knob.
+    """
 
     names: tuple[str, ...]
     columns: Mapping[str, tuple[Any, ...]]
@@ -59,14 +62,17 @@ class TableList(NamedTuple):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The knobs that give a model these tables; equal values are given once."""
+        """The knobs, by dotted path, that give a model these tables.
+
+        A knob that is equal for all tables has a single value.
+        """
         return {TABLES: self.tables, **{path: _shortest(path, column) for path, column in self.columns.items()}}
 
 
 class ListRow(NamedTuple):
     """A row of a user's list: its place, and its cells by column title.
 
-    Errors name the place.
+    The place is text such as a line number, for messages of errors.
     """
 
     place: str
@@ -198,9 +204,9 @@ def _row(place: str, titles: Sequence[str], cells: Sequence[str]) -> ListRow:
 
 
 def text_of(model: Model, names: Sequence[str] = ()) -> str:
-    """Return a model's tables as CSV, a line each, by name or number.
+    """Return a model's tables as CSV text, a line for each table.
 
-    `parse` reads the same tables back.
+    names: the tables' names; without names, tables are numbered. `parse` reads the same tables back.
     """
     called = (name or str(number) for number, name in enumerate(names or ("",) * model.num_tables, 1))
     columns = columns_of(model)
@@ -208,18 +214,19 @@ def text_of(model: Model, names: Sequence[str] = ()) -> str:
 
 
 def columns_of(model: Model) -> dict[str, tuple[Any, ...]]:
-    """Return a model's (T,) columns by title, without names.
+    """Return a model's tables as columns of (T,) values by title, without names.
 
-    Features is left out where each table has one.
+    Features is left out where each table has one feature.
     """
     columns = {title: per_table(model, path.partition(".")[2]) for title, path in COLUMNS.items()}
     return {title: column for title, column in columns.items() if title != FEATURES or {*column} != {1}}
 
 
 def replaced_tables(base: Scenario, changes: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the knob changes that replace a model's tables, and sentences on them; raises BadKnob.
+    """Return the knob changes that replace a model's tables, and sentences on side effects.
 
-    Lists with a value for each earlier table are reset. A bottom MLP that fitted the old dim follows the new one.
+    Raises BadKnob. Knobs with a value for each of the earlier tables are reset. A bottom MLP whose last width was the old dim
+    gets the new dim.
     """
     tables, base_values = changes[TABLES], values(base)
     list_paths = [

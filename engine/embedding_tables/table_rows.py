@@ -1,8 +1,9 @@
 """A row of results for each embedding table: size, memory, hit rate, time.
 
-Hits, lookups and unique rows are expected ones by the generator's popularity. The time is the busy time of the embedding stage's
-busiest device; a table's share is that of the seconds of its lookups and unique rows on one part of the machine, or, for systems
-without such parts, of the bytes that they move: a vector and a gradient for each lookup, twice the row for each unique row.
+Hits, lookups and unique rows are expected by the generator's popularity. The time is the busy time of the busiest device of the
+embedding stage, shared out among tables. A table's share is its part of the seconds of lookups and unique rows on one part of
+the machine. For systems without such parts it is its part of the bytes: a vector and a gradient for each lookup, and twice the
+row for each unique row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,11 +48,11 @@ MOST_NAMED = 6  # at most so many parts are named one by one
 
 
 def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
-    """Return a row for each table of a result's scenario, by name or number.
+    """Return a row for each table of a result's scenario, named or numbered.
 
-    None if it could not run.
-    Table, the columns of a list of tables, Size [GB], Memory, Parts, Hit rate [%] (None without a cache), Lookups a batch,
-    Unique rows a batch, Embedding time [ms].
+    Empty if the scenario could not run.
+    A row has Table, the columns of a list of tables, Size [GB], Memory, Parts, Hit rate [%] (None without a cache), Lookups a
+    batch, Unique rows a batch, and Embedding time [ms].
     """
     settled = settle(result.scenario)
     if not result.ran or settled.problems:
@@ -75,7 +76,7 @@ def table_rows(result: Result, names: Sequence[str] = ()) -> tuple[Row, ...]:
 def times_note(result: Result) -> str:
     """Return a sentence on the sum of all tables' times and on their shares.
 
-    "" if it could not run.
+    Return "" if the scenario could not run.
     """
     if not result.ran:
         return ""
@@ -94,7 +95,7 @@ def times_note(result: Result) -> str:
 
 
 def times_finding(rows: Sequence[Row]) -> str:
-    """Return a sentence on the tables that take half of the time."""
+    """Return a clause on the tables that take half of the embedding time."""
     times = np.array([row["Embedding time [ms]"] for row in rows])
     if len(rows) < 2 or not times.sum():
         return f"{count(len(rows), 'table')} of {figure(sum(row['Size [GB]'] for row in rows), 'GB')}"

@@ -11,9 +11,10 @@ MOST_WIDTHS = 4  # at most so many widths are named one by one
 
 
 class TableSizes(NamedTuple):
-    """The number of tables and rows, and their bytes by width, most first.
+    """The sizes of a model's tables.
 
-    Bytes include optimizer state.
+    tables, rows: the number of tables and of rows.
+    by_width: bytes with optimizer state by the tables' width, the most bytes first.
     """
 
     tables: int
@@ -31,7 +32,7 @@ def table_sizes(s: Scenario) -> TableSizes:
 
 
 def sizes_sentence(s: Scenario) -> str:
-    """Return the sizes in a line.
+    """Return the sizes of a scenario's tables as one line of text.
 
     For example "30 tables, 1,200,000 rows, 1.94 GB with optimizer state: 1.60 GB 64 wide, 340 MB 8 wide".
     """

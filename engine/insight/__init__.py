@@ -1,7 +1,7 @@
-"""Insights: the causes of a result, as differences between many estimates.
+"""Insights: the causes of a result, computed as differences between estimates.
 
-Pages say them in words.
-Read `cost` (one estimate's seconds and joules), then `decomposition` (what each step from pmem to cxl saves),
-`relaxation` (how stale the MLP log must be allowed to be, and when that pays) and `saturation` (when more CXL bandwidth
-stops helping).
+The explorer's pages print each insight as a sentence.
+Read `cost` (seconds and joules of one estimated batch) first. Then read `decomposition` (the saving of each step from system
+pmem to system cxl), `relaxation` (how old the MLP log must be allowed to be, and when that saves time) and `saturation` (the CXL
+bandwidth beyond which the step gets no faster).
 """

@@ -14,7 +14,7 @@ from ..schedule.evaluate import NotScheduled
 class BatchCost:
     """Seconds and joules of a steady batch.
 
-    `stages` are its exposed seconds in the order of result.STAGES.
+    `stages` are the batch's exposed seconds by stage, in the order of result.STAGES.
     """
 
     seconds: float
@@ -22,7 +22,10 @@ class BatchCost:
     stages: tuple[float, ...]
 
     def saving_with(self, alternative: "BatchCost") -> "BatchCost":
-        """Return the cost that the alternative saves against this one."""
+        """Return this cost less the alternative's cost, field by field.
+
+        A field is negative where the alternative costs more.
+        """
         stages = tuple(seconds - other_seconds for seconds, other_seconds in zip(self.stages, alternative.stages, strict=True))
         return BatchCost(self.seconds - alternative.seconds, self.joules - alternative.joules, stages)
 

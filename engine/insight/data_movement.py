@@ -1,8 +1,8 @@
 """Data movement in one batch: the payload of each task on each device.
 
-A device reads, updates, writes, pools or carries it.
-A byte counts once on every device that it passes, without the lines, copies and hops that a device makes of it. Bytes that
-layers move within a GPU or a host's caches are not counted.
+A device reads, updates, writes, pools or carries the payload.
+A byte counts once on each device that it passes. The larger lines, extra copies and hops within a device are not counted, nor
+are bytes that layers move within a GPU or within a host's caches.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class DataMove:
     def place(self) -> str:
         """The device with its direction, such as "cxl out" or "pmem read".
 
-        A link has a direction, another device the kind of access.
+        For a link it is the direction, for another device the kind of access.
         """
         return f"{self.device} {self.lane if self.way == 'carried' and self.lane else self.way}"
 
@@ -60,9 +60,9 @@ def data_moves(scenario: Scenario) -> tuple[DataMove, ...]:
 
 
 def payload(task_work: work.Work) -> tuple[str, work.Amount]:
-    """Return the way in which a task's work moves bytes, and their number.
+    """Return how a task's work moves bytes, such as "read", and the number of bytes.
 
-    A home write is counted with its update.
+    The way is "" and the number 0 for work that only computes. A home write is counted with its update.
     """
     match task_work:
         case work.Move() | work.Copy() | work.Direct() | work.Fetch():

@@ -1,6 +1,6 @@
-"""The access profile of data, expected or counted.
+"""The access profile of data: expected of the generator, or counted in recorded batches.
 
-It has popularity, unique rows and overlap by batch size, and hits by cache size.
+It has the popularity of rows, unique rows and overlap by batch size, and hit rates by cache size.
 """
 
 from collections.abc import Sequence
@@ -33,14 +33,14 @@ class Profile:
     """The access profile of generated or recorded data.
 
     rows, row_bytes: rows of all tables, and bytes of the mean row without its optimizer's state.
-    counted_text: the batches and lookups that were counted, in words; "" for an expectation.
-    popularity: share of lookups that go to the hottest `SHARES` of rows.
-    by_batch: batch size, unique rows, and lookups of rows of the batch before, both as shares of lookups.
-    hits: hit rates by cache policy, of a cache of `SHARES` of the rows.
+    counted_text: the counted batches and lookups as text; "" for an expectation.
+    popularity: share of lookups that go to the hottest rows, at each of ROW_SHARES.
+    by_batch: tuples of batch size, unique rows, and lookups of rows of the previous batch; both are shares of lookups.
+    hits: hit rates by cache policy, of a cache that holds each of ROW_SHARES of the rows.
     table_rows, table_row_bytes, weight: rows, bytes of a row, and share of lookups of each table.
-    by_table: hit rates of an LRU cache for each table alone, of `SHARES` of its rows.
+    by_table: hit rates of an LRU cache for a single table, by table and share of that table's rows.
     numbering: how a file's ids become rows.
-    columns: the file's column of each table; () where it is not known.
+    columns: the file's column of each table; () where the columns are not known.
     samples: samples of one training pass over the file.
     """
 
@@ -63,9 +63,9 @@ class Profile:
         return float(np.interp(np.log(max(share, 1e-9)), np.log(ROW_SHARES), self.hits[policy])) if share > 0 else 0.0
 
     def share_for(self, policy: str, hit_rate: float) -> float | None:
-        """Return the smallest share of rows with that hit rate, interpolated likewise.
+        """Return the smallest share of rows with which a cache reaches `hit_rate`.
 
-        Return None where no share has it.
+        The share is interpolated between computed shares. Return None where no share reaches the rate.
         """
         hits = np.maximum.accumulate(self.hits[policy])
         if not 0 < hit_rate <= hits[-1]:
@@ -78,7 +78,7 @@ class Profile:
 
 
 def expected_profile(scenario: Scenario) -> Profile:
-    """Return the profile that is expected of the generator."""
+    """Return the profile that the generator's formulas predict for a scenario's data."""
     laws, pooling = popularities(scenario), per_table(scenario.model, "pooling")
     _bounded(laws)
     rows, space, locality = sum(law.rows for law in laws), id_space(scenario), scenario.data.locality

@@ -1,8 +1,8 @@
-"""The decomposition of the speed-up from system pmem to system cxl.
+"""The decomposition of the speed-up from system pmem to system cxl into single changes.
 
-Single changes follow one another.
-The saving of a change depends on the changes before it. Where a machine could be built in the other order too, both
-orders are estimated, and the mean of the two savings is the Shapley value within that pair.
+The changes are made one after another, so the saving of a change depends on the changes before it. Where a machine can be
+built with two neighbouring changes in the other order too, both orders are estimated. The mean of a change's two savings is its
+Shapley value within that pair.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Change:
     scenario: the scenario after the change.
     cost_before, cost_after: costs of a batch; equal where the change cannot be made.
     refused: why the change cannot be made; "" where it can.
-    swapped: the same change in the other order, where there is one.
+    swapped: the same change, estimated in the other order with its neighbour; None where there is no such order.
     """
 
     name: str
@@ -42,7 +42,10 @@ class Change:
 
     @property
     def saved(self) -> BatchCost:
-        """The cost that the step saves; negative where the step costs more."""
+        """The cost of a batch before the change, less the cost after.
+
+        Fields are negative where the change costs more.
+        """
         return self.cost_before.saving_with(self.cost_after)
 
     @property
@@ -52,20 +55,20 @@ class Change:
 
     @property
     def mean_seconds(self) -> float:
-        """Seconds that the step saves on the mean of both orders."""
+        """Seconds of a batch that the change saves, as the mean over both orders."""
         return (self.saved.seconds + (self.swapped or self).saved.seconds) / 2
 
     @property
     def order_gap(self) -> float:
-        """The difference in seconds between the step's savings in its two orders."""
+        """Difference between the seconds that the change saves in its two orders; 0 without two."""
         return abs(self.saved.seconds - (self.swapped or self).saved.seconds)
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The changes from pmem to cxl, with a batch's first and last cost.
+    """All changes from pmem to cxl, with the batch costs at both ends.
 
-    `start_cost` is the cost before the first, `end_cost` the cost after the last.
+    `start_cost` is the cost before the first change, `end_cost` the cost after the last change.
     """
 
     steps: tuple[Change, ...]
@@ -79,7 +82,10 @@ class Decomposition:
 
 
 def cxl_policies(scenario: Scenario) -> tuple[int, bool]:
-    """Return the staleness bound and the relaxed lookup that the scenario means for system cxl."""
+    """Return the MLP log's staleness bound and whether lookups are relaxed, for system cxl.
+
+    Both are the scenario's knobs, or the defaults of cxl where a knob is automatic.
+    """
     system: System = load_variant("systems", "cxl")
     bound, relaxed = scenario.policy.mlp_staleness_bound_batches, scenario.policy.relaxed_lookup
     return (

@@ -1,7 +1,7 @@
-"""The effect of a knob: whether it changes an estimate's result, and why not.
+"""The effect of a knob: whether it changes an estimate's result, and if not, why.
 
-A knob is moved to its other choices, to half and double, and to the ends of its range. Knobs of faults and weights, which
-no estimate knows, declare that they act in a full run.
+The knob is set to each of its other choices, or to half, double and the ends of its range. Knobs of faults and of training,
+which an estimate does not read, declare that they act in a full run.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,9 +32,9 @@ TRIED_VALUES = {
 
 @dataclass(frozen=True)
 class KnobEffect:
-    """Whether moving a knob changes a result.
+    """Whether a changed knob changes a result.
 
-    `sentence` says why not, or which full run shows the change.
+    `sentence` says why the result does not change, or which full run shows the change.
     """
 
     acts: bool
@@ -43,9 +43,9 @@ class KnobEffect:
 
 @lru_cache(maxsize=8192)
 def effect(scenario: Scenario, path: str) -> KnobEffect:
-    """Return the effect of the knob at `path`.
+    """Return the effect of the knob at `path` on the scenario's estimate.
 
-    It needs a few estimates if the knob has no effect.
+    A few estimates are computed where the knob has no effect.
     """
     knob = KNOBS[path]
     if knob.acts != "always":
@@ -78,7 +78,7 @@ def effect(scenario: Scenario, path: str) -> KnobEffect:
 
 
 def equal_results(results: Mapping[str, float | None], other_results: Mapping[str, float | None]) -> bool:
-    """Return whether two runs have the same results."""
+    """Return whether two runs have equal results, up to rounding (EQUAL_WITHIN)."""
     pairs = [(number, other_results.get(name)) for name, number in results.items()]
     equalities = (a == b or (a is not None and b is not None and isclose(a, b, rel_tol=EQUAL_WITHIN)) for a, b in pairs)
     return results.keys() == other_results.keys() and all(equalities)
@@ -118,7 +118,7 @@ def _idle(scenario: Scenario, path: str) -> str:
 
 
 def device_titles(devices: tuple[str, ...]) -> str:
-    """Return the titles of devices as they stand inside a sentence."""
+    """Return the titles of devices joined by "or", lowered for use inside a sentence."""
     titles = (load_variant("devices", name).title for name in devices)
     return " or ".join(title if title[1].isupper() else title[0].lower() + title[1:] for title in titles)
 
@@ -134,7 +134,7 @@ def _runs(outcome: Mapping[str, float | None] | str) -> bool:
 
 
 def moved_scenarios(scenario: Scenario, knob: Knob) -> Iterator[Scenario]:
-    """Yield the scenario at each other value that the knob can take alone."""
+    """Yield the scenario at each other value that this one knob can take."""
     value_in_force = values(scenario)[knob.path]
     for candidate in dict.fromkeys(_candidates(scenario, knob, value_in_force)):
         if candidate == value_in_force:

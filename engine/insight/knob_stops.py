@@ -30,11 +30,11 @@ EVEN_RATIO = 3.0  # up to this ratio of a range's ends its stops are evenly spac
 
 
 def useful_values(settled: Scenario, knob: Knob) -> Sequence[Any]:
-    """Return a knob's useful values: its words, or round numbers near its own.
+    """Return a knob's values worth comparing: its words, or round numbers near its value.
 
     Numbers lie within a factor of 1000 of the value in force.
-    Small ranges are divided evenly, into tenths where they begin at 0 and hold more than a hundred whole numbers; others are
-    doubled, as 1, 2, 5, 10 where they begin at 0. Capacity is doubled in whole modules.
+    A small range is divided evenly, into tenths where it begins at 0 and holds more than a hundred whole numbers. Other ranges
+    are doubled from value to value, or go by 1, 2, 5, 10 where they begin at 0. Capacity is doubled in whole modules.
     """
     if knob.kind in WORD_KINDS:
         return (False, True) if knob.kind == "switch" else offered_words(knob, resolved_value(settled, knob.path))
@@ -84,9 +84,9 @@ def _typed(knob: Knob, number: float) -> float | int:
 
 
 def resolved_value(settled: Scenario, path: str) -> Any:
-    """Return a knob's value, or the value that an automatic knob resolves to.
+    """Return a knob's value, or the value in force of an automatic knob.
 
-    Return None where there is none.
+    Return None where an automatic knob has no value in force.
     """
     knob_value = values(settled)[path]
     try:

@@ -1,8 +1,8 @@
-"""Knob strips: step time, energy and cost over one knob's useful values.
+"""Knob strips: step time, energy and price over the useful values of one knob.
 
-They show where the knob stops to matter.
-All stops of all strips go through one call of `estimates`. The useful range is where the step still changes, and at least
-a decade to either side of the value in force. Other automatic knobs stay automatic.
+They show from which value on a knob has no more effect.
+All stops of all strips are estimated in one call of `estimates`. The shown range is where the step time still changes, and at
+least a decade on either side of the value in force. Other automatic knobs stay automatic.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ PRODUCTS: Mapping[str, tuple[tuple[float, str], ...]] = {
 
 @dataclass(frozen=True)
 class Mark:
-    """A value of a knob that a product has."""
+    """A value of a knob that a real product has, and the product's name."""
 
     knob_value: float
     text: str
@@ -70,7 +70,7 @@ class Strip:
     stops: the stops in the order of their values.
     baseline: the baseline system as a stop, if there is one.
     marks: values that products have.
-    sufficient_value: the value beyond which no stop changes the step by 1 %; None where the last still does, and for words.
+    sufficient_value: the value beyond which no stop changes the step by 1 %. None for words, and where the last stop still does.
     sentence: the finding.
     """
 
@@ -89,9 +89,9 @@ class Strip:
 
     @property
     def acts(self) -> bool:
-        """Whether the stop in force runs and another stop differs from it.
+        """Whether the stop in force can run and the results differ between stops.
 
-        Differences that adding up can lose do not count.
+        Differences within rounding (EQUAL_WITHIN) do not count.
         """
         outcomes = [(stop.seconds, stop.joules, stop.dollars) for stop in self.stops if not stop.refused]
         return not self.own_stop.refused and not bool(
@@ -102,10 +102,10 @@ class Strip:
 def strips(
     scenario: Scenario, paths: Sequence[str], baseline: Scenario | None = None, most: int = MAX_STOPS
 ) -> tuple[Strip, ...]:
-    """Return a strip for each of `paths` with a value in force.
+    """Return a strip for each of `paths` that has a single value in force.
 
-    It must act on estimates; each strip has at most so many numbers.
-    The value in force joins those worth looking at. Lists and texts have no strip.
+    Each strip has at most `most` numbers. The value in force is added to the useful values. Knobs that hold a list or a free text
+    have no strip.
     """
     settled = settled_if_possible(scenario)
     values_in_force = {
@@ -133,7 +133,7 @@ def strips(
 
 
 def stop_of_estimate(knob_value: Any, text: str, estimate: Result | str) -> Stop:
-    """Return an estimate, or the sentence of a refusal, as a stop."""
+    """Return the stop of an estimated result, or of the sentence that refuses it."""
     if isinstance(estimate, str) or not estimate.ran:
         return Stop(knob_value, text, refused=estimate if isinstance(estimate, str) else estimate.outcome)
     results = estimate.results
@@ -248,5 +248,5 @@ def _words(row: Sequence[Stop], own_stop: Stop) -> str:
 
 
 def four_digits(number: float) -> str:
-    """Return a number in four digits, with its thousands in groups."""
+    """Return a number rounded to four digits as text, with a thousands separator."""
     return exact(float(f"{number:.4g}"))

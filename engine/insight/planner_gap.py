@@ -1,7 +1,7 @@
-"""The planner's gap: TorchRec's expected bandwidth of a cached table beside the real.
+"""The gap of TorchRec's planner: expected and real bandwidth of a cached table.
 
 The planner takes the share of rows in the cache for the share of hits, mixes the two rates arithmetically, and divides by
-ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: its constants, 897 and 32 GB/s, and that formula.
+ten: `(ratio * HBM + (1 - ratio) * HBM_to_DDR) / 10`. Source: the planner's constants, 897 and 32 GB/s, and this formula.
 """
 
 from itertools import pairwise
@@ -12,9 +12,12 @@ DERATING = 10.0
 
 
 class Overlay(NamedTuple):
-    """Bandwidths of one cached table in bytes/s, from the planner's to the real.
+    """Bandwidths of one cached table [bytes/s], from the planner's number to the real one.
 
-    `with_real_hits` is still mixed arithmetically, `real` harmonically, as serial reads mix.
+    planner: the planner's number.
+    without_derating: the same, not divided by ten.
+    with_real_hits: mixed arithmetically as before, with the real hit rate.
+    real: mixed harmonically with the real hit rate, as serial reads mix.
     """
 
     planner: float
@@ -29,6 +32,6 @@ class Overlay(NamedTuple):
 
 
 def overlay(ratio: float, hit_rate: float) -> Overlay:
-    """Return a table's bandwidths, with a cached `ratio` of rows and a `hit_rate`."""
+    """Return a table's bandwidths, with `ratio` of its rows cached and a `hit_rate`."""
     planner_rate, hit_weighted_rate = (share * HBM + (1 - share) * HBM_TO_DDR for share in (ratio, hit_rate))
     return Overlay(planner_rate / DERATING, planner_rate, hit_weighted_rate, 1 / (hit_rate / HBM + (1 - hit_rate) / HBM_TO_DDR))

@@ -1,7 +1,4 @@
-"""A power loss in detail: batches around it, their logs, and replayed batches.
-
-Logs and their commits are those of the batches around the fault.
-"""
+"""A power loss in detail: the batches around it, their logs, and the replayed batches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,9 +26,11 @@ LANES = {
 
 @dataclass(frozen=True)
 class PowerLossDetail:
-    """Rows of lane, batch, fate, start and end in ms from the fault.
+    """A power loss, and the rows of a chart around it.
 
-    The outage is drawn 1.2 batches long, however long it lasts.
+    rows: rows of lane, batch, fate, and start and end in ms from the fault. The outage takes the width of 1.2 batches, however
+        long it lasts.
+    crash: the fault and its recovery.
     """
 
     rows: tuple[Row, ...]
@@ -39,7 +38,7 @@ class PowerLossDetail:
 
 
 def power_loss_detail(scenario: Scenario, share: float = 0.6) -> PowerLossDetail:
-    """Lose power when `share` of a steady-state batch has passed.
+    """Return a power loss that strikes when `share` of a steady-state batch has passed.
 
     Raises CannotRun for a scenario that does not fit.
     """

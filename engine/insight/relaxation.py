@@ -1,8 +1,8 @@
-"""Checkpoint relaxation: the MLP log's needed staleness against write bandwidth.
+"""Checkpoint relaxation: the staleness that the MLP log needs, over write bandwidth.
 
-The log advances only while the top MLP runs, in the time that its slower end, link or PMEM, has left then. It is written
-without a pause: when one is complete, the next begins with the state of that batch. So a log is as old as its writing took
-when it completes, and twice that when the next one does: hence the factor of two in `closed_form`.
+The MLP log advances only while the top MLP runs. Its rate is what the slower of link and PMEM has left at that time. When one
+log is complete, the next begins at once with the MLP of that batch. So when a log completes, its MLP is one writing time old,
+and just before the next log completes it is two writing times old: hence the factor of two in `closed_form`.
 """
 
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ class MlpLog:
     """The MLP log on one machine.
 
     rate: bandwidth with which the log is written [bytes/s].
-    limit: the end that limits the rate, "pmem" or "cxl".
+    limit: the device that limits the rate, "pmem" or "cxl".
     write_seconds: time to write one whole log [s].
-    gate_seconds: time that the log gets beside each batch's top MLP [s].
+    gate_seconds: time that the log gets during each batch's top MLP [s].
     needed_bound: smallest staleness bound whose step is within 1 % of the unlimited one [batches].
     strict_step, own_step, unlimited_step: step time with a bound of 0, with the scenario's bound, and without a bound [s].
     """
@@ -59,35 +59,35 @@ class MlpLog:
 
     @property
     def batches(self) -> float:
-        """The number of batches that one log takes.
+        """The number of batches that writing one log takes.
 
-        It is infinite if the log gets no time beside the top MLP.
+        It is infinite if the log gets no time during the top MLP.
         """
         return self.write_seconds / self.gate_seconds if self.gate_seconds > 1e-6 * self.write_seconds else inf
 
     @property
     def saved_seconds(self) -> float:
-        """Seconds of a batch that the own bound saves against a strict log."""
+        """Seconds of a batch that the scenario's staleness bound saves against a bound of 0."""
         return self.strict_step - self.own_step
 
     @property
     def pays(self) -> bool:
-        """Whether relaxing can save more than 1 % of the step."""
+        """Whether a staleness bound above 0 can save more than 1 % of the step."""
         return self.strict_step > (1 + SLACK) * self.unlimited_step
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The present log, and the logs of slower or faster machines.
+    """The MLP log of the scenario's machine, and the logs of slower or faster machines.
 
-    PMEM or the link changes its speed, and the other is never the limit.
+    On each curve either PMEM or the link changes its speed, and the other one is never the limit.
 
     bound: the scenario's staleness bound [batches].
     present_log: the log of the scenario's machine.
     curves: the logs of the other machines.
-    sufficient_rate: log bandwidth from which on a strict log is as fast [bytes/s].
-    hundred_batches_rate: log bandwidth below which a log needs a staleness of a hundred batches [bytes/s].
-    Both are None where the curve of the present limit has no such point.
+    sufficient_rate: log bandwidth from which a bound above 0 saves at most 1 % of the step [bytes/s].
+    hundred_batches_rate: log bandwidth below which a log needs a staleness bound of a hundred batches [bytes/s].
+    Both rates are None where the curve of `present_log.limit` has no such point.
     """
 
     bound: int
@@ -98,17 +98,20 @@ class Relaxation:
 
 
 def closed_form(writing: float, gate: float, unlimited: float) -> int:
-    """Return the least staleness bound whose exposed log is within 1 %.
+    """Return the least staleness bound whose exposed log time is within 1 % of the step.
 
-    The share is of the unlimited step.
-    In bound + 1 batches two logs of `write_seconds` must be complete, in `gate_seconds` of each batch; the step waits
-    for missing seconds. A bound of 0 writes another log, with its own batch's rows, which only an estimate can judge.
+    writing: seconds to write one log.
+    gate: seconds of each batch in which the log advances.
+    unlimited: step seconds without a bound.
+
+    In bound + 1 batches two logs must be written; the step waits for the seconds that the gates lack. With a bound of 0 the log
+    is another one, which contains its own batch's rows; only an estimate can judge that case.
     """
     return max(ceil(2 * writing / (gate + SLACK * unlimited)) - 1, 0)
 
 
 def relaxation(scenario: Scenario) -> Relaxation:
-    """Return the present log and those along both curves.
+    """Return the MLP log of the scenario's machine, and those along both curves.
 
     Raises CannotRun or BadKnob where system cxl cannot run.
     """
@@ -124,8 +127,8 @@ def relaxation(scenario: Scenario) -> Relaxation:
 def relaxable(scenario: Scenario) -> Scenario:
     """Return the scenario under system cxl, with settled PMEM and one link.
 
-    Links of several expanders are joined into one, which can be moved.
-    The scenario trains without end, since a short run ends before a log is waited for.
+    The links of several expanders are joined into one, so that its bandwidth can be varied.
+    The scenario trains without end, since a short run ends before training waits for a log.
     """
     base = with_values(scenario, {"system": "cxl", "policy.log": None, BOUND: 0, RELAXED: cxl_policies(scenario)[1]})
     settled = with_sizes_chosen(base, load_variant("systems", base.system))
@@ -134,16 +137,19 @@ def relaxable(scenario: Scenario) -> Scenario:
 
 
 def log_rates(base: Scenario) -> dict[str, float]:
-    """Return the bytes per second at which PMEM and the link each take a log."""
+    """Return the bytes per second at which PMEM and the link can write a log.
+
+    The keys are "pmem" and "cxl".
+    """
     nbytes = mlp_bytes(base)
     pmem = float(seconds(machine_of(fit(base)).devices["pmem"], Stream(nbytes)))
     return {"pmem": nbytes / pmem, "cxl": joint_rate(base.machine)}
 
 
 def machine_with_log_rate(base: Scenario, limit: str, rate: float) -> Scenario:
-    """Return the machine whose log is written with `rate` GB/s because of `limit`.
+    """Return the base scenario with a log rate of `rate` GB/s, limited by `limit`.
 
-    The other limit is at least twice as fast.
+    The other of PMEM and link is at least twice as fast.
     """
     modules, rates = machine_of(fit(base)).devices["pmem"].modules, log_rates(base)
     gbps = {end: rate if end == limit else max(own_rate / GB, 2 * rate) for end, own_rate in rates.items()}
@@ -152,7 +158,10 @@ def machine_with_log_rate(base: Scenario, limit: str, rate: float) -> Scenario:
 
 
 def mlp_log(base: Scenario, bound: int) -> MlpLog:
-    """Return the account of the MLP log on one machine, `base` settled and strict."""
+    """Return the MLP log of one machine, with its step times by staleness bound.
+
+    `base` is a settled scenario with a bound of 0; `bound` is the scenario's own bound.
+    """
     unlimited_line, strict = _unlimited(base), cost(base)
     writing, gate, unlimited = (
         float(unlimited_line.durations[0, unlimited_line.template.roll]),
@@ -178,9 +187,9 @@ def _unlimited(base: Scenario) -> Timeline:
 
 
 def middle_step(line: Timeline) -> float:
-    """Return the interval of batch ends in the middle of a timeline.
+    """Return the mean interval between batch ends in the second half of a timeline.
 
-    Its last batch looks nothing up early.
+    The last batch is left out, as it looks up no rows for a next batch.
     """
     ends = line.batch_ends
     first_batch, last_batch = len(ends) // 2, len(ends) - 2
@@ -188,7 +197,7 @@ def middle_step(line: Timeline) -> float:
 
 
 def gate_seconds(line: Timeline) -> float:
-    """Return the seconds of a batch's top MLP while the log's device is idle."""
+    """Return the seconds of a batch's top MLP in which the log's device is idle."""
     g, batch = line.template, line.start.shape[0] // 2
     gate_start, gate_end = line.start[batch, g.gate], line.end[batch, g.gate]
     server = g.tasks["server"]

@@ -1,8 +1,8 @@
-"""Running costs of a machine: capital, electricity a month, and both for a billion samples.
+"""Running costs: a machine's price, electricity a month, and both for a billion samples.
 
-Electricity is paid at the room's meter whatever `machine.energy_level` counts. Capital is written off evenly over the hours of
-`machine.service_life_years` in which the machine trains (`machine.training_hours_a_month`); faults, power in other hours, staff
-and rent are not counted.
+Electricity is paid at the room's meter, whatever `machine.energy_level` counts. The price is written off evenly over the hours
+of `machine.service_life_years` in which the machine trains (`machine.training_hours_a_month`). Faults, power in other hours,
+staff and rent are not counted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,10 +29,12 @@ PRICES = "machine.prices"
 
 @dataclass(frozen=True)
 class RunningCosts:
-    """Costs in USD: the machine, a month's electricity, and both per billion samples.
+    """Costs of a machine in USD.
 
-    The electricity's kWh are also here.
-    Capital, and with it the cost of samples, is None where a part has no published price.
+    capital: the machine's price; None where a part has no published price.
+    kwh_month: kWh of a month of training.
+    electricity_month: USD of these kWh.
+    per_billion_samples: USD of price and electricity for a billion samples; None without a price.
     """
 
     capital: float | None
@@ -62,9 +64,9 @@ def running_costs(result: Result) -> RunningCosts | None:
 
 
 class TrainingCost(NamedTuple):
-    """USD for a time of training: capital written off, and electricity.
+    """USD for some time of training: the written-off part of the price, and electricity.
 
-    The capital is None without a price.
+    `capital` is None without a price.
     """
 
     capital: float | None
@@ -74,7 +76,7 @@ class TrainingCost(NamedTuple):
 def training_cost(machine: MachineKnobs, capital: float | None, watts: float, seconds: float) -> TrainingCost:
     """Return the cost of `seconds` of training on a machine.
 
-    The machine costs `capital` and draws `watts` in the room.
+    The machine costs `capital` USD and draws `watts` at the room's meter.
     """
     trained = machine.service_life_years * YEAR * machine.training_hours_a_month / HOURS
     written_off = None if capital is None else capital * seconds / trained
@@ -82,7 +84,7 @@ def training_cost(machine: MachineKnobs, capital: float | None, watts: float, se
 
 
 def room_watts(scenario: Scenario, watts: float) -> float:
-    """Return the watts at the room's meter, from those at the energy level."""
+    """Return the watts at the room's meter, from `watts` at `machine.energy_level`."""
     machine = scenario.machine
     housed = in_chassis(scenario.system, machine)
     in_room = {"device": room_joule_factor(housed), "node": room_joule_factor(housed) / node_joule_factor(housed), "room": 1.0}
@@ -90,7 +92,7 @@ def room_watts(scenario: Scenario, watts: float) -> float:
 
 
 def static_energy_clause(results: Mapping[str, float | None]) -> str:
-    """Return a clause about the static share of energy; "" where the share is not known."""
+    """Return a clause on the share of energy that is static power; "" where unknown."""
     share = results.get("Static energy share [%]")
     if share is None:
         return ""
@@ -99,15 +101,15 @@ def static_energy_clause(results: Mapping[str, float | None]) -> str:
 
 
 def price_unit(scenario: Scenario) -> str:
-    """Return the unit of a machine's price with its year.
+    """Return the unit of a machine's price with the year of the dollars.
 
-    It is "USD (2026)", or "USD of 2019 to 2023" as recorded.
+    For example "USD (2026)", or "USD of 2019 to 2023" where `machine.prices` is `recorded`.
     """
     return prices.money_unit(scenario.machine, _prices(scenario))
 
 
 def electricity_unit(scenario: Scenario) -> str:
-    """Return the unit of a price of electricity, with its year."""
+    """Return the unit of a price of electricity, with the year of the dollars."""
     return prices.money_unit(scenario.machine, [prices.electricity(scenario.machine)])
 
 
@@ -117,9 +119,9 @@ def running_cost_unit(scenario: Scenario) -> str:
 
 
 def swept_price_unit(base: Scenario, paths: Iterable[str], settings: Iterable[tuple[str, Any]] = ()) -> str:
-    """Return the price unit over points that differ along some knobs.
+    """Return the unit of prices of swept points.
 
-    All points share some settings.
+    paths: the knobs that differ between points. settings: knobs that all points share.
     """
     if (year := dict(settings).get(PRICES)) is not None:
         base, paths = with_values(base, {PRICES: year}), ()
@@ -129,7 +131,7 @@ def swept_price_unit(base: Scenario, paths: Iterable[str], settings: Iterable[tu
 
 
 def price_note(scenario: Scenario) -> str:
-    """Return a sentence about prices that are not of the chosen year; "" where all are."""
+    """Return a sentence on prices of other years than the chosen one, or ""."""
     return prices.price_years_sentence(scenario.machine, (*_prices(scenario), prices.electricity(scenario.machine)))
 
 

@@ -1,6 +1,6 @@
-"""Saturation of the CXL link: step time against bandwidth, and what hides it.
+"""Saturation of the CXL link: step time over bandwidth, and hidden work of the link.
 
-Beyond saturation, other devices set the pace.
+Beyond saturation, other devices limit the step.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,10 @@ LEAST_HIDDEN = 0.02  # of the link's busy time: hidden parts below it are not wo
 class LinkTask:
     """One task's work on the link in a batch, and the cause that hides it.
 
-    It has the work's seconds, and the exposed ones among them.
+    task: the task's name.
+    busy_seconds: seconds in which the link works for the task.
+    exposed_seconds: the part of these seconds for which the step waits.
+    hidden_by: a clause on the cause: other work at the same time, or a slower device.
     """
 
     task: str
@@ -42,7 +45,7 @@ class Saturation:
     curve: step time by bandwidth, as (GB/s, seconds).
     sufficient_bandwidth: bandwidth beyond which doubling saves less than 1 % [GB/s]; None where the widest link is too narrow.
     step_at_sufficient: step time at that bandwidth [s].
-    The other fields are of the machine with twice that link, or the widest one:
+    The other fields describe the machine with twice that bandwidth, or with the widest link:
     step: step time [s].
     stage, device, exposed_seconds: stage and device with the largest exposed part of the step, and that part [s].
     link_tasks: the link's work by task.
@@ -65,12 +68,15 @@ class Saturation:
 
     @property
     def wait_seconds(self) -> float:
-        """Seconds of a batch that wait for the link."""
+        """Seconds of a batch in which training waits for the link."""
         return sum(link_task.exposed_seconds for link_task in self.link_tasks)
 
     @property
     def hidden_tasks(self) -> tuple[LinkTask, ...]:
-        """The link's hidden tasks, the longest first, without very short ones."""
+        """The link's tasks with hidden work, the longest hidden time first.
+
+        Tasks with a very short hidden time are left out.
+        """
         parts = (
             link_task
             for link_task in self.link_tasks
@@ -82,7 +88,7 @@ class Saturation:
 def saturation(scenario: Scenario) -> tuple[Saturation, ...]:
     """Return the saturation of every system with PMEM behind a CXL link.
 
-    Raises CannotRun or BadKnob where one cannot run.
+    Raises CannotRun or BadKnob where one of these systems cannot run.
     """
     relaxed = with_values(relaxable(scenario), {BOUND: cxl_policies(scenario)[0]})
     strict = with_values(relaxed, PMEM_KNOBS)
@@ -131,7 +137,7 @@ def _short_title(m: Machine, device: str) -> str:
 
 
 def link_tasks(m: Machine, line: Timeline) -> tuple[LinkTask, ...]:
-    """Return the link's work by task, the longest first."""
+    """Return the link's work by task, the longest busy time first."""
     tasks = enumerate(line.graph.tasks)
     rows = [_carried_task(m, line, k, task) for k, task in tasks if any(demand.device == "cxl" for demand in task.demands)]
     return tuple(sorted((row for row in rows if row.busy_seconds > 0), key=lambda row: -row.busy_seconds))

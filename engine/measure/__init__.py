@@ -1,1 +1,1 @@
-"""Measuring this machine: its parts in the catalogue's format, and predictions held to real training."""
+"""Measure this machine: parts in the catalogue's format, and predictions tested by real training."""

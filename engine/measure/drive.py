@@ -1,4 +1,4 @@
-"""Measure a drive past the page cache: random and long accesses in a scratch file."""
+"""Measure a drive without the page cache: random and long accesses in a scratch file."""
 
 import mmap
 import os
@@ -25,7 +25,10 @@ DIRECT = getattr(os, "O_DIRECT", 0)
 
 @dataclass(frozen=True)
 class MeasuredDrive:
-    """Constants of a drive by key, timings by access, and notes; no constants if unmeasured."""
+    """Constants of a drive by key, timings by access, and notes.
+
+    There are no constants or timings if the drive could not be measured; a note then says why.
+    """
 
     figures: dict[str, MeasuredFigure]
     timings: dict[str, Timing]
@@ -33,7 +36,10 @@ class MeasuredDrive:
 
 
 def measure_drive(folder: Path, threads: int, size: int = SCRATCH_BYTES, rounds: int = ROUNDS) -> MeasuredDrive:
-    """Measure a folder's drive past the page cache; a note says why if impossible."""
+    """Measure the drive of a folder, without the page cache.
+
+    If that is impossible, the result has no constants, and a note says why.
+    """
     if reason := _obstacle(folder):
         return MeasuredDrive({}, {}, (reason,))
     with _scratch_file(folder, size) as path:
@@ -112,9 +118,9 @@ def _long_access_seconds(path: Path, size: int, write: bool) -> float:
 
 
 def long_accesses(path: Path, size: int) -> tuple[float, float]:
-    """Return the seconds of writing and flushing a new file, and of reading it.
+    """Return the seconds of writing and flushing a new file, and of reading it back.
 
-    The file has `size` bytes; both ways go past the page cache.
+    The file has `size` bytes; neither access uses the page cache.
     """
     num_blocks = size / LONG_BYTES
     return num_blocks * _long_access_seconds(path, size, write=True), num_blocks * _long_access_seconds(path, size, write=False)

@@ -1,4 +1,4 @@
-"""Constants of parts, each fitted to timings of its own operators, never to a step."""
+"""Constants of parts, fitted to timings of single operators, never to a training step."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,10 @@ START_SAMPLES = (16.0, 256.0)
 
 
 class TimedOperator(NamedTuple):
-    """An operator's kind and amounts with its timing."""
+    """The kind, amounts and timing of one operator.
+
+    Amounts are calls, FLOP, bytes or lookups by name.
+    """
 
     kind: str
     amounts: dict[str, float]
@@ -30,7 +33,7 @@ class MeasuredFigure(NamedTuple):
     value: the constant, in the catalogue's unit.
     low, high: a range by the spread of timings and the fit's own error.
     note: the operators that the constant was fitted to.
-    confidence: as the catalogue has it; "derived" or "unsourced" where nothing was timed.
+    confidence: a confidence of the catalogue; "derived" or "unsourced" where nothing was timed.
     """
 
     value: float
@@ -43,24 +46,24 @@ class MeasuredFigure(NamedTuple):
 def fit_figures(timed: Sequence[TimedOperator], cores: int) -> dict[str, MeasuredFigure]:
     """Return the fitted constants by key, in the catalogue's units.
 
-    They are those of host, memory, library and framework.
+    They belong to the host, its memory, the library and the framework.
     """
     return {**_fit_layers(timed, cores), **_call_costs(timed), **_fit_tables(timed), **_fit_vector_pairs(timed)}
 
 
 def operators_of_kind(timed: Sequence[TimedOperator], *kinds: str) -> list[TimedOperator]:
-    """Return the operators of some kinds."""
+    """Return the operators whose kind is one of `kinds`."""
     return [operator for operator in timed if operator.kind in kinds]
 
 
 def uncertain_figure(constant: float, error: float, note: str) -> MeasuredFigure:
-    """Return a constant that may be wrong by a share `error`, both ways."""
+    """Return a constant with the range of a relative `error` to both sides."""
     error = min(max(error, 0.02), 0.9)
     return MeasuredFigure(constant, constant * (1 - error), constant * (1 + error), note)
 
 
 def median_spread(operators: Sequence[TimedOperator]) -> float:
-    """Return the median spread of some operators, as a share."""
+    """Return the median of the operators' spreads, as a share of their times."""
     return float(np.median([operator.timing.spread for operator in operators])) if operators else 0.0
 
 
@@ -120,7 +123,10 @@ def _call_costs(timed: Sequence[TimedOperator]) -> dict[str, MeasuredFigure]:
 
 
 def unit_costs(operators: Sequence[TimedOperator], *amounts: str) -> Floats:
-    """Return seconds of a unit of each amount, none below 0, by least relative errors."""
+    """Return the seconds of one unit of each amount, none below 0.
+
+    A fit by least relative errors: an operator's seconds are the sum of its amounts times these costs.
+    """
     matrix = np.array([[operator.amounts[name] for name in amounts] for operator in operators])
     seconds = np.array([operator.timing.seconds for operator in operators])
     scale = np.maximum(matrix.max(axis=0), 1e-30)

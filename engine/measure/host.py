@@ -1,4 +1,4 @@
-"""Measure this host: time operators and random memory, and fit constants of parts."""
+"""Measure this host: time operators and random memory reads, and fit constants of parts."""
 
 import ctypes
 from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ class MeasuredHost:
 
     parts: constants by kind of part and key.
     timings: each operator's timing by name.
-    description: the machine in words.
+    description: the machine as text.
     notes: sentences on the measurement.
     curves: latency curves by kind of part.
     """
@@ -75,9 +75,9 @@ def pytorch() -> Any:
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep freed memory, where it can.
+    """Let the C library keep freed memory where the library can.
 
-    Else the pages of each large tensor are requested from the system anew.
+    Otherwise the system would provide new pages for each large tensor, and that time would count.
     """
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)

@@ -9,7 +9,7 @@ GROUP = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Return the cores that this process may use, by affinity and control group's quota."""
+    """Return the number of cores that this process may use, by affinity and cgroup quota."""
     num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):
         quota, period = (GROUP / "cpu.max").read_text(encoding="ascii").split()
@@ -47,7 +47,7 @@ def cpu_name() -> str:
 
 
 def cache_bytes() -> float:
-    """Return the bytes of the last cache shared by cores; 32 MiB where unknown."""
+    """Return the bytes of the processor's largest cache; 32 MiB where unknown."""
     largest_cache = 0.0
     for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
         with suppress(OSError, ValueError):

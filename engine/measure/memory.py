@@ -1,6 +1,6 @@
-"""Memory of this host: random rows and a chain of reads in uncached arrays.
+"""Memory of this host: random rows and a chain of reads, in large arrays.
 
-Rows are read by one core and by all.
+The arrays are larger than the caches. Rows are read by one core, and by all cores at once.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,12 @@ Placement = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 class MemoryArrays(NamedTuple):
-    """A chain through all lines of an array, a table, and each core's row numbers."""
+    """The arrays to read.
+
+    chain: positions, each of which has the position to read next.
+    table: the rows.
+    rows: the row numbers that each core reads.
+    """
 
     chain: Ints
     table: Floats
@@ -31,7 +36,7 @@ class MemoryArrays(NamedTuple):
 
 @entry_kernel
 def follow_chain(chain: Ints, start: int, reads: int) -> int:
-    """Follow a chain of row numbers read by read; return the last position."""
+    """Read `reads` positions of a chain, each given by the read before; return the last."""
     position = start
     for _ in range(reads):
         position = chain[position]
@@ -40,7 +45,10 @@ def follow_chain(chain: Ints, start: int, reads: int) -> int:
 
 @entry_kernel
 def sum_rows(table: Floats, rows: Ints) -> float:
-    """Sum the first element of each line of some rows, read in their order."""
+    """Return the sum of the first elements of the rows' lines.
+
+    Rows are read in their order.
+    """
     total = 0.0
     for row in rows:
         for column in range(0, table.shape[1], 8):
@@ -51,7 +59,7 @@ def sum_rows(table: Floats, rows: Ints) -> float:
 def random_chain(lines: int, seed: int) -> Ints:
     """Return one cycle through all lines in random order, (8 lines,).
 
-    Each line has 8 elements, of which the first is used.
+    Each line has 8 elements, and only its first element is used.
     """
     order = np.random.default_rng(seed).permutation(lines)
     chain = np.zeros(8 * lines, dtype=np.int64)
@@ -60,10 +68,10 @@ def random_chain(lines: int, seed: int) -> Ints:
 
 
 def memory_arrays(nbytes: int, cores: int, seed: int = 7, placement: Placement = np.asarray) -> MemoryArrays:
-    """Return a chain and a table of `nbytes` each.
+    """Return a chain and a table of `nbytes` each, with each core's row numbers.
 
     `placement` moves an array to the memory that is measured.
-    A core's rows are a quarter of the table's or more: read again and again, fewer would stay in a large cache.
+    A core reads at least a quarter of the table's rows: a smaller part, read again and again, would stay in a large cache.
     """
     chain, table = placement(random_chain(nbytes // 64, seed)), placement(np.ones((nbytes // ROW_BYTES, ROW_BYTES // 8)))
     count = max(ROWS, len(table) // 4)
@@ -72,9 +80,9 @@ def memory_arrays(nbytes: int, cores: int, seed: int = 7, placement: Placement =
 
 
 def memory_kernels(arrays: MemoryArrays) -> dict[str, tuple[Kernel, float]]:
-    """Return kernels over arrays by name, with the reads or bytes of a call.
+    """Return kernels over arrays by name, each with the reads or bytes of one call.
 
-    A chain counts reads, rows count bytes over all cores.
+    The number is of reads for a chain, and of bytes over all cores for rows.
     """
     chain, table, rows = arrays
     nbytes, pool, position = float(ROW_BYTES * len(rows[0])), ThreadPoolExecutor(len(rows)), 0

@@ -1,6 +1,6 @@
-"""Memory of NUMA nodes without cores: latency, rates, and latency under load.
+"""Memory of NUMA nodes that have no cores: latency, rates, and latency under load.
 
-CXL expanders are such nodes under Linux.
+Under Linux, CXL expanders are such nodes.
 """
 
 import ctypes
@@ -57,7 +57,10 @@ LEAST_NS = 1.0  # least latency of a link
 
 
 class MemoryNode(NamedTuple):
-    """A NUMA node with memory and without cores: its number, all bytes, and free bytes."""
+    """A NUMA node with memory and without cores.
+
+    number: the node's number. nbytes: bytes of its memory. free_bytes: the free bytes of its memory.
+    """
 
     number: int
     nbytes: float
@@ -66,7 +69,13 @@ class MemoryNode(NamedTuple):
 
 @dataclass(frozen=True)
 class MeasuredNodes:
-    """An expander's constants by key, curve, timings, and notes; no constants if unmeasured."""
+    """The measured expander, and notes on all nodes.
+
+    figures: the expander's constants by key; empty if no node could be measured.
+    curve: its latency under load.
+    timings: all timings by name.
+    notes: a sentence or several for each node.
+    """
 
     figures: dict[str, MeasuredFigure]
     curve: LatencyPoints | None
@@ -75,11 +84,11 @@ class MeasuredNodes:
 
 
 class NodeFigures(NamedTuple):
-    """A node's figures.
+    """The figures of one node.
 
-    latency: seconds of a lone read.
+    latency: seconds of a read without other load.
     best_rate: the best rate [B/s].
-    points: rates [B/s] and latencies [s] of a chain beside readers.
+    points: rates [B/s] of all cores, and latencies [s] of a chain read at the same time.
     timings: all timings by name.
     """
 
@@ -102,9 +111,9 @@ def memory_nodes() -> list[MemoryNode]:
 
 
 def measure_nodes(cores: int, rounds: int) -> MeasuredNodes:
-    """Measure each node with memory and without cores; the first is the part.
+    """Measure each node without cores; the first measured node becomes the expander part.
 
-    Notes describe the others.
+    Notes describe the other nodes.
     """
     notes: list[str] = []
     part = MeasuredNodes({}, None, {}, ())
@@ -127,7 +136,7 @@ def measure_nodes(cores: int, rounds: int) -> MeasuredNodes:
 
 
 def node_arrays(node: MemoryNode, cores: int) -> tuple[MemoryArrays, tuple[str, ...]]:
-    """Return arrays in a node's memory, and doubts about the place of their pages.
+    """Return arrays in a node's memory, and sentences that doubt whether they lie there.
 
     Raises OSError with the reason.
     """
@@ -167,7 +176,10 @@ def bind(array: NDArray[Any], node: int) -> None:
 
 
 def page_nodes(array: NDArray[Any]) -> set[int]:
-    """Return the nodes that hold PAGES pages spread over an array; raises OSError if unknown."""
+    """Return the numbers of the nodes that hold an array's pages; raises OSError if unknown.
+
+    PAGES pages, spread over the array, are checked.
+    """
     count, page = min(PAGES, -(-array.nbytes // mmap.PAGESIZE)), mmap.PAGESIZE
     offsets = (array.nbytes // count * number // page * page for number in range(count))
     pages = (ctypes.c_void_p * count)(*(array.ctypes.data // page * page + offset for offset in offsets))
@@ -188,15 +200,18 @@ def _system_call(purpose: str, numbers: dict[str, int], *arguments: Any) -> None
 
 
 def reader_counts(cores: int) -> list[int]:
-    """Return the numbers of readers beside a chain: 1, 2, 4 ..., and the rest.
+    """Return numbers of cores that read rows while a chain is read: 1, 2, 4, ...
 
-    The chain takes one core.
+    The last is all cores but one, as the chain takes one core.
     """
     return sorted({*(2**power for power in range(cores.bit_length()) if 2**power < cores), cores - 1} - {0})
 
 
 def measured_node(arrays: MemoryArrays, rounds: int) -> NodeFigures:
-    """Measure a chain alone, rows alone, and a chain beside readers, interleaved over rounds."""
+    """Measure a chain, rows, and a chain while rows are read.
+
+    Each round measures all three in turn.
+    """
     kernels = memory_kernels(arrays)
     seconds: dict[str, list[float]] = {key: [] for key in kernels}
     waits: dict[int, list[float]] = {readers: [] for readers in reader_counts(len(arrays.rows))}
@@ -218,7 +233,10 @@ def measured_node(arrays: MemoryArrays, rounds: int) -> NodeFigures:
 
 
 def beside_readers(arrays: MemoryArrays, readers: int, start: int) -> tuple[float, float]:
-    """Return seconds of a chain's read beside readers, and bytes a second of all."""
+    """Return seconds of a chain's read while cores read rows, and bytes/s of all reads.
+
+    readers: the number of cores that read rows. start: the position where the chain begins.
+    """
     ready, chain_ended = Barrier(readers + 1), Event()
 
     def read_rows(rows: NDArray[np.int64]) -> float:
@@ -248,9 +266,9 @@ def beside_readers(arrays: MemoryArrays, readers: int, start: int) -> tuple[floa
 
 
 def latency_curve(node: MemoryNode, timed: NodeFigures) -> LatencyPoints | None:
-    """Return latencies under load [ns] by shares of the best rate.
+    """Return a node's latencies [ns] at loads, as shares of its best rate.
 
-    None where fewer than two loads rise.
+    Return None where fewer than two loads rise.
     """
     points = rising_curve([(rate / timed.best_rate, wait / NS) for rate, wait in timed.points])
     if len(points) < 2:
@@ -260,7 +278,7 @@ def latency_curve(node: MemoryNode, timed: NodeFigures) -> LatencyPoints | None:
 
 
 def rising_curve(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return points whose load and reads in flight exceed those of the point before."""
+    """Return the points whose load and reads in flight exceed the previous point's."""
     rising_points = [points[0]]
     for load, wait in points[1:]:
         if load > MIN_RISE * rising_points[-1][0] and load * wait > MIN_RISE * rising_points[-1][0] * rising_points[-1][1]:
@@ -269,9 +287,10 @@ def rising_curve(points: Sequence[tuple[float, float]]) -> list[tuple[float, flo
 
 
 def node_constants(node: MemoryNode, timed: NodeFigures) -> dict[str, MeasuredFigure]:
-    """Return an expander's constants.
+    """Return an expander's constants by key.
 
-    Link and memory are measured together; the nearest part's memory tells them apart.
+    Link and memory can only be measured together. The memory's latency is taken from the catalogue's part, and the link has the
+    rest.
     """
     nearest = catalog.part_content("expander", NEAREST["expander"])
     catalogue_latency = float(nearest["memory-latency"]["value"])

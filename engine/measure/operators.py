@@ -1,6 +1,6 @@
-"""Single operators of PyTorch on this host, for costs of calls, operations and bytes.
+"""Single operators of PyTorch on this host, timed for costs of calls, operations and bytes.
 
-No training step is timed here. A ring of tables and of gradients is larger than the caches, as those of a model are.
+No training step is timed. Tables and gradients are used in rotation and are larger than the caches together, as those of a model.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,12 @@ RING_BYTES, RINGS = 2.0**27, (4, 32)  # bytes of gradients of tables that take t
 
 
 class Operator(NamedTuple):
-    """One timed kernel: its name, kind, amounts (calls, FLOP, bytes, lookups), and function."""
+    """One kernel to time.
+
+    name, kind: its name, and the kind of cost that it shows.
+    amounts: calls, FLOP, bytes or lookups of one call, by name.
+    kernel: the function to call.
+    """
 
     name: str
     kind: str
@@ -26,7 +31,10 @@ class Operator(NamedTuple):
 
 
 def operators(torch: Any, cores: int, quick: bool = False) -> Iterator[list[Operator]]:
-    """Yield groups of operators, each built on demand; with `quick` at fewer sizes."""
+    """Yield groups of operators, each group built only when it is needed.
+
+    quick: whether fewer sizes are used.
+    """
     torch.set_num_threads(cores)
     random = np.random.default_rng(SEED)
     yield list(_products(torch, quick))
@@ -50,7 +58,7 @@ def _products(torch: Any, quick: bool) -> Iterator[Operator]:
 
 
 def small_calls(torch: Any, device: str = "cpu") -> Iterator[Operator]:
-    """Calls that compute almost nothing: a layer forward and backward, its update, the loss."""
+    """Yield calls that compute almost nothing: a layer's forward, backward and update, and the loss."""
     pairs = [(torch.nn.Linear(32, 32), torch.nn.ReLU()) for _ in range(8)]
     layers = torch.nn.Sequential(*(layer for pair in pairs for layer in pair)).to(device)
     x, unit_gradient = torch.randn(64, 32, device=device), torch.ones(64, 32, device=device)
@@ -81,7 +89,10 @@ def _tables(torch: Any, random: Any, quick: bool) -> Iterator[list[Operator]]:
 def table_operators(
     torch: Any, random: Any, rows: int, dim: int, pooling: int, samples: int, device: str = "cpu"
 ) -> Iterator[Operator]:
-    """Operators of one table by uniform ids: lookup, sparse gradient, each optimizer's row update."""
+    """Yield the operators of one table: lookup, sparse gradient, and each optimizer's update.
+
+    Ids are uniform.
+    """
     lookups = samples * pooling
     unique = rows * -float(np.expm1(lookups * np.log1p(-1 / rows)))
     amounts = {"calls": 1.0, "lookups": float(lookups), "bytes": 4.0 * lookups * dim, "new lines": (1 + dim / 16) * unique}

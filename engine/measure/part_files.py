@@ -1,6 +1,6 @@
 """This machine's parts as files of the catalogue.
 
-Constants that were not measured are the nearest part's.
+Constants that were not measured are copied from the catalogue's most similar part.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,13 +46,14 @@ def write_parts(
     curves: Mapping[str, LatencyPoints] = NO_CURVES,
     beside: Iterable[str] = (),
 ) -> list[Path]:
-    """Write FOLDER/KIND/NAME.toml for each kind; return the paths.
+    """Write FOLDER/KIND/NAME.toml for each kind of part; return the paths.
 
-    machine: machine and software in a line.
-    nearest: the nearest part by kind.
-    names: names by kind of parts that are not NAME.
+    machine: machine and software as one line of text.
+    figures: measured constants by kind and key.
+    nearest: the catalogue's most similar part, by kind.
+    names: file names by kind, where the name is not NAME.
     curves: latency curves by kind.
-    beside: further kinds that are measured too.
+    beside: further measured kinds, whose files are written by another call.
     """
     paths = []
     for kind, constants in figures.items():
@@ -76,7 +77,7 @@ def part_text(
 ) -> str:
     """Return the text of a part's file.
 
-    Constants that were not measured are those of `nearest_part`; `kinds` are all measured kinds.
+    Constants that were not measured are those of `nearest_part`. `kinds` are all measured kinds, which a part refers to by name.
     """
     base = {**catalog.part_content(kind, nearest_part)}
     content: dict[str, Any] = {"title": f"This machine, {kind}", "summary": machine}
@@ -113,7 +114,7 @@ def _nearest_constant(table: Mapping[str, Any], nearest_part: str) -> dict[str, 
 
 
 def round_digits(number: float) -> float:
-    """Return a number of DIGITS digits; one below what a part's file may say is 0."""
+    """Return a number rounded to DIGITS digits; 0 if it is below MIN_DIVISOR."""
     return round(float(number), DIGITS - 1 - floor(log10(number))) if number >= MIN_DIVISOR else 0.0
 
 

@@ -19,25 +19,28 @@ UNREADABLE = "Power is not measured: this system has no readable energy counters
 
 
 class EnergyCounter(NamedTuple):
-    """A processor's counter of microjoules: its file, and the reading after which it restarts."""
+    """A processor's counter of microjoules.
+
+    path: the counter's file. limit: the reading after which the counter starts again at 0.
+    """
 
     path: Path
     limit: int
 
     def reading(self) -> int:
-        """Return the microjoules so far; raises OSError where this user may not read them."""
+        """Return the microjoules so far; raises OSError where this user may not read the counter."""
         return int(self.path.read_text(encoding="ascii"))
 
 
 class MeasuredPower(NamedTuple):
-    """Watts of a host by key, and a note where they cannot be read."""
+    """Watts of a host by key, and a note where the counters cannot be read."""
 
     figures: dict[str, MeasuredFigure]
     notes: tuple[str, ...]
 
 
 def energy_counters() -> list[EnergyCounter]:
-    """Return a counter for each processor; none where any of them cannot be read."""
+    """Return a counter for each processor; an empty list where a counter cannot be read."""
     counters = []
     try:
         for folder in sorted(COUNTERS.glob("intel-rapl:*")):  # AMD's counters too
@@ -51,9 +54,9 @@ def energy_counters() -> list[EnergyCounter]:
 
 
 def measure_power(load: Callable[[], object], quick: bool = False) -> MeasuredPower:
-    """Measure watts of all processors, asleep and while `load` keeps all cores busy.
+    """Measure watts of all processors, idle and while `load` keeps all cores busy.
 
-    A note says where that cannot be.
+    A note says why where that is impossible.
     """
     counters = energy_counters()
     if not counters:

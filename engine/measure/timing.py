@@ -17,7 +17,10 @@ MAX_OTHER_SHARE = 0.10  # share of the cores' time for other work
 
 
 class Timing(NamedTuple):
-    """Seconds of a call: median of repeats, their interquartile range as a share, their number."""
+    """The timing of one call.
+
+    seconds: the median of repeats. spread: their interquartile range as a share of it. repeats: their number.
+    """
 
     seconds: float
     spread: float
@@ -25,9 +28,9 @@ class Timing(NamedTuple):
 
 
 def time_kernels(kernels: Mapping[str, Kernel], rounds: int) -> dict[str, list[float]]:
-    """Time kernels in turn for some rounds; return the seconds of a call in each.
+    """Time kernels in turn for some rounds; return a call's seconds by kernel and round.
 
-    A round of a kernel takes at least LEAST.
+    A round of a kernel lasts at least LEAST seconds.
     """
     num_calls = {name: _calls_a_round(kernel) for name, kernel in kernels.items()}
     times: dict[str, list[float]] = {name: [] for name in kernels}
@@ -41,7 +44,7 @@ def time_kernels(kernels: Mapping[str, Kernel], rounds: int) -> dict[str, list[f
 
 
 def timing_of(seconds: list[float]) -> Timing:
-    """Return the timing of some repeats."""
+    """Return the timing of a call from the seconds of its repeats."""
     middle = median(seconds)
     low, _, high = quantiles(seconds, n=4) if len(seconds) > 1 else (middle,) * 3
     return Timing(middle, (high - low) / middle if middle else 0.0, len(seconds))
@@ -57,7 +60,10 @@ def _calls_a_round(kernel: Kernel) -> int:
 
 
 class CpuTimes(NamedTuple):
-    """Seconds of all cores since boot: in all, idle, and stolen by the hypervisor."""
+    """Seconds of all cores since boot.
+
+    total: all seconds. idle: idle seconds. stolen: seconds that the hypervisor gave to others.
+    """
 
     total: float
     idle: float
@@ -65,7 +71,7 @@ class CpuTimes(NamedTuple):
 
 
 def cpu_times() -> CpuTimes | None:
-    """Return the seconds of all cores so far; None where the system does not say."""
+    """Return the seconds of all cores since boot; None where the system does not tell."""
     with suppress(OSError, ValueError, IndexError):
         ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
         tick = os.sysconf("SC_CLK_TCK")
@@ -76,7 +82,10 @@ def cpu_times() -> CpuTimes | None:
 def busy_notes(
     start_times: CpuTimes | None, end_times: CpuTimes | None, own_seconds: float, timings: Mapping[str, Timing]
 ) -> Iterator[str]:
-    """Yield notes on other load during a measurement, given its own core seconds."""
+    """Yield notes on other load during a measurement, and on figures with a large spread.
+
+    own_seconds: core seconds that the measurement itself used.
+    """
     if start_times and end_times and (total := end_times.total - start_times.total) > 0:
         other_share = (
             total - (end_times.idle - start_times.idle) - (end_times.stolen - start_times.stolen) - own_seconds

@@ -1,7 +1,7 @@
-"""The answer to TorchRec: our plan for its tables and topology.
+"""The answer to TorchRec's tables and topology: a sharding plan by Emberpool.
 
-We price it, and so does TorchRec's planner.
-A page calls `read_request` with what was pasted, then `torchrec_answer`.
+Both this model and TorchRec's planner estimate the plan's step time.
+A page calls `read_request` with the pasted texts, then `torchrec_answer`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,10 +49,10 @@ class TorchRecRequest:
     """TorchRec's tables on a machine, as the texts of a user give them.
 
     tables: TorchRec's tables, (T,).
-    pooling: the pooling factors of each table, one a feature.
+    pooling: the pooling factors of each table, one for each feature.
     topology: the planner's topology, of the scenario's GPUs.
-    scenario: the tables as knobs on the machine.
-    sentences: the choices made, and the parts of the texts that are left out.
+    scenario: the tables as knobs, on the machine.
+    sentences: the choices made, and the parts of the texts that were left out.
     """
 
     tables: tuple[TorchRecTable, ...]
@@ -68,13 +68,13 @@ class TorchRecRequest:
 
 
 class PricedPlan(NamedTuple):
-    """A plan with its price.
+    """A sharding plan with its estimates.
 
     shardings: TorchRec's sharding of each table, (T,).
-    result: our estimate of the scenario with the plan.
+    result: Emberpool's estimate of the scenario with the plan.
     estimates: the planner's estimate of each shard of each table, (T,).
     ranks: the planner's estimate of each rank, (P,).
-    memory: the bytes of tables that we count on each rank, by memory, (P,) each; none where the plan is refused.
+    memory: the bytes of tables on each rank, (P,), by memory, as Emberpool counts them; empty where the plan is refused.
     sentences: differences between this plan and the requested one.
     """
 
@@ -87,17 +87,17 @@ class PricedPlan(NamedTuple):
 
     @property
     def step_ms(self) -> float | None:
-        """Our milliseconds of a batch, None where the plan cannot run."""
+        """Milliseconds of a batch by Emberpool, None where the plan cannot run."""
         return self.result.results.get(STEP)
 
     @property
     def planner_ms(self) -> float:
-        """The planner's milliseconds of a batch: those of its slowest rank."""
+        """Milliseconds of a batch by TorchRec's planner: those of the slowest rank."""
         return max(rank.perf.total for rank in self.ranks)
 
 
 class TorchRecAnswer(NamedTuple):
-    """Our plan for a request.
+    """Emberpool's sharding plan for a request.
 
     `imported_plan` is the plan that the user gave, None without one.
     """
@@ -117,7 +117,8 @@ def read_request(
 ) -> TorchRecRequest:
     """Read a user's TorchRec texts as a request; raises BadInput with a sentence.
 
-    `settings` are knobs by hand and win. `as_started` keeps the start's system, GPUs and batch where no text names them.
+    `settings` are knobs that the user set; they override the texts. With `as_started`, the system, GPUs and batch of `start` are
+    kept where no text states them.
     """
     torchrec_tables = read_tables(tables)
     pooling_factors = read_pooling(pooling or "{}", torchrec_tables.tables)
@@ -144,9 +145,9 @@ def _topology_of(s: Scenario, topology: TorchRecTopology | None) -> TorchRecTopo
 
 
 def torchrec_answer(request: TorchRecRequest, plan: str = "") -> TorchRecAnswer:
-    """Return our priced plan for a request, and the user's `plan` if any.
+    """Return Emberpool's plan for a request, and the user's `plan`, both with estimates.
 
-    Raises BadInput, BadKnob, CannotRun.
+    Without a `plan` there is only the first. Raises BadInput, BadKnob, CannotRun.
     """
     settled, plan_sentences = _settle_with_plan(request.scenario)
     kernels = table_kernels(settled)

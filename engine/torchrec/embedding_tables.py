@@ -1,6 +1,6 @@
-"""Embedding tables in TorchRec's forms: JSON, a pasted repr, or source.
+"""Embedding tables in TorchRec's forms: JSON, a pasted repr, or source code.
 
-They are lists of `EmbeddingBagConfig`.
+Each form is a list of `EmbeddingBagConfig`.
 """
 
 import json
@@ -43,7 +43,7 @@ class TorchRecTable(NamedTuple):
     rows: `num_embeddings`.
     dim: `embedding_dim`.
     precision: a precision of `model.row_precision`.
-    features: the features that are looked up in it, each with a pooled vector of its own.
+    features: the features that are looked up in the table, each with its own pooled vector.
     mean: whether vectors are averaged, not summed.
     """
 
@@ -56,16 +56,16 @@ class TorchRecTable(NamedTuple):
 
 
 class TorchRecTables(NamedTuple):
-    """The tables of a text, and sentences on the parts that are ignored."""
+    """The tables of a text, and sentences on ignored parts of the text."""
 
     tables: tuple[TorchRecTable, ...]
     sentences: tuple[str, ...]
 
 
 def read_tables(text: str) -> TorchRecTables:
-    """Read tables from JSON, a pasted repr or source.
+    """Read tables from JSON, a pasted repr or source code.
 
-    Raises BadInput naming the table by number, and the field.
+    Raises BadInput, which names the table by number, and the field.
     """
     table_text = check_size(text, "tables")
     tables, ignored = [], Counter[str]()

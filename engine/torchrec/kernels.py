@@ -1,4 +1,4 @@
-"""The memory of each table under a system, and TorchRec's compute kernel for lookups there."""
+"""TorchRec's compute kernel for each table, by the memory that holds its rows."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -43,7 +43,7 @@ class CacheSettings(NamedTuple):
     load_factor: share of the table's rows that the cache holds.
     prefetch: whether rows are fetched while the previous batch trains.
     lookups: expected unique rows of a batch over all ranks, None where unknown.
-    miss_rate: expected share of these that miss.
+    miss_rate: expected share of these rows that are not in the cache.
     """
 
     algorithm: str
@@ -69,7 +69,7 @@ def system_names() -> str:
 def table_kernels(settled: Settled) -> tuple[TableKernel, ...]:
     """Return the kernel of each table, (T,), under a settled system.
 
-    Raises BadKnob where TorchRec has none.
+    Raises BadKnob for a system that TorchRec cannot run.
     """
     s, system = settled.scenario, settled.system
     if system.groups:

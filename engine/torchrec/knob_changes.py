@@ -1,6 +1,6 @@
 """Changes of knobs that represent TorchRec's tables and topology.
 
-Sentences name the parts that no knob has.
+Sentences name the parts that no knob can represent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,9 +56,9 @@ def torchrec_scenario(
     settings: Mapping[str, Any],
     as_started: bool = False,
 ) -> ScenarioChoice:
-    """Change a start to TorchRec's tables and topology, then to settings by hand; raises BadKnob.
+    """Change a scenario to TorchRec's tables and topology, then to settings; raises BadKnob.
 
-    System, GPUs and batch become TorchRec's defaults where no text sets them; `as_started` keeps those of the start.
+    System, GPUs and batch become TorchRec's defaults where no text sets them; with `as_started` those of `start` stay.
     """
     if strange := next((path for path in SHAPE if path in settings), ""):
         raise BadKnob(f"{strange} follows from the tables and cannot be set; change the tables or the pooling factors.")

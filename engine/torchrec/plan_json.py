@@ -63,9 +63,9 @@ def _table_content(sharding: TableSharding, local_ranks: int) -> dict[str, Any]:
 
 
 def read_plan(text: str, tables: Sequence[TorchRecTable], layout: RankLayout) -> tuple[TableSharding, ...]:
-    """Read a plan, ours or TorchRec's dump, in the order of tables.
+    """Read a plan from JSON that Emberpool or TorchRec wrote, in the order of tables.
 
-    Raises BadInput naming the table.
+    Raises BadInput, which names the table.
     """
     content = json_content(text, "lines of the plan", "write them as TorchRec dumps a plan")
     content_by_table = dict(_table_contents(content, 0))

@@ -1,8 +1,8 @@
 """The estimates of TorchRec's planner for a plan, by the formulas of release 1.8.
 
-An estimate has the milliseconds, HBM and DRAM of each rank. These formulas are not ours: each lookup reads its row at the
-memory's full rate, an exchange moves each vector once, and the shards of a rank are added up. tests/torchrec compares the
-estimates with TorchRec's estimators.
+An estimate has the milliseconds, HBM and DRAM of each rank. The formulas are the planner's, not those of this model: each lookup
+reads its row at the memory's full rate, an exchange moves each vector once, and the times of a rank's shards are summed.
+tests/torchrec compares the estimates with TorchRec's own estimators.
 """
 
 from collections.abc import Sequence
@@ -47,14 +47,14 @@ class ShardPerf(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The milliseconds that the planner compares."""
+        """The milliseconds by which the planner compares plans."""
         return self.forward_compute + self.forward_comms + self.backward_compute + self.backward_comms + self.prefetch
 
 
 class RankEstimate(NamedTuple):
-    """The planner's estimate of a shard or rank: HBM, DRAM, milliseconds.
+    """The planner's estimate of a shard or rank.
 
-    Memory is in bytes.
+    hbm, ddr: bytes of HBM and of host DRAM. perf: milliseconds by part.
     """
 
     hbm: float
@@ -70,7 +70,7 @@ class PlannerInputs(NamedTuple):
 
     topology: ranks and bandwidths.
     batch: samples of a rank.
-    optimizers: the optimizer of each table, (T,), by our names.
+    optimizers: the optimizer of each table, (T,), by Emberpool's names.
     """
 
     topology: TorchRecTopology
@@ -97,7 +97,7 @@ def shard_estimates(
 
 
 def rank_estimates(shardings: Sequence[TableSharding], estimates: Sequence[TableEstimates], ranks: int) -> TableEstimates:
-    """Return the planner's estimate of each rank, (P,): the sum over its shards."""
+    """Return the planner's estimate of each rank, (P,): the sum over the rank's shards."""
     sums = [RankEstimate(0, 0, ShardPerf())] * ranks
     for sharding, table_estimates in zip(shardings, estimates, strict=True):
         for shard, estimate in zip(sharding.shards, table_estimates, strict=True):

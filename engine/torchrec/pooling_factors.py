@@ -1,6 +1,6 @@
-"""Pooling factors: mean lookups of a sample, by feature or table.
+"""Pooling factors: the mean number of lookups of a sample, by feature or table.
 
-TorchRec's planner takes them in this form.
+TorchRec's planner reads them in this form.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,10 @@ PoolingFactors = tuple[tuple[float, ...], ...]  # by table, one for each of its 
 
 
 def read_pooling(text: str, tables: Sequence[TorchRecTable]) -> PoolingFactors:
-    """Read mean lookups by feature or table from JSON; raises BadInput.
+    """Read mean lookups by feature or table from JSON; return each table's; raises BadInput.
 
-    A feature without a number has 1. A table's number counts for all its features together; a list has one number a feature.
+    A feature that the JSON lacks has 1. A table's number counts for all its features together; a list has a number for each
+    feature.
     """
     factors = _read_factors(text)
     features = {feature for table in tables for feature in table.features}
@@ -34,17 +35,17 @@ def read_pooling(text: str, tables: Sequence[TorchRecTable]) -> PoolingFactors:
 
 
 def whole_lookups(factors: Sequence[float]) -> int:
-    """Return the whole lookups of a sample in a table.
+    """Return a sample's lookups in a table, a whole number.
 
-    They are the sum of its factors, at least 1 a feature.
+    It is the rounded sum of the table's factors, at least 1 for each feature.
     """
     return max(len(factors), round(sum(factors)))
 
 
 def pooling_sentences(pooling: PoolingFactors) -> tuple[str, ...]:
-    """Return a sentence on pooling factors that were rounded.
+    """Return a sentence on pooling factors that were rounded, in a tuple.
 
-    There is none where all are whole numbers of lookups.
+    The tuple is empty where all factors are whole numbers.
     """
     rounded = [(sum(factors), whole_lookups(factors)) for factors in pooling if whole_lookups(factors) != sum(factors)]
     if not rounded:

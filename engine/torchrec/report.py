@@ -48,9 +48,9 @@ def _read_content(plan: PricedPlan) -> dict[str, Any]:
 
 
 def table_rows(request: TorchRecRequest, plan: PricedPlan) -> list[dict[str, Any]]:
-    """Return a row for each table: size, memory, sharding.
+    """Return a row for each table: size, memory, sharding, planner's time.
 
-    `planner_ms` is of the table's slowest shard.
+    `planner_ms` is the planner's time of the table's slowest shard.
     """
     lookups = per_table(request.scenario.model, "pooling")
     tables_with_plans = zip(request.tables, plan.shardings, plan.estimates, table_nbytes(request), lookups, strict=True)
@@ -74,10 +74,7 @@ def table_rows(request: TorchRecRequest, plan: PricedPlan) -> list[dict[str, Any
 
 
 def rank_rows(plan: PricedPlan) -> list[dict[str, Any]]:
-    """Return a row per rank: our table bytes, and the planner's estimate.
-
-    Our bytes are by memory.
-    """
+    """Return a row for each rank: table bytes by memory, and the planner's estimate."""
     return [
         {
             "rank": rank,

@@ -1,7 +1,7 @@
-"""Convert our sharding plans to TorchRec's, and TorchRec's to `policy.plan`.
+"""Convert Emberpool's sharding plans to TorchRec's, and TorchRec's to `policy.plan`.
 
-Our plan of a table gives for each range of its columns the ranks over which rows go. TorchRec knows whole tables, ranges of
-columns on one rank each, rows over ranks, and both at once only over whole nodes.
+Emberpool's plan of a table names, for each range of columns, the ranks that share the table's rows. TorchRec knows whole tables,
+ranges of columns on one rank each, and rows over ranks. TorchRec can cut both columns and rows only over whole nodes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ TablePlan = tuple[RankRun, ...]  # the plan of a table: the run of each range of
 
 
 class RankLayout(NamedTuple):
-    """The number of ranks in all, and of a node."""
+    """The number of ranks in all, and the number of ranks of a node."""
 
     num_ranks: int
     ranks_per_node: int
@@ -36,7 +36,7 @@ class RankLayout(NamedTuple):
         return self.num_ranks // self.ranks_per_node
 
     def is_node(self, run: RankRun) -> bool:
-        """Return whether a run is all ranks of one node, each once."""
+        """Return whether a run of ranks has each rank of one node exactly once."""
         first_rank = min(run)
         return first_rank % self.ranks_per_node == 0 and sorted(run) == list(range(first_rank, first_rank + self.ranks_per_node))
 
@@ -48,7 +48,7 @@ class TableShard(NamedTuple):
     columns: number of columns.
     row_offset: first row.
     column_offset: first column.
-    rank: rank on which the block lies.
+    rank: the rank that holds the block.
     """
 
     rows: int
@@ -81,7 +81,7 @@ class TableSharding(NamedTuple):
 
 
 def plans_by_table(pieces: Pieces, tables: int) -> tuple[TablePlan, ...]:
-    """Return the plan of each table, (T,), from the pieces of one of our plans."""
+    """Return the plan of each table, (T,), from the pieces of an Emberpool plan."""
     table_plans: list[list[RankRun]] = [[] for _ in range(tables)]
     for table, place in zip(pieces.table.tolist(), pieces.place.tolist(), strict=True):
         table_plans[table].append((place,) if place >= 0 else pieces.runs[~place])
@@ -89,9 +89,9 @@ def plans_by_table(pieces: Pieces, tables: int) -> tuple[TablePlan, ...]:
 
 
 def torchrec_table_plan(table: TorchRecTable, table_plan: TablePlan, layout: RankLayout) -> TablePlan:
-    """Return a table's plan if TorchRec can have it, else a row-wise plan.
+    """Return a table's plan if TorchRec can express it, else a row-wise plan.
 
-    The row-wise plan spreads over all the table's ranks.
+    The row-wise plan cuts the rows over all ranks that the table had.
     """
     return (
         table_plan
@@ -118,7 +118,7 @@ def _sharding_type(table: TorchRecTable, table_plan: TablePlan, layout: RankLayo
 
 
 def table_sharding(table: TorchRecTable, table_plan: TablePlan, kernel: TableKernel, layout: RankLayout) -> TableSharding:
-    """Return TorchRec's sharding of a table by a plan that TorchRec can have."""
+    """Return TorchRec's sharding of a table, by a plan that TorchRec can express."""
     sharding_type, shards, first_column = _sharding_type(table, table_plan, layout), [], 0
     for run, columns in zip(table_plan, column_blocks(table.dim, len(table_plan)), strict=True):
         ranks = range(layout.num_ranks) if sharding_type == ROW_WISE else sorted(set(run))
@@ -129,9 +129,9 @@ def table_sharding(table: TorchRecTable, table_plan: TablePlan, kernel: TableKer
 
 
 def row_blocks(rows: int, shares: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the number of rows and the first row of each rank, by its shares.
+    """Yield the number of rows and the first row of each rank's block.
 
-    Blocks are equal and rounded up, so that the last blocks are short.
+    `shares` are the ranks' shares of the rows. Blocks are equal and rounded up, so that the last blocks are shorter.
     """
     block, shares_before = -(-rows // sum(shares)), 0
     for rank_share in shares:
@@ -142,7 +142,7 @@ def row_blocks(rows: int, shares: Sequence[int]) -> Iterator[tuple[int, int]]:
 def column_blocks(dim: int, ranges: int) -> Iterator[int]:
     """Yield the number of columns of each range; the first ranges are wider.
 
-    Ranges are whole vectors of FBGEMM where there are enough columns.
+    Widths are multiples of FBGEMM's vector where there are enough columns.
     """
     unit = VECTOR if dim % VECTOR == 0 and dim // VECTOR >= ranges else 1
     min_units, num_wider = divmod(dim // unit, ranges)
@@ -150,9 +150,9 @@ def column_blocks(dim: int, ranges: int) -> Iterator[int]:
 
 
 def table_plan_of(sharding: TableSharding) -> TablePlan:
-    """Return our plan of a table for TorchRec's sharding.
+    """Return Emberpool's plan of a table for TorchRec's sharding.
 
-    Copies on all GPUs become rows over them.
+    For a table that TorchRec copies to all GPUs, the plan cuts its rows over them instead.
     """
     if sharding.sharding_type == DATA_PARALLEL:
         return (tuple(sorted(set(sharding.ranks))),)
@@ -163,7 +163,7 @@ def table_plan_of(sharding: TableSharding) -> TablePlan:
 
 
 def plan_knob(table_plans: Sequence[TablePlan]) -> str:
-    """Write the plans of tables as `policy.plan`.
+    """Return the plans of tables as the text of `policy.plan`.
 
     Raises BadInput for a text too long for the knob.
     """
@@ -178,7 +178,7 @@ def plan_knob(table_plans: Sequence[TablePlan]) -> str:
 
 
 def run_text(run: Sequence[int]) -> str:
-    """Return a run of ranks, neighbours as one range: "0-3+7"."""
+    """Return a run of ranks as text; neighbours become one range, as in "0-3+7"."""
     stretches = groupby(enumerate(run), key=lambda indexed_rank: indexed_rank[1] - indexed_rank[0])
     parts = [[rank for _, rank in stretch] for _, stretch in stretches]
     return "+".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)

@@ -1,8 +1,8 @@
-"""Calls in Python text, read without running anything.
+"""Calls in Python text, read without executing anything.
 
 The text is a pasted repr or a script.
 Text around the calls is skipped. An argument is read if it is a literal, a list of literals, arithmetic on numbers or a dotted
-name; enum members of a repr, `<DataType.FP16: 'FP16'>`, are names too. Any other expression is `Opaque`.
+name; enum members of a repr, `<DataType.FP16: 'FP16'>`, are names too. Any other expression becomes `OpaqueExpression`.
 """
 
 import json
@@ -47,7 +47,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 
 
 class OpaqueExpression(NamedTuple):
-    """The text of an expression that is not read."""
+    """The text of an expression whose value is not computed."""
 
     text: str
 
@@ -59,9 +59,9 @@ class Symbol(NamedTuple):
 
 
 class SourceCall(NamedTuple):
-    """A call in a text: name and arguments.
+    """A call in a text.
 
-    Arguments are by position and by keyword; a flag says whether a `for` repeats the call.
+    name: name of the function. positional, keywords: the arguments. repeated: whether a `for` repeats the call.
     """
 
     name: str
@@ -71,20 +71,20 @@ class SourceCall(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A word of Python: its kind, a group of TOKEN, and its text."""
+    """A token of Python: its kind, a group of TOKEN, and its text."""
 
     kind: str
     text: str
 
 
 class UnreadableExpression(Exception):
-    """Raised for an expression of a kind that is not read."""
+    """Raised for an expression whose value is not computed."""
 
 
 def source_calls(text: str, names: Sequence[str]) -> Iterator[SourceCall]:
-    """Yield the outermost calls of some names in a text.
+    """Yield the outermost calls of the named functions in a text.
 
-    Raises BadInput for a call without end or too long.
+    Raises BadInput for a call without an end, or a call that is too long.
     """
     start = re.compile(rf"\b({'|'.join(names)})\s*\(")
     place, number = 0, 0
@@ -102,7 +102,7 @@ def source_calls(text: str, names: Sequence[str]) -> Iterator[SourceCall]:
 def json_content(text: str, subject: str, remedy: str) -> Any:
     """Return the content of a JSON text.
 
-    Raises BadInput with the `subject`, a plural noun, and the remedy.
+    Raises BadInput with a sentence that contains `subject`, a plural noun for the content, and `remedy`.
     """
     try:
         return json.loads(check_size(text, subject))

@@ -39,7 +39,7 @@ class TorchRecTopology:
     hbm_to_ddr_mem_bw: bytes a millisecond between HBM and host DRAM.
     intra_host_bw: bytes a millisecond between ranks of a node.
     inter_host_bw: bytes a millisecond between ranks of different nodes.
-    bwd_compute_multiplier: time of the backward lookup by that of the forward lookup.
+    bwd_compute_multiplier: time of the backward lookup divided by that of the forward lookup.
     stated_fields: names of the fields that the text gives.
     """
 
@@ -60,13 +60,13 @@ class TorchRecTopology:
 
     @property
     def group_size(self) -> int:
-        """Ranks that share a table's rows by `table_row_wise`."""
+        """The number of ranks that share a table's rows under `table_row_wise`."""
         return self.pod_size * self.local_world_size
 
     def bandwidth(self, ranks: int, local_ranks: int) -> float:
-        """Return the bytes a millisecond of a collective of `ranks`.
+        """Return the bytes a millisecond of a collective of `ranks` ranks.
 
-        `local_ranks` of them are in a node.
+        A node has `local_ranks` ranks; a collective of more ranks crosses nodes.
         """
         return self.intra_host_bw if ranks <= local_ranks else self.inter_host_bw
 
@@ -100,7 +100,10 @@ UNREAD_FIELDS = ("custom_topology_data", "generalized_comms_bandwidths")  # whic
 
 
 def read_topology(text: str) -> TorchRecTopology:
-    """Read a topology from JSON, a call or printed output; raises BadInput naming the field."""
+    """Read a topology from JSON, a call or printed output.
+
+    Raises BadInput, which names the field.
+    """
     settings = {
         FIELD_ALIASES.get(name, name): setting
         for name, setting in _parse_fields(check_size(text, "lines of the topology")).items()

@@ -1,1 +1,1 @@
-"""The validation: published claims, figures of real click logs, and gaps of estimates."""
+"""Validation: published claims, figures of real click logs, and estimates against full runs."""

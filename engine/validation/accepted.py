@@ -1,6 +1,7 @@
 """The accepted record: the error of each published number when it was last accepted.
 
-The file `presets/accepted.json` is written anew only with a reason. Worse numbers need a higher model version.
+The file `presets/accepted.json` is only rewritten with a reason. If a number has become worse, the model version must be higher
+too.
 """
 
 import json
@@ -23,7 +24,12 @@ FIELD_BY_KEY = {"ours": "simulated_value"}  # of the record's file
 
 @dataclass(frozen=True)
 class Accepted:
-    """One published number as accepted: its value or range, the simulated value, the error [%]."""
+    """One published number as it was accepted.
+
+    published, published_to: the published value, or both ends of a range.
+    simulated_value: the simulated value at that time.
+    error_percent: its error [%].
+    """
 
     published: float
     simulated_value: float
@@ -62,9 +68,10 @@ def read_record(file: Path = FILE) -> AcceptedRecord:
 
 
 def worse_numbers(record: AcceptedRecord, numbers: Sequence[PublishedNumber], every: bool) -> tuple[str, ...]:
-    """Return a sentence for each number that is further off than accepted, or another number.
+    """Return a sentence for each number that is further from its publication than accepted.
 
-    With `every`, `numbers` are all published numbers: an accepted one without a claim counts too.
+    A changed published number gives a sentence too. With `every`, `numbers` are all published numbers: an accepted number without
+    a claim then gives a sentence too.
     """
     sentences = [sentence for score in numbers if (sentence := _worse(record.numbers.get(score.name), score))]
     unclaimed_names = sorted(set(record.numbers) - {score.name for score in numbers}) if every else []
@@ -90,7 +97,7 @@ def _worse(accepted: Accepted | None, score: PublishedNumber) -> str:
 
 
 def accept_numbers(numbers: Iterable[PublishedNumber], reason: str, file: Path = FILE) -> None:
-    """Write the record anew.
+    """Write the accepted record anew, with these numbers and a reason.
 
     Raises BadInput without a reason, or if numbers got worse under the same model version.
     """

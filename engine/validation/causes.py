@@ -1,6 +1,7 @@
-"""Causes of misses: experiments that move a miss, and the objections to each.
+"""Causes of misses: each is an experiment that changes knobs and moves the simulated value.
 
-A cause counts if its value is plausible, explains enough of the miss, and worsens no other number of the same set-up.
+A miss is a simulated value outside of its tolerance. A cause counts if the changed knobs are plausible, explain enough of the
+miss, and worsen no other number of the same set-up.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ Measure = Callable[[Claim], float]
 
 
 def with_cause(claim: Claim) -> Claim:
-    """Return the claim under its cause's knobs, on both sides."""
+    """Return a claim with the knobs of its cause, for both sides of its comparison."""
     return _claim_with_knobs(claim, claim.cause_knobs)
 
 
@@ -31,14 +32,14 @@ def _claim_with_knobs(claim: Claim, knobs: Knobs) -> Claim:
 
 
 def sibling_trials(name: str, claim: Claim) -> tuple[Claim, ...]:
-    """Return the other published numbers of a claim's set-up under its cause's knobs."""
+    """Return the other published numbers of a claim's set-up, with the knobs of its cause."""
     return tuple(_claim_with_knobs(sibling, claim.cause_knobs) for sibling in _siblings(name, claim)) if claim.cause_knobs else ()
 
 
 def objections(name: str, claim: Claim, measure: Measure) -> tuple[str, ...]:
     """Return the objections to a claim's cause, a clause each.
 
-    Empty if the cause counts, or if the claim has none.
+    Empty if the cause counts, or if the claim has no cause.
     """
     if not claim.cause_knobs or claim.published_range is None:
         return ()
@@ -73,7 +74,10 @@ def _out_of_range(scenario: Scenario, assumed: tuple[tuple[str, float], ...]) ->
 
 
 def unexplained_share(simulated_value: float, caused: float, ends: PublishedRange) -> Iterator[str]:
-    """Yield a clause where the cause leaves more than half of the log error."""
+    """Yield a clause where the cause leaves more than half of the log error unexplained.
+
+    simulated_value, caused: the value without the cause, and with it. ends: the published range.
+    """
     error_before, error_after = (_log_error(number, ends) for number in (simulated_value, caused))
     share = 1 - error_after / error_before if error_before else 0.0
     if not share >= EXPLAINED:
@@ -136,6 +140,6 @@ def _words(text: object) -> str:
 
 
 def cause_text(knobs: Knobs, caused: float, objected: tuple[str, ...]) -> str:
-    """Return a cause as a clause: the experiment, its number, and the objections to it."""
+    """Return a cause as a clause: the changed knobs, the resulting number, and objections."""
     experiment = f"{', '.join(f'{path}={setting}' for path, setting in knobs)} gives {figure(caused)}"
     return f"{experiment}; this does not count: {'; '.join(objected)}" if objected else experiment

@@ -1,10 +1,10 @@
-"""The error bar of an estimate: its distance to a run by chance or formulas.
+"""The error bar of an estimate: the difference of a full run by chance.
 
-A run draws the ids of which an estimate only has the expected number. Rows that are used, missed, or found in some memory are
-counts of unlike events, whose variance is at most their mean; popular samples are binomial. The estimate is made again with
-each of these amounts three standard deviations of its mean over the run's batches higher, and lower: the larger of the two
-differences counts, and the squares of all add up. Where parts share a table's rows, the part with the most rows of a batch has
-more than the expected rows of any part, in every batch.
+A full run draws ids; an estimate only has the expected number of each event. Rows that are used, missed, or found in some memory
+are counts of events with unequal probabilities, whose variance is at most their mean; popular samples are binomial. The estimate
+is repeated with each of these amounts raised, and lowered, by three standard deviations of its mean over the run's batches. The
+larger of the two differences counts, and the squares of all differences are summed. Where parts share a table's rows, the
+busiest part of each batch has more than the expected rows of any part; that adds to the bar.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ POPULAR = ("popular", "popular_lookups")
 
 
 def error_bar(scenario: Scenario) -> Mapping[str, float]:
-    """Return by how many percent a run may differ from its estimate, by result.
+    """Return the percentage by which a full run may differ from its estimate, by result.
 
     Raises CannotRun where the scenario does not fit.
     """

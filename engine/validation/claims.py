@@ -1,4 +1,4 @@
-"""Published claims: numbers of papers, each with the difference that still passes."""
+"""Published claims: numbers of papers, each with the difference that is tolerated."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -50,16 +50,16 @@ class Claim:
     baseline: the system to compare with.
     aggregate: the mean over the presets, or the geomean of this/baseline.
     knobs: changes of the preset for both systems.
-    baseline_knobs: changes of the preset for the baseline alone.
+    baseline_knobs: changes of the preset for the baseline only.
     at_most, at_least: the limit of a counterfactual, which has no tolerance.
     estimated: whether the estimate's steady state is claimed, for caches that a short run would not fill.
     sample: one of SAMPLES; each published value needs one, a calibrated one has it by its kind.
     family: the family that is scored, by default the system's.
-    cause_knobs: an experiment: changes on both sides that move a miss towards the published value.
+    cause_knobs: changes of both systems that move a miss towards the published value.
     published_to: the upper end of a published range, which is its own tolerance.
-    sample_reason: why a number that nothing was fitted to is in sample.
-    tolerance_note: how the tolerance came about.
-    not_counted: why no family's median has the number.
+    sample_reason: why a number to which nothing was fitted is in sample.
+    tolerance_note: the origin of the tolerance.
+    not_counted: why no family's median includes the number.
     counts_with: another number that counts for this one; empty for an identity.
     """
 
@@ -107,7 +107,7 @@ class Claim:
 def nearest_published(simulated_value: float, ends: PublishedRange) -> float:
     """Return the published value nearest to a simulated one.
 
-    That is the simulated value itself inside a range, else an end of the range.
+    A published value may be a range. The result is the simulated value if it lies inside the range, else an end of the range.
     """
     return min(max(simulated_value, ends[0]), ends[1])
 
@@ -123,7 +123,7 @@ def ends_text(ends: PublishedRange, form: str = ".4g") -> str:
 
 
 def claims(name: str) -> tuple[Claim, ...]:
-    """Return the claims of a preset; raises BadFile where one is not well formed."""
+    """Return the claims of a preset; raises BadFile where a claim is not well formed."""
     preset_claims = tuple(_claim(preset(name), number, table) for number, table in enumerate(preset(name).claims, 1))
     for title, times in Counter(claim.title for claim in preset_claims).items():
         if times > 1:
@@ -132,7 +132,7 @@ def claims(name: str) -> tuple[Claim, ...]:
 
 
 def families() -> tuple[str, ...]:
-    """Return the families that claims are scored by: those of training systems, then the others."""
+    """Return the families by which claims are scored: families of training systems first."""
     return (*dict.fromkeys(system.family for system in all_variants("systems").values()), WORKLOAD, FAULTS)
 
 

@@ -1,4 +1,4 @@
-"""The model's known error: published numbers about a result on a scenario's machine, beside estimates."""
+"""The model's known error: published numbers on a scenario's parts, compared with estimates."""
 
 from functools import cache, lru_cache
 
@@ -24,7 +24,10 @@ KIND_WORDS = {
 
 
 def known_error_sentence(scenario: Scenario, metric: str) -> str:
-    """Return a sentence on the known error of a result on the scenario's parts."""
+    """Return a sentence on the error of a metric, known from published numbers.
+
+    The numbers were measured on the same parts as the scenario's.
+    """
     nearest_preset = _nearest(scenario)
     if nearest_preset is None:
         return "No published number exists for this machine; only the band says how wrong the result may be."
@@ -45,7 +48,10 @@ def known_error_sentence(scenario: Scenario, metric: str) -> str:
 
 @cache
 def known_errors(parts: tuple[str, ...], metric: str) -> tuple[tuple[Claim, float], ...]:
-    """Return claims about a result on these parts, each with the estimate's error [%]."""
+    """Return published claims about a metric on these parts, each with its error [%].
+
+    The error is that of the estimate.
+    """
     names = [name for name in preset_names() if _parts(preset(name).scenario) == parts]
     unchanged_claims = [claim for name in names for claim in claims(name) if not any(path in PARTS for path, _ in claim.knobs)]
     metric_claims = [claim for claim in unchanged_claims if claim.metric == metric and claim.published]

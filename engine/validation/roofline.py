@@ -1,8 +1,8 @@
-"""The roofline: a claim's number without this model, a baseline for the model's worth.
+"""The roofline: a claim's number from peak rates only, to compare with this model.
 
-A batch takes the bytes of its plan over the bandwidths of the devices that they cross, one after the other, and the operations
+A batch takes the bytes of its plan over the bandwidths of the devices that they cross, one after another, and the operations
 of its layers over the peak of the device that computes them. Amounts are the scenario's own, rates the catalogue's peaks: no
-work overlaps, starts late, waits or falls short of a peak, and the training loop takes no time.
+work overlaps, starts late, waits or runs below a peak, and the training loop takes no time.
 """
 
 from collections.abc import Callable, Mapping
@@ -59,7 +59,7 @@ Rates = Mapping[str, float]  # bytes a second of one copy of a device
 def roofline(claim: Claim, measure: Callable[[Claim, Callable[[Any], Result]], float]) -> float | None:
     """Return a claim's number by the roofline.
 
-    None for other metrics, or without a catalogue peak.
+    Return None for a metric that the roofline lacks, or without a catalogue peak.
     """
     if claim.published is None or claim.metric not in (STEP, THROUGHPUT):
         return None

@@ -1,7 +1,7 @@
-"""The scoreboard: published numbers beside simulated ones, and the error of each family.
+"""The scoreboard: published and simulated numbers, and the error of each family.
 
-Medians, shares and rank correlations are over published numbers that are out of sample, none of them twice: a number to which
-a constant or a shape was fitted shows how good the fit is, not how good the prediction is.
+Medians, shares and rank correlations are over published numbers that are out of sample, each counted once. A number is in sample
+if a constant or a shape was fitted to it: its error shows how good the fit is, not how good the prediction is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ ALL_FAMILIES = "All families"
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """One published number, or a range, beside the simulated value.
+    """One published number, or a range, with the simulated value.
 
     name: a stable name, the key of the accepted record.
     family: the family that is scored.
@@ -31,8 +31,8 @@ class PublishedNumber:
     simulated_value: the simulated value.
     cause: why the simulated value misses the published one.
     published_to: the upper end of a range.
-    not_counted: why no family's median has the number.
-    roofline: the value without this model, where the roofline has one.
+    not_counted: why no family's median includes the number.
+    roofline: the value by the roofline, where the roofline has one.
     """
 
     name: str
@@ -73,9 +73,9 @@ class FamilyScore:
     family: its name.
     count: its published numbers out of sample.
     median_percent: their median error [%]; None without numbers.
-    near_percent: the share of them that is met within NEAR percent [%]; None without numbers.
-    rank_correlation: the rank correlation; None without two different numbers on each side.
-    roofline_count: how many of the numbers the roofline has too.
+    near_percent: the share of these numbers with an error of at most NEAR percent [%]; None without numbers.
+    rank_correlation: the rank correlation; None unless both published and simulated numbers have two different values.
+    roofline_count: how many of the numbers have a value by the roofline.
     roofline_percent: the roofline's median error on these [%].
     model_percent: this model's median error on the same numbers [%].
     """
@@ -152,12 +152,12 @@ def _figure_row(figure: Figure) -> Mapping[str, Any]:
 
 
 def score_lines(numbers: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
-    """Return the scoreboard: a line over all numbers that count, then each family's."""
+    """Return the scoreboard: the score over all numbers that count, then each family's score."""
     return family_score(ALL_FAMILIES, [score for score in numbers if score.is_counted]), *by_family(numbers)
 
 
 def by_family(numbers: Sequence[PublishedNumber]) -> tuple[FamilyScore, ...]:
-    """Return each family's line, also where nothing published is out of sample."""
+    """Return each family's score, also for a family without numbers out of sample."""
     return tuple(
         family_score(name, [score for score in numbers if score.family == name and score.is_counted]) for name in families()
     )
@@ -182,7 +182,7 @@ def family_score(family: str, numbers: Sequence[PublishedNumber]) -> FamilyScore
 
 
 def rank_correlation(numbers: Sequence[float], other_numbers: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation; None where one side has only one distinct value.
+    """Return Spearman's rank correlation; None where either list has one distinct value.
 
     Equal values share their mean rank.
     """

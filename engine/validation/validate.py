@@ -1,8 +1,8 @@
 """The validation: every claim of every preset, run and compared with its published value.
 
 A claim is a number of one preset, or a mean over several: a result, a stage's exposed time, or the change from a
-baseline system. Claims without a published value are predictions; they cannot fail. The estimate's gap to the full run is
-here too: every preset both ways, timing alone, as weights never change a time.
+baseline system. Claims without a published value are predictions; they cannot fail. The module also compares estimates with
+full runs: each preset is computed both ways, without training, as weights never change a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ from .roofline import roofline
 class ClaimPoint(NamedTuple):
     """One run that a claim needs: a preset under a training system, with changed knobs.
 
-    Or its estimate.
+    With `estimated` the point is estimated instead of run in full.
     """
 
     preset: str
@@ -40,14 +40,14 @@ class ClaimPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim beside the simulated value.
+    """A claim with the simulated value.
 
     preset: the preset whose file has the claim.
     claim: the claim.
     simulated_value: the simulated value.
-    caused_value: the simulated value under the experiment of a miss.
-    objections: why that experiment does not count as the cause.
-    roofline: the value without this model, where the roofline has one.
+    caused_value: the simulated value with the knobs of the claim's cause.
+    objections: why that cause does not count.
+    roofline: the value by the roofline, where the roofline has one.
     """
 
     preset: str
@@ -64,9 +64,9 @@ class ClaimVerdict:
 
     @property
     def cause(self) -> str:
-        """The cause of a miss: the experiment and its value, or that none is known.
+        """The cause of a miss as a clause: changed knobs, value, objections; or "cause unknown".
 
-        "" elsewhere.
+        "" for a claim that passes.
         """
         if self.passed is not False or self.claim.kind == "counterfactual":
             return ""
@@ -76,12 +76,12 @@ class ClaimVerdict:
 
     @property
     def cause_counts(self) -> bool | None:
-        """Whether a miss's cause counts; None without a miss or known cause."""
+        """Whether a miss's cause counts; None without a miss or without a known cause."""
         return None if not self.cause or self.caused_value is None else not self.objections
 
     @property
     def error_percent(self) -> float | None:
-        """The difference from the nearest published value, in percent of that."""
+        """The difference from the nearest published value, in percent of that value."""
         return (
             error_percent(self.simulated_value, self.claim.published_range)
             if self.claim.published and self.claim.published_range
@@ -133,7 +133,7 @@ class ClaimVerdict:
 
 
 def validate(names: Iterable[str] = ()) -> tuple[ClaimVerdict, ...]:
-    """Run the claims of the named presets, or of all; return verdicts in order."""
+    """Run the claims of the named presets, or of all presets; return verdicts in order."""
     named_claims = [(name, claim) for name in tuple(names) or preset_names() for claim in claims(name)]
     return tuple(
         ClaimVerdict(
@@ -155,7 +155,7 @@ def _caused_value(claim: Claim) -> float | None:
 def measure_claim(claim: Claim, point_result: Callable[[ClaimPoint], Result] | None = None) -> float:
     """Return the simulated value of a claim, in the claim's unit.
 
-    point_result: returns the result of a point; by default its run.
+    point_result: the function that returns the result of a point; by default the point is run.
     """
     pairs = [
         tuple(_point_value(point_result or run_point, claim.metric, point) for point in pair) for pair in claim_points(claim)
@@ -168,7 +168,10 @@ def measure_claim(claim: Claim, point_result: Callable[[ClaimPoint], Result] | N
 
 
 def claim_points(claim: Claim) -> tuple[tuple[ClaimPoint, ClaimPoint | None], ...]:
-    """Return the points of a claim by preset: its own, and its baseline's or None."""
+    """Return two points for each preset of a claim: its own and its baseline's.
+
+    The second is None for a claim without a baseline.
+    """
     based = (*claim.knobs, *claim.baseline_knobs)
     return tuple(
         (
@@ -205,7 +208,7 @@ def _point_value(point_result: Callable[[ClaimPoint], Result], metric: str, poin
 
 
 def run_point(point: ClaimPoint) -> Result:
-    """Run a point, once in the life of the process; raises CannotRun with the outcome."""
+    """Run a point, once for each process; raises CannotRun with the outcome."""
     result = _run(with_values(preset(point.preset).scenario, {"system": point.system, **dict(point.knobs)}), point.estimated)
     if not result.ran:
         raise CannotRun(f"presets/{point.preset}.toml with system={point.system} cannot run: {result.outcome}")
@@ -224,7 +227,7 @@ TIMING = {"run.training": False, "faults.power_loss_at_seconds": (), "faults.pow
 
 @dataclass(frozen=True)
 class Gap:
-    """One metric of a preset, as estimated and as a full run measured it.
+    """One metric of a preset, by the estimate and by the full run.
 
     preset: the preset's name.
     system: the training system.
@@ -263,9 +266,9 @@ class Gap:
 
 
 def gaps(name: str, system: str = "", batches: int = 0) -> tuple[Gap, ...]:
-    """Run a preset without faults and training, and return its estimate's gaps; raises CannotRun.
+    """Return the gaps between a preset's estimate and its full run; raises CannotRun.
 
-    `system` and `batches` replace the preset's own where they are given.
+    The run has no faults and no training. `system` and `batches` replace the preset's own where they are given.
     """
     preset_scenario = preset(name).scenario
     scenario = with_values(
@@ -282,7 +285,7 @@ def gaps(name: str, system: str = "", batches: int = 0) -> tuple[Gap, ...]:
 
 
 def system_lengths(name: str) -> Iterator[tuple[str, int]]:
-    """Yield the systems that can run a preset, with lengths [batches] of short runs."""
+    """Yield each system that can run a preset, with a short run's length [batches]."""
     preset_scenario = preset(name).scenario
     max_batches = MOST_LOOKUPS / (preset_scenario.data.batch_size * sum(per_table(preset_scenario.model, "pooling")))
     lengths = sorted({preset_scenario.run.batches, *(length for length in LENGTHS if length <= max_batches)})

@@ -1,10 +1,10 @@
 """The generator's figures beside published ones of real click logs, with tolerances.
 
-The published shares of rows and lookups cannot count every id. Criteo Kaggle has 33.8 million rows, each seen at least once,
-so the 30.4 million beyond the hottest 10 % take at least 2.5 % of 1.19 thousand million lookups, and the stated 99.2 % for
-10 % cannot be of all lookups. Counted over the lookups of ids that the data set holds at least twice, all seven figures
-agree with the fits to half a point; those of the 1TB logs say themselves that they count ids seen three times or more.
-Avazu's are taken as Kaggle's. Meta's traces say how many of the touched rows are used more often than so many times.
+The published shares of rows and lookups cannot count every id. Criteo Kaggle has 33.8 million rows, each used at least once.
+So the 30.4 million rows beyond the hottest 10 % take at least 2.5 % of 1.19 thousand million lookups, and the published 99.2 %
+for 10 % of the rows cannot be of all lookups. Counted over the ids that the data set has at least twice, all seven figures agree
+with the fits to half a point. The figures of the 1TB logs are said to count ids with three uses or more; Avazu's are taken to
+count ids as Kaggle's. Meta's traces give the share of touched rows that are used more often than each of META_REUSE times.
 """
 
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ CHE_ROWS, CHE_BATCHES, CHE_UNSEEN = 20_000, 600, 200
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a workload in percent, beside its published value.
+    """One figure of a workload in percent, with its published value.
 
     group: the group's title.
     name: the figure's name in its group.
@@ -66,7 +66,7 @@ class Figure:
     number: the published value that is scored, or the lower end of a range.
     sample: one of SAMPLES; "" for a figure that is not scored.
     family: the family that is scored.
-    cause: the experiment that moves a miss.
+    cause: the experiment that moves a miss towards the published value.
     number_to: the upper end of a published range.
     cause_counts: whether the cause counts; None without one.
     """
@@ -96,7 +96,7 @@ class Figure:
 
 
 def acceptance_figures() -> Iterator[Figure]:
-    """Yield all figures, those that need a drawn trace last."""
+    """Yield all figures; figures that need a drawn trace come last."""
     for group in (shares, seen_ids, row_reuse, batch_overlaps, taobao, che_gaps):
         yield from group()
 
@@ -111,21 +111,21 @@ def _tolerance_figure(group: str, name: str, simulated_value: float, published: 
 
 
 def scored_figures() -> Iterator[Figure]:
-    """Yield the figures with one published value: those of the acceptance, and Taobao's second table."""
+    """Yield the figures that have a published value: acceptance figures, then Taobao's second table."""
     yield from (
         figure for group in (shares, seen_ids, row_reuse, taobao, adgroup) for figure in group() if figure.number is not None
     )
 
 
 def data_set(name: str) -> Scenario:
-    """Return the default scenario on a data set's own tables."""
+    """Return the default scenario with the tables of a named data set."""
     return with_values(preset("dlrm-kaggle").scenario, {"model.name": f"dlrm-{name}", "data.popularity": name})
 
 
 def seen_share(laws: tuple[Popularity, ...], samples: int, min_count: int, rows: Floats) -> Floats:
     """Return the share of lookups that go to the hottest `rows` ids.
 
-    Only ids count that `samples` lookups hold `min_count` times or more, by Poisson.
+    Only ids are counted that occur at least `min_count` times in `samples` lookups, by Poisson's law.
     """
     parts = [rank_cells(law) for law in laws]
     p = np.concatenate([part.mass / part.widths for part in parts])
@@ -141,7 +141,7 @@ def seen_share(laws: tuple[Popularity, ...], samples: int, min_count: int, rows:
 
 
 def shares() -> Iterator[Figure]:
-    """Yield the shares of lookups that go to shares of the hottest rows."""
+    """Yield the share of lookups that go to each published share of the hottest rows."""
     for name, rows, samples, min_count, targets, sample in (
         # Which ids count was chosen for Kaggle with the shares known; the logs of 1TB say it themselves.
         ("kaggle", KAGGLE_ROWS, KAGGLE_SAMPLES, 2, KAGGLE_SHARES, IN_SAMPLE),
@@ -160,14 +160,17 @@ def shares() -> Iterator[Figure]:
 
 
 def distinct(law: Popularity, samples: int) -> tuple[float, float]:
-    """Return the expected ids in `samples` lookups: at least once, at least three times."""
+    """Return expected numbers of ids in `samples` lookups: used at least once, at least 3 times."""
     part = rank_cells(law)
     x = samples * part.mass / part.widths
     return float(part.widths @ -np.expm1(-x)), float(part.widths @ (1 - np.exp(-x) * (1 + x + x * x / 2)))
 
 
 def seen_ids() -> Iterator[Figure]:
-    """Yield the ids of the 1TB logs seen once and three times, against published counts."""
+    """Yield numbers of ids of the 1TB logs, used at least once and three times.
+
+    Both are compared with published counts.
+    """
     for field, counted_ids in TERABYTE_SEEN.items():
         fit = published_fits("tb")[str(field)]
         distinct_ids = distinct(Popularity((), 1.0, fit["s"], fit["q"], fit["V"], 1), TERABYTE_SAMPLES)
@@ -237,12 +240,12 @@ def _range_figure(group: str, name: str, share: float, ends: tuple[int, int]) ->
 
 
 def taobao() -> Iterator[Figure]:
-    """Yield hits on Taobao's measured curve, from its static fit and its locality."""
+    """Yield hit rates on Taobao's measured curve, from a static fit and its locality."""
     yield from _taobao("Taobao", TAOBAO, TAOBAO_LRU, TAOBAO_LFU)
 
 
 def adgroup() -> Iterator[Figure]:
-    """Yield hits on Taobao's table of advertisements, with the locality of its table of users."""
+    """Yield hit rates of Taobao's table of advertisements, with its table of users' locality."""
     yield from _taobao("Taobao's advertisements", ADGROUP, ADGROUP_LRU, ADGROUP_LFU)
 
 
@@ -267,7 +270,7 @@ def _taobao(data_name: str, law: Popularity, lru: Mapping[int, float], lfu: Mapp
 
 
 def che_gaps() -> Iterator[Figure]:
-    """Yield the gaps of expected hits of LRU caches to exact ones on drawn ids."""
+    """Yield the differences between expected and exact hit rates of LRU caches on drawn ids."""
     capacities = np.array([25_000.0, 40_000.0, 60_000.0, 100_000.0])
     for locality, tolerance in ((0.0, 0.5), (0.3, 2.0)):
         changes = {"model.num_embeddings": (CHE_ROWS,), "data.locality": locality}

@@ -1,1 +1,1 @@
-"""The engine's answers for pages: at once, later, or as a run, with baselines."""
+"""The engine's answers for pages: computed at once, in another process, or as a run; and baselines."""

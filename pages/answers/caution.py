@@ -6,10 +6,10 @@ from engine.scenario.sequences import is_about_sequences, sequence_note_of_point
 
 
 def sequence_caution(scenario: Scenario) -> str:
-    """Return the caution on all numbers of a scenario; "" where there is none."""
+    """Return the caution that concerns all numbers of a scenario; "" without one."""
     return sequence_note_of_points([scenario])
 
 
 def notes_below(result: Result) -> list[str]:
-    """Return a result's notes without the caution that stands over the page."""
+    """Return a result's notes for below its numbers, without the caution above the page."""
     return [note for note in result.notes if not (sequence_caution(result.scenario) and is_about_sequences(note))]

@@ -1,6 +1,6 @@
-"""Data files that this server may train on: named at start, uploaded, or typed.
+"""Data files that this server may train on: named at start, uploaded, or typed as a path.
 
-Typed paths need the token; links know digests only.
+A typed path needs the token. Links name a file by its digest only.
 """
 
 import sys
@@ -28,7 +28,10 @@ UPLOADS = "uploads"
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file on the server, its SHA-256 for links, and its origin."""
+    """A file on the server.
+
+    path: its path. digest: its SHA-256, which links have. origin: how it was given.
+    """
 
     path: Path
     digest: str
@@ -39,9 +42,9 @@ _FILES: dict[str, dict[str, DataFile]] = {}  # files that this process may read,
 
 
 def named_path() -> Path | None:
-    """Return the file or folder named at start; raises BadFile.
+    """Return the file or folder named when the explorer was started; raises BadFile.
 
-    It is given as `make run DATA=PATH` or `streamlit run app.py -- --data PATH`.
+    It is named by `make run DATA=PATH` or `streamlit run app.py -- --data PATH`.
     """
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--data")
@@ -51,7 +54,7 @@ def named_path() -> Path | None:
 
 @cache
 def start_file() -> DataFile | None:
-    """Return the data file named at start; raises BadFile if unreadable."""
+    """Return the data file named when the explorer was started; raises BadFile if unreadable."""
     path = named_path()
     return None if path is None or path.is_dir() else register(path, START)
 
@@ -77,13 +80,16 @@ def _digest(path: Path, states: tuple[FileState, ...]) -> str:
 
 
 def with_start_file(scenario: Scenario) -> Scenario:
-    """Return `scenario` trained on the file named at start, if there is one."""
+    """Return `scenario` with training on the file named at start, if there is one."""
     file = start_file()
     return with_values(scenario, {"data.digest": file.digest}) if file else scenario
 
 
 def path_for(scenario: Scenario) -> Path | None:
-    """Return the scenario's data file, None for the generator; raises BadFile if missing."""
+    """Return the path of the scenario's data file; None if the generator makes its data.
+
+    Raises BadFile if this server lacks the file.
+    """
     return file_of(scenario).path if scenario.data.digest else None
 
 
@@ -103,9 +109,9 @@ def file_of(scenario: Scenario) -> DataFile:
 
 
 def is_visible(file: DataFile) -> bool:
-    """Whether this visitor may see a file's content.
+    """Return whether this visitor may see a file's content.
 
-    So for files named at start, uploaded in this session, or typed with the token.
+    A visitor may see files named at start, uploaded in this session, or typed with the token.
     """
     if file.origin == TYPED:
         return access.is_trusted()
@@ -114,7 +120,7 @@ def is_visible(file: DataFile) -> bool:
 
 @contextmanager
 def refusals(file: DataFile) -> Iterator[None]:
-    """Read a file in the block; refusals omit content that the visitor may not see."""
+    """Read a file in the block; error sentences omit content that the visitor may not see."""
     try:
         yield
     except BadFile as error:

@@ -1,4 +1,4 @@
-"""The headline: the system's step time or nodes, and its comparison with the baseline."""
+"""The headline: the system's step time or number of nodes, compared with the baseline's."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ STEP, ENERGY, NODES, RATE = "Step time [ms]", "Energy per batch [J]", "Nodes", "
 
 
 def headline(result: Result, other_results: Mapping[str, Result]) -> str:
-    """Return the headline as one sentence; the outcome where the system cannot run."""
+    """Return the headline as one sentence; the result's outcome if the system cannot run."""
     step, energy = result.results.get(STEP), result.results.get(ENERGY)
     if not result.ran or not step or energy is None:
         return result.outcome
@@ -33,12 +33,12 @@ def headline(result: Result, other_results: Mapping[str, Result]) -> str:
 
 
 def system_title(system: str) -> str:
-    """Return a training system's own title."""
+    """Return the title of a training system."""
     return str(load_variant("systems", system).title)
 
 
 def model_name(scenario: Scenario) -> str:
-    """Return the model's name, or the size of a model of one's own."""
+    """Return the name of the model, or the size of a model without a name."""
     named_model = with_values(Scenario(), {"model.name": scenario.model.name}).model
     if all(getattr(scenario.model, knob) == getattr(named_model, knob) for knob in SHAPE):
         return scenario.model.name
@@ -63,12 +63,15 @@ def _nodes_phrase(result: Result, title: str) -> str:
 
 
 def node_count(result: Result) -> str:
-    """Return a result's number of nodes in words."""
+    """Return a result's number of nodes as text."""
     return count(result.results.get(NODES) or 1.0, "node")
 
 
 def node_comparison(result: Result, base: Mapping[str, float | None], baseline: str) -> str:
-    """Return a result's number of nodes against the baseline's, at the same throughput."""
+    """Return a clause that compares a result's nodes with the baseline's.
+
+    Both have the same throughput.
+    """
     nodes, base_nodes = result.results.get(NODES) or 1.0, base.get(NODES) or 1.0
     if nodes == base_nodes:
         return f"as many nodes as {baseline} needs"

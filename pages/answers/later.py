@@ -1,6 +1,8 @@
-"""Slow questions in worker processes, cached, and cancelled once the visitor has moved on.
+"""Slow questions, answered by worker processes; answers are cached.
 
-A page that is already drawn takes an `answer` as a future. A page that needs it first waits for a `cached_result`, alone.
+A question is cancelled once its visitor has asked another one.
+A page that can be drawn without the answer takes a future from `answer`. A page that needs the answer first calls
+`cached_result`, which waits.
 """
 
 import os
@@ -39,13 +41,13 @@ _lock = Lock()
 
 
 class NobodyWaits(Exception):
-    """The visitor who asked has moved on to another question."""
+    """Raised for a question whose visitor has asked another one since."""
 
 
 def answer(kind: str, find: Callable[..., Any], *arguments: Hashable, long: bool = False) -> Future[Any]:
-    """Return the future of `find(*arguments)`, begun soon unless cached.
+    """Return the future of `find(*arguments)`; a worker starts it soon unless it is cached.
 
-    A session waits for one answer of a kind at a time. A `long` one takes seconds.
+    kind: the kind of question; a session waits for one answer of a kind at a time. long: whether the answer takes seconds.
     """
     visitor = get_script_run_ctx()
     place, question_key = f"{kind} {visitor.session_id if visitor else ''}", (kind, find, arguments, own_folder())
@@ -65,9 +67,9 @@ def answer(kind: str, find: Callable[..., Any], *arguments: Hashable, long: bool
 
 
 def redraw_after(*groups: tuple[Future[Any], ...]) -> None:
-    """Draw the page again when all answers of a group are there.
+    """Draw the page again once all answers of one of the groups are known.
 
-    Without open groups there is no timer.
+    Without a group whose answers are still missing there is no timer.
     """
     open_groups = [group for group in groups if not _all_done(group)]
 
@@ -93,7 +95,7 @@ def _answer_question(start_time: float, question_key: Hashable, find: Callable[.
 
 
 def cached_result(find: Callable[..., Any], *arguments: Hashable) -> Any:
-    """Return a `worker_result`, computed once for the same question."""
+    """Return `find(*arguments)` computed by a worker process, once for each question."""
     return _cached_answer(own_folder(), find, *arguments)
 
 
@@ -104,9 +106,9 @@ def _cached_answer(parts: PartsFolder, find: Callable[..., Any], *arguments: Has
 
 
 def worker_result(find: Callable[..., Any], *arguments: Hashable, meanwhile: Callable[[], None] = lambda: None) -> Any:
-    """Return `find(*arguments)` of a worker process; the page waits and calls `meanwhile`.
+    """Return `find(*arguments)` computed by a worker process; wait for it.
 
-    A visitor who leaves cancels the question.
+    While the page waits, `meanwhile` is called again and again. If the visitor leaves the page, the question is cancelled.
     """
     future = _PAGE_POOL.submit(run_in_worker, find, *arguments)
     try:

@@ -1,4 +1,4 @@
-"""The number of passes of a run over its data file, computed beside the page."""
+"""The number of passes that a run makes over its data file, computed in another process."""
 
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,13 +16,13 @@ MOST_BYTES = 1 << 28  # a larger file takes too long to be read for one sentence
 
 
 def samples(scenario: Scenario) -> int:
-    """Return the training samples of the scenario's file; 0 without one or until known."""
+    """Return the training samples of the scenario's file; 0 without a file or until known."""
     future = _samples_future(scenario)
     return future.result() if future and future.done() and not future.exception() else 0
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the number of passes over the scenario's file, once it is known."""
+    """Draw the number of passes over the scenario's file, once the number is known."""
     future = _samples_future(scenario)
     if num_samples := samples(scenario):
         st.caption(f"A run is {escape_markdown(passes_over(scenario, num_samples))}.")

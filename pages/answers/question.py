@@ -1,4 +1,4 @@
-"""The baseline of every answer: a system, and how much slower a machine may be."""
+"""The baseline of every answer: a system, and by how much a machine may be slower."""
 
 from dataclasses import replace
 
@@ -23,7 +23,10 @@ def baseline_system(scenario: Scenario) -> str:
 
 
 def default_baseline(scenario: Scenario) -> str:
-    """Return the baseline system without a choice: the family's ideal, or the system's own baseline."""
+    """Return the baseline system if the visitor has chosen none.
+
+    It is the ideal system of the scenario's family, or the system's own baseline.
+    """
     own_baseline = str(load_variant("systems", scenario.system).baseline)
     return IDEAL if IDEAL in palette.family(scenario.system) and scenario.system != IDEAL else own_baseline
 
@@ -39,7 +42,7 @@ def slowdown_target() -> float:
 
 
 def take_questions(questions: LinkQuestions) -> None:
-    """Take over a link's baseline and target; only before widgets are drawn."""
+    """Set baseline and target to those of a link; call before widgets are drawn."""
     st.session_state[CHOSEN_BASELINE], st.session_state[TARGET] = questions.baseline, questions.slowdown_percent or DEFAULT_TARGET
 
 
@@ -49,13 +52,16 @@ def reset_baseline() -> None:
 
 
 def keep_target() -> None:
-    """Keep the target where its widget is not drawn: Streamlit would forget it."""
+    """Store the target where its widget is not drawn, as Streamlit would forget it."""
     if TARGET in st.session_state:
         st.session_state[TARGET] = st.session_state[TARGET]
 
 
 def link_questions(questions: LinkQuestions) -> LinkQuestions:
-    """Return a page's questions with baseline and target as links carry them, without defaults."""
+    """Return a page's questions with baseline and target added, for its link.
+
+    Defaults are left out.
+    """
     target = str(st.session_state.get(TARGET) or "")
     system = baseline_system(session.scenario())
     system = "" if system == default_baseline(session.scenario()) else system
@@ -63,7 +69,10 @@ def link_questions(questions: LinkQuestions) -> LinkQuestions:
 
 
 def draw_against(scenario: Scenario) -> None:
-    """Draw the choice of the baseline, which by default follows the system's family."""
+    """Draw the choice of the baseline system.
+
+    By default it follows the family of the scenario's system.
+    """
     baseline = baseline_system(scenario)
     names = [name for name in palette.systems() if name != scenario.system or name == baseline]
     family_names = palette.family(scenario.system)
@@ -85,7 +94,7 @@ def _choose() -> None:
 
 
 def draw_within() -> None:
-    """Draw the choice of the target."""
+    """Draw the choice of the target: by how much a machine may be slower than the baseline."""
     target = str(st.session_state.get(TARGET) or DEFAULT_TARGET)
     st.session_state[TARGET] = target
     options = sorted({*TARGETS, target}, key=float)

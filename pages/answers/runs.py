@@ -1,4 +1,4 @@
-"""Background runs for pages, found by their scenarios, so that a reload finds them."""
+"""Background runs for pages, found by their scenarios, so that a reloaded page finds them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,15 +30,18 @@ key_of = lru_cache(maxsize=8192)(key)
 
 
 def request(scenarios: Scenarios, run_kind: Fidelity) -> RequestStatus | None:
-    """Return the newest request for exactly these points, or None."""
+    """Return the newest request for exactly these points, or None.
+
+    run_kind: estimates or full runs.
+    """
     number = requests.newest_request(STORE, [key_of(scenario, run_kind) for scenario in scenarios])
     return None if number is None else store_status.status(STORE, number)
 
 
 def stopped_progress(scenario: Scenario) -> tuple[Progress | None, int | None]:
-    """Return a cancelled full run's progress, and the batch from which it goes on.
+    """Return a cancelled full run's progress, and the batch at which it can continue.
 
-    None for the first: there is no progress.
+    Each is None where there is none.
     """
     name = key_of(scenario, "full")
     return store_status.stopped_progress(STORE, name), StoppedRunFile(STORE, name).batch()
@@ -56,9 +59,10 @@ def start(
     link: str = "",
     ask: Callable[[Callable[[], object]], object] = lambda submit: submit(),
 ) -> None:
-    """Start the scenarios in the background; show the engine's sentence if refused.
+    """Request the scenarios' results in the background; show the error's sentence if refused.
 
-    `title` names the request, and `link` reopens it, by default the page's own. `ask` submits, maybe in another process.
+    title: the name of the request. link: the link that reopens it, by default the page's own. ask: calls the function that
+        submits, for example in another process.
     """
     with _errors_as_toasts():
         data_path, visitor = data_file.path_for(scenarios[0]), get_script_run_ctx()
@@ -70,7 +74,7 @@ def start(
 
 
 def cancel(request: int) -> None:
-    """Stop a request; shows the engine's sentence if the store is in trouble."""
+    """Stop a request; show the engine's sentence if the store cannot be used."""
     with _errors_as_toasts():
         requests.cancel(STORE, request)
 
@@ -84,9 +88,9 @@ def _errors_as_toasts() -> Iterator[None]:
 
 
 def draw_while_running(scenarios: Scenarios, run_kind: Fidelity, draw: Callable[[RequestStatus | None], None]) -> None:
-    """Draw a request each second while it runs, and the page when it ends.
+    """Call `draw` each second while a request runs; redraw the page when the request ends.
 
-    A cancelled request runs until its last batch under way has ended.
+    A cancelled request still finishes the batches that it is computing.
     """
 
     def runs(status: RequestStatus | None) -> bool:
@@ -112,16 +116,19 @@ def draw_while_running(scenarios: Scenarios, run_kind: Fidelity, draw: Callable[
 
 
 def renew_request(status: RequestStatus) -> None:
-    """Renew a watched request, see that it is computed, and warn if it cannot be."""
+    """Tell the store that a request is still watched, and start a service if none computes it.
+
+    Show a warning if it cannot be computed.
+    """
     requests.renew_lease(STORE, status.request)
     if trouble := service.ensure_service(STORE):
         st.warning(escape_markdown(trouble))
 
 
 def progress(status: RequestStatus, unit_name: str = "points") -> None:
-    """Draw a request's progress, the time left, and the button that stops it.
+    """Draw a request's progress, the remaining time, and the button that stops it.
 
-    `unit_name` is the noun of its points.
+    `unit_name` is the noun for its points.
     """
     running = [point.progress for point in status.running if point.progress]
     share = (status.finished_points + sum(point.share for point in running)) / status.total
@@ -136,7 +143,7 @@ def progress(status: RequestStatus, unit_name: str = "points") -> None:
 
 
 def draw_end_note(status: RequestStatus | None, unit_name: str = "points") -> None:
-    """Say why a request ended without all its points, where it did."""
+    """Draw why a request has ended without all its points, if it has."""
     if status and status.state == "cancelled":
         finished = f"after {status.finished_points} of {status.total} {unit_name}"
         kept_so_far = f"{finished}. Their results are kept; a new run computes only the others."

@@ -1,6 +1,6 @@
-"""Fields for the cache's size in bytes and for its hit rate.
+"""Two fields that set the cache: by its size in bytes, or by its hit rate.
 
-The knob behind them holds the cache as a share of all rows.
+The knob stores the cache as a share of all rows.
 """
 
 import re
@@ -24,7 +24,7 @@ DEFAULT_UNIT = "gb"  # the unit of a number without one
 
 
 def draw(profile: Profile, share: float) -> None:
-    """Draw the fields in a unit that fits, and the last input's refusal."""
+    """Draw the fields in a suitable unit, and the sentence that refuses the last input."""
     total_bytes = table_bytes(profile)
     refusal = st.session_state.pop(REFUSED, "")
     if not refusal:
@@ -56,12 +56,12 @@ def draw(profile: Profile, share: float) -> None:
 
 
 def size_text(profile: Profile, share: float) -> str:
-    """Return the size of a cache of a share of all rows: "114 kB"."""
+    """Return the size of a cache that holds `share` of all rows, such as "114 kB"."""
     return figure(share * table_bytes(profile), "B") if share else "0 B"
 
 
 def parse_size(text: str) -> float:
-    """Return the bytes of a text: "114 kB", "1.5 GB"; bare numbers in GB.
+    """Return the bytes that a text such as "114 kB" states; a number without unit is GB.
 
     Raises ValueError.
     """

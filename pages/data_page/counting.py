@@ -1,4 +1,4 @@
-"""Count long profiles in another process, while the answer's box says so."""
+"""Profiles that take long are counted in another process; the answer's box says so."""
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -36,7 +36,10 @@ def counted_profile(scenario: Scenario, max_lookups: int, path: Path) -> Profile
 
 
 def with_box(words: str, find: Callable[..., Any], *arguments: Hashable) -> Any:
-    """Return `find(*arguments)`, computed once; meanwhile the page's answer says `words`."""
+    """Return `find(*arguments)`, computed once in another process.
+
+    Until then the page's answer shows `words`.
+    """
     return _result(own_folder(), words, find, *arguments)
 
 

@@ -1,4 +1,4 @@
-"""The data folder named at start: its files by name, none outside it."""
+"""The data folder named at start: its files by name; files outside it are refused."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -20,7 +20,10 @@ def folder() -> Path | None:
 
 
 def names() -> tuple[str, ...]:
-    """Return sorted names of the folder's data files; of files together the main one's."""
+    """Return the sorted names of the folder's data files.
+
+    If several files form one data set, only the main file is named.
+    """
     top = folder()
     if top is None:
         return ()
@@ -29,7 +32,7 @@ def names() -> tuple[str, ...]:
 
 
 def named_file(name: str) -> DataFile:
-    """Return the folder's file of this name; raises BadFile if unlisted or outside."""
+    """Return the folder's file of this name; raises BadFile for any other name."""
     top = folder()
     if top is None or name not in names():
         raise BadFile(f"{name} is not a data file of the folder that was named at start; choose a file from the list.")
@@ -42,14 +45,14 @@ def named_file(name: str) -> DataFile:
 
 
 def is_inside(path: Path, top: Path) -> bool:
-    """Whether a path is a readable file in a folder, after following all links."""
+    """Return whether a path, after following all links, is a readable file in a folder."""
     return os.access(path, os.R_OK) and path.is_file() and path.resolve().is_relative_to(top.resolve())
 
 
 def files_by_main(paths: Collection[Path]) -> Mapping[Path, frozenset[Path]]:
-    """Return the data files among `paths`, each with the paths that belong to it.
+    """Return the data files among `paths`, each with all paths that belong to it.
 
-    A data file is among its own paths.
+    A data file belongs to itself.
     """
     members_by_file: dict[Path, frozenset[Path]] = {}
     for path in sorted(paths, key=lambda path: ("sparse" not in path.name, path.name)):  # a file of ids names its arrays

@@ -1,4 +1,4 @@
-"""A fit of the generator to a data file, with its accuracy and button."""
+"""The fit of the generator to a data file: its button, its accuracy, and its use."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,13 +38,13 @@ FILE, FIT, FIT_WITHOUT_LOCALITY = "file", "fit", "fit without locality"
 
 
 def fit_of_file(path: str, digest: str) -> GeneratorFit:
-    """Return the fit to the file of this digest; raises BadFile if it changed."""
+    """Return the fit to the file with this digest; raises BadFile if the file has changed."""
     with digest_check(Path(path), digest):
         return fit_file(lookups_of(Path(path)))
 
 
 def reshape(scenario: Scenario) -> None:
-    """Offer a model of the file's shape where the scenario's own does not suit it."""
+    """Offer a model of the file's shape if the scenario's model does not suit the file."""
     try:
         file = data_file.file_of(scenario)
         shape = later.cached_result(shape_of, str(file.path), file.digest)
@@ -103,13 +103,13 @@ def _ask(digest: str) -> None:
 
 
 def hits_sentence(fit: GeneratorFit) -> str:
-    """Return the largest gap between the fit's and the file's hits in LRU caches."""
+    """Return a sentence on the largest difference in hit rate of LRU caches: fit against file."""
     largest_gap = max(abs(file_hits - fit_hits) for file_hits, fit_hits in zip(*fit.hits[:2], strict=True))
     return f"LRU hit rates of fitted data and of the file differ by at most {figure(100 * largest_gap, 'percentage points')}"
 
 
 def summary(fit: GeneratorFit) -> str:
-    """Return the fit's size, and its error in the worst table."""
+    """Return a sentence on the fit's size, and on its error in the worst table."""
     worst_table = max(fit.tables, key=lambda table_fit: table_fit.file_shares.largest_gap(table_fit.fit_shares))
     gap_points = 100 * worst_table.file_shares.largest_gap(worst_table.fit_shares)
     accuracy_text = (

@@ -1,4 +1,4 @@
-"""The chart of rows that a locked cache refuses, by its size."""
+"""The chart of rows that a cache with locked sets refuses, by the cache's size."""
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +15,7 @@ MISSING_ROWS, REFUSED_ROWS = "missing", "refused"
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the chart where the system locks rows of its cache, else nothing."""
+    """Draw the chart if the system locks rows of its cache."""
     points: tuple[LockPoint, ...] = later.cached_result(lock_curve, scenario)
     if not points:
         return

@@ -50,7 +50,10 @@ def popularity(profile: Profile, other_profiles: Mapping[str, Profile]) -> None:
 
 
 def batches(profile: Profile, other_profiles: Mapping[str, Profile], file: bool) -> None:
-    """Draw unique rows and overlap by batch size, where there are enough batches."""
+    """Draw unique rows and overlap by batch size, if the profile has several batch sizes.
+
+    file: whether the profile is of a file.
+    """
     if not profile.by_batch:
         return
     names = workload_tables.curve_names((workload_tables.UNIQUE, workload_tables.REPEATED_ROWS), other_profiles)
@@ -66,7 +69,7 @@ def batches(profile: Profile, other_profiles: Mapping[str, Profile], file: bool)
 
 
 def tables(profile: Profile, share: float) -> None:
-    """Draw misses of a cache of each table, by the share of its rows."""
+    """Draw the misses of a separate cache for each table, by the cached share of its rows."""
     frame = workload_tables.by_table(profile)
     tables_drawn, num_tables = frame["table"].nunique(), len(profile.table_rows)
     limit_text = f", of the {tables_drawn} largest of {num_tables} tables" if tables_drawn < num_tables else ""
@@ -81,7 +84,7 @@ def tables(profile: Profile, share: float) -> None:
 
 
 def planner(profile: Profile, share: float) -> None:
-    """Draw the planner's bandwidth beside the bandwidth of the hits, with the steps between."""
+    """Draw the bandwidth by TorchRec's planner and by the real hits, with the steps between."""
     frame, unit = workload_tables.bandwidth(profile, share), workload_tables.unit(profile)
     spec = workload_charts.lines(
         f"Cache size [{unit}]",

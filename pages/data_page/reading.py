@@ -1,4 +1,4 @@
-"""Large files are read in another process, with progress and a cancel button."""
+"""Large files are read in another process, with a progress bar and a cancel button."""
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -17,7 +17,10 @@ LEAST_SHARE = 0.01  # from this share on the time left is estimated
 
 
 def with_progress(name: str, read_file: Callable[..., Any], *arguments: Hashable) -> Any:
-    """Return `read_file(*arguments, watch=...)` for the file `name`, computed once; None if cancelled."""
+    """Return `read_file(*arguments, watch=...)` for the file `name`, computed once.
+
+    Return None if the visitor cancels.
+    """
     key = (read_file.__qualname__, arguments)
     if st.session_state.get(CANCELLED) == key:
         st.info(f"Reading {escape_markdown(name)} was cancelled; nothing was kept.")

@@ -1,6 +1,6 @@
-"""Uploaded files, kept whole and private in a folder named by their digest.
+"""Uploaded files, stored unchanged in a private folder named by their digest.
 
-A file that would be ignored is refused.
+An uploaded file that no reader would use is refused.
 """
 
 import os
@@ -23,9 +23,9 @@ PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 
 
 def keep_upload(files: Iterable[tuple[str, bytes]]) -> DataFile:
-    """Keep files that were uploaded together; return the main one.
+    """Store files that were uploaded together; return the main one.
 
-    No other upload takes their place, whatever its name. Raises BadFile where one would be left out, or cannot be kept.
+    An upload never overwrites another, whatever its name. Raises BadFile where a file would not be used, or cannot be stored.
     """
     contents = contents_by_name(files)
     digest = sha256(repr([(name, sha256(contents[name]).hexdigest()) for name in sorted(contents)]).encode()).hexdigest()
@@ -39,10 +39,10 @@ def keep_upload(files: Iterable[tuple[str, bytes]]) -> DataFile:
 
 
 def contents_by_name(files: Iterable[tuple[str, bytes]]) -> Mapping[str, bytes]:
-    """Return contents by their names on the server.
+    """Return the files' contents by their names on the server.
 
-    Raises BadFile where two names would be one, or a mapping has no file.
-    A mapping gets the name under which readers look for it: `clicks.toml` beside `clicks.csv` is `clicks.csv.toml`.
+    A mapping file gets the name under which readers search it: `clicks.toml` for `clicks.csv` becomes `clicks.csv.toml`.
+    Raises BadFile where two files would get the same name, or a mapping has no data file.
     """
     cleaned = [(cleaned_name(name), content) for name, content in files]
     data_names = sorted({name for name, _ in cleaned if not name.endswith(MAPPING)})
@@ -59,9 +59,9 @@ def contents_by_name(files: Iterable[tuple[str, bytes]]) -> Mapping[str, bytes]:
 
 
 def cleaned_name(name: str) -> str:
-    """Return a name of letters, digits and `._-`, neither path nor hidden.
+    """Return a name with only letters, digits and `._-`, which is no path and not hidden.
 
-    Raises BadFile for a name of too many letters.
+    Raises BadFile for a name that is too long.
     """
     cleaned = FORBIDDEN_CHARACTERS.sub("_", name).lstrip(".") or "file"
     stem = cleaned[: -len(MAPPING)] if cleaned.lower().endswith(MAPPING) else ""

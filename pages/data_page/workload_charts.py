@@ -45,11 +45,11 @@ def lines(
     rates: tuple[float, ...] = (),
     every_tick: bool = False,
 ) -> Spec:
-    """Lines over a logarithmic axis; needs x, y, name, share (or None).
+    """Return a chart of lines over a logarithmic axis; needs x, y, name, share (or None).
 
     Rows named "" mark the scenario's value of x.
-    `ticks` are the values written on the axis of x, `rates` those on a logarithmic axis of y. A narrow chart writes
-    powers of ten alone, unless `every_tick` is wanted.
+    `ticks` are the labelled values on the axis of x, `rates` those on a logarithmic axis of y. A narrow chart labels only powers
+    of ten, unless `every_tick`.
     """
     tip = tooltip_fields(("name", "Curve"), ("x", x, ",.4~r"), ("y", y, ".3~r"))
     scale = LOG if log_y else {"domain": [0, 100]}
@@ -84,7 +84,7 @@ def _colours(names: Sequence[str]) -> Spec:
 
 @cache
 def tables(number: int = DEFAULT_TABLES) -> Spec:
-    """Misses by table and share of its rows, a cell each; needs x, table, y."""
+    """Return a heat map of misses by table and share of its rows; needs x, table, y."""
     share = axis("Share of the table's rows in the cache [%]", labelAngle=0, labelExpr=HALF_DECADES, labelOverlap=True)
     return {
         **rows(max(MIN_ROW_PIXELS, min(MAX_ROW_PIXELS, LEAST_HEIGHT // max(number, 1)))),

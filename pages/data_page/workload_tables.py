@@ -1,4 +1,4 @@
-"""Data access as sentences and as the tables that charts draw, cached by scenario."""
+"""Data access as sentences and as tables for charts, cached by scenario."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -47,26 +47,29 @@ def _read_file(path: str, digest: str, states: tuple[FileState, ...]) -> Recordi
 
 
 def profile_scenario(scenario: Scenario) -> Scenario:
-    """Return the scenario's model and data alone, so that other knobs recompute nothing."""
+    """Return a default scenario with this scenario's model and data.
+
+    It is the key of cached profiles, so that other knobs recompute nothing.
+    """
     return replace(Scenario(), model=scenario.model, data=scenario.data)
 
 
 def has_many_table_kinds(scenario: Scenario) -> bool:
-    """Whether tables are so unlike each other that their expectation takes long."""
+    """Return whether the tables have so many popularity laws that the expectation takes long."""
     return len(table_kinds(scenario).laws) > MANY_TABLES
 
 
 @lru_cache(maxsize=32)
 def expected_profile(scenario: Scenario) -> Profile:
-    """Return the generator's expected profile of `asked(scenario)`."""
+    """Return the generator's expected profile; `scenario` comes from `profile_scenario`."""
     return data_profile.expected_profile(scenario)
 
 
 @lru_cache(maxsize=8)
 def counted_profile(scenario: Scenario, max_lookups: int = MOST_LOOKUPS, path: str = "") -> Profile:
-    """Return the profile of the first batches of `asked(scenario)`, at most `max_lookups` lookups.
+    """Return the profile of the first batches, at most `max_lookups` lookups.
 
-    Of the file at `path` it counts one pass at most.
+    `scenario` comes from `profile_scenario`. Of the file at `path`, at most one pass is counted.
     """
     file = _file(path, scenario.data.digest) if path else None
     origin = source(scenario, file)
@@ -82,14 +85,14 @@ def counted_profile(scenario: Scenario, max_lookups: int = MOST_LOOKUPS, path: s
 
 
 def without_columns(profile: Profile, visible: bool) -> Profile:
-    """Return a profile without its columns' names, unless its file is `visible`."""
+    """Return a profile without the names of its file's columns, unless the file is `visible`."""
     return profile if visible else replace(profile, columns=())
 
 
 def answer(profile: Profile, share: float) -> str:
-    """Return the hit rates of a cache of a share of all rows.
+    """Return a sentence on the hit rates of a cache that holds `share` of all rows.
 
-    Without a share, the hit rates of caches in general.
+    If `share` is 0, the sentence is on caches of several sizes.
     """
     if share <= 0:
         return sizes_sentence(profile)
@@ -104,7 +107,7 @@ def table_bytes(profile: Profile) -> float:
 
 
 def provenance(profile: Profile, file: bool) -> str:
-    """Return the sentence on the numbers' source."""
+    """Return the sentence on where the numbers come from: expectation, generator or file."""
     if not profile.counted_text:
         return (
             "These are expected values of the generator in steady state; "
@@ -115,7 +118,10 @@ def provenance(profile: Profile, file: bool) -> str:
 
 
 def first_uses(profile: Profile) -> str:
-    """Return the limit of counted hits: the share of first lookups of rows."""
+    """Return a sentence on the share of lookups that are the first of their row.
+
+    No cache that starts empty can hit them.
+    """
     first_share = 1 - float(profile.hits[LRU][-1])
     return (
         f"{percent(first_share)} of these lookups are the first use of their row, so they miss in an LRU cache of any size; if "
@@ -124,7 +130,7 @@ def first_uses(profile: Profile) -> str:
 
 
 def sizes_sentence(profile: Profile) -> str:
-    """Return the sizes from which an LRU cache hits 90, 95 and 99 %."""
+    """Return a sentence on the sizes from which an LRU cache hits 90, 95 and 99 %."""
     hits = np.maximum.accumulate(profile.hits[LRU])
     reached = [part for part in (0.9, 0.95, 0.99) if hits[-1] >= part]
     if not reached:
@@ -137,7 +143,7 @@ def sizes_sentence(profile: Profile) -> str:
 
 
 def popularity_sentence(profile: Profile) -> str:
-    """Return how few rows take how many lookups."""
+    """Return a sentence on the share of lookups that go to a few rows."""
     hottest = float(np.interp(np.log(0.01), np.log(ROW_SHARES), profile.popularity))
     return f"The hottest 1 % of the rows get {percent(hottest)} of the lookups"
 
@@ -150,9 +156,9 @@ def batches_sentence(profile: Profile) -> str:
 
 
 def planner_sentence(profile: Profile, share: float) -> str:
-    """Return the error of the planner's formula, and its part due to the hit rate.
+    """Return a sentence on the error of TorchRec's planner, and on its part due to the hit rate.
 
-    The planner takes the share of rows for the hit rate.
+    The planner takes the share of cached rows for the hit rate.
     """
     overlay = planner_gap.overlay(share, profile.hit_rate(HOTTEST_STAY, share))
     hit_rate_bandwidth, planner_bandwidth, hit_rate_factor = (
@@ -166,7 +172,7 @@ def planner_sentence(profile: Profile, share: float) -> str:
 
 
 def planner_steps(profile: Profile, share: float) -> pd.DataFrame:
-    """Return the steps from the planner's bandwidth to that of the hits.
+    """Return the steps from the planner's bandwidth to that of the real hits.
 
     Columns: bandwidth after each step [GB/s], factor, both as text, and the step.
     """
@@ -184,7 +190,7 @@ def planner_steps(profile: Profile, share: float) -> pd.DataFrame:
 
 
 def bags_sentence(scenario: Scenario) -> str:
-    """Return the sentence on generated bags' lengths; "" where all are even."""
+    """Return the sentence on generated bags' lengths; "" where all lengths are equal."""
     kinds = Counter(zip(per_table(scenario.model, "pooling"), length_cv(scenario), strict=True))
     uneven = {kind: chances(*kind) for kind in kinds if kind[1] > 0}
     if not uneven:
@@ -198,9 +204,9 @@ def bags_sentence(scenario: Scenario) -> str:
 
 
 def tables_sentence(profile: Profile, share: float) -> str:
-    """Return which tables a cache of the same share serves worst.
+    """Return a sentence on the tables with most misses, if each table's cache has the same share.
 
-    Where small tables miss most, it says their bytes.
+    Where small tables miss most, the sentence has their bytes.
     """
     hits = np.array([np.interp(np.log(max(share, 1e-9)), np.log(ROW_SHARES), table_hits) for table_hits in profile.by_table])
     misses_by_table, rows = profile.weight * (1 - hits), np.array(profile.table_rows)
@@ -223,7 +229,7 @@ def tables_sentence(profile: Profile, share: float) -> str:
 
 
 def title(profile: Profile, table: int) -> str:
-    """Return a table's title: its column in the file, else its number from 1."""
+    """Return a table's title: its column's name in the file, else its number from 1."""
     if not profile.columns:
         return f"table {table + 1}"
     name = shorten(profile.columns[table])
@@ -232,12 +238,12 @@ def title(profile: Profile, table: int) -> str:
 
 
 def shorten(name: str) -> str:
-    """Return a column's name in at most MOST_LETTERS letters, for beside a chart."""
+    """Return a column's name cut to MOST_LETTERS letters, for a chart's labels."""
     return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 3]}..."
 
 
 def by_table(profile: Profile) -> pd.DataFrame:
-    """Return misses of an LRU cache of the largest tables, by share of rows.
+    """Return the misses of an LRU cache for each of the largest tables, by share of rows.
 
     Columns: x, table, y (x and y in %), rows.
     """
@@ -254,7 +260,7 @@ def by_table(profile: Profile) -> pd.DataFrame:
 
 
 def popularity(profile: Profile, other_profiles: Mapping[str, Profile] = NO_PROFILES) -> pd.DataFrame:
-    """Return shares of rows against shares of lookups [%], of all profiles by prefix."""
+    """Return lookups [%] of the hottest rows [%], for this profile and others by prefix."""
     curves = (
         {"x": 100 * ROW_SHARES, "y": 100 * prefixed_profile.popularity, "name": f"{prefix}hottest rows"}
         for prefix, prefixed_profile in _prefixed_profiles(profile, other_profiles)
@@ -263,7 +269,7 @@ def popularity(profile: Profile, other_profiles: Mapping[str, Profile] = NO_PROF
 
 
 def batches(profile: Profile, other_profiles: Mapping[str, Profile] = NO_PROFILES) -> pd.DataFrame:
-    """Return unique rows and overlap by batch size [% of lookups], by prefix."""
+    """Return unique rows and overlap by batch size [% of lookups], of all profiles by prefix."""
     rows = [
         (size, 100 * share, prefix + name)
         for prefix, prefixed_profile in _prefixed_profiles(profile, other_profiles)
@@ -278,7 +284,10 @@ def _prefixed_profiles(profile: Profile, other_profiles: Mapping[str, Profile]) 
 
 
 def hits(profile: Profile, share: float, other_profiles: Mapping[str, Profile]) -> pd.DataFrame:
-    """Return misses [%] by cache size in `unit(profile)`, by prefix, and the scenario's size."""
+    """Return misses [%] by cache size in `unit(profile)`, of all profiles by prefix.
+
+    Further rows mark the scenario's own cache size.
+    """
     parts = [_miss_rows(prefixed_profile, prefix) for prefix, prefixed_profile in _prefixed_profiles(profile, other_profiles)]
     return _with_asked_size(pd.concat(parts, ignore_index=True), profile, share)
 
@@ -293,7 +302,7 @@ def _miss_rows(profile: Profile, prefix: str) -> pd.DataFrame:
 
 
 def bandwidth(profile: Profile, share: float) -> pd.DataFrame:
-    """Return GB/s by the planner and by the hits, over cache sizes in `unit(profile)`."""
+    """Return GB/s by the planner and by the real hits, over cache sizes in `unit(profile)`."""
     steps = [(x, planner_gap.overlay(x, profile.hit_rate(HOTTEST_STAY, x))) for x in ROW_SHARES]
     rows = [
         (_size_in_unit(profile, x), 100 * x, rate / 1e9, name)
@@ -310,7 +319,7 @@ def _size_in_unit(profile: Profile, share: float) -> float:
 
 
 def unit(profile: Profile) -> str:
-    """Return the unit of cache sizes, "kB"; tables have ten of it or more."""
+    """Return the unit of cache sizes, such as "kB"; all tables together have ten units or more."""
     return next((f"{prefix}B" for prefix in UNITS if table_bytes(profile) / LEAST_UNITS >= PREFIXES[prefix]), "B")
 
 
@@ -320,7 +329,7 @@ def _with_asked_size(frame: pd.DataFrame, profile: Profile, share: float) -> pd.
 
 
 def numbers(misses: pd.DataFrame, unit: str) -> pd.DataFrame:
-    """Return the misses of `hits` side by side, one row a cache size."""
+    """Return the misses of `hits` as one row for each cache size and one column for each curve."""
     table = misses[misses["name"] != ""].pivot(index=["x", "share"], columns="name", values="y").reset_index()
     titles = {"x": f"Cache size [{unit}]", "share": "Cache size, share of rows [%]"}
     return table.rename(columns=titles | {name: f"Misses, {name} [%]" for name in table.columns[2:]})

@@ -1,1 +1,1 @@
-"""Decide: the machine to buy, the next best, tipping points, and confidence."""
+"""Parts of the page Decide: the machine to buy, the next best, tipping points, confidence."""

@@ -1,4 +1,4 @@
-"""The answer of Decide: verdict, reasons, confidence, and the machine for Design."""
+"""The answer of Decide: verdict, reasons, confidence, and a link of the machine to Design."""
 
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Future
@@ -35,7 +35,7 @@ MAX_LETTERS = 2000
 
 
 def best_known_verdict(quick_search: Future[Verdict], whole_search: Future[Verdict] | None) -> Verdict | None:
-    """Return the verdict so far: the whole search's, else the quick one's."""
+    """Return the whole search's verdict, or the quick search's until the whole one is known."""
     for future in (whole_search, quick_search):
         if future and future.done() and not future.exception():
             return future.result()
@@ -43,7 +43,7 @@ def best_known_verdict(quick_search: Future[Verdict], whole_search: Future[Verdi
 
 
 def failure(*futures: Future[Verdict] | None) -> str:
-    """Return why there is no verdict, "" while there may be one."""
+    """Return why there is no verdict; "" while a search may still find one."""
     for future in futures:
         error = future.exception() if future and future.done() else None
         if error and not isinstance(error, later.NobodyWaits):
@@ -54,9 +54,9 @@ def failure(*futures: Future[Verdict] | None) -> str:
 
 
 def draw(verdict: Verdict | None, bands: VerdictBands | None, cases: Sequence[VariedCase], refusal: str) -> None:
-    """Draw the answer's box: the verdict, or that it is searched, or a refusal.
+    """Draw the answer's box: the verdict, a note that the search runs, or a refusal.
 
-    The verdict's assumptions stand under the box.
+    The verdict's assumptions stand below the box.
     """
     if refusal:
         answer.show("No verdict", [refusal])
@@ -111,7 +111,7 @@ NEXT_PAGE_KEY = "decide go"
 
 
 def go() -> None:
-    """Lead to the page of the button that was pressed."""
+    """Open the page of the button that was pressed."""
     if page := st.session_state.pop(NEXT_PAGE_KEY, ""):
         st.session_state[session.FOCUS_PAGE] = True
         st.switch_page(page)

@@ -41,9 +41,10 @@ MAP_HEIGHT = 300
 
 @lru_cache(maxsize=16)
 def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Spec:
-    """A bar a family in an order, its best machine's cost by part.
+    """Return a chart with a bar for each family: the cost of its best machine by part.
 
-    Needs family, part, amount, total, meets, low, high, drawn (how far the line to high goes), machine, says, rank.
+    unit: the unit of the cost. order: the families from top to bottom. parts: the parts of the cost.
+    Needs family, part, amount, total, meets, low, high, drawn (how much of the range up to high is drawn), machine, says, rank.
     """
     lane = {"y": nominal("family", sort=list(order), axis=axis("", labelFontSize=12, labelLimit=170, domain=False))}
     stack = layer(
@@ -78,9 +79,9 @@ def family_bars(unit: str, order: tuple[str, ...], parts: tuple[str, ...]) -> Sp
 
 @lru_cache(maxsize=32)
 def winners_map(x_title: str, y_title: str, log_across: bool, log_up: bool, families: tuple[str, ...]) -> Spec:
-    """A rectangle a cell, coloured by its winning family.
+    """Return a map with a rectangle for each cell, coloured by its winning family.
 
-    Needs x, y, x0, x1, y0, y1, family, system, cost, price, rate, and here_x, here_y in a row of their own.
+    Needs x, y, x0, x1, y0, y1, family, system, cost, price, rate; and a row with the question's position as here_x, here_y.
     """
     scale = {True: {"type": "log", "nice": False}, False: {"zero": False, "nice": False}}
     x = quantity("x0", scale=scale[log_across], axis=_map_axis(x_title, "x", log_across))
@@ -131,6 +132,6 @@ def _map_axis(title: str, channel: str, log: bool) -> Spec:
 
 
 def known_families(territory: Territory) -> tuple[str, ...]:
-    """Return the families that win a cell of a map, in the colours' order."""
+    """Return the families that win a known cell of a map, in the order of their colours."""
     won = {cell.winner.family or NO_FAMILY for cell in territory.cells.values()}
     return tuple(name for name in (*COLOURS, NO_FAMILY) if name in won)

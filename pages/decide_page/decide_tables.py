@@ -35,7 +35,7 @@ NUMBERS = {
 
 
 def title(system: str) -> str:
-    """Return the title of a system, "" for none."""
+    """Return the title of a system; "" for ""."""
     return str(load_variant("systems", system).title) if system else ""
 
 
@@ -72,7 +72,7 @@ def family_rows(verdict: Verdict, bands: VerdictBands | None) -> pd.DataFrame:
 
 
 def dearer_families(verdict: Verdict) -> list[str]:
-    """Return why families have no bar: much dearer, or unable to run."""
+    """Return sentences on families without a bar: much more expensive, or unable to run."""
     costs = [row.cost.total for row in verdict.families if row.cost]
     lowest_cost, sentences = min(costs, default=0.0), []
     for row in verdict.families:
@@ -84,7 +84,7 @@ def dearer_families(verdict: Verdict) -> list[str]:
 
 
 def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.DataFrame:
-    """Return a row a system, with the link that opens its machine in Design."""
+    """Return a row for each system, with the link that opens its machine in Design."""
     return pd.DataFrame(
         [
             {
@@ -107,7 +107,7 @@ def all_rows(verdict: Verdict, base: str, bands: VerdictBands | None) -> pd.Data
 
 
 def bill_rows(row: SystemRow) -> pd.DataFrame:
-    """Return what each device of a row's machine costs; the rows sum to its price."""
+    """Return the price of each device of a row's machine; the rows sum to its price."""
     part_rows = [{"Part": name, "USD": price} for name, price in row.bill]
     return pd.DataFrame([*part_rows, {"Part": "All", "USD": row.capital}])
 
@@ -137,7 +137,10 @@ def failure_losses(verdict: Verdict) -> pd.DataFrame:
 
 
 def case_rows(variants: Sequence[VariedCase], best_row: SystemRow | None) -> pd.DataFrame:
-    """Return a row a case, the question first: change, winner, price and pace."""
+    """Return a row for each changed question: change, winner, price and throughput.
+
+    The first row is the unchanged question.
+    """
     question_row = {
         "If": "as asked",
         "Rows are held in": best_row.family if best_row else NO_FAMILY,

@@ -1,4 +1,4 @@
-"""The form of Decide: requirement, allowed loss, objective, and allowed parts."""
+"""The form of Decide: requirement, allowed loss by a failure, objective, and allowed parts."""
 
 from collections.abc import Callable, Mapping
 
@@ -72,7 +72,7 @@ def form_questions() -> LinkQuestions:
 
 
 def questions_of(state: Mapping[str, object]) -> LinkQuestions:
-    """Return the questions of a form with such a session state."""
+    """Return the questions of a form whose session state is `state`."""
     form_values = {key: str(state[_kept_key(key)]) for key in DEFAULTS}
     requirement, lose = form_values[REQUIREMENT] if form_values[REQUIRED_VALUE].strip() else "", form_values[LOSS]
     lose = "" if lose in NUMBERED and not form_values[LOSS_LIMIT].strip() else lose  # without a number the loss is not limited
@@ -89,12 +89,12 @@ def questions_of(state: Mapping[str, object]) -> LinkQuestions:
 
 
 def to_link() -> LinkPart:
-    """Return the page's part of a link: its questions now."""
+    """Return the page's part of a link: its present questions."""
     return LinkPart(questions=form_questions())
 
 
 def from_link(link: OpenedLink) -> None:
-    """Set the form to a link's questions; only before it is drawn."""
+    """Set the form to the questions of a link; call before the form is drawn."""
     questions, form_values = link.questions, dict(DEFAULTS)
     for text in questions.require:
         name, _, amount = text.partition("=")
@@ -119,7 +119,7 @@ LINK = PageLink(to_link, from_link)
 
 
 def missing_value_note() -> str:
-    """Return which number is missing before a question counts; "" for none."""
+    """Return a note on the number that a question still needs; "" if it needs none."""
     form_values = {key: str(st.session_state.get(_kept_key(key), default)).strip() for key, default in DEFAULTS.items()}
     if form_values[LOSS] in NUMBERED and not form_values[LOSS_LIMIT]:
         return f"Write N, the number of {form_values[LOSS]} that a failure may lose; until then the loss has no limit."
@@ -131,7 +131,11 @@ def missing_value_note() -> str:
 
 
 def draw(refused: Mapping[str, str], draw_model: Callable[[], None], draw_chips: Callable[[], None]) -> None:
-    """Draw the form; each value is kept beside its widget, since Streamlit forgets it."""
+    """Draw the form.
+
+    refused: sentences by knob path. draw_model, draw_chips: draw the choice of the model, and the changed knobs.
+    Each value is also stored outside its widget, since Streamlit forgets the values of widgets that are not drawn.
+    """
     with st.container(key="decide-form"):
         columns = st.columns((8, 5, 6, 4, 4, 5, 3, 5, 5), vertical_alignment="bottom")
         (

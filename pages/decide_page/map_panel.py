@@ -1,4 +1,4 @@
-"""The map of Decide: winners over two axes, as cells become known."""
+"""The map of Decide: winners over two axes, drawn while its cells are computed."""
 
 from concurrent.futures import Future
 from math import log
@@ -38,7 +38,7 @@ COLUMNS = {
 
 
 def axes() -> tuple[str, str]:
-    """Return the chosen axes, two different ones."""
+    """Return the names of the chosen axes, which differ."""
     x_name, y_name = (
         str(st.session_state.get(key) or usual) for key, usual in zip((X_AXIS_KEY, Y_AXIS_KEY), DEFAULT_AXES, strict=True)
     )
@@ -46,9 +46,9 @@ def axes() -> tuple[str, str]:
 
 
 def known_map(verdict: Verdict) -> tuple[Territory | None, Future[Territory] | None]:
-    """Return the map so far, and the future that brings more of it.
+    """Return the map so far, and the future with more cells.
 
-    The future is None once the map is whole or stopped.
+    The future is None once the map is complete or stopped.
     """
     x_name, y_name = axes()
     maps = st.session_state.setdefault(MAPS_KEY, {})
@@ -65,7 +65,7 @@ def known_map(verdict: Verdict) -> tuple[Territory | None, Future[Territory] | N
 
 
 def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[Any] | None) -> None:
-    """Draw the map's title, which is its finding, the map, and its axes."""
+    """Draw the map's finding as its title, the map, and the choice of its axes."""
     if territory is None:
         st.markdown("**Which family is best where?** The map starts once the answer above is complete.")
         return
@@ -98,7 +98,7 @@ def draw(verdict: Verdict, territory: Territory | None, pending_answer: Future[A
 
 
 def finding(territory: Territory, verdict: Verdict) -> str:
-    """Return who wins along the question's row, and which families win nowhere."""
+    """Return a sentence on the winners along the question's row, and on families that win nowhere."""
     x_axis, y_axis = AXES[territory.column_axis], AXES[territory.row_axis]
     question_value = y_axis.value_of(verdict.question.base)
     rows = sorted({row for _, row in territory.cells})

@@ -1,4 +1,4 @@
-"""Below Decide's answer: cases, tipping points, losses by failures, and all systems."""
+"""The part of Decide below its answer: changed questions, tipping points, losses, all systems."""
 
 from concurrent.futures import Future
 
@@ -42,7 +42,7 @@ def draw_bars(verdict: Verdict, bands: VerdictBands | None) -> None:
 
 
 def draw_cases(verdict: Verdict, cases: Future[tuple[VariedCase, ...]], tipping: Future[tuple[TippingPoint, ...]] | None) -> None:
-    """Draw the winners of the usual cases, and where the verdict changes."""
+    """Draw the winners of the usual changed questions, and the points where the verdict changes."""
     best_row, changes = verdict.best_row, []
     st.subheader("What if?", anchor=False)
     if not cases.done() or cases.exception():
@@ -68,7 +68,7 @@ def draw_cases(verdict: Verdict, cases: Future[tuple[VariedCase, ...]], tipping:
 
 
 def draw_losses(verdict: Verdict) -> None:
-    """Draw the losses by a failure under each family's best machine."""
+    """Draw the loss by a failure on each family's best machine."""
     st.subheader("What does a failure lose?", anchor=False)
     frame = decide_tables.failure_losses(verdict)
     if frame.empty:

@@ -1,4 +1,4 @@
-"""Questions of Decide to worker processes; each answer is cached by its question."""
+"""Questions of Decide that worker processes answer; each answer is cached by its question."""
 
 from engine.analysis.verdict.decide import Verdict, VerdictQuestion, decide, verdicts
 from engine.analysis.verdict.outlook.outlook import bands_of, cases_of, map_of, popularity_cases_of, tipping_of

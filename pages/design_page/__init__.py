@@ -1,1 +1,1 @@
-"""Design: one machine for one model; the page is `pages/design.py`."""
+"""Parts of the page Design: one machine for one model; the page is `pages/design.py`."""

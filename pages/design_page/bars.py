@@ -1,7 +1,7 @@
 """Bars of step time and energy, by system.
 
-Systems are the chosen one and the baseline, or a whole family.
-Each bar's range is computed in another process and drawn later.
+The systems are the chosen one and the baseline, or a whole family.
+Each bar's range is computed in another process and drawn once it is known.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ Ranges = Mapping[str, Mapping[str, tuple[float, float]]]
 def systems_to_estimate(scenario: Scenario) -> tuple[str, ...]:
     """Return the systems to estimate besides the baseline.
 
-    These are the scenario's own system, or all of its family once the toggle is on.
+    These are the scenario's own system, or all of its family if the toggle is on.
     """
     return tuple(palette.family(scenario.system)) if st.session_state.get(WHOLE_FAMILY) else (scenario.system,)
 
@@ -43,7 +43,7 @@ def results_with_bars(scenario: Scenario, baseline_system: str, results: Mapping
 
 
 def range_future(results_by_system: Mapping[str, Result]) -> Future[Ranges]:
-    """Return the future of each bar's range, of all systems that ran."""
+    """Return the future of each bar's range, for all systems that can run."""
     return later.answer("ranges", questions.ranges, tuple(result.scenario for result in results_by_system.values() if result.ran))
 
 

@@ -19,7 +19,7 @@ CALIBRATED = "calibrated"
 def draw_calibration_note(*scenarios: Scenario) -> None:
     """Draw a note on calibrated constants, with a link to Evidence.
 
-    The note is left out without such constants.
+    Nothing is drawn without such constants.
     """
     if calibration := calibration_sources(*scenarios):
         words, link = st.columns((5, 1), vertical_alignment="center")
@@ -39,7 +39,7 @@ def draw(scenario: Scenario) -> None:
 
 
 def table(scenario: Scenario) -> pd.DataFrame:
-    """Return one row a constant: device, name, value, unit, range, confidence, source, note."""
+    """Return a row for each constant: device, name, value, unit, range, confidence, source, note."""
     columns = ["Device", "Constant", "Value", "Unit", "Low", "High", "Confidence", "Source", "Note"]
     titles = {name: device.title for name, device in powered_devices(scenario.system, scenario.machine).items()}
     rows = [

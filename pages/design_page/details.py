@@ -1,6 +1,6 @@
 """The part of Design below its first screen.
 
-The part has two timelines on one clock, then a closed section a question.
+It has two timelines on one time axis, then a closed section for each further question.
 """
 
 from collections.abc import Callable
@@ -25,9 +25,9 @@ TABLES = "tables section"
 
 
 def draw(scenario: Scenario, result: Result, base: Result) -> None:
-    """Draw the timelines, and a closed section a question.
+    """Draw the timelines, and a closed section for each further question.
 
-    A section is computed once it is opened.
+    A section is only computed when it is opened.
     """
     results_by_system = {estimate.scenario.system: estimate for estimate in (result, base) if estimate.ran}
     if results_by_system:

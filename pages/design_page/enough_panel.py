@@ -1,7 +1,4 @@
-"""The inverse question: the smallest machine that meets the target.
-
-The panel has its bands, and a button that takes this machine.
-"""
+"""The smallest machine that meets the target, with its bands and a button to take it."""
 
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor, Future
@@ -43,7 +40,7 @@ def ask_smallest(scenario: Scenario) -> tuple[Future[SmallestMachines], Future[B
 def ask_cheaper_system(scenario: Scenario, answer: Future[SmallestMachines]) -> Future[str] | None:
     """Return the future of the sentence on a cheaper system that meets the target.
 
-    The future is None before the answer is known, after an error, and for a paper's own prices.
+    It is None before the answer is known, after an error, and if the scenario has the prices of a paper.
     """
     if scenario.machine.prices == RECORDED or not answer.done() or answer.exception():
         return None

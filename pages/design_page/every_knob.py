@@ -1,4 +1,4 @@
-"""Step time over each knob that acts, one lane a knob.
+"""Step time over each knob that acts, in one lane for each knob.
 
 The strongest knob is first; a dot marks the value in force.
 """
@@ -69,9 +69,9 @@ def step_ratio(strip: Strip) -> float:
 
 
 def rows(knob_strips: list[Strip]) -> pd.DataFrame:
-    """Return one row a stop of each strip.
+    """Return a row for each stop of each strip.
 
-    Columns: knob, nth, level, says, and those of `strips.curve` with `place` scaled to 0 to 1.
+    Columns: knob, nth, level, says, and those of `strips.stop_rows` with `place` scaled to 0 to 1.
     """
     curves = [(strip, strips.stop_rows(strip)) for strip in knob_strips]
     frames = [
@@ -87,7 +87,7 @@ def rows(knob_strips: list[Strip]) -> pd.DataFrame:
 
 @cache
 def spec() -> Spec:
-    """Return a chart with one lane a knob, each with its own scale from zero.
+    """Return a chart with a lane for each knob, each with its own scale from zero.
 
     The chart needs the columns of `rows`.
     """

@@ -1,7 +1,6 @@
-"""Faults on an axis of the run's progress.
+"""Faults on an axis of the run's progress; a click or a typed number adds a fault.
 
-A click or a number adds a fault.
-Knobs hold simulated instants, outages included, so that a link reproduces the run. The axis leaves outages out.
+The knobs hold simulated times, which include outages, so that a link reproduces the run. The axis leaves outages out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,10 +36,12 @@ FIRST_FAULT, MOST_PLACES, MOST_FAULTS = "power-loss", 200, 50
 
 @dataclass(frozen=True)
 class PlacedStrike:
-    """A fault's strike on the simulated clock and on the run's own clock [s].
+    """A fault on the simulated clock and on the run's own clock [s].
 
-    instant: simulated instant, outages included. run_seconds: the run's progress then, outages left out.
-    fault: the fault's name. outage_seconds: difference of both clocks once the run goes on.
+    instant: simulated time, outages included.
+    run_seconds: the run's time until the fault, outages left out.
+    fault: the fault's name.
+    outage_seconds: difference of both clocks when the run continues.
     """
 
     instant: float
@@ -112,20 +113,20 @@ def outage_sentence(struck: Sequence[PlacedStrike], seconds: float) -> str:
 
 
 def droppable_faults() -> tuple[str, ...]:
-    """Return the faults that have a list of instants, power loss first."""
+    """Return the faults that can be placed at a time, power loss first."""
     fault_names = [name for name in all_variants("faults") if instants_knob(name) in KNOBS and name != "fault-in-recovery"]
     return tuple(sorted(fault_names, key=lambda name: name != FIRST_FAULT))
 
 
 def instants_knob(name: str) -> str:
-    """Return the knob that lists a fault's instants."""
+    """Return the path of the knob that lists a fault's times."""
     return f"faults.{name.replace('-', '_')}_at_seconds"
 
 
 def strikes_in_order(scenario: Scenario, step: float) -> Iterator[PlacedStrike]:
-    """Yield the strikes in order, possibly without end.
+    """Yield the faults in order of time, possibly without end.
 
-    A strike during an outage has the progress at which the run stopped, and prolongs the outage.
+    step: seconds of a batch. A fault during an outage has the progress at which the run stopped, and prolongs the outage.
     """
     offset = resumed = run_seconds = 0.0
     for strike in strikes(scenario):
@@ -154,9 +155,9 @@ def _recovery(scenario: Scenario, share: float) -> tuple[float, int | None]:
 
 
 def instant_of_batch(scenario: Scenario, step: float, batch: int) -> float:
-    """Return the simulated instant [s] at which the run first ends so many batches.
+    """Return the simulated time [s] at which the run first completes `batch` batches.
 
-    The scenario's faults are included.
+    The scenario's faults are included. step: seconds of a batch.
     """
     run_seconds, offset = batch * step, 0.0
     for strike in islice(strikes_in_order(scenario, step), MOST_FAULTS):

@@ -1,7 +1,8 @@
-"""Slow questions of the page Design, run in worker processes.
+"""Slow questions of the page Design, answered by worker processes.
 
-The questions are for the smallest machine and each number's uncertainty.
-The band, the constant that moves a number most, and published numbers about it take some hundred estimates.
+They ask for the smallest machine, and for each number's uncertainty.
+A number's uncertainty is its band, the constant that changes it most, and published numbers about it. It takes some hundred
+estimates.
 """
 
 from collections.abc import Mapping
@@ -110,10 +111,7 @@ def _hangs_on(swing: uncertainty.Swing, number_unit: str) -> str:
 
 
 def acting_strips(scenario: Scenario, baseline: Scenario) -> tuple[tuple[Strip, ...], int]:
-    """Return the strips of all knobs that act on the estimate.
-
-    The second value is the number of these knobs.
-    """
+    """Return the strips of knobs that act on the estimate, and the number of these knobs."""
     paths = [
         path
         for path, knob in KNOBS.items()
@@ -133,15 +131,14 @@ def smallest_machines(scenario: Scenario, baseline: Scenario, slowdown: float) -
 
 
 def smallest_bands(scenario: Scenario, baseline: Scenario, slowdown: float) -> Bands:
-    """Return the bands of the answer of `smallest`."""
+    """Return the bands of the answer of `smallest_machines`."""
     return bands(smallest_machines(scenario, baseline, slowdown))
 
 
 def ranges(points: tuple[Scenario, ...]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return ranges of step time and energy in 9 of 10 draws.
+    """Return the ranges of step time and energy in 9 of 10 draws, by metric and system.
 
-    The keys are the metric, then the system.
-    A system that cannot run in some draw is left out.
+    A system that cannot run in one of the draws is left out.
     """
     ranges_by_metric: dict[str, dict[str, tuple[float, float]]] = {STEP: {}, ENERGY: {}}
     for point in points:

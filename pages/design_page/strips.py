@@ -126,9 +126,9 @@ def _strip(scenario: Scenario, path: str, strip: Strip | None, refusal: str) -> 
 
 
 def sentence(strip: Strip) -> str:
-    """Return where the knob stops to matter.
+    """Return a sentence on the value from which the knob has no more effect.
 
-    The sentence of a knob of words has the step time of each word, too.
+    For a knob of words the sentence has the step time of each word, too.
     """
     if KNOBS[strip.path].kind in NUMBERS:
         return strip.sentence

@@ -1,4 +1,4 @@
-"""Tiles with five numbers on speed and cost, each with its change against the baseline."""
+"""Tiles with five numbers on speed and cost, each compared with the baseline."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -46,9 +46,9 @@ def draw(
     tile_names: Sequence[str] = ESTIMATE_TILES,
     sure: Mapping[str, ResultBand] | None = questions.NO_RESULT_BANDS,
 ) -> None:
-    """Draw one tile a number, with its band if known.
+    """Draw a tile for each number, with its band if known.
 
-    Numbers are compared with the baseline system on the same machine.
+    Numbers are compared with those of the baseline system on the same machine.
     """
     baseline_system = question.baseline_system(result.scenario)
     baseline_figures = (
@@ -92,11 +92,11 @@ def draw(
 
 
 def units(scenario: Scenario) -> Mapping[str, str]:
-    """Return the units of amounts of money, with their year."""
+    """Return the units of prices and costs, with the year of the dollars."""
     return {COST: price_unit(scenario), MONTH: electricity_unit(scenario), BILLION: running_cost_unit(scenario)}
 
 
 def figures(result: Result) -> Mapping[str, float | None]:
-    """Return a result's numbers, and what its machine costs to run."""
+    """Return a result's numbers, and the running costs of its machine."""
     costs = running_costs(result)
     return {**result.results, MONTH: costs.electricity_month, BILLION: costs.per_billion_samples} if costs else result.results

@@ -60,7 +60,7 @@ def draw(scenario: Scenario, result: Result) -> None:
 
 
 def rows(swings: tuple[Swing, ...], estimate: float) -> pd.DataFrame:
-    """Return one row a constant.
+    """Return a row for each constant.
 
     A row has the result at both ends of the constant's range, the range, confidence and source.
     """
@@ -83,9 +83,9 @@ def rows(swings: tuple[Swing, ...], estimate: float) -> pd.DataFrame:
 
 @cache
 def spec(metric: str) -> dict[str, Any]:
-    """Return a chart with a bar a constant.
+    """Return a chart with a bar for each constant.
 
-    A bar goes from the low end's result to the high end's; a rule stands at the estimate.
+    A bar goes from the result at the range's low end to that at its high end; a rule marks the estimate.
     """
     bar = layer(
         {"type": "bar", "height": {"band": 0.65}, "color": "#5b7bb4"},

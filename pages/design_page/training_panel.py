@@ -1,6 +1,6 @@
 """The full run on the page Design.
 
-The panel has a button, the live curves, and the finished run next to two yardsticks.
+The panel has a button, the live curves, and the finished run with two other models' quality for comparison.
 """
 
 from concurrent.futures import BrokenExecutor, Future
@@ -41,7 +41,7 @@ TIMING_RESTARTS = "no weights are trained, so all batches are timed again"
 
 
 def note_strike(scenario: Scenario) -> None:
-    """Let a run under way go on with an added fault; only in a callback."""
+    """Let a running full run continue with an added fault; call in a callback."""
     st.session_state[RUN_STRUCK] = scenario
 
 
@@ -67,7 +67,7 @@ def _go_on(scenario: Scenario) -> None:
 
 
 def draw(scenario: Scenario, estimate: Result) -> None:
-    """Draw the button with its time, the live run, or the finished one."""
+    """Draw the button with the expected time, the live run, or the finished run."""
     _go_on(scenario)
     passes.draw(scenario)
     result = runs.results([scenario], "full")[0]
@@ -183,7 +183,7 @@ def _finished(result: Result, estimate: Result) -> None:
 def curves(frame: pd.DataFrame, breaks: tuple[charts.Break, ...] = (), live: bool = False) -> None:
     """Draw loss and AUC side by side.
 
-    An outage lasts so much longer than a run that the axis of time leaves outages out or is broken there.
+    An outage lasts much longer than a run. So the axis of time leaves outages out, or is broken there.
     """
     offered = [name for name in charts.CHOICES if breaks or name != "broken"]
     key = f"against{' broken' * bool(breaks)}"
@@ -252,9 +252,9 @@ def _ask(scenario: Scenario) -> Future[Yardsticks]:
 
 
 def with_yardsticks(frame: pd.DataFrame, yardsticks_future: Future[Yardsticks]) -> pd.DataFrame:
-    """Return the frame with a column a yardstick, filled at evaluated batches.
+    """Return the frame with the AUC of a regression and of the teacher as columns.
 
-    The frame has no such column until the yardsticks are known.
+    They are the yardsticks for the run's AUC, filled at evaluated batches. The columns are missing until their values are known.
     """
     if not _yardsticks_known(yardsticks_future):
         return frame
@@ -331,7 +331,7 @@ def gap_sentence(estimate: Result, full_run: Result) -> str:
 
 
 def gap_table(estimate: Result, full_run: Result) -> pd.DataFrame:
-    """Return one row a result: estimated, measured in the full run, and the error.
+    """Return a row for each result: estimate, full run, and the estimate's error.
 
     An unknown value is None.
     """

@@ -18,7 +18,12 @@ LIST_BEGINS = ("[", "{", "(")
 
 
 class PastedTables(NamedTuple):
-    """Knob changes of pasted tables, their names (() for none), and notes for the reader."""
+    """Pasted tables.
+
+    changes: the knob changes that give a model the tables.
+    names: the tables' names, () for none.
+    notes: notes for the reader.
+    """
 
     changes: dict[str, Any]
     names: tuple[str, ...]
@@ -26,7 +31,10 @@ class PastedTables(NamedTuple):
 
 
 def tables_of(text: str, name: str = "") -> PastedTables:
-    """Return the tables that a text lists, of a file called `name`; raises BadInput."""
+    """Return the tables that a pasted or uploaded text lists; raises BadInput.
+
+    name: the name of the uploaded file.
+    """
     if TORCHREC.search(text) or text.lstrip().startswith(LIST_BEGINS):
         listed_tables = read_tables(text)
         tables = listed_tables.tables

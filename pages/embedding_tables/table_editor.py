@@ -1,6 +1,6 @@
-"""The editor of a model's tables: a grid to edit, paste into and upload to.
+"""The editor of a model's tables: a grid to edit, to paste into, and to upload to.
 
-Nothing is applied until one press takes all of it.
+The edited tables are applied all at once, when a button is pressed.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,10 +36,10 @@ class Draft:
 
     frame: the grid's rows before edits.
     turn: the number of the grid; a new grid has a new number.
-    table_settings: table settings of the model that the tables are of.
+    table_settings: table settings of the model that the tables belong to.
     is_brought: whether the tables were pasted or uploaded.
-    extra_knobs: further knobs of brought tables, which the grid does not show.
-    notes: notes on brought tables.
+    extra_knobs: further knobs of pasted tables, which the grid does not show.
+    notes: notes on pasted tables.
     """
 
     frame: pd.DataFrame
@@ -52,7 +52,13 @@ class Draft:
 
 @dataclass(frozen=True)
 class EditedTables:
-    """The grid's scenario with table names and notes; or the sentence that refuses it."""
+    """The result of the edited grid.
+
+    scenario: the scenario with these tables, None if refused.
+    names: the tables' names.
+    notes: notes on the tables.
+    refusal: the sentence that refuses the tables, or "".
+    """
 
     scenario: Scenario | None
     names: tuple[str, ...] = ()
@@ -61,9 +67,10 @@ class EditedTables:
 
 
 def draw(page: str, base: Scenario, press: str, apply: Callable[[Scenario], None]) -> None:
-    """Draw the editor of a scenario's tables on a page, as a fragment of it.
+    """Draw the editor of a scenario's tables as a fragment of a page.
 
-    `apply` takes the changed scenario, in a callback, when `press` is pressed; all of the page is drawn anew then.
+    When the button `press` is pressed, `apply` is called with the changed scenario in a callback, and the whole page is drawn
+    again.
     """
     st.fragment(_draw)(page, base, press, apply)
 
@@ -156,7 +163,10 @@ def _edited(page: str, base: Scenario) -> EditedTables:
 
 
 def edited_rows(frame: pd.DataFrame, edits: Mapping[str, Any]) -> list[ListRow]:
-    """Return a grid's rows with a visitor's edits, additions and deletions, numbered as shown."""
+    """Return a grid's rows after a visitor's edits, additions and deletions.
+
+    Rows are numbered as the grid shows them.
+    """
     rows = frame.to_dict("records")
     for place, cells in edits.get("edited_rows", {}).items():
         rows[int(place)].update(cells)
@@ -183,7 +193,10 @@ def _apply(page: str, turn: int, base: Scenario, apply: Callable[[Scenario], Non
 
 
 def names(scenario: Scenario) -> tuple[str, ...]:
-    """Return the names of a scenario's tables, () unless it was applied last."""
+    """Return the names of a scenario's tables.
+
+    () unless its tables are those that the editor applied last.
+    """
     applied, applied_settings = st.session_state.get(NAMES, ((), None))
     return applied if applied_settings == _table_settings(scenario) else ()
 

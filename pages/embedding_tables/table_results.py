@@ -1,4 +1,4 @@
-"""Results by table: bytes, place, cache hits, and share of the embedding time."""
+"""Results by table: bytes, memory, cache hits, and share of the embedding time."""
 
 import pandas as pd
 import streamlit as st
@@ -21,7 +21,7 @@ FORMATS = {
 
 
 def draw(result: Result) -> None:
-    """Draw the finding, the slowest tables first, and the CSV file of all."""
+    """Draw the finding, the slowest tables, and the CSV file of all tables."""
     rows = table_rows.table_rows(result, table_editor.names(result.scenario))
     if not rows:
         st.caption("This machine cannot run, so no table has a result; change the knob that the answer on top names.")

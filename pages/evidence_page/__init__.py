@@ -1,1 +1,4 @@
-"""Evidence: published numbers beside ours; the page is `pages/evidence.py`."""
+"""Parts of the page Evidence, which compares published numbers with simulated ones.
+
+The page is `pages/evidence.py`.
+"""

@@ -1,4 +1,4 @@
-"""Collectives between GPUs beside published numbers: all-reduce, all-to-all and a whole step."""
+"""Collectives between GPUs, simulated and published: all-reduce, all-to-all and a step."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -51,7 +51,7 @@ TICKS = [2, 4, 8, 16, 32, 64, 128]
 
 
 def draw() -> None:
-    """Draw the three charts, each published point's error, and one CSV file of all."""
+    """Draw the three charts, the error at each published point, and one CSV file."""
     st.subheader("Are exchanges between GPUs as fast as measured?", anchor=False)
     try:
         comparisons: tuple[CollectiveComparison, ...] = later.cached_result(collectives.collectives)
@@ -77,7 +77,7 @@ def draw() -> None:
 
 
 def spec_arguments(comparison: CollectiveComparison) -> tuple[str, tuple[str, ...], bool]:
-    """Return the arguments of `spec` for one comparison's chart."""
+    """Return the arguments of `spec` for the chart of one comparison."""
     return AXES[comparison.name], networks(), comparison.name != STEP
 
 
@@ -87,7 +87,7 @@ def networks() -> tuple[str, ...]:
 
 
 def rows(comparison: CollectiveComparison) -> pd.DataFrame:
-    """Return the columns of COLUMNS: a row a curve's value, two a published point.
+    """Return the columns of COLUMNS: a row for each value of a curve, two for each published point.
 
     The first of these two has the label.
     """
@@ -113,7 +113,7 @@ def rows(comparison: CollectiveComparison) -> pd.DataFrame:
 
 
 def finding(comparison: CollectiveComparison) -> str:
-    """Return in a line how far our number is from each published point."""
+    """Return a clause on how far the simulated numbers are from the published points."""
     if comparison.name == STEP:
         published_gain, our_gain = throughput_gains(comparison.points)
         low, high = (exact(point.gpus) for point in (comparison.points[0], comparison.points[-1]))
@@ -126,22 +126,22 @@ def finding(comparison: CollectiveComparison) -> str:
 
 
 def throughput_gains(points: Sequence[CollectivePoint]) -> tuple[float, float]:
-    """Return by which share the published and our values grow over the points."""
+    """Return by which share the published and the simulated values grow over the points."""
     first_point, last_point = points[0], points[-1]
     return last_point.published / first_point.published - 1, last_point.simulated_value / first_point.simulated_value - 1
 
 
 def miss_sentences(comparisons: Sequence[CollectiveComparison]) -> tuple[str, ...]:
-    """Return a sentence a published point: both numbers, our error, set-up and source."""
+    """Return a sentence for each published point: both numbers, error, set-up and source."""
     return tuple(_miss_sentence(comparison, point) for comparison in comparisons for point in comparison.points)
 
 
 @cache
 def spec(title: str, network_titles: tuple[str, ...], zero: bool) -> Spec:
-    """Our curves over GPUs, a line a network, with published points and ours.
+    """Return a chart of simulated curves over GPUs, a line for each network, with points.
 
-    Published points are filled, ours in their set-ups hollow. The axis begins at 0, or near the least number;
-    our error stands beside a published point, or under it where the axis begins near the least number.
+    Published points are filled; points simulated in the same set-up are hollow. `zero`: the axis begins at 0, else near the least
+    number. The error is written next to a published point, or below it where the axis does not begin at 0.
     """
     x = quantity("gpus", scale={**LOG, "base": 2, "padding": 14}, axis=axis(GPUS, values=TICKS, tickCount=10, grid=False))
     y = quantity("amount", axis=axis(title), scale={"zero": zero})

@@ -1,4 +1,4 @@
-"""A paper's figure for print and its files, under a button for each paper."""
+"""A paper's figure for print and its files, opened by a button for each paper."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ STYLE = """<style>
 def draw(papers: Mapping[str, Sequence[ClaimVerdict]]) -> None:
     """Draw a button for each paper with a figure, and the chosen paper's figure.
 
-    Papers with most headlines come first.
+    The paper with most headline claims comes first.
     """
     names = {
         paper: paper_name(paper, paper_verdicts)

@@ -1,4 +1,4 @@
-"""How far each preset's estimate is from its full run, computed on request and cached."""
+"""The gap between each preset's estimate and its full run, computed on request and cached."""
 
 import pandas as pd
 import streamlit as st
@@ -18,7 +18,7 @@ _GAPS_BY_PRESET: dict[str, tuple[Gap, ...]] = {}
 
 
 def draw() -> None:
-    """Draw the button with its time; after it, the gaps and the worst one."""
+    """Draw the button with the expected time; once computed, the gaps and the largest gap."""
     st.subheader("How far is the estimate from a full run?", anchor=False)
     st.caption(
         "The estimate schedules as many batches as the run has, with expected accesses; a full run counts the ids of its own "
@@ -46,7 +46,7 @@ def draw() -> None:
 
 
 def largest_gap_sentence(gaps: list[Gap]) -> str:
-    """Return the sentence that names the largest gap, and the middle one."""
+    """Return a sentence with the largest gap and the median gap."""
     sizes = sorted(abs(gap.percent) for gap in gaps)
     largest_gap = max(gaps, key=lambda gap: abs(gap.percent))
     return (
@@ -57,7 +57,7 @@ def largest_gap_sentence(gaps: list[Gap]) -> str:
 
 
 def table(gaps: list[Gap]) -> pd.DataFrame:
-    """Return one row a preset and result."""
+    """Return a row for each preset and metric."""
     return pd.DataFrame(
         [
             {

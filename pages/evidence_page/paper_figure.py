@@ -1,6 +1,6 @@
-"""A paper's figure for print: published numbers beside ours, with title, caption and source.
+"""A paper's figure for print: published and simulated numbers, title, caption and source.
 
-Sizes are in points; a figure is as wide as one column or two of a paper, and no letter is smaller than 8 points.
+Sizes are in points; a figure is as wide as one or two columns of a paper, and no letter is smaller than 8 points.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ SOURCE = f"Emberpool, model {version.MODEL}"
 
 
 def title(name: str, figure_rows: Sequence[FigureRow]) -> str:
-    """Return the finding of a paper's figure: our means, or how many numbers are met."""
+    """Return the finding of a paper's figure: simulated means, or how many numbers are met."""
     means = [
         max(rows, key=lambda row: row.published_range or (0, 0))
         for rows in _by_panel(figure_rows)
@@ -49,7 +49,7 @@ def title(name: str, figure_rows: Sequence[FigureRow]) -> str:
 
 
 def caption(paper: str, figure_rows: Sequence[FigureRow], calibrated: int) -> str:
-    """Return the caption: what is drawn, derived or ours alone, and the source."""
+    """Return the caption: the numbers drawn, those derived or only simulated, and the source."""
     judged_rows = [row for row in figure_rows if row.met is not None]
     marks_text = (
         "Bars: the published number and Emberpool's number; line: the tolerance."
@@ -87,9 +87,9 @@ def _with_unit(number: str, row: FigureRow) -> str:
 
 
 def svg(figure_rows: Sequence[FigureRow], heading: str, caption_text: str, inches: float) -> str:
-    """Return the figure as SVG of a printed width [inches].
+    """Return the figure as SVG with a printed width [inches].
 
-    Panels are drawn twice, as their labels take the room that they need.
+    Panels are drawn twice: the first drawing shows how much width the labels need.
     """
     width = inches * pictures.POINTS
     abreast = panels_abreast(figure_rows, inches)
@@ -104,7 +104,10 @@ def svg(figure_rows: Sequence[FigureRow], heading: str, caption_text: str, inche
 
 
 def panels_abreast(figure_rows: Sequence[FigureRow], inches: float) -> int:
-    """Return the number of panels side by side: all over two columns, else one."""
+    """Return the number of panels side by side.
+
+    Panels of a bar chart wider than one column are all side by side; other panels are stacked.
+    """
     return len({row.panel for row in figure_rows}) if is_bar_chart(figure_rows) and inches > COLUMN else 1
 
 
@@ -129,7 +132,10 @@ def spec(figure_rows: Sequence[FigureRow], inches: float, plot: float) -> Spec:
 
 
 def is_bar_chart(figure_rows: Sequence[FigureRow]) -> bool:
-    """Whether numbers are drawn as bars: few, of few units, of like size; else ratios."""
+    """Return whether numbers are drawn as bars, not as ratios.
+
+    Bars need few numbers, of few units and of similar size.
+    """
     panels = {row.panel for row in figure_rows}
     sizes = {
         name: [

@@ -1,6 +1,6 @@
-"""The rows of a paper's figure: each published number beside ours.
+"""The rows of a paper's figure: each published number with the simulated one.
 
-A mean over models is followed by its models.
+A mean over models is followed by a row for each model.
 """
 
 import re
@@ -36,15 +36,15 @@ TITLES = {
 
 @dataclass(frozen=True)
 class FigureRow:
-    """A line of a figure.
+    """A row of a figure.
 
     panel: quantity and unit, which rows of one panel share.
     label: the number's title.
     subject: the quantity in a word or two, for a title.
-    simulated_value: our number in that unit.
-    published_range: the published range, or None where ours stands alone.
+    simulated_value: the simulated number in that unit.
+    published_range: the published range, or None where only the simulated number exists.
     tolerance: the tolerance on either side of the published range.
-    met: whether ours is within it; None without a verdict.
+    met: whether the simulated number is within the tolerance; None without a verdict.
     derived: whether the published number is computed from published step times.
     indented: whether the row is one model of the mean above it.
     source: where in the paper the number stands.
@@ -69,7 +69,7 @@ def short_name(paper: str, presets: Sequence[str]) -> str:
 
 
 def has_figure(verdicts: Verdicts) -> bool:
-    """Whether a paper has a published number to draw."""
+    """Return whether a paper has a published number to draw."""
     return any(verdict.claim.published_range for verdict in verdicts)
 
 
@@ -79,7 +79,7 @@ def headlines(verdicts: Verdicts) -> list[ClaimVerdict]:
 
 
 def rows(verdicts: Verdicts) -> list[FigureRow]:
-    """Return a paper's rows: means with their models, else every published number."""
+    """Return a paper's rows: means, each with its models; or all published numbers."""
     means = [verdict for verdict in verdicts if len(verdict.claim.presets) > 1 and verdict.claim.published_range]
     if means:
         figure_rows = _mean_rows(verdicts, means)
@@ -130,7 +130,7 @@ def panel(claim: Claim) -> str:
 
 
 def subject(claim: Claim) -> str:
-    """Return the quantity that a claim's title begins with."""
+    """Return the quantity with which a claim's title begins."""
     return claim.title.partition(" [")[0].partition(",")[0]
 
 

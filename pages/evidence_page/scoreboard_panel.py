@@ -1,4 +1,4 @@
-"""The scoreboard: each family's errors on unused published numbers, and one picture of all."""
+"""The scoreboard: each family's errors on published numbers out of sample, and a chart."""
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -54,7 +54,7 @@ READING_NOTES = (
 
 
 def draw(verdicts: Sequence[ClaimVerdict]) -> None:
-    """Draw the families' table, numbers worse than the accepted record, and the picture."""
+    """Draw the families' table, numbers worse than the accepted record, and the chart."""
     numbers = scores(verdicts, ()) + figures(version.MODEL)
     st.subheader("How far off is Emberpool where nothing was fitted?", anchor=False)
     chart_column, table_column = st.columns(2)
@@ -82,7 +82,7 @@ def draw(verdicts: Sequence[ClaimVerdict]) -> None:
 
 
 def finding(numbers: Sequence[PublishedNumber]) -> str:
-    """Return the sentence on the median error over all numbers that nothing was fitted to."""
+    """Return the sentence on the median error over all numbers to which nothing was fitted."""
     overall_line = score_lines(numbers)[0]
     if overall_line.median_percent is None:
         return "Every published number was used for fitting"
@@ -99,9 +99,9 @@ def figures(model: str) -> tuple[PublishedNumber, ...]:
 
 
 def table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
-    """Return a row over all numbers and one a family, as text.
+    """Return a row over all numbers and a row for each family, as text.
 
-    A family without numbers out of sample says so.
+    The row of a family without numbers out of sample says so.
     """
     published = {score.family for score in numbers}
     rows = []
@@ -118,15 +118,15 @@ def _three_digits(number: float) -> str:
 
 
 def decades(frame: pd.DataFrame) -> tuple[int, int]:
-    """Return the powers of ten around all numbers of the picture."""
+    """Return the powers of ten below and above all numbers of the chart."""
     numbers = [*frame["published"], *frame["ours"]] or [1.0]
     return floor(log10(min(numbers))), ceil(log10(max(numbers)))
 
 
 def points(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
-    """Return a row a published number above 0.
+    """Return a row for each published number above 0.
 
-    Columns: name, family, sample, published, ours, error [%], cause.
+    Columns: name, family, sample, published, ours (the simulated number), error [%], cause.
     """
     positive_numbers = [number for number in numbers if min(number.published, number.simulated_value) > 0]
     rows = [
@@ -144,9 +144,9 @@ MOST_TICKS = 5
 
 @cache
 def spec(low: int = -1, high: int = 8) -> Spec:
-    """Published against ours over decades, both logarithmic.
+    """Return a chart of published against simulated numbers, both logarithmic.
 
-    Needs name, family, sample, published, ours, error, cause.
+    low, high: powers of ten at the ends of the axes. Needs name, family, sample, published, ours, error, cause.
     """
     family_names = families()
     step = ceil((high - low) / MOST_TICKS)

@@ -1,6 +1,6 @@
 """The accuracy study's stored result: finding, charts, table and CSV file.
 
-It shows the cost of a stale MLP log, right after recovery and at the end.
+The study measured the cost of an MLP log that is older than the rows, right after recovery and at the end.
 """
 
 from functools import cache
@@ -28,7 +28,7 @@ FORMATS = {"Difference": "%+.5f", "Low": "%+.5f", "High": "%+.5f", "Seed spread"
 
 
 def draw() -> None:
-    """Draw the study; a damaged file shows its error and leaves the rest."""
+    """Draw the study; if its file is damaged, draw the error instead."""
     st.subheader("How much accuracy does an old MLP log cost?", anchor=False)
     try:
         study = study_file.read_study(study_file.STORED_ACCURACY)
@@ -79,9 +79,9 @@ def _many_faults() -> None:
 
 
 def difference_rows(study: study_file.Study) -> pd.DataFrame:
-    """Return a row a moment, measure and staleness.
+    """Return a row for each moment, measure and age of the MLP log.
 
-    Each has the paired difference, its 95 % interval, and the unpaired seed spread.
+    Each row has the paired difference, its 95 % interval, and the spread between unpaired seeds.
     """
     return pd.DataFrame(
         [
@@ -109,7 +109,10 @@ def chart_columns(frame: pd.DataFrame) -> pd.DataFrame:
 
 @cache
 def spec() -> dict[str, Any]:
-    """Means with their intervals beside the paper's bound; needs age, measure, difference, low, high."""
+    """Return a chart of mean differences with their intervals, and the paper's bound.
+
+    Needs age, measure, difference, low, high.
+    """
     height = {"type": "quantitative", "axis": charts.axis("Difference [percentage points]")}
     colour = nominal("measure", legend=charts.legend_below("Accuracy", title=None))
     channels = {

@@ -1,4 +1,4 @@
-"""The count of published statements: met, missed, and missed by most."""
+"""The count of published statements that the simulation meets or misses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,10 @@ MAX_NAMED_MISSES = 3  # misses that the answer names
 
 @dataclass(frozen=True)
 class Miss:
-    """A published number that ours misses: its name, and ours as a multiple of it."""
+    """A published number that the simulated one misses.
+
+    name: its name. ratio: the simulated number divided by the published one.
+    """
 
     name: str
     ratio: float
@@ -29,13 +32,13 @@ class Miss:
 
 @dataclass(frozen=True)
 class Tally:
-    """Statements by verdict.
+    """The number of statements by verdict.
 
-    met: published numbers that ours is within tolerance of.
-    misses: published numbers that ours is outside of, the largest miss first.
+    met: published numbers within whose tolerance the simulated number is.
+    misses: all other published numbers, the largest miss first.
     fitted: published numbers that a constant, a shape or a set-up was fitted to.
     predictions: claims with nothing published to compare.
-    limits_held: our own limits on counterfactual runs that hold.
+    limits_held: limits of this model on counterfactual runs that hold.
     limits: all of these limits.
     """
 
@@ -53,7 +56,7 @@ class Tally:
 
 
 def count_statements(verdicts: Sequence[ClaimVerdict], numbers: Sequence[PublishedNumber]) -> Tally:
-    """Return the count over all claims' verdicts and the numbers that no preset claims."""
+    """Return the count over the verdicts of all claims and the numbers that no preset claims."""
     published = [verdict for verdict in verdicts if verdict.claim.published_range is not None]
     limits = [verdict for verdict in verdicts if verdict.claim.kind == "counterfactual"]
     missed = [_claim_miss(verdict) for verdict in published if not verdict.passed]
@@ -89,7 +92,7 @@ def reasons(counts: Tally) -> list[str]:
 
 
 def notes(counts: Tally) -> list[str]:
-    """Return the sentences on fitted numbers, on predictions, and on our own limits."""
+    """Return the sentences on fitted numbers, on predictions, and on this model's limits."""
     return [
         *([f"{counts.fitted} of the {counts.published} statements were used for fitting."] if counts.fitted else []),
         f"{count(counts.predictions, 'prediction')} cannot be compared, as no number is published.",

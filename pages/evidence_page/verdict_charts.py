@@ -1,4 +1,4 @@
-"""The charts of published step times and energies beside ours."""
+"""The charts of published and simulated step times and energies."""
 
 from functools import cache
 
@@ -30,9 +30,9 @@ TITLED = (
 
 @cache
 def stacks(longest: float) -> Spec:
-    """Two bars a training system, published above ours; needs system, who, part, amount.
+    """Return a chart with two bars for each training system, the published one above.
 
-    `longest` is the longest bar [ms], beside which labels have room.
+    `longest` is the longest bar [ms], beside which labels have room. Needs system, who, part, amount.
     """
     rows = {
         "y": nominal("system", sort=list(palette.systems()), axis=_systems_axis()),
@@ -64,9 +64,9 @@ def stacks(longest: float) -> Spec:
 
 @cache
 def energies(legend_systems: tuple[str, ...]) -> Spec:
-    """A group of bars a model, one a system; needs preset, system, who, energy.
+    """Return a chart with a group of bars for each model, a bar for each system.
 
-    Published bars are paler.
+    Published bars are paler. Needs preset, system, who, energy.
     """
     systems = palette.systems()
     return {

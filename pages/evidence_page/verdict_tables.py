@@ -1,4 +1,4 @@
-"""Verdicts as plain tables: step times by stage, energies, and a row a claim."""
+"""Verdicts as plain tables: step times by stage, energies, and a row for each claim."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -33,7 +33,7 @@ def by_paper(verdicts: Verdicts) -> dict[str, list[ClaimVerdict]]:
 
 
 def table(verdicts: Verdicts) -> pd.DataFrame:
-    """Return one row a claim, with units in the claim's own name."""
+    """Return a row for each claim; the claim's name contains the unit."""
     rows = [
         {
             "Preset": verdict.preset,
@@ -90,7 +90,7 @@ def _number_text(number: float) -> str:
 
 
 def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
-    """Return a row a published number that no preset claims, in columns of `table`."""
+    """Return a row for each published number that no preset claims, in the columns of `table`."""
     rows = [
         {
             "Claim": number.name,
@@ -109,10 +109,10 @@ def figures_table(numbers: Sequence[PublishedNumber]) -> pd.DataFrame:
 
 
 def stacks(verdicts: Verdicts) -> dict[str, pd.DataFrame]:
-    """Return each preset's step times [ms], published ones first.
+    """Return the step times [ms] of each preset by stage; presets with published ones come first.
 
-    Columns: system, who, part, amount. The rest of a published total that no claim on a stage covers counts as Other.
-    A claim that changes knobs is no bar of its preset.
+    Columns: system, who (published or simulated), part, amount. The part of a published step that no claim on a stage covers is
+    called Other. A claim that changes knobs is no bar of its preset.
     """
     value_verdicts = [v for v in verdicts if v.claim.form == "value" and v.claim.presets == (v.preset,) and not v.claim.knobs]
     stacks_by_preset = {}
@@ -157,7 +157,7 @@ def energies(verdicts: Verdicts) -> pd.DataFrame:
 
 
 def energy_finding(rows: pd.DataFrame) -> str:
-    """Return the sentence on the training system that needs least energy over the models."""
+    """Return the sentence on the training system that needs the least energy over all models."""
     our_energies = rows[rows.who == OUR_BAR].groupby("system")["energy"]
     best_system = our_energies.mean().idxmin()
     low, high = our_energies.min()[best_system], our_energies.max()[best_system]
@@ -175,7 +175,7 @@ def _published_stages(verdicts: Verdicts, system: str) -> list[tuple[str, str, s
 
 
 def distance_words(verdicts: Verdicts, name: str) -> str:
-    """Return in a few words how far a preset's totals are from published ones."""
+    """Return a few words on how far a preset's steps are from the published ones."""
     errors = [v.error_percent for v in verdicts if v.preset == name and v.claim.metric == STEP and v.claim.presets == (name,)]
     known_errors = [abs(error) for error in errors if error is not None]
     return (

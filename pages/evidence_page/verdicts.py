@@ -1,4 +1,7 @@
-"""The verdicts on all claims, computed run by run, cached by process and model version."""
+"""The verdicts on all claims, computed one run after another; each process caches them.
+
+The cache is by model version.
+"""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -23,7 +26,7 @@ _VERDICTS: dict[tuple[str, str], tuple[ClaimVerdict, ...]] = {}  # by preset and
 
 
 def are_known() -> bool:
-    """Whether every verdict of this model version has been computed in this process."""
+    """Return whether this process has computed every verdict of this model version."""
     return all((name, version.MODEL) in _VERDICTS for name in _claiming_presets())
 
 
@@ -33,7 +36,7 @@ def all_verdicts() -> tuple[ClaimVerdict, ...]:
 
 
 def compute() -> None:
-    """Compute the missing verdicts, with a progress bar and the time left."""
+    """Compute the missing verdicts, with a progress bar and the remaining time."""
     names = _claiming_presets()
     work = _preset_seconds(names)
     bar, start, done_seconds = st.empty(), monotonic(), 0.0

@@ -1,1 +1,1 @@
-"""Failures: what failures cost under each protection; the page is `pages/failures.py`."""
+"""Parts of the page Failures: the costs of failures by protection; the page is `pages/failures.py`."""

@@ -31,11 +31,11 @@ PERIODS = 25
 
 @dataclass(frozen=True)
 class ProtectionCampaigns:
-    """One protection's campaigns, one a seed.
+    """One protection's campaigns, one for each seed.
 
     name: the protection's name.
     title: the name for readers.
-    refusal: the sentence why this protection is not possible here, "" if it is.
+    refusal: the sentence why the scenario cannot have this protection, "" if it can.
     runs: the campaigns, empty if refused.
     means: mean results by column title.
     """
@@ -69,9 +69,9 @@ class Campaigns:
 
 
 def own_log_name(scenario: Scenario) -> str:
-    """Return the protection of the system's own log, as estimates and full runs have it.
+    """Return the protection that the system's own log is, as in estimates and full runs.
 
-    The protection is "none" without a log.
+    It is "none" for a system without a log.
     """
     policy = log_policy(scenario, load_variant("systems", scenario.system))
     if policy.log == "undo":
@@ -94,7 +94,7 @@ def with_example_fault(scenario: Scenario) -> Scenario:
 
 
 def expected_faults(hazards: Mapping[str, Hazard], seconds: float) -> float:
-    """Return the expected number of faults in so many seconds."""
+    """Return the expected number of faults in `seconds` seconds."""
     return sum((seconds / hazard.mtbf if hazard.mtbf else 0.0) + len(hazard.listed_seconds) for hazard in hazards.values())
 
 
@@ -112,7 +112,7 @@ def too_many_faults(scenario: Scenario) -> str:
 
 @lru_cache(maxsize=64)
 def simulate_campaigns(scenario: Scenario) -> Campaigns:
-    """Return the campaigns of every protection under the same faults, one campaign a seed."""
+    """Return the campaigns of every protection under the same faults, one for each seed."""
     hazards = hazards_of(scenario)
     count = seed_count(hazards, scenario.faults.campaign_days * DAY)
     protections = [_protected(scenario, name, hazards, count) for name in variant_names("protections")]
@@ -121,7 +121,7 @@ def simulate_campaigns(scenario: Scenario) -> Campaigns:
 
 
 def seed_count(hazards: Mapping[str, Hazard], seconds: float) -> int:
-    """Return the number of campaigns of each protection that the page simulates."""
+    """Return the number of campaigns that the page simulates for each protection."""
     return max(1, min(SEEDS, int(MOST_STRIKES / max(expected_faults(hazards, seconds), 1.0))))
 
 

@@ -1,6 +1,6 @@
 """One power loss batch by batch, under the system's own log.
 
-A batch was committed, or is lost, torn, or run again.
+The chart shows which batches count, are lost, or run again, and which log writes were cut.
 """
 
 from functools import cache, lru_cache
@@ -114,7 +114,7 @@ def frame(detail: PowerLossDetail) -> pd.DataFrame:
 
 @cache
 def spec() -> Spec:
-    """Return a chart with a lane for batches and each kind of log write.
+    """Return a chart with a lane for batches and a lane for each kind of log write.
 
     The chart needs the columns of `frame`.
     """

@@ -32,9 +32,9 @@ SURVIVAL_TITLES = {"nothing": "None", "everything": "All", "some": "Some, at ran
 
 
 def draw() -> None:
-    """Draw the state of the opened link, or else the controls.
+    """Draw the crash state of the opened link, or else the controls to choose one.
 
-    Below stand the medium's map and the verdict.
+    The map of the medium and the verdict are below.
     """
     if session.crash():
         show(view_state(session.crash()))
@@ -83,13 +83,13 @@ def show(crash_view: CrashView) -> None:
 
 
 def frame(crash_view: CrashView) -> pd.DataFrame:
-    """Return a row a line: lane, line, state, holds."""
+    """Return a row for each line of the medium: lane, line, state, holds."""
     return pd.DataFrame([cell._asdict() for cell in crash_view.cells])
 
 
 @cache
 def spec() -> Spec:
-    """Return a chart with a square a line of the medium.
+    """Return a chart with a square for each line of the medium.
 
     Lanes are the table and each log slot.
     """
@@ -108,7 +108,7 @@ def spec() -> Spec:
 
 
 def to_link() -> LinkPart:
-    """Return the part of the page's link that holds the state in view."""
+    """Return the page's part of a link: the crash state that is shown."""
     return LinkPart(crash=session.crash())
 
 

@@ -1,6 +1,6 @@
 """The accuracy that one recovery by a protection costs.
 
-Stored studies measured it, with 95 % intervals.
+Stored studies have measured these costs, with 95 % intervals.
 """
 
 from functools import cache
@@ -81,7 +81,7 @@ def effect_sentence(title: str, effect: AccuracyEffect) -> str:
 
 @cache
 def table() -> pd.DataFrame:
-    """Return one row a measured difference, of all protections that lose accuracy."""
+    """Return a row for each measured difference, of all protections that lose accuracy."""
     effects_by_protection = {name: accuracy_effect(name) for name in variant_names("protections")}
     return pd.DataFrame(
         [
@@ -104,7 +104,7 @@ def chart_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 @cache
 def spec() -> Spec:
-    """Return a chart of means with intervals, a row a protection.
+    """Return a chart of means with intervals, a row for each protection.
 
     The chart needs recovery, measure, difference, low, high.
     """

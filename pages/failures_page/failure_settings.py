@@ -1,4 +1,4 @@
-"""The settings row of the page Failures, a sentence with fields.
+"""The settings of the page Failures: a row of fields that reads as a sentence.
 
 The fields set failures, machine, checkpoints and power losses.
 """
@@ -54,7 +54,7 @@ SCOPE_NOTE = (
 def draw(scenario: Scenario, shown_scenario: Scenario) -> None:
     """Draw the row of fields with their refusal and notes.
 
-    scenario: the session's scenario. shown_scenario: the same, with an example fault if none can strike.
+    scenario: the session's scenario. shown_scenario: the same, with an example fault if no fault can strike.
     """
     row = knob_row(shown_scenario)
     refused = _refused(shown_scenario)
@@ -113,23 +113,23 @@ def draw_presses(
 
 
 def knob_row(shown_scenario: Scenario) -> FailureRow:
-    """Return the row of the knobs' values.
+    """Return the row's values, as the knobs say them.
 
-    Failures are per the unit of time that was chosen last, or else the one that reads best.
+    Failures are per the unit of time that was chosen last, or else the unit with the shortest number.
     """
     time_text = str(st.session_state.get(ROW_TIME, ""))
     return failure_row.row_of(shown_scenario, time_text.removesuffix(A_NODE), time_text.endswith(A_NODE))
 
 
 def place_name(protection: str) -> str:
-    """Return the place where a protection keeps the state, in the row's words."""
+    """Return the row's words for the place where a protection keeps the state."""
     return PLACES.get(protection) or losses.title_in_sentence(load_variant("protections", protection).title)
 
 
 def notes(scenario: Scenario, shown_scenario: Scenario, row: FailureRow) -> list[str]:
     """Return the notes below the row.
 
-    Notes name the example, replicas, other kinds of failures, and where the row's knobs act.
+    They name the example fault, replicas, other kinds of failures, and the pages on which the row's knobs act.
     """
     sentences = []
     if scenario is not shown_scenario:
@@ -206,7 +206,7 @@ def _fill(row: FailureRow, shown_scenario: Scenario, refused: tuple[Mapping[str,
 
 
 def power_name(hours: float | None) -> str:
-    """Return the frequency of power losses in the row's words."""
+    """Return the row's words for the frequency of power losses."""
     names_by_hours = {seconds and seconds / HOUR: name for name, seconds in POWERS.items()}
     return names_by_hours.get(hours) or f"every {figure((hours or 0.0) * HOUR, 's')}"
 

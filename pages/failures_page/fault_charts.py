@@ -41,9 +41,9 @@ HEIGHT, LINE = 320, 14  # pixels of the chart of periods, and from one line of l
 
 @cache
 def loss_bars(limit: float) -> Spec:
-    """Return a chart with a bar a protection under its label, hours from 0 to `limit`.
+    """Return a chart with a bar for each protection under its label.
 
-    Needs protection, label, nth, part, hours, chosen.
+    The axis has hours from 0 to `limit`. Needs protection, label, nth, part, hours, chosen.
     """
     colours = dict(zip(LOSS_PARTS, (COLOURS["checkpoint"], COLOURS["lost"]), strict=True))
     scale = {"domain": [0, limit], "nice": False}
@@ -76,9 +76,10 @@ ONE_ROW: Spec = {"values": [{}]}  # data of one row, for a mark that is drawn on
 def period_chart(marked: tuple[NamedPeriod, ...], low: float, shortest: float, longest: float) -> Spec:
     """Return a chart of lost time over the checkpoint period, both logarithmic.
 
-    The chart needs period, gone, how.
+    The chart needs period, gone (lost time [%]), how.
     marked: named periods, such as the best by formula, the lowest loss, and the user's own.
-    low: the least percentage drawn. shortest, longest: the range of periods [min].
+    low: the least percentage drawn.
+    shortest, longest: the range of periods [min].
     """
     scale = {"type": "log", "nice": False, "domain": [low, 100], "clamp": True}
     y = quantity("gone", scale=scale, axis=log_axis("Time lost [%]", "y", values=[*log_ticks((low, 100))]))
@@ -115,9 +116,9 @@ def pixel(lost_percent: float, low: float) -> float:
 
 
 def spread_labels(ideal_pixels: list[float], used_pixels: list[float]) -> list[float]:
-    """Return a pixel row for each label, near its ideal one.
+    """Return a pixel row for each label, near its ideal row.
 
-    A label is at least LINE from every other label.
+    A label is at least LINE pixels from every other label and from `used_pixels`.
     """
     occupied_pixels, label_pixels = list(used_pixels), []
     for y in ideal_pixels:

@@ -34,9 +34,9 @@ FORMATS = {
 
 
 class NamedPeriod(NamedTuple):
-    """A named checkpoint period.
+    """A checkpoint period that the chart marks with a name.
 
-    minutes: the period [min]. lost_percent: lost time [%] of a point, None for a rule.
+    minutes: the period [min]. lost_percent: lost time [%] where the mark is a point, None where it is a vertical rule.
     """
 
     name: str
@@ -67,7 +67,10 @@ def simulation_sentences(campaigns: Campaigns, scenario: Scenario, ratio: float 
 
 
 def means_table(campaigns: Campaigns) -> pd.DataFrame:
-    """Return one row a protection with every mean; refused protections come last, with their sentence."""
+    """Return a row for each protection with every mean.
+
+    Refused protections come last, with their sentence.
+    """
     rows = [
         {"Protection": protection.title, **protection.means, "Not possible here": protection.refusal}
         for protection in campaigns.protections
@@ -76,7 +79,7 @@ def means_table(campaigns: Campaigns) -> pd.DataFrame:
 
 
 def survival_table() -> pd.DataFrame:
-    """Return one row a protection: the state that it gives back after each kind of fault."""
+    """Return a row for each protection: the state that it restores after each kind of fault."""
     rows = [
         {"Protection": load_variant("protections", name).title, **load_variant("protections", name).fidelity_by_loss}
         for name in variant_names("protections")
@@ -85,7 +88,10 @@ def survival_table() -> pd.DataFrame:
 
 
 def period_rows(curve: PeriodCurve) -> pd.DataFrame:
-    """Return lost time over checkpoint periods: period [min], gone [%], how (simulated or closed form)."""
+    """Return lost time over checkpoint periods.
+
+    Columns: period [min], gone (lost time [%]), how (simulated or closed form).
+    """
     simulated = [(point.period, point.simulated, "simulated") for point in curve.points]
     formula = [(point.period, point.closed_form, "closed form") for point in curve.points if point.closed_form is not None]
     rows = [
@@ -95,9 +101,9 @@ def period_rows(curve: PeriodCurve) -> pd.DataFrame:
 
 
 def yardstick_sentences() -> tuple[str, str]:
-    """Return a sentence on the dotted lines, and one on Llama 3.
+    """Return a sentence on the chart's dotted lines, and one on Llama 3.
 
-    The first sentence names the lines' sources, the second one the result of Llama 3's public numbers.
+    The first names the lines' sources, the second the prediction from Llama 3's public numbers.
     """
     sources = "; ".join(f"{yardstick.name} ({yardstick.source})" for yardstick in YARDSTICKS)
     return (
@@ -133,9 +139,9 @@ def periods_to_mark(
 
 
 def lowest_loss(curve: PeriodCurve, best_loss: ProtectionLoss | None) -> tuple[float, float]:
-    """Return minutes and lost percentage of the best period.
+    """Return the best period in minutes, and its lost percentage.
 
-    Both are by the closed form, or else as simulated.
+    Both are by the closed form if there is one, or else as simulated.
     """
     if best_loss and best_loss.period and best_loss.share:
         return best_loss.period / MINUTE, 100 * best_loss.share.total

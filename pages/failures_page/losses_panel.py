@@ -43,10 +43,10 @@ PERIOD, PRICE, REFUSED = "Checkpoint period [min]", "Hardware it takes [USD]", "
 class MonthlyLosses:
     """Losses of a month with every protection.
 
-    scenario: the scenario, an example fault included.
-    hazards: rates and instants of faults by name.
+    scenario: the scenario, with an example fault if it has none.
+    hazards: rates and times of faults by name.
     cluster_hour: the cost of an hour of all machines, and the hours of training in a month.
-    protections: a loss for each protection, least first, impossible ones last.
+    protections: a loss for each protection, the least first, impossible ones last.
     best_period_loss: the chosen protection at its best period, None without one.
     simulated: True if the shares come from campaigns, as the faults have no closed form.
     """
@@ -77,7 +77,7 @@ class MonthlyLosses:
         return self.hours(share) * self.cluster_hour.usd
 
     def loss_text(self, loss: ProtectionLoss) -> str:
-        """Return hours and USD of a loss in words."""
+        """Return hours and USD of a loss as text."""
         return losses.month_sentence(_total(loss), self.cluster_hour)
 
 
@@ -116,7 +116,7 @@ def _total(loss: ProtectionLoss) -> float:
 
 
 def all_refused(month: MonthlyLosses) -> str:
-    """Return the reason why no protection is possible, "" if one is."""
+    """Return the reason why no protection is possible, "" if any is possible."""
     return "" if month.least_loss.share else month.chosen_loss.refusal
 
 
@@ -190,13 +190,16 @@ def _as_good(month: MonthlyLosses) -> str:
 
 
 def better_period(month: MonthlyLosses) -> ProtectionLoss | None:
-    """Return the chosen protection's loss at its best period, None if the period is near that."""
+    """Return the chosen protection's loss at its best period.
+
+    Return None if the present period is near the best.
+    """
     best_loss = month.best_period_loss
     return best_loss if best_loss and _total(best_loss) < _total(month.chosen_loss) * (1 - NEGLIGIBLE_SHARE) else None
 
 
 def better_protection(month: MonthlyLosses) -> ProtectionLoss | None:
-    """Return the loss of the best protection, None if the chosen one loses about as little."""
+    """Return the loss of the best protection, None if the chosen protection loses about as little."""
     least_loss, chosen_loss = month.least_loss, month.chosen_loss
     return least_loss if chosen_loss.share is None or _total(least_loss) < _total(chosen_loss) * (1 - NEGLIGIBLE_SHARE) else None
 
@@ -239,7 +242,10 @@ def chart_title(month: MonthlyLosses) -> str:
 
 
 def loss_rows(month: MonthlyLosses) -> pd.DataFrame:
-    """Return two rows a possible protection, least loss first: protection, label, nth, part, hours, chosen."""
+    """Return two rows for each possible protection, the least loss first.
+
+    Columns: protection, label, nth, part (protection or failures), hours, chosen.
+    """
     rows = []
     for nth, loss in enumerate(month.protections):
         if loss.share is None:
@@ -266,7 +272,7 @@ def loss_rows(month: MonthlyLosses) -> pd.DataFrame:
 def frame_limit(frame: pd.DataFrame) -> float:
     """Return the hours at the chart's right end.
 
-    Bars more than FAR times as long as the next shorter one, and as the chosen one, are cut there.
+    A bar is cut there if it is more than FAR times as long as the next shorter bar, and as the chosen protection's.
     """
     of_each = frame.groupby("nth").agg(hours=("hours", "sum"), chosen=("chosen", "any")).sort_values("hours")
     chosen_hours = float(of_each.loc[of_each["chosen"], "hours"].max()) if of_each["chosen"].any() else 0.0
@@ -277,7 +283,7 @@ def frame_limit(frame: pd.DataFrame) -> float:
 
 
 def table(month: MonthlyLosses) -> pd.DataFrame:
-    """Return one row a protection, as downloaded.
+    """Return a row for each protection, for the downloaded file.
 
     Columns are hours and USD a month, their parts, period, hardware price, and refusal.
     """
@@ -299,7 +305,7 @@ def table(month: MonthlyLosses) -> pd.DataFrame:
 
 
 def table_in_words(month: MonthlyLosses) -> pd.DataFrame:
-    """Return the table in words, of possible protections only."""
+    """Return the table as text for readers, with possible protections only."""
     chosen_name = month.scenario.policy.protection
     return pd.DataFrame([
         {

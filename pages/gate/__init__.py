@@ -1,1 +1,1 @@
-"""The gate before the pages: the server's names, and the visitors' token."""
+"""The check of each request before the pages: the server's names, and the visitor's token."""

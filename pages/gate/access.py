@@ -1,6 +1,6 @@
-"""Permission to give files by path: the token of the address printed at start.
+"""Permission to name files by path: the token in the address that is printed at start.
 
-The token is a secret of this process. Under `streamlit run app.py` there is none, and nobody is trusted.
+The token is a secret of this process. Under `streamlit run app.py` there is no token, and no visitor has the permission.
 """
 
 import re
@@ -31,14 +31,14 @@ def set_token(token: str = "") -> str:
 
 
 def is_token(text: str) -> bool:
-    """Whether a text is the token, in a time independent of the text."""
+    """Return whether a text is the token; the time does not depend on the text."""
     return bool(_token) and compare_digest(text.encode(), _token.encode())
 
 
 def new_ticket() -> str:
-    """Return a text that counts as the token once.
+    """Return a text that can be exchanged for the token once.
 
-    It stands in the command line of a browser, which others may see.
+    The text stands in the command line of a browser, which other users of the computer may see.
     """
     _tickets.add(text := token_urlsafe(32))
     return text
@@ -52,17 +52,20 @@ def redeem(text: str) -> str:
 
 
 def cookie_name(host: str) -> str:
-    """Return the name of the token's cookie, by port: browsers share cookies over ports."""
+    """Return the name of the token's cookie, which contains the port.
+
+    Browsers share a host's cookies among all its ports.
+    """
     port = re.search(r":([0-9]+)$", host)
     return f"emberpool-token-{port[1]}" if port else "emberpool-token"
 
 
 def shown_token() -> str:
-    """Return the token that this visitor's browser has sent, "" for none."""
+    """Return the token that this visitor's browser has sent, "" if it has sent none."""
     text = st.context.cookies.get(cookie_name(st.context.headers.get("Host", "")))
     return text if isinstance(text, str) else ""
 
 
 def is_trusted() -> bool:
-    """Whether this visitor has shown the token, and may name files by path."""
+    """Return whether this visitor has sent the token, and so may name files by path."""
     return bool(_token) and is_token(shown_token())

@@ -1,6 +1,6 @@
-"""The names under which the explorer answers.
+"""The names under which the explorer answers requests.
 
-A page of another site may have its own name lead to this computer.
+A request under another name is refused: a page of another site may direct its own name to this computer.
 """
 
 import re
@@ -18,7 +18,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class HostNames:
-    """Names of a server, without ports; `*.lab.example` means all names below.
+    """Names of a server, without ports; `*.lab.example` means all names below lab.example.
 
     names: the names. addresses: whether each IP address is a name, too.
     """
@@ -27,7 +27,7 @@ class HostNames:
     addresses: bool = False
 
     def allow(self, host: str) -> bool:
-        """Whether a request's Host is a name of the server."""
+        """Return whether the Host header of a request is a name of the server."""
         name = hostname(host)
         if not name:
             return False
@@ -40,27 +40,27 @@ class HostNames:
 
 
 def host_names(listens: Iterable[str], allowed: Iterable[str] = ()) -> HostNames:
-    """Return a server's names by its addresses and `allowed`; raises BadInput for a bad name.
+    """Return a server's names from the addresses where it listens and `allowed` names.
 
-    All addresses of a computer include those that others have translated to it: any is a name then. A page of another site can
-    have its name lead here, but not an address.
+    A server that listens on all addresses may also be reached by translated ones, so each IP address is a name then. A page of
+    another site can direct its name to this computer, but not an IP address. Raises BadInput for a bad name.
     """
     listen_names, any_address = {_canonical(address) for address in listens}, any(map(is_every_address, listens))
     return HostNames(frozenset({*LOOPBACK, *listen_names, *map(_checked, allowed)}), addresses=any_address)
 
 
 def is_every_address(address: str) -> bool:
-    """Whether listening on `address` reaches all addresses of the computer."""
+    """Return whether a server that listens on `address` answers on all addresses."""
     return is_address(address) and ip_address(address).is_unspecified
 
 
 def is_loopback(address: str) -> bool:
-    """Whether listening on the IP address reaches this computer alone."""
+    """Return whether a server that listens on `address` can only be reached from this computer."""
     return ip_address(address).is_loopback
 
 
 def hostname(host: str) -> str:
-    """Return the name in a Host header, lower case, without port; "" if bad."""
+    """Return the name in a Host header in lower case, without port; "" if malformed."""
     try:
         parts = urlsplit(f"//{host}")
         if parts.netloc != host or parts.port == 0 or parts.username is not None:
@@ -72,7 +72,7 @@ def hostname(host: str) -> str:
 
 
 def same_origin(origin: str, host: str) -> bool:
-    """Whether a request's Origin is the site of its Host, also behind a proxy."""
+    """Return whether a request's Origin is the site of its Host, also behind a proxy."""
     try:
         parts, host_parts = urlsplit(origin), urlsplit(f"//{host}")
         default = DEFAULT_PORTS[parts.scheme]
@@ -83,7 +83,7 @@ def same_origin(origin: str, host: str) -> bool:
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an IP address."""
+    """Return whether a name is an IP address."""
     try:
         return bool(ip_address(name))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Start the explorer behind its gate, and print the address with the token."""
+"""Start the explorer with its gate, and print the address with the token."""
 
 import asyncio
 import os

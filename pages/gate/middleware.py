@@ -1,4 +1,7 @@
-"""Check each request and websocket: refuse other sites and their frames, take the token."""
+"""Check each request and websocket: refuse those of other sites, and read the token.
+
+Other sites cannot show the pages in their frames.
+"""
 
 from urllib.parse import parse_qsl, unquote_plus
 

@@ -1,4 +1,4 @@
-"""A path as people type or paste it."""
+"""A file path as people type or paste it."""
 
 import os
 import re

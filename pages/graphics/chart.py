@@ -40,11 +40,12 @@ def draw(
     columns: Saved = MappingProxyType({}),
     on_select: Callable[[], None] | None = None,
 ) -> None:
-    """Draw a chart with its words and the menu that saves it.
+    """Draw a chart with its texts and the menu that saves it.
 
-    A frame without rows draws a sentence and no axes.
-    `title` is the finding, `subtitle` what is drawn and its unit, `source` whose numbers stand beside ours; `alt` is for those
-    who hear the page, by default title and subtitle. `columns` are the frame's columns that a file has, with their titles.
+    A frame without rows gives a sentence and no axes.
+    title: the finding. subtitle: the drawn quantity and its unit. source: the source of published numbers.
+    alt: the text for screen readers, by default title and subtitle.
+    columns: the frame's columns that a saved file has, with their titles.
     """
     if frame.empty:
         st.caption(f"{title}: nothing to draw.")
@@ -64,9 +65,9 @@ def draw(
 
 
 def with_system_titles(frame: pd.DataFrame, spec: Spec) -> tuple[pd.DataFrame, Spec]:
-    """Return a frame and its specification with training systems under their titles.
+    """Return a frame and its specification with titles of training systems for their names.
 
-    That holds for columns of nothing but systems.
+    Columns that hold only names of systems are changed.
     """
     if not (columns := tables.system_columns(frame)):
         return frame, spec

@@ -1,7 +1,7 @@
-"""Charts as values: Vega-Lite specifications without data, built once; the page brings the table.
+"""Charts as values: Vega-Lite specifications without data; the page adds the table.
 
-Here are the parts that all charts use, and the curve of a training. A chart's title is no part of its specification, because a
-title is a finding and changes.
+The module has the parts that all charts use, and the curve of a training. A chart's title is no part of its specification,
+because the title is a finding and changes with the data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,17 +45,17 @@ SMOOTHED_BATCHES = 20  # batches on either side of the mean loss
 
 
 def axis(title: str, **options: Any) -> Spec:
-    """Return an axis under a plain title with its unit: few ticks, numbers as 12.5k."""
+    """Return an axis with a title that contains the unit, few ticks, and numbers as 12.5k."""
     return {"title": title, "titleFontWeight": "normal", "tickCount": TICKS, "labelExpr": SHORT_LABEL, **options}
 
 
 def rows(pixels: int) -> Spec:
-    """Return a height that grows with the number of rows; the width is the page's."""
+    """Return a height of `pixels` for each row; the width is the page's."""
     return {**FIT_WIDTH, "height": {"step": pixels}}
 
 
 def bar_scale(longest: str, size: float = 11) -> Spec:
-    """Return a scale whose bars end early enough for labels right of them.
+    """Return a scale whose bars leave room for labels to their right.
 
     `longest` is the longest label.
     """
@@ -74,7 +74,7 @@ def legend_below(longest: str, **options: Any) -> Spec:
 
 
 def gradient(title: str, **options: Any) -> Spec:
-    """Return the legend of a colour scale, under the map and no longer."""
+    """Return the legend of a colour scale, below the map and at most as wide."""
     size_options = {
         "gradientLength": {"expr": f"clamp({PICTURE_WIDTH} - 250, 60, 200)"},
         "titleLimit": 300,
@@ -84,7 +84,7 @@ def gradient(title: str, **options: Any) -> Spec:
 
 
 def turned_labels(labels: Sequence[str]) -> Spec:
-    """Return axis options that turn word labels where a picture is too narrow."""
+    """Return axis options that rotate labels of words where a chart is too narrow."""
     longest = max((ceil(length(label, 12)) for label in labels), default=0) + GAP
     slanted = f"({PICTURE_WIDTH} - {AXIS_PIXELS}) / {max(len(labels), 1)} < {longest}"
     return {
@@ -106,7 +106,7 @@ def nominal(field: str, **options: Any) -> Spec:
 
 
 def tooltip_fields(*field_titles: tuple[str, ...]) -> list[Spec]:
-    """Return a mark's tooltips: a field and its title each, with a number's format."""
+    """Return a mark's tooltips from pairs of field and title, or triples with a number format."""
     numbers = ({"type": "quantitative", "format": form[0]} if form else {} for _, _, *form in field_titles)
     return [
         {"field": field_title[0], "title": field_title[1], **number_format}
@@ -120,7 +120,7 @@ def only_rows(test: str) -> Spec:
 
 
 def layer(mark: Spec, *steps: Spec, **channels: Any) -> Spec:
-    """Return a layer: a mark and its channels, of rows that went through `steps`."""
+    """Return a layer: a mark and its channels, of rows after the transforms `steps`."""
     return {**({"transform": [*steps]} if steps else {}), "mark": mark, "encoding": channels}
 
 
@@ -130,7 +130,7 @@ def conditional(test: str, matching: Any, otherwise: Any) -> Spec:
 
 
 def rule_mark(**options: Any) -> Spec:
-    """Return the mark of a rule, silent for screen readers: Vega gives it no name."""
+    """Return the mark of a rule, hidden from screen readers, as Vega gives it no name."""
     return {"type": "rule", "aria": False, **options}
 
 
@@ -141,10 +141,10 @@ def scale_of(colours: Mapping[str, str]) -> Spec:
 
 @lru_cache(maxsize=64)
 def curve(field: str, title: str, x_field: str, breaks: tuple[Break, ...] = (), dashed_fields: tuple[str, ...] = ()) -> Spec:
-    """Loss or AUC over one of AGAINST, with a numbered rule at each fault.
+    """Return a chart of loss or AUC over one of AGAINST, with a numbered rule at each fault.
 
-    Needs the frame of tables.curve, and its breaks. A batch's loss is noisy: it is drawn pale, under the mean of the batches
-    around it. An AUC has a rule of ± one standard error, the frame's `error`. No line crosses an outage.
+    Needs the frame of `tables.curve`, and its breaks. A batch's loss is noisy: it is drawn pale, under the mean of the batches
+    around it. An AUC has a bar of ± one standard error, the frame's `error`. No line crosses an outage.
     Columns `dashed_fields` are drawn dashed, each under its own name.
     """
     cut = breaks if x_field == "broken" else ()

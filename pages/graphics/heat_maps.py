@@ -1,6 +1,6 @@
-"""A heat map as a value: a number over two axes, a cell each.
+"""A heat map as a value: a number over two axes, one cell for each pair of values.
 
-Charts beside it share its colours and formats.
+Charts next to it use the same colours and formats.
 """
 
 from functools import lru_cache
@@ -49,11 +49,11 @@ def heat_map(
     spread: bool = False,
     orders: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ()),
 ) -> Spec:
-    """The metric over two axes; needs first, second, metric.
+    """Return a heat map of the metric over two axes; needs first, second, metric.
 
-    Each axis has its own order, or one of the `orders`. With `columns`, the number of them, cells can be picked, the one with
-    `best` is framed, and the frame needs point, best; with `spread` also low, high, count. Where low is good, the strong colour
-    is the low one.
+    Each axis has its own order, or one of the `orders`. `columns` is the number of columns if cells can be clicked; the frame
+    then needs point and best, and the cell with `best` is framed. With `spread` the frame needs low, high, count. With
+    `low_is_good` low numbers have the strong colour.
     """
     encoding = {
         name: {"field": field, "type": "ordinal", "sort": list(order) or None, "axis": _labels(title, order, name == "x")}
@@ -77,7 +77,7 @@ def heat_map(
 def row_height(pixels: int, number: int) -> int:
     """Return the height of a row: `pixels`, or more in a map of few rows.
 
-    The map must be as high as its axis's title is long.
+    A map must be high enough for the title of its axis.
     """
     return max(pixels, ceil(LEAST_HEIGHT / number)) if number else pixels
 

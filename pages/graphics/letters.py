@@ -1,6 +1,6 @@
-"""The lengths of texts in print: those of Helvetica, which Arial and Liberation Sans share.
+"""The widths of texts in Helvetica, which equal those in Arial and Liberation Sans.
 
-A picture that says how long each of its texts is looks the same where another font stands in.
+A picture that states the width of each text looks the same with another font.
 """
 
 import re
@@ -36,12 +36,12 @@ SIZE = re.compile(r'font-size="(?P<size>[\d.]+)px"')
 
 
 def length(text: str, size: float, bold: bool = False) -> float:
-    """Return the length of a text in the unit of its size."""
+    """Return the width of a text, in the unit of its size."""
     return sum(WIDTHS.get(letter, OTHER_WIDTH) for letter in text) / 1000 * size * (BOLD_RATIO if bold else 1)
 
 
 def add_lengths(svg: str) -> str:
-    """Return an SVG in which every text states its length."""
+    """Return an SVG in which every text states its width."""
     return TEXT.sub(_measured_text, svg)
 
 

@@ -30,7 +30,7 @@ def log_ticks(values: Iterable[float], steps: tuple[int, ...] = STEPS) -> tuple[
 
 
 def wants_log(values: Iterable[float]) -> bool:
-    """Whether numbers, none of them 0 or less, span about a decade or more."""
+    """Return whether numbers are all above 0 and span about a decade or more."""
     finite = [number for number in values if isfinite(number)]
     return bool(finite) and min(finite) > 0 and max(finite) >= MIN_LOG_RATIO * min(finite)
 
@@ -41,9 +41,9 @@ def fitted_scale(log: bool) -> Spec:
 
 
 def log_axis(title: str, channel: str, **options: Any) -> Spec:
-    """Return a logarithmic axis: ticks at 1, 2, 5, or powers of ten where crowded.
+    """Return a logarithmic axis with ticks at 1, 2, 5, or at powers of ten if crowded.
 
-    Where the powers are crowded too, labels that would overlap are left out.
+    If the powers are crowded too, labels that would overlap are left out.
     """
     ends = f"domain('{channel}')"
     in_domain = f"inrange(datum.value, [{ends}[0] * (1 - 1e-9), {ends}[1] * (1 + 1e-9)])"  # a clamped scale draws all ticks

@@ -1,4 +1,7 @@
-"""A chart as SVG, equal bytes each time, PNG or PDF, without browser or network."""
+"""A chart as SVG, PNG or PDF, drawn without browser or network.
+
+The same chart always gives the same bytes of SVG.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +25,10 @@ CLIP = re.compile(r"\b(clip|gradient_)\d+\b")
 
 
 def svg(spec: Spec, marks: pd.DataFrame, prefix: str = "chart") -> str:
-    """Draw a chart as SVG; names inside begin with `prefix`, unique in a page."""
+    """Return a chart as SVG.
+
+    All names inside begin with `prefix`, so that several charts can stand in one page.
+    """
     import vl_convert  # imported late: starting it takes a second
 
     svg_text: str = vl_convert.vegalite_to_svg(_with_rows(spec, marks), vl_version=VEGA_LITE)
@@ -31,7 +37,7 @@ def svg(spec: Spec, marks: pd.DataFrame, prefix: str = "chart") -> str:
 
 
 def png(spec: Spec, marks: pd.DataFrame) -> bytes:
-    """Draw a chart as PNG."""
+    """Return a chart as PNG."""
     import vl_convert
 
     png_bytes: bytes = vl_convert.vegalite_to_png(_with_rows(spec, marks), vl_version=VEGA_LITE, scale=SHARPNESS)
@@ -39,7 +45,7 @@ def png(spec: Spec, marks: pd.DataFrame) -> bytes:
 
 
 def print_svg(spec: Spec, width: float, title: Sequence[str], caption: Sequence[str], legend: Mapping[str, str]) -> str:
-    """Draw a figure as SVG of a width in points, with title, legend and caption."""
+    """Return a figure as SVG with title, legend and caption; `width` is in points."""
     inner, size = _bare_svg(spec)
     keys = len(title) * HEAD * LEADING + HEAD * LEADING
     head_height, caption_height = keys + LETTERS, len(caption) * LETTERS * LEADING + LETTERS
@@ -57,7 +63,7 @@ def print_svg(spec: Spec, width: float, title: Sequence[str], caption: Sequence[
 
 
 def bare_width(spec: Spec) -> float:
-    """Return the width in points of a figure without words."""
+    """Return the width in points of a figure without texts."""
     return _bare_svg(spec)[1][0]
 
 

@@ -1,1 +1,1 @@
-"""Memory: effects of latency, requests in flight and near-data compute; a section of Design."""
+"""Parts of the section Memory of Design: latency, requests in flight, near-data compute."""

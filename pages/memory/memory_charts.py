@@ -19,9 +19,9 @@ def _tip(titles: dict[str, str], *words: str) -> list[Spec]:
 
 @cache
 def latency() -> Spec:
-    """Step time over CXL latency: a line a system, a dot where it slows down.
+    """Return a chart of step time over CXL latency: a line for each system.
 
-    The band spans fewest to most requests in flight.
+    A dot marks the latency at which a system slows down. The band spans fewest to most requests in flight.
     """
     x = quantity("ns", scale=fitted_scale(True), axis=log_axis(LATENCY_COLUMNS["ns"], "x", grid=False))
     y = quantity("step", scale=fitted_scale(True), axis=log_axis(LATENCY_COLUMNS["step"], "y", grid=False))
@@ -51,7 +51,10 @@ def latency() -> Spec:
 
 @cache
 def sizes() -> Spec:
-    """Step time over the size of all tables: lines by medium, rules at full caches."""
+    """Return a chart of step time over the size of all tables: a line for each medium.
+
+    Rules mark the sizes at which caches are full.
+    """
     x = quantity("size", scale=fitted_scale(True), axis=log_axis(SIZE_COLUMNS["size"], "x", grid=False))
     y = quantity("step", scale=fitted_scale(True), axis=log_axis(SIZE_COLUMNS["step"], "y", grid=False))
     channels = {"x": x, "y": y, "color": nominal("memory", legend=None)}
@@ -68,7 +71,7 @@ def sizes() -> Spec:
 
 @cache
 def near_data() -> Spec:
-    """Change of a step by near-data compute: rows by memory, columns by controllers."""
+    """Return a heat map of the step's change by near-data compute, by memory and controllers."""
     x_axis, lane = axis("Memory controllers", labelAngle=0), axis("", labelFontSize=12, labelLimit=120)
     place = {"x": {"field": "controllers", "type": "ordinal", "axis": x_axis}, "y": nominal("memory", sort=None, axis=lane)}
     scale = {"domain": [-0.1, 0, 0.1], "range": [SAVES, UNCHANGED, COSTS], "clamp": True}
@@ -80,7 +83,7 @@ def near_data() -> Spec:
 
 @cache
 def load() -> Spec:
-    """Latency over load: a line a part of the machine, dots where published."""
+    """Return a chart of latency over load: a line for each part, dots for published points."""
     x = quantity("load", axis=axis(LOAD_COLUMNS["load"], **PLAIN_AXIS))
     y = quantity("ns", axis=axis(LOAD_COLUMNS["ns"], **PLAIN_AXIS))
     part = nominal("part", sort=None, scale={"range": list(palette.OTHER_COLOURS)}, legend=None)

@@ -15,7 +15,7 @@ from pages.ui.plain import escape_markdown
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the pictures for this model on this machine."""
+    """Draw the charts for this model on this machine."""
     with st.spinner("Estimating about 600 machines"):
         all_findings = later.cached_result(findings.memory_findings, scenario)
     if isinstance(all_findings, str):

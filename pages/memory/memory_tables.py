@@ -44,7 +44,7 @@ LOAD_COLUMNS = {"part": "Part", "load": "Load [% of bandwidth]", "ns": "Latency 
 def sizes(working_sets: tuple[WorkingSet, ...]) -> pd.DataFrame:
     """Return step times over table size: columns of SIZES, full, and name.
 
-    `full` is the size at which a cache is full; `name` stands at a line's end.
+    `full` is the size at which a cache is full; `name` is the label at a line's end.
     """
     rows = [
         (working_set.memory, working_set.nbytes / GB, working_set.seconds / MS, working_set.cache / GB or None)
@@ -62,7 +62,7 @@ def sizes(working_sets: tuple[WorkingSet, ...]) -> pd.DataFrame:
 def latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> pd.DataFrame:
     """Return step times over latency: columns of LATENCY, name, loses, present.
 
-    `name` stands at a line's end, `loses` where a system begins to slow down.
+    `name` is the label at a line's end, `loses` marks where a system begins to slow down, `present` the scenario's latency.
     """
     rows: list[dict[str, object]] = []
     for sensitivity in sensitivities:
@@ -104,7 +104,7 @@ def latency_finding(sensitivities: tuple[Sensitivity, ...]) -> str:
 
 
 def sizes_finding(rows: pd.DataFrame) -> str:
-    """Return the sentence on the range of step times over table sizes, of rows of `sizes`."""
+    """Return a sentence on the range of step times over table sizes; `rows` are those of `sizes`."""
     steps = " to ".join(dict.fromkeys(figure(step, "ms") for step in (rows.step.min(), rows.step.max())))
     return f"A step takes {steps} with tables of {figure(rows['size'].min(), 'GB')} to {figure(rows['size'].max(), 'GB')}"
 
@@ -117,7 +117,7 @@ def load_finding(loads: tuple[LoadedLatency, ...]) -> str:
 
 
 def line_names(ends: Mapping[str, float], min_distance: float) -> dict[str, str]:
-    """Return a name for each line's end; lines that end too close share one."""
+    """Return a label for each line's end; lines whose ends are too close share a label."""
     groups: list[list[str]] = []
     for line in sorted(ends, key=ends.__getitem__):
         if groups and ends[line] - ends[groups[-1][-1]] < min_distance:
@@ -128,7 +128,10 @@ def line_names(ends: Mapping[str, float], min_distance: float) -> dict[str, str]
 
 
 def loss_sentence(sensitivity: Sensitivity) -> str:
-    """Return the latency that slows a system down, and why; else its hidden work."""
+    """Return a sentence on the latency that slows a system down, and why.
+
+    If no latency slows the system down, the sentence says what work hides the link.
+    """
     if sensitivity.refused:
         return f"{sensitivity.system} cannot run: {sensitivity.refused}"
     if sensitivity.own_curve.losing_latency:
@@ -167,7 +170,7 @@ def _loss_start(curve: LatencyCurve) -> str:
 
 
 def near_data(pairs: tuple[NearDataPair, ...]) -> pd.DataFrame:
-    """Return a row a machine: columns of NEAR, and change as a share with label."""
+    """Return a row for each machine: columns of NEAR, the step's change as a share, its label."""
     return pd.DataFrame(
         [
             {
@@ -187,7 +190,7 @@ def near_data(pairs: tuple[NearDataPair, ...]) -> pd.DataFrame:
 
 
 def near_data_sentences(pairs: tuple[NearDataPair, ...]) -> tuple[str, ...]:
-    """Return sentences: where near-data compute saves, where it costs most, and why."""
+    """Return sentences on where near-data compute saves time, where it costs most, and why."""
     best_pair, worst_pair = (pick(pairs, key=lambda pair: round(pair.added_share, 6)) for pick in (min, max))
     saves = (
         f"saves at most {percent(-best_pair.added_share)} of the step time, with {_memory_text(best_pair)}"

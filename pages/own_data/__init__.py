@@ -1,1 +1,1 @@
-"""One's own data on Start, Data, Failures: give a file, describe it, train."""
+"""The visitor's own data, on Start, Data and Failures: give a file, describe it, train on it."""

@@ -1,4 +1,4 @@
-"""An undescribed table: its first rows, a guess of its columns, and the accepted mapping."""
+"""A table without a description: its first rows, guesses for its columns, the accepted mapping."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -46,16 +46,15 @@ FAULT = "mapping fault"
 
 
 def first_look(path: str, digest: str) -> FileDescription:
-    """Return a description of the first rows of the file of this digest; raises BadFile."""
+    """Return a description of the first rows of the file with this digest; raises BadFile."""
     with digest_check(Path(path), digest):
         return describe_first_block(Path(path))
 
 
 def draw(file: DataFile, accepted: Callable[[], None]) -> None:
-    """Draw an undescribed table's first rows, the guess, and a button to accept it.
+    """Draw a table's first rows, the guess for each column, and a button to accept the guesses.
 
-    Raises BadFile.
-    `accepted` is called once a guess was accepted.
+    `accepted` is called once the guesses are accepted. Raises BadFile.
     """
     with data_file.refusals(file):
         description = later.cached_result(first_look, str(file.path), file.digest)
@@ -189,7 +188,7 @@ def _accept(file: DataFile, text: str, accepted: Callable[[], None]) -> None:
 
 
 def draw_accepted(file: DataFile) -> None:
-    """Draw that a guess was accepted here, with a button to undo it; else nothing."""
+    """Draw a note and an undo button if the file's guesses were accepted in this session."""
     _draw_fault()
     mapping_file = mapping.place(file.path)
     saved = mapping_file is not None and mapping.is_saved(mapping_file) and access.is_trusted()
@@ -218,7 +217,7 @@ def _take_back(file: DataFile) -> None:
 
 
 def with_mapping(bare: DataFile, files: Sequence[tuple[str, bytes]]) -> DataFile:
-    """Return uploaded files with the mapping that was accepted for them, if any.
+    """Return uploaded files together with the mapping that was accepted for them, if any.
 
     Raises BadFile.
     """

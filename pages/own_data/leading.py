@@ -1,6 +1,6 @@
-"""Questions with their pages, and the way there.
+"""Questions with the pages that answer them, and the change to that page.
 
-A callback names the page, and the next run goes there.
+A callback stores the page's name, and the next run of the script opens the page.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,10 @@ NEXT_PAGE_KEY = "go to"
 
 @dataclass(frozen=True)
 class Question:
-    """A question in words, its page, and its system ("" keeps the model's)."""
+    """A question of a visitor.
+
+    words: the question. page: the page that answers it. system: the system to set, "" to keep the model's own.
+    """
 
     words: str
     page: str
@@ -30,14 +33,17 @@ POPULARITY, FAILURES = Question("", "data"), Question("What do failures cost?", 
 
 
 def put_question(question_asked: Question, base: str, scenario: Scenario) -> None:
-    """Put a preset's variation and a question into the session; only in a callback."""
+    """Set the session to a scenario and a question; call in a callback.
+
+    base: the preset from which the scenario was made.
+    """
     session.hold_variation(base, with_values(scenario, {"system": question_asked.system} if question_asked.system else {}))
     question.reset_baseline()
     st.session_state[NEXT_PAGE_KEY] = question_asked.page
 
 
 def train(base: str, scenario: Scenario, system: str = "") -> None:
-    """Lead to Design and start the full run there; only in a callback.
+    """Open Design and start the full run of a scenario there; call in a callback.
 
     The step budget is raised to the run's need.
     """
@@ -48,7 +54,7 @@ def train(base: str, scenario: Scenario, system: str = "") -> None:
 
 
 def go_to_page(current_page: str = "") -> None:
-    """Lead to the page that a callback has named, unless that is `current_page`."""
+    """Open the page that a callback has stored, unless it is `current_page`."""
     page = st.session_state.pop(NEXT_PAGE_KEY, "")
     if page and page != current_page:
         st.session_state[session.FOCUS_PAGE] = True

@@ -1,4 +1,4 @@
-"""The panel of one's own data: give a file, accept its columns, train on it."""
+"""The panel for the visitor's own data: give a file, accept its columns, train on it."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,10 @@ MOST_NAMES = 8
 
 @dataclass(frozen=True)
 class Setting:
-    """The panel's setting: its page, the page's question, and the scenario that takes the file."""
+    """Where the panel is used.
+
+    page: its page. question: the page's question. base: the scenario that the file is added to.
+    """
 
     page: str
     question: Question
@@ -115,13 +118,13 @@ def _draw_offer(setting: Setting, file: DataFile) -> None:
 
 
 def shape_shown(file: DataFile) -> FileShape | None:
-    """Return a file's shape, with progress; None if cancelled. Raises BadFile."""
+    """Return a file's shape, with a progress bar; None if cancelled. Raises BadFile."""
     shape: FileShape | None = reading.with_progress(file.path.name, shape_of, str(file.path), file.digest)
     return shape
 
 
 def description(shape: FileShape) -> str:
-    """Return a file's format, samples, id columns, dense features, clicks and order."""
+    """Return a line on a file's format, samples, id columns, dense features, clicks and order."""
     clicks = "no labels" if shape.clicks is None else f"clicks: {percent(shape.clicks)}"
     names = ", ".join(shape.fields[:MOST_NAMES]) + (", ..." if len(shape.fields) > MOST_NAMES else "")
     ids = f"id fields: {len(shape.pooling)}{f' ({names})' if names else ''}"
@@ -129,7 +132,7 @@ def description(shape: FileShape) -> str:
 
 
 def scenario_of(base: Scenario, file: DataFile, shape: FileShape) -> Scenario:
-    """Return `base` with the file and a model of its shape. Raises BadKnob."""
+    """Return `base` with the file and a model of the file's shape; raises BadKnob."""
     return with_values(base, {**shape.changes(base), "data.digest": file.digest})
 
 

@@ -1,6 +1,6 @@
-"""The ways to give a data file: a path with token, an upload, a name.
+"""The ways to give a data file: a typed path, an upload, or a name.
 
-Names are those of the folder named at start.
+A typed path needs the token. Names are those of files in the folder named at start.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ PATH, UPLOAD, NAME = "data path", "data upload", "data name"
 
 
 def draw() -> None:
-    """Draw each way that this visitor has."""
+    """Draw each way to give a file that this visitor may use."""
     trusted, names = access.is_trusted(), data_folder.names()
     if trusted:
         st.text_input("Path of the file on this computer", key=PATH, placeholder="/data/train.txt")
@@ -40,9 +40,9 @@ def draw() -> None:
 
 
 def given_file() -> DataFile | None:
-    """Return the first file that the fields name, else the one named at start.
+    """Return the first file that a field names, else the file named at start.
 
-    None without any; raises BadFile.
+    Return None without a file; raises BadFile.
     """
     path, uploaded, name = _fields()
     if path:

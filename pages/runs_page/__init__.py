@@ -1,1 +1,1 @@
-"""Runs: all past requests; the page is `pages/runs.py`."""
+"""Parts of the page Runs, which shows all past requests; the page is `pages/runs.py`."""

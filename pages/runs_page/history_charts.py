@@ -1,4 +1,4 @@
-"""The chart of the history: a metric of several requests' points on one scale."""
+"""The chart of Runs: a metric of the points of several requests, on one scale."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ from pages.ui import palette
 
 @cache
 def compared(metric: str, x_title: str, requests: tuple[str, ...], curve: bool) -> Spec:
-    """A colour a request: a curve by rank, or points against a knob.
+    """Return a chart with a colour for each request: a curve by rank, or points over a knob.
 
     Needs request, place, value.
     """

@@ -1,4 +1,4 @@
-"""The history's chosen requests: reopen, compare, export, pin, cancel and delete them."""
+"""The chosen requests of Runs: reopen, compare, export, pin, cancel and delete them."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -27,9 +27,9 @@ MOST_WHOLE = 100_000  # points whose every knob is written at the press of a but
 
 
 def draw_requests(entries: Sequence[PastRequest]) -> list[PastRequest]:
-    """Draw the requests as a table, and return the chosen ones.
+    """Draw the requests as a table, and return the chosen requests.
 
-    Another list of requests begins without a choice.
+    If the list of requests changes, no request is chosen.
     """
     columns = {
         "What": st.column_config.TextColumn("Title", width="large"),
@@ -53,7 +53,7 @@ def draw_requests(entries: Sequence[PastRequest]) -> list[PastRequest]:
 
 
 def draw(chosen_runs: Sequence[PastRequest]) -> None:
-    """Draw the actions on the chosen requests, and their points beside each other."""
+    """Draw the actions on the chosen requests, and compare their points."""
     if not chosen_runs:
         st.caption("Tick rows at their left edge, or search for their numbers, to reopen, compare, export, pin or delete runs.")
         return

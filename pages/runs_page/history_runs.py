@@ -1,6 +1,6 @@
-"""The compared requests of History as its link names them.
+"""The compared requests of Runs, as the page's link names them.
 
-It names how each was computed, and the link that reopens it anywhere.
+The link has how each request was computed, and the request's own link, which reopens it on any computer.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ ComparedRuns = tuple[tuple[Fidelity, str], ...]
 
 
 def from_link(link: OpenedLink) -> None:
-    """Take over a link's search, compared runs and metric; before the page is drawn."""
+    """Set search, compared requests and metric to those of a link; call before drawing."""
     questions = link.questions
     st.session_state.update(
         {
@@ -51,9 +51,9 @@ def from_link(link: OpenedLink) -> None:
 
 
 def to_link() -> LinkPart:
-    """Return the page's part of a link: runs, search words, metric.
+    """Return the page's part of a link: requests, search words, metric.
 
-    Requests by number are this server's alone, `run=` is for all.
+    A request's number is only valid on this server; `run=` names the request for all servers.
     """
     words = (word for word in st.session_state.get(WORDS, "").split() if not word.startswith("#"))
     metric = session.choice(METRIC)
@@ -64,7 +64,7 @@ def to_link() -> LinkPart:
 
 
 def find_runs() -> None:
-    """Find a new link's compared requests in this store; before the page is drawn."""
+    """Look up the compared requests of a new link in this store; call before drawing."""
     compared_runs: ComparedRuns = st.session_state.pop(LINK_RUNS_KEY, ())
     if not compared_runs:
         return
@@ -78,7 +78,7 @@ def find_runs() -> None:
 
 
 def draw_missing() -> None:
-    """Draw which compared requests this store lacks, each with a link to run it."""
+    """Draw the compared requests that this store lacks, each with a link to run it."""
     missing_runs: ComparedRuns = st.session_state.get(MISSING_RUNS_KEY, ())
     if not missing_runs:
         return
@@ -98,7 +98,7 @@ def draw_missing() -> None:
 def runs_for_link(chosen_runs: Sequence[PastRequest]) -> tuple[str, ...]:
     """Return the chosen requests as a link names them.
 
-    Left out are those that no link finds again, and those beyond the link's room.
+    Requests that a link cannot name are left out, and requests for which the link has no room.
     """
     run_texts: list[str] = []
     for run in chosen_runs[: links.MOST_RUNS]:

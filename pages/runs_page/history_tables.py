@@ -1,4 +1,4 @@
-"""The history as tables and sentences: requests, the store's fullness, points of requests."""
+"""Past requests as tables and sentences: requests, the store's fullness, their points."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -28,7 +28,7 @@ MOST_MARKS = 300  # points of one request's curve; the eye tells no more apart
 
 
 def request_rows(entries: Sequence[PastRequest]) -> pd.DataFrame:
-    """Return one row a request, in the given order."""
+    """Return a row for each request, in the given order."""
     return pd.DataFrame(
         {
             REQUEST: [f"#{past_run.request}" for past_run in entries],
@@ -59,13 +59,13 @@ def _points_text(past_run: PastRequest) -> str:
 
 
 def answer(entries: Sequence[PastRequest], num_requests: int) -> str:
-    """Return the sentence on the number of runs and the newest."""
+    """Return the sentence on the number of requests and the newest one."""
     newest = f"; the newest is {entries[0].title} ({_state_text(entries[0])})" if entries else ""
     return f"{count(num_requests, 'run')} {'is' if num_requests == 1 else 'are'} stored{newest}"
 
 
 def fullness(usage: Usage) -> str:
-    """Return how full the store is, as a sentence."""
+    """Return a sentence on how full the store is."""
     return (
         f"The store holds {count(usage.results)} results in {_size_text(usage.used_bytes)} of {_size_text(usage.quota)}; "
         "when the store is full, results that were unused for longest are evicted, except those of pinned runs."
@@ -116,7 +116,7 @@ def _with_knobs(store: Path, request: int, frame: pd.DataFrame, knob_names: Iter
 
 
 def title(path: str) -> str:
-    """Return a knob's title, or its path where this version does not know it."""
+    """Return a knob's title; its path if this version has no such knob."""
     return KNOBS[path].title if path in KNOBS else path
 
 
@@ -127,7 +127,7 @@ def varied_knobs(frame: pd.DataFrame) -> list[str]:
 
 
 def metric_names(frame: pd.DataFrame) -> list[str]:
-    """Return the metric columns that differ anywhere; all of them if none does."""
+    """Return the columns of metrics that differ between points; all metrics if none differs."""
     names = [name for name in frame.columns if name not in (REQUEST, *varied_knobs(frame)) and frame[name].notna().any()]
     return [name for name in names if frame[name].nunique() > 1] or names
 
@@ -147,7 +147,7 @@ def x_axis_choices(frame: pd.DataFrame) -> list[str]:
 def marks(frame: pd.DataFrame, metric: str, x_name: str) -> pd.DataFrame:
     """Return request, place and value of each mark.
 
-    Against a knob every point has one; by rank each request's points are thinned to MOST_MARKS.
+    Over a knob every point has a mark; by rank at most MOST_MARKS points of each request have one.
     """
     parts = []
     for name, group in frame[frame[metric].notna()].groupby(REQUEST, sort=False):
@@ -162,14 +162,14 @@ def marks(frame: pd.DataFrame, metric: str, x_name: str) -> pd.DataFrame:
 
 
 def best_values(frame: pd.DataFrame, metric: str) -> Mapping[str, float]:
-    """Return each request's best value of a metric, as the metric declares."""
+    """Return each request's best value of a metric, in the metric's better direction."""
     grouped = frame[frame[metric].notna()].groupby(REQUEST, sort=False)[metric]
     best_by_request: Mapping[str, float] = (grouped.max() if better_direction(metric) == "higher" else grouped.min()).to_dict()
     return best_by_request
 
 
 def finding(frame: pd.DataFrame, metric: str) -> str:
-    """Return the best value with its request and point, and the others' best."""
+    """Return a sentence on the best value, its request and point, and the others' best values."""
     best_by_request = best_values(frame, metric)
     word = "highest" if better_direction(metric) == "higher" else "lowest"
     order = sorted(best_by_request, key=best_by_request.__getitem__, reverse=word == "highest")

@@ -1,1 +1,4 @@
-"""Search: many design points, and which of them is best; the page is `pages/search.py`."""
+"""Parts of the page Search: many design points, and the best of them.
+
+The page is `pages/search.py`.
+"""

@@ -1,6 +1,6 @@
-"""The panel of a sweep's axes and sampling, which the session keeps.
+"""The panel of a sweep's axes and sampling, whose values the session stores.
 
-An axis is a knob with its values; the sampling chooses the points.
+An axis is a knob with its values; the sampling chooses points from all combinations.
 """
 
 from functools import lru_cache
@@ -54,7 +54,7 @@ def mode() -> Fidelity:
 
 
 def set_panel(axes: tuple[str, ...], sample: str) -> None:
-    """Set the panel to a link's axes and sampling; only before widgets are drawn."""
+    """Set the panel to the axes and sampling of a link; call before widgets are drawn."""
     for number in range(MOST_AXES):
         st.session_state.pop(_knob(number), None)
         st.session_state.pop(_values(number), None)
@@ -74,7 +74,7 @@ def _values(number: int) -> str:
 def sweep_of(base: Scenario, axes: tuple[str, ...], sample: str) -> Sweep:
     """Return the sweep of the given axes and sampling.
 
-    Raises BadInput if an axis cannot be read, fits no scenario, or the points are too many.
+    Raises BadInput if an axis cannot be read or fits no scenario, or if there are too many points.
     """
     return _sweep(own_folder(), base, axes, sample)
 
@@ -140,9 +140,9 @@ def _suggest(knob_key: str, values_key: str) -> None:
 
 
 def suggested_values(knob: Knob, base: Scenario) -> str:
-    """Return sensible values for a knob.
+    """Return values to suggest for a knob as text.
 
-    These are the family's systems, all choices, or round numbers near its value.
+    These are the family's systems, all choices, or round numbers near the knob's value.
     """
     if knob.path == "system":
         return ",".join(palette.family(base.system))
@@ -171,7 +171,7 @@ def _refusal(text: str) -> None:
 
 
 def summary(swept: Sweep) -> str:
-    """Return a sweep in a few words.
+    """Return a short text on a sweep.
 
     An example is "21 points: CXL bandwidth (7) × Training system (3)".
     """

@@ -22,7 +22,7 @@ def to_link() -> LinkPart:
 
 
 def from_link(link: OpenedLink) -> None:
-    """Set the page's widgets to the values of a link; only before widgets are drawn."""
+    """Set the page's widgets to the values of a link; call before widgets are drawn."""
     axes_panel.set_panel(link.axes, link.questions.sample)
     session.take_choice(axes_panel.MODE_KEY, link.questions.mode)
     sweep_filters.set_filters(link.questions)

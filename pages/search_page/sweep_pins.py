@@ -1,4 +1,4 @@
-"""A card of the clicked point, and a comparison of the pinned points."""
+"""A card of the clicked point, and a table that compares the pinned points."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ def draw_card(sweep: Sweep, table: pd.DataFrame) -> None:
 
 
 def draw_comparison(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
-    """Draw the pinned points side by side, with their changes against the first one."""
+    """Draw the pinned points side by side, each with its changes against the first pinned point."""
     rows = table.set_index(POINT).reindex(pinned.pinned_points(sweep)).dropna(how="all")
     if len(rows) < len(pinned.pinned_points(sweep)):
         unfinished_points = ", ".join(f"{count(point + 1)}" for point in pinned.pinned_points(sweep) if point not in rows.index)
@@ -82,7 +82,7 @@ def draw_comparison(sweep: Sweep, table: pd.DataFrame, metric: str) -> None:
 
 
 def comparison_table(rows: pd.DataFrame, names: Sequence[str], sweep: Sweep) -> pd.DataFrame:
-    """Return one column a point, to compare pinned points.
+    """Return a table with a column for each pinned point.
 
     Rows are the knobs of the axes, then results with their change against the first point.
     """

@@ -43,10 +43,12 @@ AT_ONCE_SECONDS = 1.0  # sweeps that take at most this long are estimated withou
 
 @dataclass
 class RequestTable:
-    """The table of one request as last read.
+    """The results of one request, as read from the store so far.
 
-    columns: the columns as last read, None before the first read. table: the frame of finished points.
-    lock: for several visitors of one request. read_at: time of the last look-up [s, monotonic].
+    columns: the columns, None before the first read.
+    table: the frame of finished points.
+    lock: keeps visitors of one request from reading at the same time.
+    read_at: time of the last read [s, monotonic].
     """
 
     columns: Columns | None = None
@@ -63,7 +65,7 @@ def keys(sweep: Sweep, mode: Fidelity) -> tuple[str, ...]:
 
 @lru_cache(maxsize=MAX_TABLES)
 def axis_values(sweep: Sweep) -> pd.DataFrame:
-    """Return each point's values on the axes of a sweep, a row a point."""
+    """Return each point's values on the axes of a sweep, a row for each point."""
     return later.worker_result(sweep_table.sweep_places, sweep) if len(sweep) > MANY_POINTS else sweep_table.sweep_places(sweep)
 
 
@@ -75,8 +77,8 @@ def _shelf(store: Path, request: int, name: str) -> RequestTable:
 def status(sweep: Sweep, mode: Fidelity, link: str) -> RequestStatus | None:
     """Return the newest request for exactly this sweep, or None.
 
-    The request is found by its link, without making points. A sweep of up to MANY points is found by its keys, too; more keys
-    would take seconds.
+    The request is found by its link, without making the points. A sweep of at most MANY points is also found by its points' keys;
+    for more points these take seconds.
     """
     number = requests.newest_by_link(runs.STORE, link, mode)
     if number is None and len(sweep) <= MANY_POINTS:
@@ -85,9 +87,9 @@ def status(sweep: Sweep, mode: Fidelity, link: str) -> RequestStatus | None:
 
 
 def table(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> pd.DataFrame:
-    """Return the finished points of a sweep, a row a point.
+    """Return the finished points of a sweep, a row for each point.
 
-    Only new results of a request are read.
+    Only results that are new since the last call are read.
     """
     return _read_shelf(sweep, mode, status).table
 
@@ -121,9 +123,9 @@ def _known_columns(sweep: Sweep, mode: Fidelity) -> Columns:
 
 
 def estimate_small_sweep(sweep: Sweep, mode: Fidelity) -> bool:
-    """Estimate and store a sweep that takes less than a second.
+    """Estimate and store a sweep if that takes less than a second.
 
-    Return True if that was done.
+    Return whether it was done.
     """
     if mode == "full" or forecast_seconds(sweep, mode, len(sweep), 1) > AT_ONCE_SECONDS or version.code_has_changed():
         return False
@@ -151,7 +153,7 @@ def _estimated(store: Path, sweep: Sweep) -> None:
 
 
 def missing_points(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -> int:
-    """Return the number of points that are unfinished, or failed and can be tried again."""
+    """Return the number of points that are unfinished, or have failed and can be tried again."""
     if status is not None:
         return status.total - status.finished_points + status.failed
     finished_columns = _read_shelf(sweep, mode, None).columns
@@ -163,9 +165,9 @@ def missing_points(sweep: Sweep, mode: Fidelity, status: RequestStatus | None) -
 
 
 def forecast_seconds(sweep: Sweep, mode: Fidelity, point_count: int, cores: int) -> float:
-    """Return the forecast time [s] of so many points of a sweep.
+    """Return the forecast time [s] of `point_count` points of a sweep.
 
-    The forecast is made from a sample of its points.
+    The forecast is made from a sample of the points.
     """
     sample = _sample_points(sweep)
     return forecast.sweep_seconds(sample, mode, cores) * point_count / len(sample)
@@ -185,11 +187,11 @@ def _sample_points(sweep: Sweep) -> tuple[Scenario, ...]:
 
 
 def draw_and_follow(find: Callable[[], RequestStatus | None], size: int, progress: Draw, results: Draw) -> None:
-    """Draw progress and results.
+    """Draw progress and results, and redraw them while a request runs.
 
-    While a request runs, progress is redrawn each second and results every few seconds.
-    Both are fragments, so that an open list or a half-drawn box outlives a redraw. The page is drawn anew when the request
-    that `find` looks up begins or ends.
+    Progress is redrawn each second, and results every few seconds.
+    Both are fragments, so that an open list or a half-drawn box survives. The whole page is drawn again when the request that
+    `find` returns begins or ends. size: the number of the sweep's points.
     """
     first_status = find()
     running = first_status is not None and not first_status.is_ended

@@ -1,4 +1,4 @@
-"""A search beyond a sweep's points: the Pareto front anywhere on its axes.
+"""A search for the Pareto front over the whole ranges of a sweep's axes.
 
 Points are estimated first, then confirmed by full runs.
 """
@@ -41,8 +41,10 @@ MOST_OBJECTIVES = 3
 class SearchAnswer:
     """A search's answer.
 
-    question: the question, compared with the page's present one. objectives: the objectives.
-    front: results of the Pareto front. sentence: the finding.
+    question: the question, to compare with the page's present question.
+    objectives: the objectives.
+    front: results of the Pareto front.
+    sentence: the finding.
     """
 
     question: tuple[object, ...]
@@ -131,9 +133,9 @@ def _show(sweep: Sweep, answer: SearchAnswer) -> None:
 
 
 def front_table(sweep: Sweep, answer: SearchAnswer, full_runs: "dict[Scenario, Result | None]") -> pd.DataFrame:
-    """Return one row a point of the front.
+    """Return a row for each point of the front.
 
-    Columns: knobs of the axes, objectives, the full run's numbers with their gap, and the point's link.
+    Columns: knobs of the axes, objectives, the full run's numbers with their difference, and the point's link.
     """
     rows = []
     for result in answer.front:

@@ -1,4 +1,4 @@
-"""The cheapest machine that meets a target, as a sentence and a point to open."""
+"""The cheapest machine of a sweep that meets a target, as a sentence and a point to open."""
 
 import streamlit as st
 

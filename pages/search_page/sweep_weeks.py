@@ -1,6 +1,6 @@
 """Metrics over weeks of faults for a sweep's points, by simulated campaigns.
 
-The metrics are computed if a filter needs them; a campaign takes milliseconds.
+They are only computed if a filter needs them; a campaign takes milliseconds.
 """
 
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""The frame around every page: address, bar, drawer, places, and compilation of kernels."""
+"""The frame around every page: address, bar, sidebar, navigation, and compilation of kernels."""

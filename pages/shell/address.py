@@ -1,4 +1,4 @@
-"""The address bar: opens its link, and keeps the link of the page current."""
+"""The address bar: open the link in it, and write the page's present link into it."""
 
 from time import monotonic
 
@@ -29,7 +29,10 @@ LOOPBACK = ("127.", "localhost", "[::1]")
 
 
 def open_link() -> None:
-    """Take over the address's link if new; unreadable parts are left out, and said."""
+    """Open the link in the address bar if it is new.
+
+    Parameters that cannot be read are left out and listed.
+    """
     pairs = [(key, text) for key in st.query_params for text in st.query_params.get_all(key)]
     is_our_write = st.session_state.pop(session.REDRAWN_BY_US, False)
     if session.SCENARIO in st.session_state and (is_our_write or not _went_back(pairs)):
@@ -62,7 +65,7 @@ def _open_pairs(pairs: Pairs) -> tuple[OpenedLink, tuple[str, ...]]:
 def draw_left_out() -> None:
     """Draw which parameters of the link were left out, and why.
 
-    It stays until another link is opened or the sentence is put away.
+    The list stays until another link is opened or the visitor closes it.
     """
     if left_out := st.session_state.get(LEFT_OUT, ()):
         with st.container(key="left-out", horizontal=True, vertical_alignment="center"):
@@ -106,7 +109,7 @@ def _has_moved_knob() -> bool:
 
 
 def write(part: LinkPart) -> None:
-    """Put the link of the session and of a page's part into the address bar."""
+    """Write the link of the session and of a page's own part into the address bar."""
     pairs = links.query(session.scenario(), session.base(), part.axes, part.crash, question.link_questions(part.questions))
     if pairs == st.session_state.get(WRITTEN_PAIRS) and st.query_params:
         return
@@ -115,7 +118,7 @@ def write(part: LinkPart) -> None:
 
 
 def bar(place: str, caution: str = "") -> None:
-    """Keep the address current; draw Share, and a caution on the page's numbers."""
+    """Write the page's link into the address bar; draw Share, and a caution on the page's numbers."""
     share(
         place,
         "This link has every knob and the seed, so it gives the same numbers; losses are equal on the same kind of processor.",
@@ -135,7 +138,10 @@ def bar(place: str, caution: str = "") -> None:
 
 
 def share(place: str, contents: str) -> None:
-    """Keep the address current, and draw Share; `contents` describes the link."""
+    """Write the page's link into the address bar, and draw Share.
+
+    `contents` is a text on what the link contains.
+    """
     part = PLACES[place].to_link()
     write(part)
     with scenario_bar.share_slot(), st.popover("Share"):

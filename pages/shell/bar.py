@@ -23,9 +23,10 @@ MOST_VALUES = 4  # values on a chip of a knob with a value for each table
 
 
 def draw(refused: Mapping[str, str], full_bar: bool = True, keep_line: bool = False) -> None:
-    """Draw the bar, and the refused values that changed nothing.
+    """Draw the scenario bar, and the refused values, which have changed nothing.
 
-    `keep_line` keeps the line of chips where there are none: fields below must not move under the pointer.
+    refused: sentences by knob path. full_bar: whether the bar has all its fields.
+    keep_line: whether the line of chips is drawn without chips too, so that fields below do not move under the pointer.
     """
     undo.record()
     projector.apply()
@@ -61,9 +62,9 @@ def _say_refused(refused: Mapping[str, str]) -> None:
 
 
 def draw_tail() -> None:
-    """Draw undo, a slot for Share, and the glossary.
+    """Draw undo, a place for Share, and the glossary.
 
-    They stand on top, but the keyboard reaches them after the page.
+    They stand at the top, but the keyboard reaches them after the page.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="tail"):
         st.button("↶ Undo", on_click=undo.undo, disabled=not undo.undo_steps(), key="undo", type="tertiary")
@@ -78,15 +79,15 @@ def share_slot() -> DeltaGenerator:
 
 
 def changed_knobs() -> list[str]:
-    """Return the knobs that differ from the preset, without those of the bar."""
+    """Return the knobs that differ from the preset, without the knobs that the bar has fields for."""
     start, scenario_values = values(preset(session.base()).scenario), values(session.scenario())
     return [path for path in KNOBS if scenario_values[path] != start[path] and path not in knob_widgets.BAR_KNOBS]
 
 
 def draw_model(label: str = "Model and machine") -> None:
-    """Draw the choice of the preset, labelled after an own model if there is one.
+    """Draw the choice of the preset; its label says if the model is the visitor's own.
 
-    The options keep their titles: a select box whose options are renamed would choose another preset by itself.
+    The options keep their titles: a select box whose options are renamed would choose another preset.
     """
     name = model_name(session.scenario())
     st.selectbox(
@@ -100,9 +101,9 @@ def draw_model(label: str = "Model and machine") -> None:
 
 
 def draw_chips(omitted_knobs: Collection[str] = ()) -> None:
-    """Draw a chip for each changed knob; pressing it restores the preset's value.
+    """Draw a chip for each changed knob; a click restores the preset's value.
 
-    Knobs of `omitted_knobs` have none.
+    Knobs in `omitted_knobs` have no chip.
     """
     paths = [path for path in changed_knobs() if path not in omitted_knobs]
     if not paths:

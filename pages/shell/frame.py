@@ -1,4 +1,4 @@
-"""The navigation between places, and the guard for a first deep link."""
+"""The navigation between pages, and the check that app.py has drawn the frame."""
 
 import gc
 import sys
@@ -22,7 +22,7 @@ STYLE = Path(__file__).parent / "style.css"
 
 
 def pages() -> list[StreamlitPage]:
-    """Return the pages of the navigation; the hidden first one answers the bare address."""
+    """Return the pages of the navigation; the first one is hidden and has the bare address."""
     hidden = partial(st.Page, visibility="hidden")
     bare = hidden(_start, title="Emberpool", url_path="emberpool", default=True)
     places = [st.Page(script(name), title=name.capitalize(), url_path=name) for name in PLACES]
@@ -35,21 +35,21 @@ def _start() -> None:
 
 
 def lead_to_new_place(old_address: str) -> None:
-    """Lead from an old address to its page's new place, with its section open."""
+    """Open the new page of an old address, with its section open."""
     if section := OPEN_SECTIONS.get(old_address):
         st.session_state[section] = True
     st.switch_page(script(NEW_PLACES[old_address]))
 
 
 def mark_framed() -> None:
-    """Note that app.py has drawn the frame of this run."""
+    """Note that app.py has drawn the frame in this run of the script."""
     st.session_state[FRAMED] = True
 
 
 def guard() -> None:
-    """Run app.py instead if Streamlit started a page file by itself.
+    """Start app.py if Streamlit has started a page's file without it.
 
-    Streamlit does so for the first deep link.
+    Streamlit does so if the first visitor of a new server opens a page's own address.
     """
     if not st.session_state.pop(FRAMED, False):
         st.navigation(pages())
@@ -57,16 +57,16 @@ def guard() -> None:
 
 
 def focus_page() -> None:
-    """Put the keyboard at the start of a page after a lead there."""
+    """Set the keyboard focus to the start of a page that was opened by a callback."""
     if st.session_state.pop(session.FOCUS_PAGE, False):
         st.html(FOCUS, unsafe_allow_javascript=True)
 
 
 @st.cache_resource(show_spinner=False)
 def freeze_loaded(place: str) -> None:
-    """Freeze the objects that a place has loaded, once.
+    """Exclude the objects that a page has loaded from garbage collection, once for each page.
 
-    Streamlit collects garbage after every run, of a timer too.
+    Streamlit collects garbage after every run, also after runs by a timer.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
     single_thread()  # a page's sums are short, and one visitor's threads would wait for another's

@@ -1,4 +1,4 @@
-"""The glossary: keys, the fields on top, and all the field's words."""
+"""The glossary: keys of the keyboard, the bar's fields, and all technical words."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from pages.ui.words import line, sections
 
 
 def draw() -> None:
-    """Draw the glossary: keys, the fields on top, and all words."""
+    """Draw the glossary: keys of the keyboard, the bar's fields, and all technical words."""
     with st.popover("Glossary"):  # without help=: its tooltip swallows the click of a mouse
         st.markdown(
             "**Keys** Tab goes to the next field, arrow keys move a slider, Enter sets a typed value, Space presses a button. "

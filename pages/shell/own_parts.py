@@ -1,4 +1,4 @@
-"""Parts of one's own on every page: changes, faults, and a sender's parts to save."""
+"""The visitor's own parts on every page: changed files, faults, and parts of a link to save."""
 
 from tomllib import loads
 
@@ -18,17 +18,17 @@ FORMATS = {"value": "%.6g", "low": "%.6g", "high": "%.6g"}
 
 
 def look_at_folder() -> None:
-    """Look at the folder of one's own parts; before the link is opened.
+    """Read the folder of the visitor's own parts; call before the link is opened.
 
-    The link may name some of them.
+    The link may name some of these parts.
     """
     catalog.look_again()
 
 
 def renew_parts() -> None:
-    """Take over changed part files, and say which changed or cannot be used.
+    """Read changed part files, and tell which have changed or cannot be used.
 
-    Before anything else is drawn.
+    Call before anything else is drawn.
     """
     for name in session.renew_parts():
         st.toast(escape_markdown(f"The file of the part {name} has changed; all numbers now use the new file."))
@@ -44,7 +44,7 @@ def _refusal_text(refusal: BadFile) -> str:
 
 
 def draw() -> None:
-    """Draw the link's parts: title, numbers, and a button that saves the file."""
+    """Draw the parts that a link contains: title, numbers, and a button that saves the file."""
     for part in session.brought_parts():
         content = loads(part.text)
         with st.expander(escape_markdown(f"A part of the sender's: {part.kind} {part.name}, {content['title']}")):
@@ -64,7 +64,7 @@ def draw() -> None:
 
 
 def file_text(part: OwnPart) -> str:
-    """Return a part's file text, with used parts by name alone, as files write them."""
+    """Return the text of a part's file; other parts that it uses are given by name."""
     text = part.text
     for used_part in part.uses:
         text = text.replace(

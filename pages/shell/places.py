@@ -1,4 +1,4 @@
-"""The explorer's places, their links, and the old addresses that lead there."""
+"""The explorer's pages, how each stores its widgets in links, and old addresses of pages."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -14,12 +14,12 @@ html { font-size: 21px; }
 
 
 def apply() -> None:
-    """Set the page's type by the visitor's choice."""
+    """Set the size of the page's type by the visitor's choice."""
     if st.session_state.get(PROJECTOR_KEY):
         st.html(STYLE)
 
 
 def draw() -> None:
-    """Draw the switch."""
+    """Draw the switch of projector mode."""
     st.session_state[PROJECTOR_KEY] = bool(st.session_state.get(PROJECTOR_KEY))
     st.toggle("Projector", key=PROJECTOR_KEY, help="Shows large letters and hides the sidebar.")

@@ -1,6 +1,6 @@
-"""The drawer of every page: all knobs by group, main ones first, with search.
+"""The sidebar of every page: all knobs by group, main ones first, with a search field.
 
-Knobs without effect are folded into a line.
+Knobs without effect are folded into one line.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,7 +21,10 @@ OF_ALL = {"faults": "All faults", "machine": "The whole machine"}
 
 
 def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
-    """Draw all knobs but those `elsewhere`; `refused` has sentences by knob path."""
+    """Draw all knobs, except those that the page itself draws (`elsewhere`).
+
+    refused: sentences by knob path.
+    """
     _draw_data_switch()
     for knob in knob_widgets.MAIN_KNOBS:
         if knob.path not in elsewhere:
@@ -37,7 +40,7 @@ def draw(refused: Mapping[str, str], elsewhere: Collection[str]) -> None:
 
 
 def knobs_with_words(search_text: str) -> tuple[str, ...]:
-    """Return the knobs, without main ones, with all the words.
+    """Return the knobs that contain all words of a search; main knobs are left out.
 
     Words are searched in path, title, help and section.
     """
@@ -104,7 +107,7 @@ def sections(paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 @cache
 def section(path: str) -> str:
-    """Return the title of a knob's fault or device; "" in groups without such."""
+    """Return the title of the fault or device to which a knob belongs; "" if to none."""
     group, _, name = path.rpartition(".")
     if group == "faults":
         owners = [fault.title for key, fault in all_variants("faults").items() if name.startswith(f"{key.replace('-', '_')}_")]

@@ -1,4 +1,4 @@
-"""Undo: a session's earlier scenarios with the axes of their sweeps, newest last."""
+"""Undo: a session's earlier scenarios with the axes of their sweeps, the newest last."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ State = tuple[str, Scenario, tuple[str, ...], str]  # preset, scenario, axes, sa
 
 
 def record() -> None:
-    """Remember the previous run's scenario and axes, if this run has others."""
+    """Store the previous run's scenario and axes, if this run has others."""
     current_state: State = (session.base(), session.scenario(), session.axes() or axes_panel.FIRST_AXES, session.sample())
     last_state: State | None = st.session_state.get(LAST_STATE)
     if last_state is not None and last_state[1:] != current_state[1:]:
@@ -32,7 +32,7 @@ def undo_steps() -> list[State]:
 
 
 def undo() -> None:
-    """Go back to the scenario and axes before; only in a callback."""
+    """Restore the previous scenario and axes; call in a callback."""
     *rest, state = undo_steps()
     st.session_state[UNDO_STEPS], st.session_state[LAST_STATE], st.session_state[MOVED_KNOBS] = rest, state, []
     session.hold_variation(*state[:2])

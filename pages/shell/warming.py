@@ -18,13 +18,16 @@ def _compiler() -> CompileProcess | None:
 
 
 def kernels_missing() -> bool:
-    """Whether the first page's kernels are missing; the first call starts to compile them."""
+    """Return whether the first page's kernels are not compiled yet.
+
+    The first call starts to compile them.
+    """
     compiler = _compiler()
     return compiler is not None and not compiler.ready.is_set()
 
 
 def draw(title: str) -> None:
-    """Draw a page's title and the compilation's progress; the page redraws in the end."""
+    """Draw a page's title and the compilation's progress; redraw the page at its end."""
     answer.show(f"{title} is being prepared", ["The engine's kernels are compiled once after an installation."])
 
     @st.fragment(run_every=REFRESH_SECONDS)

@@ -1,1 +1,4 @@
-"""Start: common questions, and models to ask them about; the page is `pages/start.py`."""
+"""Parts of the page Start: common questions, and models to ask them about.
+
+The page is `pages/start.py`.
+"""

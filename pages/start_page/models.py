@@ -1,4 +1,4 @@
-"""The models: the best known as cards with pictures, all others by paper."""
+"""The models: the best known as cards with pictures, all others listed by paper."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +14,10 @@ CARDS = ("dlrm-kaggle", "trainingcxl-rm1", "dlrm-terabyte", "meta-856")
 
 
 def draw(question: Question) -> None:
-    """Draw the cards, and below them the other models by paper."""
+    """Draw the cards, and below them the other models by paper.
+
+    question: the question that a click on a model asks.
+    """
     for column, name in zip(st.columns(len(CARDS)), CARDS, strict=True):
         with column, st.container(border=True, key=f"card-{name}"):
             _card(name, question)

@@ -1,4 +1,7 @@
-"""One's own model as a form with its size; fields checked singly, applied together."""
+"""A form for the visitor's own model with its size.
+
+Each field is checked separately; all fields are applied together.
+"""
 
 import re
 
@@ -37,7 +40,10 @@ NUMBER = re.compile(r"([0-9][0-9,_]*(?:\.[0-9]+)?(?:e[0-9]+)?)\s*(million|billio
 
 
 def draw(question: Question) -> Scenario | None:
-    """Draw the form and its button; return the scenario, None if a field is refused."""
+    """Draw the form and its button; return the scenario, None if a field is refused.
+
+    question: the question that the button asks.
+    """
     is_refused = False
     changes: dict[str, object] = {}
     *columns, last_column = st.columns(len(FIELDS) + 1)
@@ -74,7 +80,7 @@ def draw(question: Question) -> Scenario | None:
 
 
 def exact_numbers(text: str) -> str:
-    """Return numbers as links write them: "5 M" and "5,000,000" as "5000000"; others unchanged."""
+    """Return a text whose numbers are as in links: "5 M" and "5,000,000" become "5000000"."""
     return ";".join(_exact(part) for part in text.split(";"))
 
 
@@ -87,9 +93,9 @@ def _exact(part: str) -> str:
 
 
 def with_consequences(changes: dict[str, object]) -> dict[str, object]:
-    """Return the fields with their consequences: the bottom MLP's last width, and training by SGD.
+    """Return the fields with the knobs that follow from them.
 
-    The bottom MLP ends in the embedding's dim; papers train with SGD.
+    The bottom MLP's last width is the embedding's dim, and training is by SGD, as in papers.
     """
     widths = preset(DEFAULT).scenario.model.bottom_mlp
     dim = changes.get("model.embedding_dim", widths[-1])

@@ -1,4 +1,4 @@
-"""One's own tables: a list to paste, upload or write, and a button to ask."""
+"""The visitor's own tables: a list to paste, upload or write, and a button to ask a question."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ OPEN = "own tables"
 
 
 def draw(question: Question, own_scenario: Scenario | None) -> None:
-    """Draw the editor of tables; it begins with the tables of `own_scenario` if given."""
+    """Draw the editor of tables; it starts with the tables of `own_scenario` if given."""
     label = "Different tables? Paste a TorchRec list or rows of a spreadsheet, or write the tables one by one"
     unfolded = st.expander(label, key=OPEN, on_change="rerun")
     if unfolded.open:

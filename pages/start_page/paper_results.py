@@ -1,4 +1,4 @@
-"""The papers' results: presets with a published number, each first number beside ours."""
+"""The papers' results: presets with a published number, each with the simulated number."""
 
 from functools import cache
 
@@ -30,7 +30,7 @@ def first_numbers() -> dict[str, tuple[str, Accepted]]:
 
 
 def draw(question: Question) -> None:
-    """Draw a button for each paper's preset, and below it a number beside ours."""
+    """Draw a button for each paper's preset, and below it a published and a simulated number."""
     first_by_preset = first_numbers()
     for offset in range(0, len(first_by_preset), 3):
         for column, name in zip(st.columns(3), [*first_by_preset][offset : offset + 3], strict=False):

@@ -1,6 +1,6 @@
-"""A model as a picture: a bar a table.
+"""A model as a picture with a bar for each table.
 
-A bar is as long as the logarithm of the table's rows, and its shade shows lookups a sample.
+A bar's length is the logarithm of the table's rows, and its shade shows the lookups of a sample.
 """
 
 from base64 import b64encode
@@ -26,13 +26,13 @@ def of_preset(name: str) -> str:
 
 @cache
 def picture_html(name: str) -> str:
-    """Return that picture as an HTML element with alternative text."""
+    """Return the picture of a preset's model as an HTML element with alternative text."""
     encoded = b64encode(of_preset(name).encode()).decode()
     return f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(size_words(preset(name).scenario))}" width="100%">'
 
 
 def svg(scenario: Scenario) -> str:
-    """Return the picture as SVG; of many tables it draws quantiles by rows."""
+    """Return the picture as SVG; with many tables, bars are quantiles of the tables by rows."""
     rows = _by_table(scenario.model.num_embeddings, scenario.model.num_tables)
     lookups = _by_table(scenario.model.pooling, scenario.model.num_tables)
     order = np.argsort(-rows, kind="stable")
@@ -50,7 +50,7 @@ def svg(scenario: Scenario) -> str:
 
 
 def size_words(scenario: Scenario) -> str:
-    """Return a model's size: "26 tables, 2.16 GB, 26 lookups a sample"."""
+    """Return a model's size as text: "26 tables, 2.16 GB, 26 lookups a sample"."""
     tables = scenario.model.num_tables
     lookups = _by_table(scenario.model.pooling, tables).sum()
     return f"{count(tables, 'table')}, {figure(table_bytes(scenario), 'B')}, {count(lookups, 'lookup')} a sample"

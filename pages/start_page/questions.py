@@ -1,4 +1,4 @@
-"""The common questions, each leading to the page that answers it."""
+"""The common questions; each opens the page that answers it."""
 
 import streamlit as st
 
@@ -30,8 +30,8 @@ def draw_questions() -> Question:
 
 
 def ask(question: Question, base: str, changes: dict[str, object] | None = None) -> None:
-    """Put a preset's changed model and a question into the session; only in a callback.
+    """Set the session to a preset's changed model and a question; call in a callback.
 
-    Raises BadKnob if refused.
+    Raises BadKnob if a change is refused.
     """
     leading.put_question(question, base, with_values(preset(base).scenario, changes or {}))

@@ -1,1 +1,1 @@
-"""Systems: training systems side by side, a section of Design."""
+"""Parts of the section Systems of Design: training systems side by side."""

@@ -43,9 +43,9 @@ TIP = tooltip_fields(
 
 @cache
 def timelines() -> Spec:
-    """A lane a system as long as its step, and below a lane a device.
+    """Return a chart with a lane for each system, as long as its step, and its devices below.
 
-    Needs the columns of compare_tables.LANES.
+    Each device has a lane. Needs the columns of compare_tables.LANES.
     """
     words = f"{OWN_LANE.format('value')} ? '' : split(datum.value, '|')[1]"
     lane = axis("", labelExpr=words, labelFontSize=12, labelLimit=150, ticks=False, domain=False)
@@ -71,7 +71,7 @@ def timelines() -> Spec:
 
 @cache
 def timeline() -> Spec:
-    """A lane a device, a bar a task; drag and wheel zoom.
+    """Return a chart with a lane for each device and a bar for each task; drag and wheel zoom.
 
     Needs device, task, stage, batch, start, end, background.
     """
@@ -103,7 +103,7 @@ def timeline() -> Spec:
 
 @cache
 def utilisation() -> Spec:
-    """How busy each device is; needs device, busy, note."""
+    """Return a chart of the busy share of each device; needs device, busy, note."""
     return {
         **rows(26),
         "mark": {"type": "bar", "height": {"band": 0.7}, "color": "#5b7bb4"},
@@ -117,7 +117,7 @@ def utilisation() -> Spec:
 
 @cache
 def bytes_moved() -> Spec:
-    """Bytes of a batch by system and place; needs first, second, metric."""
+    """Return a heat map of a batch's bytes by system and place; needs first, second, metric."""
     spec = heat_map("Training system", "Device and direction", "Bytes per batch [B]")
     x_channel = {
         **spec["encoding"]["x"],
@@ -133,9 +133,9 @@ def bytes_moved() -> Spec:
 
 @cache
 def curves(field: str, title: str, x_field: str, names: tuple[str, ...]) -> Spec:
-    """Loss or AUC of each system over one of AGAINST; needs full_runs.CURVES.
+    """Return a chart of each system's loss or AUC over one of AGAINST.
 
-    A triangle marks each power loss.
+    A triangle marks each power loss. Needs full_runs.CURVES.
     """
     colour = nominal("system", scale=palette.colours(names), legend=_legend(names))
     time = quantity(x_field, axis=axis(CURVE_AXES[x_field]))
@@ -184,7 +184,10 @@ def _name_labels(colour: Spec, names: tuple[str, ...], x: str, y: str) -> list[S
 
 @cache
 def lost_batches_chart(names: tuple[str, ...]) -> Spec:
-    """Batches run again after power losses, a bar a system; needs system, amount."""
+    """Return a chart of batches run again after power losses, a bar for each system.
+
+    Needs system, amount.
+    """
     amount = quantity("amount")
     bar = layer(
         {"type": "bar", "height": {"band": 0.72}},
@@ -199,7 +202,10 @@ def lost_batches_chart(names: tuple[str, ...]) -> Spec:
 
 @cache
 def nodes(names: tuple[str, ...]) -> Spec:
-    """Nodes over the throughput asked for, a line a system; needs target, system, nodes."""
+    """Return a chart of nodes over the requested throughput, a line for each system.
+
+    Needs target, system, nodes.
+    """
     tip = tooltip_fields(("system", "Training system"), ("target", "Target throughput [samples/s]", ",.3~r"), ("nodes", "Nodes"))
     colour = nominal("system", scale=palette.colours(names), legend=_legend(names))
     line = layer(

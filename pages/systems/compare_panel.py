@@ -1,4 +1,4 @@
-"""Training systems side by side: time, energy, cost, learning, and bytes moved."""
+"""Training systems side by side: time, energy, cost, training, and bytes moved."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from pages.ui.plain import escape_markdown
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the choice of systems, with each one's results, costs and moves."""
+    """Draw the choice of systems, with the results, costs and data moves of each."""
     systems = systems_panel.chosen_systems()
     with st.spinner("Computing the estimates; the first time takes some seconds more"):
         results = estimates.estimates_by_system(scenario, systems)

@@ -1,4 +1,4 @@
-"""A comparison as plain tables: results, aligned timelines, and bytes of a batch."""
+"""A comparison of systems as plain tables: results, timelines, and bytes of a batch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -33,9 +33,9 @@ data_moves_of = lru_cache(maxsize=512)(data_movement.data_moves)
 
 
 def table(results: Mapping[str, Result], base: str) -> pd.DataFrame:
-    """Return a row a system that runs: results, changes against `base`, power loss.
+    """Return a row for each system that can run: results, changes against `base`, power loss.
 
-    "Known by" says how well a system is known. Columns without any number are left out, and nodes where each has one.
+    "Known by" says how well a system is known. Columns without any number are left out, and nodes if each system has one.
     """
     base_results = results[base].results if base else {}
     rows = []
@@ -55,7 +55,7 @@ def _is_shown(name: str, column: pd.Series) -> bool:
 
 
 def labels(base: str, money: str) -> dict[str, str]:
-    """Return short column titles: changes against `base`, and capital cost with its `money`."""
+    """Return short column titles for changes against `base`, and for the price in `money`."""
     changes = {f"{label(name)}, change": f"vs {base}" for name, compared in COMPARED_RESULTS.items() if compared}
     return {COST: f"{label(COST)} [{money}]", **changes}
 
@@ -65,7 +65,7 @@ def timelines(results: Mapping[str, Result]) -> pd.DataFrame:
 
     A system has a lane that spans its step, then a lane for each device or direction of its tasks.
     `part` is the system itself or the task's stage, `says` is the text in the system's own lane.
-    A step that dwarfs all others is cut.
+    A step that is much longer than all others is cut.
     """
     steps = {system: float(result.results[STEP] or 0.0) for system, result in results_that_ran(results).items()}
     max_step = bar_limit(steps.values()) if steps else 0.0

@@ -1,4 +1,4 @@
-"""A comparison of training systems in sentences: the fastest, by how much, at which cost."""
+"""A comparison of training systems in sentences: the fastest, by which factor, at which cost."""
 
 from collections.abc import Iterable, Mapping
 
@@ -25,15 +25,15 @@ def results_that_ran(results: Results) -> dict[str, Result]:
 
 
 def baseline_name(results: Results, scenario: Scenario) -> str:
-    """Return the baseline: the scenario's own where it runs here, else the first system."""
+    """Return the baseline system: the scenario's baseline if it can run, else the first system."""
     ran_results = results_that_ran(results)
     return next((name for name in (question.baseline_system(scenario), *ran_results) if name in ran_results), "")
 
 
 def headline(results: Results, scenario: Scenario) -> str:
-    """Return which system is fastest, and by how much over the baseline.
+    """Return a sentence on the fastest system and its speed-up over the baseline.
 
-    Where the baseline is fastest, it is compared with the slowest.
+    If the baseline is fastest, it is compared with the slowest system.
     """
     ran_results = results_that_ran(results)
     model, base = model_name(scenario), baseline_name(results, scenario)
@@ -64,9 +64,9 @@ def _slower_system(ran_results: Results, fastest_systems: list[str], base: str) 
 
 
 def wait_sentence(results: Results, scenario: Scenario) -> str:
-    """Return the waits that slow a system, and the fastest system's longest wait.
+    """Return a sentence on the waits that slow a system, and the fastest system's longest wait.
 
-    For a single system its longest wait alone.
+    For a single system the sentence only has its longest wait.
     """
     ran_results = results_that_ran(results)
     fastest_systems = lowest_systems(ran_results, STEP)
@@ -168,30 +168,33 @@ def details(results: Results) -> list[str]:
 
 
 def lowest_systems(results: Results, name: str) -> list[str]:
-    """Return the systems whose result of that name is lowest; several where equal."""
+    """Return the systems with the lowest value of the named result; several if equal."""
     amounts = values(results, name)
     lowest = min(amounts.values(), default=0.0)
     return [system for system, amount in amounts.items() if amount <= lowest * EQUAL]
 
 
 def lowest_sentence(results: Results, name: str, words: str) -> str:
-    """Return which systems have the lowest result of that name, which `words` describe."""
+    """Return a sentence on the systems with the lowest value of the named result.
+
+    `words` describe the result.
+    """
     names = lowest_systems(results_that_ran(results), name)
     return f"{join_titles(names)} {'have' if len(names) > 1 else 'has'} {words}"
 
 
 def policies(scenario: Scenario) -> LogPolicy:
-    """Return the log policies of a scenario's system, which must be able to run."""
+    """Return the log policies of a scenario's system; the scenario must be able to run."""
     return log_policy(scenario, load_variant("systems", scenario.system))
 
 
 def join_titles(names: Iterable[str]) -> str:
-    """Return systems by their titles, as a sentence lists them."""
+    """Return the titles of systems joined for a sentence."""
     return join_names(map(system_title, names))
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Return names as a sentence lists them."""
+    """Return names joined for a sentence."""
     *other_names, last_name = names
     return f"{', '.join(other_names)} and {last_name}" if other_names else last_name
 

@@ -1,4 +1,4 @@
-"""Full runs of several systems as sentences and tables: learning, and losses by power failures."""
+"""Full runs of several systems as sentences and tables: training, and losses by power failures."""
 
 from collections.abc import Mapping, Sequence
 
@@ -36,7 +36,10 @@ Results = Mapping[str, Result]
 
 
 def table(results: Results) -> pd.DataFrame:
-    """Return a row a finished system: learning, faults and outcome, without empty columns."""
+    """Return a row for each finished system: training, faults and outcome.
+
+    Empty columns are left out.
+    """
     rows = [
         {"Training system": system}
         | {name: result.results.get(name) for name in RUN_RESULTS}
@@ -47,9 +50,9 @@ def table(results: Results) -> pd.DataFrame:
 
 
 def finding(results: Results) -> str:
-    """Return how good the finished models are, and which system loses least.
+    """Return a sentence on the quality of the trained models, and on the system that loses least.
 
-    Without faults it says which system is done first.
+    Without faults the sentence names the system that finishes first.
     """
     finished_results = {system: result for system, result in results.items() if result.ran}
     if not finished_results:
@@ -90,13 +93,13 @@ def _auc_sentence(finished_results: Results) -> str:
 
 
 def auc_notes(results: Results) -> str:
-    """Return what ± is and how many samples the models learned from; "" without AUC."""
+    """Return a note on the meaning of ± and on the number of training samples; "" without AUC."""
     samples_notes = dict.fromkeys(filter(None, map(samples_note, results.values())))
     return " ".join([HELD_OUT_ERROR, *samples_notes]) if samples_notes else ""
 
 
 def equal_training_sentence(results: Results) -> str:
-    """Return which systems train bit by bit the same, and the others' loss differences.
+    """Return a sentence on the systems with bit-identical training, and the others' losses.
 
     "" with fewer than two systems.
     """
@@ -125,9 +128,9 @@ def _loss_distance(first_run: Result, second_run: Result) -> float:
 
 
 def curves(runs: Mapping[str, tuple[Sequence[Row], Sequence[Row], tuple[float, float]]]) -> pd.DataFrame:
-    """Return rows of CURVES: mean losses, AUCs and faults, told apart by empty columns.
+    """Return rows of CURVES: mean losses, AUCs and faults, each with its own columns filled.
 
-    `runs` has a system's training rows, its events and its pace (`tables.pace`).
+    `runs` has each system's training rows, its events and its pace (`tables.power_pace`).
     """
     frames = [_curve_rows(tables.curve(*rows)).assign(system=system) for system, rows in runs.items() if rows[0]]
     return pd.concat(frames, ignore_index=True)[CURVES] if frames else pd.DataFrame(columns=CURVES)
@@ -143,7 +146,10 @@ def _curve_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def most_lost(lost_frame: pd.DataFrame) -> str:
-    """Return the sentence on the system that loses most batches, of rows of `lost_batches_frame`."""
+    """Return the sentence on the system that loses most batches.
+
+    `lost_frame` has the rows of `lost_batches_frame`.
+    """
     top = lost_frame.loc[lost_frame["amount"].idxmax()]
     return f"{system_title(top['system'])} trains most batches again: {count(top['amount'])}"
 

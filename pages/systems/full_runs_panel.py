@@ -1,4 +1,4 @@
-"""Full runs of the compared systems: common power losses, start, progress and results."""
+"""Full runs of the compared systems: shared power losses, start, progress and results."""
 
 from collections.abc import Mapping
 from math import floor, log10
@@ -33,7 +33,7 @@ SHARED_AXES = ("running", "joules", "batch")  # an axis cannot be broken for sev
 
 
 def draw(results: Mapping[str, Result]) -> None:
-    """Draw the common faults, and below them the runs of all systems that run."""
+    """Draw the shared power losses, and below them the full runs of all systems that can run."""
     points = {system: result.scenario for system, result in results.items() if result.ran}
     st.subheader("What does each system learn, and what does a power loss cost?", anchor=False)
     _draw_faults({system: float(results[system].results[ELAPSED] or 0.0) for system in points})

@@ -1,4 +1,4 @@
-"""Nodes that each system needs over target throughputs."""
+"""The number of nodes that each system needs, over target throughputs."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ TITLES = {
 
 
 def draw(scenario: Scenario, systems: Sequence[str]) -> None:
-    """Draw the switch, and behind it the chart; nothing where no throughput is asked for."""
+    """Draw a switch that shows the chart; draw nothing if the scenario has no target throughput."""
     able = tuple(name for name in systems if load_variant("systems", name).can_use_many_gpus)
     if scenario.machine.target_throughput is None or not able:
         return
@@ -45,7 +45,7 @@ def draw(scenario: Scenario, systems: Sequence[str]) -> None:
 
 
 def table(scenario: Scenario, systems: Sequence[str]) -> pd.DataFrame:
-    """Return a row a throughput and system: target, system, nodes, rate, note.
+    """Return a row for each throughput and system: target, system, nodes, rate, note.
 
     Nodes and rate are None where the target is out of reach.
     """
@@ -59,7 +59,10 @@ def table(scenario: Scenario, systems: Sequence[str]) -> pd.DataFrame:
 
 
 def finding(nodes_frame: pd.DataFrame, systems: Sequence[str]) -> str:
-    """Return where two systems' nodes differ most, and from which throughput on they agree."""
+    """Return a sentence on the throughput at which two systems' nodes differ most.
+
+    It also says from which throughput on they agree.
+    """
     nodes_by_system = nodes_frame.pivot(index="target", columns="system", values="nodes").dropna()
     if len(systems) < 2 or nodes_by_system.empty:
         return (

@@ -1,4 +1,4 @@
-"""Charts of parts: each part's time for its tables, and steps by sharding."""
+"""Charts of parts: each part's time for its tables, and step times by sharding."""
 
 from functools import cache
 
@@ -37,7 +37,7 @@ TIP = tooltip_fields(
 
 @cache
 def parts() -> Spec:
-    """A bar a part, stacked by work, beside an even share.
+    """Return a chart with a bar for each part, stacked by kind of work, and an equal share.
 
     Needs part, work, ms, whole, slowest, even, held, lookups, rows, sent.
     """
@@ -73,7 +73,7 @@ def parts() -> Spec:
 
 @cache
 def sharding_chart() -> Spec:
-    """A bar a way of sharding; needs way, step, says, chosen."""
+    """Return a chart with a bar for each sharding; needs way, step, says, chosen."""
     way = nominal("way", sort=None, axis=axis("", labelFontSize=13, labelLimit=150))
     step = quantity("step", axis=axis("Step time [ms]", grid=False), scale=bar_scale("0.123  ◀ in force"))
     bar = layer(

@@ -1,4 +1,4 @@
-"""How evenly work is shared over GPUs, nodes, servers or modules, and other shardings."""
+"""How evenly work is shared by GPUs, nodes, servers or modules; and other shardings."""
 
 import pandas as pd
 import streamlit as st
@@ -29,7 +29,7 @@ SHARDING_COLUMNS = {"way": "Sharding", "step": "Step time [ms]", "says": "What i
 
 
 def draw(scenario: Scenario) -> None:
-    """Draw the finding, the parts as bars, and the ways of sharding beside each other."""
+    """Draw the finding, a bar for each part, and the step times of all shardings."""
     all_loads = later.cached_result(part_loads.part_loads, scenario)
     if all_loads is None:
         st.caption(
@@ -48,7 +48,7 @@ def draw(scenario: Scenario) -> None:
 
 
 def sharding_finding(table: pd.DataFrame, in_force: str) -> str:
-    """Return the sentence on the fastest sharding of rows of `sharding_rows`."""
+    """Return the sentence on the fastest sharding; `table` has the rows of `sharding_rows`."""
     fastest = table.iloc[0].way
     return f"The fastest sharding is {fastest}, in force now" if fastest == in_force else f"{fastest} is faster than {in_force}"
 
@@ -65,7 +65,7 @@ def _draw_bars(all_loads: PartLoads) -> None:
 
 
 def bars(all_loads: PartLoads, max_parts: int = MAX_BARS) -> pd.DataFrame:
-    """Return a row a part and kind of work, for the `max_parts` slowest parts."""
+    """Return a row for each part and kind of work, for the `max_parts` slowest parts."""
     loads = sorted(all_loads.loads, key=lambda part_load: -sum(part_load.seconds))[:max_parts]
     rows = [
         {
@@ -87,7 +87,7 @@ def bars(all_loads: PartLoads, max_parts: int = MAX_BARS) -> pd.DataFrame:
 
 
 def sharding_rows(all_loads: PartLoads) -> pd.DataFrame:
-    """Return a row for each way of sharding, the fastest first."""
+    """Return a row for each sharding, the fastest first."""
     rows = [
         {
             "way": way.name,

@@ -27,9 +27,9 @@ LONGEST = "0.123, bar cut  ◀ this one"
 
 @cache
 def stacked(unit: str, parts: tuple[str, ...], title: str, fade: float, legend_parts: tuple[str, ...] = ()) -> Spec:
-    """One bar a training system, stacked by part; the chosen system is marked.
+    """Return a chart with one bar for each training system, stacked by part.
 
-    Needs system, known, part, amount, drawn, chosen, low, high. Other systems have opacity `fade`.
+    The chosen system is marked; other systems have opacity `fade`. Needs system, known, part, amount, drawn, chosen, low, high.
     """
     order, x_axis = list(palette.systems()), axis(unit, grid=False)
     legend = legend_below(
@@ -83,10 +83,10 @@ def _total_labels() -> Spec:
 
 
 def step_time(fade: float = 0.5) -> Spec:
-    """Step time by stage, all systems."""
+    """Return the chart of step time by stage, for all systems."""
     return stacked("Step time [ms]", STAGES, "Stage", fade)
 
 
 def energy(legend_parts: tuple[str, ...], fade: float = 0.5) -> Spec:
-    """Energy of the run by component; the legend names `legend_parts`."""
+    """Return the chart of the run's energy by component; the legend names `legend_parts`."""
     return stacked("Energy of the run [J]", palette.devices(), "Component", fade, legend_parts)

@@ -1,6 +1,6 @@
-"""The choice of systems to compare: the scenario's family, until some are chosen.
+"""The choice of systems to compare: the scenario's family by default.
 
-A choice is kept, and travels in links, as an axis of the knob `system`: a comparison is the sweep over it.
+A comparison is a sweep over the knob `system`. So the choice is stored, and written in links, as an axis of this knob.
 """
 
 import streamlit as st
@@ -14,7 +14,7 @@ CHOICE, PATH = "systems to compare", "system"
 
 
 def from_link(link: OpenedLink) -> None:
-    """Compare the systems of a link's axes; the family without an axis of systems."""
+    """Set the compared systems to those of a link's axis; to the family without such an axis."""
     parsed = map(axes.parse, link.axes)
     st.session_state[session.SYSTEMS] = tuple(name for axis in parsed if axis.path == PATH for name in axis.values)
 
@@ -26,17 +26,17 @@ def chosen_systems() -> tuple[str, ...]:
 
 
 def axis(names: tuple[str, ...]) -> str:
-    """Return the axis over these systems, as links write it."""
+    """Return the axis over these systems as text for links."""
     return str(axes.Axis(PATH, names))
 
 
 def to_link() -> LinkPart:
-    """Return the axis of chosen systems for a link; none for the family."""
+    """Return the axis of chosen systems for a link; no axis for the family."""
     return LinkPart() if chosen_systems() == palette.family(session.scenario().system) else LinkPart((axis(chosen_systems()),))
 
 
 def draw() -> None:
-    """Draw the choice; without any system it goes back to the family."""
+    """Draw the choice of systems; without any chosen system the family is chosen again."""
     st.session_state[CHOICE] = list(chosen_systems())
     st.multiselect(
         "Training systems",

@@ -1,1 +1,1 @@
-"""The parts that every page draws with: charts, tables, numbers, text, knobs, downloads, the session."""
+"""Parts with which every page is drawn: tables, numbers, text, knobs, downloads, the session."""

@@ -1,4 +1,4 @@
-"""The answer of a page: its finding, its reasons, and both as text to copy.
+"""The answer of a page: its finding and its reasons, in a box and as text to copy.
 
 The copied text ends with the page's link.
 """
@@ -19,10 +19,10 @@ MAX_LETTERS = 2000
 
 @contextmanager
 def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = (), below: Sequence[str] = ()) -> Iterator[None]:
-    """Draw the box of a page's answer; within it a page adds its buttons.
+    """Draw the box of a page's answer; the page adds its buttons within the block.
 
-    `finding` is a sentence, `reasons` the lines under it, `notes` small print, `below` sentences under the box. A page draws one
-    answer in every state: with a finding, running, empty, refused.
+    finding: a sentence. reasons: lines below it. notes: lines in small print. below: sentences below the box.
+    A page draws one answer in each of its states: with a finding, running, empty, refused.
     """
     st.session_state[DRAWN_KEY] = True
     with _box():
@@ -38,7 +38,7 @@ def draw(finding: str, reasons: Sequence[str] = (), notes: Sequence[str] = (), b
 
 
 def show(finding: str, reasons: Sequence[str] = (), below: Sequence[str] = ()) -> None:
-    """Draw an answer without buttons; the sentences `below` its box are copied with it."""
+    """Draw an answer without buttons; the sentences `below` the box are copied, too."""
     with draw(finding, reasons, below=below):
         pass
     if any(below):
@@ -46,7 +46,7 @@ def show(finding: str, reasons: Sequence[str] = (), below: Sequence[str] = ()) -
 
 
 def wait(finding: str, note: str) -> DeltaGenerator:
-    """Draw the current computation in the answer's box; return the place, to be emptied."""
+    """Draw in the answer's box what is being computed; return the container to empty later."""
     place = _box().empty()
     with place.container():
         st.header(escape_markdown(f"{finding} ..."), anchor=False)
@@ -67,7 +67,7 @@ def _box() -> DeltaGenerator:
 
 
 def is_drawn() -> bool:
-    """Whether this run has drawn an answer."""
+    """Return whether this run of the script has drawn an answer."""
     return bool(st.session_state.get(DRAWN_KEY))
 
 

@@ -1,4 +1,4 @@
-"""Beside a knob: its device's constants in use.
+"""The constants in use of a knob's device, shown below the knob.
 
 Each has its unit, range, confidence and source.
 """
@@ -44,7 +44,7 @@ def _devices_by_first_knob() -> dict[str, tuple[str, ...]]:
 
 
 def label(device_constants: list[Constant]) -> str:
-    """Return the number of constants, and of doubtful ones, in their colours."""
+    """Return a text with the number of constants, and of doubtful ones, in their colours."""
     counts: Counter[str] = Counter(constant.confidence for constant in device_constants)
     doubts = [f":{colour}[{counts[word]} {word}]" for word, colour in DOUBTFUL.items() if counts[word]]
     return ", ".join([f"{len(device_constants)} constant{'s' if len(device_constants) > 1 else ''}", *doubts])

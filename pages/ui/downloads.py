@@ -1,4 +1,4 @@
-"""Tables with their CSV files, which the engine writes safe for spreadsheets."""
+"""Tables with their CSV files, which are safe to open in spreadsheets."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,10 +21,10 @@ AT_ONCE = 50
 
 
 def csv(results: Sequence[Result], run_kind: Fidelity, name: str, label: str = "Download CSV") -> None:
-    """Draw the button that saves results as CSV, one row each.
+    """Draw the button that saves results as CSV, a row for each result.
 
-    A row has knobs, results, key, model version, constants in use, and outcome. A file of many rows is written on request,
-    since thousands of rows take seconds; a short one at once.
+    A row has knobs, results, key, model version, constants in use, and outcome. A file of many rows is written when the visitor
+    asks for it, since thousands of rows take seconds; a short file is written at once.
     """
     all_results = tuple(results)
     csv_text: Any = partial(csv_table.csv_text, all_results, run_kind)
@@ -61,13 +61,13 @@ def trace(result: Result) -> None:
 
 
 def frame_text(frame: pd.DataFrame) -> str:
-    """Return a table as CSV, numbers with every digit and text disarmed for spreadsheets."""
+    """Return a table as CSV with all digits; text cannot act as a formula in spreadsheets."""
     cells = frame.astype(object).where(frame.notna(), None)
     return csv_table.rows_text(list(frame.columns), cells.itertuples(index=False))
 
 
 def rows(frame: pd.DataFrame, name: str, label: str, titles: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Draw the button that saves a table as CSV, or only its columns with `titles`."""
+    """Draw the button that saves a table as CSV; if `titles` are given, only their columns."""
     frame = frame[[*titles]].rename(columns=titles) if titles else frame
     st.download_button(label, frame_text(frame), f"{name}.csv", "text/csv", on_click="ignore", key=f"csv {name}")
 
@@ -78,9 +78,10 @@ def show(
     pinned: str = "",
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Draw a table to read and sort; `formats` are printf formats by column.
+    """Draw a table to read and sort.
 
-    The `pinned` column stays in sight while one scrolls to the side; `labels` are short titles of narrow columns.
+    formats: printf formats by column. pinned: the column that stays visible while one scrolls to the side.
+    labels: short titles of narrow columns.
     """
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
     columns |= {name: st.column_config.Column(short_title, width="small") for name, short_title in labels.items()}

@@ -1,4 +1,4 @@
-"""The widget of any knob, from its declaration, and the sentence beside a refused value."""
+"""The widget of any knob, made from the knob's declaration, and the refusal of its value."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -26,16 +26,16 @@ from pages.ui.plain import escape_markdown
 
 
 def draw(knob: Knob, refusal: str = "", idle: str = "") -> None:
-    """Draw one knob, and under it a refusal, an idle note or its default.
+    """Draw a knob, and below it a refusal, a note that it has no effect, or its default.
 
-    `refusal` is of its last value; `idle` says why it has no effect.
+    refusal: the sentence that refuses its last value. idle: why it has no effect.
     """
     draw_alone(knob)
     draw_note(knob, refusal, idle)
 
 
 def draw_alone(knob: Knob) -> None:
-    """Draw one knob without text under it."""
+    """Draw a knob without text below it."""
     if knob.kind == "switch" and not knob.optional:
         key = session.prepare_widget(knob.path)
         st.toggle(knob.title, bool(st.session_state[key]), key=key, help=_help_text(knob))
@@ -54,7 +54,7 @@ def _is_listed(knob: Knob) -> bool:
 
 
 def draw_note(knob: Knob, refusal: str, idle: str = "", extra_note: str = "") -> None:
-    """Draw under a knob its refusal, or its value in force and further notes."""
+    """Draw the text below a knob: its refusal, or its value in force and further notes."""
     if refusal:
         st.caption(f":red[{escape_markdown(refusal)}]")
     elif note := " ".join(line for line in (_in_force(knob, idle), idle, extra_note) if line):
@@ -96,10 +96,10 @@ def title(system: str) -> str:
 
 
 def draw_slider(knob: Knob, slider_values: Sequence[float] = ()) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Draw the title with a field for the exact value, and a slider below.
+    """Draw a knob's title with a field for the exact value, and a slider below.
 
-    Returns the container below, and the one beside the title. The slider has `slider_values`, or else the knob's stops. A value
-    changed by anything else gets a new slider: the browser may still be sending the old one's place.
+    Return the slider's container, and the container next to the title. The slider has `slider_values`, or else the knob's stops.
+    If the value is changed elsewhere, a new slider is drawn: the browser may still be sending the old slider's position.
     """
     exact, state_key = session.prepare_widget(knob.path), f"shown {knob.path}"
     knob_value = _parsed_value(knob, st.session_state[exact])
@@ -127,7 +127,7 @@ def draw_slider(knob: Knob, slider_values: Sequence[float] = ()) -> tuple[DeltaG
 
 
 def slider(path: str) -> str:
-    """Return the session key of the slider that stands for a knob now."""
+    """Return the session key of the slider that a knob has at present."""
     return f"slide {path} {st.session_state[f'shown {path}'][0]}"
 
 
@@ -138,9 +138,9 @@ def _take_slider_place(path: str, slide: str) -> None:
 
 
 def places(knob: Knob, knob_value: Any, slider_values: Sequence[float] = ()) -> dict[str, str]:
-    """Return the slider's places in order, as texts with labels.
+    """Return the slider's positions in order: a text and a label for each.
 
-    The knob's value, or auto, has the nearest place.
+    The knob's value, or auto, takes the position of the nearest stop.
     """
     scenario = session.scenario()
     effective_value = find_automatic_value(scenario, knob.path).setting if knob_value is None else knob_value
@@ -152,7 +152,7 @@ def places(knob: Knob, knob_value: Any, slider_values: Sequence[float] = ()) -> 
 
 
 def stop_label(knob: Knob, number: float) -> str:
-    """Return a slider's label: PMEM as 4 × 128 GB, other numbers without unit."""
+    """Return the label of a slider's position: PMEM as "4 × 128 GB", other numbers without unit."""
     if knob.path != CAPACITY:
         return exact(number)
     module = module_bytes(session.scenario().machine) / GB

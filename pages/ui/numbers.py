@@ -1,4 +1,4 @@
-"""Numbers of results on pages: format by name and unit, change against a baseline."""
+"""Numbers of results on pages: their format by name and unit, and changes against a baseline."""
 
 import re
 from collections.abc import Mapping
@@ -37,9 +37,9 @@ def label(name: str) -> str:
 
 
 def result_text(number: float | None, unit: str = "", error: float | None = None) -> str:
-    """Return a result in three digits with its unit; counts whole; "n/a" for None.
+    """Return a result as text with its unit, in three digits; "n/a" for None.
 
-    With a standard `error` it has the digits that this justifies: "0.7645 ± 0.0012".
+    Counts have all digits. With a standard `error` the text has the digits that the error justifies: "0.7645 ± 0.0012".
     """
     if error:
         return with_error(number, error)
@@ -59,12 +59,12 @@ def error_formats(frame: pd.DataFrame) -> Mapping[str, str]:
 
 
 def size(nbytes: float) -> str:
-    """Return a number of bytes: "1.94 GB", "21.6 MB"."""
+    """Return a number of bytes as text: "1.94 GB", "21.6 MB"."""
     return figure(nbytes, "B")
 
 
 def change(number: float | None, baseline: float | None) -> str:
-    """Return the change against a baseline: "+0.53 %", "4.28 ×" from double, "same", or ""."""
+    """Return the change against a baseline: "+0.53 %", "4.28 ×" from twofold on, "same", or ""."""
     if number is None or not baseline:
         return ""
     ratio = number / baseline
@@ -74,9 +74,9 @@ def change(number: float | None, baseline: float | None) -> str:
 
 
 def better_direction(name: str) -> str:
-    """Return "lower", "higher" or "neither", as the metric of that name declares.
+    """Return "lower", "higher" or "neither": the better direction of the metric of that name.
 
-    Also of the numbers over weeks.
+    Metrics over weeks of faults are known, too.
     """
     if name in CAMPAIGN_METRICS:
         return "higher" if CAMPAIGN_METRICS[name].highest else "lower"
@@ -89,5 +89,5 @@ def group_digits(text: str) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """Return seconds as the time of a batch: in ms, or a fitting unit."""
+    """Return the seconds of a batch as text, in ms or another suitable unit."""
     return figure(seconds * 1e3, "ms")

@@ -1,4 +1,4 @@
-"""Links of pages: a page's own part, the host, and the scripts' paths."""
+"""Links of pages: a page's own part, the host, and the paths of the pages' scripts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,10 +29,11 @@ def _refuse_nothing(link: OpenedLink) -> str:
 
 @dataclass(frozen=True)
 class PageLink:
-    """A page's entry in `shell/places.py`: how its own widgets travel in links.
+    """How a page's own widgets are stored in links; `shell/places.py` has one for each page.
 
-    `to_link` returns the page's part, `from_link` sets its widgets before they are drawn, and `refusal` returns the sentence
-    that refuses a link, or "". Every page's `refusal` is asked before any `from_link`.
+    to_link: returns the page's part of the link.
+    from_link: sets the page's widgets before they are drawn.
+    refusal: returns the sentence that refuses a link, or "". All pages are asked before any `from_link` is called.
     """
 
     to_link: Callable[[], LinkPart] = LinkPart
@@ -41,7 +42,7 @@ class PageLink:
 
 
 def script(place: str) -> str:
-    """Return the path of a page's script, by which Streamlit leads there."""
+    """Return the path of a page's script, with which Streamlit opens the page."""
     return f"pages/{place}.py"
 
 

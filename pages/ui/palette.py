@@ -1,6 +1,6 @@
-"""One colour per training system, stage and device, the same on every chart.
+"""One colour for each training system, stage and device, the same in every chart.
 
-Colours suit light and dark.
+Colours are readable on light and dark backgrounds.
 """
 
 from functools import cache
@@ -37,7 +37,7 @@ STAGE_COLOURS: dict[str, str] = dict(zip(STAGES, ("#d9622b", "#e8b04a", "#5b7bb4
 
 
 def systems() -> tuple[str, ...]:
-    """Return all training systems in the order of their papers, then new files'."""
+    """Return all training systems in the order of their papers, then those of new files."""
     names = registry.variant_names("systems")
     return (*(name for name in SYSTEMS if name in names), *(name for name in names if name not in SYSTEMS))
 
@@ -55,20 +55,20 @@ def family(system: str) -> tuple[str, ...]:
 
 
 def known_by(system: str) -> str:
-    """Return how well a training system's inner workings are known, for lists."""
+    """Return a text for lists on how well a training system's inner workings are known."""
     return "its headline only" if registry.load_variant("systems", system).confidence == "headline only" else "its sources"
 
 
 def devices() -> tuple[str, ...]:
-    """Return all devices, so that each component keeps its colour in every chart.
+    """Return all devices, so that each device has the same colour in every chart.
 
-    The wall is none of them: its energy is counted with each device.
+    The wall outlet is left out: its energy is counted with each device.
     """
     return tuple(name for name in registry.variant_names("devices") if name != "wall")
 
 
 def colours(names: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return a Vega-Lite scale that gives each name its own colour, whatever the data holds."""
+    """Return a Vega-Lite scale that gives each name its own colour, also if data lacks the name."""
     known_colours = SYSTEMS | STAGE_COLOURS
     spare = [name for name in names if name not in known_colours]
     all_colours = known_colours | {name: OTHER_COLOURS[index % len(OTHER_COLOURS)] for index, name in enumerate(spare)}

@@ -1,4 +1,4 @@
-"""Show text from links and files literally: never as markup, without the code's words."""
+"""Show text from links and files literally, never as markup, and knobs by their labels."""
 
 import re
 from functools import cache
@@ -15,9 +15,9 @@ MOST_CHARACTERS = 600
 
 
 def escape_markdown(text: str, code: bool = False, most: int = MOST_CHARACTERS) -> str:
-    """Return `text` on one line, cut and escaped, so that Markdown shows it literally.
+    """Return `text` on one line, shortened and escaped, so that Markdown shows it literally.
 
-    A knob is called by its field's name, "CXL bandwidth 8" for "machine.cxl_bandwidth_GBps=8"; with `code` as links do.
+    A knob is written by its label: "CXL bandwidth 8" for "machine.cxl_bandwidth_GBps=8". With `code` it stays as links write it.
     """
     line = " ".join((text if code else spell_out_knobs(text)).split())
     short_text = line if len(line) <= most else f"{line[: most // 2]} ... {line[-most // 2 :]}"
@@ -26,7 +26,10 @@ def escape_markdown(text: str, code: bool = False, most: int = MOST_CHARACTERS) 
 
 
 def spell_out_knobs(text: str) -> str:
-    """Return `text` with knobs by their labels and systems by their titles, without escapes."""
+    """Return `text` with labels of knobs and titles of systems in place of their names.
+
+    It is not escaped.
+    """
     return _system_pattern().sub(lambda match: palette.system_titles()[match[1]], _path_pattern().sub(_knob_words, text))
 
 

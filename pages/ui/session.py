@@ -1,7 +1,7 @@
 """The session: its last good scenario, its preset, and the widgets of drawn knobs.
 
-Streamlit forgets a widget's value with the widget, and copies all its state for each widget drawn: so a knob that is not
-drawn lives in the scenario alone.
+Streamlit forgets the value of a widget that is not drawn, and copies all its state for each drawn widget. So the value of a knob
+that is not drawn is only stored in the scenario.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,23 +46,23 @@ def axes() -> tuple[str, ...]:
 
 
 def sample() -> str:
-    """Return the sample of the box's points, as links write it; "" is the grid."""
+    """Return the sampling of the axes' points as text for links; "" is the whole grid."""
     return str(st.session_state.get(SAMPLE, ""))
 
 
 def crash() -> str:
-    """Return the crash state that a link asked for, as its replay line, or ""."""
+    """Return the crash state that a link has named, as text that replays it; or ""."""
     return str(st.session_state.get(CRASH, ""))
 
 
 def hold_variation(start: str, variation: Scenario) -> None:
-    """Hold a variation of preset `start`; only before widgets are drawn."""
+    """Store a variation of preset `start`; call before widgets are drawn."""
     st.session_state[PRESET] = start
     hold_scenario(variation)
 
 
 def put_parts(brought: Iterable[OwnPart]) -> None:
-    """Hold a link's parts that this computer's folder lacks or has otherwise."""
+    """Store those parts of a link that this computer's folder lacks, or has with other content."""
     st.session_state[PARTS] = tuple(filter(is_foreign, brought))
 
 
@@ -72,7 +72,7 @@ def brought_parts() -> tuple[OwnPart, ...]:
 
 
 def hold_scenario(new_scenario: Scenario) -> None:
-    """Hold a scenario, and set its widgets; only in callbacks or before they are drawn."""
+    """Store a scenario and set its widgets; call in callbacks or before widgets are drawn."""
     st.session_state[SCENARIO] = new_scenario
     for path, knob_value in values(new_scenario).items():
         if widget(path) in st.session_state:
@@ -82,7 +82,7 @@ def hold_scenario(new_scenario: Scenario) -> None:
 def widget_content(knob: Knob, knob_value: Any) -> str | bool:
     """Return the content of a knob's widget for a value.
 
-    That is a switch's bool, a part as lists name it, or the text of links.
+    It is a bool for a switch, a title as in lists for a part, and otherwise the text of links.
     """
     if isinstance(knob.choices, PartNames) and knob_value is not None:
         return knob.choices.list_name(knob_value)
@@ -90,10 +90,10 @@ def widget_content(knob: Knob, knob_value: Any) -> str | bool:
 
 
 def restore_choice(name: str, options: Sequence[str], default: str) -> None:
-    """Set a widget before it is drawn to its last choice or a link's.
+    """Set a widget to its last choice, or to a link's choice, before it is drawn.
 
-    `default` is taken where that choice is not on offer. Streamlit forgets a widget's value with the widget, so the choice is
-    kept beside it.
+    `default` is used if that choice is not among `options`. The choice is stored separately, since Streamlit forgets the value of
+    a widget that is not drawn.
     """
     if st.session_state.get(name) not in options:
         last_choice = st.session_state.get(_choice_key(name))
@@ -102,13 +102,13 @@ def restore_choice(name: str, options: Sequence[str], default: str) -> None:
 
 
 def take_choice(name: str, choice: str) -> None:
-    """Take over a choice from a link, "" for none; before its widget is drawn."""
+    """Store a link's choice for a widget, "" for none; call before the widget is drawn."""
     st.session_state.pop(name, None)
     st.session_state[_choice_key(name)] = choice
 
 
 def choice(name: str) -> str:
-    """Return a widget's choice, or a link's; "" for neither."""
+    """Return a widget's choice, or a link's choice; "" without either."""
     return str(st.session_state.get(name) or st.session_state.get(_choice_key(name), ""))
 
 
@@ -123,7 +123,7 @@ def held_value(path: str) -> str | bool:
 
 
 def prepare_widget(path: str) -> str:
-    """Return the key of a knob's widget to be drawn, after setting its value."""
+    """Set the value of a knob's widget that will be drawn next; return its key."""
     st.session_state[widget(path)] = held_value(path)
     return widget(path)
 
@@ -131,7 +131,8 @@ def prepare_widget(path: str) -> str:
 def option_index(options: Sequence[str], key: str) -> int:
     """Return the index of a select box's value among its options.
 
-    Every widget gets its held value as its default too: a browser that missed the run which set it would send another one.
+    A widget also gets its stored value as default. Otherwise a browser that has missed the run which set it would send an old
+    value.
     """
     selected = st.session_state.get(key)
     return options.index(selected) if selected in options else 0
@@ -144,14 +145,14 @@ def read_knob(path: str) -> Any:
 
 
 def to_preset() -> None:
-    """Set every knob to the chosen preset, for a new preset and for reset."""
+    """Set every knob to the value of the chosen preset, after a choice or a reset."""
     hold_scenario(preset(base()).scenario)
 
 
 def reset_knob(path: str) -> None:
-    """Set one knob to the preset's value; only in a callback.
+    """Set one knob to the preset's value; call in a callback.
 
-    Its group, or all knobs, go with it where it cannot change alone.
+    If the knob cannot change by itself, its group or all knobs are reset too.
     """
     start = values(preset(base()).scenario)
     group = {name: knob_value for name, knob_value in start.items() if name.partition(".")[0] == path.partition(".")[0]}
@@ -162,7 +163,7 @@ def reset_knob(path: str) -> None:
 
 
 def to_model() -> None:
-    """Set the model's knobs to the named model that was just chosen."""
+    """Set the model's knobs to those of the named model that was just chosen."""
     name = held_value("model.name")
     stale = stale_lists(scenario(), named_model(name)["model.num_tables"])
     hold_scenario(with_values(scenario(), {"model.name": name, **stale}))
@@ -172,14 +173,14 @@ def to_model() -> None:
 
 
 def put_data(digest: str) -> None:
-    """Train on this digest's data file, "" for the generator; only in a callback."""
+    """Set the data file to that with this digest, "" for the generator; call in a callback."""
     st.session_state[widget("data.digest")] = digest
 
 
 def renew_parts() -> list[str]:
-    """Take one's own parts as their files are now; return the names of changed ones.
+    """Read the visitor's own parts from their files again; return the names of changed parts.
 
-    Only before widgets are drawn. A link's parts stay as the link has them for as long as the session holds it.
+    Call before widgets are drawn. Parts that a link has brought stay as they are in the link while the session uses them.
     """
     add_parts(brought := brought_parts())
     references: dict[str, str] = {}
@@ -194,7 +195,7 @@ def renew_parts() -> list[str]:
 
 
 def refusals() -> Mapping[str, str]:
-    """Take the widgets over into the scenario; return refusals by knob path.
+    """Store the widgets' values in the scenario; return refusals by knob path.
 
     A refused knob keeps its last good value. A contradiction between knobs has the path "" and changes nothing.
     """
@@ -228,15 +229,15 @@ def touched_knobs() -> list[str]:
 
 
 def refused_knobs() -> Mapping[str, str]:
-    """Return the refusals that `refusals` found in this run."""
+    """Return the refusals by knob path that `refusals` has found in this run of the script."""
     refusal_by_path: Mapping[str, str] = st.session_state.get(REFUSED, {})
     return refusal_by_path
 
 
 def redraw() -> None:
-    """Draw the page again by ourselves.
+    """Draw the page again by the program's own request, not the visitor's.
 
-    The address that comes along may be from before our last write.
+    This is noted, since the browser may then send an address from before the program's last change.
     """
     st.session_state[REDRAWN_BY_US] = True
     st.rerun()

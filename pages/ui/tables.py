@@ -58,9 +58,9 @@ def _only_systems(cells: Iterable[object]) -> bool:
 
 
 def with_system_titles(frame: pd.DataFrame, columns: Collection[str] | None = None) -> pd.DataFrame:
-    """Return a table with systems' titles, for reading; files keep link names.
+    """Return a table for readers, with titles of systems; downloaded files keep their names.
 
-    `columns` are the frame's `system_columns`, if the caller has them.
+    `columns` are the frame's `system_columns`, if the caller has them already.
     """
     titles = palette.system_titles()
     return frame.assign(**{name: frame[name].map(titles) for name in (system_columns(frame) if columns is None else columns)})
@@ -69,8 +69,8 @@ def with_system_titles(frame: pd.DataFrame, columns: Collection[str] | None = No
 def stage_rows(results: Mapping[str, Result], chosen_system: str, ranges: Ranges | None = None) -> pd.DataFrame:
     """Return exposed milliseconds: system, known, part, amount, drawn, chosen, low, high.
 
-    `drawn` is less than `amount` where a bar is cut; `known` says by what a system is known. A system's first row has in low and
-    high the range of its whole bar, from `ranges` by system.
+    `drawn` is less than `amount` where a bar is cut. `known` says how well a system is known. The first row of a system has as
+    low and high the range of its whole bar, from `ranges` by system.
     """
     rows = [
         {"system": system, "part": row["Stage"], "amount": row["Exposed [s]"] * 1e3, "chosen": system == chosen_system}
@@ -81,7 +81,7 @@ def stage_rows(results: Mapping[str, Result], chosen_system: str, ranges: Ranges
 
 
 def component_rows(results: Mapping[str, Result], chosen_system: str, ranges: Ranges | None = None) -> pd.DataFrame:
-    """Return joules of the whole run in the columns of `by_stage`."""
+    """Return joules of the whole run in the columns of `stage_rows`."""
     rows = [
         {"system": system, "part": row["Device"], "amount": row["Energy [J]"], "chosen": system == chosen_system}
         for system, result in results.items()
@@ -126,7 +126,10 @@ def _bar_frame(rows: list[dict[str, Any]], ranges: Ranges | None) -> pd.DataFram
 
 
 def bar_limit(totals: Iterable[float]) -> float:
-    """Return the length at which bars are cut: the longest's, less where it dwarfs others."""
+    """Return the length at which bars are cut.
+
+    It is the longest bar's length, unless that is much more than all others. One of two bars is never cut.
+    """
     *other_totals, longest = sorted(totals)
     if len(other_totals) < 2:  # of two bars none is cut: their ratio is the message
         return longest
@@ -134,9 +137,9 @@ def bar_limit(totals: Iterable[float]) -> float:
 
 
 def power_pace(result: Result) -> tuple[float, float]:
-    """Return the watts that a machine always draws, and joules that each batch adds.
+    """Return the watts that a machine always draws, and the joules that each batch adds.
 
-    Of a full run the mean over batches, else those of the steady state.
+    They are the mean over batches of a full run, or else those of the steady state.
     """
     elapsed, step = (result.results.get(name) or np.nan for name in ("Elapsed [s]", "Step time [ms]"))
     watts = sum(row["Static energy [J]"] for row in result.devices) / elapsed
@@ -162,10 +165,10 @@ def _trained_batches(frame: pd.DataFrame) -> pd.Series:
 
 
 def curve(training: Sequence[Row], events: Sequence[Row], pace: tuple[float, float] = (np.nan, np.nan)) -> pd.DataFrame:
-    """Return training points and events in one frame, told apart by empty columns.
+    """Return training points and events in one frame; each kind has its own columns filled.
 
-    `running` is the simulated time without outages, `broken` has each of them shortened, `joules` is the energy of `running`
-    at a `pace`; `part` counts the outages that are over, `number` the faults.
+    `running` is the simulated time without outages, `broken` the time with each outage shortened, `joules` the energy of
+    `running` at a `pace` (`power_pace`), `part` the number of outages before, and `number` the number of the fault.
     """
     frame = pd.concat([renamed(training, TRAINING), renamed(events, EVENTS)], ignore_index=True)
     seconds, outage_seconds, outages_over, part = (
@@ -189,9 +192,9 @@ def curve(training: Sequence[Row], events: Sequence[Row], pace: tuple[float, flo
 
 
 def outages(events: Iterable[Row]) -> list[tuple[float, float]]:
-    """Return begin and end of each outage in simulated seconds.
+    """Return the begin and end of each outage in simulated seconds.
 
-    Further faults before its end are part of it.
+    Faults during an outage belong to it.
     """
     all_outages, begin_seconds = [], None
     for row in events:
@@ -205,7 +208,7 @@ def outages(events: Iterable[Row]) -> list[tuple[float, float]]:
 
 
 def breaks(frame: pd.DataFrame, events: Iterable[Row]) -> tuple[tuple[float, float, float], ...]:
-    """Return each outage's two places on `broken`, and its seconds."""
+    """Return for each outage its begin and end on `broken`, and its seconds."""
     place = dict(zip(frame["elapsed"], frame["broken"], strict=True))
     return tuple(
         (place[begin_seconds], place[end_seconds], end_seconds - begin_seconds) for begin_seconds, end_seconds in outages(events)
@@ -213,7 +216,7 @@ def breaks(frame: pd.DataFrame, events: Iterable[Row]) -> tuple[tuple[float, flo
 
 
 def results_by_system(results: Mapping[str, Result]) -> pd.DataFrame:
-    """Return all results, one row a result and one column a training system."""
+    """Return all results, a row for each result and a column for each training system."""
     names = dict.fromkeys(name for result in results.values() for name in result.results)
     return pd.DataFrame(
         [{"Result": name} | {system: result.results.get(name) for system, result in results.items()} for name in names]

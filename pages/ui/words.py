@@ -1,4 +1,4 @@
-"""The glossary of docs/glossary.md, shown where a sentence uses its words."""
+"""The glossary of docs/glossary.md, shown with the sentences that use its words."""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def sections() -> Mapping[str, Mapping[str, str]]:
 
 
 def meanings_in(text: str) -> str | None:
-    """Return the meanings of a text's words as Markdown; None for basic words alone."""
+    """Return the meanings of a text's words as Markdown; None if it has only basic words."""
     words = {
         word: meaning
         for heading, section in sections().items()

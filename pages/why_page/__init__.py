@@ -1,1 +1,1 @@
-"""Why: where a speed-up comes from, a section of Design."""
+"""Parts of the section Why of Design: the sources of a speed-up."""

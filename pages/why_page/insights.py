@@ -1,4 +1,4 @@
-"""Insights of a scenario, cached; a scenario that cannot run gives its sentence."""
+"""Insights of a scenario, cached; for a scenario that cannot run, the sentence that says why."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,8 +15,8 @@ class Insights:
     """Insights of a scenario.
 
     steps: the steps from pmem to cxl.
-    log: the MLP log over its bandwidth.
-    links: the CXL systems over the link's bandwidth.
+    log: the MLP log over its write bandwidth.
+    links: the step time of each CXL system over the link's bandwidth.
     """
 
     steps: Decomposition
@@ -27,7 +27,7 @@ class Insights:
 def insights_of(scenario: Scenario) -> Insights | str:
     """Return the insights, or the sentence that says why there are none.
 
-    They are the same for all systems.
+    They do not depend on the scenario's system.
     """
     return _cached_insights(replace(scenario, system="cxl"))
 

@@ -1,4 +1,4 @@
-"""The insights in words: each sentence is made from the values it tells."""
+"""The insights as sentences; all numbers in them come from the insights."""
 
 from math import isinf
 
@@ -20,7 +20,7 @@ LIMIT = {"pmem": "PMEM", "cxl": "the CXL link"}
 
 
 def headline(decomposition: Decomposition) -> str:
-    """Return the finding: the speed-up, and the step or pair that saves most."""
+    """Return a sentence with the speed-up, and the step or pair of steps that saves most."""
     largest_step = max(decomposition.steps, key=lambda step: step.saved.seconds)
     if decomposition.speedup < 1:
         speedup_text = f"CXL is {factor(1 / decomposition.speedup)} slower than PMEM"
@@ -42,7 +42,7 @@ def headline(decomposition: Decomposition) -> str:
 
 
 def order_matters(decomposition: Decomposition) -> str:
-    """Return how far the steps' savings depend on their order."""
+    """Return a sentence on how much the steps' savings depend on their order."""
     swappable = [step for step in decomposition.steps if step.swapped]
     if not swappable:
         return "On this machine, no two of these changes can swap places."
@@ -94,9 +94,9 @@ def _lower_first(name: str) -> str:
 
 
 def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
-    """Return the finding: the log's need, its saving by relaxing, and at which bandwidths.
+    """Return sentences on the log's needed staleness, on the saving, and on bandwidths.
 
-    The sentences stand in this order.
+    The saving is by relaxing the log, and the bandwidths are those at which relaxing saves time.
     """
     present, rate, limit = (
         relaxation.present_log,
@@ -136,7 +136,7 @@ def relaxation_sentence(relaxation: Relaxation) -> tuple[str, ...]:
 
 
 def needed_staleness(relaxation: Relaxation) -> str:
-    """Return the sentence on the staleness with which the MLP log costs hardly any time."""
+    """Return the sentence on the staleness with which the MLP log costs almost no time."""
     if not relaxation.present_log.pays:
         return f"A strict MLP log costs less than {percent(SLACK)} of a step here"
     needed = batches_text(relaxation.present_log.needed_bound)
@@ -144,7 +144,7 @@ def needed_staleness(relaxation: Relaxation) -> str:
 
 
 def relaxed_saving(relaxation: Relaxation) -> str:
-    """Return the sentence on the saving by the staleness bound."""
+    """Return the sentence on the time that the staleness bound saves."""
     present = relaxation.present_log
     if not (relaxation.bound and present.pays) or present.saved_seconds <= 0:
         return "A relaxed log saves no time here"
@@ -152,7 +152,7 @@ def relaxed_saving(relaxation: Relaxation) -> str:
 
 
 def batches_text(batches: int) -> str:
-    """Return a number of batches in words that agree."""
+    """Return a number of batches as text, in singular or plural."""
     return count(batches, "batch", "batches")
 
 
@@ -169,9 +169,9 @@ def _fast_log_sentence(relaxation: Relaxation) -> str:
 
 
 def saturation_sentence(saturation: Saturation) -> str:
-    """Return the finding for a system: where the link stops to matter, and its successor.
+    """Return a sentence on the bandwidth beyond which a system's link has no more effect.
 
-    It ends with the work that hides the link.
+    It names the device that limits the step then, and the work that hides the link.
     """
     title = load_variant("systems", saturation.system).title
     if saturation.sufficient_bandwidth is None:

@@ -30,7 +30,10 @@ FORMAT, LINE = ".4~g", 15  # pixels from one line of labels to the next
 
 @cache
 def waterfall(metric: str) -> Spec:
-    """A bar a change of a batch's cost; needs the frame of why_tables.waterfall."""
+    """Return a chart with a bar for each change of a batch's cost.
+
+    Needs the frame of why_tables.waterfall.
+    """
     unit = UNITS[metric]
     tip = tooltip_fields(("name", "Change"), ("system", "Leads to"), ("says", "What changes"), ("label", metric))
     bar = layer(
@@ -48,7 +51,10 @@ def waterfall(metric: str) -> Spec:
 
 @cache
 def staleness() -> Spec:
-    """Needed staleness over log bandwidth, log-log; this machine and its bound are marked."""
+    """Return a chart of needed staleness over log bandwidth, both logarithmic.
+
+    This machine and its bound are marked.
+    """
     x = quantity("rate", scale=fitted_scale(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
     y = quantity("needed", scale=fitted_scale(True), axis=log_axis("Staleness needed [batches]", "y", grid=False))
     curves = {"domain": list(LOG_ENDS.values()), "range": [palette.OTHER_COLOURS[1], palette.OTHER_COLOURS[2]]}
@@ -71,7 +77,7 @@ def staleness() -> Spec:
 
 @cache
 def strict_and_relaxed() -> Spec:
-    """Step time of cxl over log bandwidth, strict (dashed) and with the bound."""
+    """Return a chart of step time of cxl over log bandwidth, strict (dashed) and with the bound."""
     x = quantity("rate", scale=fitted_scale(True), axis=log_axis("Log bandwidth [GB/s]", "x", grid=False))
     y = quantity("step", scale=fitted_scale(True), axis=log_axis("Step time [ms]", "y", grid=False))
     legend = legend_below("relaxed, bound asked for", title=None)
@@ -90,9 +96,9 @@ def strict_and_relaxed() -> Spec:
 
 @cache
 def links() -> Spec:
-    """Step time over CXL bandwidth: a line a system, dots at saturation.
+    """Return a chart of step time over CXL bandwidth: a line for each system.
 
-    A dashed line marks this machine.
+    Dots mark saturation. A dashed line marks this machine.
     """
     x = quantity("bandwidth", scale=fitted_scale(True), axis=log_axis("CXL bandwidth [GB/s]", "x", grid=False))
     y = quantity("step", scale=fitted_scale(True), axis=log_axis("Step time [ms]", "y", grid=False))

@@ -46,16 +46,19 @@ def _amount(cost: BatchCost, metric: str) -> float:
 
 
 def finding(decomposition: Decomposition, metric: str) -> str:
-    """Return a batch's first and last amount, and the change in percent."""
+    """Return a clause with a batch's first and last amount, and the change in percent.
+
+    metric: time or energy.
+    """
     start, end, unit = _amount(decomposition.start_cost, metric), _amount(decomposition.end_cost, metric), UNITS[metric]
     change = f"{percent(abs(1 - end / start))} {'less' if end <= start else 'more'}"
     return f"From {result_text(start, unit)} to {result_text(end, f'{unit} a batch')}, {change}."
 
 
 def waterfall(decomposition: Decomposition, metric: str) -> pd.DataFrame:
-    """Return a bar a row: name, system, low, high, label, says, costs.
+    """Return a row for each bar: name, system, low, high, label, says, costs.
 
-    `system` is the system that a step leads to; `costs` says whether the step adds.
+    `system` is the system to which a step leads; `costs` says whether the step increases the metric.
     """
     total = _amount(decomposition.start_cost, metric)
     rows = [_end_bar("pmem", decomposition.start_cost, metric, "PMEM, before all changes")]
@@ -85,7 +88,7 @@ def _end_bar(system: str, cost: BatchCost, metric: str, description: str) -> dic
 
 
 def steps(decomposition: Decomposition) -> pd.DataFrame:
-    """Return one row a step, time and energy, in both orders."""
+    """Return a row for each step, with time and energy in both orders."""
     return pd.DataFrame(
         [
             {
@@ -108,7 +111,7 @@ def steps(decomposition: Decomposition) -> pd.DataFrame:
 
 
 def logs(relaxation: Relaxation) -> pd.DataFrame:
-    """Return one row a log bandwidth: the present one first, then both curves."""
+    """Return a row for each log bandwidth: the present one first, then both curves."""
     named_points = [("This machine", relaxation.present_log), *((LOG_ENDS[point.limit], point) for point in relaxation.curves)]
     return pd.DataFrame(
         [
@@ -129,9 +132,9 @@ def logs(relaxation: Relaxation) -> pd.DataFrame:
 
 
 def staleness(relaxation: Relaxation) -> pd.DataFrame:
-    """Return points of log bandwidth and needed staleness, without those of none.
+    """Return points of log bandwidth and needed staleness; points that need none are left out.
 
-    Columns: curve, rate, needed, bound, now.
+    Columns: curve, rate, needed, bound, now (whether the point is the present machine).
     """
     rows = [(LOG_ENDS[point.limit], point.rate / GB, point.needed_bound, False) for point in relaxation.curves]
     rows.append(
@@ -142,7 +145,10 @@ def staleness(relaxation: Relaxation) -> pd.DataFrame:
 
 
 def strict_and_relaxed(relaxation: Relaxation) -> pd.DataFrame:
-    """Return step times of the present limit's curve: how, rate, step, now."""
+    """Return step times along the curve of the present limit: how, rate, step, now.
+
+    `how` is strict or relaxed, `now` marks the present machine.
+    """
     points = [(point, False) for point in relaxation.curves if point.limit == relaxation.present_log.limit] + [
         (relaxation.present_log, True)
     ]
@@ -171,7 +177,7 @@ def links(saturations: tuple[Saturation, ...], scenario: Scenario) -> pd.DataFra
 
 
 def link_task_rows(saturations: tuple[Saturation, ...]) -> pd.DataFrame:
-    """Return each task's time on the link, once more bandwidth has stopped helping."""
+    """Return each task's time on the link, at the bandwidth beyond which more has no effect."""
     return pd.DataFrame(
         [
             {

@@ -1,6 +1,6 @@
-"""Bands of the answer: the same search for each draw of the constants by `uncertainty`.
+"""Bands of the answer: the search is repeated for each draw of the uncertain constants.
 
-The baseline takes the same draw, so that constants of both machines move both.
+The baseline gets the same draw, so that a constant of both machines changes both.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,9 +25,10 @@ Assumptions = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class DrawBand:
-    """The 5 % and 95 % quantiles over draws of the smallest value, or nearest ratio.
+    """The 5 % and 95 % quantiles of an answer over draws of the constants.
 
-    The smallest value is infinite where none is enough.
+    The answer is the smallest value that meets the target, infinite where no value does. If the target is out of reach, it is the
+    nearest machine's step divided by the reference.
     """
 
     low: float
@@ -36,10 +37,12 @@ class DrawBand:
 
 @dataclass(frozen=True)
 class Bands:
-    """Bands of modules, of the link, and of the cheapest machine's modules.
+    """Bands of the three answers; None for an answer that is not asked.
 
-    The link's band is in GB/s; the last band is at the cheapest machine's link.
-    Where a target is out of reach, its band is of the nearest machine's step divided by the reference.
+    capacity: band of the number of modules.
+    bandwidth: band of the link [GB/s].
+    cheapest: band of the cheapest machine's modules at its own link; of its link without PMEM.
+    Where a target is out of reach, the band is of the nearest machine's step divided by the reference.
     """
 
     capacity: DrawBand | None
@@ -48,7 +51,7 @@ class Bands:
 
 
 def bands(answer: SmallestMachines, samples: int = SAMPLES) -> Bands:
-    """Return the answer's bands over a number of draws."""
+    """Return the bands of an answer over `samples` draws of the constants."""
     q, machine = answer.question, answer.cheapest.machine
     scenario, base = q.scenario, sized_scenario(q.baseline.scenario) if q.baseline.ran else q.baseline.scenario
     sample_draws = draws(scenario, samples, with_values(scenario, machine.changes), base)

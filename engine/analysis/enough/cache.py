@@ -1,7 +1,7 @@
 """Sizes and hit rates of a row cache in HBM, and its rows by table.
 
-Two caches are compared: a cache that always keeps the rows with the most lookups a byte, and a cache of the rows used last, as
-the system in force has it. Where rows come back soon (`data.locality`) the second can be the better one.
+Two caches are compared. One always keeps the rows with the most lookups per byte. The other is an LRU cache, which keeps the rows
+used last. Where rows are used again soon (`data.locality`) the second can be better.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,14 +33,14 @@ MAX_SHOWN_TABLES = 12  # tables in words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CacheSize:
-    """A cache of the rows with the most lookups per byte, beside an LRU cache.
+    """A cache of the rows with the most lookups per byte, and an LRU cache.
 
     rows: cached rows of each table, (T,).
-    table_nbytes: their bytes with optimizer state, (T,).
-    rates: share of each table's lookups that they serve, (T,).
+    table_nbytes: bytes of these rows with optimizer state, (T,).
+    rates: share of each table's lookups that hit, (T,).
     nbytes: bytes of the whole cache.
     hit_rate: hit rate of the whole cache.
-    recent_nbytes: bytes of an LRU cache that is as good or as large, None where no LRU cache is as good.
+    recent_nbytes: bytes of an LRU cache with the hit rate, or the size, that was asked; None where no LRU cache is as good.
     recent_rate: hit rate of that LRU cache.
     """
 
@@ -62,9 +62,9 @@ class RowClasses(NamedTuple):
     row_shares: share of a table's lookups that a row of each class has.
     owner: kind of table of each class.
     kind: kind of each table, (T,).
-    order: classes by falling lookups a byte.
-    filled_bytes: bytes of the classes so far, one more than classes.
-    hit_shares: share of all lookups so far, one more than classes.
+    order: the classes' indices by falling lookups per byte.
+    filled_bytes: bytes of the first 0, 1, 2, ... classes in that order.
+    hit_shares: share of all lookups that these classes have.
     """
 
     rows: Floats
@@ -77,7 +77,7 @@ class RowClasses(NamedTuple):
 
 
 def cache_for(s: Scenario, hit_rate: float) -> CacheSize:
-    """Return the smallest cache with a hit rate, from 0 to 1."""
+    """Return the smallest cache with this hit rate, from 0 to 1."""
     densest, recent, rate = _densest(s), _recent_rows(s, hit_rate), _recent_rate(s)
     nbytes = max(
         float(np.interp(hit_rate, densest.hit_shares, densest.filled_bytes)), float(kind_bytes(s, "row").min())
@@ -88,16 +88,16 @@ def cache_for(s: Scenario, hit_rate: float) -> CacheSize:
 
 
 def cache_of_size(s: Scenario, nbytes: float) -> CacheSize:
-    """Return the cached rows and hit rates of a cache of so many bytes."""
+    """Return the cached rows and hit rates of a cache of `nbytes` bytes."""
     cache_bytes, size = min(max(nbytes, 0.0), table_bytes(s)), _recent_nbytes(s)
     rows = num_rows(s) if size(num_rows(s)) <= cache_bytes else _fewest(s, lambda rows: size(rows) >= cache_bytes)
     return _size(s, _densest(s), cache_bytes, cache_bytes, _recent_rate(s)(rows if cache_bytes else 0.0))
 
 
 def hbm_room(s: Scenario, nodes: int | None = None) -> float:
-    """Return the bytes of HBM that MLPs and activations leave free.
+    """Return the bytes of HBM that are free besides MLPs and activations.
 
-    They are those of the scenario's GPUs, or of `nodes` nodes.
+    They are those of the scenario's GPUs, or of the GPUs of `nodes` nodes.
     """
     sized = sized_scenario(s if nodes is None else with_nodes(s, nodes))
     gpu_room = memory_bytes(sized.machine) - 2 * mlp_bytes(sized) - activation_bytes(sized)
@@ -200,7 +200,7 @@ def cache_sentence(s: Scenario, cache_size: CacheSize) -> str:
 
 
 class TableShare(NamedTuple):
-    """The cached part of a table: name, rows, GB, and percent of lookups that hit."""
+    """The cached part of a table: name, rows, GB, and hit rate in percent."""
 
     table: str
     rows: int
@@ -223,7 +223,7 @@ def table_shares(cache_size: CacheSize, names: Sequence[str] = ()) -> list[Table
 
 
 def cache_lines(s: Scenario, cache_size: CacheSize, names: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the sentence, then a line for each table with the most cached bytes."""
+    """Yield the answer's sentence, then a line for each table with the most cached bytes."""
     yield cache_sentence(s, cache_size)
     shares = table_shares(cache_size, names)
     for table, rows, gigabytes, hits in shares[:MAX_SHOWN_TABLES]:

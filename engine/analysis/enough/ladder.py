@@ -1,4 +1,7 @@
-"""Ladders of values to try, and the first that meets a goal in each draw."""
+"""Ladders of values to try, and each draw's first value that meets a goal.
+
+A rung is a value's index on the ladder.
+"""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -23,25 +26,28 @@ Steps = Callable[[Sequence[tuple[int, int]]], Sequence[float]]  # seconds of (dr
 
 @dataclass
 class Trace:
-    """The known part of a ladder: seconds by rung, and the goal in seconds."""
+    """The rungs of a ladder that were tried for one draw of the constants.
+
+    goal: the goal in seconds of a step. seconds: the step's seconds by rung.
+    """
 
     goal: float
     seconds: dict[int, float] = field(default_factory=dict)
 
     @property
     def first_rung(self) -> int | None:
-        """The lowest rung known to meet the goal, None if there is none."""
+        """The lowest tried rung that meets the goal, None if none does."""
         return min((rung for rung, seconds in self.seconds.items() if seconds <= self.goal), default=None)
 
     @property
     def rung_below(self) -> int:
-        """The highest rung known below the first, -1 if there is none."""
+        """The highest tried rung below the first that meets the goal, or -1."""
         first_rung = self.first_rung
         return max((rung for rung in self.seconds if first_rung is not None and rung < first_rung), default=-1)
 
     @property
     def best_rung(self) -> int | None:
-        """The lowest rung whose step is within 1 % of the shortest."""
+        """The lowest tried rung whose step is within 1 % of the shortest; None without a step."""
         seconds_by_rung = {rung: seconds for rung, seconds in self.seconds.items() if seconds == seconds}
         return min(
             (rung for rung, seconds in seconds_by_rung.items() if seconds <= 1.01 * min(seconds_by_rung.values())), default=None
@@ -49,19 +55,19 @@ class Trace:
 
 
 def search_ladder(coarse: Sequence[int], steps: Steps, goals: Sequence[float], num_neighbours: int = 6) -> list[Trace]:
-    """Find the first rung that meets the goal of each draw.
+    """Find the first rung that meets the goal, for each draw; return all tried rungs.
 
-    The search tries `coarse` rungs, then `num_neighbours` rungs below the first that meets the goal, until none is left. More is
-    not assumed to be better: of several rungs that meet the goal the lowest counts, and all are returned.
+    The search tries the `coarse` rungs, then `num_neighbours` rungs at once below the first that meets the goal, until no rung is
+    left there. A higher rung may be slower; if several tried rungs meet the goal, the lowest counts.
     """
     return _trace_rungs(coarse, lambda trace: _next_between(trace, num_neighbours), steps, goals)
 
 
 def search_near(start: int, sizes: Sequence[float], steps: Steps, goals: Sequence[float]) -> list[Trace]:
-    """Find each draw's first rung that meets the goal, from a rung near most.
+    """Find each draw's first rung that meets the goal, near `start`; return all tried rungs.
 
-    The search tries half and twice the start's size, then the ends, then between. Between two rungs, the first guess supposes
-    that seconds are linear in the inverse of `sizes`, as rates make them.
+    The search tries `start`, then half and twice its size, then the ends, then rungs between. Between two rungs it first supposes
+    that seconds are linear in the inverse of `sizes`, as they are for rates.
     """
     return _trace_rungs([start], lambda trace: _next_near(trace, start, sizes), steps, goals)
 
@@ -107,13 +113,16 @@ def _next_between(trace: Trace, num_rungs: int) -> list[int]:
 def spread_rungs(low: int, high: int, num_rungs: int) -> list[int]:
     """Return about `num_rungs` rungs from `low` to `high` in steps of equal ratio.
 
-    Both ends are included; there is none where high < low.
+    Both ends are included; the result is empty if high < low.
     """
     return sorted({round(number) - 1 for number in np.geomspace(low + 1, high + 1, num_rungs)}) if high >= low else []
 
 
 def modules_of(s: Scenario) -> int:
-    """Return the most modules that a settled scenario can have on each node; 0 without PMEM."""
+    """Return the largest number of PMEM modules on a node; 0 for a system without PMEM.
+
+    The scenario must be settled.
+    """
     if not _uses(s, CAPACITY):
         return 0
     max_modules = max(1, int((KNOBS[CAPACITY].high or 1) * GB / module_bytes(s.machine)))
@@ -121,9 +130,9 @@ def modules_of(s: Scenario) -> int:
 
 
 def module_knobs(s: Scenario, count: int) -> dict[str, Any]:
-    """Return the knobs for this number of modules in a settled scenario.
+    """Return the knobs for `count` modules in a settled scenario.
 
-    Modules with links of their own set the links too.
+    If each module has its own link, the number of links is set too.
     """
     return {CAPACITY: capacity_of_modules(s, count), **({NUM_EXPANDERS: count} if _has_own_links(s) else {})}
 
@@ -134,9 +143,10 @@ def _has_own_links(s: Scenario) -> bool:
 
 
 def links_of(s: Scenario) -> tuple[float, ...]:
-    """Return the links to try [GB/s], of two digits each; none without CXL.
+    """Return the link bandwidths to try [GB/s], of two digits each; empty without CXL.
 
-    The last link is the fastest of a card, or the scenario's own; modules with links of their own have no faster links.
+    The last one is the fastest link of a card, or the scenario's own link. If each module has its own link, no faster link is
+    tried.
     """
     if not _uses(s, LINK):
         return ()

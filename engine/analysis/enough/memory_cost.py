@@ -1,6 +1,6 @@
 """The best use of a budget for GPUs and host DRAM.
 
-Tables lie in HBM, or in host memory with or without a cache.
+Tables are in HBM, or in host memory with or without a cache in HBM.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ DIGITS = 1e4  # a share of the rows is written with four decimals
 
 @dataclass(frozen=True)
 class PricedMachine:
-    """A machine for one way to hold the tables.
+    """A machine for one way to store the tables.
 
     way: one of WAYS.
     gpus: number of GPUs.
@@ -60,7 +60,7 @@ class PricedMachine:
 
     @property
     def hit_rate(self) -> float | None:
-        """Share of the lookups that a cache in HBM serves; None without one."""
+        """Share of the lookups that hit a cache in HBM; None without a cache."""
         hit_percent = self.result.results.get("Cache hit rate [%]")
         return None if hit_percent is None else hit_percent / 100
 

@@ -34,9 +34,10 @@ ROUNDING = 1e-9  # so that a machine is within 0 % of itself
 
 @dataclass(frozen=True)
 class Target:
-    """A target step: at most `tolerance` longer than the baseline's, or `milliseconds`.
+    """A target for the step time.
 
-    `within` is a share, 0.1 for 10 %.
+    tolerance: the step may be longer than the baseline's step by this share; 0.1 means 10 %.
+    milliseconds: the largest step [ms], used instead of the tolerance if given.
     """
 
     tolerance: float = 0.1
@@ -53,7 +54,7 @@ class Target:
             raise BadInput(f"A target step of {figure(self.milliseconds)} ms is not possible; choose more than 0 ms.")
 
     def target_text(self, system: str) -> str:
-        """Return the target in words, to follow those for a machine: within 10 % of DRAM."""
+        """Return the target as words that follow a machine's, such as "within 10 % of DRAM"."""
         title = load_variant("systems", system).title
         if self.milliseconds is not None:
             return f"at {exact(self.milliseconds)} ms a batch or less"
@@ -64,7 +65,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An estimated machine: the knobs that differ from the question's scenario, and its result."""
+    """An estimated machine.
+
+    changes: the knobs that differ from the question's scenario.
+    modules, gbps: PMEM modules on a node, and link [GB/s]; None where unchanged.
+    result: the estimate.
+    """
 
     changes: Mapping[str, Any]
     modules: int | None
@@ -73,7 +79,7 @@ class Candidate:
 
     @property
     def seconds(self) -> float:
-        """Seconds of a batch, NaN where it cannot run."""
+        """Seconds of a batch, NaN where the machine cannot run."""
         return (self.result.results["Step time [ms]"] or nan) * MS if self.result.ran else nan
 
     @property
@@ -85,23 +91,26 @@ class Candidate:
     def dollars(self) -> float:
         """Price of the machine in USD.
 
-        It is infinite without a price, so that the machine is never the cheapest.
+        It is infinite for a machine without a price, which therefore is never the cheapest.
         """
         price = self.result.results.get("Capital cost [USD]")
         return inf if price is None else price
 
     @property
     def price_text(self) -> str:
-        """The price with its year in words, or NO_PRICE."""
+        """The price and its year as text, or NO_PRICE."""
         price_text = figure(self.dollars, price_unit(self.result.scenario))
         return price_text if isfinite(self.dollars) else NO_PRICE
 
 
 @dataclass(frozen=True)
 class TargetQuestion:
-    """A settled scenario, its own result, the baseline's result, and the target.
+    """A sizing question.
 
-    Its numbers of nodes and its memory sizes are settled.
+    scenario: the scenario, with settled numbers of nodes and memory sizes.
+    own_result: the scenario's estimate.
+    baseline: the baseline's estimate.
+    target: the target for the step time.
     """
 
     scenario: Scenario
@@ -111,7 +120,7 @@ class TargetQuestion:
 
     @cached_property
     def reference(self) -> float:
-        """Seconds to which steps are compared: the target's milliseconds, else the baseline's step."""
+        """Seconds with which steps are compared: the target's milliseconds, or the baseline's step."""
         if self.target.milliseconds is not None:
             return self.target.milliseconds * MS
         return (self.baseline.results["Step time [ms]"] or nan) * MS
@@ -122,7 +131,10 @@ class TargetQuestion:
         return self.goal_of(self.reference)
 
     def goal_of(self, reference: float) -> float:
-        """Return the longest step that meets the target where the baseline's takes `reference` seconds."""
+        """Return the longest step that meets the target, in seconds.
+
+        reference: the seconds of the baseline's step.
+        """
         if self.target.milliseconds is not None:
             return self.target.milliseconds * MS
         return (1 + self.target.tolerance + ROUNDING) * reference
@@ -132,8 +144,8 @@ class TargetQuestion:
 def baseline_of(scenario: Scenario, system: str) -> Scenario:
     """Return the same scenario under another system, with that system's own policies.
 
-    Its memory is made large enough for its tables.
-    All sizes and the link are automatic, and near-data compute is on or off, whichever is faster.
+    All sizes and the link are automatic, so its memory is large enough for its tables. Near-data compute is on or off, whichever
+    is faster.
     """
     system_scenario = with_values(scenario, {"system": system, **BASELINE_RESET})
     if "near-data" not in load_variant("systems", system).devices:
@@ -144,7 +156,10 @@ def baseline_of(scenario: Scenario, system: str) -> Scenario:
 
 
 def make_question(scenario: Scenario, baseline: Scenario, target: Target) -> TargetQuestion:
-    """Return the question; raises CannotRun where the baseline cannot run, but is needed."""
+    """Return the sizing question of a scenario, a baseline and a target.
+
+    Raises CannotRun where the target needs the baseline's step, but the baseline cannot run.
+    """
     settled = sized_scenario(scenario)
     own_result, base = estimates([settled, baseline])
     if not base.ran and target.milliseconds is None:

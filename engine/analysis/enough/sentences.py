@@ -32,19 +32,17 @@ CHANGE = 0.01  # of the step: less is not worth a sentence
 
 @dataclass(frozen=True)
 class AnswerSentences:
-    """The answer in sentences, one or a few a field.
+    """The answer in sentences; a field is "" where there is nothing to say.
 
-    A field is "" where there is nothing to say.
-
-    present: the machine as it is.
+    present: the scenario's own machine.
     capacity: the smallest capacity.
     bandwidth: the slowest link.
     cheapest: the cheapest machine.
-    chassis: the chassis that its parts need.
-    reason: a smaller machine, and twice the memory.
-    near_data: the switch of near-data compute.
-    relaxed_lookup: the switch of relaxed lookup.
-    staleness: the bound of the MLP log's staleness.
+    chassis: the chassis that the machine's parts need.
+    reason: why a smaller machine is too slow, and the effect of twice the memory.
+    near_data: the effect of switching near-data compute.
+    relaxed_lookup: the effect of switching relaxed lookup.
+    staleness: the effect of the bound of the MLP log's staleness.
     """
 
     present: str
@@ -58,7 +56,7 @@ class AnswerSentences:
     staleness: str
 
     def texts(self) -> dict[str, str]:
-        """Return the sentences that say something, by the name that programs read."""
+        """The sentences that are not "", by field name, for programs."""
         by_name = {
             "now": self.present,
             "capacity": self.capacity,
@@ -74,7 +72,7 @@ class AnswerSentences:
 
 
 def answer_sentences(answer: SmallestMachines, bands: Bands = NO_BANDS) -> AnswerSentences:
-    """Return the answer in sentences, with its bands where given."""
+    """Return an answer in sentences, with the bands if they are given."""
     q = answer.question
     system = q.scenario.system
     return AnswerSentences(
@@ -309,9 +307,9 @@ def _exposed(state: Steady) -> dict[tuple[str, str], float]:
 
 
 def machine_words(q: TargetQuestion, machine: Candidate, sure: str = "", carded: bool = False) -> str:
-    """Return a machine's modules, link or both in words, with the first one's band `sure`.
+    """Return words for a machine's modules, its link, or both.
 
-    `carded` adds the slowest card that carries the link.
+    `sure` is text on the band, added to the first of them. `carded` adds the slowest card that carries the link.
     """
     words = []
     if machine.modules is not None:
@@ -344,25 +342,25 @@ def _bracketed(*words: str) -> str:
 
 
 def verb_form(q: TargetQuestion, machine: Candidate, word: str) -> str:
-    """Return a verb in the form for a machine's parts, such as meet or meets."""
+    """Return a verb as singular or plural for a machine's parts: "meets" or "meet"."""
     is_plural = (machine.modules or 1) > 1 or (machine.gbps and (machine.modules or _links(q, machine) > 1))
     return word if is_plural else f"{word}s"
 
 
 def times_words(q: TargetQuestion, machine: Candidate, sure: str = "") -> str:
-    """Return a machine's step as a multiple of the reference, with its band `sure`."""
+    """Return words for a machine's step as a multiple of the reference, with a band."""
     base = load_variant("systems", q.baseline.scenario.system).title
     reference_text = f"{base}'s step" if q.target.milliseconds is None else "the target"
     return f"{figures.figure(machine.seconds / q.reference)} times {reference_text}{_bracketed(ms(machine.seconds), sure)}"
 
 
 def longer_words(best_machine: Candidate, large: Candidate) -> str:
-    """Return the percent by which the larger machine's step is longer."""
+    """Return words for how many percent longer the larger machine's step is."""
     return f"{figures.percent(large.seconds / best_machine.seconds - 1)} longer"
 
 
 def band_words(band: DrawBand | None, unit: str) -> str:
-    """Return a band in words; "" for None."""
+    """Return words for a band; "" for None."""
     if band is None:
         return ""
     low, high = (_end_text(end, unit) for end in (band.low, band.high))
@@ -388,5 +386,5 @@ def lowered_label(path: str) -> str:
 
 
 def ms(seconds: float) -> str:
-    """Return seconds as milliseconds."""
+    """Return seconds as a text in milliseconds."""
     return figures.figure(seconds / MS, "ms")

@@ -1,7 +1,7 @@
 """The smallest machines that meet a target: by capacity, by link, and by price.
 
-Prices and energies are the estimates' own. A link costs as much as its card at any speed. So of equally cheap machines the
-smallest is the machine that keeps most of the scenario's choices, then the slowest link, then the least energy.
+Prices and energies are those of the estimates. A link costs as much as its card at any speed. So several machines can be equally
+cheap. Of these the answer is the machine that keeps most of the scenario's choices, then the slowest link, then the least energy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ MachineSpec = tuple[int | None, float | None, Choice]
 
 @dataclass
 class Explorer:
-    """Machines of a question that were estimated so far.
+    """The machines of a question that were estimated so far.
 
-    Missing machines are estimated in one call.
-    A search needs `steps` alone; results are computed only for the machines at its end.
+    A machine's spec is its modules, its link [GB/s] and its choice of switches. Machines that were not estimated yet are
+    estimated in one call. The search only needs `steps`; full results are computed for the machines at its end.
     """
 
     question: TargetQuestion
@@ -42,9 +42,9 @@ class Explorer:
     seconds: dict[MachineSpec, float] = field(default_factory=dict)
 
     def steps(self, specs: Sequence[MachineSpec]) -> list[float]:
-        """Return the seconds of machines, NaN where one cannot run.
+        """Return the step's seconds of machines, NaN where a machine cannot run.
 
-        None among the values leaves a knob unchanged.
+        None as modules or link leaves the scenario's knob unchanged.
         """
         new_specs = [spec for spec in dict.fromkeys(specs) if spec not in self.seconds]
         scenarios = [with_checked_values(self.question.scenario, changes_of(self.question, *spec)) for spec in new_specs]
@@ -52,7 +52,7 @@ class Explorer:
         return [self.seconds[spec] for spec in specs]
 
     def candidates_of(self, specs: Sequence[MachineSpec]) -> list[Candidate]:
-        """Return the machines of specs (modules, link, choice), with their results."""
+        """Return the machines of these specs with their full results."""
         new_specs = [spec for spec in dict.fromkeys(specs) if spec not in self.candidates]
         changes = [changes_of(self.question, *spec) for spec in new_specs]
         results = estimates([with_values(self.question.scenario, spec_changes) for spec_changes in changes])
@@ -63,10 +63,12 @@ class Explorer:
 
 @dataclass(frozen=True)
 class SmallestMachine:
-    """The smallest machine that meets the target, or the smallest of the nearest machines.
+    """The smallest machine that meets the target, or the machine nearest to the target.
 
-    `next_smaller` is the next smaller machine, if any. `larger_but_slower` are two machines of which the larger
-    takes at least 1 % longer.
+    machine: the machine.
+    meets: whether it meets the target.
+    next_smaller: the next smaller machine, if any.
+    larger_but_slower: two machines of which the second is larger but takes at least 1 % longer, if any.
     """
 
     machine: Candidate
@@ -77,15 +79,15 @@ class SmallestMachine:
 
 @dataclass(frozen=True)
 class SmallestMachines:
-    """The answer to a question.
+    """The answer to a sizing question.
 
     question: the question.
-    capacity: smallest machine by capacity alone, None without PMEM.
-    bandwidth: smallest machine by link alone, None without CXL.
+    capacity: smallest machine if only the capacity changes, None without PMEM.
+    bandwidth: smallest machine if only the link changes, None without CXL.
     cheapest: cheapest machine over all choices.
-    choices: cheapest machine of each choice.
-    switched: cheapest machine with one switch the other way, by knob.
-    slower_from: number of modules from which on a switch costs time, by knob, None where it never does.
+    choices: cheapest machine of each choice of switches.
+    switched: cheapest machine with one switch changed, by the switch's knob.
+    slower_from: number of modules from which a switch makes the step longer, by knob; None where it never does.
     staleness: cheapest machine with each tried bound of the MLP log's staleness [batches].
     """
 
@@ -100,7 +102,7 @@ class SmallestMachines:
 
 
 def find_smallest(question: TargetQuestion) -> SmallestMachines:
-    """Return the answer to a question; machines that cannot run never meet the target."""
+    """Return the answer to a sizing question; machines that cannot run never meet the target."""
     explorer = Explorer(question)
     smallest_by_choice = cheapest_by_choice(explorer)
     choice = min(smallest_by_choice, key=lambda option: _order_key(question, option, smallest_by_choice[option]))
@@ -121,7 +123,7 @@ def find_smallest(question: TargetQuestion) -> SmallestMachines:
 
 
 def changes_of(question: TargetQuestion, modules: int | None, gbps: float | None, choice: Choice) -> dict[str, Any]:
-    """Return the knobs that give the question's scenario these modules, this link and this choice."""
+    """Return the knobs that give a question's scenario these modules, link and switches."""
     return {
         **({} if modules is None else module_knobs(question.scenario, modules)),
         **({} if gbps is None else {LINK: gbps}),
@@ -130,14 +132,20 @@ def changes_of(question: TargetQuestion, modules: int | None, gbps: float | None
 
 
 def choices_of(question: TargetQuestion) -> list[Choice]:
-    """Return every choice of the switches that the system has."""
+    """Return every combination of the switches that the system has.
+
+    The switches are near-data compute and relaxed lookup.
+    """
     system = load_variant("systems", question.scenario.system)
     paths = [NEAR_DATA] * ("near-data" in system.devices) + [RELAXED] * system.can_relax
     return [tuple(zip(paths, values, strict=True)) for values in product((True, False), repeat=len(paths))]
 
 
 def cheapest_by_choice(explorer: Explorer) -> dict[Choice, SmallestMachine]:
-    """Return for each choice the fewest modules that meet the target, with the slowest link."""
+    """Return, for each choice of switches, the fewest modules that meet the target.
+
+    With these modules the machine has the slowest link that still meets the target.
+    """
     q, choices = explorer.question, choices_of(explorer.question)
     links: tuple[float | None, ...] = links_of(q.scenario) or (None,)
     tried_links = [None] if links[-1] is None else (links[-1] / LINK_DIVISORS).tolist()
@@ -199,9 +207,9 @@ def _order_key(question: TargetQuestion, choice: Choice, smallest: SmallestMachi
 
 
 def first_on_ladder(explorer: Explorer, ladder: Sequence[MachineSpec]) -> SmallestMachine:
-    """Return a ladder's first machine that meets the target, or the nearest one.
+    """Return a ladder's first machine that meets the target, or the machine nearest to it.
 
-    Every link is tried.
+    On a ladder of links, all links are tried.
     """
     goal = explorer.question.goal
 

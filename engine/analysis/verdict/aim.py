@@ -1,4 +1,4 @@
-"""The aim of a search: rank candidates by requirement first, then by objective."""
+"""The aim of a search: to meet the requirement first, then the best objective."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,10 @@ CANNOT_RUN, NO_PRICE, MISSES, MEETS = 3.0, 2.0, 1.0, 0.0
 
 
 class SampleCost(NamedTuple):
-    """USD of a billion useful samples: capital, electricity, and the share lost to failures."""
+    """USD of a billion samples that count.
+
+    capital: the written-off price of the machine. electricity: electricity. failures: the cost of samples lost to failures.
+    """
 
     capital: float
     electricity: float
@@ -28,7 +31,7 @@ class SampleCost(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The sum of all three."""
+        """The sum of capital, electricity and failures."""
         return self.capital + self.electricity + self.failures
 
 
@@ -40,7 +43,7 @@ class Aim:
     objective: cost, capital, energy or time, to be least.
     machine: the knobs of the base's machine, for running costs.
     batch_size: samples of a batch.
-    throughput: required samples/s, with those of an "as fast as" system.
+    throughput: required samples/s; it includes a requirement to be as fast as another system.
     """
 
     requirement: Requirement
@@ -70,9 +73,9 @@ class Aim:
         return (MEETS, *objective_values)
 
     def shortfalls(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> Mapping[str, float]:
-        """Return by limit how far a candidate misses the limit, as a factor.
+        """Return by how much a candidate misses each limit, as a factor by limit.
 
-        A candidate is too slow, dear or lossy; up to 1 meets the limit.
+        A factor up to 1 meets the limit; above 1 the candidate is too slow, too expensive, or loses too much in a failure.
         """
         protected_candidate, requirement = guard.add_to(candidate), self.requirement
         throughput = self.batch_size / protected_candidate.step
@@ -88,7 +91,10 @@ class Aim:
         }
 
     def cost(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> SampleCost | None:
-        """Return the cost of a billion samples that count; None without a price."""
+        """Return the cost of a billion samples that count; None without a price.
+
+        guard: the candidate's protection.
+        """
         protected_candidate, share = guard.add_to(candidate), guard.share
         paid = training_cost(
             self.machine,
@@ -103,7 +109,7 @@ class Aim:
     def objective_value(self, candidate: CandidateEstimate, guard: CandidateProtection = UNGUARDED) -> float:
         """Return the objective's value for a candidate.
 
-        It is in USD a billion samples, USD, joules a sample, or seconds a sample that counts.
+        Its unit is USD a billion samples, USD, joules a sample, or seconds a sample that counts, by the objective.
         """
         protected_candidate, cost = guard.add_to(candidate), self.cost(candidate, guard)
         return self._values(protected_candidate, guard.share, cost)[0]

@@ -24,10 +24,11 @@ PROTOTYPE = "trainingcxl"  # its parts belong to the paper's machine and were ne
 
 @dataclass(frozen=True)
 class AllowedParts:
-    """The parts that may be used: parts of some states, and named parts.
+    """The parts that may be used, as a text of states and names.
 
-    A kind with a named part has its named parts alone, unless a state is written too; `gpu=h200` leaves GPUs no choice in any
-    case. Parts of research can only be named; parts of TrainingCXL's prototype are never allowed.
+    A state is an availability, such as on sale. If a part is named without a state in the text, only named parts of its kind are
+    allowed. `gpu=h200` allows no other GPU in any case. Parts of research must be named; parts of TrainingCXL's prototype are
+    never allowed.
     """
 
     text: str = ON_SALE
@@ -50,12 +51,12 @@ class AllowedParts:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The states and names as written, none twice."""
+        """The states and names as written, without repeats."""
         words = (word.strip() for word in self.text.replace(";", ",").split(","))
         return tuple(dict.fromkeys(word for word in words if word)) or (ON_SALE,)
 
     def parts_of_knob(self, knob: str) -> tuple[str, ...]:
-        """Return the allowed parts for a knob of the machine, in the lists' order."""
+        """Return the allowed parts for a knob of the machine, in the catalogue's order."""
         parts = PARTS[knob]
         sole_parts = {parts.scenario_name(word.partition("=")[2]) for word in self.words if word.startswith(f"{knob}=")}
         if sole_parts:
@@ -66,11 +67,14 @@ class AllowedParts:
 
     @cached_property
     def states(self) -> tuple[str, ...]:
-        """The states that are written."""
+        """The states in the text, without names of parts."""
         return tuple(state for word in self.words for state in STATES.get(word, ()))
 
     def allows(self, name: str, state: str) -> bool:
-        """Return whether a part without a knob is allowed, such as a gather card."""
+        """Return whether a part that no knob chooses, such as a gather card, is allowed.
+
+        name, state: the part's name, and its state of availability.
+        """
         named_parts = {word.rpartition("=")[2] for word in self.words}
         return name in named_parts or state in (self.states or STATES[ON_SALE])
 
@@ -84,9 +88,9 @@ def _state(knob: str, name: str) -> str:
 
 
 def narrow_parts(text: str, settings: Mapping[str, Any]) -> str:
-    """Return the text of allowed parts, narrowed to the knobs set by hand.
+    """Return the text of allowed parts, narrowed to parts that the user has set.
 
-    Such a knob's part is the only one of its kind.
+    A part that a knob is set to becomes the only one of its kind.
     """
     set_by_hand = {knob: settings[f"machine.{knob}"] for knob in SEARCHED_KINDS if settings.get(f"machine.{knob}")}
     return ",".join((text or ON_SALE, *(f"{knob}={name}" for knob, name in set_by_hand.items())))

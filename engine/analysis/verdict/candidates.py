@@ -1,6 +1,6 @@
 """Candidates: estimated machines of a system, each in its cheapest possible chassis.
 
-Candidates of one request are estimated in one call; each candidate is estimated once.
+The candidates of one request are estimated in one call, and each candidate only once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ class CandidateEstimate(NamedTuple):
     step: seconds of a batch.
     joules: joules of a batch.
     watts: power at the room's meter [W].
-    capital: USD, None without a price.
+    capital: price of the machine in USD, None without a price.
     problem: the reason why the machine cannot be built or run, "" where it can.
     settled: the machine with its sizes.
     """
@@ -51,9 +51,12 @@ class CandidateEstimate(NamedTuple):
 
 @dataclass
 class Candidates:
-    """All candidates of one base scenario that were estimated so far, by system and setting.
+    """All candidates of one base scenario that were estimated so far.
 
-    `constant_factors` has factors of constants by name, for all candidates that have them.
+    base: the base scenario.
+    allowed_parts: the parts that candidates may have.
+    constant_factors: factors of constants by name; each candidate that has the constant gets the factor.
+    estimates: the estimates by system and setting.
     """
 
     base: Scenario
@@ -62,7 +65,7 @@ class Candidates:
     estimates: dict[tuple[str, Setting], CandidateEstimate] = field(default_factory=dict)
 
     def estimate(self, system: str, settings: Iterable[Setting]) -> list[CandidateEstimate]:
-        """Return candidates of a system in order; new candidates are estimated together."""
+        """Return estimates of a system's candidates in order; new ones are computed together."""
         limited_settings = [_limit_node_gpus(setting) for setting in settings]
         new_settings = [setting for setting in dict.fromkeys(limited_settings) if (system, setting) not in self.estimates]
         scenarios = [self._in_chassis(system, setting) for setting in new_settings]
@@ -75,16 +78,19 @@ class Candidates:
         return [self.estimates[system, setting] for setting in limited_settings]
 
     def scenario(self, system: str, setting: Setting) -> Scenario:
-        """Return the scenario of a candidate that can be built, its chassis chosen."""
+        """Return the scenario of a candidate in its cheapest possible chassis.
+
+        Raises BadKnob for a candidate that cannot be built.
+        """
         scenario = self._in_chassis(system, setting)
         if isinstance(scenario, str):
             raise BadKnob(scenario)
         return scenario
 
     def refusal(self, system: str, setting: Setting) -> str:
-        """Return why a candidate cannot be built or run.
+        """Return why a candidate cannot be built or run; "" if it can.
 
-        Where no chassis has enough places, the largest one gives the reason.
+        Where no chassis has enough places, the reason names the largest chassis.
         """
         scenario = self._in_chassis(system, setting, largest=True)
         return scenario if isinstance(scenario, str) else self.estimate(system, [setting])[0].problem
@@ -167,7 +173,10 @@ def _price(chassis: str) -> float:
 
 
 def candidate_estimates(points: Iterable[DesignPoint | NotScheduled | str]) -> list[CandidateEstimate]:
-    """Return the estimate of each point; sentences and points that are not scheduled become problems."""
+    """Return an estimate for each point.
+
+    A point may be a sentence or cannot be scheduled; its estimate then has only a problem.
+    """
     outcomes: list[Any] = list(points)
     runnable_points = {i: outcome for i, outcome in enumerate(outcomes) if not isinstance(outcome, str)}
     for i, outcome in zip(runnable_points, evaluate(runnable_points.values(), _estimated), strict=True):

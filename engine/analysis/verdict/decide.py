@@ -1,6 +1,6 @@
 """The decision: each system's best candidate, and the cheapest that meets the requirement.
 
-A quick search of all systems comes first, then the whole search of each; the verdict is yielded after each.
+A quick search of all systems comes first, then the whole search of each system. A verdict is yielded after each search.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -38,9 +38,12 @@ TIE_FACTOR = 1.02  # times the least cost: a simpler system up to there is named
 
 @dataclass(frozen=True)
 class VerdictQuestion:
-    """A verdict question: model and data, a requirement, an objective, and allowed parts.
+    """A verdict question.
 
-    Model and data are those of a scenario; the objective is minimised.
+    scenario: the scenario with model and data.
+    requirement: the limits that the machine must keep.
+    objective: the quantity to minimise.
+    parts: the parts that the machine may have.
     """
 
     scenario: Scenario
@@ -50,7 +53,7 @@ class VerdictQuestion:
 
     @cached_property
     def base(self) -> Scenario:
-        """The scenario with all searched knobs free, priced in a year."""
+        """The question's scenario with all searched knobs free, and prices of one year."""
         year = self.scenario.machine.prices
         return with_values(free_base(self.scenario), {PRICES: YEARS[-1] if year == RECORDED else year})
 
@@ -64,8 +67,8 @@ class SystemRow:
     system: name of the system.
     family: family of the machine, by the memory that holds its rows.
     rank: rank of the candidate by the aim.
-    objective_value: value of the objective, to be least.
-    reason: the one thing that limits the candidate, "" where the requirement is met.
+    objective_value: value of the objective, which is minimised.
+    reason: the limit that the candidate misses, or why it cannot run; "" where the requirement is met.
     setting: the searched knobs.
     scenario: the candidate's scenario.
     sized_scenario: the scenario with its sizes chosen.
@@ -113,15 +116,16 @@ class SystemRow:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """A row for each system, the best first.
+    """The answer to a verdict question: a row for each system.
 
     question: the question that is answered.
-    space: stops of each system's knobs.
+    space: values of each system's knobs to search.
     rows: best candidate of each system, the best first.
-    num_searched: number of systems whose space was searched whole; the others were searched quickly.
+    num_searched: number of systems whose space was searched completely; the others were searched quickly.
     unpriced: GPUs that were left out for lack of a price.
 
-    A question has one verdict at each count of `num_searched`, so verdicts are equal where question and count are.
+    A question has one verdict for each value of `num_searched`. So verdicts are equal if both their questions and these numbers
+    are.
     """
 
     question: VerdictQuestion
@@ -141,12 +145,15 @@ class Verdict:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the search visited the whole space of each system."""
+        """Whether every system's space was searched completely."""
         return self.num_searched == len(self.space)
 
     @property
     def best_row(self) -> SystemRow | None:
-        """The best row that meets the requirement; of rows within 2 % the simplest."""
+        """The best row that meets the requirement; None if no row does.
+
+        Of rows within 2 % of the best, the plainest machine is taken (`plainness_key`).
+        """
         meeting = [row for row in self.rows if row.meets]
         min_value = min((row.objective_value for row in meeting), default=0.0)
         tied_rows = (row for row in meeting if row.objective_value <= TIE_FACTOR * min_value)
@@ -154,13 +161,13 @@ class Verdict:
 
     @property
     def families(self) -> tuple[SystemRow, ...]:
-        """The best row of each family, the verdict's own first."""
+        """The best row of each family; the family of `best_row` comes first."""
         best_rows = {row.family: row for row in (*filter(None, [self.best_row]), *self.rows)[::-1]}
         return tuple(sorted(best_rows.values(), key=lambda row: (row is not self.best_row, row.rank)))
 
 
 def decide(question: VerdictQuestion, systems: Collection[str] = ()) -> Verdict:
-    """Return the verdict over all systems, or some.
+    """Return the verdict over `systems`, by default all systems.
 
     Raises CannotRun for a question without an answer.
     """
@@ -169,7 +176,7 @@ def decide(question: VerdictQuestion, systems: Collection[str] = ()) -> Verdict:
 
 
 def verdicts(question: VerdictQuestion, systems: Collection[str] = ()) -> Iterator[Verdict]:
-    """Yield a verdict after a quick search, then a verdict after each system's whole search."""
+    """Yield a verdict after a quick search, then one after each system's whole search."""
     system_search = SystemSearch(question, systems)
     rows = {system: system_search.row(system, quickly=True) for system in system_search.space}
     yield system_search.verdict(rows, num_searched=0)
@@ -179,7 +186,7 @@ def verdicts(question: VerdictQuestion, systems: Collection[str] = ()) -> Iterat
 
 
 class SystemSearch:
-    """The search of one question: its space, its aim and all candidates that were estimated."""
+    """The search for one question: its space, its aim and all candidates estimated so far."""
 
     def __init__(self, question: VerdictQuestion, systems: Collection[str] = ()) -> None:
         """Find the space, and the throughput that an "as fast as" system needs."""
@@ -217,14 +224,17 @@ class SystemSearch:
         return self.question.base.data.batch_size / seconds
 
     def verdict(self, rows: Mapping[str, SystemRow], num_searched: int) -> Verdict:
-        """Return the verdict of rows, `num_searched` of which are of a whole search."""
+        """Return the verdict with these rows, sorted by rank.
+
+        num_searched: the number of rows from a whole search.
+        """
         ordered = sorted(rows.values(), key=lambda row: (row.rank, row.system))
         return Verdict(self.question, self.space, tuple(ordered), num_searched, self.unpriced)
 
     def row(self, system: str, quickly: bool = False) -> SystemRow:
-        """Return the best candidate of a system.
+        """Return the best candidate of a system, by a quick or a whole search.
 
-        A whole search starts near the quick search's setting.
+        A whole search starts near the setting that the quick search has found.
         """
         stops = {knob: values for knob, values in self.space[system].items() if knob != CHASSIS}
         missing_knob = next((knob for knob, values in stops.items() if not values), None)
@@ -315,7 +325,8 @@ def _no_part_sentence(knob: str) -> str:
 def plainness_key(system: str, nodes: int, objective_value: float) -> tuple[Any, ...]:
     """Return a sort key that puts the plainest machine first.
 
-    Plain machines are known from source, have few parts and nodes, and are cheap.
+    Plainer is a system whose inner workings are published, then one with fewer kinds of devices, then fewer nodes, then a lower
+    objective.
     """
     definition = load_variant("systems", system)
     return (definition.confidence != "source", len(definition.devices), nodes, objective_value, system)

@@ -1,4 +1,7 @@
-"""Families of machines, by the memory that holds the rows; a verdict chooses among families."""
+"""Families of machines, by the memory that holds their embedding rows.
+
+A verdict compares the best machines of the families.
+"""
 
 from collections.abc import Mapping
 
@@ -27,7 +30,7 @@ FAMILY_BY_MEMORY: Mapping[str, str] = {
 
 
 def lowest_memory(settled: Settled) -> str:
-    """Return the lowest memory that holds rows of a machine, as its system places them."""
+    """Return the slowest memory that holds a noticeable share of a machine's rows."""
     bytes_by_memory = settled.system.nbytes_by_memory(settled.scenario)
     total = sum(bytes_by_memory.values())
     return next(
@@ -38,7 +41,7 @@ def lowest_memory(settled: Settled) -> str:
 def family_of(settled: Settled) -> str:
     """Return the family of a machine.
 
-    Host DRAM with rows in HBM is a family of its own.
+    Machines with host DRAM and some rows in HBM are a separate family.
     """
     place = lowest_memory(settled)
     has_hbm_rows = settled.system.nbytes_by_memory(settled.scenario).get("hbm", 0.0) > 0 or settled.system.cache is not None

@@ -1,7 +1,7 @@
-"""Protected candidates: the share of a machine's samples that count under faults, by protection.
+"""Protected candidates: the share of samples that count under faults, by protection.
 
-A system with a log of its own is protected by the log; any other system may have any protection of `campaign`. Without a fault
-that has a rate nothing is lost, and nothing more is bought.
+A system with its own log is protected by that log; any other system may have any protection of `campaign`. If no fault has a
+rate, no samples are lost, and no protection is bought.
 """
 
 from collections.abc import Mapping
@@ -48,13 +48,13 @@ class CandidateProtection(NamedTuple):
     watts: float = 0.0
 
     def add_to(self, candidate: CandidateEstimate) -> CandidateEstimate:
-        """Return a candidate with price and power of its protection."""
+        """Return the candidate with the price and power of its protection added."""
         capital = None if candidate.capital is None or self.price is None else candidate.capital + self.price
         return candidate._replace(capital=capital, watts=candidate.watts + self.watts)
 
 
 def has_fault_rate(scenario: Scenario) -> bool:
-    """Return whether a fault has a rate.
+    """Return whether any fault has a rate in a scenario.
 
     Raises BadKnob for faults that have no closed form.
     """
@@ -64,7 +64,7 @@ def has_fault_rate(scenario: Scenario) -> bool:
 
 
 def protection_without_faults(scenario: Scenario) -> CandidateProtection:
-    """Return the protection of a machine without faults: its own log, or none."""
+    """Return the protection of a machine without faults: the system's own log, or none."""
     return CandidateProtection(
         next(
             (name for name, protection in all_variants("protections").items() if protection.log and _suits(protection, scenario)),

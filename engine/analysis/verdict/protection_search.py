@@ -1,7 +1,7 @@
-"""Search for a system's best protected candidate, the cheapest without faults first.
+"""Search for a system's best protected candidate.
 
-A protection makes no candidate cheaper than its capital alone: so the search ends at a candidate whose capital is dearer than
-the best so far.
+Candidates are tried in the order of their rank without faults. A protection never makes a candidate cheaper. So the search ends
+when the next candidate without its protection costs more than the best protected candidate so far.
 """
 
 from math import inf
@@ -15,9 +15,9 @@ MAX_PROTECTED, MAX_PROTECTED_QUICKLY = 60, 4  # the most candidates that are pro
 
 
 def best_protected(candidates: Candidates, aim: Aim, system: str, max_candidates: int) -> tuple[Setting, CandidateProtection]:
-    """Return the best candidate of a system with its protection.
+    """Return the setting and the protection of a system's best candidate.
 
-    At least one candidate must run.
+    At most `max_candidates` are tried. At least one candidate must be able to run.
     """
     ranked_candidates = [
         (aim.rank(candidate), setting, candidate)

@@ -1,4 +1,7 @@
-"""A requirement: the limits of a machine and of a failure's loss, and the objectives."""
+"""A requirement: the limits that a machine must keep; and the possible objectives.
+
+Limits are on speed, budget, and the loss by a failure.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +45,7 @@ class Requirement:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The requirement as texts of --require."""
+        """The requirement as arguments of --require."""
         pairs = {
             "throughput": self.throughput,
             "step-ms": self.step_ms,
@@ -58,24 +61,24 @@ class Requirement:
 
     @property
     def loss_text(self) -> str:
-        """The largest allowed loss of a failure, written for --lose; "" without a limit."""
+        """The largest loss by a failure as an argument of --lose; "" without a limit."""
         if self.lost_batches is not None:
             return NO_LOSS if self.lost_batches == 0 else f"batches={_shortest_text(self.lost_batches)}"
         return "" if self.lost_minutes is None else f"minutes={_shortest_text(self.lost_minutes)}"
 
     def min_throughput(self, batch_size: int) -> float:
-        """Return the minimal samples/s of a machine without faults; 0 where there is no limit."""
+        """Return the least samples/s, without faults, that meet the requirement; 0 for no limit."""
         by_step = 0.0 if self.step_ms is None else batch_size / (self.step_ms * MS)
         return max(self.throughput or 0.0, by_step)
 
     @property
     def min_useful_throughput(self) -> float:
-        """The minimal samples/s that count at the end, with faults; 0 where there is no limit."""
+        """The least samples/s, with faults, that must count at the end; 0 for no limit."""
         return 0.0 if self.days is None or self.samples is None else self.samples / (self.days * DAY)
 
 
 def read_requirement(texts: Sequence[str], lose: str = "") -> Requirement:
-    """Read the texts of --require and --lose.
+    """Read the arguments of --require and --lose.
 
     Raises BadInput with a sentence on how to write them.
     """

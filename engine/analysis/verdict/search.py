@@ -1,9 +1,9 @@
-"""The search of one system's best candidate over its space.
+"""The search for one system's best candidate over its space of knobs.
 
-All combinations of the system's shape are tried first, then its other knobs, one and two at once. From the best few shapes each
-knob is moved to its best stop, all others kept, until no knob moves. From the best setting two knobs are moved together, for
-parts that need each other. So no single knob of the answer can be moved to a better stop, nor two knobs together, of stops that
-alone are not far worse.
+A shape is a combination of the knobs that size the machine. All shapes are tried first. From each of the best shapes, each knob
+is set to its best value while all others stay, until no knob changes. From the best setting, two knobs at a time are changed, for
+parts that need each other. So neither one knob nor two knobs of the answer have a better value, except pairs in which one change
+by itself is much worse.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,9 +23,9 @@ Ranks = Callable[[Sequence[Setting]], list[Rank]]
 def best_candidate(
     candidates: Candidates, aim: Aim, system: str, stops: Stops, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()
 ) -> tuple[Setting, CandidateEstimate]:
-    """Return the best candidate of a system, also started at `near_settings`.
+    """Return the best candidate of a system; the search also starts at `near_settings`.
 
-    It may be unable to run.
+    The candidate has a problem if no candidate can run.
     """
 
     def ranks(settings: Sequence[Setting]) -> list[Rank]:
@@ -37,10 +37,10 @@ def best_candidate(
 
 
 def search(stops: Stops, ranks: Ranks, starts: int = NUM_STARTS, near_settings: Sequence[Setting] = ()) -> Setting:
-    """Return the lowest-ranked setting that moving knobs finds.
+    """Return the lowest-ranked setting that the search finds.
 
-    The search starts from the best shapes and from `near_settings`.
-    Where no start runs, shapes with smaller nodes are tried too. With a single start knobs are moved one by one only.
+    The search starts from the `starts` best shapes and from `near_settings`.
+    Where no shape can run, shapes with smaller nodes are tried too. With a single start, no pairs of knobs are changed.
     """
     shapes = _by_rank([*near_settings, *_shapes(stops)], ranks)
     if ranks(shapes[:1])[0][0] == CANNOT_RUN:

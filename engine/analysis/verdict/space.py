@@ -1,6 +1,6 @@
-"""The space of a search: each system's searched knobs, and the values of each.
+"""The space of a search: each system's searched knobs, and the values of each knob.
 
-A search begins at the first stop of a knob. Memories are sized automatically where their stop is None.
+A search begins at the first value of each knob. None stands for a memory that is sized automatically.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -80,7 +80,7 @@ QUICK_STOPS: Mapping[str, tuple[Any, ...]] = {
 
 
 def quick_stops(stops: Stops) -> Stops:
-    """Return the values of a quick search: fewer for some knobs, always the first."""
+    """Return the values for a quick search: fewer for some knobs, always the first."""
     return {
         knob: tuple(stop for number, stop in enumerate(values) if not number or stop in QUICK_STOPS.get(knob, values))
         for knob, values in stops.items()
@@ -88,14 +88,17 @@ def quick_stops(stops: Stops) -> Stops:
 
 
 def free_base(scenario: Scenario) -> Scenario:
-    """Return a scenario whose searched knobs are free: sizes automatic, policies the system's own."""
+    """Return a scenario with automatic sizes and each system's default policies.
+
+    So the searched knobs are free.
+    """
     return with_values(scenario, RESET_KNOBS)
 
 
 def space_of(base: Scenario, allowed: AllowedParts, systems: Collection[str] = ()) -> dict[str, Stops]:
-    """Return the stops of each system, or of some, by knob.
+    """Return the values to search, by system and knob.
 
-    A knob without an allowed part has none.
+    `systems` limits the systems. A knob without an allowed part has no values.
     """
     chosen_systems = {name: system for name, system in all_variants("systems").items() if name in systems or not systems}
     return {name: _stops(with_values(base, {"system": name}), system, allowed) for name, system in chosen_systems.items()}

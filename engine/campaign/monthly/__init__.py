@@ -1,1 +1,4 @@
-"""Failures by the month: `failure_row` (failure numbers and their knobs), `losses` (hours and USD lost)."""
+"""Failures by the month: their number as knobs, and their cost in hours and USD.
+
+Read `failure_row` (number and knobs) and `losses` (cost).
+"""

@@ -1,8 +1,8 @@
-"""The failures of a machine as a sentence's numbers and as knobs.
+"""The failures of a machine as the numbers of a sentence, and as knobs.
 
-The sentence is such as "2 a week on 64 nodes of 8 GPUs".
-Failures are node crashes: `faults.host_crash_mtbf_hours` is that of one node. A link may hold other classes; `row_of` counts
-all of them except power losses, which strike the whole site.
+An example of the sentence is "2 a week on 64 nodes of 8 GPUs".
+The failures are node crashes: `faults.host_crash_mtbf_hours` is that of one node. A link may have other classes of faults;
+`row_of` counts all of them except power losses, which strike the whole site.
 """
 
 from collections.abc import Iterator, Mapping
@@ -65,9 +65,9 @@ class SystemOffer:
 
 
 def row_of(scenario: Scenario, period: str = "", each_node: bool = False) -> FailureRow:
-    """Return the failures by a scenario's knobs.
+    """Return the failures and the machine that a scenario's knobs say.
 
-    Without `period` in the period with the shortest number.
+    period: one of PERIODS; "" for the period in which the number of failures is shortest to write.
     """
     machine = scenario.machine
     row = FailureRow(0.0, period or "week", each_node, scenario.faults.machines * nodes(machine), gpus_in_node(machine))
@@ -95,9 +95,9 @@ def with_row(scenario: Scenario, row: FailureRow) -> Scenario:
 
 
 def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
-    """Return a scenario with a row's nodes and GPUs.
+    """Return a scenario with the nodes and GPUs of a row.
 
-    A machine with one GPU a node, or with replicas already, is replicated.
+    A machine with one GPU a node, or one that is replicated already, gets more replicas. Raises BadKnob with the remedy.
     """
     scenario_row = row_of(scenario, row.period)
     if (row.nodes, row.gpus) == (scenario_row.nodes, scenario_row.gpus):
@@ -121,7 +121,7 @@ def with_machine(scenario: Scenario, row: FailureRow) -> Scenario:
 
 
 def sharded_knobs(row: FailureRow) -> Mapping[str, Any]:
-    """Return the knobs of one machine, with sharded tables, of a row's size."""
+    """Return the knobs of a single machine of a row's size, with sharded tables."""
     return {"machine.num_gpus": row.nodes * row.gpus, "machine.gpus_per_node": row.gpus, "faults.machines": 1}
 
 
@@ -130,7 +130,7 @@ def _shape(row: FailureRow) -> str:
 
 
 def with_failures(scenario: Scenario, row: FailureRow) -> Scenario:
-    """Return a scenario with a row's node crashes as the only failures of nodes.
+    """Return a scenario whose nodes fail only by crashes, at the rate of a row.
 
     Power losses of the site stay.
     """
@@ -144,15 +144,15 @@ def with_failures(scenario: Scenario, row: FailureRow) -> Scenario:
 
 
 def only_crashes(scenario: Scenario) -> bool:
-    """Return whether all random failures of nodes are crashes by CRASH_KNOB, as `with_failures` sets them."""
+    """Return whether all random failures of nodes are crashes, as `with_failures` sets them."""
     random = {name for name, hazard in node_hazards(hazards_of(scenario)).items() if hazard.mtbf}
     return random <= {CRASH} and scenario.faults.rates == NO_RATES
 
 
 def system_offers(scenario: Scenario, row: FailureRow) -> tuple[SystemOffer, ...]:
-    """Return the fastest systems that can have a row's machine and train the model there.
+    """Return the fastest systems that can train the model on a row's machine.
 
-    Systems of which only a headline is known are left out.
+    Systems whose inner workings are not published are left out.
     """
     rated_offers = []
     for name in variant_names("systems"):

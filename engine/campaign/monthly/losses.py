@@ -1,7 +1,7 @@
-"""Hours and USD that a month of training loses to protection and to failures.
+"""Hours and USD that a month of training loses by protection and by failures.
 
 Shares are those of the closed form (`expectation.useful_time`), so that no seed changes them; for faults without a closed form
-they come from simulated campaigns. The cost of an hour is the whole cluster's capital written off, and its electricity.
+they come from simulated campaigns. The cost of an hour is the written-off part of the whole cluster's price, and its electricity.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,10 @@ GRID_ROUNDS = 2  # rounds of the grid, each closer around the best period
 
 @dataclass(frozen=True)
 class LostShare:
-    """The lost shares of the time: by the protection without failures, and by failures."""
+    """The shares of the time that are lost.
+
+    protection: lost by the protection, in training without failures. failures: lost by failures.
+    """
 
     protection: float
     failures: float
@@ -45,7 +48,7 @@ class LostShare:
 class ProtectionLoss:
     """The loss by a protection, or the reason why the scenario cannot have it.
 
-    name, title: the protection's.
+    name, title: name and title of the protection.
     refusal: the reason; "" where the protection is possible.
     share: the lost shares of the time; None where refused.
     period: seconds of training between two checkpoints, None for a protection without checkpoints.
@@ -69,11 +72,11 @@ class ProtectionLoss:
 class ClusterHour:
     """USD of an hour of all machines together, and its parts.
 
-    capital: USD of capital in the hour, None where a part has no published price.
+    capital: USD of the machines' price that is written off in the hour, None where a part has no published price.
     electricity: USD of electricity in the hour.
     machines: the number of machines.
     machine_price: USD to buy one machine.
-    watts: watts of all machines with the room's.
+    watts: watts of all machines at the room's meter.
     hours: hours of training in a month.
     assumptions: the assumptions as text.
     """
@@ -88,14 +91,14 @@ class ClusterHour:
 
     @property
     def usd(self) -> float:
-        """USD of the hour; electricity alone where capital has no price."""
+        """USD of the hour; only electricity where the machines have no price."""
         return (self.capital or 0.0) + self.electricity
 
 
 def cluster_hour(scenario: Scenario) -> ClusterHour:
     """Return the cost of an hour of a scenario's cluster.
 
-    Raises CannotRun where it does not train.
+    Raises CannotRun where the scenario cannot train.
     """
     result = estimate(scenario)
     if not result.ran:
@@ -131,7 +134,7 @@ def hour_sentence(hour: ClusterHour) -> str:
 def losses_by_formula(scenario: Scenario, hazards: Mapping[str, Hazard]) -> tuple[ProtectionLoss, ...]:
     """Return each protection's loss by the closed form; raises BadKnob for faults without one.
 
-    The scenario's protection has the scenario's period, all others have their best.
+    The scenario's own protection has the scenario's period; each other protection has its best period.
     """
     period_minutes, chosen_protection = scenario.policy.checkpoint_minutes, scenario.policy.protection
     return tuple(
@@ -147,7 +150,7 @@ def loss_by_formula(
 ) -> ProtectionLoss:
     """Return one protection's loss by the closed form; raises BadKnob for faults without one.
 
-    period: seconds between checkpoints; None for the best.
+    period: seconds between checkpoints; None for the best period.
     """
     title = protection_title(protection)
     try:
@@ -186,9 +189,9 @@ def loss_by_campaigns(protection: str, runs: Sequence[Campaign]) -> ProtectionLo
 
 
 def best_period(scenario: Scenario, protection: str, hazards: Mapping[str, Hazard]) -> ProtectionLoss | None:
-    """Return the loss at the period that loses least by the closed form.
+    """Return the loss at the checkpoint period that loses least by the closed form.
 
-    None without random faults, without periods, or where the protection is refused.
+    Return None without random faults, for a protection without periods, or where the protection is refused.
     """
     mtbf = fault_stream.rollback_mtbf(hazards)
     default_loss = loss_by_formula(scenario, protection, hazards)
@@ -205,7 +208,10 @@ def best_period(scenario: Scenario, protection: str, hazards: Mapping[str, Hazar
 
 
 def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
-    """Return why a protection takes time without failures: exposed log writes, or checkpoint pauses."""
+    """Return a sentence on why a protection takes time without failures, or "".
+
+    The cause is checkpoint pauses, or log writes for which batches wait.
+    """
     if loss.share is None or loss.share.protection <= 0:
         return ""
     if loss.pause and loss.period:
@@ -231,12 +237,15 @@ def why_sentence(scenario: Scenario, loss: ProtectionLoss) -> str:
 
 
 def protection_title(protection: str) -> str:
-    """Return a protection's title; "No protection" for none."""
+    """Return a protection's title; "No protection" for the protection named none."""
     return "No protection" if protection == "none" else str(load_variant("protections", protection).title)
 
 
 def title_in_sentence(title: str) -> str:
-    """Return a title for use inside a sentence: names and abbreviations keep their capitals."""
+    """Return a title in small letters for use inside a sentence.
+
+    Names and abbreviations keep their capitals.
+    """
     first_word = title.split()[0].rstrip(",")
     return title if first_word[1:].lower() != first_word[1:] or "-" in first_word else title[0].lower() + title[1:]
 

@@ -1,1 +1,1 @@
-"""The protections, a file each: restored state by loss, and costs."""
+"""The protections, one file each: the state restored after each loss, and the costs."""

@@ -1,7 +1,7 @@
 """CPR: partial recovery, in which only the failed part returns to its checkpoint.
 
-Training goes on without replay, so the failed part loses its updates since the checkpoint. It saves lost work if AUC may suffer
-a little. Source: CPR, MLSys'21 (arXiv 2011.02999).
+Training goes on without replay, so the failed part loses its updates since the checkpoint. CPR saves time if a small loss of AUC
+is acceptable. Source: CPR, MLSys'21 (arXiv 2011.02999).
 """
 
 from dataclasses import replace
@@ -16,9 +16,9 @@ LOST_SAMPLES = Constant("portion of lost samples", 0.1, "of all", 0.02, 0.1, "un
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Return the plan: checkpoint as seldom as the portion of lost samples allows.
+    """Return the plan: checkpoint as rarely as the accepted share of lost samples allows.
 
-    A fault of a shard loses the updates of half a period.
+    A fault of a shard loses, in the mean, that shard's updates of half a period.
     """
     if site.shards < 2:
         raise BadKnob(

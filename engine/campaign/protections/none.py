@@ -1,6 +1,6 @@
-"""None: no copy of the state, so any loss of state starts training again.
+"""None: no copy of the state, so each loss of state starts training again.
 
-The reference without any cost for protection.
+It is the reference without any cost of protection.
 """
 
 from ..protection import LOSSES, Protection, ProtectionPlan, Site

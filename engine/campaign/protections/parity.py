@@ -1,4 +1,4 @@
-"""Parity: a parity of all parts in memory, from which one lost part is computed.
+"""Parity: a parity of all parts in memory, from which a lost part is computed.
 
 Every update also changes the parity, over the network. Recovery is exact and needs no checkpoint, but only one part may fail at
 a time. Source: ECRM (arXiv 2104.01981).
@@ -37,7 +37,10 @@ def plan(site: Site) -> ProtectionPlan:
 
 
 def storage_needs(site: Site) -> Mapping[str, float]:
-    """Return the host memory of each node for the parity: that of one part."""
+    """Return the bytes of each node's host memory that the parity takes.
+
+    Over all nodes the parity is as large as one part.
+    """
     return {"dram": site.tables / site.shards / site.nodes}
 
 

@@ -1,7 +1,7 @@
 """Peer: each node's state is copied to another node's host memory.
 
-The copy is sent while the network is idle, and at times to remote storage. Recovery is fast, unless a whole site fails. Source:
-Gemini, SOSP'23.
+The copy is sent while the network is idle. A rarer copy goes to remote storage. Recovery is fast, unless a whole site fails.
+Source: Gemini, SOSP'23.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ ON_A_PEER: dict[str, Fidelity] = {**dict.fromkeys(LOSSES, "exact"), "bits": "los
 
 
 def check_other_node(site: Site, name: str, clause: str) -> None:
-    """Raise BadKnob for a machine of one node, which has no peer for the copy."""
+    """Raise BadKnob for a machine of one node, as the copy needs another node."""
     if site.nodes < 2:
         raise BadKnob(
             f"protection={name} {clause}, but system={site.scenario.system} has 1 node here; "
@@ -62,7 +62,7 @@ def plan(site: Site) -> ProtectionPlan:
 
 
 def storage_needs(site: Site) -> Mapping[str, float]:
-    """Return the host memory for copies of peers, and the storage for rare copies."""
+    """Return the host memory for copies of other nodes, and the storage for rarer copies."""
     return {"dram": COPIES * site.state / site.nodes, **stored_copies(site)}
 
 

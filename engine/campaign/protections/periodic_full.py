@@ -1,6 +1,6 @@
 """Periodic full: training pauses to write tables and MLP to remote storage.
 
-The common checkpoint, at the period with the least loss. Source: Young, CACM 17(9), 1974; Daly, FGCS 22(3), 2006.
+This is the common checkpoint, at the period with the least loss. Source: Young, CACM 17(9), 1974; Daly, FGCS 22(3), 2006.
 """
 
 from collections.abc import Mapping
@@ -37,12 +37,12 @@ def plan(site: Site, medium: str = "remote", overlapped: bool = False) -> Protec
 
 
 def stored_copies(site: Site) -> Mapping[str, float]:
-    """Return the bytes of remote storage for whole copies of the state."""
+    """Return the bytes of remote storage that whole copies of the state take."""
     return {"store": COPIES * site.state}
 
 
 def free_host_bytes(site: Site) -> float:
-    """Return the bytes of host memory without tables, over all nodes."""
+    """Return the bytes of host memory that hold no tables, over all nodes."""
     return max(site.host_dram - (site.tables if site.in_dram else 0.0), 0.0)
 
 

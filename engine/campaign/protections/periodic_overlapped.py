@@ -1,6 +1,7 @@
-"""Periodic overlapped: a copy in host memory goes to remote storage beside training.
+"""Periodic overlapped: state is copied within the host, then written during training.
 
-Training pauses only for the copy within the host, which needs enough free host memory. Source: Daly, FGCS 22(3), 2006.
+The copy is written to remote storage. Training pauses only while the state is copied within the host, which needs enough free
+host memory. Source: Daly, FGCS 22(3), 2006.
 """
 
 from functools import partial

@@ -18,9 +18,9 @@ def plan(site: Site) -> ProtectionPlan:
 
 
 def storage_needs(site: Site) -> Mapping[str, float]:
-    """Return the drives to add to each node for the copies.
+    """Return the number of drives to add to each node for the copies.
 
-    They are at least as many as the plan writes to at once.
+    It is at least the number of drives to which the plan writes at once.
     """
     machine, missing_bytes = site.scenario.machine, COPIES * site.state - site.drive_room
     new_drives = 0 if site.drives else machine.num_ssds or 1

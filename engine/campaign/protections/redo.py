@@ -1,7 +1,7 @@
 """Redo: a log of each batch's new rows and the MLP in persistent memory.
 
-It is written at the end of the batch, before the rows are written to the tables. A power loss costs one batch, but batches wait
-for the log. Source: Kwon et al., IEEE Micro 43(2), 2023.
+The log is written at the end of the batch, before the rows are written to the tables. A power loss costs one batch, but each
+batch waits for the log. Source: Kwon et al., IEEE Micro 43(2), 2023.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,7 @@ from .undo import IN_PMEM, TCXL, log_plan, near_data_knobs
 
 
 def log(scenario: Scenario) -> Mapping[str, Any]:
-    """Return the knobs of CXL-D's log.
-
-    Other systems of the family have a redo log of their own.
-    """
+    """Return the knobs of CXL-D's log; none for systems with their own redo log."""
     as_cxl_d = {"system": "cxl-d", "policy.log": None, "policy.mlp_staleness_bound_batches": None, "policy.relaxed_lookup": None}
     own_logs = {"pmem": {}, "pcie": {}, "ssd": {}, "cxl-d": {"policy.log": None}}
     return near_data_knobs(scenario, "redo", {"cxl": as_cxl_d, "cxl-b": as_cxl_d, **own_logs})

@@ -1,7 +1,7 @@
 """Relaxed: TrainingCXL's undo log, with the MLP logged over several batches.
 
-So a recovery may find an MLP some batches older than the rows. For a log that a strict one would slow down. Source: Kwon et
-al., IEEE Micro 43(2), 2023.
+So a recovery may find an MLP that is some batches older than the rows. Relaxed helps where an MLP log with every batch would
+slow training. Source: Kwon et al., IEEE Micro 43(2), 2023.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from .undo import IN_PMEM, TCXL, log_plan, near_data_knobs
 
 
 def log(scenario: Scenario, name: str = "relaxed") -> Mapping[str, Any]:
-    """Return the knobs for an MLP log as old as allowed.
+    """Return the knobs for an MLP log that may be several batches old.
 
-    The scenario sets the age, or else the system.
-    The lookup is unchanged.
+    The scenario's knob sets the largest age; if it is automatic, the system does.
+    The knob of relaxed lookup keeps its effect.
     """
     strict = {"system": "cxl", "policy.log": None, "policy.relaxed_lookup": False}
     if scenario.policy.mlp_staleness_bound_batches == 0 and scenario.system == "cxl":

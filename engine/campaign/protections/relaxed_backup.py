@@ -1,6 +1,6 @@
 """Relaxed with backup: TrainingCXL's relaxed log, and a rare copy in remote storage.
 
-The copy survives the loss of the persistent memory itself, which the log does not.
+The copy survives the loss of the persistent memory, which holds the log.
 """
 
 from dataclasses import replace
@@ -21,10 +21,10 @@ FIDELITY_BY_LOSS: dict[str, Fidelity] = {
 
 
 def plan(site: Site) -> ProtectionPlan:
-    """Return the plan: commit every batch, and copy all state at times.
+    """Return the plan: commit every batch, and copy all state at long intervals.
 
-    Batches wait for the reads of the copy.
-    Rows change during the copy: the logs of the batches meanwhile are kept until the copy counts, and bring it to one batch.
+    Batches wait while the copy reads the tables.
+    Rows change during the copy. The logs of these batches are kept until the copy counts; they bring all rows to the same batch.
     """
     logged_plan = log_plan(site)
     backup_batches = max(1, round(BACKUP.value * HOUR / logged_plan.step))

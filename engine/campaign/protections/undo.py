@@ -31,7 +31,10 @@ def near_data_knobs(scenario: Scenario, name: str, knobs: Mapping[str, Mapping[s
 
 
 def log(scenario: Scenario) -> Mapping[str, Any]:
-    """Return the knobs that log the MLP with every batch; the system's lookup is unchanged."""
+    """Return the knobs that log the MLP with every batch.
+
+    The lookup is as the system does it.
+    """
     strict = {"policy.log": "undo", "policy.mlp_staleness_bound_batches": 0}
     return near_data_knobs(scenario, "undo", dict.fromkeys(CXL, strict))
 

@@ -1,6 +1,6 @@
-"""Fits the law of bag lengths to a table: mean and spread.
+"""Fit the lengths of a table's bags: their mean and their spread.
 
-It also says how well these give the share of empty bags.
+A bag is the lookups of one sample in one table. The fit also tells the share of empty bags that its law generates.
 """
 
 from typing import NamedTuple
@@ -12,9 +12,12 @@ from ...workload.bags import chances, length_spread
 
 
 class BagFit(NamedTuple):
-    """Bags of a table: lookups, spread of lengths, share of empty bags, exact mean.
+    """The fitted law of a table's bag lengths.
 
-    The lookups per sample are a whole number.
+    pooling: lookups per sample, a whole number.
+    length_cv: spread of bag lengths, as a coefficient of variation.
+    empty: share of bags that are empty in the file.
+    mean: exact mean length in the file.
     """
 
     pooling: int = 1
@@ -24,14 +27,14 @@ class BagFit(NamedTuple):
 
     @property
     def generated_empty(self) -> float:
-        """The share of bags that are empty as generated."""
+        """The share of empty bags that the generator draws by this fit."""
         return float(chances(self.pooling, self.length_cv)[0]) if self.length_cv else 0.0
 
 
 def bag_fit(lengths: Ints | int) -> BagFit:
-    """Fit bag lengths of a table, given all lengths or the only one.
+    """Fit a table's bag lengths, given as an array or as one common length.
 
-    The mean is rounded, and at least 1.
+    The mean is rounded to a whole number, at least 1.
     """
     if isinstance(lengths, int):
         return BagFit(lengths, mean=float(lengths))

@@ -1,4 +1,4 @@
-"""Blocks of a file's lookups, counted by table, one in four held back."""
+"""Lookups of a file, counted by table in blocks; every fourth block is held back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Lookups(Protocol):
 
     @property
     def order(self) -> str:
-        """The order of its samples."""
+        """How the file's samples are ordered."""
 
     @property
     def hashed(self) -> bool:
@@ -49,9 +49,9 @@ class Lookups(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookupCounts:
-    """A table's lookups: row numbers, block by block in the file's order.
+    """A table's lookups as row numbers, in blocks in the file's order.
 
-    `rows` are numbered by their ids.
+    Rows are numbered by rising id. `rows` is the number of rows.
     """
 
     rows: int
@@ -59,25 +59,25 @@ class LookupCounts:
 
     @property
     def held_back(self) -> tuple[Ints, ...]:
-        """The blocks that are held back."""
+        """The blocks of lookups that are held back from the fit."""
         return self.blocks[HELD_BACK - 1 :: HELD_BACK]
 
     @property
     def fitted_lookups(self) -> Ints:
-        """The lookups of all other blocks."""
+        """The lookups of all blocks that are not held back."""
         return np.concatenate([block for i, block in enumerate(self.blocks) if i % HELD_BACK != HELD_BACK - 1])
 
     @property
     def block_sizes(self) -> list[int]:
-        """The lookups of each block."""
+        """The number of lookups in each block."""
         return list(map(len, self.blocks))
 
 
 @dataclass(frozen=True, slots=True)
 class HeldBackShares:
-    """Shares of held-back lookups.
+    """Shares of the held-back lookups of a table.
 
-    top: shares that go to the shares TOP of rows that the fitted blocks use most.
+    top: shares that go to the rows that the fitted blocks use most, for each of TOP_SHARES of the rows.
     unseen: share that goes to rows that the fitted blocks never use.
     distinct: different rows per lookup of a block.
     lookups: the number of held-back lookups.
@@ -90,13 +90,13 @@ class HeldBackShares:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """All shares, in their order."""
+        """All shares as one tuple, in the order of the fields."""
         return *self.top, self.unseen, self.distinct
 
     def largest_gap(self, counterpart: "HeldBackShares") -> float:
-        """Return the largest difference of two tables' shares beyond chance.
+        """Return the largest difference between two tables' shares that chance does not explain.
 
-        Chance is twice its standard error.
+        Twice the standard error of a difference is subtracted for chance; the result is at least 0.
         """
         chance = 2 * (0.25 / max(self.lookups, 1) + 0.25 / max(counterpart.lookups, 1)) ** 0.5
         return float(
@@ -108,9 +108,9 @@ class HeldBackShares:
 
 
 def blocks(samples: int, max_samples: int) -> list[tuple[int, int]]:
-    """Return the begin and end of blocks of samples.
+    """Return (begin, end) of each block of samples to count.
 
-    They are all samples, or `max_samples` spread over the file.
+    The blocks cover all samples, or `max_samples` of them spread over the file.
     """
     size = max(min(samples, max_samples) // BLOCKS, 1)
     starts = np.linspace(0, samples - size, min(BLOCKS, samples)).astype(np.int64)
@@ -121,7 +121,7 @@ def blocks(samples: int, max_samples: int) -> list[tuple[int, int]]:
 def count_table(file: Lookups, table: int, parts: list[tuple[int, int]], ids_are_rows: bool) -> LookupCounts:
     """Count a table's lookups in blocks.
 
-    Where `ids_are_rows`, the largest id tells the number of rows.
+    With `ids_are_rows`, the number of rows follows from the largest id.
     """
     block_lookups = [file.lookups(table, low, high) for low, high in parts]
     different, rows = np.unique(np.concatenate(block_lookups), return_inverse=True)
@@ -132,7 +132,7 @@ def count_table(file: Lookups, table: int, parts: list[tuple[int, int]], ids_are
 
 
 def generated_counts(ids: Callable[[int], Ints], sizes: list[int]) -> LookupCounts:
-    """Return a generator's lookups in the same number and blocks as a file's."""
+    """Return the generator's lookups, in blocks of `sizes` lookups as in the file."""
     batches: list[Ints] = []
     lookups = sum(sizes)
     while sum(map(len, batches)) < lookups:
@@ -146,7 +146,7 @@ def _split(rows: int, row_numbers: Ints, sizes: list[int]) -> LookupCounts:
 
 
 def held_back_shares(counts: LookupCounts, rows: int) -> HeldBackShares:
-    """Return the shares of held-back lookups by the most used fitted rows.
+    """Return the shares of held-back lookups that go to the rows most used when fitting.
 
     The table has `rows` rows.
     """
@@ -163,9 +163,9 @@ def held_back_shares(counts: LookupCounts, rows: int) -> HeldBackShares:
 
 
 def rarity(rows: Ints, max_lookups: int) -> Floats:
-    """Return the rarity of the first lookups' rows, from 0 to 1.
+    """Return, for each of the first `max_lookups` lookups, the rarity of its row.
 
-    It is the rank of their counts.
+    It is the rank of the row's count among these lookups, from 0 to 1.
     """
     values = np.bincount(rows)[rows[:max_lookups]]
     order = np.sort(values)

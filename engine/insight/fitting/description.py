@@ -1,6 +1,6 @@
-"""The description of a data file without a mapping: records, columns, a guess.
+"""The description of a data file that has no mapping yet: records, columns, guesses.
 
-The guess of each column makes a mapping to save.
+A guess says which role a column has. The guesses of all columns make a mapping that a user can save.
 """
 
 import tomllib

@@ -1,6 +1,6 @@
-"""Fits the generator to a file: laws of tables, locality, click rate.
+"""Fit the generator to a file: popularity and bag lengths of tables, locality, click rate.
 
-Held-back blocks say how well the generator follows.
+Blocks of the file that are held back from the fit tell how closely the generator follows.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,7 +50,8 @@ class TableFit:
     table: the table's number, from 0.
     rows_seen: different rows in the lookups that were counted.
     bags, law: the laws of bag lengths and of popularity.
-    file_shares, fit_shares: shares of held-back lookups, in the file and as generated.
+    file_shares: shares of held-back lookups in the file.
+    fit_shares: the same shares of the lookups that the generator draws.
     """
 
     table: int
@@ -63,17 +64,17 @@ class TableFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GeneratorFit:
-    """The generator's fit to a file.
+    """The fit of the generator to a file.
 
     name, format, order: the file's name, its format, and the order of its samples.
-    samples, samples_counted: samples of the file, and those that were counted.
+    samples, samples_counted: samples of the file, and the number of them that were counted.
     tables: the fit of each table.
     locality: the generator's locality.
-    hits: hit rates of an LRU cache for each table, of SHARES of its rows: file, fit, and fit without locality.
+    hits: hit rates of an LRU cache by table and cache size: in the file, by the fit, and by the fit without locality.
     rarity_correlation: mean correlation of fields' rarities; None where fields have no samples in common.
     click_rate: share of clicks; None without labels.
     dense: dense features of a sample; None where the file has none.
-    columns: the file's column of each table; () where they are not known.
+    columns: the file's column of each table; () where the columns are not known.
     """
 
     name: str
@@ -95,10 +96,7 @@ class GeneratorFit:
 
     @property
     def changes(self) -> Mapping[str, Any]:
-        """The knobs that make a scenario's model and data like the file's.
-
-        `model.bottom_mlp` is its first width alone.
-        """
+        """The knobs, by dotted path, that make a scenario's model and data like the file's."""
         laws, spreads = (
             [table_fit.law.knobs() for table_fit in self.tables],
             tuple(table_fit.bags.length_cv for table_fit in self.tables),
@@ -117,9 +115,9 @@ class GeneratorFit:
         return knob_values if self.click_rate is None else knob_values | {"data.click_rate": self.click_rate}
 
     def scenario(self, base: Scenario) -> Scenario:
-        """Return a scenario with the model's tables and the data of the file.
+        """Return the base scenario with the tables and the data of this fit.
 
-        Raises BadKnob where both do not suit the scenario.
+        Raises BadKnob where they do not suit the base's other knobs.
         """
         widths = base.model.bottom_mlp
         bottom = {} if self.dense is None else {"model.bottom_mlp": (self.dense, *widths[1:])}
@@ -134,8 +132,9 @@ def lookups_of(path: Path, watch: Watch = unwatched) -> Lookups:
 def fit_file(file: Lookups, max_samples: int = MOST_SAMPLES, open_ended: bool = True, watch: Watch = unwatched) -> GeneratorFit:
     """Fit the generator to a file; raises BadFile where no table has lookups.
 
-    At most `max_samples` are counted, spread over the file. Tables of hashed ids get the rows that such data is expected to
-    use in the long run where it is `open_ended`, else those that were seen. `watch` is told the share done, and the table.
+    At most `max_samples` samples are counted, spread over the file. Where ids are hashed, the number of rows is not known: with
+    `open_ended` a table gets the rows that such data is expected to use in the long run, else the rows that were seen. `watch` is
+    called with the share done, and the table.
     """
     table_fits, sizes, rarities = _laws(file, max_samples, open_ended, not file.hashed, watch)
     if not sizes:

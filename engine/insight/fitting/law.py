@@ -1,9 +1,9 @@
-"""The law of one table, fitted to its rows' numbers of uses.
+"""The popularity law of one table, fitted to how often its rows were used.
 
-It fits the number of rows used at least so often, and their share of lookups.
-A row of share p is used Poisson(N p) times in N lookups; so both curves are sums over the law's cells, and no ranking of
-rows by their own noisy counts is needed. Exponent, shift, the share of ids that hardly return and, where ids are open-ended,
-the rows that exist follow by least squares; one row may stand out.
+Two curves are fitted: the number of rows that are used at least k times, and the share of lookups that go to these rows.
+A row of share p is used Poisson(N p) times in N lookups. So both curves are sums over the law's cells, and rows need not be
+ranked by their own noisy counts. Least squares give the exponent, the shift and the share of ids that hardly return. Where ids
+are open-ended, they also give the number of rows that exist. One row may be far hotter than the law says.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Law:
     once_share: float = 0.0
 
     def knobs(self) -> tuple[float, float, float, float]:
-        """Return all but the rows as knobs hold them, with four digits."""
+        """Return s, q, hottest_share and once_share, rounded to four digits as the knobs have them."""
         s, q, hottest, once_share = (float(f"{number:.4g}") for number in (self.s, self.q, self.hottest_share, self.once_share))
         return s, q if q > 1e-6 else 0.0, hottest, once_share if once_share > 1e-6 else 0.0
 
@@ -57,9 +57,9 @@ class UsageCurves:
 
     lookups: lookups that were counted.
     uses: numbers of uses (K,), rising.
-    rows: rows that are used at least so often (K,).
+    rows: rows that are used at least `uses` times (K,).
     mass: lookups of these rows (K,).
-    head: shares of lookups of the hottest 1, 2, 4, ... rows, as far as their order is sure.
+    head: shares of lookups of the hottest 1, 2, 4, ... rows, as far as the counts tell their order reliably.
     """
 
     lookups: int
@@ -70,7 +70,7 @@ class UsageCurves:
 
 
 def usage_curves(counts: Ints) -> UsageCurves:
-    """Return the curves of how often rows were used."""
+    """Return the curves of rows and lookups by number of uses, from each row's count."""
     often = np.unique(np.rint(np.geomspace(1, counts.max(), THRESHOLDS)).astype(np.int64))
     ordered = np.sort(counts)
     sums = np.concatenate(([0], np.cumsum(ordered)))
@@ -83,10 +83,10 @@ def usage_curves(counts: Ints) -> UsageCurves:
 
 
 def fit_law(counts: Ints, rows: int, open_ended: bool) -> Law:
-    """Fit a table's law to the numbers of uses of its rows.
+    """Fit a table's popularity law to the numbers of uses of its rows.
 
-    Their order is free, and rows that were never used do not matter.
-    The table has `rows`, or at least so many where ids are open-ended, as those of a file that goes on.
+    The counts may have any order, and counts of 0 are ignored. The table has `rows` rows. With `open_ended` it has at least so
+    many, since new ids may follow.
     """
     counts = counts[counts > 0]
     if rows < 2:

@@ -1,6 +1,6 @@
-"""Reports of a fit or an exact count: TOML knobs, rows, and sentences.
+"""Reports of a fit or of exact counts: TOML knobs, table rows, and sentences.
 
-A sentence says where the form does not fit.
+A sentence warns where the generator's form does not fit the file.
 """
 
 import json
@@ -22,9 +22,9 @@ FEW_SAMPLES, GROWTH_FACTOR, CORRELATED, MAX_NAMED = 20_000, 3.0, 0.2, 5
 
 
 def fit_rows(fitted: GeneratorFit) -> list[Row]:
-    """Return a row for each table: its law, and its held-back shares.
+    """Return a row for each table: its law, and its shares of held-back lookups.
 
-    The shares are those of the file and of the generated lookups.
+    The shares are given for the file and for the lookups that the fit generates.
     """
     columns = ({"Column": name} for name in fitted.columns) if fitted.columns else ({} for _ in fitted.tables)
     return [_row(table_fit, column) for table_fit, column in zip(fitted.tables, columns, strict=True)]
@@ -58,10 +58,7 @@ def _row(table_fit: TableFit, column: Row) -> Row:
 
 
 def hit_rate_rows(fitted: GeneratorFit) -> list[Row]:
-    """Return an LRU cache's hit rates by size, of the file and the fit.
-
-    The fit also comes without locality.
-    """
+    """Return the hit rates of LRU caches by size: file, fit, and fit without locality."""
     columns = zip(SHARES, *fitted.hits, strict=True)
     return [
         {
@@ -137,7 +134,7 @@ def fit_warnings(fitted: GeneratorFit) -> Iterator[str]:
 
 
 def fit_report(fitted: GeneratorFit) -> str:
-    """Return the fit as lines for people."""
+    """Return the fit as text lines for people."""
     sample_text = (
         f"{count(fitted.samples_counted)} of {count(fitted.samples)}"
         if fitted.samples_counted < fitted.samples
@@ -192,7 +189,7 @@ def _counts(table: int, tally: UseSpectrum) -> Row:
 
 
 def count_report(file: Lookups, tallies: list[UseSpectrum]) -> str:
-    """Return exact counts as lines for people."""
+    """Return exact counts as text lines for people."""
     lookups, rows_seen = (sum(getattr(tally, name) for tally in tallies) for name in ("lookups", "rows_seen"))
     lines = [
         f"{file.name}: {count(file.samples, 'sample')}, {count(lookups, 'lookup')} of {count(rows_seen)} different rows, "
@@ -209,7 +206,10 @@ def count_report(file: Lookups, tallies: list[UseSpectrum]) -> str:
 
 
 def scenario_toml(fitted: GeneratorFit, base: Scenario, preset_name: str) -> str:
-    """Return the fitted scenario as a `--scenario` file: a preset and changed knobs."""
+    """Return the fitted scenario as the TOML text of a `--scenario` file.
+
+    The text names a preset and the knobs that differ from it.
+    """
     usual = values(preset(preset_name).scenario)
     differs = {path: knob_value for path, knob_value in values(fitted.scenario(base)).items() if knob_value != usual[path]}
     title = f"Fitted to {count(fitted.samples_counted, 'sample')} of {fitted.name}"

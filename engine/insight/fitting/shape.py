@@ -49,11 +49,17 @@ class FileShape:
         return self.samples - held_out_count(self.samples)
 
     def changes(self, base: Scenario) -> Mapping[str, Any]:
-        """Return the knobs that let a model train on the file: none where it can."""
+        """Return the knobs to change so that the base's model can train on the file.
+
+        Empty where the model can train on the file already.
+        """
         return knob_changes(base, SampleShape(self.name, self.dense, self.pooling, self.length_cv, self.rows))
 
     def numbering(self, scenario: Scenario) -> str:
-        """Return how the file's ids become rows, and the known number of empty rows."""
+        """Return a sentence on how the file's ids become rows; "" where nothing is known.
+
+        It also tells how many rows stay empty.
+        """
         sizes_by_table = per_table(scenario.model, "num_embeddings")
         if scenario.data.id_numbering == HASHED or not self.where_they_fit or len(sizes_by_table) != len(self.distinct):
             return ""
@@ -70,7 +76,7 @@ class FileShape:
 
 
 def training_samples_of(path: str, digest: str) -> int:
-    """Return the samples of one pass over the file of this digest.
+    """Return the samples of one training pass over the file with this digest.
 
     Raises BadFile, also if the file has changed.
     """
@@ -79,7 +85,7 @@ def training_samples_of(path: str, digest: str) -> int:
 
 
 def shape_of(path: str, digest: str, max_samples: int = MOST_SAMPLES, watch: Watch = unwatched) -> FileShape:
-    """Return the shape of the file of this digest.
+    """Return the shape of the file with this digest.
 
     Raises BadFile, also if the file has changed.
     """

@@ -1,8 +1,8 @@
-"""Exact counts of a file's lookups: rows by their number of uses.
+"""Exact counts of a file's lookups: the number of rows by number of uses.
 
-Memory is bounded; a temporary file holds the rest.
-Ids are multiplied by an odd number, which keeps them apart and spreads them, and kept as sorted runs of ids and counts. Runs
-beyond a table's room go to a temporary file of its own and are merged at the end, one range of ids after another.
+Memory is bounded; a temporary file holds the counts that exceed the bound.
+Ids are multiplied by an odd number, which spreads them and keeps different ids different, and are kept as sorted runs of ids and
+counts. Runs beyond a table's memory go to its temporary file and are merged at the end, one range of ids after another.
 """
 
 from collections.abc import Iterator
@@ -26,38 +26,44 @@ Run = tuple[Any, Any]  # ids, which rise, and how often each is used; in memory 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UseSpectrum:
-    """A table's popularity: `rows` (K,) that are used `uses` (K,), rising."""
+    """A table's popularity: `rows[k]` rows are used exactly `uses[k]` times each.
+
+    Both arrays have the shape (K,); `uses` rises.
+    """
 
     uses: Ints
     rows: Ints
 
     @property
     def rows_seen(self) -> int:
-        """Different rows."""
+        """The number of different rows that were looked up."""
         return int(self.rows.sum())
 
     @property
     def lookups(self) -> int:
-        """All lookups."""
+        """The number of all lookups."""
         return int(self.uses @ self.rows)
 
     @property
     def rows_used_once(self) -> int:
-        """Rows used a single time."""
+        """The number of rows that were looked up a single time."""
         return int(self.rows[self.uses == 1].sum())
 
     def head_share(self, rows: Ints) -> Floats:
-        """Return the share of lookups that go to so many of the hottest rows, in [0, 1]."""
+        """Return the share of lookups, in [0, 1], that go to the `rows` hottest rows."""
         row_counts, uses = (np.concatenate(([0], np.cumsum(part[::-1]))) for part in (self.rows, self.uses * self.rows))
         return np.asarray(np.interp(rows, row_counts, uses) / max(self.lookups, 1), dtype=np.float64)
 
     def top_shares(self) -> Floats:
-        """Return the shares of lookups that go to the shares TOP of the rows seen."""
+        """Return the share of lookups of the hottest rows, for each share in TOP_SHARES.
+
+        The shares in TOP_SHARES are of the rows that were seen.
+        """
         return self.head_share(np.maximum(np.rint(np.array(TOP_SHARES) * self.rows_seen), 1).astype(np.int64))
 
 
 class Tally:
-    """A table's counts as they grow."""
+    """The growing counts of one table's lookups."""
 
     def __init__(self, room: int) -> None:
         """Start without counts, to keep about twice `room` ids in memory."""

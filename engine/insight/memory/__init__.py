@@ -1,4 +1,4 @@
 """Insights into memory: latency, near-data compute, caches and working sets.
 
-Latency is that under load and that of the CXL link.
+There are two insights on latency: that of the CXL link, and that of each memory under load.
 """

@@ -1,6 +1,6 @@
-"""Rows that a locked cache in HBM refuses, by its size.
+"""Rows that a cache in HBM with locked sets refuses, by the cache's size.
 
-The knee is where the rows of two batches fill its sets.
+From a certain size on, the sets have room for the rows of two batches: the knee of the curve.
 """
 
 from typing import NamedTuple
@@ -64,9 +64,9 @@ def lock_curve(s: Scenario) -> tuple[LockPoint, ...]:
 
 
 def knee(points: tuple[LockPoint, ...]) -> float | None:
-    """Return the GB from which fewer than 1 % of a batch's rows are refused.
+    """Return the cache size [GB] from which under 1 % of a batch's rows are refused.
 
-    Return None where even the smallest cache refuses fewer.
+    Return None where even the smallest cache refuses fewer rows, or the largest cache refuses more.
     """
     refused = np.array([point.refused for point in points])
     refusing = np.flatnonzero(refused >= FEW_REFUSED)
@@ -78,7 +78,7 @@ def knee(points: tuple[LockPoint, ...]) -> float | None:
 
 
 def finding(s: Scenario, points: tuple[LockPoint, ...]) -> str:
-    """Return the curve's finding, a sentence without its full stop."""
+    """Return the curve's finding as a sentence without a full stop."""
     shares = np.log([point.share for point in points])
     size = np.log(max(s.policy.cache_load_factor, 1e-12))
     refused, hits = (np.interp(size, shares, [getattr(point, name) for point in points]) for name in ("refused", "hit_rate"))

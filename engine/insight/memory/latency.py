@@ -1,6 +1,6 @@
-"""Step time over CXL link latency: the latency at which each system loses.
+"""Step time over CXL link latency, and the latency from which each system is slower.
 
-It also names the work that hides the link.
+The tasks whose work hides the link's time are listed too.
 """
 
 from collections.abc import Mapping
@@ -30,9 +30,10 @@ LIMITS = LINES_IN_FLIGHT, "near-data.accesses-in-flight-a-lane"
 
 @dataclass(frozen=True)
 class LatencyCurve:
-    """Step seconds at each of LATENCIES, and the latency where they matter.
+    """Step time over the latency of the link.
 
-    From that latency in ns on, steps are LOSS longer than at the first, if any.
+    seconds: step seconds at each of LATENCIES.
+    losing_latency: latency [ns] from which the step is 5 % (LOSS) longer than at the lowest latency; None if that never happens.
     """
 
     seconds: tuple[float, ...]

@@ -1,6 +1,6 @@
-"""Near-data compute on against off: step time over controllers and media.
+"""Step time with near-data compute and without, by number of controllers and by medium.
 
-Each memory controller has logic of its own.
+Near-data compute is logic in each memory controller.
 """
 
 from collections.abc import Mapping
@@ -53,10 +53,11 @@ class NearDataPair:
 
 
 def near_data(scenario: Scenario) -> tuple[NearDataPair, ...]:
-    """Return a pair for each medium by modules, and for system dram by channels.
+    """Return a pair for each medium of PMEM by modules, and expander DRAM by channels.
 
     Machines that cannot run are left out.
-    Media are those of the scenario's system, or of `cxl` if that has no PMEM behind a link.
+    PMEM belongs to the scenario's system, or to `cxl` if that system has no PMEM behind a link. Expander DRAM belongs to system
+    dram.
     """
     system = load_variant("systems", scenario.system)
     name = scenario.system if "cxl" in system.devices and system.memory == "pmem" else "cxl"

@@ -1,4 +1,4 @@
-"""Latency under load of each memory and link, beside published points."""
+"""Latency under load of each memory and link, with published points."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ PUBLISHED_CURVES: tuple[tuple[str, str, Memory | ModuleConstants, tuple[tuple[fl
 
 @dataclass(frozen=True)
 class LoadedLatency:
-    """One part's latency in ns at each of LOADS, and published points (load, ns).
+    """The latency [ns] of one part at each of LOADS, and points published for it.
 
-    The points have their source.
+    `published` has pairs of load and ns, measured by `source`.
     """
 
     part: str
@@ -41,7 +41,7 @@ class LoadedLatency:
 
 
 def loaded_latencies(scenario: Scenario) -> tuple[LoadedLatency, ...]:
-    """Return the curves of the machine's parts, then those through published points.
+    """Return the latency curves of the machine's parts, then curves of published parts.
 
     Raises CannotRun or BadKnob.
     """

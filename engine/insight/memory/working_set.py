@@ -1,6 +1,6 @@
 """The working set: step time over the bytes of the tables, by medium.
 
-A cache has its knee where the tables outgrow it.
+The curve bends where the tables outgrow the cache of the medium's modules.
 """
 
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ class WorkingSet:
 
 
 def working_set(scenario: Scenario) -> tuple[WorkingSet, ...]:
-    """Return the step time for several sizes of all tables, by medium.
+    """Return the step time for several sizes of all tables, by medium of PMEM.
 
-    Each medium has as many modules as the tables need.
-    Media are those of the scenario's system, or of `cxl` if that has no PMEM; sizes that cannot be had are left out.
+    Each medium has as many modules as the tables need. PMEM belongs to the scenario's system, or to `cxl` if that system has no
+    PMEM. Machines that cannot run are left out.
     """
     system = load_variant("systems", scenario.system)
     name = scenario.system if system.memory == "pmem" else "cxl"

@@ -1,1 +1,1 @@
-"""Insights into the network between GPUs: collectives and steps beside measured ones."""
+"""Insights into the network between GPUs: simulated collectives and steps beside published ones."""

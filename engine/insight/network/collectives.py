@@ -1,7 +1,7 @@
 """Collectives between GPUs over their number: simulated all-reduce, all-to-all and step, beside published numbers.
 
-A comparison has a curve for each kind of network, in one set-up, and published points, each simulated in its own set-up.
-An all-reduce counts as nccl-tests count its bus bandwidth: bytes of a GPU over seconds, times 2 (P - 1) / P.
+A comparison has a curve for each kind of network, all in one set-up, and published points, each simulated in its own set-up.
+Bus bandwidth is counted as by nccl-tests: bytes of one GPU over seconds, times 2 (P - 1) / P, with P the number of GPUs.
 """
 
 from collections.abc import Callable
@@ -43,9 +43,9 @@ AssumedConstants = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class NetworkCurve:
-    """Simulated numbers over a kind of network, one for each number of GPUs.
+    """Simulated numbers over one kind of network, for each number of GPUs.
 
-    They are in the unit of the comparison.
+    The values are in the unit of the comparison.
     """
 
     network: str
@@ -75,15 +75,15 @@ class CollectivePoint:
 
     @property
     def relative_error(self) -> float:
-        """The simulated number over the published number, less 1."""
+        """The simulated number divided by the published number, less 1."""
         return self.simulated_value / self.published - 1
 
 
 @dataclass(frozen=True)
 class CollectiveComparison:
-    """A collective or step: simulated curves by kind of network, and published points.
+    """A collective or a step: simulated curves by kind of network, and published points.
 
-    All are in `unit`.
+    All numbers are in `unit`.
     """
 
     name: str
@@ -92,28 +92,34 @@ class CollectiveComparison:
     points: tuple[CollectivePoint, ...]
 
     def other_errors(self, point: CollectivePoint) -> dict[str, float]:
-        """Return other networks' relative errors at a point of assumed network."""
+        """Return the relative error that each other network would have at a point.
+
+        Empty unless the point's network is assumed.
+        """
         numbers = {curve.network: dict(zip(curve.gpus, curve.values, strict=True)).get(point.gpus) for curve in self.curves}
         other_numbers = {name: number for name, number in numbers.items() if number is not None and name != point.network}
         return {name: number / point.published - 1 for name, number in other_numbers.items()} if point.assumed else {}
 
 
 def collectives(assume: AssumedConstants = ()) -> tuple[CollectiveComparison, ...]:
-    """Return the all-reduce, the all-to-all and the step beside published numbers, with `assume` for constants."""
+    """Return the comparisons of all-reduce, all-to-all and step with published numbers.
+
+    assume: constants to use in place of the catalogue's.
+    """
     return _all_reduces(assume), _all_to_alls(assume), _steps(assume)
 
 
 def bus_bandwidth(machine: MachineKnobs, nbytes: float) -> float:
-    """Return an all-reduce's bus bandwidth in bytes/s, by bytes on each GPU."""
+    """Return the bus bandwidth [bytes/s] of an all-reduce of `nbytes` on each GPU."""
     count = machine.num_gpus
     return 2 * (count - 1) / count * nbytes / float(seconds(_links(machine), AllReduce(nbytes)))
 
 
 def card_share(machine: MachineKnobs, samples: int) -> float:
-    """Return the share of a card's bandwidth that TorchRec's exchange reaches.
+    """Return the share of a network card's bandwidth that TorchRec's exchange reaches.
 
-    It exchanges pooled vectors, with all tables cut by rows.
-    Each GPU has so many samples of a batch; without a second node the share is 0.
+    The exchange carries pooled vectors, with all tables cut by rows.
+    Each GPU has `samples` samples of a batch. Without a second node the share is 0.
     """
     scenario, parts = preset(MODEL).scenario, Parts(machine.num_gpus, machine.gpus_per_node)
     tables = np.zeros(scenario.model.num_tables, dtype=np.int64)
@@ -123,7 +129,7 @@ def card_share(machine: MachineKnobs, samples: int) -> float:
 
 
 def dcnv2(gpus: int, network: str, assume: AssumedConstants = ()) -> Scenario:
-    """Return MLPerf v3.0's DCNv2 on so many H100, with 400 Gb/s for each."""
+    """Return the scenario of MLPerf v3.0's DCNv2 on `gpus` H100, with 400 Gb/s for each GPU."""
     machine_knobs = {"machine.num_gpus": gpus, "machine.network": network, "machine.assume": assume}
     return with_values(preset(DCNV2_PRESET).scenario, {**DCNV2, **machine_knobs})
 

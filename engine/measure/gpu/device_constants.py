@@ -1,4 +1,4 @@
-"""Constants of a GPU, its software and copies, fitted to operators, never to steps."""
+"""Constants of a GPU, its software and copies, fitted to operators, never to a step."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,6 @@
 """Single operators of PyTorch on a device: products, kernels, tables and copies.
 
-No training step is timed here. `OperatorSizes` says how large they are. A device other than a GPU captures no graph.
+No training step is timed. `OperatorSizes` has the sizes. Only on a GPU is a graph of kernels captured.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ PINNED, PAGEABLE = "pinned", "pageable"
 
 
 class OperatorSizes(NamedTuple):
-    """Sizes of the operators.
+    """Sizes of the operators to time.
 
-    samples: batches of products.
-    layers: inputs and outputs of their layers.
+    samples: batch sizes of matrix products.
+    layers: inputs and outputs of the products' layers.
     nbytes: bytes of elementwise kernels and of copies.
     memory: bytes of the copy that shows the memory's bandwidth.
     tables: rows, dim, pooling and samples of each table.
@@ -48,7 +48,7 @@ QUICK_SIZES = OperatorSizes(
 
 
 def precisions(torch: Any, device: str) -> tuple[str, ...]:
-    """Return the precisions of products that a device has units for, fp32 first.
+    """Return the precisions in which a device multiplies matrices, fp32 first.
 
     A device other than a GPU has fp32 and bf16.
     """
@@ -61,7 +61,10 @@ def precisions(torch: Any, device: str) -> tuple[str, ...]:
 
 
 def device_operators(torch: Any, device: str, sizes: OperatorSizes, gpus: int = 1) -> Iterator[list[Operator]]:
-    """Yield groups of operators, each built on demand; copies between GPUs where there are several."""
+    """Yield groups of operators, each group built only when it is needed.
+
+    With several GPUs, copies between them are included.
+    """
     random = np.random.default_rng(SEED)
     for precision in precisions(torch, device):
         with _matmul_precision(torch, precision):

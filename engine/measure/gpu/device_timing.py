@@ -1,6 +1,6 @@
-"""Timing of a device's operators by the device's clock and by the host's.
+"""Timing of a device's operators, by the device's clock and by the host's clock.
 
-On the device's clock calls are queued behind a long product.
+For the device's clock, calls are queued behind a long product, so that the host's delays do not count.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ Rounds = Callable[[Operator, int], list[float]]  # seconds of a call, in each of
 
 
 class DeviceTimer(NamedTuple):
-    """Functions that time an operator for some rounds.
+    """Functions that time an operator; each returns the seconds of each round.
 
-    working: seconds of the device.
-    queueing: seconds of the host until a call is queued, the device not awaited.
-    waiting: seconds of the host until a call is done.
+    working: seconds by the device's clock.
+    queueing: seconds by the host's clock until a call is queued; the host does not wait for the device.
+    waiting: seconds by the host's clock until a call is done.
     """
 
     working: Rounds

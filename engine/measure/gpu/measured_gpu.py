@@ -32,7 +32,13 @@ SETTLING_SECONDS = 2.0  # seconds before the watts of an idle context are read
 
 
 class MeasuredGpu(NamedTuple):
-    """A GPU's constants by kind and key, nearest parts, description, and notes."""
+    """The measured parts of a GPU.
+
+    parts: constants by kind of part and key.
+    nearest: the catalogue's most similar part, by kind.
+    description: the GPU and its software as text.
+    notes: sentences on the measurement.
+    """
 
     parts: Mapping[str, Mapping[str, MeasuredFigure]]
     nearest: Mapping[str, str]
@@ -41,9 +47,9 @@ class MeasuredGpu(NamedTuple):
 
 
 def gpu_number(torch: Any, number: int | None) -> int | None:
-    """Return the number of the GPU to measure; None without any.
+    """Return the number of the GPU to measure; None if PyTorch sees no GPU.
 
-    That is the given one, else the first. Raises BadInput for a GPU that is not there.
+    It is `number` if given, else the first GPU. Raises BadInput if `number` does not exist.
     """
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if number is None:
@@ -59,9 +65,9 @@ def gpu_number(torch: Any, number: int | None) -> int | None:
 def measure_gpu(
     torch: Any, number: int, quick: bool = False, on_progress: OnProgress = lambda share, activity: None
 ) -> MeasuredGpu:
-    """Measure a GPU by its number.
+    """Measure the GPU with this number.
 
-    Raises BadInput where PyTorch cannot, or timings make no sense.
+    Raises BadInput where PyTorch cannot use it, or timings make no sense.
     """
     device, sizes, passes = f"cuda:{number}", QUICK_SIZES if quick else FULL_SIZES, QUICK_PASSES if quick else PASSES
     try:
@@ -85,7 +91,7 @@ def measure_gpu(
 def gpu_parts(
     name: str, description: str, timed: Sequence[TimedOperator], reported_figures: Mapping[str, MeasuredFigure]
 ) -> MeasuredGpu:
-    """Return a device's parts by its name, its timings, and the figures it reports."""
+    """Return a device's parts from its name, its timings, and figures that it reports."""
     parts: dict[str, Constants] = device_constants(timed)
     parts["gpu"] |= reported_figures
     nearest_name = nearest_gpu(name, parts["gpu"])
@@ -104,7 +110,10 @@ def timed_operators(
     gpus: int = 1,
     on_progress: OnProgress = lambda share, activity: None,
 ) -> list[TimedOperator]:
-    """Return each operator of a device with its timing over passes some time apart."""
+    """Return each operator of a device with its timing over all passes and rounds.
+
+    A pass times each operator for some rounds, so that the rounds of an operator are spread over time.
+    """
     times: dict[str, tuple[str, dict[str, float], list[float]]] = {}
     groups = passes * (len(precisions(torch, device)) + 2 * len(sizes.tables) + 5)
     for pass_number in range(passes):
@@ -132,9 +141,9 @@ def _operator_seconds(operator: Operator, timer: DeviceTimer, rounds: int) -> It
 
 
 def nearest_gpu(name: str, constants: Mapping[str, MeasuredFigure]) -> str:
-    """Return the catalogue's GPU of a device's name, of several the nearest.
+    """Return the GPU of the catalogue that is most similar to a measured device.
 
-    Nearest is by memory and rates; without a GPU of that name among all.
+    A GPU whose name occurs in the device's name is preferred. Among these, or among all without one, memory and rates decide.
     """
     words = re.split("[^a-z0-9]+", name.lower())
 

@@ -1,1 +1,1 @@
-"""Predictions for this machine, written down first, beside real training on it."""
+"""Predictions for this machine, written before real training on it, and their errors."""

@@ -1,4 +1,4 @@
-"""A real checkpoint on this machine beside the prediction by the drive's part.
+"""A real checkpoint on this machine, compared with the prediction from the drive's part.
 
 A state is written, flushed and read back.
 """
@@ -28,8 +28,8 @@ class CheckpointTrial(NamedTuple):
 
     nbytes: bytes of the state.
     predicted_seconds: seconds by the drive's long rates, write and read.
-    direct_seconds: seconds past the page cache, None where that is refused.
-    cached_seconds: seconds through the page cache, as most software writes.
+    direct_seconds: write and read without the page cache, None where the system refuses that.
+    cached_seconds: write and read through the page cache, as most software does.
     """
 
     nbytes: float
@@ -39,7 +39,7 @@ class CheckpointTrial(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The trial in a sentence."""
+        """The predicted and measured times as a sentence."""
         write, restore = (self._words(way) for way in (0, 1))
         return f"A checkpoint of {figure(self.nbytes / GB, 'GB')}: {write}; its restore: {restore}."
 
@@ -69,9 +69,9 @@ def _error_text(predicted_seconds: float, measured_seconds: float) -> str:
 
 
 def checkpoint_trial(folder: Path, nbytes: int = int(STATE)) -> CheckpointTrial | None:
-    """Write, flush and restore a state in a folder.
+    """Write, flush and read back a state in a folder; return the trial.
 
-    None where no drive was measured, or the folder has too little room.
+    Return None where no drive was measured, or the folder has too little room.
     """
     file_system = os.statvfs(folder)
     if NAME not in catalog.part_names_of("drive") or file_system.f_bavail * file_system.f_frsize < LEAST_FREE:

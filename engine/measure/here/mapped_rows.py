@@ -1,6 +1,7 @@
-"""Rows of a table in a memory-mapped file, behind a DRAM cache: predicted, then measured.
+"""Rows of a table in a memory-mapped file with a DRAM cache: predicted, then measured.
 
-The system is `ssd` with page faults (`machine.ssd_software=mmap`). Bookkeeping of the cache is not timed: the model has none.
+The system is `ssd` with page faults (`machine.ssd_software=mmap`). The cache's bookkeeping is not timed, as the model has no time
+for it.
 """
 
 import mmap
@@ -41,11 +42,11 @@ LEAST_FREE = 2 * 2**30  # free bytes required in the folder, and in memory
 class MappedTrial(NamedTuple):
     """One cache size, predicted and measured.
 
-    share: the part of the rows that the cache holds.
+    share: the share of the rows that the cache holds.
     predicted_hits: predicted hit rate, as a share of lookups.
     measured_hits: measured hit rate.
     predicted_seconds: predicted seconds of a batch's lookups and updates.
-    measured_seconds: measured seconds of them.
+    measured_seconds: measured seconds of a batch's lookups and updates.
     """
 
     share: float
@@ -66,7 +67,7 @@ class MappedTrial(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The trial in a sentence."""
+        """The predicted and measured numbers as a sentence."""
         error_percent = 100 * (self.predicted_seconds / self.measured_seconds - 1)
         return (
             f"Rows in a mapped file, cache of {percent(self.share)}: hits {percent(self.predicted_hits)} predicted, "
@@ -76,7 +77,7 @@ class MappedTrial(NamedTuple):
 
 
 def mapped_scenario(share: float, rows: int = ROWS) -> Scenario:
-    """Return the scenario of a cache with a share of the rows, on measured parts."""
+    """Return the scenario whose cache holds a share of the rows, on measured parts."""
     knobs: dict[str, Any] = {
         "system": "ssd",
         "model.num_tables": 1,
@@ -102,7 +103,7 @@ def mapped_scenario(share: float, rows: int = ROWS) -> Scenario:
 def mapped_trials(folder: Path, rows: int = ROWS, steps: int = STEPS) -> Iterator[MappedTrial]:
     """Yield a trial for each cache size; all are predicted before the first is measured.
 
-    None without a measured drive, or with too little room or memory.
+    Yield nothing without a measured drive, or with too little room or memory.
     """
     file_system = os.statvfs(folder)
     if NAME not in catalog.part_names_of("drive") or min(file_system.f_bavail * file_system.f_frsize, free_bytes()) < LEAST_FREE:
@@ -119,10 +120,10 @@ def mapped_trials(folder: Path, rows: int = ROWS, steps: int = STEPS) -> Iterato
 
 
 class RowCache:
-    """A row cache that evicts the least recently used rows first.
+    """A row cache that evicts the least recently used row first.
 
-    slot_of: the slot of each row, (N,), -1 for none.
-    row_in: the row in each slot, (C,), -1 for none.
+    slot_of: the slot of each row, (N,); -1 for a row that is not cached.
+    row_in: the row in each slot, (C,); -1 for an empty slot.
     """
 
     def __init__(self, rows: int, capacity: int) -> None:
@@ -131,7 +132,7 @@ class RowCache:
         self._last_use: Ints = np.full(capacity, -1, dtype=np.int64)
 
     def fill(self, batches: Iterator[tuple[int, Ints]]) -> None:
-        """Admit rows of batches, the newest batch first, until the cache is full."""
+        """Put rows of batches into empty slots, the newest batch first, until none is empty."""
         filled_slots = 0
         for batch, unique in batches:
             admitted_rows = unique[self.slot_of[unique] < 0][: len(self.row_in) - filled_slots]
@@ -142,9 +143,9 @@ class RowCache:
                 return
 
     def admit(self, batch: int, unique: Ints) -> tuple[Ints, Ints, Ints]:
-        """Give a batch's unique rows slots; return missed rows, their slots, and evicted rows.
+        """Put a batch's unique rows into the cache; return missed rows, slots, evicted rows.
 
-        An evicted row is -1 where its slot was empty.
+        The slots are those of the missed rows. An evicted row is -1 where the slot was empty.
         """
         slots = self.slot_of[unique]
         self._last_use[slots[slots >= 0]] = batch
@@ -213,14 +214,17 @@ def _embedding_trainer(capacity: int) -> tuple[Singles, Callable[[Ints], None]]:
 
 
 class MappedTable(NamedTuple):
-    """A table in a file: its descriptor, its map, and the rows there, (N, DIM)."""
+    """A table in a memory-mapped file.
+
+    descriptor: the open file. file: its memory map. rows: the rows in the map, (N, DIM).
+    """
 
     descriptor: int
     file: mmap.mmap
     rows: Singles
 
     def forget(self) -> None:
-        """Drop the file's pages from memory: the next access goes to the drive."""
+        """Drop the file's pages from memory, so that the next access reads the drive."""
         self.file.madvise(mmap.MADV_DONTNEED)
         os.posix_fadvise(self.descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 

@@ -1,4 +1,4 @@
-"""Read trials that `validate --here` wrote: the first machine's, shipped here, or a visitor's."""
+"""Read trials that `validate --here` wrote: those shipped with the program, or a visitor's."""
 
 import json
 import re
@@ -19,7 +19,10 @@ MOST_BYTES, MOST_TRIALS, MOST_LETTERS = 2_000_000, 1000, 300
 
 
 class TrialRun(NamedTuple):
-    """A trial run: the machine in words, the day, the seed, and its trained trials."""
+    """The trials of one run of `validate --here`.
+
+    machine: the machine as text. day: the day. seed: the seed that drew the shapes. trials: the trials that were trained.
+    """
 
     machine: str
     day: str
@@ -29,7 +32,7 @@ class TrialRun(NamedTuple):
 
 @cache
 def first_machine() -> TrialRun:
-    """Return the trials of the first machine."""
+    """Return the trials of the first measured machine, which are shipped with the program."""
     return read_trials(FIRST_MACHINE_FILE.name, FIRST_MACHINE_FILE.read_bytes())
 
 

@@ -1,6 +1,6 @@
-"""Shapes of models to train here, drawn log-uniformly by a seed.
+"""Shapes of models to train on this machine, drawn log-uniformly by a seed.
 
-Shapes that do not fit are left out and counted.
+Shapes that do not fit the machine are left out and counted.
 """
 
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ MOST_SECONDS, SHARE_OF_MEMORY = 5.0, 0.5
 class ModelShape(NamedTuple):
     """The shape of one model.
 
-    tables: how many tables, all alike.
+    tables: the number of tables, which are all alike.
     rows: rows of a table.
     dim: numbers of a row.
     pooling: lookups of a sample in a table.
@@ -57,7 +57,7 @@ class ModelShape(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The shape in words."""
+        """The shape as a short text for people."""
         return (
             f"{self.tables} x {self.rows} x {self.dim}, {self.pooling} lookups, batch {self.batch}, "
             f"{'-'.join(map(str, self.bottom))} / {'-'.join(map(str, self.top))}, {self.optimizer}"
@@ -65,7 +65,7 @@ class ModelShape(NamedTuple):
 
 
 def draw_shape(seed: int, number: int) -> ModelShape:
-    """Return the shape of a number that a seed draws."""
+    """Return the shape that a seed draws as its `number`-th."""
     random = np.random.default_rng([seed, number])
 
     def log_uniform(name: str) -> int:
@@ -79,7 +79,10 @@ def draw_shape(seed: int, number: int) -> ModelShape:
 
 
 def shape_scenario(shape: ModelShape, system: str = CPU_ONLY) -> Scenario:
-    """Return the scenario of a shape and system on measured parts, with uniform lookups."""
+    """Return the scenario of a shape under a system, on measured parts.
+
+    Lookups are uniform.
+    """
     parts = _gpu_parts(system) if system in GPU_SYSTEMS else PARTS
     knobs = {
         "system": system,
@@ -112,9 +115,9 @@ def _gpu_parts(system: str) -> dict[str, Any]:
 
 
 def refusal_reason(shape: ModelShape, memory: float, predicted: float, memory_name: str = "memory") -> str:
-    """Return why a shape is left out, "" for none.
+    """Return why a shape is left out; "" if it is not.
 
-    It exceeds the memory, or a step is predicted to take too long.
+    A shape is left out if it exceeds the memory, or if a step is predicted to take too long.
     """
     if shape.nbytes > SHARE_OF_MEMORY * memory:
         return memory_name

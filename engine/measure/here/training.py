@@ -1,8 +1,8 @@
 """Real training of a shape in PyTorch on this machine, in a plain loop.
 
 The loop has embedding bags, dense layers and sparse gradients.
-`all-hbm` has all on a device. `cpu-gpu` has tables on the host and layers on the device: pooled vectors and their gradients
-cross in pinned memory.
+System `all-hbm` keeps everything on the device. System `cpu-gpu` keeps tables on the host and layers on the device; pooled
+vectors and their gradients are copied through pinned memory.
 """
 
 from itertools import pairwise
@@ -21,9 +21,9 @@ WARMUP_STEPS, MIN_STEPS, MAX_STEPS, SECONDS = 2, 5, 200, 1.5  # warm-up steps; t
 
 
 def step_seconds(shape: ModelShape, seed: int, system: str = CPU_ONLY, device: str = "cpu") -> float:
-    """Train a shape for a while as a system; return the median step's seconds.
+    """Train a shape for some steps as a system does; return the median step's seconds.
 
-    The device stands for the system's GPU.
+    The device takes the role of the system's GPU.
     """
     torch = pytorch()
     keep_freed_memory()

@@ -1,4 +1,4 @@
-"""Trials: a shape's predicted step, its step by peak rates alone, and its measured step."""
+"""Trials: a shape's predicted step, its step by peak rates, and its measured step."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,8 +35,8 @@ class Trial:
     shape: the model.
     predicted_seconds: predicted seconds of a step.
     peak_seconds: seconds of a step by operations and bytes over peak rates.
-    link: the scenario's link.
-    measured_seconds: measured seconds of a step, None before.
+    link: the explorer's link of the scenario.
+    measured_seconds: measured seconds of a step, None before the training.
     system: the system's key.
     """
 
@@ -49,21 +49,21 @@ class Trial:
 
     @property
     def words(self) -> str:
-        """The model in words, after its system where that has a GPU."""
+        """The shape as text; for a system with a GPU, the system's key comes first."""
         return self.shape.words if self.system == CPU_ONLY else f"{self.system}: {self.shape.words}"
 
     @property
     def error(self) -> float:
-        """The prediction's error, relative to the measured step."""
+        """The predicted step less the measured step, as a share of the measured step."""
         return self.predicted_seconds / self.measured_seconds - 1 if self.measured_seconds else float("nan")
 
 
 class PredictionSet(NamedTuple):
-    """The predictions, fixed before any training.
+    """The predictions, which are fixed before any training.
 
     parts: the digest of the measured parts.
     trials: a trial for each shape and system.
-    left_out: how many shapes were left out, by reason.
+    left_out: the number of shapes that were left out, by reason.
     """
 
     parts: str
@@ -72,7 +72,7 @@ class PredictionSet(NamedTuple):
 
 
 def predict_trials(seed: int, count: int, systems: Sequence[str] = (CPU_ONLY,)) -> PredictionSet:
-    """Draw shapes by a seed, and predict each as each system.
+    """Draw shapes by a seed, and predict the step of each shape under each system.
 
     Raises BadInput where there are no measured parts.
     """
@@ -112,7 +112,10 @@ def _predict(shape: ModelShape, system: str) -> Trial | str:
 
 
 def parts_digest(systems: Sequence[str] = (CPU_ONLY,)) -> str:
-    """Return the digest of the measured part files that systems need; raises BadInput without one."""
+    """Return the digest of the measured part files that the systems need.
+
+    Raises BadInput where a file is missing.
+    """
     parts = [(kind, NAME) for kind in OF_TRAINING]
     gpu = [(kind, GPU_PART_NAMES.get(kind, NAME)) for kind in ("copy-path", "framework", "gpu")] if systems != (CPU_ONLY,) else []
     absent_parts = [part for part in (*parts, *gpu) if part[1] not in catalog.part_names_of(part[0])]
@@ -130,7 +133,10 @@ def parts_digest(systems: Sequence[str] = (CPU_ONLY,)) -> str:
 def train_trials(
     prediction_set: PredictionSet, seed: int, step_seconds: Callable[..., float], device: str = ""
 ) -> Iterator[Trial]:
-    """Yield each trial with its measured step, trained in turn, GPU systems on a device."""
+    """Train the predicted trials in order; yield each with its measured step.
+
+    device: the GPU for systems that have one.
+    """
     for number, trial in enumerate(prediction_set.trials):
         system_and_device = (trial.system, device) if device else ()
         yield replace(trial, measured_seconds=step_seconds(trial.shape, seed + number, *system_and_device))
@@ -140,9 +146,9 @@ class TrialScore(NamedTuple):
     """The score of predictions: their errors against measured steps.
 
     median: median error, as a share.
-    near_share: share of trials within NEAR.
-    rank: rank correlation.
-    peak_error: median error by peak rates alone.
+    near_share: share of trials with an error of at most NEAR.
+    rank: rank correlation of predicted and measured steps.
+    peak_error: median error of the steps by peak rates.
     """
 
     median: float
@@ -171,7 +177,7 @@ def score(trials: Sequence[Trial]) -> TrialScore | None:
 
 
 def table(trials: Sequence[Trial]) -> str:
-    """Write a line a trial: predicted, measured, error, by peaks alone, and the shape."""
+    """Return a text line for each trial: predicted, measured, error, by peak rates, shape."""
     head = f"{'predicted [ms]':>15}{'measured [ms]':>15}{'error [%]':>11}{'at peak [ms]':>15}  model\n"
     return head + "".join(
         f"{figure(trial.predicted_seconds / MS):>15}{figure(trial.measured_seconds / MS) if trial.measured_seconds else '-':>15}"
@@ -182,7 +188,7 @@ def table(trials: Sequence[Trial]) -> str:
 
 
 def sentence(prediction_set: PredictionSet, trials: Sequence[Trial]) -> str:
-    """Return the score in a sentence, and the shapes that were left out."""
+    """Return the score as a sentence, with the number of shapes that were left out."""
     left_out_reasons = ", ".join(f"{count} for {reason}" for reason, count in prediction_set.left_out.items())
     left_out_note = (
         f" {sum(prediction_set.left_out.values())} drawn models were left out: {left_out_reasons}." if left_out_reasons else ""
@@ -199,7 +205,7 @@ def sentence(prediction_set: PredictionSet, trials: Sequence[Trial]) -> str:
 
 
 def trials_content(prediction_set: PredictionSet, trials: Sequence[Trial], seed: int, machine: str) -> dict[str, Any]:
-    """Return the trials for programs and the page; predicted and measured are seconds a step."""
+    """Return the trials as one JSON-ready object; all times are seconds of a step."""
     trial_score = score(trials)
     return {
         "machine": machine,

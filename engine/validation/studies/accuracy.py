@@ -1,7 +1,8 @@
-"""The accuracy study: the loss from MLPs that are older than the embeddings.
+"""The accuracy study: the loss of quality when MLPs are older than the embeddings.
 
-Power fails in batch b, whose rows have been updated. The undo log restores the rows, the MLPs come back g batches old, and
-training goes on in the same order to the end. Each such run is paired with the same seed's run without a fault.
+Power fails in batch b, after its rows have been updated. The undo log restores the rows of the start of batch b, the MLPs come
+back g batches older, and training continues in the same order to the end. Each such run is paired with the run of the same seed
+without a fault.
 """
 
 from collections.abc import Mapping
@@ -52,9 +53,11 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Seed:
-    """One seed's scores by variant, 0 without a fault.
+    """The scores of one seed, by variant.
 
-    `twin` says how the trained model is smaller than the preset's.
+    seed: the seed's number.
+    twin: a text on how the trained model is smaller than the preset's.
+    at_recovery, at_end: scores by variant, right after the recovery and at the end of the run. Variant 0 has no fault.
     """
 
     seed: int
@@ -85,7 +88,7 @@ def check_plan(plan: AccuracyPlan) -> None:
 def scenario_of(plan: Any, seed: int) -> Scenario:
     """Return the scenario of one seed of a study's plan.
 
-    The seed draws data, teacher, order of batches and first weights.
+    The seed determines the drawn data, the teacher, the order of batches and the first weights.
     """
     changes = {"run.batches": plan.batches, "data.held_out_samples": plan.held_out_samples, "data.seed": seed}
     return with_values(preset(plan.preset).scenario, changes)
@@ -94,7 +97,7 @@ def scenario_of(plan: Any, seed: int) -> Scenario:
 def prepare_seed(plan: Any, seed: int) -> tuple[Source, Shape, Weights, LocalBatch]:
     """Return one seed's data source, model shape, first weights and held-out samples.
 
-    The samples name rows by their places in the weights.
+    The held-out samples name rows by their positions in the weights.
     """
     scenario = scenario_of(plan, seed)
     data_source = source(scenario)
@@ -106,10 +109,10 @@ def prepare_seed(plan: Any, seed: int) -> tuple[Source, Shape, Weights, LocalBat
 
 
 def one_seed(plan: AccuracyPlan, seed: int) -> Seed:
-    """Train one seed without a fault, and once from each recovery.
+    """Train one seed without a fault, and once from each recovery; return its scores.
 
-    On one thread, so that the number of cores has no effect.
-    Raises CannotRun where the model fits no budget, diverges, or has held-out samples of one kind alone.
+    Training uses one thread, so that the number of cores has no effect.
+    Raises CannotRun where the model fits no budget, diverges, or has held-out samples of a single label.
     """
     with single_thread():
         b, (data_source, shape, start, test) = plan.crash_at, prepare_seed(plan, seed)
@@ -130,7 +133,7 @@ def one_seed(plan: AccuracyPlan, seed: int) -> Seed:
 def recovered(struck: TrainedStretch, b: int, g: int) -> Weights:
     """Return the weights after a recovery from a power loss in batch b.
 
-    Embeddings are those of the start of b, MLPs those of g batches before.
+    Embeddings are those of the start of batch b, MLPs those of g batches before.
     """
     weights, rows, mlp = copy_weights(struck.weights), struck.recorded[b], struck.kept[b - g]
     restore_rows(weights, rows.places, rows.before)

@@ -1,4 +1,7 @@
-"""The findings of a study: paired differences by variant, moment and measure, and their table."""
+"""The findings of a study, by variant, moment and measure, and their table.
+
+A finding is a difference between paired runs.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +37,8 @@ class Finding:
     variant: the variant's age or name.
     moment: one of MOMENTS.
     measure: one of MEASURES.
-    difference: the variant's value less the pair's, in the measure's unit.
-    spread: the standard deviation of the pair's values over seeds, in the same unit.
+    difference: the variant's value less the value of its paired run, in the measure's unit.
+    spread: the standard deviation of the paired runs' values over seeds, in the same unit.
     """
 
     variant: Any
@@ -46,7 +49,7 @@ class Finding:
 
 
 def findings(study: Study) -> tuple[Finding, ...]:
-    """Return all differences, paired by seed, by moment, measure and variant; needs two seeds."""
+    """Return all paired differences, by moment, measure and variant; needs two seeds."""
     paired_findings, reference = [], KINDS[study.kind_name].reference
     for moment, (measure, (_, factor, _)) in product(MOMENTS, MEASURES.items()):
         scores = [getattr(study.seeds[number], moment) for number in sorted(study.seeds)]
@@ -59,7 +62,10 @@ def findings(study: Study) -> tuple[Finding, ...]:
 
 
 def variant_label(variant: str) -> str:
-    """Return a clause on a variant of the two studies of recoveries."""
+    """Return a clause that describes a variant of the studies of recoveries.
+
+    These are the studies of lossy protections and of many faults.
+    """
     if variant.partition("-")[0] in rollbacks.KINDS:
         return rollbacks.variant_label(variant)
     kind, amount = parse_variant(variant)
@@ -67,9 +73,9 @@ def variant_label(variant: str) -> str:
 
 
 def accuracy_sentence(study: Study) -> str:
-    """Return a sentence on the paper's bound and the ages for which it holds.
+    """Return sentences on whether the paper's bound holds, and for which ages of the log.
 
-    The second sentence has the differences of the oldest log in the paper's range.
+    The second sentence has the differences at the oldest log in the paper's range.
     """
     differences = {(finding.moment, finding.measure, finding.variant): finding.difference for finding in findings(study)}
     ages = study.plan.compared_variants
@@ -88,7 +94,10 @@ def accuracy_sentence(study: Study) -> str:
 
 
 def many_faults_sentence(study: Study) -> str:
-    """Return a sentence on the change of AUC by many recoveries, the most recoveries first."""
+    """Return a sentence on how AUC changes with many recoveries.
+
+    The variant with the most recoveries comes first.
+    """
     plan, differences = (
         study.plan,
         {(finding.moment, finding.measure, finding.variant): finding.difference for finding in findings(study)},
@@ -138,7 +147,7 @@ def _points(difference: PairedDifference) -> str:
 
 
 def findings_table(study: Study) -> str:
-    """Return the text table of differences: mean, 95 % interval, spread of unpaired runs."""
+    """Return a text table of differences: mean, 95 % interval, spread between seeds."""
     plan, aged = study.plan, study.kind_name == "accuracy"
     struck, head = ("power lost", f"{'MLP log [batches]':>18}") if aged else ("struck", f"{'recovery':48}")
     lines = [

@@ -30,7 +30,7 @@ class PairedDifference:
 def paired_difference(differences: Sequence[float]) -> PairedDifference:
     """Return the mean of at least two differences with its 95 % interval.
 
-    The seeds are taken as independent and nearly normal.
+    The differences are taken as independent and nearly normal.
     """
     count = len(differences)
     return PairedDifference(fmean(differences), student_quantile(count - 1) * stdev(differences) / sqrt(count))
@@ -49,10 +49,10 @@ def student_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
 
 
 def enclosed_share(angle: float, freedom: int) -> float:
-    """Return the share of Student's distribution between -t and t.
+    """Return the share of Student's distribution that lies between -t and t.
 
-    t is the angle's tangent times sqrt(freedom).
-    By its finite series for whole degrees of freedom: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3-4.
+    t is tan(angle) times sqrt(freedom), with `freedom` the degrees of freedom.
+    Source of the finite series for whole degrees: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3-4.
     """
     odd = freedom % 2
     term, total = (cos(angle) if odd else 1.0), 0.0

@@ -1,10 +1,10 @@
 """The study of lossy protections: the loss from old rows, rounded rows, or old MLPs.
 
-A fault strikes in batch b. Each variant changes the state at b as one protection's recovery would, and trains on in the same
-order to the end; each such run is paired with the same seed's unchanged run.
+A fault strikes in batch b. Each variant changes the state at b as one protection's recovery would, and training continues in
+the same order to the end. Each such run is paired with the unchanged run of the same seed.
 
-    cpr-k    rows of one shard in SHARDS go back k batches, nothing is trained again
-    bits-n   all rows go through a checkpoint of n bits a weight, each row with its own smallest value and step
+    cpr-k    rows of one of SHARDS shards go back k batches, and no batch is trained again
+    bits-n   all rows are rounded as by a checkpoint of n bits a weight; each row has its own smallest value and step
     mlp-k    both MLPs go back k batches
 """
 
@@ -40,7 +40,7 @@ class ProtectionsPlan:
     batches: the length of a run [batches].
     crash_at: the batch in which the fault strikes.
     held_out_samples: the samples that score a model.
-    variants: the recoveries, named as above.
+    variants: the recoveries, such as "cpr-100", "bits-4" or "mlp-100"; the module describes them.
     """
 
     preset: str = "dlrm-kaggle"
@@ -78,9 +78,9 @@ def parse_variant(name: str) -> tuple[str, int]:
 
 
 def one_seed(plan: ProtectionsPlan, seed: int) -> Seed:
-    """Train one seed without a fault, and on from each variant's recovery.
+    """Train one seed without a fault, and once from each variant's recovery; return its scores.
 
-    On one thread, so that the number of cores has no effect.
+    Training uses one thread, so that the number of cores has no effect.
     """
     with single_thread():
         b, (data_source, shape, weights, test) = plan.crash_at, prepare_seed(plan, seed)
@@ -97,7 +97,7 @@ def one_seed(plan: ProtectionsPlan, seed: int) -> Seed:
 
 
 def recovered(weights_by_batch: Mapping[int, Weights], b: int, name: str, seed: int) -> Weights:
-    """Return the weights after a variant's recovery in batch b.
+    """Return the weights after the recovery of variant `name` in batch b.
 
     weights_by_batch: the weights at the start of batches.
     """

@@ -1,7 +1,8 @@
 """The study of many faults: the loss from many relaxed recoveries of the MLPs.
 
-Each recovery restores the embeddings of the batch in which the fault strikes and MLPs `age` batches older, or those of the
-recovery before where that is later, and trains on in the same order. Each run is paired with the seed's run without a fault.
+Each recovery restores the embeddings of the batch in which the fault strikes. The MLPs come back `age` batches older, but never
+older than those of the previous recovery. Training continues in the same order. Each run is paired with the run of the same
+seed without a fault.
 
     spread-k    k faults, evenly spread, the last in batch `crash_at`
     early-n     one fault, in batch n
@@ -31,7 +32,7 @@ class RollbacksPlan:
     crash_at: the batch of the last fault.
     held_out_samples: the samples that score a model.
     age: the age of the MLPs after each recovery [batches].
-    variants: the runs' faults, named as above.
+    variants: the runs' faults, such as "spread-4" or "early-100"; the module describes them.
     """
 
     preset: str = "dlrm-kaggle"
@@ -70,7 +71,10 @@ def parse_variant(name: str) -> tuple[str, int]:
 
 
 def variant_label(name: str) -> str:
-    """Return a clause on the number of a variant's recoveries, or their batch."""
+    """Return a clause on the number of a variant's recoveries.
+
+    For a single early recovery the clause names its batch.
+    """
     kind, amount = parse_variant(name)
     if kind == "early":
         return f"1 recovery, in batch {figures.count(amount)}"
@@ -78,7 +82,7 @@ def variant_label(name: str) -> str:
 
 
 def fault_batches(plan: RollbacksPlan, name: str) -> tuple[int, ...]:
-    """Return the batches of a variant's faults, rising."""
+    """Return the batches in which a variant's faults strike, in rising order."""
     if name == NO_FAULT:
         return ()
     kind, amount = parse_variant(name)
@@ -86,10 +90,10 @@ def fault_batches(plan: RollbacksPlan, name: str) -> tuple[int, ...]:
 
 
 def one_seed(plan: RollbacksPlan, seed: int) -> Seed:
-    """Train one seed without a fault, and once with each variant's faults.
+    """Train one seed without a fault, and once with each variant's faults; return its scores.
 
-    On one thread, so that the number of cores has no effect. All runs are scored at two moments: as batch `crash_at` begins,
-    after its recovery, and at the end.
+    Training uses one thread, so that the number of cores has no effect. All runs are scored at two moments: at the start of batch
+    `crash_at`, after its recovery, and at the end.
     """
     with single_thread():
         data_source, shape, start, test = prepare_seed(plan, seed)
@@ -104,7 +108,7 @@ def one_seed(plan: RollbacksPlan, seed: int) -> Seed:
 
 
 def weights_at_crash(plan: RollbacksPlan, faults: tuple[int, ...], data_source: Source, shape: Shape, start: Weights) -> Weights:
-    """Return the weights as batch `crash_at` begins, after all recoveries up to it."""
+    """Return the weights at the start of batch `crash_at`, after all recoveries up to then."""
     weights, next_batch = start, 0
     for b in faults:
         mlp_batch = max(next_batch, b - plan.age)

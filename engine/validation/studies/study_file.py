@@ -1,7 +1,7 @@
-"""A study's file: a line with the plan, then one line for each finished seed.
+"""The file of a study, and the run that fills the file.
 
-And its run.
-A seed's line is durable before the run waits for the next one, so a study that is stopped or killed continues from there.
+The first line has the plan, each further line a finished seed.
+A seed's line is durable before the run waits for the next seed, so a study that is stopped or killed continues from there.
 """
 
 import json
@@ -37,7 +37,7 @@ class StudyKind:
     one_seed: the function that computes one seed.
     variants_field: the plan's field that lists the variants.
     parse_variant: the function that reads a variant's name in the file.
-    reference: the variant that all others are compared with.
+    reference: the variant with which all others are compared.
     """
 
     plan: type[Any]
@@ -62,13 +62,13 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Study:
-    """A study as its file holds it.
+    """The content of a study's file.
 
     plan: the plan, of a type in KINDS.
     date: the day of its first seed.
     model: the model version of its first seed.
     seeds: the finished seeds by number.
-    code: the code version that computed them; empty in files from before it was noted.
+    code: the code version that computed them; "" in files that were written before codes were recorded.
     """
 
     plan: Plan
@@ -84,7 +84,7 @@ class Study:
 
     @property
     def command(self) -> str:
-        """The command that computes these seeds anew."""
+        """The command that computes these seeds again."""
         kind = KINDS[self.kind_name]
         options, default_options = _options(self.plan, kind), _options(kind.plan(), kind)
         changed_options = [f" --{name} {setting}" for name, setting in options.items() if setting != default_options[name]]
@@ -106,7 +106,7 @@ def _options(plan: Plan, kind: StudyKind) -> dict[str, Any]:
 def read_study(path: Path) -> Study:
     """Return the study of a file; raises BadFile.
 
-    A last line cut short by a power loss or a kill does not count.
+    A last line that a power loss or a kill has cut short is ignored.
     """
     try:
         head, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -127,7 +127,7 @@ def read_study(path: Path) -> Study:
 
 
 def open_study(path: Path, plan: Plan, date: str) -> Study:
-    """Write a study's file, or read it where it exists, and return the study.
+    """Create a study's file, or read the existing one, and return the study.
 
     Raises BadFile where the file holds another study, or seeds of other code.
     """

@@ -1,4 +1,4 @@
-"""Predicted steps of a measured machine beside the steps that PyTorch took on it."""
+"""Predicted steps of a measured machine, compared with the steps that PyTorch took on it."""
 
 from functools import cache
 
@@ -27,7 +27,7 @@ COLUMNS = {
 
 
 def draw() -> None:
-    """Draw predicted against measured steps of the uploaded machine, or of the first one."""
+    """Draw predicted against measured steps, of an uploaded machine or of the first machine."""
     st.subheader("Do the predictions hold on a real machine?", anchor=False)
     upload = st.file_uploader("Upload the file of your own machine, made by validate --here --json", type="json", key=UPLOAD)
     try:
@@ -50,7 +50,7 @@ def draw() -> None:
 
 
 def finding(trial_run: TrialRun) -> str:
-    """Return how good the predictions are, as a sentence."""
+    """Return a sentence on the errors of the predictions."""
     trial_score = score(trial_run.trials)
     if trial_score is None:
         return "One model is too few for a score; measure more models"
@@ -63,7 +63,7 @@ def _headline(trial_score: TrialScore) -> str:
 
 
 def rows(trial_run: TrialRun) -> pd.DataFrame:
-    """Return a row a model."""
+    """Return a row for each model."""
     return pd.DataFrame(
         [
             {
@@ -82,9 +82,9 @@ def rows(trial_run: TrialRun) -> pd.DataFrame:
 
 @cache
 def spec() -> Spec:
-    """A dot a model over a band of 25 % around measured steps, both logarithmic.
+    """Return a chart with a dot for each model, and a band of 25 % around measured steps.
 
-    Needs model, predicted, measured, miss, low and high.
+    Both axes are logarithmic. Needs model, predicted, measured, miss, low and high.
     """
     x = quantity("measured", scale=LOG, axis=axis("Measured [ms]", grid=False))
     tooltip = tooltip_fields(

@@ -1,1 +1,1 @@
-"""The points of a sweep: as a table, filtered, pinned, drawn, and written into files."""
+"""The points of a sweep: in a table, filtered, pinned, in charts, and written to files."""

@@ -14,14 +14,14 @@ PICKED_POINT, PICKED_SWEEP, PINS = "picked point", "sweep of the picked point", 
 
 
 def pick_point(point: int) -> None:
-    """Set the clicked point; in a callback."""
+    """Set the clicked point; call in a callback."""
     st.session_state[PICKED_POINT] = point
 
 
 def picked_point(sweep: Sweep) -> int | None:
     """Return the clicked point of this sweep, None without one.
 
-    A new sweep forgets the point of the last.
+    A point that was clicked in another sweep does not count.
     """
     if st.session_state.get(PICKED_SWEEP, sweep.digest) != sweep.digest:
         st.session_state.pop(PICKED_POINT, None)
@@ -36,16 +36,19 @@ def pinned_points(sweep: Sweep) -> list[int]:
 
 
 def toggle_pin(digest: str, point: int) -> None:
-    """Pin a point, or unpin a pinned one; in a callback."""
+    """Pin a point, or unpin it if it is pinned; call in a callback.
+
+    digest: the digest of the sweep.
+    """
     pins_by_sweep: dict[str, list[int]] = st.session_state.setdefault(PINS, {})
     pins = pins_by_sweep.setdefault(digest, [])
     pins_by_sweep[digest] = [pin for pin in pins if pin != point] if point in pins else [*pins, point][-MOST_PINS:]
 
 
 def pins_text(digest: str) -> str:
-    """Return the pinned points of a sweep as its link writes them, counted from 1.
+    """Return the pinned points of a sweep as text for its link, counted from 1.
 
-    The text is "" for none.
+    The text is "" without pinned points. digest: the digest of the sweep.
     """
     return ",".join(str(point + 1) for point in st.session_state.get(PINS, {}).get(digest, ()))
 

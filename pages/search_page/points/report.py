@@ -39,10 +39,10 @@ class Report:
     sweep: the sweep.
     fidelity: estimates or full runs.
     rows: the finished points that pass the filters.
-    metric: the result that is judged.
+    metric: the result by which points are judged.
     link: the link that reproduces the sweep.
     date: the day of the report, given by the caller.
-    filters: the filters in words.
+    filters: the filters as text.
     """
 
     sweep: Sweep
@@ -98,7 +98,7 @@ def _values(axis: str) -> str:
 
 
 def figures(report: Report) -> list[tuple[str, Figure]]:
-    """Return the report's figures under their questions."""
+    """Return the report's figures, each with the question that it answers."""
     axes, rows, metric = report.sweep.axes, report.rows, report.metric
     result = numbers.label(metric)
     question_figures = [(f"{result} over the first knobs", sweep_figures.lines(rows, axes[:2], metric, BEST_POINT))]

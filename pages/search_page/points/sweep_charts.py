@@ -43,10 +43,10 @@ def lines(
     log_y: bool = False,
     words: Words = (),
 ) -> Spec:
-    """Return a chart of the metric over one axis, a line for each of `series`.
+    """Return a chart of the metric over one axis, with a line for each of `series`.
 
-    Other knobs are reduced and drawn as a band. An axis of `words` has points and bars instead of lines and bands, as nothing
-    lies between two words.
+    Other knobs are reduced to one value and drawn as a band. An axis of `words` has points and bars instead of lines and bands,
+    as nothing lies between two words.
 
     Needs first, metric, low, high, count, point, and second if there is one.
     """
@@ -75,7 +75,7 @@ def lines(
 
 
 def colours(series: Words) -> Spec:
-    """Return a scale of colours: training systems have their own, other words take turns."""
+    """Return a scale of colours for words: training systems have their fixed colours."""
     if series and all(name in palette.systems() for name in series):
         return {"domain": list(series), "range": palette.colours(series)["range"]}
     return {"domain": list(series), "range": [ROTATION[index % len(ROTATION)] for index in range(len(series))]}
@@ -105,9 +105,9 @@ def scatter(
     low_x: bool = True,
     dense: bool = False,
 ) -> Spec:
-    """Return a scatter of two metrics, with the front as steps.
+    """Return a scatter of two metrics, with the Pareto front as steps.
 
-    Beaten points are faded; a box can be dragged.
+    Points off the front are pale; the visitor can drag a box.
     Needs x, y, colour, front, point, count. If `dense`, marks of more points are darker.
     """
     encoding = {
@@ -149,7 +149,7 @@ def _front(tip: list[Spec], steps: str) -> list[Spec]:
 
 @cache
 def importance_bars(unit: str) -> Spec:
-    """Return a chart with a bar a knob, longest first; needs name, share, low, high."""
+    """Return a chart with a bar for each knob, the longest first; needs name, share, low, high."""
     x = {"type": "quantitative", "axis": axis(unit), "scale": {"zero": True}}
     tip = [{"field": "name", "title": "Knob"}, {"field": "share", "title": unit, "format": ".1f"}]
     return {
@@ -164,7 +164,7 @@ def importance_bars(unit: str) -> Spec:
 
 @cache
 def pin_bars(metric: str) -> Spec:
-    """Return a chart with a bar a point, in order; needs name, amount."""
+    """Return a chart with a bar for each pinned point, in order; needs name, amount."""
     return {
         **rows(30),
         "encoding": {

@@ -1,6 +1,6 @@
 """Figures of a sweep as values.
 
-The page, a picture and the report draw the same figure.
+The page, the saved picture and the report draw the same figure.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,10 @@ LARGE_DOT_POINTS = 500  # points up to which each is a large dot
 class Figure:
     """A figure of a sweep.
 
-    spec: the chart's specification. marks: the rows that it draws. alt: the chart's title in words. note: a hint for the reader.
+    spec: the chart's specification.
+    marks: the rows that it draws.
+    alt: the text for screen readers.
+    note: a hint for the reader.
     """
 
     spec: Spec
@@ -39,7 +42,10 @@ class Figure:
 
 
 def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, reduction: str, spread: bool) -> Figure:
-    """Return a heat map of the metric over two axes; other knobs are reduced."""
+    """Return a heat map of the metric over two axes.
+
+    Points that differ in other knobs are reduced to their best or median.
+    """
     first_axis, second_axis = axes
     cells = sweep_marks.heat_map_cells(rows, (first_axis.path, second_axis.path), metric, reduction)
     log = wants_log(cells["metric"])
@@ -59,9 +65,9 @@ def heat_map(rows: pd.DataFrame, axes: tuple[Axis, Axis], metric: str, reduction
 
 
 def lines(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, reduction: str) -> Figure:
-    """Return lines of the metric over one axis, one a value of a second axis.
+    """Return lines of the metric over one axis, one line for each value of a second axis.
 
-    Other knobs are reduced.
+    Points that differ in other knobs are reduced to their best or median.
     """
     first_axis, *rest = axes
     line_points, line_count = sweep_marks.reduced_places(rows, [axis.path for axis in axes], metric, reduction), 0
@@ -100,7 +106,7 @@ def pareto(rows: pd.DataFrame, x: str, y: str, colour: str) -> Figure:
 
 
 def trade_pair(rows: pd.DataFrame, metric: str) -> tuple[str, str] | None:
-    """Return the two results for the first Pareto front, None if fewer than two results differ."""
+    """Return the two results for the first Pareto chart; None if fewer than two differ."""
     names = sweep_table.differing_metrics(rows)
     if len(names) < 2:
         return None
@@ -111,7 +117,10 @@ def trade_pair(rows: pd.DataFrame, metric: str) -> tuple[str, str] | None:
 
 
 def parallel(rows: pd.DataFrame, names: Sequence[str], metric: str) -> tuple[Figure, list[Scale]]:
-    """Return parallel coordinates of the named columns, and the scales, with which to read a box."""
+    """Return parallel coordinates of the named columns, and their scales.
+
+    The scales turn a box that the visitor drags into filters.
+    """
     scales = [sweep_parallel.scale(rows, name) for name in names]
     marks = sweep_parallel.marks(rows, scales, metric)
     spec = sweep_parallel.spec(tuple(title(name) for name in names), metric, sweep_parallel.first_length(marks))

@@ -31,7 +31,7 @@ LONG_SECONDS = 5.0  # seconds: longer waits are announced
 
 
 def draw(view: View, mode: Fidelity, link: str, figure: Figure | None) -> None:
-    """Draw the download buttons; a file is made once its button is pressed."""
+    """Draw the download buttons; a file is written when its button is pressed."""
     name = f"emberpool-sweep-{mode}"
     with st.container(horizontal=True):
         _button("Download CSV", partial(csv, view, mode), f"{name}.csv", "text/csv")

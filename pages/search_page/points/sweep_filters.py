@@ -1,6 +1,6 @@
 """Filters over a sweep's points, drawn as chips.
 
-Any view can add one, and a click removes one.
+Each view can add a filter; a click on a chip removes it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ def active_filters() -> tuple[Limit, ...]:
 
 
 def filtered_axes(swept: Iterable[Axis]) -> tuple[Axis, ...]:
-    """Return the axes, each with only the words that the filters keep."""
+    """Return the axes without the words that the filters exclude."""
     words_by_knob = {limit.name: limit.words for limit in active_filters() if isinstance(limit, FilterWords)}
     return tuple(_filtered_axis(axis, words_by_knob[axis.path]) if axis.path in words_by_knob else axis for axis in swept)
 
@@ -95,9 +95,9 @@ def _form(frame: pd.DataFrame) -> None:
 
 
 def bound(name: str, sign: str, text: str) -> Constraint | None:
-    """Return a bound with the written number.
+    """Return the bound that a written number states.
 
-    Without a number, show a caption and return None.
+    If the text is no number, show a caption and return None.
     """
     try:
         number = float(text)
@@ -131,12 +131,12 @@ def page_questions(sample: str, pins: str, mode: Fidelity, first_view: str) -> L
 
 
 def slug(view: str) -> str:
-    """Return a view's name as links write it."""
+    """Return a view's name as it stands in links."""
     return view.lower().replace(" ", "-")
 
 
 def set_filters(link_questions: LinkQuestions) -> None:
-    """Set filters, metric and view to those of a link; before the page is drawn."""
+    """Set filters, metric and view to those of a link; call before the page is drawn."""
     bounds: list[Limit] = [read_constraint(text) for text in link_questions.bounds]
     st.session_state[FILTERS] = bounds + [FilterWords(path, words) for path, words in link_questions.words]
     session.take_choice(METRIC, column_name(link_questions.metric) if link_questions.metric else "")
@@ -144,9 +144,9 @@ def set_filters(link_questions: LinkQuestions) -> None:
 
 
 def refusal(link_questions: LinkQuestions, axes: Sequence[str]) -> str:
-    """Return the sentence that refuses a link's view or filters of words.
+    """Return the sentence that refuses a link's view or filters of words; "" for none.
 
-    A view must be known, and the words' knob must be an axis of words; the sentence is "" if both are so.
+    A view must be known, and the knob of a filter of words must be an axis of words.
     """
     views = tuple(map(slug, VIEWS))
     if link_questions.view not in ("", *views):

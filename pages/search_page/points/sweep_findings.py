@@ -27,7 +27,7 @@ EQUAL_SHARE = 0.01  # of the best metric: a smaller difference is no reason to b
 
 
 def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result | None) -> str:
-    """Return a sentence on the best point, with its change against the sidebar's scenario if known."""
+    """Return a sentence on the best point, compared with the scenario of the sidebar if known."""
     ranked_rows = sweep_table.rank_rows(rows, metric)
     if ranked_rows.empty:
         return "No point that passes the filters has this result." if len(rows) else "No point passes the filters."
@@ -41,10 +41,10 @@ def finding(rows: pd.DataFrame, axes: Sequence[Axis], metric: str, base: Result 
 
 
 def plateau_sentence(rows: pd.DataFrame, axes: Sequence[Axis], metric: str) -> str:
-    """Return a sentence on the values with which the metric stays near its best.
+    """Return a sentence on the axis values with which the metric stays within 1 % of its best.
 
-    The sentence names each numeric axis's range within 1 % of the best metric.
-    Other knobs have the best point's values. The sentence is "" if every step leaves that range.
+    The sentence names this range of each numeric axis, while other knobs have the best point's values. It is "" if each step
+    along an axis leaves the range.
     """
     best_row = sweep_table.best_row(rows, metric)
     if best_row is None:
@@ -83,7 +83,7 @@ def _change_words(best_row: "pd.Series", metric: str, base: Result | None) -> st
 class MetricValues:
     """A metric at each point of a sweep, NaN if unknown or filtered out.
 
-    Two of them are equal if their bytes have the same digest.
+    Two objects are equal if the digests of their bytes are.
     """
 
     digest: bytes

@@ -1,6 +1,6 @@
-"""The few rows that a chart draws of a sweep's table.
+"""The rows that a chart draws of a sweep's table.
 
-Points are reduced, binned or thinned; `count` is the number of points in a mark.
+A chart has few marks: points are reduced, binned or thinned. `count` is the number of points in a mark.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,10 +35,9 @@ def steps_of_axis(axis_values: pd.Series, log: bool) -> pd.Series:
 
 
 def reduced_places(frame: pd.DataFrame, axis_paths: Sequence[str], metric: str, reduction: str) -> pd.DataFrame:
-    """Return one row for each place on the axes.
+    """Return one row for each combination of values on one or two axes.
 
-    A row has the metric's best or median, its spread and its count.
-    axis_paths: one or two axes. `point` is the best point of a place for either reduction.
+    A row has the metric's best or median, its spread and its count. For either reduction `point` is the best point.
     """
     keys = {name: steps_of_axis(frame[name], KNOBS[name].log) for name in axis_paths}
     order = rank_rows(frame, metric).assign(**keys)
@@ -54,7 +53,7 @@ def reduced_places(frame: pd.DataFrame, axis_paths: Sequence[str], metric: str, 
 
 
 def heat_map_cells(frame: pd.DataFrame, axis_paths: tuple[str, str], metric: str, reduction: str) -> pd.DataFrame:
-    """Return `reduced` with a row for each cell of two axes, in their order.
+    """Return the rows of `reduced_places` for each cell of two axes, in the axes' order.
 
     Empty cells have rows, too; `best` marks the best cell.
     """
@@ -81,9 +80,9 @@ def _sort_key(column: pd.Series) -> Callable[[Any], Any]:
 
 
 def limited_lines(line_points: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return the rows of at most MOST_LINES values of the second axis.
+    """Return the rows of at most MOST_LINES values of the second axis, and their full number.
 
-    The values are evenly chosen. The second value is the number of all values.
+    The values are spread evenly over all values.
     """
     values = sorted(line_points["second"].unique(), key=_sort_key(line_points["second"]))
     if len(values) <= MOST_LINES:
@@ -111,9 +110,9 @@ def pareto_mask(x: np.ndarray, y: np.ndarray, lower: tuple[bool, bool]) -> np.nd
 
 
 def lower_is_better(metric: str) -> bool:
-    """Return True if less of a metric is better.
+    """Return whether a lower value of a metric is better.
 
-    A metric without direction counts as such.
+    True also for a metric without a better direction.
     """
     return numbers.better_direction(metric) != "higher"
 
@@ -121,8 +120,8 @@ def lower_is_better(metric: str) -> bool:
 def scatter(frame: pd.DataFrame, x: str, y: str, colour: str, logs: tuple[bool, bool]) -> pd.DataFrame:
     """Return the points of a scatter with the front marked.
 
-    The points are all, or one a cell if there are many.
-    The front and both metrics' extremes are always kept. `count` is the number of points in a mark's cell.
+    These are all points, or one for each small cell of the chart if there are many.
+    The front and both metrics' extremes are always included. `count` is the number of points in a mark's cell.
     """
     known_rows = frame.dropna(subset=[x, y])
     marks = pd.DataFrame({POINT: known_rows[POINT], "x": known_rows[x], "y": known_rows[y]})

@@ -1,6 +1,6 @@
 """Parallel coordinates of any number of points in a few thousand marks.
 
-Ribbons are the paths of all points, lines those of the best.
+Grey ribbons are the paths of all points, lines the paths of the best.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,14 +48,14 @@ class Scale:
     log: bool = False
 
     def number_at(self, height: float) -> float:
-        """Return the number at a height."""
+        """Return the number of the scale at a height from 0 to 1."""
         share = min(max(height, 0.0), 1.0)
         if self.log:
             return float(self.low * (self.high / self.low) ** share)
         return float(self.low + (self.high - self.low) * share)
 
     def labels(self) -> list[tuple[float, str]]:
-        """Return the scale's labels with their heights: its words, or its ends and middle."""
+        """Return the scale's labels with their heights: its words, or its ends and its middle."""
         if self.words:
             label_step = -(-len(self.words) // MOST_LABELS)
             return [(index / max(len(self.words) - 1, 1), word) for index, word in enumerate(self.words)][::label_step]
@@ -118,7 +118,7 @@ def marks(frame: pd.DataFrame, scales: Sequence[Scale], metric: str) -> pd.DataF
 
 
 def two_lines(label: str) -> str:
-    """Return a label; a long label is broken between words near its middle."""
+    """Return a label; a long label is broken into two lines between words."""
     breaks = [position + 1 for position, letter in enumerate(label[:-1]) if letter in " -"]
     if len(label) <= MAX_LETTERS or not breaks:
         return label
@@ -164,9 +164,9 @@ def _ribbons(scale_number: int, left_scale: Scale, right_scale: Scale) -> list[M
 
 
 def box_filters(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> tuple[Constraint | FilterWords, ...]:
-    """Return the filters of a box on the chart.
+    """Return the filters for a box that the visitor drags on the chart.
 
-    The filters keep the box's heights on each scale inside the box, or on the nearest scale.
+    Each scale inside the box is filtered by the box's heights; a box without a scale filters the nearest scale.
     """
     (left_edge, right_edge), (low, high) = sorted(box["at"]), sorted(box["y"])
     scales_inside = [scale_number for scale_number in range(len(scales)) if left_edge <= scale_number <= right_edge]
@@ -178,7 +178,7 @@ def box_filters(scales: Sequence[Scale], box: Mapping[str, Sequence[float]]) -> 
 
 @lru_cache(maxsize=64)
 def spec(titles: tuple[str, ...], metric: str, longest_label: float = 0.0) -> Spec:
-    """Return a chart with a vertical scale a title.
+    """Return a chart with a vertical scale for each title.
 
     Grey ribbons are all points, lines the best. The chart needs the columns of `marks`. Dragging along a scale adds a filter.
     longest_label: length of the first scale's longest label, in units of its letters' size.

@@ -1,4 +1,4 @@
-"""The table of a sweep, a row a point, with filters.
+"""The table of a sweep with a row for each point, and its filters.
 
 A row has the point's values on the axes, its results and its outcome.
 """
@@ -35,7 +35,7 @@ class FilterWords:
 
 
 def filter_text(limit: Constraint | FilterWords) -> str:
-    """Return a filter in the words of the page."""
+    """Return a filter as text for the page."""
     if isinstance(limit, FilterWords):
         return f"{title(limit.name)}: {', '.join(limit.words) or 'none'}"
     return f"{title(limit.name)} {SIGNS.get(limit.sign, limit.sign)} {figure(limit.bound)}"
@@ -47,19 +47,19 @@ def title(name: str) -> str:
 
 
 def money(sweep: Sweep) -> str:
-    """Return the unit of prices over a sweep's points, with their year."""
+    """Return the unit of prices over a sweep's points, with the year of the dollars."""
     return swept_price_unit(sweep.base, [axis.path for axis in sweep.axes], sweep.settings)
 
 
 def unit(name: str, sweep: Sweep) -> str:
-    """Return the unit of a result; dollars say their year."""
+    """Return the unit of a result, for prices with the year of the dollars."""
     return money(sweep) if name == COST else numbers.unit(name)
 
 
 def numeric(axis: Axis) -> bool:
-    """Return True if an axis is a scale of numbers.
+    """Return whether an axis is a scale of numbers.
 
-    An axis with "auto" or values per table is a list of words.
+    An axis that includes "auto", or values per table, is a list of words.
     """
     return KNOBS[axis.path].kind in ("float", "int") and not any(
         axis_value is None or isinstance(axis_value, tuple) for axis_value in axis.values
@@ -103,7 +103,7 @@ def finished_table(point_places: pd.DataFrame, finished_columns: Columns) -> pd.
 
 
 def metric_names(frame: pd.DataFrame) -> list[str]:
-    """Return the metrics of any row, in the order of results."""
+    """Return the metrics that any row has, in the order of results."""
     return [name for name in frame.columns if name not in KNOBS and name not in (POINT, OUTCOME)]
 
 
@@ -115,7 +115,7 @@ def differing_metrics(frame: pd.DataFrame) -> list[str]:
 def filtered_rows(frame: pd.DataFrame, limits: Sequence[Constraint | FilterWords]) -> pd.DataFrame:
     """Return the rows that meet every filter.
 
-    A row without a number meets no bound on it.
+    A row without a number meets no bound on that number.
     """
     for limit in limits:
         if isinstance(limit, FilterWords):
@@ -128,9 +128,9 @@ def filtered_rows(frame: pd.DataFrame, limits: Sequence[Constraint | FilterWords
 
 
 def rank_rows(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return the rows with the metric, best first.
+    """Return the rows that have the metric, the best first.
 
-    Ties go by cost, then by the order of the sweep.
+    Equal rows are ordered by cost, then by their order in the sweep.
     """
     if metric not in frame:
         return frame.iloc[:0]
@@ -147,7 +147,7 @@ def best_row(frame: pd.DataFrame, metric: str) -> pd.Series | None:
 
 
 def place_text(row: pd.Series, axes: Sequence[Axis]) -> str:
-    """Return a point's axis values in words.
+    """Return a point's values on the axes as text.
 
     An example is "CXL bandwidth [GB/s] = 8, Training system = CXL"; numbers have at most five digits.
     """
@@ -155,7 +155,7 @@ def place_text(row: pd.Series, axes: Sequence[Axis]) -> str:
 
 
 def value_text(knob_value: object, path: str = "") -> str:
-    """Return a knob's value in words, numbers with at most five digits."""
+    """Return a knob's value as text; numbers have at most five digits."""
     if path == "system":
         return palette.system_titles().get(str(knob_value), str(knob_value))
     return exact(float(f"{knob_value:.5g}")) if isinstance(knob_value, float) else str(knob_value)

@@ -1,4 +1,4 @@
-"""The views of a sweep: charts of the same filtered rows, each with its widgets."""
+"""The views of a sweep: charts of the filtered rows, each with its own widgets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,10 @@ CANVAS = {"usermeta": {"embedOptions": {"renderer": "canvas"}}, "config": {"mark
 class View:
     """The input of every view.
 
-    sweep: the sweep. table: all finished rows. rows: the rows that pass the filters. metric: the result in question.
+    sweep: the sweep.
+    table: all finished rows.
+    rows: the rows that pass the filters.
+    metric: the result that the view shows.
     """
 
     sweep: Sweep
@@ -142,9 +145,9 @@ def lines(view: View) -> Figure | None:
 
 
 def pareto(view: View) -> Figure | None:
-    """Draw a scatter of two metrics with the front.
+    """Draw a scatter of two metrics with the Pareto front.
 
-    A box keeps its points in the table.
+    If the visitor drags a box, only its points stay in the table.
     """
     names, default_pair = sweep_table.differing_metrics(view.rows), sweep_figures.trade_pair(view.rows, view.metric)
     if default_pair is None:
@@ -183,7 +186,7 @@ def _boxed(key: str, x: str, y: str) -> None:
 
 
 def rows_in_box(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows inside the box on the Pareto chart in view.
+    """Return the rows inside the box on the Pareto chart, if this chart is shown.
 
     Without a box all rows are returned.
     """
@@ -195,7 +198,7 @@ def rows_in_box(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def parallel(view: View) -> Figure | None:
-    """Draw every axis and some metrics as vertical scales; dragging along one adds a filter."""
+    """Draw each axis and some metrics as vertical scales; dragging along a scale adds a filter."""
     differ = sweep_table.differing_metrics(view.rows)
     default_results = [name for name in dict.fromkeys((view.metric, COST, "Energy per batch [J]")) if name in differ]
     extra = st.multiselect("Results beside the knobs", differ, default=default_results, key="scales", max_selections=MOST_SCALES)

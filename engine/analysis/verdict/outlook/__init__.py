@@ -1,1 +1,4 @@
-"""The outlook of a verdict: `bands` over draws, `tipping` points and a map, the `territory`."""
+"""The outlook of a verdict: bands over draws, tipping points, and a map of winners.
+
+Read `bands`, `tipping` and `territory`.
+"""

@@ -24,7 +24,7 @@ class MapAxis:
 
     title: title with the unit.
     values: values from low to high.
-    scenario_at: returns a scenario at a value, and factors of constants by name.
+    scenario_at: returns, for a scenario and a value, the changed scenario and factors of constants by name.
     value_of: returns the value of a scenario, None where it has none.
     log: whether the axis is logarithmic.
     """
@@ -65,7 +65,7 @@ def _lookups_at(s: Scenario, num_lookups: float) -> tuple[Scenario, Scaled]:
 
 
 def scaled_lookups(model: Model, factor: float) -> tuple[int, ...]:
-    """Return the lookups of each table times a factor, at least one a feature."""
+    """Return each table's lookups times a factor, at least one for each feature."""
     features = model.features if isinstance(model.features, tuple) else (model.features,) * len(model.pooling)
     pooling = model.pooling if len(features) == len(model.pooling) else per_table(model, "pooling")
     return tuple(max(minimum, round(count * factor)) for minimum, count in zip(features, pooling, strict=True))

@@ -1,8 +1,7 @@
 """Bands of a verdict: its results under draws of constants and prices.
 
-All machines have the same draws.
-
-The name of a constant decides its draw: a GPU's price lies equally far up its range on every machine that has a GPU.
+All machines get the same draws by name of the constant: in one draw, a GPU's price lies equally far up its range on every machine
+that has a GPU.
 """
 
 from collections import Counter
@@ -28,7 +27,7 @@ MIN_SURE_SHARE = 0.6  # share of draws; a verdict with a smaller share is a tie
 
 @dataclass(frozen=True)
 class CostBand:
-    """The objective's 5 % and 95 % quantiles over draws, and the row's share of wins."""
+    """The objective's 5 % and 95 % quantiles over draws, and the share of draws that the row wins."""
 
     low: float
     high: float
@@ -37,23 +36,23 @@ class CostBand:
 
 @dataclass(frozen=True)
 class VerdictBands:
-    """The band of each row on the shortlist by system, and the number of draws."""
+    """The bands of rows by system, and the number of draws."""
 
     rows: Mapping[str, CostBand]
     samples: int
 
     def share(self, system: str) -> float:
-        """Return the share of draws in which a system is the verdict.
+        """Return the share of draws in which a system wins.
 
-        Return 0 for a system off the shortlist.
+        Return 0 for a system without a band.
         """
         return self.rows[system].share if system in self.rows else 0.0
 
 
 def verdict_bands(verdict: Verdict, aim: Aim, samples: int = SAMPLES) -> VerdictBands:
-    """Return the bands of each family's best row and of near rivals.
+    """Return the bands of each family's best row, and of rows nearly as good.
 
-    Near rivals cost up to NEAR times the least.
+    These are rows whose objective is at most NEAR_FACTOR times the least.
     """
     meeting = [row for row in verdict.rows if row.meets]
     min_value = min((row.objective_value for row in meeting), default=inf)

@@ -1,4 +1,4 @@
-"""The outlook of a verdict: its share of draws, other cases, and tipping points."""
+"""The outlook of a verdict: its share of draws, changed cases, and tipping points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,13 @@ OutlookProgress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class Outlook:
-    """Bands, what-if cases, tipping points and a map, as far as they are known."""
+    """Facts on how certain a verdict is, as far as they are known.
+
+    bands: the bands of its rows.
+    cases: the winners of changed questions.
+    tipping: its tipping points.
+    map: its map of winners.
+    """
 
     bands: VerdictBands | None = None
     cases: tuple[VariedCase, ...] = ()
@@ -29,7 +35,7 @@ NO_OUTLOOK = Outlook()
 
 @lru_cache(maxsize=8)
 def shortlist_of(verdict: Verdict) -> Settings:
-    """Return the shortlist of a verdict, computed once."""
+    """Return the shortlist of a verdict's question; it is computed once and cached."""
     return shortlist(verdict.question, verdict.rows)
 
 
@@ -44,7 +50,7 @@ def popularity_cases_of(verdict: Verdict) -> tuple[VariedCase, ...]:
 
 
 def cases_of(verdict: Verdict) -> tuple[VariedCase, ...]:
-    """Return the winners of the usual cases."""
+    """Return the winners of the usual changed questions."""
     return tuple(usual_cases(verdict.question, shortlist_of(verdict)))
 
 
@@ -54,14 +60,14 @@ def tipping_of(verdict: Verdict) -> tuple[TippingPoint, ...]:
 
 
 def map_of(verdict: Verdict, column_axis: str, row_axis: str, territory: Territory | None = None) -> Territory:
-    """Return a verdict's map with more cells answered than `territory` has."""
+    """Return a verdict's map, with more cells computed than in `territory`."""
     return extend_territory(verdict.question, shortlist_of(verdict), column_axis, row_axis, territory)
 
 
 def outlook(verdict: Verdict, mapped: bool, heard: OutlookProgress = lambda share, step_name: None) -> Outlook:
-    """Return the outlook of a verdict that meets its requirement, with a map if `mapped`.
+    """Return the outlook of a verdict that meets its requirement.
 
-    `heard` is called with the share that is done, and the name of the next step.
+    mapped: whether it has a map. `heard` is called with the share that is done, and the name of the next step.
     """
     heard(0.0, "bands")
     bands = bands_of(verdict)

@@ -1,7 +1,7 @@
-"""A shortlist: systems that lead their families, with a candidate per number of GPUs.
+"""A shortlist: each family's best systems, with a candidate for each number of GPUs.
 
-A question that differs a little, in its model, a price or its faults, is answered over these machines alone: sizes follow the
-model, knobs stay at the stops that were best.
+A question that differs a little, in its model, a price or its faults, is answered with these machines only: sizes follow the
+model, and other knobs keep the values that were best.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ class Winner:
     system: name of the system.
     family: family of the machine.
     rank: rank by the aim.
-    objective_value: value of the objective, to be least.
+    objective_value: value of the objective, which is minimised.
     capital: USD, None without a price.
     throughput: samples/s.
     nodes: number of nodes.
@@ -57,7 +57,10 @@ NO_WINNER = Winner("", "", ())
 
 
 def shortlist(question: VerdictQuestion, rows: Sequence[SystemRow] = ()) -> Settings:
-    """Return the settings of a question's shortlist by system, searched near the settings of `rows`."""
+    """Return the settings of a question's shortlist, by system.
+
+    The search starts from the settings of `rows`.
+    """
     search = SystemSearch(question)
     for row in rows:
         if row.setting:
@@ -77,7 +80,7 @@ def shortlist(question: VerdictQuestion, rows: Sequence[SystemRow] = ()) -> Sett
 def leaders(rows: Sequence[SystemRow]) -> list[SystemRow]:
     """Return the best row of each family, the best family first.
 
-    Of rows within 2 % it takes the plainest.
+    Of a family's rows within 2 % of its best, the plainest machine is taken.
     """
     families: dict[str, list[SystemRow]] = {}
     for row in sorted(rows, key=lambda row: (row.rank, row.system)):
@@ -109,7 +112,7 @@ def _settings(search: SystemSearch, system: str, gpus: Collection[str]) -> tuple
 
 
 def winner(question: VerdictQuestion, settings: Settings, scaled: Sequence[tuple[str, float]] = ()) -> Winner:
-    """Return the best machine of a shortlist for a question.
+    """Return the best machine of a shortlist for a question, or NO_WINNER.
 
     `scaled` has factors of constants by name.
     """

@@ -1,7 +1,7 @@
-"""The map of winning families over two axes, refined at the borders.
+"""The map of winning families over two axes, computed more densely at borders.
 
-Every fourth cell is answered first. A cell between known cells of one family belongs to that family; a cell between different
-families is answered itself.
+Every fourth cell is computed first. A cell between known cells of one family gets that family; a cell between different families
+is computed.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ Place = tuple[int, int]  # column and row
 class Cell:
     """A cell of a map: its winner, and whether it was computed.
 
-    A cell that was not `answered` is filled from its neighbours.
+    A cell that was not computed (`answered` is False) has its neighbours' winner.
     """
 
     winner: Winner
@@ -35,9 +35,9 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Territory:
-    """A map over two axes by name: its known cells by column and row.
+    """A map over two axes: its known cells by column and row.
 
-    Maps with the same cells are equal.
+    column_axis, row_axis: names of the axes. Maps with the same cells are equal.
     """
 
     column_axis: str
@@ -56,9 +56,9 @@ class Territory:
 
     @property
     def share(self) -> float:
-        """Share of the map that is known.
+        """Share of the map that is known, from 0 to 1.
 
-        A coarse cell counts for the cells around it.
+        Each round of cells, from coarse to fine, counts equally.
         """
         num_strides = sum(all(place in self.cells for place in _places(*self.size, stride)) for stride in STRIDES)
         open_places = [
@@ -87,9 +87,9 @@ def extend_territory(
     territory: Territory | None = None,
     most: int = CELLS_AT_ONCE,
 ) -> Territory:
-    """Return a map with up to `most` more cells computed, and inner cells filled.
+    """Return a map with up to `most` more cells computed.
 
-    Inner cells lie within one family.
+    Cells between cells of one family are filled without computing them.
     """
     start_map = territory or Territory(column_axis, row_axis, {})
     cells, budget = dict(start_map.cells), most
@@ -108,7 +108,7 @@ def extend_territory(
 
 
 def cell_winner(question: VerdictQuestion, settings: Settings, column_axis: str, row_axis: str, place: Place) -> Winner:
-    """Return the winner at a place of the map; NOBODY where no scenario is possible."""
+    """Return the winner at a cell's place; NO_WINNER if no scenario is possible there."""
     scenario = question.base
     scaled: tuple[tuple[str, float], ...] = ()
     try:

@@ -1,4 +1,4 @@
-"""Tipping points: the factor of each quantity at which another family wins, and that family."""
+"""Tipping points: the factor of each quantity at which another family wins."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,10 @@ HALVINGS = 5  # of the ratio between a factor without and a factor with a change
 class TippingPoint:
     """The change of a verdict along a quantity, in one direction.
 
-    `present_text` is the quantity today, in words; `changed_case` is the first case with another family, None where no
-    tried factor has one.
+    quantity: the name of the quantity.
+    upwards: the direction.
+    present_text: the present quantity as text.
+    changed_case: the first case in which another family wins; None where no tried factor changes the family.
     """
 
     quantity: str

@@ -1,4 +1,4 @@
-"""Variants of a question, each with a quantity times a factor, and their winners."""
+"""Variants of a question, each with one quantity times a factor, and their winners."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,10 +24,10 @@ class VariedQuantity:
     """A quantity of a question that can be multiplied by a factor.
 
     name: name of the quantity.
-    changes: returns knobs and factors of constants at a factor; raises BadKnob outside of a knob's range.
-    describe: returns the quantity at a factor in words.
+    changes: returns knobs and factors of constants for a scenario and factor; raises BadKnob outside of a knob's range.
+    describe: returns a text on the quantity times a factor.
     applies: returns whether a scenario has the quantity.
-    steps: factors at which, and at whose inverses, a change of the verdict is searched.
+    steps: the factors to try, and their inverses, until the verdict changes.
     """
 
     name: str
@@ -66,12 +66,12 @@ def _times_text(quantity_text: str) -> Callable[[Scenario, float], str]:
 
 
 def tables_text(s: Scenario) -> str:
-    """Return the size of a scenario's tables in words."""
+    """Return the size of a scenario's tables as text."""
     return f"{figures.figure(table_bytes(s) / GB, 'GB')} of tables"
 
 
 def lookups_text(s: Scenario) -> str:
-    """Return the lookups of a sample in words."""
+    """Return the number of lookups of a sample as text."""
     return f"{figures.count(sum(per_table(s.model, 'pooling')), 'lookup')} a sample"
 
 
@@ -100,7 +100,10 @@ CASES = ((LINK, 0.5), (LINK, 2.0), (DRAM, 0.5), (DRAM, 2.0), (SIZE, 2.0), (SIZE,
 
 @dataclass(frozen=True)
 class VariedCase:
-    """A question at a factor of a quantity, in words, and its winner."""
+    """A question with one quantity times a factor, and its winner.
+
+    name: name of the quantity. case_text: the changed quantity as text.
+    """
 
     name: str
     case_text: str
@@ -109,9 +112,9 @@ class VariedCase:
 
 
 def vary_question(question: VerdictQuestion, settings: Settings, quantity: VariedQuantity, factor: float) -> VariedCase:
-    """Return the winner of a shortlist at a factor of a quantity.
+    """Return the winner of a shortlist when a quantity is multiplied by a factor.
 
-    Return NOBODY where no scenario has the factor.
+    There is no winner where no scenario can have the factor.
     """
     s = question.base
     try:
@@ -123,7 +126,7 @@ def vary_question(question: VerdictQuestion, settings: Settings, quantity: Varie
 
 
 def usual_cases(question: VerdictQuestion, settings: Settings) -> Iterator[VariedCase]:
-    """Yield the winner of each usual case that a question can have."""
+    """Yield the winner of each usual case that applies to a question."""
     for quantity, factor in CASES:
         if quantity.applies(question.base):
             yield vary_question(question, settings, quantity, factor)
@@ -133,7 +136,7 @@ def usual_cases(question: VerdictQuestion, settings: Settings) -> Iterator[Varie
 def popularity_cases(question: VerdictQuestion, settings: Settings) -> Iterator[VariedCase]:
     """Yield the winner under each other popularity of rows.
 
-    No range of a constant covers them.
+    Draws of the constants do not include other popularities.
     """
     for name in POPULARITIES:
         if name != question.base.data.popularity:

@@ -1,4 +1,4 @@
-"""A verdict for readers: its questions, its content and its sentences.
+"""A verdict for readers: as JSON and CSV, and as sentences.
 
-`asked` has questions as links write them, `content` JSON and CSV, `sentences` the words.
+`asked` has questions as links write them, `content` JSON and CSV, `sentences` the sentences.
 """

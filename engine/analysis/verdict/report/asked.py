@@ -1,6 +1,6 @@
-"""A question in the form of links and commands.
+"""A verdict question in the form of links and commands.
 
-It has the requirement, loss, objective, parts and the year of prices.
+The form has the requirement, the allowed loss, the objective, the parts and the year of prices.
 """
 
 from ....errors import BadInput, nearest_hint
@@ -36,7 +36,7 @@ def read_question(scenario: Scenario, questions: LinkQuestions) -> VerdictQuesti
 
 
 def questions_of(question: VerdictQuestion) -> LinkQuestions:
-    """Return a question as links carry it, without defaults."""
+    """Return a question in the form of links, without defaults."""
     requirement, parts = question.requirement, ",".join(question.parts.words)
     return LinkQuestions(
         require=requirement.texts,

@@ -20,7 +20,10 @@ from .sentences import headline, inputs_sentence, notes, reason_sentence
 
 
 def verdict_content(verdict: Verdict, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
-    """Return a verdict as one object, its link as a difference from a preset."""
+    """Return a verdict as one JSON-ready object.
+
+    base: the preset from which its link differs.
+    """
     question, requirement = verdict.question, verdict.question.requirement
     best_row = verdict.best_row
     return {
@@ -93,7 +96,7 @@ def _stops(stops: Mapping[str, tuple[Any, ...]]) -> dict[str, list[str]]:
 
 
 def row_content(row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK) -> dict[str, Any]:
-    """Return a row as an object; values that the row does not have are null."""
+    """Return a row as a JSON-ready object; a value that the row lacks is null."""
     results, cost = row.result.results if row.result else {}, row.cost
     guard = row.protection
     loss = {"batches": guard.lost_batches, "minutes": guard.lost_minutes, "worst_fault": guard.worst_fault}
@@ -124,7 +127,7 @@ def row_content(row: SystemRow, base: str, outlook: Outlook = NO_OUTLOOK) -> dic
 
 
 def verdict_table(verdict: Verdict, base: str) -> list[dict[str, Any]]:
-    """Return the rows of a verdict with one value a column, for CSV."""
+    """Return the rows of a verdict for CSV, one value in each column."""
     flat_rows = []
     for row in verdict.rows:
         full_row = row_content(row, base)

@@ -1,4 +1,4 @@
-"""The verdict in sentences: the machine, the reason, the runner-up, the omitted parts."""
+"""The verdict in sentences: the machine, the reason, the next best, left-out parts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
@@ -32,7 +32,7 @@ OBJECTIVE_WORDS = {"cost": "cost a sample", "capital": "price", "energy": "energ
 
 
 def inputs_sentence(question: VerdictQuestion) -> str:
-    """Return the inputs that a verdict is computed from, in words."""
+    """Return a sentence with the inputs of a verdict."""
     model, data_knobs = question.base.model, question.base.data
     rows_by_table, equal_rows = model.num_embeddings, len(model.num_embeddings) == 1
     rows = figures.count(rows_by_table[0], "row") if equal_rows else f"{figures.count(sum(rows_by_table), 'row')} in all"
@@ -50,7 +50,7 @@ def inputs_sentence(question: VerdictQuestion) -> str:
 
 
 def requirements(requirement: Requirement) -> tuple[str, ...]:
-    """Return each limit of a requirement in words: "at least 601,000 samples/s", "at most 50,000 USD"."""
+    """Return each limit of a requirement as words, such as "at most 50,000 USD"."""
     title = load_variant("systems", requirement.as_fast_as).title if requirement.as_fast_as else ""
     batches, minutes = requirement.lost_batches, requirement.lost_minutes
     loss_text = "nothing" if batches == 0 else f"at most {figures.count(batches or 0, 'batch', 'batches')}"
@@ -68,12 +68,15 @@ def requirements(requirement: Requirement) -> tuple[str, ...]:
 
 
 def row_title(row: SystemRow) -> str:
-    """Return the title of a row's system, with differing kernels of its tables."""
+    """Return the title of a row's system, with its tables' kernels if they differ."""
     return title_of(row.scenario) if row.scenario else str(load_variant("systems", row.system).title)
 
 
 def machine_words(row: SystemRow) -> str:
-    """Return a row's machine in words: "16 × h100-sxm (2 × 8), 512 GiB of DRAM each, in 2 × gpu-8-sxm"."""
+    """Return words for a row's machine: its GPUs, nodes, memory and chassis.
+
+    For example "16 × h100-sxm (2 × 8), 512 GiB of DRAM each, in 2 × gpu-8-sxm".
+    """
     if row.scenario is None or row.sized_scenario is None:
         return "no machine"
     machine, count = row.sized_scenario.machine, row.nodes
@@ -87,7 +90,7 @@ def machine_words(row: SystemRow) -> str:
 
 
 def unavailable_sentence(row: SystemRow) -> str:
-    """Return a sentence on a machine's parts that cannot be bought today, or ""."""
+    """Return a sentence on a machine's parts that are not on sale today, or ""."""
     unavailable = [f"{name} is {state}" for name, state in row.states.items() if state not in ("on sale", "unknown")]
     return f"Cannot be bought: {', '.join(unavailable)}." if unavailable else ""
 
@@ -99,7 +102,7 @@ def _spread(number: int, name: str, nodes: int) -> str:
 
 
 def cost_words(row: SystemRow) -> str:
-    """Return the price of a row's machine and of a billion samples.
+    """Return words for a machine's price and for the cost of a billion samples.
 
     Both have the year of the dollars.
     """
@@ -111,7 +114,7 @@ def cost_words(row: SystemRow) -> str:
 
 
 def headline(verdict: Verdict) -> str:
-    """Return the verdict in one sentence, or a sentence that nothing meets the requirement."""
+    """Return the verdict in one sentence, or a sentence that no machine meets the requirement."""
     best_row = verdict.best_row
     if best_row is None:
         return _no_machine_sentence(verdict)
@@ -120,19 +123,19 @@ def headline(verdict: Verdict) -> str:
 
 
 def protection_words(row: SystemRow) -> str:
-    """Return the protection of a row's machine in words, "" where there is none."""
+    """Return words for the protection of a row's machine, "" without one."""
     name = row.protection.name
     return "" if name == NO_PROTECTION else f", protected by {load_variant('protections', name).title}"
 
 
 def unstruck_words(verdict: Verdict) -> str:
-    """Return a sentence that failures are not counted, "" where one has a rate."""
+    """Return a sentence that costs contain no failures; "" where a failure has a rate."""
     struck = any(row.protection.worst_fault for row in verdict.rows if row.result)
     return "" if struck else "No failure has a rate, so the costs contain no failures."
 
 
 def reason_sentence(verdict: Verdict) -> str:
-    """Return why the verdict beats the next family, and which families are level."""
+    """Return sentences on why the verdict beats the next family, and on tied families."""
     best_row = verdict.best_row
     if best_row is None:
         return ""
@@ -166,7 +169,7 @@ def _family_and_machine(row: SystemRow) -> str:
 
 
 def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
-    """Return sentences on the share of draws that agree with the verdict.
+    """Return sentences on the share of draws in which the verdict wins.
 
     A share under 60 % is called a tie.
     """
@@ -200,7 +203,7 @@ def draw_share_sentence(verdict: Verdict, bands: VerdictBands) -> str:
 
 
 def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
-    """Return a sentence on the cheapest machine under other popularities; "" without such cases."""
+    """Return a sentence on the cheapest machine under other popularities of rows, or ""."""
     best_row, own_popularity, cases = verdict.best_row, verdict.question.base.data.popularity, [*cases]
     met_cases = [case for case in cases if case.name == "popularity" and case.winner.meets]
     unmet_popularities = [case.case_text for case in cases if case.case_text in POPULARITIES and not case.winner.meets]
@@ -228,15 +231,15 @@ def popularity_words(verdict: Verdict, cases: Iterable[VariedCase]) -> str:
 
 
 def unpriced_sentence(verdict: Verdict) -> str:
-    """Return a sentence on the GPUs that were left out for lack of a price.
+    """Return a sentence on the GPUs that were left out because they have no price.
 
-    Return "" for none.
+    Return "" without such GPUs.
     """
     return f"Left out, because they have no published price: {', '.join(verdict.unpriced)}." if verdict.unpriced else ""
 
 
 def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterator[str]:
-    """Yield a sentence for the popularities of rows with another winner, by family."""
+    """Yield a sentence for each family that wins under other popularities of rows."""
     popularities: dict[str, list[str]] = {}
     for case in cases:
         family = case.winner.family if case.winner.meets else NO_MACHINE
@@ -247,7 +250,7 @@ def popularity_changes(verdict: Verdict, cases: Iterable[VariedCase]) -> Iterato
 
 
 def tipping_words(points: Iterable[TippingPoint]) -> Iterator[str]:
-    """Yield a sentence for each tipping point, then sentences on the quantities without one."""
+    """Yield a sentence for each tipping point, then on quantities that change no verdict."""
     unmoved_ends: dict[str, int] = {}
     widest = {quantity.name: quantity.steps[-1] for quantity in QUANTITIES}
     for point in points:
@@ -285,7 +288,7 @@ def notes(verdict: Verdict) -> Iterator[str]:
 
 
 def headline_only_sentence(row: SystemRow) -> str:
-    """Return a sentence that a system's inner workings are not published, "" where they are."""
+    """Return a sentence that a system's inner workings are not published, or ""."""
     system = load_variant("systems", row.system)
     if system.confidence == "source":
         return ""
@@ -293,9 +296,9 @@ def headline_only_sentence(row: SystemRow) -> str:
 
 
 def ties_sentence(verdict: Verdict) -> str:
-    """Return a sentence on slightly better rows, and why they lose, or "".
+    """Return a sentence on rows that beat the verdict by less than 2 %, or "".
 
-    They are better by less than 2 %.
+    It says why the verdict is preferred.
     """
     best_row = verdict.best_row
     better = [
