@@ -1,8 +1,8 @@
 """Trains every preset that trains, for several seeds, and prints its AUC beside a logistic regression's and the clicking model's.
 
-Run `python scripts/what_is_learned.py`; `--seeds 3 --preset dlrm-kaggle` are its options. 20,000 samples are held out. A row of
-`docs/model/training.md`, *Two lines beside a run's AUC*, is printed for each preset: means over the seeds, and the least distance
-to the regression.
+Run `python scripts/what_is_learned.py`; `--seeds 3 --preset dlrm-kaggle` are its options. 20,000 samples are held out. For each
+preset it prints a row of `docs/model/training.md`, *Two yardsticks for a run's AUC*: means over the seeds, and the smallest lead
+over the regression.
 """
 
 import argparse
