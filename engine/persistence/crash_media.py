@@ -115,7 +115,7 @@ class CrashMedia(FunctionalMedia):
         self.volatile[line * LINE : (line + 1) * LINE] = 0
 
     def streams(self) -> dict[int, list[Write]]:
-        """Return {stream: its pending words, oldest first}.
+        """Return the pending words of each stream by its number, oldest first.
 
         At a power loss, a prefix of each stream's words survives.
         """

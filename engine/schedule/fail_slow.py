@@ -8,7 +8,7 @@ from .machine import Machine
 
 
 def slow_devices(m: Machine) -> Mapping[str, Device]:
-    """Return {name: slowed device} for the device that `faults.fail_slow_device` selects.
+    """Return by name the slowed device that `faults.fail_slow_device` selects.
 
     The mapping is empty if the system lacks the device.
     """

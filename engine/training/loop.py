@@ -89,9 +89,9 @@ class TrainedStretch:
     """The results of training on batches first to last - 1.
 
     losses: the mean loss of each batch [nats].
-    evaluations: {n: the scores on held-out samples after n batches}.
-    kept: {n: the MLPs at the start of batch n}.
-    recorded: {n: the rows that batch n updated}.
+    evaluations: by number n, the scores on held-out samples after n batches.
+    kept: by number n, the MLPs at the start of batch n.
+    recorded: by number n, the rows that batch n updated.
     weights: the weights at the start of batch `last`.
     early: the relaxed lookup of batch `last` if training was stopped there, else None.
     """

@@ -108,7 +108,7 @@ def spec() -> Spec:
 
     The chart needs recovery, measure, difference, low, high.
     """
-    x = {"type": "quantitative", "axis": axis("Difference at the end [percentage points]")}
+    x = {"type": "quantitative", "axis": axis("Difference at the end to a run without a fault [percentage points]")}
     measure = nominal("measure", sort=list(MEASURE_COLOURS))
     encoding = {
         "y": nominal("recovery", axis=None),

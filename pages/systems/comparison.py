@@ -88,7 +88,11 @@ def wait_sentence(results: Results, scenario: Scenario) -> str:
         key=lambda cause: -extra_waits[cause],
     )
     cause_texts = join_names(f"{result_text(extra_waits[cause], 'ms')} for {cause}" for cause in main_causes[:3])
-    start = "The reason" if scenario.machine.target_throughput is None else "In a batch on those nodes"
+    start = (
+        "The reason"
+        if scenario.machine.target_throughput is None
+        else "The reason, in a batch on the nodes that each system needs"
+    )
     fastest = f"{system_title(fastest_systems[0])} {itself}."
     return f"{start}: {system_title(slower_system)} waits longer, by {cause_texts}; {fastest}" if cause_texts else fastest
 

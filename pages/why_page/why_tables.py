@@ -145,9 +145,9 @@ def staleness(relaxation: Relaxation) -> pd.DataFrame:
 
 
 def strict_and_relaxed(relaxation: Relaxation) -> pd.DataFrame:
-    """Return step times along the curve of the present limit: how, rate, step, now.
+    """Return step times with a strict and a relaxed MLP log, over the rate of the device that limits the log.
 
-    `how` is strict or relaxed, `now` marks the present machine.
+    The columns are how (strict or relaxed), rate [GB/s], step [ms], and now, which marks the scenario's own machine.
     """
     points = [(point, False) for point in relaxation.curves if point.limit == relaxation.present_log.limit] + [
         (relaxation.present_log, True)

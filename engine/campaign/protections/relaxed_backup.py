@@ -23,8 +23,8 @@ FIDELITY_BY_LOSS: dict[str, Fidelity] = {
 def plan(site: Site) -> ProtectionPlan:
     """Return the plan: commit every batch, and copy all state at long intervals.
 
-    Batches wait while the copy reads the tables.
-    Rows change during the copy. The logs of these batches are kept until the copy counts; they bring all rows to the same batch.
+    Training goes on during the copy; its reads of the tables make batches slower. Rows change meanwhile, so the logs of the
+    batches during the copy are kept until the copy is complete. They bring all its rows to the same batch.
     """
     logged_plan = log_plan(site)
     backup_batches = max(1, round(BACKUP.value * HOUR / logged_plan.step))

@@ -128,7 +128,7 @@ class _Reading:
         self.open: list[Key] = []
 
     def folder(self, path: Path, states: Mapping[Path, FileState], misplaced: tuple[BadFile, ...]) -> PartsFolder:
-        """Return the folder with all its files read."""
+        """Read all files of the folder, and return its parts and refusals."""
         for key in self.files:
             self._part(key)
         return PartsFolder(path, states, self.parts, self.refused, misplaced)

@@ -171,7 +171,7 @@ def remove_mapping(path: Path) -> None:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Return {key: value} of a data file's mapping, {} without a mapping.
+    """Return the values of a data file's mapping by key, empty without a mapping.
 
     Raises BadFile.
     """
