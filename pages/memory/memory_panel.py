@@ -34,8 +34,10 @@ def draw(scenario: Scenario) -> None:
 def _draw_latency(sensitivities: tuple[Sensitivity, ...], scenario: Scenario) -> None:
     if any(sensitivity.own_curve.seconds for sensitivity in sensitivities):
         rows = memory_tables.latency(sensitivities, scenario)
-        subtitle = "Step time [ms] over CXL latency; dot: 5 % slower than without latency; band: fewest to most accesses in flight; "
-            "dashed: the latency of this machine"
+        subtitle = (
+            "Step time [ms] over CXL latency; dot: 5 % slower than without latency; "
+            "band: fewest to most accesses in flight; dashed: the latency of this machine"
+        )
         title = memory_tables.latency_finding(sensitivities)
         chart.draw(rows, memory_charts.latency(), key="latency", title=title, subtitle=subtitle)
         curves = rows[rows.loses.isna()]
