@@ -18,13 +18,13 @@ from tests import apps
 
 # Page and section, what must not run where pages are drawn, and words that only its result brings.
 HEAVY = [
-    ("failures", "", (campaigns, "campaign"), "of the time), failures"),
+    ("failures", "", (campaigns, "run_campaign"), "of the time), failures"),
     ("data", "count", (workload_tables, "source"), "LRU"),
     *(
         pytest.param("design", *one, marks=pytest.mark.slow)
         for one in (
-            (details.WHY_SECTION, (insights, "decomposition"), "each bar adds one change"),
-            (details.MEMORY, (findings, "latency"), "Under load, the latency of"),
+            (details.WHY_SECTION, (insights, "decompose"), "each bar adds one change"),
+            (details.MEMORY, (findings, "latency_sensitivity"), "Under load, the latency of"),
             ("knobs section", (questions, "effect"), "Step time over each knob"),
         )
     ),
