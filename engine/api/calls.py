@@ -197,8 +197,8 @@ def fit(file: ClickData, base: Base = DEFAULT, /, *, mapping: MappingOfColumns =
     Warns where the fit may be wrong.
 
     >>> from pathlib import Path
-    >>> table = Path("clicks.csv").write_text("click,user\n" + "".join(f"{i % 2},{i * i % 97}\n" for i in range(4000)))
-    >>> mapping = Path("clicks.csv.toml").write_text('label = "click"\nids = ["user"]')
+    >>> table = Path("clicks.csv").write_text("click,user\\n" + "".join(f"{i % 2},{i * i % 97}\\n" for i in range(4000)))
+    >>> mapping = Path("clicks.csv.toml").write_text('label = "click"\\nids = ["user"]')
     >>> with warnings.catch_warnings(action="ignore"):
     ...     fit("clicks.csv", "tiny").model.num_tables
     1
