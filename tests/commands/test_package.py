@@ -176,5 +176,5 @@ def test_a_wheel_works_outside_the_checkout_without_network_and_where_it_cannot_
         "one = requests.submit(Path('s.sqlite'), [preset('tiny').scenario], 'estimate', keeps_on=True);"
         "print(ensure_service(Path('s.sqlite'), 1, 1.0));"
         "[time.sleep(0.1) for _ in range(300) if not status.status(Path('s.sqlite'), one).is_ended];"
-        "assert status.status(Path('s.sqlite'), one).done == 1",
+        "assert status.status(Path('s.sqlite'), one).finished_points == 1",
     )
